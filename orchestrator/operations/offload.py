@@ -124,10 +124,10 @@ def restore(context: OperationContext, stack: StackRow, snapshot_id: str) -> lis
     """Start to restore a snapshot; a large template is handled in a subprocess."""
     if snapshots.template_size(context, stack, snapshot_id) <= context.settings.inline_body_size:
         return snapshots.restore(context, stack, snapshot_id)
-    rings: list[CheckMessage] = _run_in_subprocess(
+    messages: list[CheckMessage] = _run_in_subprocess(
         context, None, partial(_restore, stack=stack, snapshot_id=snapshot_id)
     )
-    return rings
+    return messages
 
 
 def preload_forkserver() -> None:
@@ -240,4 +240,4 @@ def _continue_planning(
         for visit in repository.read_claimed(db, [opened.plan_node_id], lease):
             set_log_context(visit.log_context)
             log.info("plan_started", action=visit.stack.action)
-            planner.run(db, visit, lease, template, ring=False)
+            planner.run(db, visit, lease, template, enqueue=False)

@@ -50,7 +50,7 @@ def main(node_id: int, lease: int) -> None:
     signal.signal(signal.SIGTERM, _stop)
     try:
         with Leases(database, chosen.lease_seconds).keep([(node_id, None, lease)]):
-            planner.run(db, visits[0], lease, ring=False)
+            planner.run(db, visits[0], lease, enqueue=False)
     except UNREACHABLE as error:
         log.warning("database_unreachable", error=str(error))
     except _Stopped:

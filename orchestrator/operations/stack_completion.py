@@ -20,7 +20,7 @@ from orchestrator.store.traversals.traversals import StartedTraversal
 log = logger()
 
 TIMED_OUT = "Timed out"
-LOOK_AGAIN_SECONDS = 1.0  # poll interval while a deleted stack's snapshots are being deleted
+POLL_SECONDS = 1.0  # poll interval while a deleted stack's snapshots are being deleted
 # The actions whose failure is rolled back if the stack asks for it.
 ROLLS_BACK = frozenset({"CREATE", "UPDATE", "ADOPT", "RESTORE"})
 
@@ -33,7 +33,7 @@ def complete_or_drain(database: Database, visit: Visit, lease: int) -> list[Chec
         copied = snapshots.undeleted(db, stack.id)
         if copied is not None:
             reason = f"Snapshot {copied[0]} is being removed: {copied[1]}"
-            completion.postpone(db, visit.node_id, lease, LOOK_AGAIN_SECONDS, reason)
+            completion.postpone(db, visit.node_id, lease, POLL_SECONDS, reason)
             return []
     if stack.action == "CHECK" and completion.has_failures(db, stack.id, visit.traversal):
         traversals.halt(db, stack.id, visit.traversal)  # the traversal completed its work, and ends as failed
@@ -42,21 +42,21 @@ def complete_or_drain(database: Database, visit: Visit, lease: int) -> list[Chec
         if woken is not None:
             log.info("stack_complete", stack=stack.uuid, action=stack.action)
             return woken
-    return wind_down(database, stack.id, visit.traversal)
+    return drain(database, stack.id, visit.traversal)
 
 
-def end_children(db: Connection[TupleRow], rings: Sequence[CheckMessage], root: str) -> list[CheckMessage]:
+def end_children(db: Connection[TupleRow], messages: Sequence[CheckMessage], root: str) -> list[CheckMessage]:
     """End the child stacks of these finish nodes without a claim, where that is possible; return the messages
     to send instead.
 
     A worker that dies before leaves the finish node queued like any other: the sweep enqueues it.
     """
     found: list[CheckMessage] = []
-    for ring in rings:
-        finishes = ring.queue == "bulk" and ring.label == "finish"
-        woken = end_child(db, ring.node_id, root) if finishes else None
+    for message in messages:
+        finishes = message.queue == "bulk" and message.label == "finish"
+        woken = end_child(db, message.node_id, root) if finishes else None
         if woken is None:
-            found.append(ring)
+            found.append(message)
         else:
             metrics.count_visit("finish", "visit", "done")
             found += woken
@@ -72,7 +72,7 @@ def end_child(db: Connection[TupleRow], node_id: int, root: str) -> Sequence[Che
     return ended.rings
 
 
-def wind_down(database: Database, stack_id: int, traversal: int) -> list[CheckMessage]:
+def drain(database: Database, stack_id: int, traversal: int) -> list[CheckMessage]:
     """End a failing traversal when none of its operations is open, and start the rollback if the stack asks
     for it (docs/internals/protocol.md rule 13).
     """
@@ -93,9 +93,9 @@ def fail(database: Database, stack_id: int, traversal: int, reason: str) -> list
     with db.transaction():
         traversals.halt(db, stack_id, traversal)
         traversals.enqueue_open_operations(db, stack_id, traversal)
-        rings = _end(db, stack_id, traversal, reason)
+        messages = _end(db, stack_id, traversal, reason)
     children.halt_below(db, stack_id, traversal)
-    return rings
+    return messages
 
 
 def _end(

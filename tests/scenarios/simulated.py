@@ -11,7 +11,7 @@ from psycopg.pq import TransactionStatus
 from orchestrator.engine.messages import CheckMessage
 from orchestrator.operations.maintenance.sweep import Sweep
 from orchestrator.operations.runtime.dispatch_window import Windows
-from orchestrator.operations.runtime.lease_keeper import Held, Leases
+from orchestrator.operations.runtime.lease_keeper import HeldLeases, Leases
 from orchestrator.store.connections.database import Database
 from orchestrator.store.connections.prepared import PreparedConnection
 
@@ -66,7 +66,7 @@ class HeldByTheTest(Leases):
     """Leases that nobody renews: they run out when the test says so."""
 
     @contextmanager
-    def keep(self, held: Held) -> Iterator[None]:
+    def keep(self, held: HeldLeases) -> Iterator[None]:
         yield
 
 

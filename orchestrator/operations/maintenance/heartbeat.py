@@ -13,8 +13,8 @@ from uuid import UUID, uuid4
 from orchestrator.store.connections.database import Database
 from orchestrator.store.maintenance import workers
 
-INTERVAL = 20  # seconds between two heartbeats
-KEPT = 24 * 3_600  # seconds for which a killed worker stays in the list
+INTERVAL_SECONDS = 20  # seconds between two heartbeats
+LISTED_SECONDS = 24 * 3_600  # seconds for which a killed worker stays in the list
 
 
 @dataclass(slots=True)
@@ -33,8 +33,16 @@ class Heartbeat:
         if now < self._due_at:
             return
         host = socket.gethostname()
-        workers.report(self.database, self.uuid, self.name, host, self.queues, interval=INTERVAL, kept=KEPT)
-        self._due_at = now + INTERVAL
+        workers.report(
+            self.database,
+            self.uuid,
+            self.name,
+            host,
+            self.queues,
+            interval=INTERVAL_SECONDS,
+            kept=LISTED_SECONDS,
+        )
+        self._due_at = now + INTERVAL_SECONDS
 
     def end(self) -> None:
         """Record the end of the process."""

@@ -56,9 +56,9 @@ def delete_orphans(
 def _removed(types: Mapping[str, ResourceType], type_name: str, ctx: Context, physical_id: str) -> bool:
     """Request an orphan's deletion; return whether it is deleted. A failed request is repeated later."""
     try:
-        kind = types[type_name]
-        kind.delete(ctx, physical_id)
-        gone = not kind.observe(ctx, physical_id).exists
+        resource_type = types[type_name]
+        resource_type.delete(ctx, physical_id)
+        gone = not resource_type.observe(ctx, physical_id).exists
     except OrchestratorError as error:
         log.warning("orphan_delete_failed", physical_id=physical_id, type=type_name, error=str(error))
         return False

@@ -27,13 +27,13 @@ from orchestrator.store.maintenance import purge as purging
 log = logger()
 
 SLICE = 2_000  # rows per slice
-STACKS = 200  # stacks per group
+STACKS_PER_GROUP = 200  # stacks per group
 CONTENTS = 500
 PASS_SECONDS = 600.0  # from the end of a pass to the start of the next
 BUDGET_SECONDS = 0.1  # time budget of a tick, which also enqueues overdue nodes
 LOCK = 0x5055524745  # held by the purging process, on any host, until its connection ends
 
-Gone = tuple[str, int]  # the kind of rows, and their number
+DeletedRows = tuple[str, int]  # the kind of rows, and their number
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,12 +71,12 @@ class Policy:
         }
 
 
-def purge_steps(db: Connection[TupleRow], policy: Policy) -> Iterator[Gone]:
+def purge_steps(db: Connection[TupleRow], policy: Policy) -> Iterator[DeletedRows]:
     """Run a whole pass, yielding after each slice; the caller may stop at any slice."""
     values = policy.values()
     yield from _deleted(db, values)
     after = 0
-    while batch := purging.ids(db, purging.STACKS, {"after": after, "limit": STACKS}):
+    while batch := purging.ids(db, purging.STACKS, {"after": after, "limit": STACKS_PER_GROUP}):
         after = batch[-1]
         for part in purging.PARTS:
             for stacks in _groups(db, part, {**values, "stacks": batch}):
@@ -102,7 +102,7 @@ def _groups(
         yield from ([stack_id] for stack_id in purging.ids(db, part.probe, values))
 
 
-def _deleted(db: Connection[TupleRow], values: Mapping[str, Any]) -> Iterator[Gone]:
+def _deleted(db: Connection[TupleRow], values: Mapping[str, Any]) -> Iterator[DeletedRows]:
     """Delete stacks whose deletion has expired, with all their rows, the stack's own row last."""
     while stacks := purging.ids(db, purging.DELETED, {**values, "limit": 10}):
         for stack_id in stacks:
@@ -122,7 +122,7 @@ def count_purgeable(db: Connection[TupleRow], policy: Policy) -> dict[str, int]:
     return _summed(_counted(db, policy))
 
 
-def _counted(db: Connection[TupleRow], policy: Policy) -> Iterator[Gone]:
+def _counted(db: Connection[TupleRow], policy: Policy) -> Iterator[DeletedRows]:
     values = {**policy.values(), "first": None}
     deleted = purging.ids(db, purging.DELETED, {**values, "limit": None})
     for table in purging.LEFT:
@@ -131,7 +131,7 @@ def _counted(db: Connection[TupleRow], policy: Policy) -> Iterator[Gone]:
     gone = set(deleted)
     going = purging.ids(db, purging.REVISIONS_OF_STACKS, {"stacks": deleted})
     after = 0
-    while batch := purging.ids(db, purging.STACKS, {"after": after, "limit": STACKS}):
+    while batch := purging.ids(db, purging.STACKS, {"after": after, "limit": STACKS_PER_GROUP}):
         after = batch[-1]
         here = {**values, "stacks": [id_ for id_ in batch if id_ not in gone]}
         revisions = purging.ids(db, purging.REVISIONS.which, here)
@@ -145,7 +145,7 @@ def _counted(db: Connection[TupleRow], policy: Policy) -> Iterator[Gone]:
         yield "texts", len(purging.unreferenced(db, hashes, going))
 
 
-def _summed(gone: Iterator[Gone]) -> dict[str, int]:
+def _summed(gone: Iterator[DeletedRows]) -> dict[str, int]:
     total: Counter[str] = Counter()
     for name, rows in gone:
         total[name] += rows
@@ -163,7 +163,7 @@ class IncrementalPurge:
     policy: Policy
     pass_seconds: float = PASS_SECONDS
     _begin_at: float = field(default_factory=lambda: time.monotonic() + PASS_SECONDS / 10)
-    _pass: Iterator[Gone] | None = None
+    _pass: Iterator[DeletedRows] | None = None
     _mine: Connection[TupleRow] | None = None  # the connection that holds the lock
     _total: Counter[str] = field(default_factory=Counter)
 
@@ -182,7 +182,7 @@ class IncrementalPurge:
             self._rest()
             raise
 
-    def _go_on(self, a_pass: Iterator[Gone], until: float) -> None:
+    def _go_on(self, a_pass: Iterator[DeletedRows], until: float) -> None:
         for name, rows in a_pass:
             self._total[name] += rows
             if time.monotonic() > until:

@@ -40,7 +40,7 @@ from orchestrator.store.traversals import traversals
 
 log = logger()
 
-LIMIT = 1_000  # maximum rows per kind of work and sweep
+MAX_ROWS = 1_000  # maximum rows per kind of work and sweep
 AUDIT_SECONDS = 30.0
 LOCK = 0x5357454550  # for a single sweep at a time on all hosts
 COUNTING = LOCK + 1  # for a single count at a time
@@ -76,14 +76,14 @@ class Sweep:
         with db.transaction():
             if not sweep_queries.acquire_sweep_turn(db, LOCK, self.min_interval):
                 return []
-            rings: list[Message] = [*self._enqueue_due(db)]
-            sent = queue.due(db, self.settings.re_enqueue_seconds, LIMIT)
+            messages: list[Message] = [*self._enqueue_due(db)]
+            sent = queue.due(db, self.settings.re_enqueue_seconds, MAX_ROWS)
             metrics.count_recovered("signal", len(sent))
-            rings += sent
+            messages += sent
         self._rung_until = webhooks.mark_due(db, self._rung_until)
-        rings += self._end(db)
+        messages += self._end(db)
         self._count(db)
-        return rings
+        return messages
 
     def purge(self) -> None:
         """Purge a few slices, for a tick without messages to send."""
@@ -96,13 +96,13 @@ class Sweep:
             self._db.close()
 
     def _enqueue_due(self, db: Connection[TupleRow]) -> list[CheckMessage]:
-        rings = sweep_queries.due(db, LIMIT)
-        metrics.count_recovered("due", len(rings))
-        lost = sweep_queries.expired_leases(db, LIMIT)
+        messages = sweep_queries.due(db, MAX_ROWS)
+        metrics.count_recovered("due", len(messages))
+        lost = sweep_queries.expired_leases(db, MAX_ROWS)
         metrics.count_recovered("lease_lost", len(lost))
         if lost:
             log.warning("leases_lost", count=len(lost))
-        rings += lost
+        messages += lost
         for root_id, root in sweep_queries.roots(db):
             again = sweep_queries.re_enqueue(
                 db, root_id, root, self.settings.re_enqueue_seconds, self.settings.dispatch_window
@@ -110,17 +110,17 @@ class Sweep:
             if again:
                 log.info("re_enqueued", stack=root, count=len(again))
             metrics.count_recovered("unprocessed", len(again))
-            rings += again
+            messages += again
             topped = repository.top_up(db, root_id, root, self.settings.dispatch_window).rings
             metrics.count_recovered("not_enqueued", len(topped))
-            rings += topped
-        return rings
+            messages += topped
+        return messages
 
     def _end(self, db: Connection[TupleRow]) -> list[CheckMessage]:
-        rings: list[CheckMessage] = []
+        messages: list[CheckMessage] = []
         for stack_id, traversal in sweep_queries.timed_out(db, self.settings.stack_action_timeout):
             metrics.count_recovered("timed_out", 1)
-            rings += stack_completion.fail(self.database, stack_id, traversal, stack_completion.TIMED_OUT)
+            messages += stack_completion.fail(self.database, stack_id, traversal, stack_completion.TIMED_OUT)
         for stack_id, traversal in sweep_queries.keep_going_finished(db):
             traversals.halt(db, stack_id, traversal)
         halted = sweep_queries.halted(db)
@@ -129,18 +129,18 @@ class Sweep:
                 traversals.enqueue_open_operations(db, stack_id, traversal)
         self._followed = set(halted)
         for stack_id, traversal in sweep_queries.wound_down(db):
-            rings += stack_completion.wind_down(self.database, stack_id, traversal)
+            messages += stack_completion.drain(self.database, stack_id, traversal)
         cleanup.delete_pending_snapshots(db, self.types, self.cipher, self.settings)
         if time.monotonic() - self._audited_at > AUDIT_SECONDS:
             self._audited_at = time.monotonic()
-            rings += self._audit(db)
-        return rings
+            messages += self._audit(db)
+        return messages
 
     def _audit(self, db: Connection[TupleRow]) -> list[CheckMessage]:
         for root_id, _ in sweep_queries.roots(db):
-            while sweep_queries.drop_superseded(db, root_id, LIMIT) == LIMIT:
+            while sweep_queries.drop_superseded(db, root_id, MAX_ROWS) == MAX_ROWS:
                 pass
-        rings = self._recover_stalled(db)
+        messages = self._recover_stalled(db)
         orphans.delete_orphans(
             db,
             self.types,
@@ -148,7 +148,7 @@ class Sweep:
             settings=self.settings,
             cloud=lambda root_id: self._cloud(db, root_id),
         )
-        return rings
+        return messages
 
     def _cloud(self, db: Connection[TupleRow], root_id: int) -> Cloud | None:
         return cloud_of_stack(lambda: nullcontext(db), self.cipher, self.settings, root_id)
@@ -158,16 +158,16 @@ class Sweep:
 
     def _recover_stalled(self, db: Connection[TupleRow]) -> list[CheckMessage]:
         """Recover stalled stacks; there should never be any (docs/internals/protocol.md rule 16)."""
-        rings: list[CheckMessage] = []
+        messages: list[CheckMessage] = []
         for stack_id, traversal, stack in stalled.stalled_stacks(db):
             metrics.count_recovered("stalled", 1)
             log.error("stack_stalled", stack=stack, traversal=traversal)
-            rings += stalled.restart_traversal(db, stack_id, traversal)
+            messages += stalled.restart_traversal(db, stack_id, traversal)
         for stack_id, traversal, stack in stalled.unplanned_stacks(db):
             metrics.count_recovered("stranded", 1)
             log.error("stack_stranded", stack=stack, traversal=traversal)
-            rings += stack_completion.fail_immediately(self.database, stack_id, traversal)
-        return rings
+            messages += stack_completion.fail_immediately(self.database, stack_id, traversal)
+        return messages
 
     def _count(self, db: Connection[TupleRow]) -> None:
         """Count the progress of active stacks; the more expensive the count, the more rarely."""

@@ -35,7 +35,7 @@ class AdoptedResources:
                 if "nested" in adopted:
                     state["data"] = {**state["data"], ADOPTED: adopted["nested"]}
                 rows.append((row, adopted["resource_id"], self.cipher.seal(state), definition))
-        bulk_writer.take_over(db, rows)
+        bulk_writer.write_adopted(db, rows)
 
     def apply_interrupted_adoption(
         self, db: Connection[TupleRow], target: PlanTarget, planned: PlannedDefinitions, number: int

@@ -62,10 +62,10 @@ class Planner:
         lease: int,
         template: Template | None = None,
         *,
-        ring: bool = True,
+        enqueue: bool = True,
         max_members: int | None = None,
     ) -> list[CheckMessage]:
-        """Write the whole plan and settle its node; return the messages to send, none unless `ring`.
+        """Write the whole plan and settle its node; return the messages to send, none unless `enqueue`.
 
         `template` saves parsing the stack's template again; the plan removes unchanged resources from it.
 
@@ -90,10 +90,10 @@ class Planner:
             return repository.drop(db, [visit.node_id], lease, self.stacks.root_of(stack)).rings
         except OrchestratorError as error:
             return self._failed(visit, error)
-        root, window = self.stacks.root_of(stack), self.settings.dispatch_window if ring else 0
+        root, window = self.stacks.root_of(stack), self.settings.dispatch_window if enqueue else 0
         settled = repository.settle_nodes(db, [visit.node_id], lease, root, ring=window)
         bulk_writer.drop_old_nodes(db, stack.id, stack.traversal, row_writer.SLICE)
-        return settled.rings + (repository.top_up(db, stack.root_id, root, window).rings if ring else [])
+        return settled.rings + (repository.top_up(db, stack.root_id, root, window).rings if enqueue else [])
 
     def plan_in_one_statement(
         self,
@@ -128,7 +128,7 @@ class Planner:
             Superseded: the traversal is over, or another worker has the finish node.
         """
         stack = visit.stack
-        if stack.action in ACTS or not bulk_writer.count_leftovers(db, stack.id, visit.traversal, 1):
+        if stack.action in ACTS or not bulk_writer.count_unplanned_deposed(db, stack.id, visit.traversal, 1):
             return None
         target = self._target(db, stack)
         node_id = bulk_writer.plan_removals(db, target, lease, self.settings.lease_seconds)
@@ -148,8 +148,8 @@ class Planner:
         is resumed instead.
         """
         stack = visit.stack
-        rings = stalled.restart_traversal(db, stack.id, visit.traversal, lost_leases=visit.lost_leases)
-        return rings + repository.drop(db, [visit.node_id], lease, self.stacks.root_of(stack)).rings
+        messages = stalled.restart_traversal(db, stack.id, visit.traversal, lost_leases=visit.lost_leases)
+        return messages + repository.drop(db, [visit.node_id], lease, self.stacks.root_of(stack)).rings
 
     def _target(
         self, db: Connection[TupleRow], stack: StackView, plan: tuple[int, int] | None = None
@@ -174,7 +174,7 @@ class Planner:
 
     def _write_removals(self, db: Connection[TupleRow], target: PlanTarget) -> None:
         """Write the cleanups of the deposed resources."""
-        deposed = bulk_writer.leftovers(db, target.stack_id, target.traversal)
+        deposed = bulk_writer.unplanned_deposed(db, target.stack_id, target.traversal)
         plan = plan_of_changes(Changes({}, cleanups=deposed), {})
         NodeWriter(db, target, plan, self._queue_of(), resumes=False).write(lambda _: {})
 

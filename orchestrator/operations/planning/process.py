@@ -111,7 +111,7 @@ class PlanNodeHandler:
         stack = visit.stack
         if visit.label == bulk_writer.CLEANUP_PLAN_LABEL:
             limit = MAX_DEPOSED_IN_PLACE
-            return bulk_writer.count_leftovers(db, stack.id, visit.traversal, limit + 1) > limit
+            return bulk_writer.count_unplanned_deposed(db, stack.id, visit.traversal, limit + 1) > limit
         if stack.action in DELETE_ACTIONS or stack.action in ACTS:
             limit = MAX_RESOURCES_IN_PLACE
             return resources.count_up_to(db, stack.id, limit + 1) > limit

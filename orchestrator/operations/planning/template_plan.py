@@ -89,7 +89,7 @@ class TemplatePlanner:
         changes = plan_changes(_rows(db, stack, subset), planned.desired, forced, back=back)
         adopted = None
         if stack.action == "ADOPT":
-            adopted = AdoptedResources(self.cipher, bulk_writer.adopted(db, stack.revision_id))
+            adopted = AdoptedResources(self.cipher, bulk_writer.adopted_resources(db, stack.revision_id))
         resources = ResourceWriter(db, target, planned, changes, in_force, adopted)
         resources.write_row_changes()
 
@@ -100,7 +100,7 @@ class TemplatePlanner:
         nodes.write(resources.write_visited, put_hooks if stack_hooks else None)
         if stack.action == "ADOPT" or resumed_adoption:
             with bulk_writer.slice_of(db, target):
-                bulk_writer.adoption_is_planned(db, stack.id)
+                bulk_writer.clear_adoptions(db, stack.id)
 
     def _template(
         self,

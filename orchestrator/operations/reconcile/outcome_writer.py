@@ -73,7 +73,7 @@ class OutcomeWriter:
         if drops:
             messages += self._drop([visit.node_id for visit in drops])
         for stack_id in failing:
-            messages += stack_completion.wind_down(self.batch.worker.database, stack_id, self.traversal)
+            messages += stack_completion.drain(self.batch.worker.database, stack_id, self.traversal)
         return messages
 
     def _write_all(self, pending: Partition) -> Iterable[Written]:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from orchestrator.store.connections.database import Database
 from orchestrator.store.stacks import revisions
 
-LARGEST = 1 << 20  # characters; a larger text is read each time
+MAX_CACHED_CHARACTERS = 1 << 20  # characters; a larger text is read each time
 
 
 class FileCache:
@@ -34,7 +34,7 @@ class FileCache:
                 self._texts.move_to_end(hash_)
                 return text
         text = self._read(hash_)
-        if text is not None and len(text) <= LARGEST:
+        if text is not None and len(text) <= MAX_CACHED_CHARACTERS:
             with self._lock:
                 if hash_ not in self._texts:
                     self._texts[hash_] = text

@@ -18,7 +18,7 @@ from orchestrator.logs import logger
 from orchestrator.store.connections.database import Database
 from orchestrator.store.nodes import repository
 
-Held = Sequence[tuple[int, int | None, int]]  # node, resource, lease
+HeldLeases = Sequence[tuple[int, int | None, int]]  # node, resource, lease
 
 log = logger()
 
@@ -34,13 +34,13 @@ class Leases:
     def __init__(self, database: Database, seconds: float) -> None:
         """Renew leases to `seconds` from now, at every third of that period."""
         self.database, self.seconds = database, seconds
-        self._held: dict[int, tuple[float, Held]] = {}
+        self._held: dict[int, tuple[float, HeldLeases]] = {}
         self._numbers = itertools.count()
         self._thread: threading.Thread | None = None
         self._lock = threading.Lock()
 
     @contextmanager
-    def keep(self, held: Held) -> Iterator[None]:
+    def keep(self, held: HeldLeases) -> Iterator[None]:
         """Renew these leases until the block ends."""
         number = next(self._numbers)
         self._held[number] = (time.monotonic(), held)

@@ -43,7 +43,7 @@ from orchestrator.template.parse import Limits, check_size
 
 UNSET_HOOK: Final = "unset_hook"
 MARKED: Final = "state changed by resource_mark_unhealthy api"
-LONGEST_REASON: Final = 65_535  # characters; the size of Heat's column
+MAX_REASON_CHARACTERS: Final = 65_535  # characters; the size of Heat's column
 
 
 class SignalTarget(Protocol):
@@ -87,9 +87,9 @@ def signal(context: OperationContext, stack: SignalTarget, name: str, body: Body
     details = _details(context, data) if data.startswith(b"{") else None
     kind = context.types.get(row.kind)
     if details is not None and hooks.is_hook(details.get(UNSET_HOOK)):
-        rings = _clear(context, stack, name, details[UNSET_HOOK])
-        if rings:
-            return rings
+        messages = _clear(context, stack, name, details[UNSET_HOOK])
+        if messages:
+            return messages
     _refuse_unsignallable_action(context, stack, row, kind)
     if details is not None and UNSET_HOOK in details:
         raise _no_hook(stack, row, kind, details[UNSET_HOOK])
@@ -282,8 +282,8 @@ def _mark(document: Mapping[str, Any]) -> tuple[bool, str]:
         )
     if reason is not None and not isinstance(reason, str):
         raise InvalidValue("resource_status_reason is not a string")
-    if reason is not None and len(reason) > LONGEST_REASON:
-        raise InvalidValue(f"resource_status_reason has more than {LONGEST_REASON} characters")
+    if reason is not None and len(reason) > MAX_REASON_CHARACTERS:
+        raise InvalidValue(f"resource_status_reason has more than {MAX_REASON_CHARACTERS} characters")
     return text == "true", reason or MARKED
 
 

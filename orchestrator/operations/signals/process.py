@@ -35,30 +35,30 @@ from orchestrator.store.signals.queue import Pending, PendingSignal, SignalEffec
 
 log = logger()
 
-AT_ONCE, AT_ONCE_SECONDS = 50, 15.0  # claims per task, and seconds; the rest is left to another task
+MAX_CLAIMS, MAX_TASK_SECONDS = 50, 15.0  # claims per task, and seconds; the rest is left to another task
 MAX_BATCH = 200  # maximum signals per claim, for a local type
 
 
 def process_signals(engine: WorkerContext, resource_id: int) -> list[Message]:
     """Process the signals of a resource; return the messages to send."""
-    rings: list[Message] = []
+    messages: list[Message] = []
     began_at = time.monotonic()
-    for _ in range(AT_ONCE):
+    for _ in range(MAX_CLAIMS):
         lease = new_lease()
         db = engine.database.check_connection(durable=True)
         if not queue.claim(db, resource_id, lease, engine.settings.lease_seconds):
-            return rings
+            return messages
         pending = queue.look(db, resource_id, lease, MAX_BATCH)
         if pending is None:  # another worker has processed them, or the lease is lost already
-            return [*rings, *queue.release(db, resource_id, lease)]
+            return [*messages, *queue.release(db, resource_id, lease)]
         with engine.leases.keep([(0, resource_id, lease)]):
-            rings += SignalProcessor(engine, pending, lease).run()
+            messages += SignalProcessor(engine, pending, lease).run()
         if not queue.has_pending(db, resource_id):
-            return rings
+            return messages
         again = SignalMessage(resource_id, pending.name, pending.visit.stack.uuid)
-        if time.monotonic() - began_at > AT_ONCE_SECONDS:
+        if time.monotonic() - began_at > MAX_TASK_SECONDS:
             break
-    return [*rings, again]
+    return [*messages, again]
 
 
 class SignalProcessor:
@@ -70,134 +70,139 @@ class SignalProcessor:
         self.resource = pending.visit.resource
         self.db = engine.database.check_connection(durable=True)
         self.surroundings = StoredStackContext(self.db, engine.cipher, lease, engine.settings.endpoint)
-        self.known = load_state(pending.visit, engine.cipher)
+        self.state = load_state(pending.visit, engine.cipher)
 
     def run(self) -> list[Message]:
-        kind, first = self.engine.types.get(self.resource.kind), self.pending.sent[0]
-        if isinstance(kind, ScalingGroup):
+        resource_type, first = self.engine.types.get(self.resource.kind), self.pending.sent[0]
+        if isinstance(resource_type, ScalingGroup):
             details = self.engine.cipher.open(first.details)
             if scale_group.is_child_finished_signal(details):
                 return scale_group.after_child_finished(self.engine, self.pending, self.lease, details)
-        if first.about is None and (kind is None or not kind.takes_signals):
+        if first.about is None and (resource_type is None or not resource_type.takes_signals):
             # The resource had another type when the signal was accepted.
             return self._reject([first], SignalEffect("Signal failed: signal is not supported", "FAILED"))
-        if kind is None:
+        if resource_type is None:
             return self._reject([first])
-        refused = self.resource.action in REFUSING and not kind.signals_always
+        refused = self.resource.action in REFUSING and not resource_type.signals_always
         if first.about is not None:
-            return self._told(kind, first, refused=refused)
+            return self._process_notification(resource_type, first, refused=refused)
         if refused:
             return self._reject(
                 [first], SignalEffect(f"Cannot signal resource during {self.resource.action}")
             )
         if self.resource.physical_id is None:  # the resource is being created again
             return self._postpone(first)
-        run = list(itertools.takewhile(lambda one: one.about is None, self.pending.sent))
-        return self._sent(kind, run[:1] if kind.calls_out else run)
+        batch = list(itertools.takewhile(lambda signal: signal.about is None, self.pending.sent))
+        return self._process_signals(resource_type, batch[:1] if resource_type.calls_out else batch)
 
-    def _sent(self, kind: ResourceType, run: Sequence[PendingSignal]) -> list[Message]:
+    def _process_signals(self, resource_type: ResourceType, batch: Sequence[PendingSignal]) -> list[Message]:
         """Let the type handle signals of users."""
         visit = self.pending.visit
         done: list[PendingSignal] = []
         events: list[SignalEffect] = []
-        rings: list[Message] = []
+        messages: list[Message] = []
         did_something = False
-        for one in run:
-            details = self.engine.cipher.open(one.details)
+        for signal in batch:
+            details = self.engine.cipher.open(signal.details)
             try:
-                did = kind.signal(self._context(), self.resource.physical_id or "", details)
-                sent = [] if did.resize is None else scale_group.scale_group(self.engine, visit, did.resize)
+                result = resource_type.signal(self._context(), self.resource.physical_id or "", details)
+                resize = result.resize
+                sent = [] if resize is None else scale_group.scale_group(self.engine, visit, resize)
             except UNREACHABLE:
                 raise  # the signal stays pending
             except Exception as error:
-                if isinstance(error, ProviderBusy) and one.tries < self.engine.settings.action_retry_limit:
+                if isinstance(error, ProviderBusy) and signal.tries < self.engine.settings.action_retry_limit:
                     if not done:
-                        return self._postpone(one)
+                        return self._postpone(signal)
                     break  # the signals before it are written first
                 reason = failure_reason(_kind_of(error), self.resource.name, str(error))
                 stack = self.pending.visit.stack.uuid
                 log.warning("signal_failed", stack=stack, resource=self.resource.name, error=reason)
                 events.append(SignalEffect(f"Signal failed: {reason}", "FAILED"))
-                done.append(one)
+                done.append(signal)
             else:
-                done.append(one)
+                done.append(signal)
                 if sent is None:  # no change, so no event is written
                     continue
-                rings += sent
-                _keep(self.known, did)
-                events.append(SignalEffect(_reason(did, details)))
+                messages += sent
+                _apply(self.state, result)
+                events.append(SignalEffect(_reason(result, details)))
                 did_something = True
         if not did_something:
             return self._reject(done, *events)
-        return [*rings, *self._record(kind, done, events)]
+        return [*messages, *self._record(resource_type, done, events)]
 
-    def _told(self, kind: ResourceType, first: PendingSignal, *, refused: bool) -> list[Message]:
+    def _process_notification(
+        self, resource_type: ResourceType, first: PendingSignal, *, refused: bool
+    ) -> list[Message]:
         """Process a notification of the engine; it has no event.
 
         Notifications that only ask the resource to read its state are processed together, for the state is
         already written.
         """
         resource = self.resource
-        same = [one for one in self.pending.sent if one.about == first.about]
+        same = [signal for signal in self.pending.sent if signal.about == first.about]
         at_rest = resource.op is None and resource.status == "COMPLETE" and resource.physical_id is not None
         if first.about == watchers.FORGET and not refused:
-            _keep(self.known, Signalled(metadata={}))
+            _apply(self.state, Signalled(metadata={}))
             same = [first]
         elif not at_rest or refused:  # releasing the lease wakes its node, which reads the state
             return self._reject(same)
-        return self._record(kind, same, [])
+        return self._record(resource_type, same, [])
 
     def _record(
-        self, kind: ResourceType, done: Sequence[PendingSignal], events: Sequence[SignalEffect]
+        self, resource_type: ResourceType, done: Sequence[PendingSignal], events: Sequence[SignalEffect]
     ) -> list[Message]:
         """Write the resource's state after signals."""
-        known, cipher = self.known, self.engine.cipher
+        state, cipher = self.state, self.engine.cipher
         if self.resource.op is None and self.resource.status == "COMPLETE":
-            self._refresh(kind)
-        values = to_columns(known)
-        sealed = cipher.seal(values).decode() if known.secret else None
-        values["value_digest"] = known.value_digest
-        told, again = cipher.seal(None), self.engine.settings.re_enqueue_seconds
-        ended = queue.record(self.db, self.pending, self.lease, done, events, values, sealed, told, again)
+            self._refresh(resource_type)
+        values = to_columns(state)
+        sealed = cipher.seal(values).decode() if state.secret else None
+        values["value_digest"] = state.value_digest
+        no_details, re_enqueue_seconds = cipher.seal(None), self.engine.settings.re_enqueue_seconds
+        ended = queue.record(
+            self.db, self.pending, self.lease, done, events, values, sealed, no_details, re_enqueue_seconds
+        )
         return [*ended]
 
-    def _refresh(self, kind: ResourceType) -> None:
+    def _refresh(self, resource_type: ResourceType) -> None:
         """Update the outputs of a settled resource after its signals."""
         try:
-            seen = kind.observe(self._context(), self.known.physical_id or "")
+            seen = resource_type.observe(self._context(), self.state.physical_id or "")
         except (OrchestratorError, ValueError) as error:
             stack = self.pending.visit.stack.uuid
             log.info("observation_after_signal_failed", stack=stack, error=str(error))
             return
         if seen.exists and seen.ready and not seen.error:
-            operation.record_observation(self.known, kind, seen)
+            operation.record_observation(self.state, resource_type, seen)
 
     def _reject(self, done: Sequence[PendingSignal], *events: SignalEffect) -> list[Message]:
         return [*queue.reject(self.db, self.pending, self.lease, done, events)]
 
-    def _postpone(self, one: PendingSignal) -> list[Message]:
-        return [*queue.postpone(self.db, self.pending, self.lease, one, retry_seconds(one.tries))]
+    def _postpone(self, signal: PendingSignal) -> list[Message]:
+        return [*queue.postpone(self.db, self.pending, self.lease, signal, retry_seconds(signal.tries))]
 
     def _context(self) -> Context:
         visit, engine = self.pending.visit, self.engine
         software = DeploymentStore.of(visit, engine.database, engine.cipher, engine.settings)
-        action = self.known.op or "CHECK"
+        action = self.state.op or "CHECK"
         ctx = operation.context(
-            visit, self.known, action, software=software, stored_context=self.surroundings
+            visit, self.state, action, software=software, stored_context=self.surroundings
         )
         ctx = replace(ctx, stack_context=LazyStackContext(engine.stacks, visit))
         cloud = cloud_of_stack(engine.database.borrow, engine.cipher, engine.settings, visit.stack.root_id)
         return operation.with_provider_access(ctx, engine.settings, visit.stack.project_id, cloud)
 
 
-def _keep(known: ResourceState, did: Signalled) -> None:
+def _apply(state: ResourceState, result: Signalled) -> None:
     """Apply the changes of a signal to data and metadata."""
-    if did.data is not None:
-        known.data = did.data
-    if did.metadata is not None:
-        if known.given_metadata is None:
-            known.given_metadata = known.metadata or {}
-        known.metadata = did.metadata
+    if result.data is not None:
+        state.data = result.data
+    if result.metadata is not None:
+        if state.given_metadata is None:
+            state.given_metadata = state.metadata or {}
+        state.metadata = result.metadata
 
 
 def _kind_of(error: Exception) -> str:
@@ -206,12 +211,12 @@ def _kind_of(error: Exception) -> str:
     return error.heat_type if isinstance(error, OrchestratorError) else type(error).__name__
 
 
-def _reason(did: Signalled, details: Any) -> str:
+def _reason(result: Signalled, details: Any) -> str:
     """Return the reason of the event: the type's own, otherwise from the details of the signal
     (docs/internals/rest-api.md §7.4).
     """
-    if did.reason:
-        return f"Signal: {did.reason}"
+    if result.reason:
+        return f"Signal: {result.reason}"
     match details:
         case None:
             return "No signal details provided"

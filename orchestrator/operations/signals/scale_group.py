@@ -34,7 +34,7 @@ from orchestrator.template.function_view import ParentResourceProxy
 
 log = logger()
 
-FOLLOW: Final = "::resized"  # the key of the details of a signal that waits for the child's end
+CHILD_FINISHED: Final = "::resized"  # the key of the details of a signal that waits for the child's end
 _KNOWN: Final = frozenset(field.name for field in fields(Adjustment))
 
 
@@ -51,8 +51,8 @@ def scale_group(engine: WorkerContext, policy: Visit, asked: Resize) -> list[Mes
     if found is None:
         message = f'Alarm {name} could not find scaling group named "{asked.group}"'
         raise ProviderError(message, kind="NotFound")
-    kind = engine.types.get(found.kind)
-    if not isinstance(kind, ScalingGroup):
+    group_type = engine.types.get(found.kind)
+    if not isinstance(group_type, ScalingGroup):
         raise ProviderError(f"{found.name} ({found.kind}) is no group that scales", kind="NotSupported")
     if not found.settled:
         return None
@@ -62,18 +62,18 @@ def scale_group(engine: WorkerContext, policy: Visit, asked: Resize) -> list[Mes
         raise ProviderBusy(f"{found.name} is being looked at")
     with engine.leases.keep([(0, found.id, lease)]):
         try:
-            rings = _send(engine, visit, lease, kind, _adjustment(asked.asked))
+            messages = _start_resize(engine, visit, lease, group_type, _adjustment(asked.asked))
         except BaseException:
             group_resize.let_go(db, visit, lease, visit.stack.uuid)
             raise
-        if rings is None:
+        if messages is None:
             group_resize.let_go(db, visit, lease, visit.stack.uuid)
-        return rings
+        return messages
 
 
 def is_child_finished_signal(details: Any) -> bool:
     """Whether a signal waits for the end of a group's child."""
-    return isinstance(details, Mapping) and FOLLOW in details
+    return isinstance(details, Mapping) and CHILD_FINISHED in details
 
 
 def after_child_finished(
@@ -82,78 +82,80 @@ def after_child_finished(
     """Finish the resize of a group whose child has ended; wait again if it has not."""
     db, visit = engine.database.check_connection(durable=True), pending.visit
     assert visit.resource is not None
-    told, root = details[FOLLOW], visit.stack.uuid
+    event, root = details[CHILD_FINISHED], visit.stack.uuid
     with db.transaction():
         child = child_reads.state(db, visit.resource.id)
         if child is not None and children.lock_child(db, child.id) is not None:
             child = child_reads.state(db, visit.resource.id)
             if child is not None and child.status == "IN_PROGRESS":
                 return [*group_resize.wait_for_child(db, pending, lease, root)]
-    known = load_state(visit, engine.cipher)
-    kind = engine.types.get(visit.resource.kind)
-    ours = child is not None and not child.gone and child.traversal == told["traversal"]
+    state = load_state(visit, engine.cipher)
+    group_type = engine.types.get(visit.resource.kind)
+    ours = child is not None and not child.gone and child.traversal == event["traversal"]
     done = ours and child is not None and child.status == "COMPLETE"
-    reason = told["reason"] if done else None
-    _note(known, capacity.finished(known.metadata or {}, told["cooldown"], reason, capacity.utc_now()))
+    reason = event["reason"] if done else None
+    _set_metadata(
+        state, capacity.finished(state.metadata or {}, event["cooldown"], reason, capacity.utc_now())
+    )
     failure = None
-    if done and isinstance(kind, ScalingGroup):
-        _refresh(engine, visit, known, kind, child)
+    if done and isinstance(group_type, ScalingGroup):
+        _refresh(engine, visit, state, group_type, child)
     elif ours and child is not None:
-        said = failure_reason("ResourceFailure", visit.resource.name, child.reason)
-        failure = f"Signal failed: {said}"
-    values, sealed = _stored(engine, known)
+        reason_of_child = failure_reason("ResourceFailure", visit.resource.name, child.reason)
+        failure = f"Signal failed: {reason_of_child}"
+    values, sealed = _stored(engine, state)
     return [*group_resize.record_finished(db, pending, lease, root, values, sealed, failure)]
 
 
-def _send(
-    engine: WorkerContext, visit: Visit, lease: int, kind: ScalingGroup, asked: Adjustment
+def _start_resize(
+    engine: WorkerContext, visit: Visit, lease: int, group_type: ScalingGroup, asked: Adjustment
 ) -> list[Message] | None:
     db, resource, root = engine.database.check_connection(durable=True), visit.resource, visit.stack.uuid
     assert resource is not None
-    known, child = load_state(visit, engine.cipher), child_reads.state(db, resource.id)
+    state, child = load_state(visit, engine.cipher), child_reads.state(db, resource.id)
     if child is None or child.gone or child.status == "IN_PROGRESS":
         return None
-    _, kept = split_request(known.data)
-    live = engine.stacks.child_view(db, visit, child)
-    step = kind.scaled(
-        _context(engine, visit, known, kept), known.properties, live, asked, capacity.utc_now()
+    _, kept = split_request(state.data)
+    view = engine.stacks.child_view(db, visit, child)
+    step = group_type.scaled(
+        _context(engine, visit, state, kept), state.properties, view, asked, capacity.utc_now()
     )
     if step is None:
         return None
-    wanted, secret = engine.stacks.desired_child(
+    desired, secret = engine.stacks.desired_child(
         visit,
         step.child,
         child_uuid=child.uuid,
         name=child.name,
-        secret=known.secret,
-        parent=ParentResourceProxy(known.metadata, secret=known.secret),
+        secret=state.secret,
+        parent=ParentResourceProxy(state.metadata, secret=state.secret),
     )
-    known.secret = known.secret or secret
-    _note(known, capacity.begun(known.metadata or {}))
+    state.secret = state.secret or secret
+    _set_metadata(state, capacity.begun(state.metadata or {}))
     for tries_left in (2, 1, 0):
         try:
             with db.transaction():
-                begun = children.update(db, child.id, wanted, converge=False)
-                if begun is None:
+                started = children.update(db, child.id, desired, converge=False)
+                if started is None:
                     return None
-                told = _record_event(asked, begun.traversal, kind.cooldown(known.properties))
-                known.data = with_request(step.data, ChildRequest(begun.traversal, 0))
-                values, sealed = _stored(engine, known)
-                details = engine.cipher.seal({FOLLOW: told})
-                rings = group_resize.record_started(db, visit, lease, root, values, sealed, details)
-                if rings is None:
-                    raise _Lost
+                event = _record_event(asked, started.traversal, group_type.cooldown(state.properties))
+                state.data = with_request(step.data, ChildRequest(started.traversal, 0))
+                values, sealed = _stored(engine, state)
+                details = engine.cipher.seal({CHILD_FINISHED: event})
+                messages = group_resize.record_started(db, visit, lease, root, values, sealed, details)
+                if messages is None:
+                    raise LeaseLost
             log.info("group_resized", stack=root, resource=resource.name)
-            return [*rings, begun.ring]
+            return [*messages, started.ring]
         except (errors.DeadlockDetected, errors.SerializationFailure):
             if not tries_left:
                 raise
-        except _Lost:
+        except LeaseLost:
             return None
     raise AssertionError("unreachable")
 
 
-class _Lost(Exception):
+class LeaseLost(Exception):
     """Another worker has the group."""
 
 
@@ -172,33 +174,37 @@ def _adjustment(asked: Mapping[str, Value]) -> Adjustment:
 
 
 def _refresh(
-    engine: WorkerContext, visit: Visit, known: ResourceState, kind: ScalingGroup, child: ChildState | None
+    engine: WorkerContext,
+    visit: Visit,
+    state: ResourceState,
+    group_type: ScalingGroup,
+    child: ChildState | None,
 ) -> None:
     """Update the group's attributes and reference id."""
-    live = engine.stacks.child_view(engine.database.check_connection(durable=True), visit, child)
+    view = engine.stacks.child_view(engine.database.check_connection(durable=True), visit, child)
     body = visit.definition.body if visit.definition else {}
-    ctx = _context(engine, visit, known, split_request(known.data)[1])
-    attributes = kind.child_attributes(ctx, live, body.get("asked") or ())
-    known.secret = known.secret or live.used_secret
-    reference = kind.child_reference_id(ctx, live)
+    ctx = _context(engine, visit, state, split_request(state.data)[1])
+    attributes = group_type.child_attributes(ctx, view, body.get("asked") or ())
+    state.secret = state.secret or view.used_secret
+    reference = group_type.child_reference_id(ctx, view)
     operation.record_observation(
-        known, kind, Observation(True, attributes=attributes, reference_id=reference)
+        state, group_type, Observation(True, attributes=attributes, reference_id=reference)
     )
 
 
-def _note(known: ResourceState, metadata: Mapping[str, Any]) -> None:
-    if known.given_metadata is None:
-        known.given_metadata = known.metadata or {}
-    known.metadata = metadata
+def _set_metadata(state: ResourceState, metadata: Mapping[str, Any]) -> None:
+    if state.given_metadata is None:
+        state.given_metadata = state.metadata or {}
+    state.metadata = metadata
 
 
-def _context(engine: WorkerContext, visit: Visit, known: ResourceState, data: Mapping[str, Any]) -> Context:
+def _context(engine: WorkerContext, visit: Visit, state: ResourceState, data: Mapping[str, Any]) -> Context:
     software = DeploymentStore.of(visit, engine.database, engine.cipher, engine.settings)
-    return replace(operation.context(visit, known, "CHECK", software=software), data=data)
+    return replace(operation.context(visit, state, "CHECK", software=software), data=data)
 
 
-def _stored(engine: WorkerContext, known: ResourceState) -> tuple[dict[str, Any], str | None]:
-    values = to_columns(known)
-    sealed = engine.cipher.seal(values).decode() if known.secret else None
-    values["value_digest"] = known.value_digest
+def _stored(engine: WorkerContext, state: ResourceState) -> tuple[dict[str, Any], str | None]:
+    values = to_columns(state)
+    sealed = engine.cipher.seal(values).decode() if state.secret else None
+    values["value_digest"] = state.value_digest
     return values, sealed

@@ -25,13 +25,13 @@ from orchestrator.store.connections.database import CHECKS
 
 Db = Connection[TupleRow]
 
-STILL_OURS = """
+LOCK_TRAVERSAL = """
 SELECT 1 FROM stack WHERE id = %s AND traversal = %s AND halted_traversal IS DISTINCT FROM traversal FOR SHARE
 """
-STILL_HELD = "SELECT 1 FROM graph_node WHERE id = %s AND state = 'checking' AND lease = %s FOR SHARE"
+LOCK_PLAN = "SELECT 1 FROM graph_node WHERE id = %s AND state = 'checking' AND lease = %s FOR SHARE"
 
-STREAMED = 5_000  # rows per fetch of a server-side cursor
-FEW = 500  # rows; a smaller result is fetched in one round trip
+FETCH_SIZE = 5_000  # rows per fetch of a server-side cursor
+MAX_UNSTREAMED = 500  # rows; a smaller result is fetched in one round trip
 
 COPY_DEFINITION = """
 COPY resource_definition (id, stack_id, name, digest, body, requires, dep_attrs, valid_from) FROM STDIN
@@ -48,11 +48,11 @@ SELECT id, name, coalesce(runs_as, type), action, status, op, attempt, built_dig
     value_digest, leftover, suspended
 FROM resource WHERE stack_id = %s
 """
-LEAVE_FOR = """
+MARK_DEPOSED = """
 UPDATE resource r SET leftover = true, replaced_by = x.by
 FROM unnest(%s::bigint[], %s::bigint[]) AS x(id, by) WHERE r.id = ANY (ARRAY[x.id])
 """
-TAKE_BACK = "UPDATE resource SET leftover = false, replaced_by = NULL WHERE id = ANY(%s)"
+RESTORE_DEPOSED = "UPDATE resource SET leftover = false, replaced_by = NULL WHERE id = ANY(%s)"
 DROP_ROWS = """
 DELETE FROM resource WHERE id = ANY(%s) AND action = 'INIT' AND attempt = 0 AND lease IS NULL
 """
@@ -74,7 +74,7 @@ WRITTEN = "SELECT label, id FROM graph_node WHERE stack_id = %s AND traversal = 
 CLEANUPS = """
 SELECT resource_id::text, id FROM graph_node WHERE stack_id = %s AND traversal = %s AND kind = 'cleanup'
 """
-BEGUN = """
+HAS_WRITTEN_SLICES = """
 SELECT EXISTS (SELECT 1 FROM graph_node WHERE stack_id = %s AND traversal = %s
     AND kind IN ('update', 'cleanup', 'join') AND id > %s)
 """
@@ -135,9 +135,9 @@ def slice_of(db: Db, target: PlanTarget) -> Iterator[None]:
         Superseded: the traversal is over or has failed, or another planner has the plan.
     """
     with db.transaction():
-        if db.execute(STILL_OURS, (target.stack_id, target.traversal)).fetchone() is None:
+        if db.execute(LOCK_TRAVERSAL, (target.stack_id, target.traversal)).fetchone() is None:
             raise Superseded(f"traversal {target.traversal} is over")
-        if target.plan is not None and db.execute(STILL_HELD, target.plan).fetchone() is None:
+        if target.plan is not None and db.execute(LOCK_PLAN, target.plan).fetchone() is None:
             raise Superseded("another planner took over")
         yield
 
@@ -182,7 +182,7 @@ def cleanups(db: Db, stack_id: int, traversal: int) -> dict[str, int]:
 
 def has_written_slices(db: Db, stack_id: int, traversal: int, plan: int) -> bool:
     """Whether an interrupted run of this plan wrote nodes; their ids are above that of the plan's node."""
-    row = db.execute(BEGUN, (stack_id, traversal, plan)).fetchone()
+    row = db.execute(HAS_WRITTEN_SLICES, (stack_id, traversal, plan)).fetchone()
     return row is not None and row[0]
 
 
@@ -223,18 +223,18 @@ def copy_resources(db: Db, target: PlanTarget, rows: Iterable[tuple[int, str, st
 
 
 ADOPTED = "SELECT adopted FROM revision WHERE id = %s"
-PENDING = """
+PENDING_ADOPTION = """
 SELECT id, number, adopted FROM revision WHERE stack_id = %s AND adopted IS NOT NULL ORDER BY number LIMIT 1
 """
-PLANNED = "UPDATE revision SET adopted = NULL WHERE stack_id = %s AND adopted IS NOT NULL"
-TAKE_OVER = """
+CLEAR_ADOPTIONS = "UPDATE revision SET adopted = NULL WHERE stack_id = %s AND adopted IS NOT NULL"
+WRITE_ADOPTED = """
 UPDATE resource r SET physical_id = x.physical_id, sealed = x.sealed, definition_id = x.definition_id
 FROM unnest(%s::bigint[], %s::text[], %s::bytea[], %s::bigint[]) AS x(id, physical_id, sealed, definition_id)
 WHERE r.id = x.id
 """
 
 
-def adopted(db: Db, revision_id: int) -> bytes | None:
+def adopted_resources(db: Db, revision_id: int) -> bytes | None:
     """Return the encrypted resources of an adoption."""
     row = db.execute(ADOPTED, (revision_id,)).fetchone()
     return None if row is None else row[0]
@@ -244,18 +244,18 @@ def pending_adoption(db: Db, stack_id: int) -> tuple[int, int, bytes] | None:
     """Return the revision id, its number and the encrypted resources of an adoption whose plan was
     interrupted; None if every adoption is planned.
     """
-    return db.execute(PENDING, (stack_id,)).fetchone()
+    return db.execute(PENDING_ADOPTION, (stack_id,)).fetchone()
 
 
-def adoption_is_planned(db: Db, stack_id: int) -> None:
+def clear_adoptions(db: Db, stack_id: int) -> None:
     """Clear the stored resources of an adoption: the planned rows hold them now."""
-    db.execute(PLANNED, (stack_id,))
+    db.execute(CLEAR_ADOPTIONS, (stack_id,))
 
 
-def take_over(db: Db, rows: Sequence[tuple[int, str | None, bytes, int]]) -> None:
+def write_adopted(db: Db, rows: Sequence[tuple[int, str | None, bytes, int]]) -> None:
     """Write the adopted state of new resources: (id, physical id, sealed data and metadata, definition)."""
     if rows:
-        db.execute(TAKE_OVER, tuple(list(column) for column in zip(*rows, strict=True)))
+        db.execute(WRITE_ADOPTED, tuple(list(column) for column in zip(*rows, strict=True)))
 
 
 def copy_nodes(db: Db, target: PlanTarget, rows: Iterable[NodeRow]) -> None:
@@ -313,23 +313,23 @@ def _by_id(row: Row) -> int:
 
 def _streamed(db: Db, query: str, values: tuple[int, ...]) -> Iterator[tuple[Any, ...]]:
     """Yield the rows of a query without holding all of them; a small result takes one round trip."""
-    few = db.execute(f"{query} LIMIT {FEW}", values).fetchall()
-    if len(few) < FEW:
+    few = db.execute(f"{query} LIMIT {MAX_UNSTREAMED}", values).fetchall()
+    if len(few) < MAX_UNSTREAMED:
         yield from few
         return
     with db.transaction(), db.cursor(name="streamed") as cursor:
-        cursor.itersize = STREAMED
+        cursor.itersize = FETCH_SIZE
         yield from cursor.execute(query, values)
 
 
 CLEANUP_PLAN_LABEL = "removals"  # label of the plan node of a traversal's second plan (operations/adr/0002)
 
-LEFTOVERS = f"""
+UNPLANNED_DEPOSED = f"""
 {ROWS.strip()} AND leftover AND NOT EXISTS (
     SELECT 1 FROM graph_node n WHERE n.stack_id = resource.stack_id AND n.traversal = %s
         AND n.kind = 'cleanup' AND n.resource_id = resource.id)
 """
-LEFTOVERS_UP_TO = f"SELECT count(*) FROM ({LEFTOVERS} LIMIT %s) AS found"
+COUNT_UNPLANNED_DEPOSED = f"SELECT count(*) FROM ({UNPLANNED_DEPOSED} LIMIT %s) AS found"
 PLAN_REMOVALS = """
 WITH held AS (
     UPDATE graph_node SET state = 'blocked', blocked_by = 1, lease = NULL, leased_until = NULL, rung_at = NULL
@@ -344,14 +344,14 @@ FROM held RETURNING id
 """
 
 
-def leftovers(db: Db, stack_id: int, traversal: int) -> list[Row]:
+def unplanned_deposed(db: Db, stack_id: int, traversal: int) -> list[Row]:
     """Return the deposed rows that this traversal does not clean up yet, oldest first."""
-    return _rows(db, LEFTOVERS, (stack_id, traversal))
+    return _rows(db, UNPLANNED_DEPOSED, (stack_id, traversal))
 
 
-def count_leftovers(db: Db, stack_id: int, traversal: int, limit: int) -> int:
+def count_unplanned_deposed(db: Db, stack_id: int, traversal: int, limit: int) -> int:
     """Return the number of these rows, at most `limit`."""
-    row = db.execute(LEFTOVERS_UP_TO, (stack_id, traversal, limit)).fetchone()
+    row = db.execute(COUNT_UNPLANNED_DEPOSED, (stack_id, traversal, limit)).fetchone()
     assert row is not None
     return int(row[0])
 
@@ -385,12 +385,12 @@ def close_definitions(db: Db, target: PlanTarget, names: Sequence[str]) -> None:
 def mark_deposed(db: Db, replaced: Mapping[int, int | None]) -> None:
     """Mark rows deposed; `replaced` has the id of each row's replacement, if it has any."""
     ids = list(replaced)
-    db.execute(LEAVE_FOR, (ids, [replaced[id_] for id_ in ids]))
+    db.execute(MARK_DEPOSED, (ids, [replaced[id_] for id_ in ids]))
 
 
 def restore_deposed(db: Db, ids: Sequence[int]) -> None:
     """Make deposed rows current again."""
-    db.execute(TAKE_BACK, (list(ids),))
+    db.execute(RESTORE_DEPOSED, (list(ids),))
 
 
 def drop_rows(db: Db, ids: Sequence[int]) -> None:

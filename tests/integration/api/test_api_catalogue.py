@@ -14,7 +14,7 @@ import pytest
 from sqlalchemy import delete
 
 import orchestrator
-from orchestrator.operations.maintenance.heartbeat import KEPT, Heartbeat
+from orchestrator.operations.maintenance.heartbeat import LISTED_SECONDS, Heartbeat
 from orchestrator.security.tokens import create_token
 from orchestrator.store.maintenance.workers import list_workers
 from orchestrator.store.tables.workers import Worker
@@ -236,7 +236,7 @@ def test_services_are_for_whoever_runs_the_installation(world: World, project: s
 
 
 def test_a_worker_reports_now_and_then_and_signs_off_and_forgets_who_was_killed(world: World) -> None:
-    world.insert(Worker, worker("killed@here", silent=2 * KEPT))
+    world.insert(Worker, worker("killed@here", silent=2 * LISTED_SECONDS))
     reporting = Heartbeat(world.database, "check9@here", ["check", "bulk"])
     for _ in range(3):
         reporting.tick()

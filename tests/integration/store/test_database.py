@@ -39,7 +39,7 @@ def test_placeholders_are_numbered_in_the_order_in_which_they_first_come(
 
 
 def test_no_placeholder_is_left_in_the_statements_of_a_visit() -> None:
-    statements = [*FORMS, visit_sql.READ_CLAIMED, visit_sql.READ_QUEUED_ONE, bulk_writer.STILL_OURS]
+    statements = [*FORMS, visit_sql.READ_CLAIMED, visit_sql.READ_QUEUED_ONE, bulk_writer.LOCK_TRAVERSAL]
     assert [text for text in statements if b"%" in numbered(text)[0]] == []
 
 

@@ -71,7 +71,7 @@ def test_many_removals_are_planned_apart(postgres_url: str, monkeypatch: pytest.
         assert (world.state(uuid), len(world.rows("SELECT 1 FROM resource"))) == ("UPDATE_IN_PROGRESS", 6)
         db = world.database.check_connection(durable=True)
         [visit] = repository.read_claimed(db, [node_id], lease)
-        assert world.engine.plan.planner.run(db, visit, lease, ring=False) == []
+        assert world.engine.plan.planner.run(db, visit, lease, enqueue=False) == []
         world.deliver_all()
         assert (world.state(uuid), len(world.rows("SELECT 1 FROM resource"))) == ("UPDATE_COMPLETE", 3)
     finally:
@@ -107,7 +107,7 @@ def test_a_large_group_is_planned_apart_when_many_members_differ(
         [(node_id, lease)] = started
         db = world.database.check_connection(durable=True)
         [visit] = repository.read_claimed(db, [node_id], lease)
-        assert world.engine.plan.planner.run(db, visit, lease, ring=False) == []
+        assert world.engine.plan.planner.run(db, visit, lease, enqueue=False) == []
         world.deliver_all()
         assert world.state(uuid) == "UPDATE_COMPLETE"
         assert members(world) == {str(n): f"w{n}" for n in range(5)}

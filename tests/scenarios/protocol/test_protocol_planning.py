@@ -214,7 +214,7 @@ def test_a_plan_of_removals_that_died_before_its_first_slice_is_taken_up(
 
     uuid = world.create("s", replaced("1"))
     world.rest()
-    before_each(monkeypatch, bulk_writer, "leftovers", once(die))
+    before_each(monkeypatch, bulk_writer, "unplanned_deposed", once(die))
     world.update("s", replaced("2"))
     world.rest()
     assert (world.crashes, world.stack().traversal) == (1, 2)

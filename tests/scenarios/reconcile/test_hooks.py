@@ -448,7 +448,7 @@ def test_a_traversal_that_ends_while_another_begins_does_not_stand_in_its_way(wo
     ended = []
 
     def end():
-        ended.append(stack_completion.wind_down(world.database, stack.id, 1))
+        ended.append(stack_completion.drain(world.database, stack.id, 1))
         world.database.check_connection(durable=True).close()  # this thread's own
 
     with world.database.connect(name="superseding") as db:

@@ -17,7 +17,7 @@ from orchestrator.errors import (
 from orchestrator.operations.context import Body
 from orchestrator.operations.maintenance.rotate_keys import rotate_keys
 from orchestrator.operations.signals.accept import signal
-from orchestrator.operations.signals.process import AT_ONCE, process_signals
+from orchestrator.operations.signals.process import MAX_CLAIMS, process_signals
 from orchestrator.security.encryption import Cipher, new_key
 from orchestrator.store.signals import ingest, queue
 from tests.scenarios.fake_cloud import Bell, Cloud, Crash, cloud_thing
@@ -91,7 +91,7 @@ def test_signals_are_taken_in_in_the_order_they_came_whatever_becomes_of_their_m
 
 def test_more_signals_than_one_task_takes_in_are_left_to_the_next(world):
     with_bell(world)
-    for number in range(AT_ONCE + 3):
+    for number in range(MAX_CLAIMS + 3):
         world.signal("s", "b", {"n": number})
     first = world.messages.pop()
     world.messages.clear()  # only one message arrives
