@@ -1,4 +1,4 @@
-"""Reads of a preview, all from one consistent snapshot of a stack."""
+"""Reads of a preview, from a consistent snapshot of a stack."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ SELECT EXISTS (
 
 
 class StoredProperties(NamedTuple):
-    """The recorded state of one resource; encrypted values are in `sealed`."""
+    """The recorded state of a resource; encrypted values are in `sealed`."""
 
     id: int
     uuid: str
@@ -67,7 +67,7 @@ def values(db: Db, stack_id: int, ids: Collection[int]) -> list[StoredProperties
 
 
 def retained(db: Db, stack_id: int, ids: Sequence[int], policies: Collection[str]) -> set[int]:
-    """Return the resources that have one of these deletion policies."""
+    """Return the resources with any of these deletion policies."""
     if not ids:
         return set()
     rows = db.execute(POLICIES, (stack_id, list(ids))).fetchall()

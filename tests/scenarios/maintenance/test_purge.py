@@ -363,7 +363,7 @@ def test_a_tick_that_fails_is_followed_by_one_that_begins_anew(
     world: World, db, monkeypatch: pytest.MonkeyPatch
 ):
     made(world)
-    monkeypatch.setattr(purge.purging, "STACKS_PER_GROUP", f"{purge.purging.STACKS} nonsense")
+    monkeypatch.setattr(purge.purging, "STACKS", f"{purge.purging.STACKS} nonsense")
     one = IncrementalPurge(EVERYTHING, _begin_at=0.0)
     with pytest.raises(psycopg.Error):
         one.tick(db)
