@@ -13,8 +13,8 @@ from api.request.stack_lookup import get_stack
 from api.response.failures import diagnostics
 from api.response.serialization import Links, below, json_list, json_response, link, time
 from orchestrator.errors import InvalidRequest, ResourceNotFound
-from orchestrator.operations.adoption.export import masked
 from orchestrator.operations.context import OperationContext
+from orchestrator.operations.masking import masked
 from orchestrator.operations.outputs.nested_metadata import live_metadata
 from orchestrator.operations.resource_context.state import GIVEN_METADATA
 from orchestrator.operations.software.api_requests import machine_metadata

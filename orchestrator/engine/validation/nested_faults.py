@@ -101,6 +101,12 @@ def not_yet_reported(known: Iterable[Diagnostic], more: Iterable[Diagnostic]) ->
     ]
 
 
+def nested_too_deep(most: int) -> Diagnostic:
+    """Return the fault of a stack nested deeper than `most` levels."""
+    limit = f"Request limit exceeded: Recursion depth exceeds {most}."
+    return Diagnostic("nested-too-deep", limit, heat_type="RequestLimitExceeded")
+
+
 def nested_cycles(template: Template) -> list[Diagnostic]:
     """Return the fault of a cycle among a template's resources, if there is one."""
     resources: Mapping[str, Any] = template.resources

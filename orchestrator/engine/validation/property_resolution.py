@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from orchestrator.errors import Diagnostic, InvalidTemplate
 from orchestrator.resources.base import Fault, ResourceType
-from orchestrator.schema.properties import PropertyFault, join
+from orchestrator.schema.properties import Property, PropertyFault, join
 from orchestrator.schema.translation import Finder
 from orchestrator.template.definition import StackDefinition
 from orchestrator.template.diagnostics import path_text
@@ -186,3 +186,13 @@ def function_fault(error: FunctionError, place: str, view: StackDefinition, pref
         return Diagnostic(error.code, error.text(where), where, hint=error.hint, heat_type=error.heat_type)
     told = error.discreet() if view.used_secret else error
     return Diagnostic(error.code, f"{prefix}{place}: {told.text('')}", where, hint=told.hint)
+
+
+def declares_deprecated(prop: Property) -> bool:
+    """Whether a property or a member of it is deprecated."""
+    if prop.deprecated:
+        return True
+    members = prop.schema
+    if isinstance(members, Property):
+        return declares_deprecated(members)
+    return members is not None and any(map(declares_deprecated, members.values()))

@@ -7,34 +7,44 @@ template was parsed. Nested templates are validated as far as the request's file
 
 from __future__ import annotations
 
-import hashlib
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Final
 
-import orjson
-
+from orchestrator.engine.validation.attribute_references import find_get_attr, has_attribute
 from orchestrator.engine.validation.group_samples import group_fault, samples
 from orchestrator.engine.validation.hypothetical_stack import HypotheticalStack
-from orchestrator.engine.validation.nested_faults import in_file, nested_cycles, nested_path, not_yet_reported
+from orchestrator.engine.validation.nested_faults import (
+    in_file,
+    nested_cycles,
+    nested_path,
+    nested_too_deep,
+    not_yet_reported,
+)
+from orchestrator.engine.validation.nested_values import (
+    explicit_values,
+    known_values,
+    unknown_values,
+    values_key,
+)
 from orchestrator.engine.validation.property_resolution import (
     BEFORE,
     Resolved,
+    declares_deprecated,
     function_fault,
-    resolve_properties,
 )
 from orchestrator.engine.validation.type_resolution import TypeResolver, UnavailableType, UnknownType
 from orchestrator.errors import Diagnostic, InvalidTemplate
 from orchestrator.resources.base import Fault, ResourceType, Value, read_update_policy
 from orchestrator.resources.groups.group_type import GroupType
 from orchestrator.resources.nested_type import NestedType
-from orchestrator.resources.template_type import RESOURCE, NestedTemplate, TemplateType
-from orchestrator.schema.properties import Property, PropertyFault, deprecations, join
+from orchestrator.resources.template_type import NestedTemplate, TemplateType
+from orchestrator.schema.properties import deprecations, join
 from orchestrator.schema.suggestions import did_you_mean
 from orchestrator.template.definition import ResourceDefinition
-from orchestrator.template.diagnostics import Path, path_in_message, path_text
+from orchestrator.template.diagnostics import path_in_message, path_text
 from orchestrator.template.formats import Keywords
 from orchestrator.template.function_view import UNKNOWN
 from orchestrator.template.functions import ALL, FunctionError
@@ -42,15 +52,12 @@ from orchestrator.template.functions.resolved_argument import measure
 from orchestrator.template.parameters import ParameterValues
 from orchestrator.template.template import Template
 
-__all__ = ["HypotheticalStack", "resolve_properties", "validate_stack"]
-
 POLICIES: Final[Mapping[str, str]] = {"delete": "Delete", "retain": "Retain", "snapshot": "Snapshot"}
 # Nested resources that are validated with actual values; beyond that number, without values.
 MOST_NESTED: Final = 10_000
 MOST_FAULTS: Final = 1_000  # reported for nested templates; a small request could cause millions
 HIDDEN_POLICY: Final = "Invalid deletion policy"
 MISSING_PARAMETER: Final = "UserParameterMissing"
-ATTRIBUTE_FUNCTIONS: Final = ("get_attr", "Fn::GetAtt")
 RETIRED: Final = frozenset({"DEPRECATED", "UNSUPPORTED", "HIDDEN"})
 # Faults that are independent of values.
 STRUCTURE: Final = frozenset({"unknown-property", "unimplemented-property"})
@@ -201,7 +208,7 @@ class _StackCheck:
         secret = kind.secret_parameters if isinstance(kind, TemplateType) else ()
         resolved = Resolved(definition.body, self.view, kind, place, path, BEFORE, secret)
         given, faults = kind.read_properties(resolved.values, path=path, unknown=UNKNOWN)
-        structure = [fault for fault in faults if _is_structure(fault, path)] if faults else faults
+        structure = [f for f in faults if f.code in STRUCTURE and f.path == path] if faults else faults
         yield from map(resolved.of, structure)
         failed = bool(resolved.errors)
         if len(faults) > len(structure):
@@ -219,7 +226,7 @@ class _StackCheck:
             for warning in deprecations(kind.properties, resolved.values, path=path):
                 yield replace(resolved.of(warning), severity="warning")
         if isinstance(kind, TemplateType):
-            build = partial(_values, kind, given, resolved)
+            build = partial(known_values, kind, given, resolved)
             yield from self._of_values(self._inside(kind, place, path, build))
         elif isinstance(kind, GroupType):
             inside = self._in_group(definition, kind, given, resolved)
@@ -230,7 +237,7 @@ class _StackCheck:
     def _has_deprecated(self, kind: ResourceType) -> bool:
         known = self.tree.deprecated.get(id(kind))
         if known is None:
-            known = self.tree.deprecated[id(kind)] = any(map(_deprecates, kind.properties.values()))
+            known = self.tree.deprecated[id(kind)] = any(map(declares_deprecated, kind.properties.values()))
         return known
 
     # Policies.
@@ -295,7 +302,7 @@ class _StackCheck:
             if kind is None or isinstance(kind, UnknownType):
                 continue  # reported already
             for attribute in sorted(attributes):
-                if attribute != ALL and not self._has_attribute(kind, attribute):
+                if attribute != ALL and not has_attribute(kind, attribute):
                     path = find_get_attr(values, name, attribute)
                     keys, place = path
                     told = path_in_message(keys, self.template.form.functions, place)
@@ -307,15 +314,6 @@ class _StackCheck:
                         # The attributes of a nested stack are certain only once it exists.
                         severity="warning" if isinstance(kind, TemplateType) else "error",
                     )
-
-    def _has_attribute(self, kind: ResourceType, name: str) -> bool:
-        if not kind.has_attribute(name):
-            return False
-        if not isinstance(kind, TemplateType) or not name.startswith(RESOURCE) or name in kind.attributes:
-            return True
-        inside = kind.template.undecided.resources
-        inner = name.removeprefix(RESOURCE)
-        return inner in inside or inner.partition(".")[0] in inside
 
     # Nested stacks.
 
@@ -332,7 +330,8 @@ class _StackCheck:
             yield from UnknownType(error.diagnostics).at(join(resolved.path, named.url_property))
             return
         known = resolved.values.keys() <= given.keys()
-        build = partial(_given, inner.template, named.parameters if known else None, bool(resolved.secrets))
+        values = named.parameters if known else None
+        build = partial(explicit_values, inner.template, values, bool(resolved.secrets))
         yield from self._inside(inner, place, join(resolved.path, named.parameters_property), build)
 
     def _inside(
@@ -348,19 +347,19 @@ class _StackCheck:
         prefix = f"{place}<{kind.template.url}>"
         kinds = self.kinds.child(kind)
         if kinds.depth > kinds.max_depth:
-            fault = nested_path(_too_deep(kinds.max_depth), prefix)
+            fault = nested_path(nested_too_deep(kinds.max_depth), prefix)
             yield replace(fault, path=f"{place}.{self.words.type}")
             return
         try:
             values = build()
         except InvalidTemplate as error:
-            values = _unknown(kind.template)
+            values = unknown_values(kind.template)
             for fault in error.diagnostics:
                 yield replace(nested_path(fault, prefix), path=join(path, fault.path.rpartition(".")[2]))
-        key = (id(kinds), _key(values))
+        key = (id(kinds), values_key(values))
         if key not in self.tree.sizes and self.tree.looked_at > MOST_NESTED:
-            values = _unknown(kind.template)
-            key = (id(kinds), _key(values))
+            values = unknown_values(kind.template)
+            key = (id(kinds), values_key(values))
         if key in self.tree.sizes:
             self.resources += self.tree.sizes[key]
             return
@@ -378,7 +377,7 @@ class _StackCheck:
         """Yield the faults of a group's members; a sample stands for all equal members."""
         kinds = self.kinds.within(definition)
         if kinds.depth > kinds.max_depth:
-            yield _too_deep(kinds.max_depth)
+            yield nested_too_deep(kinds.max_depth)
             return
         for sample in samples(kind, given, resolved):
             check = _StackCheck(sample.template, sample.values, kinds, self.tree, nested=True)
@@ -397,82 +396,3 @@ class _StackCheck:
         self.tree.sizes[key] = check.resources
         warnings = [replace(warning, file=template.url) for warning in defined.warnings]
         return in_file([*faults, *not_yet_reported(faults, more), *warnings], template)
-
-
-def find_get_attr(values: Sequence[tuple[Any, str]], name: str, attribute: str) -> tuple[Path, str]:
-    """Return the location of the function that reads a resource's attribute: the keys that lead to it, and
-    the path of the value where they start.
-    """
-    todo: list[tuple[Any, Path, str]] = [(value, (), place) for value, place in values]
-    otherwise: tuple[Path, str] = (), values[0][1]
-    while todo:
-        item, keys, place = todo.pop()
-        if isinstance(item, Mapping):
-            function = next(iter(item)) if len(item) == 1 else None
-            if function in ATTRIBUTE_FUNCTIONS:
-                asked = item[function]
-                if isinstance(asked, list) and asked[:2] == [name, attribute]:
-                    return (*keys, str(function)), place
-            todo.extend((member, (*keys, key), place) for key, member in item.items())
-        elif isinstance(item, list):
-            todo.extend((member, (*keys, index), place) for index, member in enumerate(item))
-    return otherwise
-
-
-def _too_deep(most: int) -> Diagnostic:
-    limit = f"Request limit exceeded: Recursion depth exceeds {most}."
-    return Diagnostic("nested-too-deep", limit, heat_type="RequestLimitExceeded")
-
-
-def _is_structure(fault: PropertyFault, path: str) -> bool:
-    return fault.code in STRUCTURE and fault.path == path
-
-
-def _deprecates(prop: Property) -> bool:
-    if prop.deprecated:
-        return True
-    members = prop.schema
-    if isinstance(members, Property):
-        return _deprecates(members)
-    return members is not None and any(map(_deprecates, members.values()))
-
-
-def _values(kind: TemplateType, given: Mapping[str, Any], resolved: Resolved) -> ParameterValues:
-    """Return the known values of a nested template's parameters.
-
-    Raises:
-        InvalidTemplate: a property's value does not fit the parameter.
-    """
-    template = kind.template
-    schemas, defaults = template.parameters, kind.environment.parameter_defaults
-    # Unknown and wrong values must not be mistaken for the default.
-    unknown = {name for name in resolved.values if name in schemas and name not in given}
-    known = {name: schema for name, schema in schemas.items() if name not in unknown}
-    supplied = {name: value for name, value in kind.arguments(given).items() if name in known}
-    built = ParameterValues.build(known, supplied, defaults, {}, missing_ok=True)
-    missing = built.missing | unknown | set(template.form.pseudo)
-    hidden = built.hidden | kind.secret_parameters | resolved.secrets
-    return ParameterValues(dict(built), frozenset(hidden), frozenset(missing))
-
-
-def _given(template: NestedTemplate, given: Mapping[str, Any] | None, secret: bool) -> ParameterValues:
-    """Return the values of a nested template's parameters; `given` is None if they are unknown.
-
-    Raises:
-        InvalidTemplate: a value is superfluous, missing or wrong.
-    """
-    if given is None:
-        return _unknown(template)
-    built = ParameterValues.build(template.parameters, given, {}, {})
-    hidden = built.hidden | (set(template.parameters) if secret else set())
-    return ParameterValues(dict(built), frozenset(hidden), built.missing | set(template.form.pseudo))
-
-
-def _unknown(template: NestedTemplate) -> ParameterValues:
-    return ParameterValues({}, missing=frozenset([*template.parameters, *template.form.pseudo]))
-
-
-def _key(values: ParameterValues) -> object:
-    """Return a key that is equal for values with the same effect on a template."""
-    text = orjson.dumps(dict(values), default=repr, option=orjson.OPT_SORT_KEYS)
-    return hashlib.sha256(text).digest(), values.missing, values.hidden

@@ -25,6 +25,7 @@ from orchestrator.errors import (
 )
 from orchestrator.operations.adoption.export import export
 from orchestrator.operations.context import OperationContext
+from orchestrator.operations.masking import is_masked
 from orchestrator.operations.request_body import StackRequest, checked_tags, reject_nul_bytes
 from orchestrator.store.stacks.stacks import StackRow
 from orchestrator.store.traversals import children, traversals
@@ -183,7 +184,7 @@ def _resources(
         if physical_id is not None and not isinstance(physical_id, str):
             raise InvalidRequest(f"Invalid adopt data: {path}.resource_id must be a text.")
         resource_data, metadata = _mapping(whole, "resource_data", path), _mapping(whole, "metadata", path)
-        if name not in secrets and _is_masked([resource_data, metadata]):
+        if name not in secrets and is_masked([resource_data, metadata]):
             raise InvalidRequest(
                 f"Invalid adopt data: values of {path} are masked. Write them in clear, or keep 'sealed' as "
                 "it was exported."
@@ -198,16 +199,6 @@ def _resources(
             inner = _opened(context, body.get("sealed")).get("resources") or {}
             found[name]["nested"] = _resources(context, body, inner, path)
     return found
-
-
-def _is_masked(value: Any) -> bool:
-    match value:
-        case Mapping():
-            return any(_is_masked(item) for item in value.values())
-        case list():
-            return any(_is_masked(item) for item in value)
-        case _:
-            return bool(value == MASK)
 
 
 def _mapping(body: Mapping[str, Any], key: str, path: str = "") -> Mapping[str, Any]:

@@ -16,6 +16,7 @@ import orjson
 
 from orchestrator.engine.check.child_status import split_request
 from orchestrator.errors import NotFound
+from orchestrator.operations.masking import masked
 from orchestrator.security.encryption import Cipher
 from orchestrator.store import snapshots
 from orchestrator.store.connections.database import Database
@@ -120,40 +121,16 @@ def _document(
 
     `extra` are additional fields, of the resource that the nested stack belongs to.
     """
-    head = {
-        **extra,
-        "name": stack.name,
-        "id": str(stack.uuid),
-        "action": stack.action,
-        "status": stack.status,
-        "project_id": stack.project_id,
-        "stack_user_project_id": stack.user_project_id,
-        "tags": list(stack.tags),
-        "environment": shown_environment(revision),
-    }
-    yield orjson.dumps(head)[:-1] + b',"files":'
+    yield orjson.dumps({**extra, **_head(stack, revision)})[:-1] + b',"files":'
     yield from files_json(database, revision.files)
     yield b',"template":'
     yield from shown_template(database, revision)
     yield b',"resources":{'
     secrets: dict[str, Any] = {}
     for number, row in enumerate(rows):
-        resource_data, metadata = split_request(row.data or {})[1], row.metadata or {}
-        if row.sealed is not None:
-            opened = cipher.open(row.sealed)
-            metadata = row.metadata or opened.get("metadata") or {}
-            resource_data = split_request(opened.get("data") or {})[1]
-            secrets[row.name] = {"resource_data": resource_data, "metadata": metadata}
-            resource_data, metadata = masked(resource_data), masked(metadata)
-        body = {
-            "name": row.name,
-            "resource_id": row.physical_id,
-            "type": row.type,
-            "action": row.action,
-            "status": row.status,
-            "metadata": metadata,
-            "resource_data": resource_data,
-        }
+        body, secret = _resource(row, cipher)
+        if secret is not None:
+            secrets[row.name] = secret
         yield (b"," if number else b"") + orjson.dumps(row.name) + b":"
         nested = child_of(database, cipher, stack, row, body) if child_of and row.child_id else None
         yield from [orjson.dumps(body)] if nested is None else nested
@@ -163,6 +140,42 @@ def _document(
         sealed = cipher.seal({"project_id": stack.project_id, "parameters": hidden, "resources": secrets})
         yield b',"sealed":' + orjson.dumps(sealed.decode())
     yield b"}"
+
+
+def _head(stack: StackRow, revision: RevisionRow) -> dict[str, Any]:
+    """Return the fields of a document that precede its large sections."""
+    return {
+        "name": stack.name,
+        "id": str(stack.uuid),
+        "action": stack.action,
+        "status": stack.status,
+        "project_id": stack.project_id,
+        "stack_user_project_id": stack.user_project_id,
+        "tags": list(stack.tags),
+        "environment": shown_environment(revision),
+    }
+
+
+def _resource(row: ExportRow, cipher: Cipher) -> tuple[dict[str, Any], dict[str, Any] | None]:
+    """Return a resource's document, and the decrypted values of its masked fields if there are any."""
+    resource_data, metadata = split_request(row.data or {})[1], row.metadata or {}
+    secret = None
+    if row.sealed is not None:
+        opened = cipher.open(row.sealed)
+        metadata = row.metadata or opened.get("metadata") or {}
+        resource_data = split_request(opened.get("data") or {})[1]
+        secret = {"resource_data": resource_data, "metadata": metadata}
+        resource_data, metadata = masked(resource_data), masked(metadata)
+    body = {
+        "name": row.name,
+        "resource_id": row.physical_id,
+        "type": row.type,
+        "action": row.action,
+        "status": row.status,
+        "metadata": metadata,
+        "resource_data": resource_data,
+    }
+    return body, secret
 
 
 def _child(
@@ -175,17 +188,6 @@ def _child(
         return None
     extra = {name: body[name] for name in ("resource_id", "type", "metadata", "resource_data")}
     return _document(database, cipher, child, revision, exports.resources(database, child), _child, extra)
-
-
-def masked(value: Any) -> Any:
-    """Return a value of the same shape with all content masked."""
-    match value:
-        case Mapping():
-            return {key: masked(item) for key, item in value.items()}
-        case list():
-            return [masked(item) for item in value]
-        case _:
-            return MASK
 
 
 def _as_exported(copy: CopyRow, cipher: Cipher) -> ExportRow:

@@ -11,9 +11,9 @@ from typing import Any, Final
 
 from orchestrator.engine.physical_names import physical_name
 from orchestrator.errors import Conflict, Diagnostic, InvalidRequest, InvalidTemplate, InvalidValue, NotFound
-from orchestrator.operations.adoption.export import masked
 from orchestrator.operations.context import Body, OperationContext
 from orchestrator.operations.keystone.stack_users import ReadOnlyStackUser
+from orchestrator.operations.masking import masked
 from orchestrator.operations.request_body import read_object
 from orchestrator.operations.software.type_store import (
     DeploymentStore,

@@ -18,8 +18,8 @@ from typing import Any, Final
 from orchestrator.config import Settings
 from orchestrator.engine.check.visit import Visit
 from orchestrator.errors import LimitExceeded, ProviderBusy, ProviderError
-from orchestrator.operations.adoption.export import masked
 from orchestrator.operations.context import OperationContext
+from orchestrator.operations.masking import masked
 from orchestrator.resources.builtin.software_io import judge
 from orchestrator.resources.ec2_signatures import new_token
 from orchestrator.resources.software_api import Config, ConfigDraft, Credentials, Deployment, DeploymentDraft

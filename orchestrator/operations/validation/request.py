@@ -99,16 +99,7 @@ def validate_request(
         InvalidTemplate: with every fault; the first fault is the one that Heat would report.
         LimitExceeded: the template is too large or has too many resources.
     """
-    settings = context.settings
-    limits = Limits.of(settings)
-    _check_size(request, settings.max_template_size)
-    assert request.template is not None
-    draft = _read(request.template, limits)
-    environment, files = _environment(request, draft, limits)
-    validate_sinks(settings, environment.event_sinks)
-    if request.ignore_unknown_parameters:
-        known = {name: v for name, v in environment.parameters.items() if name in draft.parameters}
-        environment = replace(environment, parameters=known)
+    draft, environment, files = _parse(context.settings, request)
     given = pseudo_parameters(stack_uuid, request.stack_name, context.caller.project_id, draft.form)
     values, faults, complete = _values(draft, environment, given, strict=strict, parent=parent, hide=hide)
     template, broken = _define(draft, values if complete else None)
@@ -116,37 +107,53 @@ def validate_request(
         broken = [_as_warning(fault, ONLY_WITH_VALUES) for fault in broken]
         faults = [_as_warning(fault, VALUES) for fault in faults]
     faults = broken + _not_yet_reported(broken, faults)
-    if len(template.resources) > settings.max_resources_per_stack:
+    if len(template.resources) > context.settings.max_resources_per_stack:
         raise LimitExceeded("Maximum resources per stack exceeded.")
     kinds = kinds_of(context, environment, files, overlook=overlook, depth=depth)
-    timeout, sound = _timeout_seconds(request, settings), not broken
+    inquire = _provider_checks(context, environment, files) if strict and not broken else None
     try:
         template = with_implicit(template, kinds)
-        inquire = _provider_checks(context, environment, files) if strict and sound else None
+        timeout = _timeout_seconds(request, context.settings)
         found = validate_stack(
             template, values, kinds, strict=strict, stack_timeout_seconds=timeout, inquire=inquire
         )
         faults += _not_yet_reported(faults, [*nested_cycles(template), *found])
     except (TypeError, ValueError, LookupError, AttributeError):
-        if sound:
+        if not broken:
             raise
         # further checks of an invalid template may fail
         log.info("validation_interrupted", fault=faults[0].message)
-    own = iter(placed([f for f in faults if not f.file], request.template, draft.document))
-    faults = [fault if fault.file else next(own) for fault in faults]
+    warnings = _raise_errors(_located(faults, request, draft), template)
+    files = {**files, **kinds.type_environment.templates.fetched}
+    return ValidatedRequest(draft.document, template, environment, values, kinds, files, warnings)
+
+
+def _parse(settings: Settings, request: StackRequest) -> tuple[Draft, Environment, Mapping[str, str]]:
+    """Return the request's template, its environment, and the files to store."""
+    limits = Limits.of(settings)
+    _check_size(request, settings.max_template_size)
+    assert request.template is not None
+    draft = _read(request.template, limits)
+    environment, files = _environment(request, draft, limits)
+    if request.ignore_unknown_parameters:
+        environment = _without_unknown_parameters(environment, draft)
+    validate_sinks(settings, environment.event_sinks)
+    return draft, environment, files
+
+
+def _raise_errors(faults: Sequence[Diagnostic], template: Template) -> Sequence[Diagnostic]:
+    """Raise InvalidTemplate if there are errors; return the warnings."""
     errors = [fault for fault in faults if fault.severity == "error"]
-    warnings = (*template.warnings, *(fault for fault in faults if fault.severity != "error"))
     if errors:
         raise InvalidTemplate(heat_first(errors, template.form.keywords))
-    return ValidatedRequest(
-        draft.document,
-        template,
-        environment,
-        values,
-        kinds,
-        {**files, **kinds.type_environment.templates.fetched},
-        warnings,
-    )
+    return (*template.warnings, *(fault for fault in faults if fault.severity != "error"))
+
+
+def _located(faults: Sequence[Diagnostic], request: StackRequest, draft: Draft) -> list[Diagnostic]:
+    """Return the faults with their locations in the template."""
+    assert request.template is not None
+    own = iter(placed([fault for fault in faults if not fault.file], request.template, draft.document))
+    return [fault if fault.file else next(own) for fault in faults]
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,6 +266,11 @@ def _environment(
         names, files, schemas, own, limits, parameters_win=request.parameters_win
     )
     return merged, without_secrets(names, files, schemas, limits)
+
+
+def _without_unknown_parameters(environment: Environment, draft: Draft) -> Environment:
+    known = {name: v for name, v in environment.parameters.items() if name in draft.parameters}
+    return replace(environment, parameters=known)
 
 
 def _values(

@@ -1,0 +1,43 @@
+"""References to attributes in a template: whether the type has them, and their locations. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from orchestrator.resources.base import ResourceType
+from orchestrator.resources.template_type import RESOURCE, TemplateType
+from orchestrator.template.diagnostics import Path
+
+ATTRIBUTE_FUNCTIONS: Final = ("get_attr", "Fn::GetAtt")
+
+
+def has_attribute(kind: ResourceType, name: str) -> bool:
+    """Whether a type has an attribute; a template's `resource.NAME` requires that resource."""
+    if not kind.has_attribute(name):
+        return False
+    if not isinstance(kind, TemplateType) or not name.startswith(RESOURCE) or name in kind.attributes:
+        return True
+    inside = kind.template.undecided.resources
+    inner = name.removeprefix(RESOURCE)
+    return inner in inside or inner.partition(".")[0] in inside
+
+
+def find_get_attr(values: Sequence[tuple[Any, str]], name: str, attribute: str) -> tuple[Path, str]:
+    """Return the location of the function that reads a resource's attribute: the keys that lead to it, and
+    the path of the value where they start.
+    """
+    todo: list[tuple[Any, Path, str]] = [(value, (), place) for value, place in values]
+    otherwise: tuple[Path, str] = (), values[0][1]
+    while todo:
+        item, keys, place = todo.pop()
+        if isinstance(item, Mapping):
+            function = next(iter(item)) if len(item) == 1 else None
+            if function in ATTRIBUTE_FUNCTIONS:
+                asked = item[function]
+                if isinstance(asked, list) and asked[:2] == [name, attribute]:
+                    return (*keys, str(function)), place
+            todo.extend((member, (*keys, key), place) for key, member in item.items())
+        elif isinstance(item, list):
+            todo.extend((member, (*keys, index), place) for index, member in enumerate(item))
+    return otherwise
