@@ -7,8 +7,8 @@ WORKDIR /src
 COPY requirements.lock ./
 RUN python -m venv /tools && /tools/bin/pip install --quiet --require-hashes -r requirements.lock
 COPY pyproject.toml README.md LICENSE ./
-# The lock also holds what development needs. Which of its lines running needs is asked of pyproject.toml; their versions
-# and hashes are the lock's own.
+# The lock also holds the packages of the developers. The extras in pyproject.toml select the lines that the server needs;
+# versions and hashes are those of the lock.
 RUN /tools/bin/uv pip compile --quiet --no-header --no-annotate --extra flower --extra keystone \
         --constraints requirements.lock --output-file pins.txt pyproject.toml \
  && awk 'NR == FNR {wanted[$1]; next} /^[a-z0-9]/ {keep = $1 in wanted} keep' pins.txt requirements.lock > runtime.txt \

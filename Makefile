@@ -3,6 +3,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+RUNTIME := $(VENV)/.runtime
+PIP := $(BIN)/python -m pip --disable-pip-version-check install -q
 PYTEST := $(BIN)/python -m pytest
 
 # Twice the cores: half of the tests wait for servers. Each process has its own PostgreSQL and Valkey.
@@ -25,16 +27,23 @@ help:  ## this list
 
 $(STAMP): pyproject.toml requirements.lock
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@$(BIN)/python -m pip --disable-pip-version-check install -q --require-hashes -r requirements.lock
-	@$(BIN)/python -m pip --disable-pip-version-check install -q --no-deps --no-build-isolation -e .
+	@$(PIP) --require-hashes -r requirements.lock
+	@$(PIP) --no-deps --no-build-isolation -e .
+	@touch $@ $(RUNTIME)
+
+# Without the packages of the developers. Modules are compiled on first use: most are never imported.
+$(RUNTIME): pyproject.toml requirements-runtime.lock
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(PIP) --no-compile --require-hashes -r requirements-runtime.lock
+	@$(PIP) --no-compile --no-deps --no-build-isolation -e .
 	@touch $@
 
 venv: $(STAMP)  ## make .venv from the committed lock
 
-demo: $(STAMP)  ## run the main job on embedded servers and end
+demo: $(RUNTIME)  ## create, inspect and delete a stack on a temporary server
 	@$(BIN)/python -m orchestrator.cli.commands.demo
 
-up: $(STAMP)  ## the server in the foreground (database, broker, workers, API); Ctrl-C stops it
+up: $(RUNTIME)  ## the server in the foreground (database, broker, workers, API); Ctrl-C stops it
 	@$(BIN)/orchestrator up
 
 flower: $(STAMP)  ## the server in the foreground with Flower watching the tasks
@@ -74,9 +83,11 @@ conformance: $(STAMP)  ## Heat's own tests: make conformance [TESTS="hooks previ
 	@$(BIN)/python -m tests.conformance $(TESTS) $(if $(CONFORMANCE_DIR),--dir $(CONFORMANCE_DIR)) \
 		$(if $(CONFORMANCE_LIST),--list $(CONFORMANCE_LIST)) $(if $(CONFORMANCE_OUT),--out $(CONFORMANCE_OUT))
 
-lock: $(STAMP)  ## renew requirements.lock from pyproject.toml
-	@$(BIN)/uv pip compile -q --universal --generate-hashes --no-emit-index-url --group dev --extra flower --extra keystone \
-		--output-file requirements.lock pyproject.toml
+lock: $(STAMP)  ## update requirements.lock and requirements-runtime.lock from pyproject.toml
+	@$(BIN)/uv pip compile -q --universal --generate-hashes --no-emit-index-url --group dev --extra embedded --extra flower \
+		--extra keystone --output-file requirements.lock pyproject.toml
+	@$(BIN)/uv pip compile -q --universal --generate-hashes --no-emit-index-url --no-annotate --group build --extra embedded \
+		--constraints requirements.lock --output-file requirements-runtime.lock pyproject.toml
 
 clean:  ## remove what the targets made
 	rm -rf $(VENV) build dist bench-results .pytest_cache .mypy_cache .ruff_cache .import_linter_cache

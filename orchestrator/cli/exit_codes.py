@@ -1,4 +1,4 @@
-"""How a command ends: the exit codes, and the exception that carries one to the shell with its reasons."""
+"""Exit codes, and the exceptions that end a command with a message and an exit code."""
 
 from __future__ import annotations
 
@@ -15,10 +15,16 @@ from orchestrator.errors import Diagnostic
 from orchestrator.template.diagnostics import render
 
 _CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+_REQUEST_FIELDS: Final = {
+    "stack_name": "the stack name",
+    "timeout_mins": "--timeout",
+    "tags": "--tag",
+    "files": "the files of the request",
+}
 
 
 class Exit(IntEnum):
-    """What a script may tell apart; 2 (changes or drift) belongs to the commands that compare."""
+    """The exit codes of all commands (docs/cli.md, "Exit codes")."""
 
     OK = 0
     ERROR = 1
@@ -30,17 +36,17 @@ class Exit(IntEnum):
 
 
 def clean(text: object) -> str:
-    """Return `text` fit for a terminal: what a provider or a template said must not move the cursor."""
+    """Return `text` without control characters: text of providers and templates must not move the cursor."""
     return _CONTROL.sub("�", str(text))
 
 
 def one_line(text: object) -> str:
-    """Return `text` fit for one line of a list."""
+    """Return `text` without control characters and line breaks, for a row of a list."""
     return " ".join(clean(text).split())
 
 
 class Failure(click.ClickException):
-    """A command that cannot go on: one line, details below it, an exit code, the same facts for `--json`."""
+    """The end of a command: one line, details below it, an exit code, and fields for `--json`."""
 
     def __init__(
         self,
@@ -50,32 +56,32 @@ class Failure(click.ClickException):
         details: Sequence[str] = (),
         facts: Mapping[str, Any] | None = None,
     ) -> None:
-        """Keep what to say; `facts` are added to the JSON form."""
+        """Keep the message; `facts` are further fields of the JSON form."""
         super().__init__(message)
         self.exit_code = int(code)  # type: ignore[misc]  # click reads it from the instance
         self.details = tuple(details)
         self.facts = dict(facts or {})
 
     def show(self, file: Any = None) -> None:
-        """Print the line and its details to standard error."""
+        """Print the message and the details to standard error."""
         for text in (f"Error: {self.message}", *self.details):
             click.echo(clean(text), file=file, err=file is None)
 
     def document(self) -> dict[str, Any]:
-        """Return the failure as the JSON document of a command that was asked for one."""
+        """Return the failure in the JSON form."""
         return {"error": {"message": self.message, "exit_code": self.exit_code, **self.facts}}
 
 
 class ApiFailure(Failure):
-    """The server refused: the error body of docs/internals/rest-api.md §2, in one line."""
+    """A refusal by the server, read from the error body of docs/internals/rest-api.md §2."""
 
     def __init__(self, status: int, body: object, request_id: str | None) -> None:
-        """Read whichever of the error shapes `body` has; none of them is required."""
+        """Read any of the forms of an error body; all fields are optional."""
         error = body.get("error") if isinstance(body, dict) else None
         error = error if isinstance(error, dict) else {}
         fallback = body.get("message") if isinstance(body, dict) else None
-        said = error.get("message") or fallback
-        message = str(said) if said else _unexplained(status, error, request_id)
+        reason = error.get("message") or fallback
+        message = str(reason) if reason else _without_reason(status, error, request_id)
         faults = error.get("errors")
         self.status = status
         self.faults: list[dict[str, Any]] = (
@@ -96,20 +102,29 @@ class ApiFailure(Failure):
     def explained(
         self, template: Path, text: str, others: Mapping[str, tuple[str, str]] | None = None
     ) -> Failure:
-        """Return this refusal with every fault shown in the text it is about, the way a compiler does.
+        """Return this refusal with every fault in the source line that caused it.
 
-        A fault that names a file is about one of `others`, each with what to call it and its text; without
-        a name it is about the template.
-
-        A refusal of something else (the name is taken, a quota) has no place in it and stays as it is.
+        `others` has the display name and the text of each further file of the request, by its name in the
+        request. A fault without a file belongs to the template, or to an option such as the stack name. A
+        refusal without places (the name is taken, a quota) is returned unchanged.
         """
-        if len(self.faults) < 2 and not any(fault.get("line") or fault.get("path") for fault in self.faults):
+        options = [fault for fault in self.faults if _option(fault)]
+        placed = [fault for fault in self.faults if not _option(fault)]
+        if not options and len(placed) < 2 and not any(one.get("line") or one.get("path") for one in placed):
             return self
-        count = sum(fault.get("severity") != "warning" for fault in self.faults)
+        errors = [fault for fault in placed if fault.get("severity") != "warning"]
+        named = {name: shown for name, (shown, _) in (others or {}).items()}
+        files = dict.fromkeys(
+            named.get(str(one.get("file")), str(one.get("file") or template)) for one in errors
+        )
+        messages = [f"{_option(fault)}: {one_line(fault.get('message') or '')}" for fault in options]
+        if errors:
+            count = f"{len(errors)} error{'s' if len(errors) != 1 else ''}"
+            messages.append(f"{' and '.join(files)} {'is' if len(files) == 1 else 'are'} not valid: {count}")
         return Failure(
-            f"{template} was refused: {count} fault{'s' if count != 1 else ''}",
+            "; ".join(messages),
             code=Exit(self.exit_code),
-            details=in_source(self.faults, template, text, others),
+            details=in_source(placed, template, text, others),
             facts=self.facts,
         )
 
@@ -120,60 +135,41 @@ def in_source(
     text: str,
     others: Mapping[str, tuple[str, str]] | None = None,
 ) -> list[str]:
-    """Return the lines that show faults and warnings of an answer in the texts they are about."""
+    """Return the output lines that show faults and warnings at their places in the source."""
     shown = []
-    for one in (_diagnostic(fault, template) for fault in faults):
-        name, source = (others or {}).get(one.file, (one.file, text if one.file == str(template) else ""))
-        shown += render([replace(one, file=name)], source).rstrip().splitlines()
+    for diagnostic in (_diagnostic(fault, template) for fault in faults):
+        is_template = diagnostic.file == str(template)
+        name, source = (others or {}).get(diagnostic.file, (diagnostic.file, text if is_template else ""))
+        shown += render([replace(diagnostic, file=name)], source).rstrip().splitlines()
     return shown
 
 
-class ExitOneOnUsage(click.Command):
-    """A command whose usage errors end with 1: click's own 2 means "changes" here."""
-
-    def make_context(
-        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
-    ) -> click.Context:
-        """Parse the arguments; a mistake among them is an ordinary error."""
-        try:
-            return super().make_context(info_name, args, parent, **extra)
-        except click.UsageError as error:
-            error.exit_code = int(Exit.ERROR)  # type: ignore[misc]  # click reads it from the instance
-            raise
+def _option(fault: Mapping[str, Any]) -> str:
+    """Return the part of the command line that a fault is about; "" for a fault in a file."""
+    if fault.get("line") or fault.get("file"):
+        return ""
+    return _REQUEST_FIELDS.get(str(fault.get("path") or ""), "")
 
 
-class ExitOneOnUsageGroup(ExitOneOnUsage, click.Group):
-    """A group of such commands."""
-
-    command_class = ExitOneOnUsage
-
-    def invoke(self, ctx: click.Context) -> Any:
-        """Run the command; naming none, or one that does not exist, is an ordinary error."""
-        try:
-            return super().invoke(ctx)
-        except click.UsageError as error:
-            error.exit_code = int(Exit.ERROR)  # type: ignore[misc]  # click reads it from the instance
-            raise
-
-
-def _unexplained(status: int, error: Mapping[str, Any], request_id: str | None) -> str:
-    named = error.get("id") or request_id
-    where = f" under {named}" if named else ""
-    return f"the server answered {status} without a reason; its log says more{where}"
+def _without_reason(status: int, error: Mapping[str, Any], request_id: str | None) -> str:
+    found = error.get("id") or request_id
+    where = f" under {found}" if found else ""
+    return f"the server answered {status} without a reason; see its log{where}"
 
 
 def _hints(status: int, message: str) -> list[str]:
     if status == 401:
         return [
             "  set ORCHESTRATOR_TOKEN or ORCHESTRATOR_TOKEN_FILE;"
-            " on the server, `orchestrator token create` makes one",
-            "  or ORCHESTRATOR_USERNAME and ORCHESTRATOR_PASSWORD, where the server has users",
+            " `orchestrator token create` on the server creates a token",
+            "  or set ORCHESTRATOR_USERNAME and ORCHESTRATOR_PASSWORD, if the server has users",
         ]
     if status == 403 and message.startswith("You are not authorized"):
-        return ["  it takes a role that you do not have in this project: docs/authentication.md"]
+        return ["  this requires a role that you do not have in this project: docs/authentication.md"]
     if status == 403:
         return [
-            "  the token belongs to another project; choose its own with --project or ORCHESTRATOR_PROJECT"
+            "  the token belongs to a different project; select its project with --project or"
+            " ORCHESTRATOR_PROJECT"
         ]
     return []
 

@@ -1,37 +1,57 @@
-"""The `orchestrator` command: client commands speak HTTP only, server commands run on the server.
+"""The `orchestrator` command. Client commands use HTTP only; server commands run on the server.
 
-A command's module is imported when the command is called, so that `orchestrator stack list` does not load the
-server.
+The table holds every top-level command. A command's module is imported when the command runs.
 """
 
 from __future__ import annotations
 
+from typing import Final
+
 import click
 
 import orchestrator
-from orchestrator.cli.lazy_group import LazyGroup
+from orchestrator.cli.lazy_group import Entry, RootGroup
 
-COMMANDS = {
-    "stack": "orchestrator.cli.commands.stack:stack",
-    "why": "orchestrator.cli.commands.why:why",
-    "events": "orchestrator.cli.commands.events:events",
-    "failures": "orchestrator.cli.commands.failures:failures",
-    "webhook": "orchestrator.cli.commands.webhook:webhook",
-    "validate": "orchestrator.cli.commands.validate:validate",
-    "up": "orchestrator.cli.commands.up:up",
-    "migrate": "orchestrator.cli.commands.server:migrate",
-    "token": "orchestrator.cli.commands.server:token",
-    "key-pair": "orchestrator.cli.commands.key_pair:group",
-    "hash-password": "orchestrator.cli.commands.hash_password:hash_password",
-    "rotate-keys": "orchestrator.cli.commands.server:rotate_keys",
-    "purge": "orchestrator.cli.commands.purge:command",
+_COMMANDS: Final = "orchestrator.cli.commands"
+COMMANDS: Final = {
+    "stack": Entry(f"{_COMMANDS}.stack:stack", "Create, update, inspect and delete stacks."),
+    "resource": Entry(f"{_COMMANDS}.resource:resource", "List and show the resources of a stack."),
+    "resource-type": Entry(
+        f"{_COMMANDS}.resource_type:resource_type", "List and show the resource types of the server."
+    ),
+    "graph": Entry(f"{_COMMANDS}.graph:graph", "Print the dependency graph of a stack or a template."),
+    "why": Entry(f"{_COMMANDS}.why:why", "Explain why a stack is not finished."),
+    "events": Entry(f"{_COMMANDS}.events:events", "Print the events of all stacks of the project."),
+    "failures": Entry(f"{_COMMANDS}.failures:failures", "Show the causes of a stack's failure as a tree."),
+    "webhook": Entry(f"{_COMMANDS}.webhook:webhook", "Manage webhooks: signed HTTP requests for events."),
+    "validate": Entry(f"{_COMMANDS}.validate:validate", "Validate a template without creating anything."),
+    "completion": Entry(f"{_COMMANDS}.completion:completion", "Print the completion script for a shell."),
+    "up": Entry(f"{_COMMANDS}.up:up", "Run database, broker, workers and API until Ctrl-C.", "embedded"),
+    "api": Entry(f"{_COMMANDS}.api:api", "Run the API.", "server"),
+    "worker": Entry(f"{_COMMANDS}.worker:worker", "Run a worker.", "server"),
+    "migrate": Entry(f"{_COMMANDS}.server:migrate", "Migrate the database schema to this version.", "server"),
+    "token": Entry(f"{_COMMANDS}.server:token", "Manage API tokens (ORCHESTRATOR_AUTH=token).", "server"),
+    "key-pair": Entry(
+        f"{_COMMANDS}.key_pair:group", "Manage key pairs for signed CloudFormation requests.", "server"
+    ),
+    "hash-password": Entry(
+        f"{_COMMANDS}.hash_password:hash_password", "Hash a password for ORCHESTRATOR_USERS_FILE.", "server"
+    ),
+    "rotate-keys": Entry(
+        f"{_COMMANDS}.server:rotate_keys", "Re-encrypt all secrets with the newest key.", "server"
+    ),
+    "purge": Entry(f"{_COMMANDS}.purge:command", "Delete expired stacks, events and revisions.", "server"),
 }
 
 
-@click.group(cls=LazyGroup, elsewhere=COMMANDS)
+@click.group(cls=RootGroup, entries=COMMANDS, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(orchestrator.__version__, prog_name="orchestrator")
 def main() -> None:
-    """Hand it a template; it makes the world so, and keeps it so."""
+    """Declarative stacks: create, update and inspect them.
+
+    Client commands find the server by --url or ORCHESTRATOR_URL. `orchestrator up` starts a server with its
+    own database. `orchestrator COMMAND -h` shows the options of a command.
+    """
 
 
 if __name__ == "__main__":

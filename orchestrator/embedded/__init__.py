@@ -1,6 +1,6 @@
-"""The launcher: PostgreSQL and Valkey from their wheels, workers and API, as one tree of processes that ends
+"""The launcher: PostgreSQL and Valkey from their wheels, workers and API as one process tree, which ends
 together.
 
-Read `processes.py` for what is started, `supervisor.py` for how it is kept running, `postgres.py` and
+Read `processes.py` for the list of processes, `supervisor.py` for their supervision, `postgres.py` and
 `valkey.py` for the servers.
 """

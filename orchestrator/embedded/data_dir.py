@@ -1,4 +1,4 @@
-"""The folder of one installation: `postgres/ valkey/ run/ logs/ keys lock`. One `up` at a time."""
+"""The data directory: `postgres/ valkey/ run/ logs/ keys lock`. One `up` at a time."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from orchestrator.security.encryption import new_key
 
 
 class DataDir:
-    """Where everything is; makes what is missing."""
+    """The paths in the data directory; missing directories are created."""
 
     def __init__(self, root: Path) -> None:
-        """Take `root`, made when missing.
+        """Use `root`, which is created if missing.
 
         Raises:
-            Misconfigured: it cannot be made or written to.
+            Misconfigured: it cannot be created or written to.
         """
         self.root = root.absolute()
         self.logs = self.root / "logs"
-        self.run = (
-            self.root / "run"
-        )  # working directory of workers and API: empty, so it hides no module of theirs
+        # The working directory of workers and API: empty, so that no file there can replace a module of the
+        # server.
+        self.run = self.root / "run"
         try:
             self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
             self.logs.mkdir(mode=0o700, exist_ok=True)
@@ -35,19 +35,19 @@ class DataDir:
             (self.root / "lock").touch(mode=0o600)
         except OSError as error:
             raise Misconfigured(
-                f"cannot write to {self.root}: {error.strerror}; choose another folder with --data-dir"
+                f"cannot write to {self.root}: {error.strerror}; choose a different directory with --data-dir"
             ) from error
 
     def postgres(self) -> Postgres:
-        """Return the installation's database server."""
+        """Return the database server."""
         return Postgres(self.root / "postgres")
 
     def valkey(self) -> Valkey:
-        """Return the installation's broker."""
+        """Return the broker."""
         return Valkey(self.root / "valkey")
 
     def keys_file(self) -> Path:
-        """Return the file with the encryption keys; the first time, with one fresh key in it."""
+        """Return the file with the encryption keys; the first call creates it with a new key."""
         path = self.root / "keys"
         if not path.exists():
             scratch = path.with_name(f"keys.{os.getpid()}")
@@ -60,10 +60,10 @@ class DataDir:
 
     @contextlib.contextmanager
     def lock(self) -> Iterator[None]:
-        """Hold the folder for a block; it is let go also when the process is killed.
+        """Lock the directory for a block; the lock ends with the process, even after SIGKILL.
 
         Raises:
-            Misconfigured: another process holds it.
+            Misconfigured: another process has locked it.
         """
         with (self.root / "lock").open("r+") as file:
             try:
@@ -71,7 +71,8 @@ class DataDir:
             except BlockingIOError as error:
                 holder = file.read().strip() or "another process"
                 raise Misconfigured(
-                    f"{self.root} is in use by process {holder}; stop it, or choose another with --data-dir"
+                    f"{self.root} is in use by process {holder}; stop it, or choose a different"
+                    " directory with --data-dir"
                 ) from error
             file.truncate(0)
             file.write(str(os.getpid()))
@@ -80,7 +81,7 @@ class DataDir:
 
     @property
     def in_use(self) -> bool:
-        """Whether a process holds the folder just now."""
+        """Whether a process has locked the directory."""
         with (self.root / "lock").open() as file:
             try:
                 fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)

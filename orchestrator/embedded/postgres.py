@@ -1,7 +1,7 @@
-"""PostgreSQL 18 out of its wheel, in a folder of ours, on a private unix socket.
+"""PostgreSQL 18 from its wheel, in its own data directory, on a private unix socket.
 
-The server is started in its data folder and told to use its working directory, for data and socket alike: so
-it needs no right to pass through the folders above, and nobody can serve data that lies in root's home.
+The server is started in its data directory, and uses its working directory for data and socket. Its account
+therefore needs no access to the parent directories: the data can be in root's home.
 """
 
 from __future__ import annotations
@@ -28,33 +28,33 @@ VERSION = "18"
 ROLE = "orchestrator"
 DATABASE = "orchestrator"
 SOCKET = ".s.PGSQL.5432"
-LEFTOVER_SECONDS = 30.0  # how long a server that lost its supervisor may take to shut down
+ORPHAN_SECONDS = 30.0  # limit for the shutdown of a server whose supervisor died
 SERVER_ENV = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LC_ALL": "C", "TZ": "UTC"}
 OURS = "orchestrator.conf"
 INCLUDES = f"""
-include_if_exists = '{OURS}'  # written anew at every start
-include_if_exists = 'local.conf'  # yours; wins
+include_if_exists = '{OURS}'  # replaced at every start
+include_if_exists = 'local.conf'  # for your settings; overrides it
 """
-LOCAL = "# Your settings. They win over orchestrator.conf; most need a restart.\n"
+LOCAL = "# Your settings. They override orchestrator.conf; most require a restart.\n"
 
 
 class Postgres:
-    """One server: its folder, how to start it, how to reach it."""
+    """A server: its data directory, its process and its URL."""
 
     def __init__(self, directory: Path, settings: Mapping[str, str] | None = None) -> None:
-        """Keep the data in `directory`, made when missing (its parent exists); `settings` over `tuned()`."""
+        """Use `directory` for the data; it is created if its parent exists. `settings` override `tuned()`."""
         self.directory = directory.resolve()
         self.account = server_account()
         self.settings = {**tuned(), **(settings or {})}
 
     def url(self, database: str = DATABASE) -> str:
-        """Return how to connect, from this machine and as the user who started it."""
+        """Return the URL for connections from this machine by its own user."""
         return (
             f"postgresql://{ROLE}@/{database}?host={quote(str(short_path(self.directory, SOCKET)), safe='/')}"
         )
 
     def child(self) -> Child:
-        """Return the server as a process to run; `prepare` makes the data folder when there is none."""
+        """Return the server as a child process; `prepare` creates a missing data directory."""
         return Child(
             name="postgres",
             argv=(str(self._bin() / "postgres"), "-D", self._here(self.directory), "-k", "."),
@@ -63,31 +63,34 @@ class Postgres:
             account=self.account,
             prepare=self.prepare,
             ready=self._ready,
-            stop_signal=signal.SIGINT,  # fast: clients are disconnected, a checkpoint is written
-            kill_signal=signal.SIGQUIT,  # immediate: recovery at the next start, no shared memory left behind
+            stop_signal=signal.SIGINT,  # fast shutdown: disconnects clients and writes a checkpoint
+            kill_signal=signal.SIGQUIT,  # immediate shutdown; recovery at the next start
             death_signal=signal.SIGINT,
             stop_seconds=30.0,
         )
 
     def prepare(self) -> None:
-        """Make the data folder complete and free of an earlier server.
+        """Create the data directory if necessary, and wait for the end of an earlier server.
 
         Raises:
-            Misconfigured: it is another version's, or cannot be made, or a server still runs in it.
+            Misconfigured: the data belong to a different version, or the directory cannot be created, or a
+            server
+                is still running in it.
         """
         if not (self.directory / "PG_VERSION").exists():
             self._initialise()
         found = (self.directory / "PG_VERSION").read_text().strip()
         if found != VERSION:
             raise Misconfigured(
-                f"{self.directory} holds PostgreSQL {found} data and this is {VERSION}; dump and reload it"
+                f"{self.directory} has data of PostgreSQL {found}, and this is PostgreSQL {VERSION}; "
+                "dump and reload the data"
             )
         lines = [f"{key} = '{value}'\n" for key, value in self.settings.items()]
         self._write(self.directory / OURS, "".join(lines))
-        self._outlive_leftover()
+        self._wait_for_orphan()
 
     def _initialise(self) -> None:
-        """Make the data folder beside its place and move it there when complete: half of one is no use."""
+        """Create the data directory under a temporary name, and rename it when it is complete."""
         scratch = self.directory.with_name(self.directory.name + ".new")
         shutil.rmtree(scratch, ignore_errors=True)
         try:
@@ -115,46 +118,49 @@ class Postgres:
                 conf.write(INCLUDES)
             self._write(scratch / "local.conf", LOCAL)
             if self.settings.get("fsync") != "off":
-                os.sync()  # once, instead of initdb's own pass over every file
+                os.sync()  # once, instead of a call of initdb per file
             if self.directory.exists():
-                self.directory.rmdir()  # an empty one may have been made beforehand
+                self.directory.rmdir()  # it may exist already, and be empty
             scratch.rename(self.directory)
         except OSError as error:
-            raise Misconfigured(f"cannot make the database in {self.directory}: {error.strerror}") from error
+            raise Misconfigured(
+                f"cannot create the database in {self.directory}: {error.strerror}"
+            ) from error
 
-    def _outlive_leftover(self) -> None:
-        """Wait until a server that lost its supervisor is gone, then make sure its pid file stops nobody.
+    def _wait_for_orphan(self) -> None:
+        """Wait for the end of a server whose supervisor died, and make its pid file harmless.
 
-        PostgreSQL refuses to start while the pid in the file answers, be it a zombie or a stranger that got
-        the number later. It ignores its parent's, so we write that; its check for shared memory in use stays.
+        PostgreSQL refuses to start while the process in its pid file exists, even if it is a zombie or an
+        unrelated process with the same id. It ignores the id of its parent, so that id is written; the check
+        for shared memory in use remains.
         """
         pid_file = self.directory / "postmaster.pid"
-        deadline = time.monotonic() + LEFTOVER_SECONDS
-        while here := self._servers_here():
+        deadline = time.monotonic() + ORPHAN_SECONDS
+        while found := self._running_servers():
             pid = _pid_in(pid_file)
-            if pid not in here:  # its children, which have nobody left to work for
-                for orphan in here:
+            if pid not in found:  # child processes whose server is gone
+                for orphan in found:
                     with contextlib.suppress(ProcessLookupError):
                         os.kill(orphan, signal.SIGQUIT)
             if time.monotonic() > deadline:
                 raise Misconfigured(
-                    f"a database server (process {pid}) still runs in {self.directory}; stop it first"
+                    f"a database server (process {pid}) is still running in {self.directory}; stop it first"
                 )
             time.sleep(0.05)
-        for leftover in (SOCKET, f"{SOCKET}.lock"):  # the second names a process too
-            (self.directory / leftover).unlink(missing_ok=True)
-        with contextlib.suppress(FileNotFoundError):  # the usual case: it removed its file when it stopped
+        for name in (SOCKET, f"{SOCKET}.lock"):  # the second has a process id too
+            (self.directory / name).unlink(missing_ok=True)
+        with contextlib.suppress(FileNotFoundError):  # usually the server removed the file when it stopped
             lines = pid_file.read_text().split("\n")
             self._write(pid_file, "\n".join([str(os.getpid()), *lines[1:]]))
 
-    def _servers_here(self) -> set[int]:
-        """Return the PostgreSQL processes, zombies apart, whose working directory is our folder."""
+    def _running_servers(self) -> set[int]:
+        """Return the PostgreSQL processes in the data directory, without zombies."""
         if sys.platform != "linux":
             pid = _pid_in(self.directory / "postmaster.pid")
             return {pid} if pid is not None and pid != os.getpid() and _alive(pid) else set()
         found = set()
         for process in Path("/proc").glob("[0-9]*"):
-            with contextlib.suppress(OSError):  # gone meanwhile, or a stranger's
+            with contextlib.suppress(OSError):  # it has ended, or belongs to a different user
                 _, name, rest = re.split(r"[()]", (process / "stat").read_text(), maxsplit=2)
                 alive = name == "postgres" and rest.split()[0] not in "ZX"
                 if alive and (process / "cwd").samefile(self.directory):
@@ -162,25 +168,27 @@ class Postgres:
         return found
 
     def _ready(self, _pid: int) -> bool:
-        """Whether it answers; makes our database when it is not there yet."""
+        """Whether the server accepts connections; creates the database if it is missing."""
         return ensure_database(self.url("postgres"), DATABASE)
 
     def _bin(self) -> Path:
         return postgres_bin(self.account)
 
     def _here(self, directory: Path) -> str:
-        """Return what to call the working directory: for another user, without the path to it."""
+        """Return the name of the working directory for the account of the server, without access to its
+        parents.
+        """
         return "/proc/self/cwd" if self.account and sys.platform == "linux" else str(directory)
 
     def _write(self, path: Path, text: str) -> None:
-        """Write a file of the server's own; an existing one keeps its owner."""
+        """Write a file in the data directory, for the account of the server."""
         path.write_text(text)
         if self.account:
             os.chown(path, self.account.uid, self.account.gid)
 
 
 def tuned() -> dict[str, str]:
-    """Return settings for a laptop that runs everything else too: modest memory, nothing unsafe."""
+    """Return settings for a shared machine: moderate memory, and no loss of durability."""
     memory_mb = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 1024**2
     return {
         "listen_addresses": "",
@@ -214,7 +222,7 @@ def _alive(pid: int) -> bool:
 
 
 def _pid_in(pid_file: Path) -> int | None:
-    """Return the pid a server left there; None when there is no such file."""
+    """Return the process id in a pid file; None without a valid file."""
     try:
         return abs(int(pid_file.read_text().split("\n", 1)[0]))
     except (OSError, ValueError):

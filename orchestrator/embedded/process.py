@@ -1,7 +1,8 @@
-"""One process of ours: started in its own group with its own log, told to stop, and killed if deaf.
+"""A child process: started in its own group with its own log, stopped with a signal, and killed after a
+timeout.
 
-A process started here dies with the thread that started it, even when that was killed with SIGKILL (on Linux;
-elsewhere the next start finds it). So start processes from the main thread, or from one that outlives them.
+On Linux a child receives a signal when the thread that started it ends, even after SIGKILL; on other systems
+the next start finds it. Therefore start children in the main thread, or in a thread that outlives them.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from orchestrator.errors import Misconfigured
 
 PR_SET_PDEATHSIG = 1
 AUTOGROUP = Path("/proc/self/autogroup")
-LOG_LIMIT = 10 * 1024 * 1024  # bytes; a longer log is set aside when its process starts again
+LOG_LIMIT = 10 * 1024 * 1024  # bytes; a longer log is renamed at the next start of its process
 _prctl: Callable[..., int] | None = ctypes.CDLL(None).prctl if sys.platform == "linux" else None
 
 
@@ -37,20 +38,20 @@ class Account:
 
 
 def server_account() -> Account | None:
-    """Return whom the servers run as: nobody when we are root (PostgreSQL refuses root), else None, us."""
+    """Return the user `nobody` for root, which PostgreSQL refuses; otherwise None, the current user."""
     if os.geteuid() != 0:
         return None
     try:
         entry = pwd.getpwnam("nobody")
     except KeyError as error:
         raise Misconfigured(
-            "the database cannot run as root and there is no user nobody; run as an ordinary user"
+            "the database cannot run as root, and the user nobody does not exist; run as an ordinary user"
         ) from error
     return Account(entry.pw_name, entry.pw_uid, entry.pw_gid)
 
 
 def identity(account: Account | None) -> dict[str, Any]:
-    """Return subprocess's arguments for running as `account`."""
+    """Return the arguments of subprocess that select the user."""
     return {"user": account.uid, "group": account.gid, "extra_groups": []} if account else {}
 
 
@@ -64,30 +65,32 @@ def _always(_pid: int) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Child:
-    """What to run and how to treat it; starting it makes a `Process`."""
+    """A program with its environment and its signals; `Process` starts it."""
 
     name: str
     argv: tuple[str, ...]
     env: Mapping[str, str] = field(default_factory=dict)  # the whole environment
     cwd: Path | None = None
     account: Account | None = None
-    prepare: Callable[[], None] = _nothing  # before every start; raises Misconfigured when it cannot be run
-    ready: Callable[[int], bool] = _always  # given the pid: does it do its work? Answers soon, asked often
+    prepare: Callable[[], None] = (
+        _nothing  # before every start; raises Misconfigured if a start is impossible
+    )
+    ready: Callable[[int], bool] = _always  # with the process id: whether it is ready; called often
     stop_signal: signal.Signals = signal.SIGTERM
-    kill_signal: signal.Signals = signal.SIGKILL  # when there is no time left
-    death_signal: signal.Signals = signal.SIGKILL  # what it gets when we die
+    kill_signal: signal.Signals = signal.SIGKILL  # after stop_seconds
+    death_signal: signal.Signals = signal.SIGKILL  # sent by the kernel when the parent dies
     stop_seconds: float = 10.0
-    niceness: int = 0  # how far it stands back, 0 to 19, while others want the processor
+    niceness: int = 0  # 0 to 19; a higher number yields the processor to other processes
 
 
 class Process:
-    """One run of a child."""
+    """A run of a child."""
 
     def __init__(self, child: Child, log: Path) -> None:
         """Start `child`, its output going to the end of `log`.
 
         Raises:
-            Misconfigured: it cannot be prepared or executed.
+            Misconfigured: the preparation or the start fails.
         """
         child.prepare()
         self.child = child
@@ -106,7 +109,7 @@ class Process:
                     stdin=subprocess.DEVNULL,
                     stdout=output,
                     stderr=subprocess.STDOUT,
-                    start_new_session=True,  # a Ctrl-C on our terminal is ours to pass on, in order
+                    start_new_session=True,  # only the parent receives Ctrl-C
                     preexec_fn=lambda: _prepare(child, parent),  # noqa: PLW1509 - no other way
                     **identity(child.account),
                 )
@@ -118,15 +121,15 @@ class Process:
 
     @property
     def returncode(self) -> int | None:
-        """The exit status, negative for a signal; None while it runs."""
+        """The exit status, negative for a signal; None while the process runs."""
         status: int | None = self._popen.poll()
         return status
 
     def wait_ready(self, seconds: float = 60.0) -> None:
-        """Return when the child does its work.
+        """Return when the child is ready.
 
         Raises:
-            Misconfigured: it ended instead, or did not get there in time; with the end of its log.
+            Misconfigured: it ended, or was not ready in time; with the end of its log.
         """
         deadline = time.monotonic() + seconds
         while not self.child.ready(self.pid):
@@ -134,30 +137,30 @@ class Process:
             time.sleep(0.02)
 
     def require_running(self, deadline: float) -> None:
-        """Return while it runs and the monotonic clock is before `deadline`.
+        """Return if it is running, and `deadline` (monotonic clock) has not passed.
 
         Raises:
-            Misconfigured: it ended, or is late; with the end of its log.
+            Misconfigured: it ended, or the deadline has passed; with the end of its log.
         """
         if self.returncode is not None:
-            raise Misconfigured(f"{self.child.name} ended with status {self.returncode}{self.last_words()}")
+            raise Misconfigured(f"{self.child.name} ended with status {self.returncode}{self.last_output()}")
         if time.monotonic() > deadline:
-            raise Misconfigured(f"{self.child.name} was not ready in time{self.last_words()}")
+            raise Misconfigured(f"{self.child.name} was not ready in time{self.last_output()}")
 
-    def last_words(self, lines: int = 8) -> str:
-        """Return the last lines this run logged, indented under its file's name, or nothing."""
+    def last_output(self, lines: int = 8) -> str:
+        """Return the last log lines of this run, indented below the name of the log; "" if there are none."""
         with self.log.open("rb") as log:
             log.seek(max(self.log_start, log.seek(0, os.SEEK_END) - 4096))
-            said = log.read().decode(errors="replace").strip().splitlines()[-lines:]
-        return "".join(f"\n  {line}" for line in (f"from {self.log}:", *said)) if said else ""
+            tail = log.read().decode(errors="replace").strip().splitlines()[-lines:]
+        return "".join(f"\n  {line}" for line in (f"from {self.log}:", *tail)) if tail else ""
 
     def signal(self, number: signal.Signals) -> None:
-        """Send a signal unless it has ended."""
+        """Send a signal if the process is running."""
         if self.returncode is None:
             self._popen.send_signal(number)
 
     def wait(self, seconds: float) -> bool:
-        """Wait for its end; say whether it came."""
+        """Wait for the end of the process; return whether it has ended."""
         try:
             self._popen.wait(seconds)
         except subprocess.TimeoutExpired:
@@ -165,7 +168,7 @@ class Process:
         return True
 
     def kill(self) -> None:
-        """End it now, with whatever it has started in its group."""
+        """Kill the process and its process group."""
         self.signal(self.child.kill_signal)
         if not self.wait(5.0):
             self.signal(signal.SIGKILL)
@@ -173,12 +176,12 @@ class Process:
         self.kill_group()
 
     def kill_group(self) -> None:
-        """Send SIGKILL to it and to whatever it has started, if any of them is still there."""
+        """Send SIGKILL to the remaining processes of its group."""
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self.pid, signal.SIGKILL)
 
     def stop(self) -> None:
-        """Ask it to stop, wait for `stop_seconds`, then kill it."""
+        """Send the stop signal, and kill the process after `stop_seconds`."""
         self.signal(self.child.stop_signal)
         if not self.wait(self.child.stop_seconds):
             self.kill()
@@ -186,7 +189,7 @@ class Process:
 
 @contextlib.contextmanager
 def running(child: Child, log: Path, *, ready_seconds: float = 60.0) -> Iterator[Process]:
-    """Keep `child` running for the duration of a block, from the moment it is ready."""
+    """Run `child` for the duration of a block, which begins when the child is ready."""
     process = Process(child, log)
     try:
         process.wait_ready(ready_seconds)
@@ -196,17 +199,17 @@ def running(child: Child, log: Path, *, ready_seconds: float = 60.0) -> Iterator
 
 
 def _prepare(child: Child, parent: int) -> None:
-    """In the new process, before the program: stand back, and die when the parent does."""
+    """In the new process, before the program: set the niceness and the signal for the death of the parent."""
     if child.niceness:
         os.nice(child.niceness)
-        # Where the kernel shares among sessions first, it is the session that has to stand back.
+        # With autogroups the kernel divides the processor among sessions: the session needs the niceness too.
         with contextlib.suppress(OSError):
             AUTOGROUP.write_text(str(child.niceness))
     _die_with(parent, child.death_signal)
 
 
 def _die_with(parent: int, number: signal.Signals) -> None:
-    """Be sent `number` when the parent dies, or go if it has died."""
+    """Request the signal `number` for the death of the parent; end if the parent is dead already."""
     if _prctl is not None:
         _prctl(PR_SET_PDEATHSIG, int(number), 0, 0, 0)
         if os.getppid() != parent:

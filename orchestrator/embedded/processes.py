@@ -1,5 +1,6 @@
-"""What `orchestrator up` runs beside the servers, as data: workers, API, Flower (docs/internals/design.md
-"Processes").
+"""The child processes of `orchestrator up` other than database and broker: workers, API and Flower.
+
+See docs/internals/design.md "Processes".
 """
 
 from __future__ import annotations
@@ -23,10 +24,10 @@ from orchestrator.metrics import SHARED
 CELERY_APP = "tasks.app"
 API_APP = "api.app:create_app()"
 API_WORKER = "api.serving.gunicorn_worker.Worker"
-API_THREADS = 16  # besides one for each stream of events
-KEEP_ALIVE_SECONDS = 75  # a client that asks again and again must not find its connection just closed
-PROVIDER_THREADS = 16  # calls in flight to services
-WORKER_NICENESS = 5  # on one machine the answer to somebody goes before the work that may follow it
+API_THREADS = 16  # plus a thread for each event stream
+KEEP_ALIVE_SECONDS = 75  # longer than the pauses of polling clients, so that they can reuse their connection
+PROVIDER_THREADS = 16  # concurrent provider calls of a worker
+WORKER_NICENESS = 5  # on a single machine, requests have priority over checks
 READY_MODULE = "orchestrator.embedded.worker_readiness"
 
 
@@ -35,12 +36,12 @@ def environment(
     database_url: str,
     broker_url: str,
     keys_file: Path | None,
-    figures: Path | None = None,
+    metrics: Path | None = None,
 ) -> dict[str, str]:
-    """Return what the children find in their environment: ours, with the servers and choices filled in.
+    """Return the environment of the children: that of this process, with the servers and settings.
 
-    They run in another folder, so relative paths are made absolute. What they count lies in `figures`, a
-    folder that is emptied.
+    Relative paths become absolute, because the children run in a different directory. Their metrics are files
+    in `metrics`, a directory that is emptied.
     """
     env = {
         name: str(Path(value).absolute()) if name.startswith(PREFIX) and name.endswith("_FILE") else value
@@ -55,12 +56,12 @@ def environment(
         f"{PREFIX}HOST": settings.host,
         f"{PREFIX}PORT": str(settings.port),
         f"{PREFIX}DATA_DIR": str(settings.data_dir.absolute()),
-        f"{PREFIX}METRICS_PORT": "0",  # the API shows what all of them have counted
+        f"{PREFIX}METRICS_PORT": "0",  # the API exports the metrics of all processes
     }
-    if figures is not None:
-        shutil.rmtree(figures, ignore_errors=True)  # of processes that are no more
-        figures.mkdir(mode=0o700, parents=True)
-        env[SHARED] = str(figures)
+    if metrics is not None:
+        shutil.rmtree(metrics, ignore_errors=True)  # files of earlier processes
+        metrics.mkdir(mode=0o700, parents=True)
+        env[SHARED] = str(metrics)
     if keys_file is not None:
         env[f"{PREFIX}ENCRYPTION_KEYS_FILE"] = str(keys_file)
     return env
@@ -69,39 +70,39 @@ def environment(
 def workers(
     env: Mapping[str, str], run: Path, *, count: int, events: bool, app: str = CELERY_APP
 ) -> list[Child]:
-    """Return `count` single-process workers for checks that call nobody, one with threads for the rest."""
+    """Return `count` workers for local resources, and a worker with threads for resources at providers."""
     solo = ("-P", "solo", "-Q", "check,observe,bulk")
     threads = ("-P", "threads", "-c", str(PROVIDER_THREADS), "-Q", "provider")
-    kinds = {f"check{number}": solo for number in range(1, count + 1)} | {"provider1": threads}
-    return [_worker(name, options, env, run, events=events, app=app) for name, options in kinds.items()]
+    options = {f"check{number}": solo for number in range(1, count + 1)} | {"provider1": threads}
+    return [_worker(name, chosen, env, run, events=events, app=app) for name, chosen in options.items()]
 
 
 def api(env: Mapping[str, str], run: Path, settings: Settings, app: str = API_APP) -> Child:
-    """Return the API; ready when its health check answers."""
+    """Return the API; it is ready when its health check succeeds."""
     bind = f"[{settings.host}]" if ":" in settings.host else settings.host
     count = API_THREADS + settings.max_event_streams
     threads = ("-k", API_WORKER, "--threads", str(count), "-w", "1")
     ports = [settings.port] if settings.cfn_port is None else [settings.port, settings.cfn_port]
-    binds = (word for port in ports for word in ("-b", f"{bind}:{port}"))
-    place = (*binds, "--graceful-timeout", "10", "--no-control-socket")
+    binds = (argument for port in ports for argument in ("-b", f"{bind}:{port}"))
+    listen = (*binds, "--graceful-timeout", "10", "--no-control-socket")
     logs = ("--logger-class", "api.serving.gunicorn_logging.Logs")
-    patience = ("--keep-alive", str(KEEP_ALIVE_SECONDS))
+    keep_alive = ("--keep-alive", str(KEEP_ALIVE_SECONDS))
     return Child(
         name="api",
-        argv=(sys.executable, "-m", "gunicorn", *threads, *place, *patience, *logs, app),
+        argv=(sys.executable, "-m", "gunicorn", *threads, *listen, *keep_alive, *logs, app),
         env=env,
         cwd=run,
         ready=lambda _pid: _answers(f"{settings.address}/healthcheck"),
-        death_signal=signal.SIGQUIT,  # the master takes its worker along, which SIGKILL would leave behind
+        death_signal=signal.SIGQUIT,  # the master process stops its worker; SIGKILL would not
         stop_seconds=15.0,
     )
 
 
 def flower(env: Mapping[str, str], run: Path, port: int, app: str = CELERY_APP) -> Child:
-    """Return Flower, on loopback, looking only.
+    """Return Flower, read-only and on loopback.
 
     Raises:
-        Misconfigured: it is not installed.
+        Misconfigured: Flower is not installed.
     """
     if find_spec("flower") is None:
         raise Misconfigured("Flower is not installed: pip install 'stack-orchestrator[flower]'")
@@ -120,25 +121,17 @@ def flower(env: Mapping[str, str], run: Path, port: int, app: str = CELERY_APP) 
 def _worker(
     name: str, options: tuple[str, ...], env: Mapping[str, str], run: Path, *, events: bool, app: str
 ) -> Child:
-    told = run / f"{name}.ready"
+    ready_file = run / f"{name}.ready"
     quiet = ("--without-gossip", "--without-mingle", "--include", READY_MODULE)
-    watched = ("-E",) if events else ()
-    celery = (
-        sys.executable,
-        "-m",
-        "celery",
-        "-A",
-        app,
-        "--quiet",
-        "worker",
-    )  # no banner among the lines of the log
+    task_events = ("-E",) if events else ()
+    celery = (sys.executable, "-m", "celery", "-A", app, "--quiet", "worker")  # quiet: no banner in the log
     return Child(
         name=name,
-        argv=(*celery, *options, "-n", f"{name}@%h", *quiet, *watched),
-        # SIGTERM lets what is under way end: a call has a deadline, shorter than this.
-        env={**env, READY_VARIABLE: str(told)},
+        argv=(*celery, *options, "-n", f"{name}@%h", *quiet, *task_events),
+        # SIGTERM ends the worker after its current messages; the deadline of a provider call is shorter.
+        env={**env, READY_VARIABLE: str(ready_file)},
         cwd=run,
-        ready=lambda pid: told.exists() and told.read_text() == str(pid),
+        ready=lambda pid: ready_file.exists() and ready_file.read_text() == str(pid),
         niceness=WORKER_NICENESS,
         stop_seconds=30.0,
     )

@@ -1,4 +1,4 @@
-"""Paths of unix sockets: the kernel takes about a hundred characters, people's folders may be longer."""
+"""Short paths for unix sockets: the kernel allows some hundred characters, and directories can be longer."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
-LONGEST = 100  # characters of a socket's path; 104 on macOS and 108 on Linux, with the final zero
+MAX_BYTES = 100  # of a socket's path; the limit is 104 on macOS and 108 on Linux, with the final zero
 
 
 @cache
 def short_path(folder: Path, socket: str) -> Path:
-    """Return a path of `folder` short enough to reach `socket` in it: itself, or a link in a private folder.
+    """Return a path of `folder` that is short enough for `socket`: itself, or a link in a private directory.
 
-    The link lives as long as this process.
+    The link is removed at the end of this process.
     """
-    if len(str(folder / socket).encode()) <= LONGEST:
+    if len(str(folder / socket).encode()) <= MAX_BYTES:
         return folder
     private = Path(tempfile.mkdtemp(prefix="orchestrator-"))
     atexit.register(shutil.rmtree, private, ignore_errors=True)

@@ -1,6 +1,6 @@
-"""Keep processes running until somebody says stop: start in stages, replace what dies, stop in reverse.
+"""Keep processes running until a stop signal: start in stages, restart after failures, stop in reverse order.
 
-Everything happens in the main thread, driven by signals: a child's end wakes the loop at once.
+Everything happens in the main thread, driven by signals: the end of a child wakes the loop at once.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import os
 import select
 import signal
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import FrameType
 
@@ -19,17 +19,17 @@ from orchestrator.errors import Misconfigured
 from orchestrator.logs import logger
 
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-LONG_LIFE = 10.0  # seconds; a child that lived less has failed, and is started again later each time
+LONG_LIFE = 10.0  # seconds; a child with a shorter life has failed, and its restart is delayed more each time
 FIRST_DELAY, LONGEST_DELAY = 0.5, 15.0  # seconds
 READY_SECONDS = 90.0
 
 
 class Stopped(Exception):
-    """Somebody asked to stop while we were starting."""
+    """A stop signal arrived during the start."""
 
 
 class _Slot:
-    """A child's place: its present process, or when the next one is due."""
+    """The current process of a child, or the time of its next start."""
 
     def __init__(self, process: Process) -> None:
         self.child, self.log = process.child, process.log
@@ -38,74 +38,81 @@ class _Slot:
         self.due_at = 0.0
 
     def ended(self) -> None:
-        """Plan the next start after an end nobody asked for."""
+        """Schedule the next start after an unexpected end."""
         assert self.process is not None
         lived = time.monotonic() - self.process.started_at
         self.failures = 0 if lived >= LONG_LIFE else self.failures
         self.retry_later()
 
     def retry_later(self) -> None:
-        """Plan the next start: at once the first time, then ever later."""
+        """Schedule the next start: immediately after the first failure, then with growing delays."""
         delay = min(FIRST_DELAY * 2 ** (self.failures - 1), LONGEST_DELAY) if self.failures else 0.0
         self.failures += 1
         self.process, self.due_at = None, time.monotonic() + delay
 
 
 class Supervisor:
-    """Children in stages. Use `supervising()`, which takes the signals and stops everything at the end."""
+    """Children in stages. Use `supervising()`, which installs the signal handlers and stops all children."""
 
     def __init__(self, logs: Path, wakeup: int) -> None:
         """Log each child to `logs`; `wakeup` becomes readable with every signal."""
         self.logs = logs
-        self.asked = 0  # how often somebody said stop
+        self.stop_signals = 0  # number of stop signals received
         self._wakeup = wakeup
         self._stages: list[list[_Slot]] = []
         self._log = logger()
 
-    def start(self, children: Sequence[Child]) -> None:
-        """Start a stage and return when all of it is ready.
+    def start(self, children: Sequence[Child], on_ready: Callable[[Child], None] | None = None) -> None:
+        """Start a stage, and return when all its children are ready; call `on_ready` for each of them.
 
         Raises:
-            Misconfigured: one ended instead, or took longer than READY_SECONDS.
-            Stopped: somebody said stop meanwhile.
+            Misconfigured: a child ended, or was not ready after READY_SECONDS.
+            Stopped: a stop signal arrived.
         """
         stage: list[_Slot] = []
         self._stages.append(stage)
         for child in children:
-            self._go_on()
+            self._raise_if_stopped()
             stage.append(_Slot(Process(child, self.logs / f"{child.name}.log")))
         deadline = time.monotonic() + READY_SECONDS
-        for slot in stage:
-            assert slot.process is not None
-            while not slot.process.child.ready(slot.process.pid):
-                self._go_on()
+        waiting = list(stage)
+        while waiting:
+            for slot in list(waiting):
+                assert slot.process is not None
+                if slot.child.ready(slot.process.pid):
+                    waiting.remove(slot)
+                    if on_ready is not None:
+                        on_ready(slot.child)
+                    continue
+                self._raise_if_stopped()
                 slot.process.require_running(deadline)
+            if waiting:
                 self._wait(0.05)
 
     def watch(self) -> None:
-        """Replace whatever dies; return when somebody says stop."""
-        while not self.asked:
+        """Restart children that end; return after a stop signal."""
+        while not self.stop_signals:
             now = time.monotonic()
             for slot in self._slots():
                 if slot.process is not None and slot.process.returncode is not None:
-                    self._mourn(slot)
-                if slot.process is None and slot.due_at <= now and not self.asked:
+                    self._report_death(slot)
+                if slot.process is None and slot.due_at <= now and not self.stop_signals:
                     self._restart(slot)
             due = [slot.due_at for slot in self._slots() if slot.process is None]
             self._wait(max(0.0, min(due, default=now + 60.0) - time.monotonic()))
 
     def stop(self) -> None:
-        """Stop the last stage first, each politely; once somebody says stop a second time, at once."""
-        patience = self.asked
+        """Stop the last stage first; after a further stop signal, kill the remaining children."""
+        received = self.stop_signals
         for stage in reversed(self._stages):
             running = [slot.process for slot in stage if slot.process is not None]
             for process in running:
                 process.signal(process.child.stop_signal)
             deadlines = {p: time.monotonic() + p.child.stop_seconds for p in running}
             while alive := [p for p in running if p.returncode is None]:
-                late = [p for p in alive if self.asked > patience or deadlines[p] < time.monotonic()]
+                late = [p for p in alive if self.stop_signals > received or deadlines[p] < time.monotonic()]
                 for process in late:
-                    if self.asked <= patience:
+                    if self.stop_signals <= received:
                         self._log.warning("child_did_not_stop", name=process.child.name)
                     process.kill()
                 if not late:
@@ -114,22 +121,22 @@ class Supervisor:
                 process.kill_group()
         self._stages.clear()
 
-    def take(self, number: int, _frame: FrameType | None) -> None:
-        """Note a signal (its arrival also wakes the loop)."""
+    def handle_signal(self, number: int, _frame: FrameType | None) -> None:
+        """Count a stop signal (any signal also wakes the loop)."""
         if number in STOP_SIGNALS:
-            self.asked += 1
+            self.stop_signals += 1
 
     def _slots(self) -> Iterator[_Slot]:
         return (slot for stage in self._stages for slot in stage)
 
-    def _go_on(self) -> None:
-        if self.asked:
+    def _raise_if_stopped(self) -> None:
+        if self.stop_signals:
             raise Stopped
 
-    def _mourn(self, slot: _Slot) -> None:
+    def _report_death(self, slot: _Slot) -> None:
         assert slot.process is not None
-        said = slot.process.last_words() if (slot.process.returncode or 0) > 0 else ""
-        self._log.error("child_died", name=slot.child.name, status=slot.process.returncode, said=said)
+        output = slot.process.last_output() if (slot.process.returncode or 0) > 0 else ""
+        self._log.error("child_died", name=slot.child.name, status=slot.process.returncode, output=output)
         slot.process.kill_group()
         slot.ended()
 
@@ -152,13 +159,13 @@ class Supervisor:
 
 @contextlib.contextmanager
 def supervising(logs: Path) -> Iterator[Supervisor]:
-    """Take SIGINT, SIGTERM, SIGHUP and SIGCHLD for a block; in the end stop every child."""
+    """Handle SIGINT, SIGTERM, SIGHUP and SIGCHLD for a block; at its end, stop every child."""
     read_end, write_end = os.pipe()
     os.set_blocking(read_end, False)
     os.set_blocking(write_end, False)
     supervisor = Supervisor(logs, read_end)
-    taken = (*STOP_SIGNALS, signal.SIGCHLD)
-    previous = {number: signal.signal(number, supervisor.take) for number in taken}
+    handled = (*STOP_SIGNALS, signal.SIGCHLD)
+    previous = {number: signal.signal(number, supervisor.handle_signal) for number in handled}
     previous_fd = signal.set_wakeup_fd(write_end, warn_on_full_buffer=False)
     try:
         yield supervisor

@@ -1,7 +1,7 @@
-"""Valkey out of its wheel: the message broker, on a private unix socket, keeping nothing.
+"""Valkey from its wheel: the message broker, on a private unix socket, without persistence.
 
-Losing what it holds loses nothing (docs/internals/protocol.md rule 15), so it writes nothing to disk; it must
-never evict.
+The loss of its contents is harmless (docs/internals/protocol.md rule 15), so it writes nothing to disk; it
+must never evict messages.
 """
 
 from __future__ import annotations
@@ -17,27 +17,27 @@ from orchestrator.embedded.socket_paths import short_path
 from orchestrator.errors import Misconfigured
 
 SOCKET = "valkey.sock"
-SCHEME = "redis+socket://"  # what Celery calls a unix socket
+SCHEME = "redis+socket://"  # the scheme of Celery for unix sockets
 
 
 class Valkey:
-    """One server: its folder, how to start it, how to reach it."""
+    """A server: its directory, its process and its URL."""
 
     def __init__(self, directory: Path, databases: int = 16) -> None:
-        """Keep the socket in `directory` (made when missing; its parent exists)."""
+        """Use `directory` for the socket; it is created if its parent exists."""
         self.directory = directory.resolve()
         self.databases = databases
         self.account = server_account()
 
     def url(self, database: int = 0) -> str:
-        """Return the broker's URL for Celery; `connect` takes it too."""
+        """Return the URL of the broker for Celery and for `connect`."""
         return f"{SCHEME}{short_path(self.directory, SOCKET) / SOCKET}?virtual_host={database}"
 
     def child(self) -> Child:
         """Return the server as a process to run."""
         options = {
             "port": "0",
-            "unixsocket": SOCKET,  # relative: the folders above may be closed to the server's user
+            "unixsocket": SOCKET,  # relative: its account may have no access to the parent directories
             "unixsocketperm": "700",
             "dir": ".",
             "save": "",
@@ -46,10 +46,10 @@ class Valkey:
             "databases": str(self.databases),
             "tcp-backlog": "128",
         }
-        words = (word for key, value in options.items() for word in (f"--{key}", value))
+        arguments = (part for key, value in options.items() for part in (f"--{key}", value))
         return Child(
             name="valkey",
-            argv=(str(valkey_server(self.account)), *words),
+            argv=(str(valkey_server(self.account)), *arguments),
             env={"PATH": "/usr/local/bin:/usr/bin:/bin", "LC_ALL": "C"},
             cwd=self.directory,
             account=self.account,
@@ -59,10 +59,10 @@ class Valkey:
         )
 
     def prepare(self) -> None:
-        """Make the folder, without an earlier server's socket.
+        """Create the directory, and remove the socket of an earlier server.
 
         Raises:
-            Misconfigured: it cannot be made.
+            Misconfigured: the directory cannot be created.
         """
         try:
             self.directory.mkdir(mode=0o700, exist_ok=True)
@@ -71,7 +71,7 @@ class Valkey:
             (self.directory / SOCKET).unlink(missing_ok=True)
         except OSError as error:
             raise Misconfigured(
-                f"cannot make the broker's folder {self.directory}: {error.strerror}"
+                f"cannot create the directory of the broker {self.directory}: {error.strerror}"
             ) from error
 
     def _ready(self, _pid: int) -> bool:
@@ -83,7 +83,7 @@ class Valkey:
 
 
 def connect(url: str, timeout_seconds: float = 5.0) -> redis.Redis:
-    """Return a client for a broker URL as Celery writes it: `redis://`, `rediss://` or `redis+socket://`."""
+    """Return a client for a broker URL of Celery: `redis://`, `rediss://` or `redis+socket://`."""
     if url.startswith(SCHEME):
         path, _, query = url.removeprefix(SCHEME).partition("?")
         url = f"unix://{path}?{query.replace('virtual_host=', 'db=')}"

@@ -1,6 +1,6 @@
-"""Loaded into the workers that `orchestrator up` starts (`--include`): says when one takes messages.
+"""Loaded into workers with `--include`: writes a file when the worker is ready for messages.
 
-Celery's own way to ask (`inspect ping`) leaves a mailbox behind in the broker each time.
+Celery's alternative, `inspect ping`, leaves a mailbox in the broker each time.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from celery.signals import worker_ready
 VARIABLE = "ORCHESTRATOR_READY_PATH"
 
 
-def say_so(**_: object) -> None:
-    """Leave our process id where the supervisor looks for it."""
+def write_ready_file(**_: object) -> None:
+    """Write the process id to the file in ORCHESTRATOR_READY_PATH."""
     path = os.environ.get(VARIABLE)
     if path:
         Path(path).write_text(str(os.getpid()))
 
 
-worker_ready.connect(say_so, weak=False)
+worker_ready.connect(write_ready_file, weak=False)

@@ -53,7 +53,7 @@ def happened(up: Up, name: str, stack_id: str) -> list[str]:
 def test_a_follower_hears_everything_once_over_an_api_that_is_killed(up: Up) -> None:
     stack_id, heard = slowly(up, "followed"), list[str]()
     with Client(up.url, "demo") as client:
-        stack = client.find("followed")
+        stack = client.stacks.find("followed")
         for step in follow(client, stack, after=None):
             if isinstance(step, End):
                 assert step.status == "CREATE_COMPLETE"

@@ -130,7 +130,7 @@ def test_two_run_side_by_side_in_folders_of_their_own(
     made = run("token", "create", "--project", "demo", "--data-dir", tmp_path / "data")
     assert len(made.stdout.strip()) == 43, made  # the database ran for this command alone
     sealed = run("rotate-keys", "--data-dir", tmp_path / "data")
-    assert "resource.sealed: 0 encrypted again" in sealed.stdout
+    assert "resource.sealed: 0 re-encrypted" in sealed.stdout
 
 
 def test_servers_named_in_the_environment_are_used_and_none_are_started(

@@ -1,1 +1,1 @@
-"""The HTTP client of the commands."""
+"""The HTTP client: `connection.py` sends requests, one module per collection of the API says which."""

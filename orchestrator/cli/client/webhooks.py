@@ -1,51 +1,51 @@
-"""What the command line asks about webhooks: who is told of a project's events."""
+"""Requests about the webhooks of the project."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
 
-Query = Mapping[str, str | int | list[str]]
+from orchestrator.cli.client.connection import Connection, Query
 
 
-class WebhookCalls(ABC):
-    """A client's questions about webhooks."""
+class Webhooks:
+    """The webhooks of the project."""
 
-    @abstractmethod
-    def _ask(self, method: str, path: str, query: Query | None = None, body: object = None) -> Any:
-        """Ask the server; return what it answers."""
+    def __init__(self, connection: Connection) -> None:
+        """Use `connection`."""
+        self._connection = connection
 
-    def webhooks(self, query: Query) -> list[dict[str, Any]]:
-        """Return the project's webhooks."""
-        return list(self._ask("GET", "webhooks", query)["webhooks"])
+    def list_all(self, query: Query) -> list[dict[str, Any]]:
+        """Return the webhooks."""
+        found: list[dict[str, Any]] = self._connection.request("GET", "webhooks", query)["webhooks"]
+        return found
 
-    def make_webhook(self, body: Mapping[str, Any]) -> dict[str, Any]:
-        """Make a webhook; the answer has its secret."""
-        answer: dict[str, Any] = self._ask("POST", "webhooks", body=body)["webhook"]
+    def create(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        """Create a webhook; the answer contains its secret."""
+        answer: dict[str, Any] = self._connection.request("POST", "webhooks", body=body)["webhook"]
         return answer
 
-    def webhook(self, id_: str) -> dict[str, Any]:
-        """Return one webhook."""
-        answer: dict[str, Any] = self._ask("GET", _webhook(id_))["webhook"]
+    def show(self, id_: str) -> dict[str, Any]:
+        """Return a webhook."""
+        answer: dict[str, Any] = self._connection.request("GET", _path(id_))["webhook"]
         return answer
 
-    def delete_webhook(self, id_: str) -> None:
-        """Remove a webhook."""
-        self._ask("DELETE", _webhook(id_))
+    def delete(self, id_: str) -> None:
+        """Delete a webhook."""
+        self._connection.request("DELETE", _path(id_))
 
-    def test_webhook(self, id_: str) -> dict[str, Any]:
-        """Have a message delivered; return how that went."""
-        answer: dict[str, Any] = self._ask("POST", f"{_webhook(id_)}/test")["test"]
+    def test(self, id_: str) -> dict[str, Any]:
+        """Deliver a test message; return the result of the delivery."""
+        answer: dict[str, Any] = self._connection.request("POST", f"{_path(id_)}/test")["test"]
         return answer
 
-    def rearm_webhook(self, id_: str, after: str | None) -> dict[str, Any]:
-        """Let a webhook try again."""
+    def rearm(self, id_: str, after: str | None) -> dict[str, Any]:
+        """Resume the deliveries of a webhook."""
         body = {"after": after} if after else {}
-        answer: dict[str, Any] = self._ask("POST", f"{_webhook(id_)}/rearm", body=body)["webhook"]
+        answer: dict[str, Any] = self._connection.request("POST", f"{_path(id_)}/rearm", body=body)["webhook"]
         return answer
 
 
-def _webhook(id_: str) -> str:
+def _path(id_: str) -> str:
     return f"webhooks/{quote(id_, safe='')}"

@@ -1,7 +1,7 @@
-"""The main job from beginning to end, on servers of its own: `make demo`.
+"""The demonstration, `make demo`: validate, create, inspect and delete a stack on a temporary server.
 
-Every command is printed before it runs, so that a reader can type the same. Nothing stays behind: the server
-is a child in a folder of its own, and goes with us however we end.
+Every command is printed before it runs, ready to be repeated. Nothing remains: the server is a child process
+in a temporary directory, and ends with the demonstration.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def main() -> int:
     """Run the demonstration; return the exit status."""
     signal.signal(signal.SIGTERM, _terminated)
     if not TEMPLATE.exists():
-        click.echo(f"Error: {TEMPLATE} is not here; run the demonstration in the project's folder", err=True)
+        click.echo(f"Error: {TEMPLATE} is missing; run this in the directory of the project", err=True)
         return Exit.ERROR
     try:
         with tempfile.TemporaryDirectory(prefix="orchestrator-demo-") as folder:
@@ -44,56 +44,54 @@ def main() -> int:
         click.echo(f"Error: {error}", err=True)
         return Exit.ERROR
     except KeyboardInterrupt:
-        click.echo("\nInterrupted; the server is stopped and nothing is left.", err=True)
+        click.echo("\nInterrupted; the server is stopped and all its data are deleted.", err=True)
         return Exit.INTERRUPTED
 
 
 def _demonstrate(folder: Path) -> int:
-    folder.chmod(0o711)  # as root the database runs as somebody else, who has to pass through here
+    folder.chmod(0o711)  # for root, the database runs as a different user and needs access to subdirectories
     port = _free_port()
     url = f"http://127.0.0.1:{port}"
-    # Only what the demonstration sets: an operator's own servers and tokens stay out of it.
+    # Without the settings of the user: the demonstration must not use existing servers and tokens.
     env = {name: value for name, value in os.environ.items() if not name.startswith(PREFIX)}
     arguments = ("up", "--port", str(port), "--data-dir", str(folder / "data"))
-    _tell("A server with its own PostgreSQL, Valkey, workers and API:", arguments)
+    _announce("Start a server with its own PostgreSQL, Valkey, workers and API:", arguments)
     log = folder / "up.log"
     server = Child(
         name="orchestrator up",
         argv=(*ORCHESTRATOR, *arguments),
         env=env,
         ready=lambda _pid: "Ready: " in log.read_text(errors="replace"),
-        death_signal=signal.SIGTERM,  # it has to stop what it started
+        death_signal=signal.SIGTERM,  # so that it stops its children
         stop_seconds=STOP_SECONDS,
     )
     with running(server, log, ready_seconds=READY_SECONDS):
         click.echo(f"Ready: {url}")
         client = env | {f"{PREFIX}URL": url}
-        _tell(f"Commands find it by their environment:\n$ export {PREFIX}URL={url}")
+        _announce(f"Select the server for the next commands:\n$ export {PREFIX}URL={url}")
         template = ("-t", str(TEMPLATE))
-        _run("Is the template right? Nothing is made yet.", ("validate", *template), client)
-        _run("Make a stack of it, and watch:", ("stack", "create", *template, "--wait", STACK), client)
-        _run("What is there now:", ("stack", "list"), client)
-        _run("One output alone, for a script:", ("stack", "outputs", STACK, "summary"), client)
-        _run(
-            "And away with it, in the opposite order:", ("stack", "delete", "--yes", "--wait", STACK), client
-        )
-        _run("Nothing is left:", ("stack", "list"), client)
-        _tell("Stopping the server. To keep one running: `make up`; more templates: examples/.")
+        _run("Validate the template; this creates nothing:", ("validate", *template), client)
+        _run("Create a stack, and wait for it:", ("stack", "create", *template, "--wait", STACK), client)
+        _run("List the stacks:", ("stack", "list"), client)
+        _run("Print a single output, for a script:", ("stack", "outputs", STACK, "summary"), client)
+        _run("Delete the stack, in reverse order:", ("stack", "delete", "--yes", "--wait", STACK), client)
+        _run("List the stacks again:", ("stack", "list"), client)
+        _announce("Stop the server. `make up` starts a permanent server; more templates are in examples/.")
     return Exit.OK
 
 
-def _run(why: str, arguments: tuple[str, ...], env: Mapping[str, str]) -> None:
-    """Run a client command on our own terminal; one that fails ends the demonstration with its status."""
-    _tell(why, arguments)
+def _run(title: str, arguments: tuple[str, ...], env: Mapping[str, str]) -> None:
+    """Run a client command; after a failure, end the demonstration with its exit code."""
+    _announce(title, arguments)
     status = subprocess.run([*ORCHESTRATOR, *arguments], env=env, check=False).returncode
     if status:
         raise SystemExit(status if status > 0 else 128 - status)
 
 
-def _tell(why: str, arguments: tuple[str, ...] = ()) -> None:
-    """Say what comes next, and the command line as one would type it."""
+def _announce(title: str, arguments: tuple[str, ...] = ()) -> None:
+    """Print the next step and its command line."""
     click.echo()
-    click.secho(f"# {why}", dim=True)
+    click.secho(f"# {title}", dim=True)
     if arguments:
         click.secho(f"$ {shlex.join(('orchestrator', *arguments))}", bold=True)
 

@@ -1,4 +1,4 @@
-"""`orchestrator events`: what happens in all stacks of a project."""
+"""`orchestrator events`: the events of all stacks of a project."""
 
 from __future__ import annotations
 
@@ -7,44 +7,49 @@ from collections.abc import Iterator
 import click
 
 from orchestrator.cli.client.api_client import Client
-from orchestrator.cli.exit_codes import Exit, Failure
 from orchestrator.cli.options import Session, client_command
+from orchestrator.cli.output.event_line import event_line
 from orchestrator.cli.watch.event_feed import Event, of_project
-from orchestrator.cli.watch.progress import line
 
 
 @click.command()
-@click.option("--follow", "following", is_flag=True, help="Go on with what comes, until interrupted.")
-@click.option("--nested", type=click.IntRange(0), default=0, help="Of so many levels of nested stacks too.")
+@click.option("--follow", "following", is_flag=True, help="Continue with new events until Ctrl-C.")
+@click.option(
+    "--nested",
+    type=click.IntRange(0),
+    default=0,
+    metavar="LEVELS",
+    help="Include LEVELS levels of nested stacks.",
+)
 @click.option(
     "--after",
     metavar="SEQUENCE",
-    help="Only what came after this event; now: what comes. Else from the first, with --follow from now.",
+    help="Only events after this sequence; now: only new events.  [default: all events; with --follow: now]",
 )
 @client_command
 def events(session: Session, *, following: bool, nested: int, after: str | None) -> None:
-    """Tell what happened in all stacks of the project, in the order in which it did.
+    """Print the events of all stacks of the project.
 
-    With --json every event is a line of JSON; its `sequence` is what --after takes.
+    With --json each event is one line of JSON; its field sequence is a value for --after.
     """
-    out = session.out()
     if following:
-        told = of_project(session.client, after or "now", nested)
+        found = of_project(session.client, after or "now", nested)
     else:
-        told = _listed(session.client, after or "0.0", nested)
-    try:
-        for event in told:
-            if session.as_json:
-                session.line(event)
-            else:
-                out.print(line(event, ""), soft_wrap=True)
-    except KeyboardInterrupt:
-        raise Failure("stopped watching", code=Exit.INTERRUPTED) from None
+        found = _listed(session.client, after or "0.0", nested)
+    out, empty = session.out(), True
+    for event in found:
+        empty = False
+        if session.as_json:
+            session.line(event)
+        else:
+            out.print(event_line(event, ""), soft_wrap=True)
+    if empty:
+        session.say(f"Project {session.project} has no events{f' after {after}' if after else ''}.")
 
 
 def _listed(client: Client, after: str, nested: int) -> Iterator[Event]:
     more = True
     while more:
-        page = client.project_events(after, nested)
+        page = client.events.of_project(after, nested)
         yield from page["events"]
         after, more = str(page["sequence"]), page["more"]

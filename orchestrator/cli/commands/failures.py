@@ -1,68 +1,71 @@
-"""`orchestrator failures STACK`: every cause of a failure, in the stacks nested in it too, gone or not."""
+"""`orchestrator failures`: every cause of a stack's failure as a tree, with nested and deleted stacks."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 import click
 from rich.text import Text
 from rich.tree import Tree
 
 from orchestrator.cli.exit_codes import clean, one_line
-from orchestrator.cli.options import Session, client_command
+from orchestrator.cli.options import Session, client_command, stack_argument
 from orchestrator.cli.output import render
 
-DEEPEST = 100  # levels; the server has fewer
+MAX_LEVELS: Final = 100  # of nested stacks; servers allow fewer
 
 
 @click.command()
-@click.argument("name", metavar="STACK")
-@click.option("--revision", type=int, metavar="NUMBER", help="Of this one; else of what failed last.")
+@stack_argument
+@click.option(
+    "--revision", type=int, metavar="NUMBER", help="Failure of this revision.  [default: the last failure]"
+)
 @client_command
 def failures(session: Session, *, name: str, revision: int | None) -> None:
-    """Tell why STACK failed, down to the causes: what failed, where, when, and what to do about it.
+    """Show the causes of a stack's failure as a tree.
 
-    Also after a rollback, and of a deleted stack by its id.
+    Each cause has the resource, the time, the reason and the next step. Works after a rollback too, and for a
+    deleted stack by its id.
     """
-    found = session.client.find(name)
-    told = session.client.failure_tree(found, revision, DEEPEST)
+    stack = session.client.stacks.find(name)
+    tree = session.client.diagnosis.failure_tree(stack, revision, MAX_LEVELS)
     if session.as_json:
-        session.document(told)
+        session.document(tree)
         return
-    if not told["failures"]:
-        session.say(f"No resource of stack {found.name} has failed.")
+    if not tree["failures"]:
+        session.say(f"No resource of stack {stack.name} has failed.")
         return
-    top = Tree(Text(clean(found.name), style="bold"))
-    for one in told["failures"]:
-        _grow(top, one)
-    session.out().print(top, soft_wrap=True)
-    if told["more"]:
-        session.say("… and more causes than are told here")
+    root = Tree(Text(clean(stack.name), style="bold"))
+    for failure in tree["failures"]:
+        _add(root, failure)
+    session.out().print(root, soft_wrap=True)
+    if tree["more"]:
+        session.say("… and more causes")
 
 
-def _grow(above: Tree, one: Mapping[str, Any]) -> None:
-    """Add a failure with its causes; the words are those of the causes alone."""
+def _add(branch: Tree, failure: Mapping[str, Any]) -> None:
+    """Add a failure; reason and next step are printed for causes without causes of their own."""
     line = Text("✘ ", style="red")
-    line.append(clean(one["resource_name"]), style="bold")
-    line.append(f"  {clean(one['resource_type'] or '')}", style="dim")
-    line.append(f"  {render.clock(one['failure_time'])}", style="dim")
-    nested, causes = one["nested_stack"], one["causes"]
+    line.append(clean(failure["resource_name"]), style="bold")
+    line.append(f"  {clean(failure['resource_type'] or '')}", style="dim")
+    line.append(f"  {render.time(failure['failure_time'])}", style="dim")
+    nested, causes = failure["nested_stack"], failure["causes"]
     if nested is not None:
         line.append(f"  stack {clean(nested['name'])} ", style="dim")
         line.append_text(render.status(nested["status"]))
-    branch = above.add(line)
+    below = branch.add(line)
     for cause in causes:
-        _grow(branch, cause)
+        _add(below, cause)
     if causes:
         return
-    branch.add(Text(one_line(one["reason"]), style="red"))
-    facts = [one["class"]]
-    if (one["attempts"] or 1) > 1:
-        facts.append(f"{one['attempts']} attempts")
-    if one["physical_resource_id"]:
-        facts.append(f"id {clean(one['physical_resource_id'])}")
-    if one["request_id"]:
-        facts.append(f"request {clean(one['request_id'])}")
-    branch.add(Text(", ".join(facts), style="dim"))
-    branch.add(Text(f"next: {one['next_step']}"))
+    below.add(Text(one_line(failure["reason"]), style="red"))
+    facts = [failure["class"]]
+    if (failure["attempts"] or 1) > 1:
+        facts.append(f"{failure['attempts']} attempts")
+    if failure["physical_resource_id"]:
+        facts.append(f"id {clean(failure['physical_resource_id'])}")
+    if failure["request_id"]:
+        facts.append(f"request {clean(failure['request_id'])}")
+    below.add(Text(", ".join(facts), style="dim"))
+    below.add(Text(f"next: {failure['next_step']}"))

@@ -1,4 +1,4 @@
-"""`orchestrator hash-password`: what a file of users keeps of a password (ORCHESTRATOR_AUTH=basic)."""
+"""`orchestrator hash-password`: the hash of a password for a file of users (ORCHESTRATOR_AUTH=basic)."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from orchestrator.security import password_file
 
 @click.command("hash-password")
 def hash_password() -> None:
-    """Print the hash of a password for ORCHESTRATOR_USERS_FILE.
+    """Hash a password for ORCHESTRATOR_USERS_FILE.
 
-    The password is asked for, or read from standard input when that is no terminal.
+    Asks for the password on a terminal, and otherwise reads it from standard input.
     """
     if sys.stdin.isatty():
         password = click.prompt("Password", hide_input=True, confirmation_prompt=True, err=True)

@@ -1,4 +1,4 @@
-"""Key pairs, on the server: made, listed and revoked. With one a caller signs CloudFormation requests."""
+"""`orchestrator key-pair …`: key pairs for the signatures of CloudFormation requests, on the server."""
 
 from __future__ import annotations
 
@@ -15,67 +15,74 @@ from orchestrator.cli.commands.server import (
     validity,
     with_keys,
 )
+from orchestrator.cli.lazy_group import LazyGroup
+from orchestrator.cli.output.render import time
 from orchestrator.errors import Misconfigured
 from orchestrator.security import key_pairs
 from orchestrator.security.encryption import cipher
 
-# A role has what those below it have, too.
+# A role includes the roles below it.
 ROLES = {"reader": ("reader",), "member": ("member", "reader")}
 
 
-@click.group("key-pair")
+@click.group("key-pair", cls=LazyGroup, entries={})
 def group() -> None:
-    """Key pairs with which callers sign requests in Amazon's way, as boto3 does."""
+    """Manage key pairs for signed CloudFormation requests."""
 
 
 @group.command("create")
-@click.option("--project", required=True, help="The project it opens.")
-@click.option("--name", default="", help="What it is for.")
+@click.option("--project", required=True, help="Project of the key pair.")
+@click.option("--name", default="", help="Description.")
 @click.option(
-    "--role", type=click.Choice([*ROLES]), default="member", show_default=True, help="What it may do."
+    "--role", type=click.Choice([*ROLES]), default="member", show_default=True, help="Role of its owner."
 )
 @click.option(
-    "--expires", type=click.IntRange(1, 36_500), metavar="DAYS", help="Days it is valid.  [default: for ever]"
+    "--expires",
+    type=click.IntRange(1, 36_500),
+    metavar="DAYS",
+    help="Days until it expires.  [default: never]",
 )
 @data_dir_option
 def create(project: str, name: str, role: str, expires: int | None, data_dir: Path | None) -> None:
-    """Print a new key pair, as variables that boto3 and its like read.
+    """Create a key pair; print it as variables for boto3.
 
-    The secret is shown this once and stored encrypted.
+    The secret is stored encrypted and printed only this once.
     """
     ends = dt.datetime.now(dt.UTC) + dt.timedelta(days=expires) if expires else None
     with one_line_failures():
-        sealing = cipher(with_keys(load_settings(data_dir=data_dir)))
+        keys = cipher(with_keys(load_settings(data_dir=data_dir)))
     with opened(data_dir) as database:
         key, secret = key_pairs.create_key_pair(
-            database, sealing, project, roles=ROLES[role], name=name, expires_at=ends
+            database, keys, project, roles=ROLES[role], name=name, expires_at=ends
         )
     click.echo(f"export AWS_ACCESS_KEY_ID={key}\nexport AWS_SECRET_ACCESS_KEY={secret}")
 
 
 @group.command("list")
-@click.option("--project", help="Only this project's.")
+@click.option("--project", help="Only key pairs of this project.")
 @data_dir_option
 def list_(project: str | None, data_dir: Path | None) -> None:
-    """List the key pairs, never their secrets."""
+    """List the key pairs without their secrets."""
     with opened(data_dir) as database:
         rows = key_pairs.list_key_pairs(database, project)
-    click.echo(f"{'ACCESS KEY':32}  {'PROJECT':24} {'ROLE':8} {'NAME':24} {'CREATED':20} STATE")
+    click.echo(f"{'ACCESS KEY':32}  {'PROJECT':24} {'ROLE':8} {'NAME':24} {'CREATED':25} STATE")
     now = dt.datetime.now(dt.UTC)
     for row in rows:
         state = "revoked" if row.revoked_at else validity(row.expires_at, now)
-        made = f"{row.created_at:%Y-%m-%d %H:%M:%S}"
-        click.echo(f"{row.key:32}  {row.project_id:24} {row.roles[0]:8} {row.name:24} {made:20} {state}")
+        click.echo(
+            f"{row.key:32}  {row.project_id:24} {row.roles[0]:8} {row.name:24} "
+            f"{time(row.created_at):25} {state}"
+        )
 
 
 @group.command("revoke")
 @click.argument("access_key")
 @data_dir_option
 def revoke(access_key: str, data_dir: Path | None) -> None:
-    """Make the key pair with this access key useless from now on."""
+    """Revoke a key pair with immediate effect."""
     with opened(data_dir) as database:
         if not key_pairs.revoke_key_pair(database, access_key):
             raise Misconfigured(
-                f"no valid key pair has the access key {access_key}; `orchestrator key-pair list` shows them"
+                f"no valid key pair has the access key {access_key}; see `orchestrator key-pair list`"
             )
     click.echo(f"key pair {access_key} revoked")

@@ -1,4 +1,4 @@
-"""`orchestrator purge`: forget now what is kept no longer, or only say how much that is."""
+"""`orchestrator purge`: delete expired data now, or count it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SECONDS: Final = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
 
 
 class Duration(click.ParamType[float]):
-    """A number of seconds, or of what the letter after it says: s, m, h, d."""
+    """A number of seconds, minutes, hours or days: 90, 15m, 12h, 30d."""
 
     name = "duration"
 
@@ -24,25 +24,25 @@ class Duration(click.ParamType[float]):
         text = str(value)
         number, unit = (text[:-1], text[-1]) if text[-1:] in SECONDS else (text, "s")
         if not number.isdecimal():
-            self.fail(f"{text!r} is no duration: write 90, 15m, 12h or 30d", param, ctx)
+            self.fail(f"{text!r} is not a duration; examples: 90, 15m, 12h, 30d", param, ctx)
         return float(int(number) * SECONDS[unit])
 
 
 @click.command("purge")
-@click.option("--dry-run", is_flag=True, help="Say how much would go; change nothing.")
+@click.option("--dry-run", is_flag=True, help="Count the data, and delete nothing.")
 @click.option(
-    "--deleted-after", type=Duration(), metavar="TIME", help="Forget stacks deleted this long ago (30d, 12h)."
+    "--deleted-after", type=Duration(), metavar="TIME", help="Stacks deleted longer ago (30d, 12h)."
 )
-@click.option("--events-after", type=Duration(), metavar="TIME", help="Forget events older than this.")
-@click.option("--revisions", type=click.IntRange(0), metavar="N", help="Keep this many revisions of a stack.")
+@click.option("--events-after", type=Duration(), metavar="TIME", help="Events older than this.")
+@click.option("--revisions", type=click.IntRange(0), metavar="N", help="Keep N revisions of each stack.")
 @click.option(
     "--revisions-after",
     type=Duration(),
     metavar="TIME",
-    help="Keep revisions younger than this, however many.",
+    help="Keep all revisions younger than this.",
 )
 @click.option(
-    "--nodes-after", type=Duration(), metavar="TIME", help="Forget how actions begun this long ago went."
+    "--nodes-after", type=Duration(), metavar="TIME", help="Details of actions that started longer ago."
 )
 @data_dir_option
 def command(
@@ -55,11 +55,11 @@ def command(
     nodes_after: float | None,
     data_dir: Path | None,
 ) -> None:
-    """Forget what is kept no longer: deleted stacks, old events and revisions, finished work.
+    """Delete expired stacks, events and revisions.
 
-    The server does so by itself, as its settings say, which are the defaults of the options. May be
-    interrupted and run again, and run beside a working server. What a stack is, was last good as or has a
-    snapshot of always stays.
+    The server does this regularly; its settings are the defaults of the options. Can be interrupted and
+    repeated, also while the server runs. The desired and the last good revision of a stack are never deleted,
+    nor revisions with snapshots.
     """
     with one_line_failures():
         settings = load_settings(data_dir=data_dir)
@@ -73,8 +73,8 @@ def command(
     chosen = {name: value for name, value in given.items() if value is not None}
     policy = replace(Policy.of(settings), **chosen)  # type: ignore[arg-type]
     with opened(data_dir) as database, database.connect(hot=True, replan=True) as db:
-        gone = count_purgeable(db, policy) if dry_run else purge(db, policy)
-    for name, rows in sorted(gone.items()):
-        click.echo(f"{name}: {rows} {'would go' if dry_run else 'gone'}")
-    if not gone:
-        click.echo("nothing to forget")
+        counts = count_purgeable(db, policy) if dry_run else purge(db, policy)
+    for name, rows in sorted(counts.items()):
+        click.echo(f"{name}: {rows} {'to delete' if dry_run else 'deleted'}")
+    if not counts:
+        click.echo("nothing to delete")

@@ -1,7 +1,7 @@
-"""Commands for the operator, on the server: `migrate`, `token`, `rotate-keys`.
+"""`orchestrator migrate`, `token …` and `rotate-keys`: operation of the server.
 
-They speak to the database: the one of ORCHESTRATOR_DATABASE_URL, else the embedded one of the data folder,
-which is started for the duration when no `orchestrator up` runs it.
+They use the database of ORCHESTRATOR_DATABASE_URL, otherwise the embedded database of the data directory,
+which they start temporarily if no `orchestrator up` is running.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ from pydantic import ValidationError
 from pydantic_settings import SettingsError
 
 from orchestrator.cli.exit_codes import Failure
+from orchestrator.cli.lazy_group import LazyGroup
+from orchestrator.cli.output.render import time
 from orchestrator.config import Settings
 from orchestrator.embedded.data_dir import DataDir
 from orchestrator.embedded.process import running
@@ -36,13 +38,13 @@ def data_dir_option(command: Command) -> Command:
     return click.option(
         "--data-dir",
         type=click.Path(file_okay=False, path_type=Path),
-        help="Folder of the embedded servers.  [default: .orchestrator]",
+        help="Data directory of the embedded servers.  [default: .orchestrator]",
     )(command)
 
 
 @contextlib.contextmanager
 def one_line_failures() -> Iterator[None]:
-    """Turn what the operator must act on into one clear line and exit status 1."""
+    """Report errors for the operator as one line, with exit code 1."""
     try:
         yield
     except OrchestratorError as error:
@@ -50,14 +52,14 @@ def one_line_failures() -> Iterator[None]:
         raise Failure(first, details=rest) from error
 
 
-def load_settings(**given: object) -> Settings:
-    """Return the settings, options given on the command line first.
+def load_settings(**options: object) -> Settings:
+    """Return the settings; options of the command line override the environment.
 
     Raises:
-        Misconfigured: a value is not possible; names the variable.
+        Misconfigured: a value is not valid; names the variable.
     """
     try:
-        return Settings(**{name: value for name, value in given.items() if value is not None})  # type: ignore[arg-type]
+        return Settings(**{name: value for name, value in options.items() if value is not None})  # type: ignore[arg-type]
     except ValidationError as error:
         fault = error.errors(include_url=False, include_input=False)[0]
         name = "_".join(str(part) for part in fault["loc"]).upper()
@@ -68,26 +70,26 @@ def load_settings(**given: object) -> Settings:
 
 @contextlib.contextmanager
 def database_of(settings: Settings) -> Iterator[str]:
-    """Yield the URL of the installation's database, running for the duration of the block."""
+    """Yield the URL of the database, which runs for the duration of the block."""
     if settings.database_url is not None:
         yield settings.database_url.get_secret_value()
         return
     if not (settings.data_dir / "lock").exists():
         raise Misconfigured(
-            f"no installation in {settings.data_dir.absolute()}: name it with --data-dir, set "
+            f"no data directory {settings.data_dir.absolute()}: select it with --data-dir, set "
             "ORCHESTRATOR_DATABASE_URL, or run `orchestrator up` first"
         )
-    folder = DataDir(settings.data_dir)
-    postgres = folder.postgres()
-    if folder.in_use:
+    directory = DataDir(settings.data_dir)
+    postgres = directory.postgres()
+    if directory.in_use:
         yield postgres.url()
     else:
-        with folder.lock(), running(postgres.child(), folder.logs / "postgres.log"):
+        with directory.lock(), running(postgres.child(), directory.logs / "postgres.log"):
             yield postgres.url()
 
 
 def with_keys(settings: Settings) -> Settings:
-    """Return the settings with the keys of the data folder when none are configured."""
+    """Return the settings; without configured keys, with those of the data directory."""
     if settings.encryption_keys is not None or settings.database_url is not None:
         return settings
     keys = DataDir(settings.data_dir).keys_file().read_text()
@@ -97,7 +99,7 @@ def with_keys(settings: Settings) -> Settings:
 @click.command()
 @data_dir_option
 def migrate(data_dir: Path | None) -> None:
-    """Bring the database to the schema of this version."""
+    """Migrate the database schema to this version."""
     with one_line_failures():
         with database_of(load_settings(data_dir=data_dir)) as url:
             before = version.current(url)
@@ -107,14 +109,14 @@ def migrate(data_dir: Path | None) -> None:
     click.echo(f"schema {needed}: {done}")
 
 
-@click.group()
+@click.group(cls=LazyGroup, entries={})
 def token() -> None:
-    """Tokens with which callers say who they are (ORCHESTRATOR_AUTH=token)."""
+    """Manage API tokens (ORCHESTRATOR_AUTH=token)."""
 
 
 @token.command("create")
-@click.option("--project", required=True, help="The project it opens.")
-@click.option("--name", default="", help="What it is for.")
+@click.option("--project", required=True, help="Project of the token.")
+@click.option("--name", default="", help="Description.")
 @click.option(
     "--role",
     "roles",
@@ -122,35 +124,41 @@ def token() -> None:
     default=["member"],
     show_default=True,
     metavar="reader|member|admin",
-    help="What it may do; another where a policy file names it.",
+    help="Role of its owner, or a role of the policy file; repeatable.",
 )
 @click.option(
-    "--expires", type=click.IntRange(1, 36_500), metavar="DAYS", help="Days it is valid.  [default: for ever]"
+    "--expires",
+    type=click.IntRange(1, 36_500),
+    metavar="DAYS",
+    help="Days until it expires.  [default: never]",
 )
 @data_dir_option
 def create(
     project: str, name: str, roles: tuple[str, ...], expires: int | None, data_dir: Path | None
 ) -> None:
-    """Print a new token; it is shown this once and stored hashed."""
+    """Create a token and print it.
+
+    The token is stored hashed and printed only this once.
+    """
     ends = dt.datetime.now(dt.UTC) + dt.timedelta(days=expires) if expires else None
     with opened(data_dir) as database:
         click.echo(tokens.create_token(database, project, name, ends, roles))
 
 
 @token.command("list")
-@click.option("--project", help="Only this project's.")
+@click.option("--project", help="Only tokens of this project.")
 @data_dir_option
 def list_(project: str | None, data_dir: Path | None) -> None:
-    """List the tokens, never their text."""
+    """List the tokens without their text."""
     with opened(data_dir) as database:
         rows = tokens.list_tokens(database, project)
-    click.echo(f"{'ID':>6}  {'PROJECT':24} {'NAME':24} {'ROLES':16} {'CREATED':20} STATE")
+    click.echo(f"{'ID':>6}  {'PROJECT':24} {'NAME':24} {'ROLES':16} {'CREATED':25} STATE")
     now = dt.datetime.now(dt.UTC)
     for row in rows:
         state = "revoked" if row.revoked_at else validity(row.expires_at, now)
         click.echo(
             f"{row.id:>6}  {row.project_id:24} {row.name:24} {','.join(row.roles):16} "
-            f"{row.created_at:%Y-%m-%d %H:%M:%S}  {state}"
+            f"{time(row.created_at):25} {state}"
         )
 
 
@@ -158,20 +166,21 @@ def list_(project: str | None, data_dir: Path | None) -> None:
 @click.argument("token_id", type=int)
 @data_dir_option
 def revoke(token_id: int, data_dir: Path | None) -> None:
-    """Make the token with this id useless from now on."""
+    """Revoke a token with immediate effect."""
     with opened(data_dir) as database:
         if not tokens.revoke_token(database, token_id):
-            raise Misconfigured(f"no valid token has the id {token_id}; `orchestrator token list` shows them")
+            raise Misconfigured(f"no valid token has the id {token_id}; see `orchestrator token list`")
     click.echo(f"token {token_id} revoked")
 
 
 @click.command("rotate-keys")
-@click.option("--new", is_flag=True, help="Print a fresh key and what to do with it; change nothing.")
+@click.option("--new", is_flag=True, help="Print a new key and instructions; change nothing.")
 @data_dir_option
 def rotate_keys(new: bool, data_dir: Path | None) -> None:
-    """Encrypt everything again with the first key of ORCHESTRATOR_ENCRYPTION_KEYS.
+    """Re-encrypt all secrets with the newest key.
 
-    May be interrupted and run again, and run beside a working server.
+    The newest key is the first in ORCHESTRATOR_ENCRYPTION_KEYS. Can be interrupted and repeated, also while
+    the server runs.
     """
     if new:
         click.echo(new_key())
@@ -179,23 +188,23 @@ def rotate_keys(new: bool, data_dir: Path | None) -> None:
         return
     with one_line_failures():
         settings = with_keys(load_settings(data_dir=data_dir))
-        sealing = cipher(settings)
+        keys = cipher(settings)
     with opened(data_dir) as database:
-        for what, changed, left in reseal(database, sealing):
-            click.echo(f"{what}: {changed} encrypted again, {left} already with the first key")
+        for table, changed, unchanged in reseal(database, keys):
+            click.echo(f"{table}: {changed} re-encrypted, {unchanged} already with the newest key")
 
 
 NEW_KEY_HELP = """
-1. Put this key before the old one, with a comma between: ORCHESTRATOR_ENCRYPTION_KEYS=NEW,OLD
-   (or so in the file ORCHESTRATOR_ENCRYPTION_KEYS_FILE names; `orchestrator up` keeps it in DATA_DIR/keys).
-2. Restart the API and the workers: both keys open, the first one seals.
+1. Put this key before the old key, with a comma between them: ORCHESTRATOR_ENCRYPTION_KEYS=NEW,OLD
+   (or in the file of ORCHESTRATOR_ENCRYPTION_KEYS_FILE; for `orchestrator up` it is DATA_DIR/keys).
+2. Restart the API and the workers: they decrypt with both keys, and encrypt with the first.
 3. Run `orchestrator rotate-keys`.
-4. Remove the old key and restart again. Keep it as long as you keep backups made before."""
+4. Remove the old key and restart again. Keep a copy as long as you keep older backups."""
 
 
 @contextlib.contextmanager
 def opened(data_dir: Path | None) -> Iterator[Database]:
-    """Yield the installation's database, its schema checked."""
+    """Yield the database after a check of its schema."""
     with one_line_failures(), database_of(load_settings(data_dir=data_dir)) as url:
         version.require_current(url)
         database = Database(url, "orchestrator server command")
@@ -206,7 +215,7 @@ def opened(data_dir: Path | None) -> Iterator[Database]:
 
 
 def validity(expires_at: dt.datetime | None, now: dt.datetime) -> str:
-    """Return in words how long something is valid that was not revoked."""
+    """Return the validity of a token or key pair that was not revoked."""
     if expires_at is None:
-        return "valid for ever"
-    return "expired" if expires_at <= now else f"valid until {expires_at:%Y-%m-%d %H:%M}"
+        return "valid"
+    return "expired" if expires_at <= now else f"valid until {time(expires_at)}"

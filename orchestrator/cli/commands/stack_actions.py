@@ -1,89 +1,77 @@
-"""`orchestrator stack check|suspend|resume|cancel`: what can be asked besides another template."""
+"""`orchestrator stack check`, `suspend`, `resume` and `cancel`."""
 
 from __future__ import annotations
 
 import click
 
-from orchestrator.cli.options import Session, client_command, wait_options
-from orchestrator.cli.watch.wait import conclude, watch
+from orchestrator.cli.options import Session, Wait, client_command, stack_argument, wait_options
+from orchestrator.cli.watch.wait import finish, newest_event
 
 
 @click.command()
-@click.argument("name")
+@stack_argument
 @wait_options
 @client_command
-def check(session: Session, *, name: str, wait: bool, wait_timeout: float | None) -> None:
-    """Look at everything the stack NAME has; what is gone or broken is replaced by the next update.
+def check(session: Session, *, name: str, wait: Wait) -> None:
+    """Check all resources of a stack at their providers.
 
-    Exits 3 when something is wrong, 4 when --wait-timeout runs out first.
+    The next update replaces resources that no longer exist or are in error. With --wait, the exit code is 3
+    if there are such resources, and 4 after --wait-timeout.
     """
-    _act(session, name, "check", "CHECK", "is being checked", wait, wait_timeout)
+    _start(session, name, wait, "check", "CHECK", "Check")
 
 
 @click.command()
-@click.argument("name")
+@stack_argument
 @wait_options
 @client_command
-def suspend(session: Session, *, name: str, wait: bool, wait_timeout: float | None) -> None:
-    """Pause everything in the stack NAME that can be paused; it takes no update until it is resumed.
+def suspend(session: Session, *, name: str, wait: Wait) -> None:
+    """Suspend the resources of a stack.
 
-    Exits 3 when that fails, 4 when --wait-timeout runs out first.
+    A suspended stack cannot be updated. With --wait, the exit code is 3 after a failure, and 4 after
+    --wait-timeout.
     """
-    _act(session, name, "suspend", "SUSPEND", "is being suspended", wait, wait_timeout)
+    _start(session, name, wait, "suspend", "SUSPEND", "Suspension")
 
 
 @click.command()
-@click.argument("name")
+@stack_argument
 @wait_options
 @client_command
-def resume(session: Session, *, name: str, wait: bool, wait_timeout: float | None) -> None:
-    """Resume what `suspend` paused in the stack NAME.
+def resume(session: Session, *, name: str, wait: Wait) -> None:
+    """Resume the resources of a suspended stack.
 
-    Exits 3 when that fails, 4 when --wait-timeout runs out first.
+    With --wait, the exit code is 3 after a failure, and 4 after --wait-timeout.
     """
-    _act(session, name, "resume", "RESUME", "is being resumed", wait, wait_timeout)
+    _start(session, name, wait, "resume", "RESUME", "Resumption")
 
 
 @click.command()
-@click.argument("name")
-@click.option("--no-rollback", is_flag=True, help="Stop where it is; what runs finishes.")
+@stack_argument
+@click.option(
+    "--no-rollback", is_flag=True, help="Start no further steps and keep the result; also for a create."
+)
 @wait_options
 @client_command
-def cancel(session: Session, *, name: str, no_rollback: bool, wait: bool, wait_timeout: float | None) -> None:
-    """Cancel the update of the stack NAME and go back to the last good revision.
+def cancel(session: Session, *, name: str, no_rollback: bool, wait: Wait) -> None:
+    """Cancel the update of a stack and roll it back.
 
-    With --no-rollback a create can be cancelled too. Exits 3 when going back fails, or when there was none; 4
-    when --wait-timeout runs out first.
+    The rollback restores the last good revision. With --wait, the exit code is 3 if the rollback failed, or
+    with
+    --no-rollback; 4 after --wait-timeout.
     """
     if no_rollback:
-        action, expected, said = "cancel_without_rollback", "UPDATE", "starts nothing more"
+        _start(session, name, wait, "cancel_without_rollback", "UPDATE", "Cancellation", begins=False)
     else:
-        action, expected, said = "cancel_update", "ROLLBACK", "goes back to its last good revision"
-    _act(session, name, action, expected, said, wait, wait_timeout, begins=not no_rollback)
+        _start(session, name, wait, "cancel_update", "ROLLBACK", "Rollback")
 
 
-def _act(
-    session: Session,
-    name: str,
-    action: str,
-    expected: str,
-    said: str,
-    wait: bool,
-    wait_timeout: float | None,
-    *,
-    begins: bool = True,
+def _start(
+    session: Session, name: str, wait: Wait, action: str, shown: str, noun: str, *, begins: bool = True
 ) -> None:
-    """Ask for an action; `expected` is the action that the stack then shows, and `begins` unless it is under
-    way.
-    """
-    found = session.client.find(name)
-    newest = session.client.newest_event(found) if wait else None
-    session.client.act(found, action)
-    if wait:
-        conclude(session, found, watch(session, found, expected, newest, wait_timeout, begins=begins))
-    elif session.as_json:
-        session.document(session.client.show(found, outputs=False))
-    elif session.quiet:
-        click.echo(found.id)
-    else:
-        session.say(f"Stack {found.name} ({found.id}) {said}.")
+    """Start an action; `shown` is the action in the status of the stack, see `watch` for `begins`."""
+    stack = session.client.stacks.find(name)
+    newest = newest_event(session, stack, wait)
+    session.client.stacks.start_action(stack, action)
+    sentence = f"{noun} of stack {stack.name} ({stack.id}) started."
+    finish(session, stack, wait, shown, newest, sentence, begins=begins)

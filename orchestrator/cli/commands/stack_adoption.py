@@ -1,120 +1,108 @@
-"""`orchestrator stack export`, `abandon` and `adopt`: a stack as a document, and a document as a stack."""
+"""`orchestrator stack export`, `abandon` and `adopt`: from a stack to a document and back."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import click
 import orjson
 
 from orchestrator.cli.exit_codes import ApiFailure, Failure
-from orchestrator.cli.options import FILE, Session, client_command, request_options, wait_options
-from orchestrator.cli.template_files.load import Source, request_body, texts
-from orchestrator.cli.watch.wait import begun, conclude, watch
+from orchestrator.cli.options import (
+    FILE,
+    RequestOptions,
+    Session,
+    Wait,
+    client_command,
+    request_options,
+    stack_argument,
+    wait_options,
+    yes_option,
+)
+from orchestrator.cli.template_files.load import Source, display_path, read_text, texts
+from orchestrator.cli.watch.wait import finish
 
 OUTPUT = click.option(
-    "-o", "--output-file", type=click.Path(dir_okay=False, path_type=Path), help="Instead of standard output."
+    "-o",
+    "--output-file",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write to this file instead of standard output.",
 )
 
 
 @click.command()
-@click.argument("name")
+@stack_argument
 @OUTPUT
 @client_command
 def export(session: Session, *, name: str, output_file: Path | None) -> None:
-    """Print the stack NAME as a document, from which `adopt` makes another."""
-    document = session.client.export(session.client.find(name))
+    """Print a stack as a document for `adopt`."""
+    document = session.client.stacks.export(session.client.stacks.find(name))
     if output_file is None:
         session.document(document)
     else:
-        _writable(output_file)
-        _written(output_file, document)
+        _require_writable(output_file)
+        _write(output_file, document)
         session.say(f"Written to {output_file}.")
 
 
 @click.command()
-@click.argument("name")
+@stack_argument
 @OUTPUT
-@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+@yes_option
 @client_command
 def abandon(session: Session, *, name: str, output_file: Path | None, yes: bool) -> None:
-    """Let go of the stack NAME and leave everything it made where it is; print it as a document.
+    """Delete a stack but keep all its resources at their providers.
 
-    The document is what `adopt` needs, and is told only this once.
+    Prints the stack as a document, which `adopt` requires. It cannot be retrieved later.
     """
     if not yes and sys.stdin.isatty():
-        click.confirm(f"Let go of {name} and everything in it?", abort=True)
-    found = session.client.find(name)
+        click.confirm(f"Abandon {name} and keep its resources?", abort=True)
+    stack = session.client.stacks.find(name)
     if output_file is not None:
-        _writable(output_file)  # before there is nothing left to ask for
-    document = session.client.abandon(found)
+        _require_writable(output_file)  # before the stack is deleted
+    document = session.client.stacks.abandon(stack)
     if output_file is None:
         session.document(document)
-    else:
-        try:
-            _written(output_file, document)
-        except Failure:
-            session.document(document)  # nobody can ask for it again
-            raise
-        session.say(f"Stack {found.name} is let go of; {output_file} has what was in it.")
+        return
+    try:
+        _write(output_file, document)
+    except Failure:
+        session.document(document)  # the only copy
+        raise
+    session.say(f"Stack {stack.name} is abandoned; {output_file} describes its resources.")
 
 
 @click.command()
-@click.argument("name")
+@click.argument("name", metavar="STACK")
 @click.option(
-    "--adopt-file", "adopt_file", type=FILE, required=True, help="What `abandon` or `export` printed."
+    "--adopt-file",
+    type=FILE,
+    required=True,
+    help="Document from `abandon` or `export`; - reads standard input.",
 )
 @request_options
 @wait_options
 @client_command
-def adopt(
-    session: Session,
-    *,
-    name: str,
-    adopt_file: Path,
-    environments: tuple[Path, ...],
-    parameters: Mapping[str, Any],
-    timeout_mins: int | None,
-    tags: tuple[str, ...],
-    rollback: bool | None,
-    keep_going: bool | None,
-    wait: bool,
-    wait_timeout: float | None,
-) -> None:
-    """Make the stack NAME of things that are there already.
+def adopt(session: Session, *, name: str, adopt_file: Path, request: RequestOptions, wait: Wait) -> None:
+    """Create a stack from existing resources.
 
-    Exits 3 when the stack fails, 4 when --wait-timeout runs out first.
+    With --wait, the exit code is 3 if the adoption failed, and 4 after --wait-timeout.
     """
-    try:
-        data = adopt_file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise Failure(f"cannot read {adopt_file}: {error}") from error
-    body = request_body(
-        Source(adopt_file, "", {}),
-        environments,
-        parameters,
-        stack_name=name,
-        adopt_stack_data=data,
-        timeout_mins=timeout_mins,
-        tags=",".join(tags) or None,
-        disable_rollback=None if rollback is None else not rollback,
-        keep_going=keep_going,
-    )
+    data = read_text(adopt_file, "document")
+    source = Source(display_path(adopt_file), "", {})
+    body = request.body(source, stack_name=name, adopt_stack_data=data)
     del body["template"]
     try:
-        made = session.client.create(body)
+        stack = session.client.stacks.create(body)
     except ApiFailure as refusal:
-        raise refusal.explained(adopt_file, "", texts(environments, body)) from refusal
-    if wait:
-        conclude(session, made, watch(session, made, "ADOPT", None, wait_timeout, begins=False))
-    else:
-        begun(session, made, f"Stack {name} ({made.id}) is being adopted.")
+        raise refusal.explained(source.path, "", texts(request.environments, body)) from refusal
+    finish(
+        session, stack, wait, "ADOPT", None, f"Adoption of stack {name} ({stack.id}) started.", begins=False
+    )
 
 
-def _writable(path: Path) -> None:
+def _require_writable(path: Path) -> None:
     try:
         path.touch(mode=0o600)
         with path.open("ab"):
@@ -123,7 +111,7 @@ def _writable(path: Path) -> None:
         raise Failure(f"cannot write {path}: {error.strerror or error}") from error
 
 
-def _written(path: Path, document: object) -> None:
+def _write(path: Path, document: object) -> None:
     try:
         path.write_bytes(orjson.dumps(document, option=orjson.OPT_INDENT_2) + b"\n")
     except OSError as error:

@@ -1,4 +1,4 @@
-"""`orchestrator stack diff`: what differs between two revisions of a stack."""
+"""`orchestrator stack diff`: the differences between two revisions of a stack."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import orjson
 from rich.console import Console
 from rich.text import Text
 
-from orchestrator.cli.client.api_client import StackId
+from orchestrator.cli.client.connection import StackId
 from orchestrator.cli.exit_codes import Exit, Failure, clean
-from orchestrator.cli.options import Session, client_command
+from orchestrator.cli.options import Session, client_command, stack_argument
 
 TITLES: Final = {
     "general": "Template",
@@ -27,44 +27,45 @@ TITLES: Final = {
     "files": "Files",
 }
 MASK: Final = "******"
-HASHED: Final = frozenset({"files"})  # sections whose values say nothing to a person
+HASHED: Final = frozenset({"files"})  # sections whose values are digests
 
 
 @click.command()
-@click.argument("name")
+@stack_argument
 @click.argument("before", type=int, required=False)
 @click.argument("after", type=int, required=False)
 @client_command
 def diff(session: Session, *, name: str, before: int | None, after: int | None) -> None:
-    """Show what differs between the revisions BEFORE and AFTER of the stack NAME.
+    """Show the differences between two revisions of a stack.
 
-    Without AFTER it is the desired revision, without BEFORE the last good one. Exits 2 when they differ.
+    AFTER defaults to the desired revision, BEFORE to the last good revision. The exit code is 2 if there are
+    differences.
     """
-    found = session.client.find(name)
+    stack = session.client.stacks.find(name)
     if before is None or after is None:
-        good, desired = _marked(session, found)
+        good, desired = _defaults(session, stack)
         after = desired if after is None else after
         before = good if before is None else before
     if before is None or after is None:
-        raise Failure(f"stack {name} was never complete: name two revisions to compare")
-    differences = session.client.diff(found, before, after)
+        raise Failure(f"stack {name} has no good revision; give the numbers of two revisions")
+    differences = session.client.revisions.diff(stack, before, after)
     if session.as_json:
         session.document(differences)
     elif differences["sections"]:
-        session.say(f"Stack {found.name}: from revision {before} to {after}")
+        session.say(f"Stack {stack.name}: from revision {before} to {after}")
         _print(session.out(), differences["sections"])
     else:
-        session.say(f"Revisions {before} and {after} of stack {found.name} do not differ.")
+        session.say(f"Revisions {before} and {after} of stack {stack.name} do not differ.")
     if differences["sections"]:
         sys.exit(Exit.CHANGES)
 
 
-def _marked(session: Session, found: StackId) -> tuple[int | None, int | None]:
+def _defaults(session: Session, stack: StackId) -> tuple[int | None, int | None]:
     """Return the numbers of the last good and of the desired revision."""
     good = desired = None
-    for one in session.client.revisions(found):
-        desired = one["number"] if one["is_desired"] else desired
-        good = one["number"] if one["is_last_good"] else good
+    for revision in session.client.revisions.list_all(stack):
+        desired = revision["number"] if revision["is_desired"] else desired
+        good = revision["number"] if revision["is_last_good"] else good
         if good is not None and desired is not None:
             break
     return good, desired
@@ -73,36 +74,36 @@ def _marked(session: Session, found: StackId) -> tuple[int | None, int | None]:
 def _print(out: Console, sections: Mapping[str, Any]) -> None:
     for name, section in sections.items():
         out.print(Text(TITLES.get(name, name), style="bold"), soft_wrap=True)
-        for line in _lines(section, told=name not in HASHED):
+        for line in _lines(section, with_values=name not in HASHED):
             out.print(line, soft_wrap=True)
 
 
-def _lines(section: Mapping[str, Any], *, told: bool) -> Iterable[Text]:
-    for one in section["added"]:
-        yield _entry("+", one, "green")
-    for one in section["removed"]:
-        yield _entry("-", one, "red")
-    for one in section["changed"]:
-        yield _entry("~", one, "yellow")
-        for change in one["changes"] if told else ():
+def _lines(section: Mapping[str, Any], *, with_values: bool) -> Iterable[Text]:
+    for entry in section["added"]:
+        yield _entry("+", entry, "green")
+    for entry in section["removed"]:
+        yield _entry("-", entry, "red")
+    for entry in section["changed"]:
+        yield _entry("~", entry, "yellow")
+        for change in entry["changes"] if with_values else ():
             yield _change(change)
-        if one["more"]:
-            yield Text(f"      and {one['more']} more", style="dim")
+        if entry["more"]:
+            yield Text(f"      and {entry['more']} more", style="dim")
 
 
-def _entry(sign: str, one: Mapping[str, Any], style: str) -> Text:
-    kind = f" ({one['type']})" if one.get("type") else ""
-    return Text(clean(f"  {sign} {one['name']}{kind}"), style=style)
+def _entry(sign: str, entry: Mapping[str, Any], style: str) -> Text:
+    type_name = f" ({entry['type']})" if entry.get("type") else ""
+    return Text(clean(f"  {sign} {entry['name']}{type_name}"), style=style)
 
 
 def _change(change: Mapping[str, Any]) -> Text:
     path = f"{change['path']}: " if change["path"] else ""
     line = Text(clean(f"      {path}"))
     if change.get("before") == change.get("after") == MASK:
-        return line.append("differs, and is not shown")
+        return line.append("changed; the values are secret")
     if "before" in change:
         line.append(_value(change["before"]), style="red")
-        line.append(" -> " if "after" in change else " is gone")
+        line.append(" -> " if "after" in change else " removed")
     else:
         line.append("now ")
     if "after" in change:

@@ -1,4 +1,4 @@
-"""`orchestrator stack …` for one resource: signals, hooks, its health, its metadata."""
+"""`orchestrator stack signal`, `hooks`, `clear-hook`, `mark-unhealthy`, `metadata`: for a single resource."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import click
 import orjson
 
 from orchestrator.cli.exit_codes import Failure
-from orchestrator.cli.options import Session, client_command
+from orchestrator.cli.options import Session, client_command, stack_argument
 from orchestrator.cli.output import render
 from orchestrator.template.resource_registry_entries import HOOKS
 
@@ -20,33 +20,36 @@ def read_data(_ctx: click.Context, option: click.Parameter, text: str | None) ->
     try:
         value = orjson.loads(text)
     except orjson.JSONDecodeError as error:
-        raise click.BadParameter(f"it is not JSON: {error}", param=option) from error
+        raise click.BadParameter(f"not valid JSON: {error}", param=option) from error
     if not isinstance(value, dict):
-        raise click.BadParameter('it must be a JSON object: {"name": "value"}', param=option)
+        raise click.BadParameter('must be a JSON object: {"name": "value"}', param=option)
     return value
 
 
 @click.command()
-@click.argument("name")
+@stack_argument
 @click.argument("resource")
-@click.option("--data", metavar="JSON", callback=read_data, help="A JSON object to send along.")
+@click.option("--data", metavar="JSON", callback=read_data, help="JSON object to send with the signal.")
 @client_command
 def signal(session: Session, *, name: str, resource: str, data: Any) -> None:
-    """Send a signal to a RESOURCE of the stack NAME; it takes it in afterwards."""
-    found = session.client.find(name)
-    session.client.signal(found, resource, data)
+    """Send a signal to a resource.
+
+    The server accepts the signal at once and processes it later.
+    """
+    stack = session.client.stacks.find(name)
+    session.client.resources.signal(stack, resource, data)
     if session.as_json:
-        session.document({"stack_name": found.name, "resource_name": resource, "accepted": True})
-    session.say(f"Resource {resource} of stack {found.name} was sent a signal.")
+        session.document({"stack_name": stack.name, "resource_name": resource, "accepted": True})
+    session.say(f"Signal sent to resource {resource} of stack {stack.name}.")
 
 
 @click.command()
-@click.argument("name")
+@stack_argument
 @client_command
 def hooks(session: Session, *, name: str) -> None:
-    """List the resources of the stack NAME that wait at a hook."""
-    found = session.client.find(name)
-    waiting = session.client.waiting(found)
+    """List the resources of a stack that wait at a hook."""
+    stack = session.client.stacks.find(name)
+    waiting = session.client.resources.at_hooks(stack)
     if session.as_json:
         session.document({"hooks": waiting})
     elif waiting or session.quiet:
@@ -55,64 +58,67 @@ def hooks(session: Session, *, name: str) -> None:
                 one["resource_name"],
                 one["hook"],
                 render.status(one["resource_status"]),
-                render.date(one["waiting_since"]),
+                render.time(one["waiting_since"]),
             )
             for one in waiting
         ]
         render.table(session.out(), ("NAME", "HOOK", "STATUS", "WAITING SINCE"), rows)
     else:
-        session.say(f"No resource of stack {found.name} waits at a hook.")
+        session.say(f"No resource of stack {stack.name} waits at a hook.")
 
 
 @click.command("clear-hook")
-@click.argument("name")
+@stack_argument
 @click.argument("resource")
 @click.argument("hook", required=False, type=click.Choice(HOOKS))
 @client_command
 def clear_hook(session: Session, *, name: str, resource: str, hook: str | None) -> None:
-    """Let a RESOURCE of the stack NAME go on, from the HOOK it waits at."""
-    found = session.client.find(name)
+    """Clear the hook at which a resource waits."""
+    stack = session.client.stacks.find(name)
     if hook is None:
-        waiting = session.client.waiting(found)
+        waiting = session.client.resources.at_hooks(stack)
         hook = next((one["hook"] for one in waiting if one["resource_name"] == resource), None)
         if hook is None:
-            others = ", ".join(f"{one['resource_name']} ({one['hook']})" for one in waiting)
+            known = ", ".join(f"{one['resource_name']} ({one['hook']})" for one in waiting)
             raise Failure(
-                f"resource {resource} of stack {found.name} waits at no hook",
-                details=[f"  these do: {others}"] if others else [],
+                f"resource {resource} of stack {stack.name} does not wait at a hook",
+                details=[f"  resources that do: {known}"] if known else [],
             )
-    session.client.signal(found, resource, {"unset_hook": hook})
+    session.client.resources.signal(stack, resource, {"unset_hook": hook})
     if session.as_json:
-        session.document({"stack_name": found.name, "resource_name": resource, "cleared": hook})
-    session.say(f"Resource {resource} of stack {found.name} goes on from {hook}.")
+        session.document({"stack_name": stack.name, "resource_name": resource, "cleared": hook})
+    session.say(f"Hook {hook} of resource {resource} of stack {stack.name} cleared.")
 
 
 @click.command("mark-unhealthy")
-@click.argument("name")
+@stack_argument
 @click.argument("resource")
 @click.argument("reason", required=False)
-@click.option("--reset", is_flag=True, help="Take the mark back.")
+@click.option("--reset", is_flag=True, help="Remove the mark.")
 @client_command
 def mark_unhealthy(session: Session, *, name: str, resource: str, reason: str | None, reset: bool) -> None:
-    """Have a RESOURCE of the stack NAME, by its name or physical id, replaced by the next update."""
-    found = session.client.find(name)
-    session.client.mark_unhealthy(found, resource, reason, unhealthy=not reset)
+    """Mark a resource for replacement by the next update.
+
+    RESOURCE is a name or a physical id.
+    """
+    stack = session.client.stacks.find(name)
+    session.client.resources.mark_unhealthy(stack, resource, reason, unhealthy=not reset)
     if session.as_json:
-        session.document({"stack_name": found.name, "resource_name": resource, "mark_unhealthy": not reset})
+        session.document({"stack_name": stack.name, "resource_name": resource, "mark_unhealthy": not reset})
     elif reset:
-        session.say(f"Resource {resource} of stack {found.name} is no longer marked unhealthy.")
+        session.say(f"Resource {resource} of stack {stack.name} is no longer marked unhealthy.")
     else:
-        session.say(f"Resource {resource} of stack {found.name} is replaced by the next update.")
+        session.say(f"The next update replaces resource {resource} of stack {stack.name}.")
 
 
 @click.command()
-@click.argument("name")
+@stack_argument
 @click.argument("resource")
 @client_command
 def metadata(session: Session, *, name: str, resource: str) -> None:
-    """Print the metadata of a RESOURCE of the stack NAME, as YAML unless --json is given."""
-    shown = session.client.metadata(session.client.find(name), resource)
+    """Print the metadata of a resource as YAML."""
+    found = session.client.resources.metadata(session.client.stacks.find(name), resource)
     if session.as_json:
-        session.document({"metadata": shown})
+        session.document({"metadata": found})
     else:
-        click.echo(render.plain(shown))
+        click.echo(render.plain(found))

@@ -1,61 +1,62 @@
-"""`orchestrator stack revisions`, `revision`, `rollback` and `failures`: what became of a stack."""
+"""`orchestrator stack revisions`, `revision`, `rollback` and `failures`."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, Final
 
 import click
 from rich.text import Text
 
 from orchestrator.cli.exit_codes import Failure
-from orchestrator.cli.options import Session, client_command, wait_options
+from orchestrator.cli.options import Session, Wait, client_command, stack_argument, wait_options
 from orchestrator.cli.output import render
-from orchestrator.cli.watch.wait import conclude, watch
+from orchestrator.cli.output.event_line import duration
+from orchestrator.cli.watch.wait import finish, newest_event
 
-STYLES = {"complete": "green", "failed": "red", "cancelled": "yellow", "superseded": "dim"}
-LIMIT = click.option("--limit", type=click.IntRange(1), help="At most so many.")
+STYLES: Final = {"complete": "green", "failed": "red", "cancelled": "yellow", "superseded": "dim"}
 
 
 @click.command()
-@click.argument("name")
-@LIMIT
+@stack_argument
+@click.option("--limit", type=click.IntRange(1), help="Maximum number of revisions.")
 @client_command
 def revisions(session: Session, *, name: str, limit: int | None) -> None:
-    """List what the stack NAME was asked to be and what became of it, the newest first."""
-    listed = list(session.client.revisions(session.client.find(name), limit))
+    """List the revisions of a stack, newest first."""
+    found = list(session.client.revisions.list_all(session.client.stacks.find(name), limit))
     if session.as_json:
-        session.document({"revisions": listed})
+        session.document({"revisions": found})
         return
     rows = (
         (
-            one["number"],
-            _action(one),
-            outcome(one),
-            render.date(one["creation_time"]),
-            _took(one),
-            _by(one),
-            _marks(one),
+            revision["number"],
+            _action(revision),
+            outcome(revision),
+            render.time(revision["creation_time"]),
+            _took(revision),
+            revision["created_by"] or "",
+            _marks(revision),
         )
-        for one in listed
+        for revision in found
     )
-    render.table(session.out(), ("NUMBER", "ACTION", "OUTCOME", "BEGUN", "TOOK", "BY", ""), rows)
+    render.table(session.out(), ("NUMBER", "ACTION", "OUTCOME", "STARTED", "DURATION", "BY", ""), rows)
 
 
 @click.command()
-@click.argument("name")
+@stack_argument
 @click.argument("number", type=int)
 @client_command
 def revision(session: Session, *, name: str, number: int) -> None:
-    """Show one revision of the stack NAME: what it did, how it ended, its parameters."""
-    found = session.client.revision(session.client.find(name), number)
+    """Show one revision of a stack.
+
+    Shows the action, its outcome, the number of changed resources, and the parameters.
+    """
+    found = session.client.revisions.show(session.client.stacks.find(name), number)
     if session.as_json:
         session.document(found)
         return
-    did = found["resources"]
-    counts = (
-        ", ".join(f"{count} {word}" for word, count in did.items() if count) if did else "no longer known"
-    )
+    changed = found["resources"]
+    counts = ", ".join(f"{count} {kind}" for kind, count in (changed or {}).items() if count) or "none"
     render.facts(
         session.out(),
         (
@@ -63,106 +64,98 @@ def revision(session: Session, *, name: str, number: int) -> None:
             ("action", _action(found)),
             ("outcome", outcome(found)),
             ("reason", found["reason"]),
-            ("resources", counts or "none touched"),
+            ("resources", counts if changed is not None else "no longer known"),
             ("failures", found["failures"] or None),
-            ("by", _by(found)),
-            ("begun", render.date(found["creation_time"])),
-            ("took", _took(found)),
+            ("by", found["created_by"]),
+            ("started", render.time(found["creation_time"])),
+            ("duration", _took(found)),
             ("files", ", ".join(found["files"])),
-            ("is", _marks(found)),
+            ("state", _marks(found)),
         ),
     )
-    given = {key: value for key, value in found["parameters"].items() if ":" not in key}
-    if given:
+    parameters = {key: value for key, value in found["parameters"].items() if ":" not in key}
+    if parameters:
         session.say("\nParameters")
-        render.outputs(
-            session.out(), [{"output_key": key, "output_value": value} for key, value in given.items()]
-        )
+        pairs = [{"output_key": key, "output_value": value} for key, value in parameters.items()]
+        render.outputs(session.out(), pairs)
 
 
 @click.command()
-@click.argument("name")
+@stack_argument
 @click.argument("number", type=int, required=False)
 @wait_options
 @client_command
-def rollback(
-    session: Session, *, name: str, number: int | None, wait: bool, wait_timeout: float | None
-) -> None:
-    """Bring the stack NAME back to its revision NUMBER, over whatever it is doing.
+def rollback(session: Session, *, name: str, number: int | None, wait: Wait) -> None:
+    """Roll a stack back to an earlier revision.
 
-    Without NUMBER it is the last one that was complete and is not what the stack has now. Exits 3 when the
-    rollback fails, 4 when --wait-timeout runs out first.
+    NUMBER defaults to the last complete revision that differs from the desired revision. With --wait, the
+    exit code is 3 if the rollback failed, and 4 after --wait-timeout.
     """
-    found = session.client.find(name)
+    stack = session.client.stacks.find(name)
     if number is None:
-        number = _before(session.client.revisions(found), name)
-    newest = session.client.newest_event(found) if wait else None
-    session.client.rollback(found, number)
-    if wait:
-        conclude(session, found, watch(session, found, "ROLLBACK", newest, wait_timeout))
-    elif session.as_json:
-        session.document(session.client.show(found, outputs=False))
-    elif session.quiet:
-        click.echo(found.id)
-    else:
-        session.say(f"Stack {found.name} ({found.id}) goes back to revision {number}.")
+        number = _previous(session.client.revisions.list_all(stack), name)
+    newest = newest_event(session, stack, wait)
+    session.client.revisions.roll_back(stack, number)
+    sentence = f"Rollback of stack {stack.name} ({stack.id}) to revision {number} started."
+    finish(session, stack, wait, "ROLLBACK", newest, sentence)
 
 
 @click.command()
-@click.argument("name")
-@click.option("--revision", type=int, metavar="NUMBER", help="Of this one; else of what failed last.")
-@LIMIT
+@stack_argument
+@click.option(
+    "--revision", type=int, metavar="NUMBER", help="Failure of this revision.  [default: the last failure]"
+)
+@click.option("--limit", type=click.IntRange(1), help="Maximum number of causes.")
 @client_command
 def failures(session: Session, *, name: str, revision: int | None, limit: int | None) -> None:
-    """List every cause why the stack NAME failed, in the order they happened."""
-    found = session.client.find(name)
-    listed = session.client.failures(found, revision, limit)
+    """List the causes of a stack's failure.
+
+    In the order in which they happened. `orchestrator failures` shows them as a tree with nested stacks.
+    """
+    stack = session.client.stacks.find(name)
+    found = list(session.client.diagnosis.failures(stack, revision, limit))
     if session.as_json:
-        session.document({"failures": list(listed)})
+        session.document({"failures": found})
         return
-    rows = [(render.clock(one["failure_time"]), one["resource_name"], one["reason"]) for one in listed]
+    rows = [(render.time(one["failure_time"]), one["resource_name"], one["reason"]) for one in found]
     if rows or session.quiet:
         render.table(session.out(), ("TIME", "RESOURCE", "REASON"), rows)
     else:
-        session.say(f"No resource of stack {found.name} has failed.")
+        session.say(f"No resource of stack {stack.name} has failed.")
 
 
-def outcome(one: Mapping[str, Any]) -> Text:
-    """Return how a revision ended, in the colour of that."""
-    word = one["outcome"]
+def outcome(revision: Mapping[str, Any]) -> Text:
+    """Return the outcome of a revision in its colour."""
+    word = revision["outcome"]
     if word is None:
-        return Text("in progress" if one["is_desired"] else "", style="yellow")
+        return Text("in progress" if revision["is_desired"] else "", style="yellow")
     return Text(word, style=STYLES.get(word, ""))
 
 
-def _before(listed: Iterable[Mapping[str, Any]], name: str) -> int:
-    """Return the number of the last complete revision with another template than the desired one."""
-    now: int | None = None
-    for one in listed:
-        same_as = one["copy_of"] or one["number"]
-        if one["is_desired"]:
-            now = same_as
-        elif one["outcome"] == "complete" and same_as != now:
-            return int(one["number"])
-    raise Failure(f"stack {name} was never complete as anything else than it is: name a revision")
+def _previous(found: Iterable[Mapping[str, Any]], name: str) -> int:
+    """Return the number of the last complete revision that differs from the desired revision."""
+    desired: int | None = None
+    for revision in found:
+        original = revision["copy_of"] or revision["number"]
+        if revision["is_desired"]:
+            desired = original
+        elif revision["outcome"] == "complete" and original != desired:
+            return int(revision["number"])
+    raise Failure(f"stack {name} has no other complete revision; give the number of a revision")
 
 
-def _action(one: Mapping[str, Any]) -> str:
-    return f"{one['action']} to {one['copy_of']}" if one["copy_of"] else str(one["action"])
+def _action(revision: Mapping[str, Any]) -> str:
+    copied = revision["copy_of"]
+    return f"{revision['action']} to {copied}" if copied else str(revision["action"])
 
 
-def _took(one: Mapping[str, Any]) -> str:
-    seconds = one["seconds"]
+def _took(revision: Mapping[str, Any]) -> str:
+    seconds = revision["seconds"]
     if seconds is None:
         return ""
-    minutes, rest = divmod(seconds, 60)
-    return f"{minutes:.0f}m {rest:.0f}s" if minutes else f"{rest:.1f}s"
+    return duration(seconds) if seconds >= 60 else f"{seconds:.1f}s"
 
 
-def _by(one: Mapping[str, Any]) -> str:
-    return str(one["created_by"] or "")
-
-
-def _marks(one: Mapping[str, Any]) -> str:
+def _marks(revision: Mapping[str, Any]) -> str:
     marks = {"is_desired": "desired", "is_last_good": "last good"}
-    return ", ".join(word for key, word in marks.items() if one[key])
+    return ", ".join(word for key, word in marks.items() if revision[key])

@@ -1,121 +1,124 @@
-"""`orchestrator stack snapshot …`: keep a stack as it is, and bring it back to that."""
+"""`orchestrator stack snapshot …`: snapshots of a stack, and their restoration."""
 
 from __future__ import annotations
 
 import click
 
-from orchestrator.cli.exit_codes import ExitOneOnUsageGroup
-from orchestrator.cli.options import Session, client_command, wait_options
+from orchestrator.cli.lazy_group import LazyGroup
+from orchestrator.cli.options import Session, Wait, client_command, stack_argument, wait_options
 from orchestrator.cli.output import render
-from orchestrator.cli.watch.wait import conclude, watch
+from orchestrator.cli.watch.wait import finish, newest_event
 
 
-@click.group(cls=ExitOneOnUsageGroup)
+@click.group(cls=LazyGroup, entries={})
 def snapshot() -> None:
-    """Keep a stack as it is, and bring it back to that."""
+    """Manage the snapshots of a stack."""
+
+
+SNAPSHOT = click.argument("snapshot_id", metavar="SNAPSHOT")
 
 
 @snapshot.command()
-@click.argument("stack")
-@click.option("--name", help="What to call it.")
+@stack_argument
+@click.option("--name", "title", help="Name of the snapshot.")
 @wait_options
 @client_command
-def create(session: Session, *, stack: str, name: str | None, wait: bool, wait_timeout: float | None) -> None:
-    """Take a snapshot of STACK, which must be at rest.
+def create(session: Session, *, name: str, title: str | None, wait: Wait) -> None:
+    """Take a snapshot of a stack.
 
-    Exits 3 when that fails, 4 when --wait-timeout runs out first.
+    No action may be in progress. With --wait, the exit code is 3 after a failure, and 4 after --wait-timeout.
     """
-    found = session.client.find(stack)
-    newest = session.client.newest_event(found) if wait else None
-    made = session.client.take_snapshot(found, name)
+    stack = session.client.stacks.find(name)
+    newest = newest_event(session, stack, wait)
+    made = session.client.snapshots.create(stack, title)
     if wait:
-        conclude(session, found, watch(session, found, "SNAPSHOT", newest, wait_timeout))
+        finish(session, stack, wait, "SNAPSHOT", newest)
     elif session.as_json:
         session.document(made)
     elif session.quiet:
         click.echo(made["id"])
     else:
-        session.say(f"Snapshot {made['id']} of stack {found.name} is being taken.")
+        session.say(f"Snapshot {made['id']} of stack {stack.name} started.")
 
 
 @snapshot.command("list")
-@click.argument("stack")
+@stack_argument
 @client_command
-def list_snapshots(session: Session, *, stack: str) -> None:
-    """List the snapshots of STACK, the oldest first."""
-    found = session.client.find(stack)
-    listed = session.client.snapshots(found)
+def list_snapshots(session: Session, *, name: str) -> None:
+    """List the snapshots of a stack, oldest first."""
+    stack = session.client.stacks.find(name)
+    found = session.client.snapshots.list_all(stack)
     if session.as_json:
-        session.document({"snapshots": listed})
+        session.document({"snapshots": found})
         return
-    rows = [(one["id"], one["name"] or "", _status(one), render.date(one["creation_time"])) for one in listed]
+    rows = [(one["id"], one["name"] or "", _status(one), render.time(one["creation_time"])) for one in found]
     if rows or session.quiet:
-        render.table(session.out(), ("ID", "NAME", "STATUS", "TAKEN"), rows)
+        render.table(session.out(), ("ID", "NAME", "STATUS", "CREATED"), rows)
     else:
-        session.say(f"Stack {found.name} has no snapshots.")
+        session.say(f"Stack {stack.name} has no snapshots.")
 
 
 @snapshot.command()
-@click.argument("stack")
-@click.argument("snapshot_id", metavar="SNAPSHOT")
+@stack_argument
+@SNAPSHOT
 @client_command
-def show(session: Session, *, stack: str, snapshot_id: str) -> None:
-    """Show the SNAPSHOT of STACK: how it is, and what it holds."""
-    one = session.client.snapshot(session.client.find(stack), snapshot_id)
+def show(session: Session, *, name: str, snapshot_id: str) -> None:
+    """Show status and resources of a snapshot."""
+    found = session.client.snapshots.show(session.client.stacks.find(name), snapshot_id)
     if session.as_json:
-        session.document(one)
+        session.document(found)
         return
     render.facts(
         session.out(),
         (
-            ("id", one["id"]),
-            ("name", one["name"]),
-            ("status", _status(one)),
-            ("reason", one["status_reason"]),
-            ("taken", render.date(one["creation_time"])),
+            ("id", found["id"]),
+            ("name", found["name"]),
+            ("status", _status(found)),
+            ("reason", found["status_reason"]),
+            ("created", render.time(found["creation_time"])),
         ),
     )
-    if resources := (one.get("data") or {}).get("resources"):
+    if resources := (found.get("data") or {}).get("resources"):
         session.say("\nResources")
         rows = ((each["name"], each["type"], each["resource_id"] or "") for each in resources.values())
         render.table(session.out(), ("NAME", "TYPE", "PHYSICAL ID"), rows)
 
 
 @snapshot.command()
-@click.argument("stack")
-@click.argument("snapshot_id", metavar="SNAPSHOT")
+@stack_argument
+@SNAPSHOT
 @client_command
-def delete(session: Session, *, stack: str, snapshot_id: str) -> None:
-    """Remove the SNAPSHOT of STACK, and the copies that belong to it."""
-    session.client.delete_snapshot(session.client.find(stack), snapshot_id)
+def delete(session: Session, *, name: str, snapshot_id: str) -> None:
+    """Delete a snapshot with its resource snapshots."""
+    session.client.snapshots.delete(session.client.stacks.find(name), snapshot_id)
     if session.as_json:
         session.document({"id": snapshot_id})
     else:
-        session.say(f"Snapshot {snapshot_id} is being removed.")
+        session.say(f"Deletion of snapshot {snapshot_id} started.")
 
 
 @snapshot.command()
-@click.argument("stack")
-@click.argument("snapshot_id", metavar="SNAPSHOT")
+@stack_argument
+@SNAPSHOT
 @wait_options
 @client_command
-def restore(
-    session: Session, *, stack: str, snapshot_id: str, wait: bool, wait_timeout: float | None
-) -> None:
-    """Bring STACK back to the SNAPSHOT.
+def restore(session: Session, *, name: str, snapshot_id: str, wait: Wait) -> None:
+    """Restore a stack from a snapshot.
 
-    Exits 3 when that fails, 4 when --wait-timeout runs out first.
+    With --wait, the exit code is 3 after a failure, and 4 after --wait-timeout.
     """
-    found = session.client.find(stack)
-    newest = session.client.newest_event(found) if wait else None
-    session.client.restore(found, snapshot_id)
-    if wait:
-        conclude(session, found, watch(session, found, "RESTORE", newest, wait_timeout))
-    elif session.as_json:
-        session.document(session.client.show(found, outputs=False))
-    else:
-        session.say(f"Stack {found.name} is being brought back to snapshot {snapshot_id}.")
+    stack = session.client.stacks.find(name)
+    newest = newest_event(session, stack, wait)
+    session.client.snapshots.restore(stack, snapshot_id)
+    finish(
+        session,
+        stack,
+        wait,
+        "RESTORE",
+        newest,
+        f"Restoration of stack {stack.name} from {snapshot_id} started.",
+    )
 
 
-def _status(one: dict[str, str]) -> object:
-    return render.status(f"{one['action']}_{one['status']}")
+def _status(found: dict[str, str]) -> object:
+    return render.status(f"{found['action']}_{found['status']}")

@@ -1,4 +1,4 @@
-"""`orchestrator up`: database, broker, workers and API as children of one process in the foreground."""
+"""`orchestrator up`: database, broker, workers and API as child processes in the foreground."""
 
 from __future__ import annotations
 
@@ -6,15 +6,19 @@ import contextlib
 import logging
 import os
 import socket
+import time
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import click
 
 from orchestrator.cli.commands.server import data_dir_option, load_settings, one_line_failures
+from orchestrator.cli.options import only_with
+from orchestrator.cli.profiles import DEFAULT_URL
 from orchestrator.config import Settings
 from orchestrator.embedded import processes
 from orchestrator.embedded.data_dir import DataDir
+from orchestrator.embedded.process import Child
 from orchestrator.embedded.supervisor import Stopped, Supervisor, supervising
 from orchestrator.errors import Misconfigured
 from orchestrator.logs import configure_logs
@@ -23,16 +27,27 @@ from orchestrator.security.bind_address import require_safe_binding
 from orchestrator.security.encryption import cipher
 from orchestrator.store.schema import migrate
 
-DEFAULT_URL = "http://127.0.0.1:8004"  # where the client commands look by themselves
+PROVIDER_WORKERS: Final = 1
 
 
 @click.command()
-@click.option("--host", help="Address to listen on.  [default: 127.0.0.1]")
-@click.option("--port", type=click.IntRange(1, 65535), help="Port to listen on.  [default: 8004]")
-@click.option("--workers", type=click.IntRange(1, 256), help="Worker processes.  [default: one per core]")
+@click.option("--host", help="Listen on this address.  [env: ORCHESTRATOR_HOST; default: 127.0.0.1]")
+@click.option(
+    "--port",
+    type=click.IntRange(1, 65535),
+    help="Listen on this port.  [env: ORCHESTRATOR_PORT; default: 8004]",
+)
+@click.option("--workers", type=click.IntRange(1, 256), help="Number of workers.  [default: one per core]")
 @data_dir_option
-@click.option("--flower/--no-flower", help="Watch the tasks with Flower.")
-@click.option("--flower-port", type=click.IntRange(1, 65535), default=5555, show_default=True)
+@click.option("--flower/--no-flower", is_eager=True, help="Run Flower, which shows the tasks of the workers.")
+@click.option(
+    "--flower-port",
+    type=click.IntRange(1, 65535),
+    default=5555,
+    show_default=True,
+    callback=only_with("--flower"),
+    help="With --flower: port of Flower.",
+)
 def up(
     *,
     host: str | None,
@@ -42,80 +57,110 @@ def up(
     flower: bool,
     flower_port: int,
 ) -> None:
-    """Start the whole server and keep it running until Ctrl-C.
+    """Run database, broker, workers and API until Ctrl-C.
 
-    Its own PostgreSQL and Valkey are started too, unless ORCHESTRATOR_DATABASE_URL or
-    ORCHESTRATOR_BROKER_URL name others.
+    PostgreSQL and Valkey run as child processes, unless ORCHESTRATOR_DATABASE_URL or ORCHESTRATOR_BROKER_URL
+    select existing servers. Progress is printed on standard error.
     """
     with one_line_failures():
         settings = load_settings(host=host, port=port, data_dir=data_dir)
         require_safe_binding(settings)
         require_authenticator(settings)
-        configure_logs(level="INFO")
-        logging.getLogger("httpx").setLevel(logging.WARNING)  # our own health checks are no news
-        folder = DataDir(settings.data_dir)
-        with folder.lock(), supervising(folder.logs) as supervisor, contextlib.suppress(Stopped):
+        configure_logs(level="WARNING")
+        logging.getLogger("httpx").setLevel(logging.WARNING)  # our own health checks
+        directory = DataDir(settings.data_dir)
+        with directory.lock(), supervising(directory.logs) as supervisor, contextlib.suppress(Stopped):
             require_free(settings.host, settings.port, "--port")
             if settings.cfn_port is not None:
                 require_free(settings.host, settings.cfn_port, "ORCHESTRATOR_CFN_PORT")
             if flower:
                 require_free("127.0.0.1", flower_port, "--flower-port")
             count = workers or available_cores()
-            start(supervisor, settings, folder, count=count, flower_port=flower_port if flower else None)
-            announce(settings, folder, count, flower_port if flower else None)
+            start(supervisor, settings, directory, count=count, flower_port=flower_port if flower else None)
+            configure_logs(level="INFO")
+            announce(settings, directory, count, flower_port if flower else None)
             supervisor.watch()
         click.echo("Stopped.")
 
 
+class Steps:
+    """Lines about the start on standard error, with the elapsed seconds."""
+
+    def __init__(self) -> None:
+        """Start the clock."""
+        self.began = time.monotonic()
+
+    def report(self, text: str) -> None:
+        """Print a line."""
+        click.echo(f"{time.monotonic() - self.began:6.1f}s  {text}", err=True)
+
+    def ready(self, child: Child) -> None:
+        """Report that a process is ready."""
+        self.report(f"{child.name} is ready")
+
+
 def start(
-    supervisor: Supervisor, settings: Settings, folder: DataDir, *, count: int, flower_port: int | None
+    supervisor: Supervisor, settings: Settings, directory: DataDir, *, count: int, flower_port: int | None
 ) -> None:
-    """Start everything in order; return when all of it is ready.
+    """Start all processes in order; return when they are ready.
 
     Raises:
-        Misconfigured: something cannot start.
-        Stopped: somebody said stop meanwhile.
+        Misconfigured: a process cannot start.
+        Stopped: a signal requested the end.
     """
-    keys = folder.keys_file() if settings.encryption_keys is None else None
+    steps = Steps()
+    keys = directory.keys_file() if settings.encryption_keys is None else None
     if keys is None:
-        cipher(settings)  # refuse keys that are none before anything is started
+        cipher(settings)  # refuse invalid keys before any process starts
+    servers, database_url, broker_url = _servers(settings, directory)
+    if servers:
+        new = not (directory.root / "postgres").exists()
+        names = " and ".join(child.name for child in servers)
+        steps.report(f"starting {names}{' (first start: creating the database)' if new else ''}")
+    supervisor.start(servers, on_ready=steps.ready)
+    steps.report("migrating the database schema")
+    migrate.upgrade(database_url)
+    env = processes.environment(settings, database_url, broker_url, keys, directory.root / "figures")
+    children = processes.workers(env, directory.run, count=count, events=flower_port is not None)
+    children.append(processes.api(env, directory.run, settings))
+    if flower_port is not None:
+        children.append(processes.flower(env, directory.run, flower_port))
+    steps.report(f"starting {count + PROVIDER_WORKERS} workers and the API")
+    supervisor.start(children, on_ready=steps.ready)
+
+
+def _servers(settings: Settings, directory: DataDir) -> tuple[list[Child], str, str]:
+    """Return the database and broker processes to start, and the URLs of database and broker."""
     servers = []
     if settings.database_url is None:
-        postgres = folder.postgres()
+        postgres = directory.postgres()
         servers.append(postgres.child())
         database_url = postgres.url()
     else:
         database_url = settings.database_url.get_secret_value()
     if settings.broker_url is None:
-        valkey = folder.valkey()
+        valkey = directory.valkey()
         servers.append(valkey.child())
         broker_url = valkey.url()
     else:
         broker_url = settings.broker_url.get_secret_value()
-    supervisor.start(servers)
-    migrate.upgrade(database_url)
-    env = processes.environment(settings, database_url, broker_url, keys, folder.root / "figures")
-    children = processes.workers(env, folder.run, count=count, events=flower_port is not None)
-    children.append(processes.api(env, folder.run, settings))
-    if flower_port is not None:
-        children.append(processes.flower(env, folder.run, flower_port))
-    supervisor.start(children)
+    return servers, database_url, broker_url
 
 
-def announce(settings: Settings, folder: DataDir, count: int, flower_port: int | None) -> None:
-    """Say that it is ready, where, and what to try."""
+def announce(settings: Settings, directory: DataDir, count: int, flower_port: int | None) -> None:
+    """Print the address, the directories and the next commands."""
     url = settings.address
     facts = {
-        "data": str(folder.root),
-        "logs": str(folder.logs),
-        "workers": f"{count} for checks, 1 for calls to services",
+        "data": str(directory.root),
+        "logs": str(directory.logs),
+        "workers": f"{count} for checks, {PROVIDER_WORKERS} for provider calls",
     }
     if flower_port is not None:
         facts["flower"] = f"http://127.0.0.1:{flower_port}"
     lines = [f"Ready: {url} (Ctrl-C stops it)", *(f"  {name:8} {value}" for name, value in facts.items())]
     lines.append("Next, in another terminal:")
     if settings.auth == "token":
-        command = f"orchestrator token create --project demo --data-dir {folder.root}"
+        command = f"orchestrator token create --project demo --data-dir {directory.root}"
         lines.append(f"  export ORCHESTRATOR_TOKEN=$({command})")
     if url != DEFAULT_URL:
         lines.append(f"  export ORCHESTRATOR_URL={url}")
@@ -124,23 +169,23 @@ def announce(settings: Settings, folder: DataDir, count: int, flower_port: int |
 
 
 def require_free(host: str, port: int, option: str) -> None:
-    """Return when nobody listens there.
+    """Return if it is possible to listen on the port.
 
     Raises:
-        Misconfigured: somebody does, or the address is not this machine's.
+        Misconfigured: the port is in use, or the address is not an address of this machine.
     """
     try:
-        family, kind, protocol, _, place = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         with socket.socket(family, kind, protocol) as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            probe.bind(place)
+            probe.bind(address)
     except OSError as error:
         raise Misconfigured(
-            f"cannot listen on {host} port {port}: {error.strerror}; choose another with {option}"
+            f"cannot listen on {host} port {port}: {error.strerror}; choose a different port with {option}"
         ) from error
 
 
 def available_cores() -> int:
-    """Return how many cores we may use."""
+    """Return the number of cores that this process may use."""
     affinity: Any = getattr(os, "sched_getaffinity", None)  # not on macOS
     return len(affinity(0)) if affinity else os.cpu_count() or 1

@@ -1,7 +1,8 @@
-"""`orchestrator validate`: ask the server about a template; all its faults at once, and nothing is made."""
+"""`orchestrator validate`: the server's checks of a template, without creating anything."""
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -9,49 +10,70 @@ from typing import Any
 import click
 import orjson
 
-from orchestrator.cli.exit_codes import ApiFailure, ExitOneOnUsage, in_source
-from orchestrator.cli.options import FILE, Session, client_command, pairs
+from orchestrator.cli.exit_codes import ApiFailure, Failure, in_source
+from orchestrator.cli.options import ENVIRONMENT_OPTION, FILE, PARAMETER_OPTION, Session, client_command
 from orchestrator.cli.output import render
 from orchestrator.cli.template_files.load import read_template, request_body, texts
 
 
-@click.command(cls=ExitOneOnUsage)
-@click.option("-t", "--template", "template_file", type=FILE, required=True, help="The template.")
+@click.command()
 @click.option(
-    "-e", "--environment", "environments", type=FILE, multiple=True, help="Later ones win; repeatable."
+    "-t",
+    "--template",
+    "template_file",
+    type=FILE,
+    required=True,
+    help="Template file; - reads standard input.",
 )
+@ENVIRONMENT_OPTION
+@PARAMETER_OPTION
 @click.option(
-    "-P", "--parameter", "parameters", multiple=True, callback=pairs, metavar="NAME=VALUE", help="Repeatable."
+    "--strict",
+    is_flag=True,
+    help="Make all checks of `stack create`: required parameters, property values, limits."
+    " Warnings are errors.",
 )
 @client_command
 def validate(
-    session: Session, *, template_file: Path, environments: tuple[Path, ...], parameters: Mapping[str, Any]
+    session: Session,
+    *,
+    template_file: Path,
+    environments: tuple[Path, ...],
+    parameters: Mapping[str, Any],
+    strict: bool,
 ) -> None:
-    """Check a template without making anything; list its parameters.
+    """Validate a template without creating anything.
 
-    Exits 1 when the server would refuse the template, with every fault and its place. Warnings tell what a
-    create might refuse: values are not looked at strictly here, for they may not be known.
+    Prints every error with its place, otherwise the parameters. The exit code is 1 if there are errors.
+    Without
+    --strict, values that `stack create` might refuse are warnings, because parameters may be missing.
     """
     source = read_template(template_file)
     body = request_body(source, environments, parameters)
+    others = texts(environments, body)
     try:
-        found = session.client.validate(body)
+        found = session.client.stacks.validate(body)
+        if strict:
+            session.client.stacks.preview_create(body | {"stack_name": f"validate-{uuid.uuid4()}"})
     except ApiFailure as refusal:
-        raise refusal.explained(template_file, source.text, texts(environments, body)) from refusal
+        raise refusal.explained(source.path, source.text, others) from refusal
+    warnings = found.get("warnings") or []
+    shown = in_source(warnings, source.path, source.text, others)
+    count = f"{len(warnings)} warning{'s' if len(warnings) != 1 else ''}"
+    if strict and warnings:
+        raise Failure(f"{source.path} is not valid: {count}", details=shown, facts={"warnings": warnings})
     if session.as_json:
         session.document(found)
         return
-    warnings = found.get("warnings") or []
-    for line in in_source(warnings, template_file, source.text, texts(environments, body)):
+    for line in shown:
         click.echo(line, err=True)
-    count = f", with {len(warnings)} warning{'s' if len(warnings) != 1 else ''}" if warnings else ""
-    session.say(f"{template_file} is valid{count}.")
-    if about := str(found.get("Description") or "").strip():
-        session.say(about)
-    if known := found.get("Parameters"):
+    session.say(f"{source.path} is valid{f', with {count}' if warnings else ''}.")
+    if description := str(found.get("Description") or "").strip():
+        session.say(description)
+    if declared := found.get("Parameters"):
         rows = (
             (name, one.get("Type", ""), _default(one), one.get("Description", ""))
-            for name, one in known.items()
+            for name, one in declared.items()
         )
         render.table(session.out(), ("PARAMETER", "TYPE", "DEFAULT", "DESCRIPTION"), rows)
 
@@ -59,6 +81,8 @@ def validate(
 def _default(parameter: Mapping[str, Any]) -> str:
     if "Default" not in parameter:
         return "(required)"
-    hidden = parameter.get("NoEcho") == "true"
+    if parameter.get("NoEcho") == "true":
+        return "******"
     default = parameter["Default"]
-    return "******" if hidden else default if isinstance(default, str) else orjson.dumps(default).decode()
+    text = default if isinstance(default, str) else orjson.dumps(default).decode()
+    return text.lower() if parameter.get("Type") == "Boolean" else text  # the API writes `True`

@@ -1,4 +1,4 @@
-"""`orchestrator webhook …`: who is told of a project's events."""
+"""`orchestrator webhook …`: signed HTTP requests for the events of a project."""
 
 from __future__ import annotations
 
@@ -9,27 +9,39 @@ from typing import Any
 
 import click
 
-from orchestrator.cli.exit_codes import ExitOneOnUsageGroup, Failure
+from orchestrator.cli.exit_codes import Failure
+from orchestrator.cli.lazy_group import LazyGroup
 from orchestrator.cli.options import FILE, Session, client_command
 from orchestrator.cli.output import render
+from orchestrator.cli.template_files.load import read_text
 
 AFTER = click.option(
-    "--after", metavar="SEQUENCE", help="From this event on; 0.0: from the first, now: none so far."
+    "--after",
+    metavar="SEQUENCE",
+    help="Deliver events after this sequence; 0.0: all events, now: only new events.",
 )
 
 
-@click.group(cls=ExitOneOnUsageGroup)
+@click.group(cls=LazyGroup, entries={})
 def webhook() -> None:
-    """Tell addresses of what happens, signed, in order, until they have taken it."""
+    """Manage webhooks: signed HTTP requests for events."""
 
 
 @webhook.command()
 @click.argument("address", metavar="URL")
-@click.option("--stack", help="Of this stack only.")
-@click.option("--nested", type=click.IntRange(0), default=0, help="Of so many levels of nested stacks too.")
-@click.option("--stacks-only", is_flag=True, help="Only what stacks tell of themselves.")
+@click.option("--stack", help="Deliver only events of this stack.")
 @click.option(
-    "--secret-file", type=FILE, help="What signs; or ORCHESTRATOR_WEBHOOK_SECRET. Else one is made."
+    "--nested",
+    type=click.IntRange(0),
+    default=0,
+    metavar="LEVELS",
+    help="Include LEVELS levels of nested stacks.",
+)
+@click.option("--stacks-only", is_flag=True, help="Deliver only events of stacks, not of resources.")
+@click.option(
+    "--secret-file",
+    type=FILE,
+    help="File with the signing secret.  [env: ORCHESTRATOR_WEBHOOK_SECRET; default: a new secret]",
 )
 @AFTER
 @client_command
@@ -43,9 +55,13 @@ def create(
     secret_file: Path | None,
     after: str | None,
 ) -> None:
-    """Have URL told of events. The secret that signs is shown this once."""
-    secret = secret_file.read_text().strip() if secret_file else os.environ.get("ORCHESTRATOR_WEBHOOK_SECRET")
-    asked = {
+    """Create a webhook that delivers events to URL.
+
+    The signing secret is printed only this once.
+    """
+    from_environment = os.environ.get("ORCHESTRATOR_WEBHOOK_SECRET")
+    secret = read_text(secret_file, "secret").strip() if secret_file else from_environment
+    body = {
         "url": address,
         "stack": stack,
         "nested_depth": nested or None,
@@ -53,7 +69,7 @@ def create(
         "secret": secret or None,
         "after": after,
     }
-    made = session.client.make_webhook({key: value for key, value in asked.items() if value is not None})
+    made = session.client.webhooks.create({key: value for key, value in body.items() if value is not None})
     if session.as_json:
         session.document(made)
     elif session.quiet:
@@ -63,11 +79,11 @@ def create(
 
 
 @webhook.command("list")
-@click.option("--dead", is_flag=True, help="Only those that were given up.")
+@click.option("--dead", is_flag=True, help="Only webhooks whose deliveries were given up.")
 @client_command
 def list_webhooks(session: Session, *, dead: bool) -> None:
-    """List the project's webhooks, the oldest first."""
-    found = session.client.webhooks({"state": "dead"} if dead else {})
+    """List the webhooks of the project, oldest first."""
+    found = session.client.webhooks.list_all({"state": "dead"} if dead else {})
     if session.as_json:
         session.document({"webhooks": found})
         return
@@ -85,15 +101,15 @@ def list_webhooks(session: Session, *, dead: bool) -> None:
     if rows or session.quiet:
         render.table(session.out(), ("ID", "STATE", "STACK", "DELIVERED", "URL", "LAST ERROR"), rows)
     else:
-        session.say(f"Project {session.client.project} has no such webhooks.")
+        session.say(f"Project {session.project} has no {'dead ' if dead else ''}webhooks.")
 
 
 @webhook.command()
 @click.argument("id_", metavar="ID")
 @client_command
 def show(session: Session, *, id_: str) -> None:
-    """Show the webhook ID: where it stands, and what went wrong the last time."""
-    found = session.client.webhook(id_)
+    """Show the state and the last error of a webhook."""
+    found = session.client.webhooks.show(id_)
     if session.as_json:
         session.document(found)
     else:
@@ -104,23 +120,28 @@ def show(session: Session, *, id_: str) -> None:
 @click.argument("id_", metavar="ID")
 @client_command
 def delete(session: Session, *, id_: str) -> None:
-    """Remove the webhook ID."""
-    session.client.delete_webhook(id_)
-    session.say(f"Webhook {id_} is gone.")
+    """Delete a webhook."""
+    session.client.webhooks.delete(id_)
+    if session.as_json:
+        session.document({"id": id_})
+    session.say(f"Webhook {id_} deleted.")
 
 
 @webhook.command()
 @click.argument("id_", metavar="ID")
 @client_command
 def test(session: Session, *, id_: str) -> None:
-    """Deliver a message without events to the webhook ID now; exits 1 when it is not taken."""
-    told = session.client.test_webhook(id_)
-    if not told["delivered"]:
-        raise Failure(f"webhook {id_} was not told: {told['error']}", facts={"test": told})
+    """Deliver a test message without events.
+
+    The exit code is 1 if the delivery failed.
+    """
+    result = session.client.webhooks.test(id_)
+    if not result["delivered"]:
+        raise Failure(f"the delivery to webhook {id_} failed: {result['error']}", facts={"test": result})
     if session.as_json:
-        session.document(told)
+        session.document(result)
     else:
-        session.say(f"Webhook {id_} answered {told['status']}.")
+        session.say(f"Webhook {id_} answered {result['status']}.")
 
 
 @webhook.command()
@@ -128,12 +149,15 @@ def test(session: Session, *, id_: str) -> None:
 @AFTER
 @client_command
 def rearm(session: Session, *, id_: str, after: str | None) -> None:
-    """Let the webhook ID, given up or not, try again now: from where it stands unless --after says."""
-    found = session.client.rearm_webhook(id_, after)
+    """Resume the deliveries of a webhook.
+
+    Continues after the last delivered event, unless --after is given.
+    """
+    found = session.client.webhooks.rearm(id_, after)
     if session.as_json:
         session.document(found)
     else:
-        session.say(f"Webhook {id_} tries again from {found['sequence']}.")
+        session.say(f"Webhook {id_} continues after {found['sequence']}.")
 
 
 def _show(session: Session, found: Mapping[str, Any]) -> None:
@@ -143,5 +167,5 @@ def _show(session: Session, found: Mapping[str, Any]) -> None:
     )  # fmt: skip
     pairs = [(key.replace("_", " "), found[key]) for key in keys]
     for key in ("delivered_at", "failing_since", "next_attempt_at", "creation_time"):
-        pairs.append((key.replace("_", " "), render.date(found[key])))
+        pairs.append((key.replace("_", " "), render.time(found[key])))
     render.facts(session.out(), pairs)

@@ -1,20 +1,21 @@
-"""`orchestrator why …`: what a stack waits for, or one of its resources."""
+"""`orchestrator why`: the reasons why a stack or a resource is not finished."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, Final
 
 import click
 from rich.console import Console
 from rich.text import Text
 
 from orchestrator.cli.exit_codes import clean, one_line
-from orchestrator.cli.options import Session, client_command
+from orchestrator.cli.options import Session, client_command, stack_argument
 from orchestrator.cli.output import render
-from orchestrator.cli.watch.progress import counted
+from orchestrator.cli.output.event_line import counts_text
 
-STYLES = {
+MAX_DEPENDENTS: Final = 3  # shown of each waiting resource
+STYLES: Final = {
     "failed": "red",
     "retrying": "red",
     "paused-at-hook": "magenta",
@@ -24,68 +25,77 @@ STYLES = {
 
 
 @click.command()
-@click.argument("name", metavar="STACK")
+@stack_argument
 @click.argument("resource", required=False)
-@click.option("--limit", type=click.IntRange(1), default=30, show_default=True, help="At most so many.")
+@click.option(
+    "--limit",
+    type=click.IntRange(1),
+    default=30,
+    show_default=True,
+    help="Maximum number of waiting resources.",
+)
 @client_command
 def why(session: Session, *, name: str, resource: str | None, limit: int) -> None:
-    """Tell why STACK, or one RESOURCE of it, is not done: what each waits for, since when, what comes next.
+    """Explain why a stack is not finished.
 
-    Those that hold others up come first.
+    For each waiting resource: the cause, since when, and the next step. Resources that block other resources
+    come first. With RESOURCE, only this resource.
     """
-    found = session.client.find(name)
-    told, more = session.client.why(found, resource, limit)
+    stack = session.client.stacks.find(name)
+    explanation, more = session.client.diagnosis.why(stack, resource, limit)
     if session.as_json:
-        session.document({"why": told, "more": more})
+        session.document({"why": explanation, "more": more})
         return
     out = session.out()
-    _head(out, told)
-    waiting = told["waiting"]
+    _print_stack(out, explanation)
+    waiting = explanation["waiting"]
     for node in waiting:
-        _tell(out, node)
+        _print_node(out, node)
     if resource and not waiting:
-        status, reason = told["resource_status"], told["resource_status_reason"]
+        status, reason = explanation["resource_status"], explanation["resource_status_reason"]
         noted = "" if reason in ("", "state changed") else f" ({one_line(reason)})"
-        _print(out, Text(f"  nothing is to be done about {clean(resource)}: {status}{noted}"))
+        _print(out, Text(f"  {clean(resource)} is not waiting: {status}{noted}"))
     if more:
-        _print(out, Text(f"  … and more; --limit {limit * 2} shows further", style="dim"))
+        _print(out, Text(f"  … and more; use --limit {limit * 2}", style="dim"))
 
 
-def _head(out: Console, told: Mapping[str, Any]) -> None:
-    line = Text(f"{clean(told['stack_name'])} ", style="bold")
-    line.append_text(render.status(told["stack_status"]))
+def _print_stack(out: Console, explanation: Mapping[str, Any]) -> None:
+    line = Text(f"{clean(explanation['stack_name'])} ", style="bold")
+    line.append_text(render.status(explanation["stack_status"]))
     _print(out, line)
-    _print(out, Text(f"  {one_line(told['text'])}"))
-    if told.get("progress", {}).get("total") and told["stack_status"].endswith("_IN_PROGRESS"):
-        _print(out, Text(f"  {counted(told['progress'])}"))
-    if told["timeout_at"]:
-        _print(out, Text(f"  it times out at {render.date(told['timeout_at'])}", style="dim"))
-    for cause in told["causes"]:
+    _print(out, Text(f"  {one_line(explanation['text'])}"))
+    progress = explanation.get("progress", {})
+    if progress.get("total") and explanation["stack_status"].endswith("_IN_PROGRESS"):
+        _print(out, Text(f"  {counts_text(progress)}"))
+    if explanation["timeout_at"]:
+        _print(out, Text(f"  times out at {render.time(explanation['timeout_at'])}", style="dim"))
+    for cause in explanation["causes"]:
         _print(out, Text(f"  ✘ {clean(cause['resource_name'])}: {one_line(cause['reason'])}", style="red"))
-    left = told["causes_count"] - len(told["causes"])
+    left = explanation["causes_count"] - len(explanation["causes"])
     if left > 0:
         _print(out, Text(f"  … and {left} more failures", style="red"))
-    if told["word"] in {"failed", "winding-down"}:
-        _print(out, Text(f"  accepted now: {', '.join(told['accepts']) or 'nothing'}", style="dim"))
+    if explanation["word"] in {"failed", "winding-down"}:
+        accepts = ", ".join(explanation["accepts"]) or "nothing"
+        _print(out, Text(f"  accepted now: {accepts}", style="dim"))
 
 
-def _tell(out: Console, node: Mapping[str, Any]) -> None:
+def _print_node(out: Console, node: Mapping[str, Any]) -> None:
     style = STYLES.get(node["word"], "yellow")
     line = Text("  ")
     line.append(clean(node["resource_name"]), style="bold")
     if node["visit"] == "cleanup":
-        line.append(" (to be removed)", style="dim")
+        line.append(" (to be deleted)", style="dim")
     line.append(f"  {node['word']}", style=style)
     line.append(f"  {one_line(node['text'])}")
     _print(out, line)
     if node.get("nested_stack"):
-        _print(out, Text(f"    └ further: orchestrator why {node['nested_stack']['id']}", style="dim"))
-    for name in _below(node):
-        _print(out, Text(f"    └ holds up {clean(name)}", style="dim"))
+        _print(out, Text(f"    └ details: orchestrator why {node['nested_stack']['id']}", style="dim"))
+    for name in _dependents(node):
+        _print(out, Text(f"    └ blocks {clean(name)}", style="dim"))
 
 
-def _below(node: Mapping[str, Any]) -> Iterable[str]:
-    shown = node["holds_up"][:3]
+def _dependents(node: Mapping[str, Any]) -> Iterable[str]:
+    shown = node["holds_up"][:MAX_DEPENDENTS]
     yield from shown
     if node["holds_up_count"] > len(shown):
         yield f"{node['holds_up_count'] - len(shown)} more"

@@ -1,26 +1,28 @@
-"""What a create or an update would do, for people: the dangerous last, next to the count of all."""
+"""Previews of creates and updates as text: the changes, and their number at the end."""
 
 from __future__ import annotations
 
 import difflib
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
+import click
 import orjson
 from rich.console import Console
 from rich.text import Text
 
-from orchestrator.cli.exit_codes import Failure, clean, one_line
-from orchestrator.cli.options import Session
+from orchestrator.cli.exit_codes import Exit, clean, one_line
+from orchestrator.cli.options import Session, Wait
 from orchestrator.cli.output.render import plain
 
-LATER: Final = "(not known yet)"
-NOTHING: Final = "(nothing)"
-LONGEST: Final = 100  # characters of a value that is told in one line
-MOST_LINES: Final = 40  # of the differences of one value
-CONTEXT: Final = 2  # lines around a difference
-# What becomes of resources: sign, word, style, and what there is to count.
-TURNS: Final[Mapping[str, tuple[str, str, str, str]]] = {
+UNKNOWN: Final = "(not known yet)"
+ABSENT: Final = "(nothing)"
+MAX_WIDTH: Final = 100  # characters of a value on a line
+MAX_LINES: Final = 40  # of the differences of a value
+CONTEXT_LINES: Final = 2  # around a difference
+# The lists of an update preview: sign, verb, style, and the phrase of the summary.
+CHANGES: Final[Mapping[str, tuple[str, str, str, str]]] = {
     "added": ("+", "added", "green", "to add"),
     "updated": ("~", "updated", "yellow", "to update"),
     "replaced": ("-/+", "replaced", "magenta", "to replace"),
@@ -30,91 +32,103 @@ TURNS: Final[Mapping[str, tuple[str, str, str, str]]] = {
 Resource = Mapping[str, Any]
 
 
-def refuse_waiting(*, preview: bool, wait: bool) -> None:
-    """Refuse to wait for what a preview does not begin.
+def refuse_waiting(*, preview: bool, wait: Wait) -> None:
+    """Refuse `--preview` with `--wait`.
 
     Raises:
-        Failure: both were asked for.
+        click.UsageError: both were given.
     """
     if preview and wait:
-        raise Failure("--preview does nothing that could be waited for: leave out --wait")
+        raise click.UsageError("--wait has no effect with --preview: a preview starts no action")
 
 
-def show(session: Session, told: Mapping[str, Any]) -> None:
-    """Print what a create (then it is a stack) or an update (then it is lists of resources) would do."""
+def show(session: Session, preview: Mapping[str, Any], *, detailed_exitcode: bool = False) -> None:
+    """Print the preview of a create (a stack) or of an update (lists of resources).
+
+    With `detailed_exitcode`, exit with `Exit.CHANGES` if there are changes.
+    """
     if session.as_json:
-        session.document(told)
-    elif "resources" in told:
-        show_create(session.out(), told)
+        session.document(preview)
+    elif "resources" in preview:
+        show_create(session.out(), preview)
     else:
-        show_update(session.out(), told)
+        show_update(session.out(), preview)
+    changes = preview["resources"] if "resources" in preview else any(preview[kind] for kind in CHANGES)
+    if detailed_exitcode and changes:
+        sys.exit(Exit.CHANGES)
 
 
 def show_update(out: Console, changes: Mapping[str, Sequence[Resource]]) -> None:
-    """Print what an update would do to each resource, and the counts."""
-    for turn, (sign, word, style, _) in TURNS.items():
-        for one in sorted(changes[turn], key=_place):
-            certain = one.get("certain", True)
-            told = f"{sign:>3} {_name(one)}"
-            line = Text(told, style=f"bold {style}")
-            line.append(f"  {one_line(one['resource_type'])}", style="not bold dim")
-            line.append(f"  {'' if certain else 'may be '}{word}", style=f"not bold {style}")
-            if one.get("because"):
-                line.append(f": {one_line(one['because'])}", style="not bold default")
-            out.print(line, soft_wrap=True)
-            if one.get("restricted_action"):
-                action = one_line(one["restricted_action"])
-                told = f"      refused: {action} is restricted for resource, the update would fail"
-                out.print(Text(told, style="bold red"), soft_wrap=True)
-            _properties(out, one)
-    for one in changes["unchanged"]:
-        if one.get("because"):
-            out.print(Text(f"    {_name(one)}: {one_line(one['because'])}"), soft_wrap=True)
-    counts = [f"{len(changes[turn])} {of}" for turn, (_, _, _, of) in TURNS.items() if changes[turn]]
+    """Print the change of each resource, and the number of changes."""
+    for kind in CHANGES:
+        for resource in sorted(changes[kind], key=_sort_key):
+            _change(out, kind, resource)
+    for resource in changes["unchanged"]:
+        if resource.get("because"):
+            out.print(Text(f"    {_name(resource)}: {one_line(resource['because'])}"), soft_wrap=True)
+    counts = [f"{len(changes[kind])} {phrase}" for kind, (*_, phrase) in CHANGES.items() if changes[kind]]
     same = f"{len(changes['unchanged'])} unchanged"
-    summary = f"{', '.join(counts)}; {same}." if counts else f"Nothing would change: {same}."
+    summary = f"{', '.join(counts)}; {same}." if counts else f"No changes: {same}."
     out.print(Text(summary, style="bold"), soft_wrap=True)
-    if refused := sum(bool(one.get("restricted_action")) for turn in changes.values() for one in turn):
+    if refused := sum(
+        bool(resource.get("restricted_action")) for kind in changes.values() for resource in kind
+    ):
         out.print(Text(f"The update would fail: {refused} refused.", style="bold red"), soft_wrap=True)
 
 
+def _change(out: Console, kind: str, resource: Resource) -> None:
+    sign, verb, style, _ = CHANGES[kind]
+    line = Text(f"{sign:>3} {_name(resource)}", style=f"bold {style}")
+    line.append(f"  {one_line(resource['resource_type'])}", style="not bold dim")
+    line.append(f"  {'' if resource.get('certain', True) else 'may be '}{verb}", style=f"not bold {style}")
+    if resource.get("because"):
+        line.append(f": {one_line(resource['because'])}", style="not bold default")
+    out.print(line, soft_wrap=True)
+    if resource.get("restricted_action"):
+        action = one_line(resource["restricted_action"])
+        refusal = f"      refused: {action} is restricted for resource, the update would fail"
+        out.print(Text(refusal, style="bold red"), soft_wrap=True)
+    _properties(out, resource)
+
+
 def show_create(out: Console, stack: Mapping[str, Any]) -> None:
-    """Print what a create would make, with the properties that are known, and how many there are."""
-    sign, _, style, of = TURNS["added"]
-    every = list(_flat(stack["resources"]))
-    for one in every:
-        line = Text(f"{sign:>3} {_name(one)}", style=f"bold {style}")
-        line.append(f"  {one_line(one['resource_type'])}", style="not bold dim")
+    """Print the resources that a create would make, with their known properties, and their number."""
+    sign, _, style, phrase = CHANGES["added"]
+    resources = list(_flat(stack["resources"]))
+    for resource in resources:
+        line = Text(f"{sign:>3} {_name(resource)}", style=f"bold {style}")
+        line.append(f"  {one_line(resource['resource_type'])}", style="not bold dim")
         out.print(line, soft_wrap=True)
-        for name, value in one["properties"].items():
+        for name, value in resource["properties"].items():
             if value not in (None, "", [], {}):
                 out.print(Text(f"      {clean(name)} = {_short(value)}"), soft_wrap=True)
-    out.print(Text(f"{len(every)} {of}.", style="bold"), soft_wrap=True)
+    out.print(Text(f"{len(resources)} {phrase}.", style="bold"), soft_wrap=True)
 
 
-def _name(one: Resource) -> str:
-    """Return a resource's name, of one in a nested stack with the stack's."""
-    name = one_line(one["resource_name"])
-    return f"{one_line(one['stack_name'])}.{name}" if one.get("parent_resource") else name
+def _name(resource: Resource) -> str:
+    """Return the name of a resource, in a nested stack with the name of the stack."""
+    name = one_line(resource["resource_name"])
+    return f"{one_line(resource['stack_name'])}.{name}" if resource.get("parent_resource") else name
 
 
-def _place(one: Resource) -> tuple[str, str]:
-    """Return where a resource stands in a list: those of the stack itself first."""
-    return str(one["stack_name"]) if one.get("parent_resource") else "", str(one["resource_name"])
+def _sort_key(resource: Resource) -> tuple[str, str]:
+    """Return the position of a resource in a list: those of the stack itself first."""
+    stack = str(resource["stack_name"]) if resource.get("parent_resource") else ""
+    return stack, str(resource["resource_name"])
 
 
 def _flat(resources: Sequence[Any]) -> Iterator[Resource]:
-    """Yield resources, of one that stands for a stack what is in that."""
-    for one in resources:
-        if isinstance(one, Mapping):
-            yield one
+    """Yield resources; a nested stack is a list of its resources."""
+    for resource in resources:
+        if isinstance(resource, Mapping):
+            yield resource
         else:
-            yield from _flat(one)
+            yield from _flat(resource)
 
 
-def _properties(out: Console, one: Resource) -> None:
-    unknown = one.get("unknown_properties") or ()
-    for name, (before, after) in (one.get("changed_properties") or {}).items():
+def _properties(out: Console, resource: Resource) -> None:
+    unknown = resource.get("unknown_properties") or ()
+    for name, (before, after) in (resource.get("changed_properties") or {}).items():
         if name not in unknown and _is_long(before, after):
             out.print(Text(f"      {clean(name)}:"), soft_wrap=True)
             for line, style in _difference(plain(before), plain(after)):
@@ -123,31 +137,33 @@ def _properties(out: Console, one: Resource) -> None:
         text = Text(f"      {clean(name)}: ")
         text.append(_short(before), style="red")
         text.append(" → ")
-        text.append(LATER if name in unknown else _short(after), style="green")
+        text.append(UNKNOWN if name in unknown else _short(after), style="green")
         out.print(text, soft_wrap=True)
 
 
 def _short(value: object) -> str:
     if value is None:
-        return NOTHING
+        return ABSENT
     text = clean(orjson.dumps(value).decode())
-    return text if len(text) <= LONGEST else f"{text[:LONGEST]}…"
+    return text if len(text) <= MAX_WIDTH else f"{text[:MAX_WIDTH]}…"
 
 
 def _is_long(before: object, after: object) -> bool:
-    """Whether two values are better told by the lines in which they differ."""
+    """Whether the difference of two values is shown line by line."""
     if before is None or after is None:
         return False
     many = any(isinstance(value, str) and "\n" in value.rstrip("\n") for value in (before, after))
-    return many or any(isinstance(v, dict | list) and len(orjson.dumps(v)) > LONGEST for v in (before, after))
+    return many or any(
+        isinstance(v, dict | list) and len(orjson.dumps(v)) > MAX_WIDTH for v in (before, after)
+    )
 
 
 def _difference(before: str, after: str) -> Iterator[tuple[str, str]]:
-    """Yield the lines that differ, some of those around them, and their styles."""
-    told = difflib.unified_diff(before.splitlines(), after.splitlines(), n=CONTEXT, lineterm="")
-    lines = list(told)[2:]  # after the names of the files
+    """Yield the lines that differ with some context, and their styles."""
+    differences = difflib.unified_diff(before.splitlines(), after.splitlines(), n=CONTEXT_LINES, lineterm="")
+    lines = list(differences)[2:]  # without the file names
     styles = {"+": "green", "-": "red", "@": "dim"}
-    for line in lines[:MOST_LINES]:
+    for line in lines[:MAX_LINES]:
         yield line, styles.get(line[:1], "")
-    if len(lines) > MOST_LINES:
-        yield f"… {len(lines) - MOST_LINES} lines more", "dim"
+    if len(lines) > MAX_LINES:
+        yield f"… {len(lines) - MAX_LINES} more lines", "dim"

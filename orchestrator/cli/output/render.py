@@ -1,4 +1,4 @@
-"""Results for people: tables that do not fold in a pipe, statuses in colour where there is colour, values."""
+"""Results as text: tables, name-value lists, statuses in colour, values, times."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ STYLES = {"COMPLETE": "green", "FAILED": "red", "IN_PROGRESS": "yellow"}
 
 
 def status(text: str) -> Text:
-    """Return a status in the colour of how it is going; `INIT_COMPLETE` is nothing to be glad of yet."""
+    """Return a status in its colour; `INIT_COMPLETE` is no success yet."""
     if text.startswith("INIT_"):
         return Text(text, style="dim")
     style = next((style for end, style in STYLES.items() if text.endswith(end)), "")
@@ -26,34 +26,28 @@ def status(text: str) -> Text:
 
 
 def table(console: Console, headers: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """Print rows under headers; on a terminal long cells fold, in a pipe every row is one line."""
+    """Print rows under headers; long cells wrap on a terminal, a row is a single line in a pipe."""
     made = Table(box=None, pad_edge=False, header_style="bold", show_header=True)
     for header in headers:
         made.add_column(header, overflow="fold")
     for row in rows:
-        made.add_row(*(cell if isinstance(cell, Text) else Text(one_line(cell)) for cell in row))
-    if console.is_terminal:
-        console.print(made)
-        return
-    with console.capture() as capture:
-        console.print(made)
-    for line in capture.get().splitlines():
-        console.print(line.rstrip(), markup=False, highlight=False, soft_wrap=True)
+        made.add_row(*(_cell(value) for value in row))
+    _print(console, made)
 
 
 def facts(console: Console, pairs: Iterable[tuple[str, object]]) -> None:
-    """Print name and value, one pair a line, the values aligned; empty values are left out."""
+    """Print name and value, a pair per line, without empty values."""
     made = Table(box=None, pad_edge=False, show_header=False)
     made.add_column(style="bold", no_wrap=True)
     made.add_column(overflow="fold")
     for name, value in pairs:
         if value not in (None, "", [], {}):
-            made.add_row(name, value if isinstance(value, Text) else Text(clean(value)))
-    console.print(made)
+            made.add_row(name, value if isinstance(value, Text) else Text(clean(plain(value))))
+    _print(console, made)
 
 
 def outputs(console: Console, found: Sequence[dict[str, Any]]) -> None:
-    """Print outputs under their names, a structured or long value on lines of its own."""
+    """Print outputs under their names; a structured or long value gets lines of its own."""
     for output in found:
         name, error = clean(output["output_key"]), output.get("output_error")
         text = clean(f"({error})" if error else plain(output.get("output_value")))
@@ -70,7 +64,7 @@ def outputs(console: Console, found: Sequence[dict[str, Any]]) -> None:
 
 
 def plain(value: object) -> str:
-    """Return a value as a person would write it: text as it is, the rest as YAML."""
+    """Return a value as in a template: strings unquoted, everything else as YAML."""
     if isinstance(value, str):
         return value
     if isinstance(value, dict | list):
@@ -78,21 +72,33 @@ def plain(value: object) -> str:
     return orjson.dumps(value).decode()
 
 
-def moment(text: str | None) -> datetime | None:
-    """Read one of the API's times (`2026-01-31T12:00:01Z`); None for none, and for one that is not a time."""
+def time(value: str | datetime | None) -> str:
+    """Return a time in the local zone with its offset (2026-01-31T13:00:01+01:00), `Z` for UTC; "" for None.
+
+    Every command prints times in this form.
+    """
     try:
-        return datetime.fromisoformat(text).astimezone(UTC) if text else None
+        moment = datetime.fromisoformat(value) if isinstance(value, str) and value else value
     except ValueError:
-        return None
+        return str(value)
+    if not isinstance(moment, datetime):
+        return ""
+    aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return aware.astimezone().isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
-def clock(text: str | None) -> str:
-    """Return the time of day, here, of one of the API's times."""
-    found = moment(text)
-    return found.astimezone().strftime("%H:%M:%S") if found else "--:--:--"
+def _cell(value: object) -> Text:
+    if isinstance(value, Text):
+        return value
+    return Text("" if value is None else one_line(plain(value)))
 
 
-def date(text: str | None) -> str:
-    """Return day and time, here, of one of the API's times; empty for none."""
-    found = moment(text)
-    return found.astimezone().strftime("%Y-%m-%d %H:%M:%S") if found else ""
+def _print(console: Console, table: Table) -> None:
+    """Print a table; in a pipe without trailing spaces."""
+    if console.is_terminal:
+        console.print(table)
+        return
+    with console.capture() as capture:
+        console.print(table)
+    for line in capture.get().splitlines():
+        console.print(line.rstrip(), markup=False, highlight=False, soft_wrap=True)

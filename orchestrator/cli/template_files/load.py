@@ -1,16 +1,17 @@
-"""From files on this machine to the body of a request: template, environments, and the files they name.
+"""From files on this machine to the body of a request: template, environments, and the files they reference.
 
-The template and a single environment travel as text, so that the server can point at their lines; several
-environments travel as `environment_files`, for the server to merge. A file is sent under the very name that
-is used for it, which is read relative to the text that uses it: in a template `get_file` and `type`, in an
-environment the templates of its `resource_registry`. Where two texts mean different files by one name, the
-one met later, never the template itself, is sent with another name in that place: the file's path from the
-template's folder, or its `file:` URL should that be taken as well.
+The template and a single environment are sent as text, so that the server reports errors with line numbers;
+several environments are sent as `environment_files` and merged by the server. A file is sent under the name
+by which it is referenced, relative to the referencing text: `get_file` and `type` in a template, the
+templates of `resource_registry` in an environment. If two texts use the same name for different files, the
+later reference, never a reference in the template itself, gets a new name: the file's path from the
+template's folder, or its `file:` URL if that path is in use as well.
 """
 
 from __future__ import annotations
 
 import os
+import sys
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -27,141 +28,188 @@ from orchestrator.cli.template_files.references import (
     renamed,
 )
 
+STDIN = Path("-")
+
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A template as read: where from, its text, and what is sent along with it."""
+    """A template with its path, its text and the files it references."""
 
     path: Path
     text: str
     files: Mapping[str, str]
-    paths: Mapping[str, Path] = field(default_factory=dict)  # of the files, absolute
+    paths: Mapping[str, Path] = field(default_factory=dict)  # absolute paths of the files
 
 
 def read_template(path: Path) -> Source:
-    """Read a template and every file that it, or a template nested in it, names."""
-    text = _read(path, "template")
-    gathering = FileCollector(_absolute(path).parent)
-    gathering.claim(named_in_template(text), _absolute(path))
-    gathering.follow()
-    return Source(path, text, gathering.files, gathering.paths)
+    """Read a template (`-`: standard input) and every file that it or a nested template references."""
+    text = read_text(path, "template")
+    collector = FileCollector(_absolute(path).parent)
+    collector.add_references(named_in_template(text), _absolute(path), text, display_path(path))
+    collector.read_nested()
+    return Source(display_path(path), text, collector.files, collector.paths)
 
 
 def request_body(
     source: Source, environments: Sequence[Path], parameters: Mapping[str, Any], **more: object
 ) -> dict[str, Any]:
-    """Return the body of a create or validate request; values of `more` that are None are left out.
+    """Return the body of a create or validate request, without those values of `more` that are None.
 
-    The parameters beat the environments, however many there are.
+    The parameters override all environments.
     """
-    gathering = FileCollector(_absolute(source.path).parent, dict(source.files), dict(source.paths))
+    collector = FileCollector(_absolute(source.path).parent, dict(source.files), dict(source.paths))
     body: dict[str, Any] = {"template": source.text}
     if len(environments) == 1:
-        body["environment"] = gathering.environment(environments[0])
+        body["environment"] = collector.environment(environments[0])
     elif environments:
-        body["environment_files"] = [gathering.environment_file(path) for path in environments]
+        body["environment_files"] = [collector.environment_file(path) for path in environments]
         body["parameters_win"] = True
-    gathering.follow()
+    collector.read_nested()
     if parameters:
         body["parameters"] = dict(parameters)
-    if gathering.files:
-        body["files"] = gathering.files
+    if collector.files:
+        body["files"] = collector.files
     return body | {key: value for key, value in more.items() if value is not None}
 
 
 def texts(environments: Sequence[Path], body: Mapping[str, Any]) -> dict[str, tuple[str, str]]:
-    """Return, by the name the server knows it by, what to call each text of a request and the text itself.
-
-    The template, which needs no name, is not among them.
-    """
+    """Return display name and text of each file of a request except the template, by its name there."""
     known = {name: (name, text) for name, text in body.get("files", {}).items()}
     if isinstance(environment := body.get("environment"), str):
-        known["environment"] = (str(environments[0]), environment)
+        known["environment"] = (str(display_path(environments[0])), environment)
     return known
 
 
 @dataclass(slots=True)
 class FileCollector:
-    """The files found so far, each with a name of its own."""
+    """The files found so far, each under a unique name."""
 
     root: Path
     files: dict[str, str] = field(default_factory=dict)
     paths: dict[str, Path] = field(default_factory=dict)
-    waiting: deque[str] = field(default_factory=deque)  # templates among the files, to be looked into
+    pending: deque[str] = field(default_factory=deque)  # templates whose references are not read yet
+    missing: list[str] = field(default_factory=list)  # an error for each reference to an unreadable file
 
     def environment(self, path: Path) -> str:
-        """Return an environment's text, its templates gathered."""
-        text = _read(path, "environment")
-        return renamed(text, self.claim(named_in_environment(text), _absolute(path)))
+        """Return the text of an environment, and add the templates it references."""
+        text = read_text(path, "environment")
+        references = named_in_environment(text)
+        return renamed(text, self.add_references(references, _absolute(path), text, display_path(path)))
 
     def environment_file(self, path: Path) -> str:
-        """Gather an environment as one of the files; return its name."""
-        at = _absolute(path)
-        name, _ = self._name(path.as_posix(), at)
+        """Add an environment as a file; return its name."""
+        name, _ = self._name(path.as_posix(), _absolute(path))
         self.files[name] = self.environment(path)
         return name
 
-    def follow(self) -> None:
-        """Gather what the templates found name in their turn."""
-        while self.waiting:
-            name = self.waiting.popleft()
-            text = self.files[name]
-            self.files[name] = renamed(text, self.claim(named_in_template(text), self.paths[name]))
+    def read_nested(self) -> None:
+        """Read the references of the nested templates, to any depth.
 
-    def claim(self, places: Iterable[FileReference], user: Path) -> list[tuple[FileReference, str]]:
-        """Read the files named in the text of the file `user`; return where it must say another name."""
+        Raises:
+            Failure: files cannot be read; lists all of them with the places of their references.
+        """
+        while self.pending:
+            name = self.pending.popleft()
+            text, path = self.files[name], self.paths[name]
+            self.files[name] = renamed(
+                text, self.add_references(named_in_template(text), path, text, Path(name))
+            )
+        if len(self.missing) == 1:
+            raise Failure(self.missing[0])
+        if self.missing:
+            details = [f"  {error}" for error in self.missing]
+            raise Failure(f"{len(self.missing)} referenced files cannot be read", details=details)
+
+    def add_references(
+        self, references: Iterable[FileReference], user: Path, text: str, shown: Path
+    ) -> list[tuple[FileReference, str]]:
+        """Read the files that the file `user` references; return the references that need a new name.
+
+        `text` is the text of `user`, and `shown` its name in error messages.
+        """
         changes = []
-        for place in places:
-            at = _local(place, user)
-            if isinstance(at, str):  # the server decides what it fetches
-                name = at
+        for reference in references:
+            target = _local(reference, user)
+            if isinstance(target, str):  # a URL, which the server fetches
+                name = target
             else:
-                name, new = self._name(place.name, at)
+                name, new = self._name(reference.name, target)
                 if new:
-                    text = self.files[name] = _read(at, f"file named by {user}")
-                    if place.template or is_template(text):
-                        self.waiting.append(name)
-            if name != place.name:
-                changes.append((place, name))
+                    self._read(name, target, reference, f"{shown}{_position(reference, text)}")
+            if name != reference.name:
+                changes.append((reference, name))
         return changes
 
-    def _name(self, name: str, at: Path) -> tuple[str, bool]:
-        """Return a name that no other file has, `name` itself if possible, and whether it is new."""
-        for free in (name, Path(os.path.relpath(at, self.root)).as_posix()):
-            if self.paths.get(free, at) == at:
+    def _read(self, name: str, path: Path, reference: FileReference, place: str) -> None:
+        try:
+            text = self.files[name] = read_text(path, "file")
+        except Failure as failure:
+            self.missing.append(f"{place}: {failure.message}")
+            return
+        if reference.template or is_template(text):
+            self.pending.append(name)
+
+    def _name(self, name: str, path: Path) -> tuple[str, bool]:
+        """Return a unique name for a file, `name` itself if possible, and whether the file is new."""
+        for free in (name, Path(os.path.relpath(path, self.root)).as_posix()):
+            if self.paths.get(free, path) == path:
                 name = free
                 break
         else:
-            name = at.as_uri()
+            name = path.as_uri()
         new = name not in self.paths
-        self.paths[name] = at
+        self.paths[name] = path
         return name, new
 
 
-def _local(place: FileReference, user: Path) -> Path | str:
-    """Return the file a place means, or its address when it is not on this machine."""
+def display_path(path: Path) -> Path:
+    """Return the path shown in messages."""
+    return Path("<stdin>") if path == STDIN else path
+
+
+def read_text(path: Path, kind: str) -> str:
+    """Return the text of a file, or of standard input for the path `-`.
+
+    Raises:
+        Failure: it cannot be read, or is not UTF-8.
+    """
+    try:
+        if path == STDIN:
+            text = sys.stdin.read()
+            if not text:
+                raise Failure(f"standard input is empty: no {kind} to read")
+            return text
+        return path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise Failure(f"cannot read the {kind} {path}: {error.strerror or error}") from error
+    except UnicodeDecodeError as error:
+        raise Failure(f"the {kind} {display_path(path)} is not UTF-8 text") from error
+    except ValueError as error:  # a name that no path can have
+        raise Failure(f"cannot read the {kind} {str(path)!r}: {error}") from error
+
+
+def _position(reference: FileReference, text: str) -> str:
+    """Return `:line:column` of a reference in a YAML text."""
+    if reference.span is None:
+        return ""
+    before = text[: reference.span[0]]
+    return f":{before.count(chr(10)) + 1}:{len(before) - before.rfind(chr(10))}"
+
+
+def _local(reference: FileReference, user: Path) -> Path | str:
+    """Return the path that a reference means, or its URL if it is not on this machine."""
+    base = reference.base
     address = (
-        urljoin(place.base if place.base.endswith("/") else f"{place.base}/", place.name)
-        if ("://" in place.base)
-        else place.name
+        urljoin(base if base.endswith("/") else f"{base}/", reference.name)
+        if "://" in base
+        else reference.name
     )
     if "://" not in address:
-        return _absolute(user.parent / place.base / address)
+        return _absolute(user.parent / base / address)
     parts = urlsplit(address)
     return _absolute(Path(unquote(parts.path))) if parts.scheme == "file" else address
 
 
 def _absolute(path: Path) -> Path:
-    """Return one spelling for each path, symbolic links as they are."""
+    """Return the absolute path without `..`; symbolic links are not resolved."""
     return Path(os.path.abspath(path))  # noqa: PTH100 - unlike absolute(), this resolves ".."
-
-
-def _read(path: Path, what: str) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise Failure(f"cannot read the {what} {path}: {error.strerror or error}") from error
-    except UnicodeDecodeError as error:
-        raise Failure(f"the {what} {path} is not UTF-8 text") from error
-    except ValueError as error:  # no path can have this name
-        raise Failure(f"cannot read the {what} {str(path)!r}: {error}") from error

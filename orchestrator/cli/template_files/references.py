@@ -1,7 +1,7 @@
-"""Which files a template or an environment names, where in its text, and its text with some of them renamed.
+"""The file references of a template or an environment, and the text with some of them rereference.
 
-A YAML text is walked as events, so that none can be too large to look into and a changed one keeps its lines.
-A text that cannot be read names nothing: the server says what is wrong with it, and where.
+A YAML text is read as a sequence of parser events: memory is bounded for any text, and a changed text keeps
+its lines. An invalid text has no references: the server reports its errors and their places.
 """
 
 from __future__ import annotations
@@ -22,29 +22,29 @@ _VERSION: Final = re.compile(
     r"""(?m)^\s*\{?\s*["']?(heat_template_version|HeatTemplateFormatVersion|AWSTemplateFormatVersion)["']?\s*:"""
 )
 _ANCHOR: Final = re.compile(r"(?:!\S*\s+)?(&[^\s,\[\]{}]+\s)")
-_KEY: Final = object()  # the place in a mapping where a key comes next
+_KEY: Final = object()  # in a mapping, before a key
 
 Path = tuple[str | int, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class FileReference:
-    """One place where a file is named."""
+    """A reference to a file."""
 
     name: str
-    template: bool  # whether a template must be there
+    template: bool  # whether the file must be a template
     path: Path
     span: tuple[int, int] | None  # in characters; None for JSON
-    base: str = ""  # the base_url it is relative to, in an environment
+    base: str = ""  # in an environment: the base_url
 
 
 def is_template(text: str) -> bool:
-    """Return whether a text looks like a template, whose own names are then followed."""
+    """Return whether a text looks like a template, which can have references of its own."""
     return _VERSION.search(text) is not None
 
 
 def named_in_template(text: str) -> list[FileReference]:
-    """Return what the `get_file` calls and the `type`s of a template name."""
+    """Return the references in the `get_file` calls and the `type` entries of a template."""
     if "get_file" not in text and not any(ending in text for ending in TEMPLATES):
         return []
     found = []
@@ -57,13 +57,13 @@ def named_in_template(text: str) -> list[FileReference]:
 
 
 def named_in_environment(text: str) -> list[FileReference]:
-    """Return the templates that an environment's `resource_registry` names.
+    """Return the references to templates in the `resource_registry` of an environment.
 
-    A `base_url` there, or beside the mapping itself, is what they are relative to.
+    They are relative to the `base_url` of their mapping, or of the registry.
     """
     if REGISTRY not in text:
         return []
-    texts = [one for one in _texts(text) if one[0][0] == REGISTRY]
+    texts = [entry for entry in _texts(text) if entry[0][0] == REGISTRY]
     bases = {path[:-1]: value for path, value, _ in texts if path[-1] == BASE_URL}
     return [
         FileReference(value, True, path, span, bases.get(path[:-1], bases.get((REGISTRY,), "")))
@@ -73,27 +73,27 @@ def named_in_environment(text: str) -> list[FileReference]:
 
 
 def renamed(text: str, changes: Iterable[tuple[FileReference, str]]) -> str:
-    """Return the text with other names in those places, and nothing else changed in a YAML one."""
+    """Return the text with new names for these references; a YAML text is otherwise unchanged."""
     changes = list(changes)
     if not changes:
         return text
     if changes[0][0].span is None:
         document = orjson.loads(text)
-        for named, name in changes:
-            _set(document, named.path, name)
+        for reference, name in changes:
+            _set(document, reference.path, name)
         return orjson.dumps(document, option=orjson.OPT_INDENT_2).decode()
     pieces, done = [], 0
-    for start, end, name in sorted((*_span(named), name) for named, name in changes):
-        anchor = _ANCHOR.match(text, start, end)  # which others may refer to
-        ended = "\n" if text[start:end].endswith("\n") else ""  # a block of text ends with its line
+    for start, end, name in sorted((*_span(reference), name) for reference, name in changes):
+        anchor = _ANCHOR.match(text, start, end)  # aliases may refer to it
+        ended = "\n" if text[start:end].endswith("\n") else ""  # a block scalar ends with its line
         pieces += [text[done:start], anchor[1] if anchor else "", orjson.dumps(name).decode(), ended]
         done = end
     return "".join([*pieces, text[done:]])
 
 
-def _span(named: FileReference) -> tuple[int, int]:
-    assert named.span is not None
-    return named.span
+def _span(reference: FileReference) -> tuple[int, int]:
+    assert reference.span is not None
+    return reference.span
 
 
 def _set(document: Any, path: Path, value: str) -> None:
@@ -103,7 +103,7 @@ def _set(document: Any, path: Path, value: str) -> None:
 
 
 def _texts(text: str) -> list[tuple[Path, str, tuple[int, int] | None]]:
-    """Return every text that is a value in a mapping, with where it is."""
+    """Return every string value of a mapping, with its path and position."""
     try:
         return list(_in_value(orjson.loads(text)))
     except orjson.JSONDecodeError:
@@ -131,10 +131,10 @@ def _in_value(document: object) -> Iterator[tuple[Path, str, None]]:
 
 
 def _in_events(text: str) -> Iterator[tuple[Path, str, tuple[int, int]]]:
-    """Walk the parser's events: nothing is built, so no text can make this large."""
-    shift = 1 if text.startswith("\ufeff") else 0  # the parser does not count the mark
+    """Read the events of the parser; no document is built, so memory is bounded for any text."""
+    shift = 1 if text.startswith("\ufeff") else 0  # the parser does not count the byte order mark
     anchors: dict[str, str | None] = {}
-    depth: list[Any] = []  # one entry per open collection: None for a list, else the key last read or _KEY
+    depth: list[Any] = []  # per open collection: None for a list, otherwise the last key or _KEY
     for event in yaml.parse(text, Loader=yaml.CSafeLoader):
         match event:
             case yaml.ScalarEvent() | yaml.AliasEvent():
@@ -154,9 +154,9 @@ def _in_events(text: str) -> Iterator[tuple[Path, str, tuple[int, int]]]:
                     depth[-1] = _KEY
             case yaml.MappingStartEvent() | yaml.SequenceStartEvent():
                 if event.anchor:
-                    anchors[event.anchor] = None  # no text
+                    anchors[event.anchor] = None  # not a string
                 depth.append(_KEY if isinstance(event, yaml.MappingStartEvent) else None)
             case yaml.MappingEndEvent() | yaml.SequenceEndEvent():
                 depth.pop()
-                if depth and depth[-1] is not None:  # a collection as a key is nobody's name
+                if depth and depth[-1] is not None:  # a collection as a key has no name
                     depth[-1] = "" if depth[-1] is _KEY else _KEY

@@ -1,7 +1,8 @@
-"""A stack's events as they come: as one stream where the server has them so, and by asking again where not.
+"""The events of a stack as they happen: from an event stream if the server offers streams, otherwise by
+polling.
 
-Between events a `Quiet` now and then gives its reader the time to look at the stack itself, or at the clock.
-Whatever was cut is taken up where it was: a server that restarts costs a moment and no event.
+Between events an `Idle` gives the reader the opportunity to check the stack or the clock. After a broken
+connection the feed continues with the next event: a restart of the server loses no event.
 """
 
 from __future__ import annotations
@@ -14,20 +15,21 @@ from typing import Any, Final
 
 import httpx
 
-from orchestrator.cli.client.api_client import Client, NoStream, StackId
+from orchestrator.cli.client.api_client import Client
+from orchestrator.cli.client.connection import NoStream, StackId
 from orchestrator.cli.exit_codes import Failure
 
-FASTEST_SECONDS: Final = 0.3
-SLOWEST_SECONDS: Final = 2.0
-LOOK_EVERY: Final = 4  # polls in vain between two looks at the stack itself
-PATIENCE_SECONDS: Final = 60.0  # a server that restarts is waited for
+MIN_PAUSE_SECONDS: Final = 0.3
+MAX_PAUSE_SECONDS: Final = 2.0
+POLLS_PER_CHECK: Final = 4  # polls without events between two checks of the stack
+PATIENCE_SECONDS: Final = 60.0  # wait this long for a server that restarts
 
 Event = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Idle:
-    """Nothing new just now; `settled` when everything that had happened by then was told."""
+    """No new events at the moment; `settled` if all earlier events have been delivered."""
 
     settled: bool = False
 
@@ -41,83 +43,84 @@ def feed(
     idle: Callable[[float], None],
     nested: int = 0,
 ) -> Iterator[Event | Idle]:
-    """Yield the events after one, for ever, of so many `nested` levels too. `left` says how many seconds
-    there are, None for any number.
+    """Yield the events after `after` without end, with `nested` levels of nested stacks.
+
+    `left` returns the remaining seconds, None without a limit.
 
     Raises:
-        ApiFailure: the server refuses; 404 when the stack is gone.
-        Failure: nobody has answered for a minute.
+        ApiFailure: the server refuses; 404 when the stack is deleted.
+        Failure: the server was unreachable for PATIENCE_SECONDS.
     """
     last = after
     if after is None or "sequence" in after:
         try:
-            place = str(after["sequence"]) if after is not None else "0.0"
-            for step in streamed(client, stack, place, left, idle, nested):
+            sequence = str(after["sequence"]) if after is not None else "0.0"
+            for step in streamed(client, stack, sequence, left, idle, nested):
                 if not isinstance(step, Idle):
                     last = step
                 yield step
         except NoStream:
-            pass  # another server, or one with no room
+            pass
     yield from _polled(client, stack, last, left, idle, nested)
 
 
 def of_project(
     client: Client, after: str, nested: int, *, idle: Callable[[float], None] = time.sleep
 ) -> Iterator[Event]:
-    """Yield the events of all stacks of the project after a sequence, for ever.
+    """Yield the events of all stacks of the project after a sequence, without end.
 
     Raises:
         ApiFailure: the server refuses.
-        Failure: nobody has answered for a minute.
+        Failure: the server was unreachable for PATIENCE_SECONDS.
     """
-    if after == "now":  # a place to come back to when the stream is cut before it says anything
-        after = str(client.project_events("now", nested)["sequence"])
-    client.patience_seconds = PATIENCE_SECONDS
+    if after == "now":  # a definite sequence, in case the stream breaks before its first message
+        after = str(client.events.of_project("now", nested)["sequence"])
+    client.connection.patience_seconds = PATIENCE_SECONDS
     try:
         for step in streamed(client, None, after, lambda: None, idle, nested):
             if not isinstance(step, Idle):
                 after = str(step["sequence"])
                 yield step
     except NoStream:
-        pass  # no room
+        pass
     while True:
-        page = client.project_events(after, nested)
+        page = client.events.of_project(after, nested)
         after = str(page["sequence"])
         yield from page["events"]
         if not page["more"]:
-            idle(SLOWEST_SECONDS)
+            idle(MAX_PAUSE_SECONDS)
 
 
 def streamed(
     client: Client,
     stack: StackId | None,
-    place: str,
+    after: str,
     left: Callable[[], float | None],
     idle: Callable[[float], None],
     nested: int = 0,
 ) -> Iterator[Event | Idle]:
-    """Yield the events after a place of a stack, or of all of the project's, over every cut.
+    """Yield the events of a stack (None: of all stacks) after a sequence; reconnect after each break.
 
     Raises:
-        NoStream: the server has none, or no room.
-        Failure: nobody has answered for as long as the client has patience.
+        NoStream: the server offers none, or has reached its limit.
+        Failure: the server was unreachable for as long as the connection has patience.
     """
-    heard = time.monotonic()
+    last_contact = time.monotonic()
     while True:
         try:
-            with closing(client.stream(stack, place, left(), nested)) as messages:
+            with closing(client.events.stream(stack, after, left(), nested)) as messages:
                 for kind, sequence, body in messages:
-                    place, heard = sequence or place, time.monotonic()
+                    after, last_contact = sequence or after, time.monotonic()
                     yield body if kind == "message" else Idle(settled=True)
-        except httpx.InvalidURL as error:
-            raise Failure(f"{client.url} is not a URL: {error}") from error
+        except (httpx.InvalidURL, httpx.UnsupportedProtocol) as error:
+            raise Failure(f"{client.connection.url} is not a URL: {error}") from error
         except httpx.ReadTimeout:
-            heard = time.monotonic()  # it is there, and said nothing for as long as there was time
+            last_contact = time.monotonic()  # connected, but silent until the time limit
         except httpx.HTTPError as error:
-            if time.monotonic() - heard > client.patience_seconds:
-                raise Failure(f"{client.url} did not answer: {error}") from error
+            if time.monotonic() - last_contact > client.connection.patience_seconds:
+                raise Failure(f"{client.connection.url} did not answer: {error}") from error
         yield Idle()
-        idle(FASTEST_SECONDS)
+        idle(MIN_PAUSE_SECONDS)
 
 
 def _polled(
@@ -129,14 +132,14 @@ def _polled(
     nested: int,
 ) -> Iterator[Event | Idle]:
     marker = str(after["id"]) if after is not None else None
-    empty, pause = 0, FASTEST_SECONDS
+    empty, pause = 0, MIN_PAUSE_SECONDS
     while True:
         fresh = False
-        for event in client.events(stack, after=marker, nested=nested):
+        for event in client.events.list_all(stack, after=marker, nested=nested):
             fresh, marker = True, event["id"]
             yield event
         empty = 0 if fresh else empty + 1
-        yield Idle(settled=bool(empty) and empty % LOOK_EVERY == 0)
-        pause = FASTEST_SECONDS if fresh else min(pause * 1.3, SLOWEST_SECONDS)
+        yield Idle(settled=bool(empty) and empty % POLLS_PER_CHECK == 0)
+        pause = MIN_PAUSE_SECONDS if fresh else min(pause * 1.3, MAX_PAUSE_SECONDS)
         seconds = left()
         idle(pause if seconds is None else max(0.0, min(pause, seconds)))

@@ -44,7 +44,7 @@ def test_the_demonstration_shows_the_main_job_and_leaves_nothing(
     for text in ("$ orchestrator up --port", "$ orchestrator stack create -t examples/shop.yaml --wait shop"):
         assert text in told
     assert "Corner Shop is open at https://shop.example/" in told
-    assert "Gone: shop." in told
+    assert "Deleted: shop." in told
     assert "Project demo has no stacks." in told
     assert left(tmp_path) == []
 

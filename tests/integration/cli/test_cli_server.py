@@ -75,7 +75,7 @@ def test_a_stack_is_made_with_environments_and_parameters_read_and_removed(run: 
     template = run("stack", "template", "given")
     assert "heat_template_version: '2018-08-31'" in template.stdout
     gone = run("stack", "delete", "given", "--wait", "--yes")
-    assert (gone.returncode, gone.stdout.splitlines()[-1]) == (0, "Gone: given.")
+    assert (gone.returncode, gone.stdout.splitlines()[-1]) == (0, "Deleted: given.")
     assert run("stack", "show", "given").stderr == "Error: The Stack (given) could not be found.\n"
     assert "DELETE_COMPLETE given" in run("stack", "events", listed[0]["id"]).stdout
 

@@ -246,6 +246,7 @@ def test_the_services_commands_run_a_stack_together(
             "127.0.0.1:8004": f"127.0.0.1:{network.api}",
             "127.0.0.1:5555": f"127.0.0.1:{network.flower}",
             "--port=5555": f"--port={network.flower}",
+            "--port=8004": f"--port={network.api}",
             "0.0.0.0": "127.0.0.1",
         },
     )

@@ -321,7 +321,7 @@ def test_a_copy_is_never_taken_from_a_folder_of_somebody_else(
     monkeypatch.setattr(binaries, "CACHE", planted)
     monkeypatch.setattr(binaries.tempfile, "gettempdir", lambda: str(tmp_path / "none" / "such"))
     (tmp_path / "none").write_text("a file where a folder should be")
-    with pytest.raises(Misconfigured, match="cannot keep the servers' programs"):
+    with pytest.raises(Misconfigured, match="cannot copy the server programs"):
         binaries.valkey_server(Account("nobody", 65534, 65534))
 
 
@@ -341,7 +341,9 @@ def test_a_folder_in_use_is_refused_and_names_the_process(tmp_path: Path) -> Non
 
 def test_a_folder_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(Misconfigured, match=r"cannot write to .*file/data: .*; choose another .* --data-dir"):
+    with pytest.raises(
+        Misconfigured, match=r"cannot write to .*file/data: .*; choose a different directory with --data-dir"
+    ):
         DataDir(tmp_path / "file" / "data")
 
 

@@ -90,9 +90,9 @@ def test_every_secret_opens_with_the_new_key_alone(sealed: str, command: Callabl
     before = opened(sealed, OLD)
     done = command()
     assert done.exit_code == 0, done.output
-    assert "resource.sealed: 6 encrypted again, 0 already" in done.output
-    assert "revision.sealed: 1 encrypted again" in done.output
-    assert "stack.credentials: 1 encrypted again" in done.output
+    assert "resource.sealed: 6 re-encrypted, 0 already" in done.output
+    assert "revision.sealed: 1 re-encrypted" in done.output
+    assert "stack.credentials: 1 re-encrypted" in done.output
     after = opened(sealed, NEW)
     assert sorted(map(str, after)) == sorted(map(str, before))
     assert len(after) == 15
@@ -100,7 +100,7 @@ def test_every_secret_opens_with_the_new_key_alone(sealed: str, command: Callabl
 
 def test_running_it_again_changes_nothing(command: Callable[..., Result]) -> None:
     command()
-    assert "resource.sealed: 0 encrypted again, 6 already with the first key" in command().output
+    assert "resource.sealed: 0 re-encrypted, 6 already with the newest key" in command().output
 
 
 def test_slices_miss_nothing(sealed: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -164,5 +164,5 @@ def test_a_fresh_key_is_printed_with_what_to_do_and_nothing_changes(
 ) -> None:
     done = command("--new")
     Cipher([done.stdout.strip()])
-    assert "before the old one" in done.stderr
+    assert "before the old key" in done.stderr
     assert len(opened(sealed, OLD)) == 15

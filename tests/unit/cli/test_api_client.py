@@ -27,8 +27,8 @@ def test_a_name_is_looked_up_and_the_same_method_and_query_are_repeated_there(
     stub: Stub, client: Client
 ) -> None:
     stack = stub.add("shop")
-    client.show("shop", outputs=False)
-    client.delete("shop")
+    client.stacks.show("shop", outputs=False)
+    client.stacks.delete("shop")
     assert [(method, path, query) for method, path, query, *_ in stub.requests] == [
         ("GET", "/v1/demo/stacks/shop", {"resolve_outputs": ["false"]}),
         ("GET", f"/v1/demo/stacks/shop/{stack.id}", {"resolve_outputs": ["false"]}),
@@ -40,7 +40,7 @@ def test_a_name_is_looked_up_and_the_same_method_and_query_are_repeated_there(
 def test_the_token_stays_with_the_server_it_was_given_for(stub: Stub, client: Client) -> None:
     stub.add("shop")
     stub.shown_host = "http://192.0.2.1:9"  # nobody answers there; a client that followed it would hang
-    assert client.show("shop")["stack_name"] == "shop"
+    assert client.stacks.show("shop")["stack_name"] == "shop"
     assert {headers["X-Auth-Token"] for *_, headers, _ in stub.requests} == {"secret-token"}
 
 
@@ -48,21 +48,21 @@ def test_names_are_encoded_so_that_they_cannot_leave_their_place_in_the_path(
     stub: Stub, client: Client
 ) -> None:
     with pytest.raises(ApiFailure):
-        client.show("../../admin?x=1#y")
+        client.stacks.show("../../admin?x=1#y")
     assert stub.requests[0][1] == "/v1/demo/stacks/..%2F..%2Fadmin%3Fx%3D1%23y"
 
 
 def test_lists_longer_than_a_page_are_read_to_the_end(stub: Stub, client: Client) -> None:
     for number in range(1201):
         stub.add(f"s{number}")
-    assert len(list(client.stacks({}))) == 1201
+    assert len(list(client.stacks.list_all({}))) == 1201
     assert len(stub.asked("GET")) == 3
-    assert len(list(client.stacks({}, limit=501))) == 501
+    assert len(list(client.stacks.list_all({}, limit=501))) == 501
 
 
 def test_a_refusal_is_told_in_the_servers_words(stub: Stub, client: Client) -> None:
     with pytest.raises(ApiFailure, match=r"^The Stack \(nope\) could not be found\.$") as caught:
-        client.show("nope")
+        client.stacks.show("nope")
     assert caught.value.exit_code == Exit.ERROR
 
 
@@ -75,11 +75,11 @@ def test_a_refusal_is_told_in_the_servers_words(stub: Stub, client: Client) -> N
         (
             500,
             {"error": {"type": "X"}},
-            "the server answered 500 without a reason; its log says more under req-1",
+            "the server answered 500 without a reason; see its log under req-1",
             Exit.ERROR,
         ),
-        (413, None, "the server answered 413 without a reason; its log says more under req-1", Exit.ERROR),
-        (400, ["odd"], "the server answered 400 without a reason; its log says more under req-1", Exit.ERROR),
+        (413, None, "the server answered 413 without a reason; see its log under req-1", Exit.ERROR),
+        (400, ["odd"], "the server answered 400 without a reason; see its log under req-1", Exit.ERROR),
     ],
 )
 def test_every_shape_of_an_error_body_gives_one_line_and_an_exit_code(
@@ -87,20 +87,20 @@ def test_every_shape_of_an_error_body_gives_one_line_and_an_exit_code(
 ) -> None:
     stub.refusal = (status, body)
     with pytest.raises(ApiFailure) as caught:
-        list(client.stacks({}))
+        list(client.stacks.list_all({}))
     assert (caught.value.message, caught.value.exit_code) == (message, code)
 
 
 def test_a_question_is_asked_again_when_the_connection_breaks(stub: Stub, client: Client) -> None:
     stub.add("shop")
     stub.breaks = 2
-    assert client.show("shop")["stack_name"] == "shop"
+    assert client.stacks.show("shop")["stack_name"] == "shop"
 
 
 def test_a_request_that_may_have_arrived_is_not_sent_twice(stub: Stub, client: Client) -> None:
     stub.breaks = 1
     with pytest.raises(Failure, match="did not answer POST /v1/demo/stacks"):
-        client.create({"stack_name": "shop"})
+        client.stacks.create({"stack_name": "shop"})
     assert len(stub.asked("POST")) == 1
 
 
@@ -109,11 +109,11 @@ def test_nobody_there_is_said_with_what_to_do() -> None:
         Client("http://127.0.0.1:1", "demo", patience_seconds=0.1) as client,
         pytest.raises(Failure) as caught,
     ):
-        client.show("shop")
+        client.stacks.show("shop")
     assert caught.value.message.startswith("cannot reach http://127.0.0.1:1: ")
     assert "orchestrator up" in caught.value.details[0]
 
 
 def test_an_address_that_is_none_is_said_so() -> None:
     with Client("nonsense", "demo", patience_seconds=0.1) as client, pytest.raises(Failure, match="nonsense"):
-        client.show("shop")
+        client.stacks.show("shop")

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, cast
 
 import httpx
 import pytest
 
-from orchestrator.cli.client.api_client import Client, NoStream, StackId, _messages
+from orchestrator.cli.client.api_client import Client
+from orchestrator.cli.client.connection import Connection, NoStream, StackId, read_messages
 from orchestrator.cli.exit_codes import Exit, Failure
 from orchestrator.cli.watch.follow import End, follow
 
@@ -28,13 +29,23 @@ def event(number: int, status: str, name: str = "s") -> dict[str, Any]:
     }
 
 
-class Server(Client):
+class NoResources:
+    """The resources of a stack without failed resources."""
+
+    def list_all(self, stack: StackId, query: Any = None) -> list[dict[str, Any]]:
+        return []
+
+
+class Server:
     """A server with a history, that cuts its streams where it is told to."""
 
     def __init__(self, *history: dict[str, Any], cuts: tuple[int, ...] = (), streams: bool = True) -> None:
         self.history, self.cuts, self.streams = list(history), set(cuts), streams
-        self.status, self.url, self.patience_seconds = "UPDATE_IN_PROGRESS", "http://there", 1.0
+        self.status, self.connection = "UPDATE_IN_PROGRESS", Connection("http://there", "demo")
         self.asked: list[str] = []
+        self.stacks = self.events = self
+        self.resources = NoResources()
+        self.disable_rollback = True
 
     def stream(self, stack: StackId | None, after: str, seconds: float | None, nested: int = 0) -> Any:
         if not self.streams:
@@ -51,18 +62,16 @@ class Server(Client):
                 yield "message", one["sequence"], one
         yield "caught-up", "9.0", {}
 
-    def events(self, stack: StackId, *, after: str | None = None, **_: Any) -> Iterator[dict[str, Any]]:
+    def list_all(self, stack: StackId, *, after: str | None = None, **_: Any) -> Iterator[dict[str, Any]]:
         yield from (one for one in self.history if int(one["id"]) > int(after or 0))
 
     def show(self, stack: Any, *, outputs: bool = True) -> dict[str, Any]:
-        return {"stack_status": self.status, "stack_status_reason": "shown"}
-
-    def resources(self, stack: StackId, query: Any = None) -> list[dict[str, Any]]:
-        return []
+        shown = {"stack_status": self.status, "stack_status_reason": "shown"}
+        return shown | {"disable_rollback": self.disable_rollback}
 
 
 def followed(server: Server, **more: Any) -> tuple[list[str], End]:
-    *events, end = list(follow(server, STACK, idle=lambda _: None, **{"after": None, **more}))
+    *events, end = list(follow(cast(Client, server), STACK, idle=lambda _: None, **{"after": None, **more}))
     assert isinstance(end, End)
     return [one["id"] for one in events if not isinstance(one, End)], end
 
@@ -110,6 +119,34 @@ def test_an_older_server_is_asked_for_lists_from_the_same_place() -> None:
     assert ids == ["2", "3", "4", "5", "6"]
 
 
+ROLLED_BACK = (
+    event(1, "CREATE_IN_PROGRESS"),
+    event(2, "CREATE_FAILED", "a"),
+    event(3, "CREATE_FAILED"),
+    event(4, "ROLLBACK_IN_PROGRESS"),
+    event(5, "DELETE_COMPLETE", "a"),
+    event(6, "ROLLBACK_COMPLETE"),
+)
+
+
+def test_following_continues_to_the_end_of_an_automatic_rollback_which_counts_as_failed() -> None:
+    server = Server(*ROLLED_BACK)
+    server.disable_rollback = False
+    ids, end = followed(server)
+    assert ids == ["1", "2", "3", "4", "5", "6"]
+    assert (end.status, end.failed, end.causes) == ("ROLLBACK_COMPLETE", True, {"a": "reason 2"})
+    assert end.rolled_back is not None
+    assert (end.rolled_back.status, end.rolled_back.reason) == ("CREATE_FAILED", "reason 3")
+
+
+def test_a_failure_that_is_not_rolled_back_after_all_is_the_end() -> None:
+    server = Server(*ROLLED_BACK[:3])
+    server.disable_rollback, server.status = False, "CREATE_FAILED"
+    ids, end = followed(server)
+    assert ids == ["1", "2", "3"]
+    assert (end.status, end.failed, end.rolled_back) == ("CREATE_FAILED", True, None)
+
+
 def test_the_time_that_was_given_runs_out_although_nothing_happens() -> None:
     with pytest.raises(Failure) as caught:
         followed(Server(event(1, "UPDATE_IN_PROGRESS")), timeout_seconds=0.01)
@@ -121,4 +158,8 @@ def test_messages_are_read_as_browsers_read_them() -> None:
         "retry: 500", "", ": still here", "", "id: 1.2", 'data: {"a":', "data: 1}", "",
         "id: 3.0", "event: caught-up", "data: {}", "", "id: 4.0", 'data: {"cut": true}',
     ]  # fmt: skip
-    assert list(_messages(lines)) == [("", "", {}), ("message", "1.2", {"a": 1}), ("caught-up", "3.0", {})]
+    assert list(read_messages(lines)) == [
+        ("", "", {}),
+        ("message", "1.2", {"a": 1}),
+        ("caught-up", "3.0", {}),
+    ]

@@ -56,7 +56,7 @@ def test_every_setting_is_described_and_every_variable_named_exists() -> None:
     rows = re.findall(r"^\| (`[A-Z_`, ]+`) \|", table, re.MULTILINE)
     described = set(re.findall(r"[A-Z_]{2,}", " ".join(rows)))
     assert described == {name.upper() for name in Settings.model_fields}
-    client = {"URL", "PROJECT", "TOKEN", "TOKEN_FILE", "USERNAME", "PASSWORD", "PASSWORD_FILE"}
+    client = {"URL", "PROJECT", "PROFILE", "TOKEN", "TOKEN_FILE", "USERNAME", "PASSWORD", "PASSWORD_FILE"}
     known = described | client | {f"{name}_FILE" for name in described}
     for document in DOCUMENTS:
         assert set(re.findall(rf"{PREFIX}([A-Z_]+[A-Z])", document.read_text())) <= known, document.name

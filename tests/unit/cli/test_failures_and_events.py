@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
-from orchestrator.cli.client.api_client import Client, NoStream
+from orchestrator.cli.client.api_client import Client
+from orchestrator.cli.client.connection import Connection, NoStream
 from orchestrator.cli.watch.event_feed import of_project
 from tests.unit.cli.stub import Stub
 from tests.unit.cli.test_commands import Run, run, stub
@@ -65,12 +66,12 @@ def test_webhooks_are_listed_shown_and_removed(stub: Stub, run: Run) -> None:
         "w1", "dead", "shop", "3", "https://example.org/hook?******", "it", "answered", "500",
     ]  # fmt: skip
     assert stub.requests[-1][2] == {"state": ["dead"]}
-    assert run("webhook", "list").output == "Project demo has no such webhooks.\n"
+    assert run("webhook", "list").output == "Project demo has no webhooks.\n"
     assert json.loads(run("webhook", "list", "--json").output) == {"webhooks": [HOOK]}
     shown = run("webhook", "show", "w1").output
     assert "it answered 500" in shown
     assert "2026-01-31" in shown
-    assert run("webhook", "delete", "w1").output == "Webhook w1 is gone.\n"
+    assert run("webhook", "delete", "w1").output == "Webhook w1 deleted.\n"
     assert stub.requests[-1][:2] == ("DELETE", "/v1/demo/webhooks/w1")
 
 
@@ -84,8 +85,8 @@ def test_a_webhook_is_tried_and_armed_again(stub: Stub, run: Run) -> None:
     assert run("webhook", "test", "w1").output == "Webhook w1 answered 204.\n"
     failed = run("webhook", "test", "w1")
     assert failed.exit_code == 1
-    assert "webhook w1 was not told: it answered 500" in failed.output
-    assert run("webhook", "rearm", "w1", "--after", "8.1").output == "Webhook w1 tries again from 8.1.\n"
+    assert "the delivery to webhook w1 failed: it answered 500" in failed.output
+    assert run("webhook", "rearm", "w1", "--after", "8.1").output == "Webhook w1 continues after 8.1.\n"
     assert stub.requests[-1][4] == {"after": "8.1"}
 
 
@@ -122,7 +123,7 @@ def test_failures_are_told_down_to_their_causes(stub: Stub, run: Run) -> None:
         "quota, 3 attempts, id p-1, request req-1",
         "next: Ask for more quota.",
     ]
-    assert lines[-1] == "… and more causes than are told here"
+    assert lines[-1] == "… and more causes"
     assert stub.requests[-1][2]["revision"] == ["2"]
     stack.answers["failures"] = {"failures": [], "more": False}
     assert run("failures", "shop").output == "No resource of stack shop has failed.\n"
@@ -162,17 +163,19 @@ def test_a_projects_events_are_listed_to_the_last_page(stub: Stub, run: Run) -> 
         {"after": ["0.0"], "nested_depth": ["2"]},
         {"after": ["1.5"], "nested_depth": ["2"]},
     ]
-    assert run("events", "--after", "9.0").output == ""
+    assert run("events", "--after", "9.0").output == "Project demo has no events after 9.0.\n"
     assert stub.requests[-1][2] == {"after": ["9.0"]}
 
 
-class Project(Client):
+class Project:
     """A project whose one stream is cut, and that then has no room for another."""
 
     def __init__(self, *pages: dict[str, Any]) -> None:
         self.pages, self.asked, self.streams = list(pages), [("", "")], 1
+        self.connection = Connection("http://there", "demo")
+        self.events = self
 
-    def project_events(self, after: str, nested: int = 0) -> dict[str, Any]:
+    def of_project(self, after: str, nested: int = 0) -> dict[str, Any]:
         self.asked.append(("list", after))
         return self.pages.pop(0)
 
@@ -193,7 +196,7 @@ def test_a_project_is_followed_from_now_over_cuts_and_without_streams() -> None:
     def idle(seconds: float) -> None:
         waits.append(seconds)
 
-    told = of_project(server, "now", 0, idle=idle)
+    told = of_project(cast(Client, server), "now", 0, idle=idle)
     assert [next(told)["id"] for _ in range(2)] == ["3", "5"]
     assert server.asked[1:] == [("list", "now"), ("stream", "2.0"), ("list", "3.0")]
     assert waits

@@ -28,7 +28,7 @@ FAILING = [
 def test_a_snapshot_is_taken_under_its_name(stub: Stub, run: Run) -> None:
     finished(stub)
     result = run("stack", "snapshot", "create", "shop", "--name", "first")
-    assert result.output == "Snapshot n1 of stack shop is being taken.\n"
+    assert result.output == "Snapshot n1 of stack shop started.\n"
     assert [body for method, *_, body in stub.requests if method == "POST"] == [{"name": "first"}]
     assert run("stack", "snapshot", "create", "shop", "-q").output == "n1\n"
 
@@ -57,9 +57,12 @@ def test_snapshots_are_listed_and_shown(stub: Stub, run: Run) -> None:
 def test_a_snapshot_is_restored_and_removed(stub: Stub, run: Run) -> None:
     stack = finished(stub)
     path = f"/v1/demo/stacks/shop/{stack.id}/snapshots/n1"
-    assert "is being brought back" in run("stack", "snapshot", "restore", "shop", "n1").output
+    assert (
+        "Restoration of stack shop from n1 started."
+        in run("stack", "snapshot", "restore", "shop", "n1").output
+    )
     assert stub.asked("POST") == [f"{path}/restore"]
-    assert "is being removed" in run("stack", "snapshot", "delete", "shop", "n1").output
+    assert "Deletion of snapshot n1 started." in run("stack", "snapshot", "delete", "shop", "n1").output
     assert stub.asked("DELETE") == [path]
 
 
@@ -79,7 +82,7 @@ def test_nothing_is_abandoned_when_the_document_cannot_be_kept(stub: Stub, run: 
     assert "cannot write" in result.output
     assert stub.asked("DELETE") == []
     result = run("stack", "abandon", "shop", "-o", "out.json")
-    assert result.output == "Stack shop is let go of; out.json has what was in it.\n"
+    assert result.output == "Stack shop is abandoned; out.json describes its resources.\n"
     assert json.loads(Path("out.json").read_text())["name"] == "shop"
 
 

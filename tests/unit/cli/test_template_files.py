@@ -127,13 +127,26 @@ def test_templates_that_nest_each_other_are_read_once(tmp_path: Path) -> None:
     assert set(read_template(tmp_path / "a.yaml").files) == {"a.yaml", "b.yaml"}
 
 
-def test_a_file_that_is_missing_is_named_with_who_wants_it(tmp_path: Path) -> None:
+def test_a_missing_file_is_reported_at_its_reference(tmp_path: Path) -> None:
     write(tmp_path, t_yaml="a: {get_file: gone.txt}")
-    with pytest.raises(Failure, match=r"cannot read the file named by .*t\.yaml .*gone\.txt: No such file"):
+    with pytest.raises(Failure, match=r"t\.yaml:1:15: cannot read the file .*gone\.txt: No such file"):
         read_template(tmp_path / "t.yaml")
     write(tmp_path, t_yaml='a: {get_file: "a\\0b"}')
-    with pytest.raises(Failure, match="cannot read the file named by"):
+    with pytest.raises(Failure, match=r"t\.yaml:1:15: cannot read the file"):
         read_template(tmp_path / "t.yaml")
+
+
+def test_all_missing_files_are_reported_with_their_places(tmp_path: Path) -> None:
+    write(
+        tmp_path,
+        t_yaml="a: {get_file: gone.txt}\nr:\n  type: inner.yaml\n",
+        inner_yaml="heat_template_version: 2018-08-31\nb: {get_file: lost.txt}\n",
+    )
+    with pytest.raises(Failure, match="2 referenced files cannot be read") as failure:
+        read_template(tmp_path / "t.yaml")
+    first, second = failure.value.details
+    assert "t.yaml:1:15: cannot read the file" in first
+    assert "inner.yaml:2:15: cannot read the file" in second
 
 
 def test_one_environment_is_sent_as_written_with_the_templates_it_names(tmp_path: Path) -> None:

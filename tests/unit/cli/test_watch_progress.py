@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from orchestrator.cli.client.api_client import StackId
-from orchestrator.cli.watch.progress import ProgressModel, layout
+from orchestrator.cli.client.connection import StackId
+from orchestrator.cli.watch.model import ProgressModel, layout
 
 FEW = {"total": 5, "counted_at": "2026-01-31T12:00:00Z"}
 
@@ -58,14 +58,14 @@ def test_a_chain_of_fifty_thousand_is_laid_out_without_recursion() -> None:
 def test_the_tree_shows_states_seconds_and_counts() -> None:
     now = 100.0
     board = ProgressModel(STACK, "CREATE", clock=lambda: now)
-    board.plan([resource("a", "b"), resource("b"), resource("c")])
-    board.take(event("a", "CREATE_IN_PROGRESS"))
+    board.add_resources([resource("a", "b"), resource("b"), resource("c")])
+    board.add_event(event("a", "CREATE_IN_PROGRESS"))
     now = 102.0
-    board.take(event("a", "CREATE_COMPLETE"))
-    board.take(event("b", "CREATE_IN_PROGRESS"))
+    board.add_event(event("a", "CREATE_COMPLETE"))
+    board.add_event(event("b", "CREATE_IN_PROGRESS"))
     now = 103.5
     assert drawn(board) == [
-        "CREATE shop  1 of 3 complete, 1 running  4s",
+        "CREATE shop  1 of 3 complete, 1 in progress  4s, about 7s left",
         "  ✔ a  T  2.0s",
         "    ● b  T  1.5s",
         "  · c  T",
@@ -74,11 +74,11 @@ def test_the_tree_shows_states_seconds_and_counts() -> None:
 
 def test_a_tree_without_room_shows_what_fails_and_runs_first_and_stays_within_its_window() -> None:
     board = ProgressModel(STACK, "CREATE", clock=lambda: 0.0)
-    board.plan([resource(f"r{n:03}") for n in range(300)])
+    board.add_resources([resource(f"r{n:03}") for n in range(300)])
     for n in range(200):
-        board.take(event(f"r{n:03}", "CREATE_COMPLETE"))
-    board.take(event("r250", "CREATE_IN_PROGRESS"))
-    board.take(event("r299", "CREATE_FAILED"))
+        board.add_event(event(f"r{n:03}", "CREATE_COMPLETE"))
+    board.add_event(event("r250", "CREATE_IN_PROGRESS"))
+    board.add_event(event("r299", "CREATE_FAILED"))
     lines = drawn(board, height=12)
     assert len(lines) <= 12
     assert any("✘ r299" in text for text in lines)
@@ -88,7 +88,7 @@ def test_a_tree_without_room_shows_what_fails_and_runs_first_and_stays_within_it
 
 def test_events_of_the_stack_itself_are_not_counted_as_a_resource() -> None:
     board = ProgressModel(STACK, "CREATE")
-    board.take(
+    board.add_event(
         {"resource_name": "shop", "physical_resource_id": "an-id", "resource_status": "CREATE_IN_PROGRESS"}
     )
     assert not board.items
@@ -97,30 +97,49 @@ def test_events_of_the_stack_itself_are_not_counted_as_a_resource() -> None:
 def test_the_list_is_asked_for_once_something_happened_and_again_when_an_unknown_turns_up() -> None:
     now = 0.0
     board = ProgressModel(STACK, "CREATE", clock=lambda: now)
-    assert not board.incomplete()
-    board.take(event("a", "CREATE_IN_PROGRESS"))
-    assert not board.incomplete()
-    board.count(FEW)
-    assert board.incomplete()
-    board.plan([resource("a")])
-    assert not board.incomplete()
+    assert not board.wants_resources()
+    board.add_event(event("a", "CREATE_IN_PROGRESS"))
+    assert not board.wants_resources()
+    board.set_counts(FEW)
+    assert board.wants_resources()
+    board.add_resources([resource("a")])
+    assert not board.wants_resources()
     now = 10.0
-    assert not board.incomplete()
-    board.take(event("b", "CREATE_IN_PROGRESS"))
-    assert board.incomplete()
+    assert not board.wants_resources()
+    board.add_event(event("b", "CREATE_IN_PROGRESS"))
+    assert board.wants_resources()
 
 
 def test_of_a_stack_that_is_too_big_to_list_the_server_s_figures_are_shown() -> None:
     now = 100.0
     board = ProgressModel(STACK, "CREATE", clock=lambda: now)
-    assert not board.uncounted()
-    board.take(event("a", "CREATE_IN_PROGRESS"))
-    assert board.uncounted()
-    assert not board.incomplete()
+    assert not board.wants_counts()
+    board.add_event(event("a", "CREATE_IN_PROGRESS"))
+    assert board.wants_counts()
+    assert not board.wants_resources()
     figures = {"total": 9_000, "ready": 2_500, "failed": 1, "running": 7, "waiting": 92, "blocked": 6_400}
-    board.count({**figures, "counted_at": "2026-01-31T12:00:00Z"})
-    assert drawn(board, height=6)[0].startswith("CREATE shop  2500 of 9000 complete, 7 running, 1 failed")
-    assert not board.uncounted()
+    board.set_counts({**figures, "counted_at": "2026-01-31T12:00:00Z"})
+    assert drawn(board, height=6)[0].startswith("CREATE shop  2500 of 9000 complete, 7 in progress, 1 failed")
+    assert not board.wants_counts()
     now = 103.0
-    assert board.uncounted()
-    assert not board.incomplete()
+    assert board.wants_counts()
+    assert not board.wants_resources()
+
+
+def nested(
+    name: str, status: str, stack: str = "shop-db-x1", stack_id: str = "nested-id"
+) -> dict[str, object]:
+    href = f"http://there/v1/demo/stacks/{stack}/{stack_id}"
+    return {**event(name, status), "links": [{"rel": "stack", "href": href}]}
+
+
+def test_resources_of_a_nested_stack_are_drawn_below_the_resource_that_owns_it() -> None:
+    board = ProgressModel(STACK, "CREATE", clock=lambda: 100.0)
+    board.add_resources([resource("db"), resource("web")])
+    board.add_event(event("db", "CREATE_IN_PROGRESS") | {"physical_resource_id": "nested-id"})
+    board.add_event(nested("volume", "CREATE_COMPLETE"))
+    board.add_event(nested("db", "CREATE_IN_PROGRESS"))  # the same name as in the stack itself
+    lines = drawn(board)
+    assert lines[0] == "CREATE shop  0 of 2 complete, 1 in progress; nested stacks: 1 of 2 complete  0s"
+    assert [line.split()[1] for line in lines[1:]] == ["db", "volume", "db", "web"]
+    assert lines[2].startswith("    ✔ volume")

@@ -50,15 +50,15 @@ def test_why_tells_who_waits_for_what_and_who_holds_whom_up(stub: Stub, run: Run
     assert result.output.splitlines() == [
         "shop CREATE_IN_PROGRESS",
         "  CREATE is in progress since 2026-01-31T12:00:00Z",
-        "  3 of 12 ready, 2 running, 1 failed, 6 to come",
-        "  it times out at 2026-01-31 13:00:00",
+        "  3 of 12 complete, 2 in progress, 1 failed, 6 waiting",
+        "  times out at 2026-01-31T13:00:00Z",
         "  db  waiting-until  CREATE is in progress",
-        "    └ holds up app",
-        "    └ holds up job",
-        "    └ holds up web",
-        "    └ holds up 1 more",
+        "    └ blocks app",
+        "    └ blocks job",
+        "    └ blocks web",
+        "    └ blocks 1 more",
         "  app  waiting-for  waits for db",
-        "  old (to be removed)  queued  a worker comes to it",
+        "  old (to be deleted)  queued  a worker comes to it",
     ]
 
 
@@ -76,7 +76,7 @@ def test_why_turns_the_pages_that_have_nothing_to_tell(stub: Stub, run: Run) -> 
 def test_why_stops_at_its_limit_and_says_that_there_is_more(stub: Stub, run: Run) -> None:
     following = {"links": [{"rel": "next", "href": "http://x/why?marker=active.7.1"}]}
     stub.add("shop", why=[{"why": told(node("a", "queued", "soon")), **following}])
-    assert "--limit 2 shows further" in run("why", "shop", "--limit", "1").output
+    assert "use --limit 2" in run("why", "shop", "--limit", "1").output
 
 
 def test_why_of_a_failed_stack_gives_the_causes_and_what_is_accepted(stub: Stub, run: Run) -> None:
@@ -101,7 +101,7 @@ def test_why_of_one_resource_says_when_there_is_nothing_to_do(stub: Stub, run: R
     answer = told(resource_status="CREATE_COMPLETE", resource_status_reason="state changed")
     stub.add("shop", why=[{"why": answer}])
     output = run("why", "shop", "db").output
-    assert output.splitlines()[-1] == "  nothing is to be done about db: CREATE_COMPLETE"
+    assert output.splitlines()[-1] == "  db is not waiting: CREATE_COMPLETE"
     assert stub.asked("GET")[-1].endswith("/resources/db/why")
 
 
@@ -112,7 +112,7 @@ def test_what_a_template_said_moves_no_cursor(stub: Stub, run: Run) -> None:
 
 def test_show_tells_how_far_a_stack_at_work_is(stub: Stub, run: Run) -> None:
     stub.add("shop", progress=FIGURES)
-    assert "3 of 12 ready, 2 running, 1 failed, 6 to come" in run("stack", "show", "shop").output
+    assert "3 of 12 complete, 2 in progress, 1 failed, 6 waiting" in run("stack", "show", "shop").output
     stub.add("done", status="CREATE_COMPLETE", progress=FIGURES)
     assert "of 12 ready" not in run("stack", "show", "done").output
 
@@ -124,4 +124,4 @@ def test_why_tells_where_to_ask_about_a_nested_stack(stub: Stub, run: Run) -> No
         "shop", why=[{"why": told(node("db", "waiting-for-its-stack", text) | {"nested_stack": nested})}]
     )
     result = run("why", "shop")
-    assert "    └ further: orchestrator why c0ffee" in result.output.splitlines()
+    assert "    └ details: orchestrator why c0ffee" in result.output.splitlines()

@@ -1,0 +1,58 @@
+"""Requests about the progress of a stack, and about the reasons for waiting and failing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import parse_qs, quote, urlsplit
+
+from orchestrator.cli.client.connection import Connection, StackId
+
+MAX_PAGES = 100  # a page may be empty and still name a next page
+
+
+class Diagnosis:
+    """Progress and failures of the project's stacks."""
+
+    def __init__(self, connection: Connection) -> None:
+        """Use `connection`."""
+        self._connection = connection
+
+    def progress(self, stack: StackId) -> dict[str, Any]:
+        """Return the counts of the current action."""
+        answer: dict[str, Any] = self._connection.request("GET", f"{stack.path}/progress")["progress"]
+        return answer
+
+    def why(self, stack: StackId, resource: str | None, limit: int) -> tuple[dict[str, Any], bool]:
+        """Return the explanation for a stack or a resource, and whether more than `limit` resources wait."""
+        if resource is not None:
+            path = f"{stack.path}/resources/{quote(resource, safe='')}/why"
+            found: dict[str, Any] = self._connection.request("GET", path)["why"]
+            return found, False
+        explanation, waiting = dict[str, Any](), list[dict[str, Any]]()
+        query: dict[str, str | int | list[str]] = {}
+        for _ in range(MAX_PAGES):
+            left = limit - len(waiting)
+            answer = self._connection.request("GET", f"{stack.path}/why", {**query, "limit": left})
+            explanation = explanation or answer["why"]
+            waiting += answer["why"]["waiting"]
+            links = answer.get("links") or []
+            if not links or len(waiting) >= limit:
+                return {**explanation, "waiting": waiting}, bool(links)
+            query["marker"] = parse_qs(urlsplit(links[0]["href"]).query)["marker"]
+        return {**explanation, "waiting": waiting}, True
+
+    def failures(
+        self, stack: StackId, revision: int | None = None, limit: int | None = None
+    ) -> Iterator[dict[str, Any]]:
+        """Yield every cause of the failure of a stack, or of a revision."""
+        query: dict[str, str | int | list[str]] = {} if revision is None else {"revision": revision}
+        yield from self._connection.pages(f"{stack.path}/failures", "failures", query, limit)
+
+    def failure_tree(self, stack: StackId, revision: int | None, depth: int) -> dict[str, Any]:
+        """Return the causes of a failure, with the causes in nested stacks below them."""
+        query: dict[str, str | int | list[str]] = {"nested_depth": depth}
+        if revision is not None:
+            query["revision"] = revision
+        answer: dict[str, Any] = self._connection.request("GET", f"{stack.path}/failures", query)
+        return answer

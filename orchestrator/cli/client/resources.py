@@ -1,0 +1,51 @@
+"""Requests about the resources of a stack."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import quote
+
+from orchestrator.cli.client.connection import Connection, Query, StackId
+
+
+class Resources:
+    """The resources of the project's stacks."""
+
+    def __init__(self, connection: Connection) -> None:
+        """Use `connection`."""
+        self._connection = connection
+
+    def list_all(self, stack: StackId, query: Query | None = None) -> list[dict[str, Any]]:
+        """Return the resources of a stack."""
+        found: list[dict[str, Any]] = self._connection.request("GET", f"{stack.path}/resources", query)[
+            "resources"
+        ]
+        return found
+
+    def show(self, stack: StackId, name: str) -> dict[str, Any]:
+        """Return a resource with its attributes."""
+        answer: dict[str, Any] = self._connection.request("GET", _path(stack, name))["resource"]
+        return answer
+
+    def metadata(self, stack: StackId, name: str) -> Any:
+        """Return the current metadata of a resource."""
+        return self._connection.request("GET", f"{_path(stack, name)}/metadata")["metadata"]
+
+    def signal(self, stack: StackId, name: str, details: Mapping[str, Any] | None) -> None:
+        """Send a signal to a resource, which is processed after the return."""
+        self._connection.request("POST", f"{_path(stack, name)}/signal", body=details)
+
+    def at_hooks(self, stack: StackId) -> list[dict[str, Any]]:
+        """Return the resources that wait at a hook."""
+        found: list[dict[str, Any]] = self._connection.request("GET", f"{stack.path}/hooks")["hooks"]
+        return found
+
+    def mark_unhealthy(self, stack: StackId, name: str, reason: str | None, *, unhealthy: bool) -> None:
+        """Mark a resource for replacement by the next update, or remove the mark."""
+        body = {"mark_unhealthy": unhealthy} | ({} if reason is None else {"resource_status_reason": reason})
+        self._connection.request("PATCH", _path(stack, name), body=body)
+
+
+def _path(stack: StackId, name: str) -> str:
+    return f"{stack.path}/resources/{quote(name, safe='')}"

@@ -1,0 +1,119 @@
+"""`orchestrator resource list` and `show`; `orchestrator stack resources` equals `resource list`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import click
+
+from orchestrator.cli.client.connection import StackId
+from orchestrator.cli.commands.stack_show import STATUSES
+from orchestrator.cli.filters import Keyword, describe
+from orchestrator.cli.lazy_group import LazyGroup
+from orchestrator.cli.options import Session, client_command, stack_argument
+from orchestrator.cli.output import render
+
+
+@click.group(cls=LazyGroup, entries={})
+def resource() -> None:
+    """List and show the resources of a stack."""
+
+
+@click.command("resources")
+@stack_argument
+@click.option(
+    "--status",
+    "statuses",
+    type=Keyword("status", STATUSES),
+    multiple=True,
+    metavar="STATUS",
+    help="Only resources with this status: COMPLETE, FAILED or IN_PROGRESS; repeatable.",
+)
+@click.option(
+    "--type", "types", multiple=True, metavar="TYPE", help="Only resources of this type; repeatable."
+)
+@click.option(
+    "--nested",
+    type=click.IntRange(0),
+    default=0,
+    metavar="LEVELS",
+    help="Include LEVELS levels of nested stacks.",
+)
+@client_command
+def resources(
+    session: Session, *, name: str, statuses: tuple[str, ...], types: tuple[str, ...], nested: int
+) -> None:
+    """List the resources of a stack."""
+    query: dict[str, str | int | list[str]] = {"nested_depth": nested} if nested else {}
+    if statuses:
+        query["status"] = list(statuses)
+    if types:
+        query["type"] = list(types)
+    stack = session.client.stacks.find(name)
+    found = session.client.resources.list_all(stack, query)
+    if session.as_json:
+        session.document({"resources": found})
+        return
+    rows = [
+        (
+            f"{_nested_stack(one, stack)}{one['resource_name']}",
+            one["resource_type"],
+            render.status(one["resource_status"]),
+            one["resource_status_reason"]
+            if one["resource_status"].endswith("_FAILED")
+            else one["physical_resource_id"],
+        )
+        for one in sorted(found, key=lambda one: (_nested_stack(one, stack), str(one["resource_name"])))
+    ]
+    if rows or session.quiet:
+        render.table(session.out(), ("NAME", "TYPE", "STATUS", "PHYSICAL ID, OR REASON OF FAILURE"), rows)
+    elif filters := describe(status=statuses, type=types):
+        known = sorted({str(one["resource_type"]) for one in session.client.resources.list_all(stack)})
+        session.say(f"No resource of stack {stack.name} matches {filters}.")
+        session.say(f"Its types: {', '.join(known) or 'none'}.")
+    else:
+        session.say(f"Stack {stack.name} has no resources.")
+
+
+resource.add_command(resources, "list")
+
+
+@resource.command()
+@stack_argument
+@click.argument("resource_name", metavar="RESOURCE")
+@client_command
+def show(session: Session, *, name: str, resource_name: str) -> None:
+    """Show status, dependents and attributes of a resource."""
+    stack = session.client.stacks.find(name)
+    found = session.client.resources.show(stack, resource_name)
+    if session.as_json:
+        session.document({"resource": found})
+        return
+    nested = next((link["href"] for link in found.get("links") or () if link["rel"] == "nested"), "")
+    render.facts(
+        session.out(),
+        (
+            ("name", found["resource_name"]),
+            ("type", found["resource_type"]),
+            ("status", render.status(found["resource_status"])),
+            ("reason", found["resource_status_reason"]),
+            ("physical id", found["physical_resource_id"]),
+            ("description", found.get("description")),
+            ("required by", ", ".join(found.get("required_by") or ())),
+            ("nested stack", nested.rpartition("/")[2]),
+            ("created", render.time(found.get("creation_time"))),
+            ("updated", render.time(found.get("updated_time"))),
+        ),
+    )
+    if attributes := found.get("attributes"):
+        session.say("\nAttributes")
+        pairs = [{"output_key": key, "output_value": value} for key, value in attributes.items()]
+        render.outputs(session.out(), pairs)
+
+
+def _nested_stack(resource: Mapping[str, Any], stack: StackId) -> str:
+    """Return the name of the nested stack of a resource and a dot; "" for a resource of `stack` itself."""
+    href = next((link["href"] for link in resource.get("links") or () if link["rel"] == "stack"), "")
+    path, _, id_ = href.rpartition("/")
+    return f"{path.rpartition('/')[2]}." if href and id_ != stack.id else ""

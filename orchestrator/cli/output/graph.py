@@ -1,0 +1,134 @@
+"""Dependency graphs of templates and stacks, in the languages of Mermaid and Graphviz."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import orjson
+import yaml
+
+from orchestrator.cli.exit_codes import Failure, one_line
+
+RESOURCES: Final = ("resources", "Resources")
+STYLES: Final = {"FAILED": "#f8d7da", "IN_PROGRESS": "#fff3cd", "COMPLETE": "#d4edda"}  # fill colours
+
+
+@dataclass(frozen=True, slots=True)
+class Graph:
+    """Resources with their types, the requirements of each, and statuses where known."""
+
+    types: Mapping[str, str]
+    requires: Mapping[str, list[str]]
+    statuses: Mapping[str, str]
+
+
+class _Loader(yaml.SafeLoader):
+    """YAML without timestamps and with unknown tags ignored, as far as a graph needs it."""
+
+
+_Loader.add_multi_constructor("!", lambda _loader, _suffix, _node: None)
+
+
+def of_resources(resources: Iterable[Mapping[str, Any]]) -> Graph:
+    """Return the graph of a stack's resources, as the API lists them."""
+    listed = {str(one["resource_name"]): one for one in resources}
+    requires: dict[str, list[str]] = {name: [] for name in listed}
+    for name, one in listed.items():
+        for dependent in one.get("required_by") or ():
+            if dependent in requires:
+                requires[dependent].append(name)
+    return Graph(
+        {name: str(one["resource_type"]) for name, one in listed.items()},
+        {name: sorted(names) for name, names in requires.items()},
+        {name: str(one["resource_status"]) for name, one in listed.items()},
+    )
+
+
+def of_template(text: str, name: str) -> Graph:
+    """Return the graph of a template in HOT or CloudFormation form.
+
+    Raises:
+        Failure: it is not YAML or JSON, or has no resources.
+    """
+    try:
+        document = yaml.load(text, Loader=_Loader)  # noqa: S506 - a subclass of SafeLoader
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        raise Failure(f"{name} is not valid YAML: {one_line(error)}") from error
+    sections = document if isinstance(document, dict) else {}
+    resources = next((sections[key] for key in RESOURCES if isinstance(sections.get(key), dict)), None)
+    if resources is None:
+        raise Failure(f"{name} has no section resources")
+    definitions = {str(key): value for key, value in resources.items() if isinstance(value, dict)}
+    types = {key: str(one.get("type") or one.get("Type") or "?") for key, one in definitions.items()}
+    requires = {
+        key: sorted({found for found in _references(one) if found in definitions and found != key})
+        for key, one in definitions.items()
+    }
+    return Graph(types, requires, {})
+
+
+def _references(definition: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the names that a definition refers to, by function or by `depends_on`."""
+    for key in ("depends_on", "DependsOn"):
+        names = definition.get(key)
+        yield from (str(name) for name in (names if isinstance(names, list) else [names]) if name)
+    waiting: list[Any] = [definition]
+    seen: set[int] = set()  # aliases can make cycles
+    while waiting:
+        value = waiting.pop()
+        if not isinstance(value, dict | list) or id(value) in seen:
+            continue
+        seen.add(id(value))
+        if isinstance(value, dict):
+            yield from _called(value)
+            waiting.extend(value.values())
+        else:
+            waiting.extend(value)
+
+
+def _called(value: Mapping[Any, Any]) -> Iterator[str]:
+    for function, argument in value.items():
+        match function, argument:
+            case (("get_resource" | "Ref"), str(name)):
+                yield name
+            case (("get_attr" | "Fn::GetAtt"), [str(name), *_]):
+                yield name
+
+
+def mermaid(graph: Graph) -> str:
+    """Return the graph as a Mermaid flowchart."""
+    ids = {name: f"r{number}" for number, name in enumerate(graph.types)}
+    lines = ["graph TD"]
+    for name, type_name in graph.types.items():
+        label = f"{name}<br/>{type_name}".replace('"', "#quot;")
+        lines.append(f'    {ids[name]}["{label}"]')
+    lines += [
+        f"    {ids[required]} --> {ids[name]}" for name, names in graph.requires.items() for required in names
+    ]
+    for status, colour in STYLES.items():
+        members = [ids[name] for name, found in graph.statuses.items() if found.endswith(f"_{status}")]
+        if members:
+            lines += [f"    classDef {status} fill:{colour}", f"    class {','.join(members)} {status}"]
+    return "\n".join(lines)
+
+
+def dot(graph: Graph) -> str:
+    """Return the graph in Graphviz's language."""
+    lines = ["digraph stack {", "    rankdir=TB;", "    node [shape=box, style=filled, fillcolor=white];"]
+    for name, type_name in graph.types.items():
+        status = graph.statuses.get(name, "")
+        colour = next((colour for end, colour in STYLES.items() if status.endswith(f"_{end}")), "")
+        fill = f", fillcolor={_quoted(colour)}" if colour else ""
+        lines.append(f"    {_quoted(name)} [label={_quoted(f'{name}{chr(10)}{type_name}')}{fill}];")
+    lines += [
+        f"    {_quoted(required)} -> {_quoted(name)};"
+        for name, names in graph.requires.items()
+        for required in names
+    ]
+    return "\n".join([*lines, "}"])
+
+
+def _quoted(text: str) -> str:
+    return orjson.dumps(text).decode()

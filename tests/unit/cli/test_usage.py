@@ -1,0 +1,380 @@
+"""The conventions of all commands: help, usage errors, suggestions, filters, extras, profiles, completion."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner, Result
+
+from orchestrator.cli import lazy_group
+from orchestrator.cli.commands import stack as stack_commands
+from orchestrator.cli.exit_codes import Failure
+from orchestrator.cli.main import COMMANDS, main
+from orchestrator.cli.profiles import endpoint
+from tests.unit.cli.stub import Stub, serving
+
+TEMPLATE = "heat_template_version: 2018-08-31\nresources:\n  a: {type: OS::Heat::None}\n"
+Run = Callable[..., Result]
+
+
+@pytest.fixture
+def stub() -> Iterator[Stub]:
+    with serving() as stub:
+        yield stub
+
+
+@pytest.fixture
+def run(stub: Stub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    monkeypatch.chdir(tmp_path)
+    for name in [name for name in os.environ if name.startswith("ORCHESTRATOR_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("ORCHESTRATOR_URL", stub.url)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    monkeypatch.setenv("TZ", "UTC")
+    Path("t.yaml").write_text(TEMPLATE)
+    return lambda *arguments, **more: CliRunner().invoke(main, [str(a) for a in arguments], **more)
+
+
+def every_command(
+    group: click.Group = main, path: tuple[str, ...] = ()
+) -> Iterator[tuple[str, click.Command]]:
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        assert command is not None
+        yield " ".join((*path, name)), command
+        if isinstance(command, click.Group):
+            yield from every_command(command, (*path, name))
+
+
+EVERY = dict(every_command())
+
+
+@pytest.mark.parametrize("path", EVERY)
+def test_every_command_has_help_for_itself_and_each_option_and_ends_with_1_after_a_usage_error(
+    path: str,
+) -> None:
+    command = EVERY[path]
+    assert command.help
+    assert command.help.splitlines()[0].endswith(".")
+    for parameter in command.params:
+        assert not isinstance(parameter, click.Option) or parameter.help, parameter.name
+    shown = CliRunner().invoke(main, [*path.split(), "-h"])
+    assert (shown.exit_code, shown.output.startswith("Usage: ")) == (0, True)
+    wrong = CliRunner().invoke(main, [*path.split(), "--no-such-option"])
+    assert (wrong.exit_code, "No such option" in wrong.output) == (1, True)
+
+
+@pytest.mark.parametrize("entries", [COMMANDS, stack_commands.COMMANDS], ids=["main", "stack"])
+def test_the_help_line_in_the_table_is_the_first_line_of_the_command(
+    entries: dict[str, lazy_group.Entry],
+) -> None:
+    for name, entry in entries.items():
+        module, _, attribute = entry.target.partition(":")
+        command = getattr(importlib.import_module(module), attribute)
+        assert command.help.splitlines()[0] == entry.help, name
+
+
+@pytest.mark.parametrize(
+    ("arguments", "hint"),
+    [
+        (["stak"], "Did you mean 'stack'?"),
+        (["stack", "creat"], "Did you mean 'create'?"),
+        (["stack", "list", "--statuss", "x"], "--status"),
+        (["stack", "list", "--status", "CREATE_FALED"], "did you mean CREATE_FAILED?"),
+        (["stack", "resources", "shop", "--status", "complet"], "did you mean COMPLETE?"),
+    ],
+)
+def test_a_mistyped_word_gets_a_suggestion(run: Run, stub: Stub, arguments: list[str], hint: str) -> None:
+    result = run(*arguments)
+    assert (result.exit_code, stub.requests) == (1, [])
+    assert hint in result.output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["stack", "create", "-t", "t.yaml", "s", "--wait-timeout", "5"], "no effect without --wait"),
+        (["stack", "create", "-t", "t.yaml", "s", "--detailed-exitcode"], "no effect without --preview"),
+        (["stack", "create", "-t", "t.yaml", "s", "--preview", "--wait"], "no effect with --preview"),
+        (["stack", "update", "-t", "t.yaml", "s", "--clear-parameter", "a"], "no effect without --existing"),
+        (["stack", "events", "s", "--wait-timeout", "5"], "no effect without --follow"),
+        (["up", "--flower-port", "5556"], "no effect without --flower"),
+    ],
+)
+def test_an_option_without_effect_is_an_error(
+    run: Run, stub: Stub, arguments: list[str], message: str
+) -> None:
+    result = run(*arguments)
+    assert (result.exit_code, stub.requests) == (1, [])
+    assert message in result.output
+
+
+def test_a_template_can_come_from_standard_input(run: Run, stub: Stub) -> None:
+    assert run("stack", "create", "-t", "-", "shop", input=TEMPLATE).exit_code == 0
+    assert stub.requests[0][4]["template"] == TEMPLATE
+    empty = run("validate", "-t", "-", input="")
+    assert (empty.exit_code, "standard input is empty" in empty.output) == (1, True)
+
+
+def test_an_empty_result_names_the_filter(run: Run, stub: Stub) -> None:
+    stub.add("shop", status="CREATE_COMPLETE")
+    stub.stacks[0].resources = []
+    stub.answers["GET stacks"] = {"stacks": []}
+    found = run("stack", "list", "--status", "create_failed", "--tag", "x")
+    assert found.output == "No stack of project demo matches status CREATE_FAILED, tag x.\n"
+    found = run("stack", "resources", "shop", "--type", "OS::Heat::Nine")
+    assert "No resource of stack shop matches type OS::Heat::Nine." in found.output
+
+
+def test_an_empty_project_is_refused_before_any_request(run: Run, stub: Stub) -> None:
+    result = run("stack", "list", "--project", "")
+    assert (result.exit_code, result.output) == (1, "Error: --project must not be empty\n")
+    assert stub.requests == []
+
+
+def test_a_bad_stack_name_and_a_bad_environment_are_not_blamed_on_the_template(run: Run, stub: Stub) -> None:
+    name = {"code": "bad-stack-name", "message": "Invalid stack name a b", "path": "stack_name"}
+    stub.refusal = (400, {"error": {"message": "Invalid stack name a b", "errors": [name]}})
+    result = run("stack", "create", "-t", "t.yaml", "a b")
+    assert result.output == "Error: the stack name: Invalid stack name a b\n"
+    Path("e.yaml").write_text("parameter: {}\n")
+    section = {"code": "x", "message": "wrong section", "file": "environment", "line": 1, "column": 1}
+    stub.refusal = (400, {"error": {"message": "wrong section", "errors": [section]}})
+    result = run("stack", "create", "-t", "t.yaml", "-e", "e.yaml", "shop")
+    assert result.output.startswith("Error: e.yaml is not valid: 1 error\ne.yaml:1:1: error: wrong section")
+
+
+def test_booleans_are_shown_as_in_the_template(run: Run, stub: Stub) -> None:
+    stub.validation = {"Parameters": {"on": {"Type": "Boolean", "Default": "True"}}}
+    assert "on         Boolean  true" in run("validate", "-t", "t.yaml").output
+
+
+def test_validate_strict_makes_the_checks_of_create(run: Run, stub: Stub) -> None:
+    assert run("validate", "--strict", "-t", "t.yaml").exit_code == 0
+    path, body = stub.requests[-1][1], stub.requests[-1][4]
+    assert (path.endswith("/stacks/preview"), body["template"]) == (True, TEMPLATE)
+    assert body["stack_name"].startswith("validate-")
+    stub.validation = {"warnings": [{"message": "odd", "path": "resources.a", "severity": "warning"}]}
+    warned = run("validate", "--strict", "-t", "t.yaml")
+    assert (warned.exit_code, "t.yaml is not valid: 1 warning" in warned.output) == (1, True)
+
+
+@pytest.mark.parametrize(("resources", "code"), [([], 0), ([{"resource_name": "a"}], 2)])
+def test_detailed_exitcode_distinguishes_changes(
+    run: Run, stub: Stub, resources: list[object], code: int
+) -> None:
+    stub.preview = {"resources": resources}
+    arguments = ("stack", "create", "-t", "t.yaml", "shop", "--preview", "--json")
+    assert run(*arguments).exit_code == 0
+    assert run(*arguments, "--detailed-exitcode").exit_code == code
+    lists: dict[str, list[object]] = {k: [] for k in ("added", "updated", "replaced", "deleted", "unchanged")}
+    stub.add("shop", changes=lists | {"deleted": resources})
+    update = ("stack", "update", "-t", "t.yaml", "shop", "--preview", "--json", "--detailed-exitcode")
+    assert run(*update).exit_code == code
+
+
+def test_a_server_command_without_its_extra_says_how_to_install_it(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def missing(name: str) -> object:
+        raise ModuleNotFoundError("No module named 'celery'", name="celery")
+
+    monkeypatch.setattr(lazy_group, "import_module", missing)
+    for command, extra in (("up", "embedded"), ("worker", "server")):
+        result = run(command, "--anything", "else")
+        assert result.exit_code == 1
+        assert f"pip install 'stack-orchestrator[{extra}]'" in result.output
+    assert run("--help").exit_code == 0
+
+
+def test_client_commands_import_only_the_default_dependencies() -> None:
+    program = """
+import sys, orchestrator.cli.main as m, click
+def visit(group):
+    for name in group.list_commands(click.Context(group)):
+        if not getattr(group, "entries", {}).get(name) or not group.entries[name].extra:
+            command = group.get_command(click.Context(group), name)
+            if isinstance(command, click.Group): visit(command)
+visit(m.main)
+server = set("celery flask sqlalchemy psycopg redis pydantic structlog cryptography yaql alembic".split())
+print(sorted(server & {name.partition(".")[0] for name in sys.modules}))
+"""
+    found = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
+    assert found.stdout.strip() == "[]"
+
+
+CONFIG = """
+default = "lab"
+[profiles.lab]
+url = "http://lab.test:8004"
+project = "blue"
+token = "secret"
+[profiles.prod]
+url = "https://prod.test"
+username = "ada"
+password_file = "{folder}/password"
+"""
+
+
+@pytest.fixture
+def config(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.delenv("ORCHESTRATOR_URL")
+    path = tmp_path / "config" / "orchestrator" / "config.toml"
+    path.parent.mkdir(parents=True)
+    path.write_text(CONFIG.replace("{folder}", str(tmp_path)))
+    path.chmod(0o600)
+    (tmp_path / "password").write_text("pass\n")
+    return path
+
+
+@pytest.mark.usefixtures("config")
+def test_options_override_the_environment_which_overrides_the_profile(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    found = endpoint()
+    assert (found.url, found.project, found.token) == ("http://lab.test:8004", "blue", "secret")
+    monkeypatch.setenv("ORCHESTRATOR_PROFILE", "prod")
+    found = endpoint()
+    assert (found.url, found.project, found.token, found.login) == (
+        "https://prod.test", "demo", None, ("ada", "pass"),
+    )  # fmt: skip
+    monkeypatch.setenv("ORCHESTRATOR_PROJECT", "green")
+    monkeypatch.setenv("ORCHESTRATOR_TOKEN", "other")
+    found = endpoint(profile="lab")
+    assert (found.url, found.project, found.token) == ("http://lab.test:8004", "green", "other")
+    assert endpoint(project="red", profile="lab").project == "red"
+
+
+def test_a_configuration_file_with_secrets_must_be_private(config: Path) -> None:
+    config.chmod(0o644)
+    with pytest.raises(Failure, match="contains secrets and is readable by other users"):
+        endpoint()
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[profiles.a]\nurll = 'x'", "unknown key urll in profile a"),
+        ("[profiles.a]\nurl = 1", "url in profile a must be a string"),
+        ("profile = 'a'", "unknown key profile"),
+        ("x", "not valid TOML"),
+    ],
+)
+def test_a_mistake_in_the_configuration_file_is_reported(config: Path, text: str, message: str) -> None:
+    config.write_text(text)
+    with pytest.raises(Failure, match=message):
+        endpoint()
+
+
+@pytest.mark.usefixtures("config")
+def test_an_unknown_profile_gets_a_suggestion(run: Run) -> None:
+    result = run("stack", "list", "--profile", "prd")
+    assert result.exit_code == 1
+    assert "did you mean prod?" in result.output
+
+
+def complete(stub: Stub, words: str, word: str) -> list[str]:
+    env = os.environ | {
+        "ORCHESTRATOR_URL": stub.url, "COMP_WORDS": f"orchestrator {words}", "COMP_CWORD": word,
+        "_ORCHESTRATOR_COMPLETE": "bash_complete",
+    }  # fmt: skip
+    command = Path(sys.executable).with_name("orchestrator")
+    found = subprocess.run([command], env=env, check=True, capture_output=True, text=True, timeout=60)
+    return [line.split(",", 1)[1] for line in found.stdout.splitlines()]
+
+
+def test_the_shell_completes_commands_and_stack_names(stub: Stub) -> None:
+    stub.add("shop")
+    stub.add("shed")
+    stub.add("other")
+    assert complete(stub, "stack sh", "2") == ["show"]
+    assert complete(stub, "stack show sh", "3") == ["shop", "shed"]
+    assert "--wait" in complete(stub, "stack delete --w", "3")
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_the_completion_script_names_the_program(run: Run, shell: str) -> None:
+    result = run("completion", shell)
+    assert result.exit_code == 0
+    assert f"_ORCHESTRATOR_COMPLETE={shell}_complete" in result.output
+
+
+def test_resource_types_are_listed_by_pattern_and_shown(run: Run, stub: Stub) -> None:
+    types = [
+        {"resource_type": "OS::Heat::Delay", "description": "Waits."},
+        {"resource_type": "OS::Heat::None", "description": "Nothing."},
+    ]
+    stub.answers["GET resource_types"] = {"resource_types": types}
+    assert run("resource-type", "list", "delay").output.splitlines()[1:] == ["OS::Heat::Delay  Waits."]
+    assert run("resource-type", "list", "*::Server").output == "No resource type matches *::Server.\n"
+    stub.answers["GET resource_types/OS%3A%3AHeat%3A%3ADelay"] = {
+        "resource_type": "OS::Heat::Delay",
+        "properties": {
+            "wait": {"type": "number", "default": 0, "update_allowed": True, "description": "Seconds."}
+        },
+        "attributes": {"show": {"type": "map", "description": "Details."}},
+    }
+    shown = run("resource-type", "show", "OS::Heat::Delay").output
+    assert "wait  number  0        yes        Seconds." in shown
+    assert "show  map   Details." in shown
+
+
+def test_a_resource_is_shown_with_its_attributes(run: Run, stub: Stub) -> None:
+    body = {
+        "resource_name": "a", "resource_type": "T", "resource_status": "CREATE_COMPLETE",
+        "resource_status_reason": "state changed", "physical_resource_id": "p-1", "required_by": ["b", "c"],
+        "creation_time": "2026-01-31T12:00:00Z", "updated_time": None, "attributes": {"size": 3}, "links": [],
+    }  # fmt: skip
+    stub.add("shop", answers={"resources/a": {"resource": body}})
+    shown = run("resource", "show", "shop", "a").output
+    assert "required by  b, c" in shown
+    assert "  size = 3" in shown
+    assert json.loads(run("resource", "show", "shop", "a", "--json").output)["resource"] == body
+
+
+GRAPH = """
+heat_template_version: 2018-08-31
+resources:
+  net: {type: Net}
+  port: {type: Port, properties: {network: {get_resource: net}}}
+  server:
+    type: Server
+    depends_on: net
+    properties: {port: {get_attr: [port, id]}}
+"""
+
+
+def test_the_graph_of_a_template_is_drawn_without_a_server(run: Run, stub: Stub) -> None:
+    Path("g.yaml").write_text(GRAPH)
+    assert run("graph", "-t", "g.yaml").output.splitlines() == [
+        "graph TD", '    r0["net<br/>Net"]', '    r1["port<br/>Port"]', '    r2["server<br/>Server"]',
+        "    r0 --> r1", "    r0 --> r2", "    r1 --> r2",
+    ]  # fmt: skip
+    assert '    "port" -> "server";' in run("graph", "-t", "g.yaml", "--format", "dot").output.splitlines()
+    assert stub.requests == []
+
+
+def test_the_graph_of_a_stack_has_its_statuses(run: Run, stub: Stub) -> None:
+    resources = [
+        {
+            "resource_name": "a",
+            "resource_type": "T",
+            "resource_status": "CREATE_FAILED",
+            "required_by": ["b"],
+        },
+        {"resource_name": "b", "resource_type": "T", "resource_status": "INIT_COMPLETE", "required_by": []},
+    ]
+    stub.add("shop", resources=resources)
+    drawn = run("graph", "shop").output
+    assert "    r0 --> r1" in drawn
+    assert "    class r0 FAILED" in drawn
+    assert run("graph", "shop", "-t", "t.yaml").exit_code == 1
