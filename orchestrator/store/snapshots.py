@@ -28,36 +28,38 @@ Db = Connection[TupleRow]
 STACK = """
 SELECT s.action, s.status, s.revision_id,
     (SELECT count(*) FROM snapshot x WHERE x.stack_id = s.id AND x.action = 'CREATE')
-FROM stack s WHERE s.id = %s AND s.deleted_at IS NULL FOR UPDATE OF s
+FROM stack s WHERE s.id = %(stack_id)s AND s.deleted_at IS NULL FOR UPDATE OF s
 """
 INSERT = """
 INSERT INTO snapshot (uuid, stack_id, name, status, status_reason, traversal, revision_id)
-VALUES (%s, %s, %s, 'IN_PROGRESS', 'Stack SNAPSHOT started', %s, %s)
+VALUES (%(uuid)s, %(stack_id)s, %(name)s, 'IN_PROGRESS', 'Stack SNAPSHOT started', %(traversal)s,
+    %(revision_id)s)
 ON CONFLICT (uuid) DO UPDATE SET status = excluded.status, status_reason = excluded.status_reason,
     traversal = excluded.traversal, revision_id = excluded.revision_id
 """
 # The stored data of a resource, from the snapshot that a revision restores.
 RESTORED = """
-SELECT c.kept FROM revision v JOIN resource_snapshot c ON c.snapshot_id = v.restores AND c.name = %s
-WHERE v.id = %s
+SELECT c.kept FROM revision v JOIN resource_snapshot c ON c.snapshot_id = v.restores AND c.name = %(name)s
+WHERE v.id = %(revision_id)s
 """
 SOUND = """
-SELECT id FROM snapshot WHERE uuid = %s AND stack_id = %s AND action = 'CREATE' AND status = 'COMPLETE'
+SELECT id FROM snapshot
+WHERE uuid = %(uuid)s AND stack_id = %(stack_id)s AND action = 'CREATE' AND status = 'COMPLETE'
 """
-BY_UUID = "SELECT id FROM snapshot WHERE uuid = %s"
+BY_UUID = "SELECT id FROM snapshot WHERE uuid = %(uuid)s"
 TO_GO = """
 UPDATE snapshot SET action = 'DELETE', status = 'IN_PROGRESS', status_reason = 'state changed',
     due_at = now(), tries = 0
-WHERE id = %s AND action = 'CREATE' AND status <> 'IN_PROGRESS'
+WHERE id = %(id)s AND action = 'CREATE' AND status <> 'IN_PROGRESS'
 """
 ALL_TO_GO = """
 UPDATE snapshot SET action = 'DELETE', status = 'IN_PROGRESS', status_reason = 'state changed',
     due_at = now(), tries = 0
-WHERE stack_id = %s AND action = 'CREATE' AND NOT (SELECT retain FROM stack s WHERE s.id = stack_id)
+WHERE stack_id = %(stack_id)s AND action = 'CREATE' AND NOT (SELECT retain FROM stack s WHERE s.id = stack_id)
 """
 LEFT = """
 SELECT x.uuid::text, x.status_reason FROM snapshot x JOIN stack s ON s.id = x.stack_id
-WHERE x.stack_id = %s AND x.action = 'DELETE' AND NOT s.retain ORDER BY x.id LIMIT 1
+WHERE x.stack_id = %(stack_id)s AND x.action = 'DELETE' AND NOT s.retain ORDER BY x.id LIMIT 1
 """
 
 # A claim for deletion lasts a minute, for a handful of provider calls; after a crash another worker
@@ -74,14 +76,16 @@ RETURNING x.id, x.uuid::text, EXISTS (
 """
 COPIES = """
 SELECT id, name, coalesce(runs_as, type), token, physical_id, data, sealed, kept
-FROM resource_snapshot WHERE snapshot_id = %s ORDER BY id LIMIT %s
+FROM resource_snapshot WHERE snapshot_id = %(snapshot_id)s ORDER BY id LIMIT %(limit)s
 """
-FORGET_COPIES = "DELETE FROM resource_snapshot WHERE id = ANY(%s)"
+FORGET_COPIES = "DELETE FROM resource_snapshot WHERE id = ANY(%(ids)s)"
 GONE = """
-DELETE FROM snapshot x WHERE x.id = %s AND x.action = 'DELETE'
+DELETE FROM snapshot x WHERE x.id = %(id)s AND x.action = 'DELETE'
     AND NOT EXISTS (SELECT 1 FROM resource_snapshot c WHERE c.snapshot_id = x.id)
 """
-PROJECT = "SELECT k.project_id, k.root_id FROM snapshot x JOIN stack k ON k.id = x.stack_id WHERE x.id = %s"
+PROJECT = (
+    "SELECT k.project_id, k.root_id FROM snapshot x JOIN stack k ON k.id = x.stack_id WHERE x.id = %(id)s"
+)
 AGAIN = """
 UPDATE snapshot SET due_at = now() + make_interval(secs => %(seconds)s)
 WHERE id = %(id)s
@@ -149,7 +153,7 @@ class SnapshotSource:
 
 def lock(db: Db, stack_id: int) -> SnapshotSource | None:
     """Lock a live stack for the rest of the transaction; return None if it is gone."""
-    row = db.execute(STACK, (stack_id,)).fetchone()
+    row = db.execute(STACK, {"stack_id": stack_id}).fetchone()
     return None if row is None else SnapshotSource(*row)
 
 
@@ -162,7 +166,16 @@ def begin(
     opened = start_traversal(db, stack_id, "SNAPSHOT")
     assert opened is not None
     uuid = uuid or uuid_.uuid4()
-    db.execute(INSERT, (uuid, stack_id, name, opened.traversal, ground.revision_id))
+    db.execute(
+        INSERT,
+        {
+            "uuid": uuid,
+            "stack_id": stack_id,
+            "name": name,
+            "traversal": opened.traversal,
+            "revision_id": ground.revision_id,
+        },
+    )
     return uuid, opened
 
 
@@ -195,19 +208,19 @@ def of_stack(
 
 def restored(db: Db, revision_id: int, name: str) -> bytes | None:
     """Return the encrypted data of a resource in the snapshot that a revision restores."""
-    row = db.execute(RESTORED, (name, revision_id)).fetchone()
+    row = db.execute(RESTORED, {"name": name, "revision_id": revision_id}).fetchone()
     return None if row is None else row[0]
 
 
 def complete_snapshot(db: Db, stack_id: int, uuid: str) -> int | None:
     """Return the row of a complete snapshot of the stack."""
-    row = db.execute(SOUND, (uuid, stack_id)).fetchone()
+    row = db.execute(SOUND, {"uuid": uuid, "stack_id": stack_id}).fetchone()
     return None if row is None else row[0]
 
 
 def remove_by_uuid(db: Db, uuid: str) -> bool:
     """Mark a snapshot for deletion; return whether it exists no more."""
-    row = db.execute(BY_UUID, (uuid,)).fetchone()
+    row = db.execute(BY_UUID, {"uuid": uuid}).fetchone()
     if row is not None:
         remove(db, row[0])
     return row is None
@@ -228,17 +241,17 @@ def copies(database: Database, snapshot_id: int, *, kept_only: bool = False) -> 
 
 def remove(db: Db, snapshot_id: int) -> bool:
     """Mark a snapshot for deletion; return False while it is being created, or if it is marked already."""
-    return db.execute(TO_GO, (snapshot_id,)).rowcount == 1
+    return db.execute(TO_GO, {"id": snapshot_id}).rowcount == 1
 
 
 def remove_all(db: Db, stack_id: int) -> None:
     """Mark all snapshots of a stack for deletion."""
-    db.execute(ALL_TO_GO, (stack_id,))
+    db.execute(ALL_TO_GO, {"stack_id": stack_id})
 
 
 def undeleted(db: Db, stack_id: int) -> tuple[str, str] | None:
     """Return a snapshot that must be deleted before the stack is gone: its id and the remaining work."""
-    row = db.execute(LEFT, (stack_id,)).fetchone()
+    row = db.execute(LEFT, {"stack_id": stack_id}).fetchone()
     return None if row is None else (row[0], row[1])
 
 
@@ -252,23 +265,23 @@ def take(db: Db) -> tuple[int, str, bool] | None:
 
 def owner_of(db: Db, snapshot_id: int) -> tuple[str, int]:
     """Return the project of a snapshot, and the root of its stack's tree."""
-    row = db.execute(PROJECT, (snapshot_id,)).fetchone()
+    row = db.execute(PROJECT, {"id": snapshot_id}).fetchone()
     return ("", 0) if row is None else (str(row[0]), int(row[1]))
 
 
 def next_copies(db: Db, snapshot_id: int, limit: int) -> list[Copy]:
     """Return the next few resource snapshots to delete."""
-    return [Copy(*row) for row in db.execute(COPIES, (snapshot_id, limit)).fetchall()]
+    return [Copy(*row) for row in db.execute(COPIES, {"snapshot_id": snapshot_id, "limit": limit}).fetchall()]
 
 
 def forget(db: Db, ids: Sequence[int]) -> None:
     """Delete the rows of deleted resource snapshots."""
-    db.execute(FORGET_COPIES, (list(ids),))
+    db.execute(FORGET_COPIES, {"ids": list(ids)})
 
 
 def delete_if_empty(db: Db, snapshot_id: int) -> bool:
     """Delete a snapshot without resource snapshots; return False if it has any."""
-    return db.execute(GONE, (snapshot_id,)).rowcount == 1
+    return db.execute(GONE, {"id": snapshot_id}).rowcount == 1
 
 
 def continue_delete(db: Db, snapshot_id: int, seconds: float) -> None:

@@ -56,7 +56,7 @@ BY_USER = f"{_FIND.format('a.keystone_user')}a.keystone_user = %(user)s"
 ALLOWED = """
 SELECT r.name, coalesce(r.properties, '{}') -> 'AllowedResources'
 FROM resource r
-WHERE r.stack_id = %s AND r.name = ANY(%s) AND NOT r.leftover
+WHERE r.stack_id = %(stack_id)s AND r.name = ANY(%(policies)s) AND NOT r.leftover
     AND coalesce(r.runs_as, r.type) = 'OS::Heat::AccessPolicy'
 """
 
@@ -134,7 +134,7 @@ def by_user(db: Db, user_id: str) -> AccessRow | None:
 
 def allowed(db: Db, stack_id: int, policies: Sequence[str]) -> dict[str, list[str]]:
     """Return the resource names that each of these policies allows; missing policies are left out."""
-    return dict(db.execute(ALLOWED, (stack_id, list(policies))).fetchall())
+    return dict(db.execute(ALLOWED, {"stack_id": stack_id, "policies": list(policies)}).fetchall())
 
 
 def _row(row: TupleRow) -> AccessRow:

@@ -52,10 +52,12 @@ ON CONFLICT DO NOTHING RETURNING 1
 FORGET: Final = """
 DELETE FROM client_request WHERE (project_id, token) IN (
     SELECT project_id, token FROM client_request
-    WHERE created_at < now() - make_interval(secs => %s::float8) LIMIT %s FOR UPDATE SKIP LOCKED)
+    WHERE created_at < now() - make_interval(secs => %(seconds)s::float8)
+    LIMIT %(limit)s FOR UPDATE SKIP LOCKED)
 """
 FIND: Final = """
-SELECT digest, stack_uuid, stack_name FROM client_request WHERE project_id = %s AND token = %s
+SELECT digest, stack_uuid, stack_name FROM client_request
+WHERE project_id = %(project_id)s AND token = %(token)s
 """
 
 
@@ -74,7 +76,7 @@ def take(db: Db, project_id: str, asked: ClientToken | None, uuid: uuid_.UUID, n
         "stack_uuid": uuid,
         "stack_name": name,
     }
-    db.execute(FORGET, (KEPT_SECONDS, AT_ONCE))
+    db.execute(FORGET, {"seconds": KEPT_SECONDS, "limit": AT_ONCE})
     if db.execute(TAKE, values).fetchone() is None:
         raise TokenTaken(asked.token)
 
@@ -82,4 +84,4 @@ def take(db: Db, project_id: str, asked: ClientToken | None, uuid: uuid_.UUID, n
 def find(db: Db, project_id: str, token: str) -> Accepted | None:
     """Return the accepted request with a token."""
     with db.cursor(row_factory=class_row(Accepted)) as cursor:
-        return cursor.execute(FIND, (project_id, token)).fetchone()
+        return cursor.execute(FIND, {"project_id": project_id, "token": token}).fetchone()

@@ -20,7 +20,7 @@ from psycopg import errors, pq
 from psycopg.adapt import PyFormat, Transformer
 from psycopg.rows import TupleRow
 
-PLACEHOLDER = re.compile(r"%(?:\((\w+)\)s|([sb])|%)")
+PLACEHOLDER = re.compile(r"%(?:\((\w+)\)[sb]|([sb])|%)")
 PREPARED = 400  # statements per connection; about sixty exist, each with a few combinations of types
 OK_STATUSES = frozenset({pq.ExecStatus.TUPLES_OK, pq.ExecStatus.COMMAND_OK})
 

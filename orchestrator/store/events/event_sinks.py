@@ -33,7 +33,7 @@ class SinkRow:
 
 OF_STACK: Final = """
 SELECT w.uuid, w.only_stacks, w.shown_url, w.sealed FROM webhook w JOIN stack s ON s.id = w.stack_id
-WHERE s.project_id = %s AND s.uuid = %s AND w.of_environment ORDER BY w.id DESC
+WHERE s.project_id = %(project_id)s AND s.uuid = %(uuid)s AND w.of_environment ORDER BY w.id DESC
 """
 # Active from this transaction on: none of its events has a smaller sequence.
 INSERT: Final = """
@@ -62,15 +62,15 @@ WHERE w.id = o.id AND o.stack_id = %(stack_id)s AND o.of_environment AND (n.id I
 """
 FORGET: Final = """
 DELETE FROM webhook WHERE id IN (
-    SELECT id FROM webhook WHERE stack_id = %s AND of_environment AND state = 'off'
-    ORDER BY id DESC OFFSET %s)
+    SELECT id FROM webhook WHERE stack_id = %(stack_id)s AND of_environment AND state = 'off'
+    ORDER BY id DESC OFFSET %(kept)s)
 """
 
 
 def of_stack(db: Db, project_id: str, stack: uuid_.UUID) -> list[SinkRow]:
     """Return all sinks of a stack, the newest first."""
     with db.cursor(row_factory=class_row(SinkRow)) as cursor:
-        return cursor.execute(OF_STACK, (project_id, stack)).fetchall()
+        return cursor.execute(OF_STACK, {"project_id": project_id, "uuid": stack}).fetchall()
 
 
 def add(db: Db, stack_id: int, new: Sequence[Mapping[str, Any]]) -> None:
@@ -83,7 +83,7 @@ def add(db: Db, stack_id: int, new: Sequence[Mapping[str, Any]]) -> None:
         if db.execute(INSERT, {**values, "stack_id": stack_id}).fetchone() is None:
             raise LimitExceeded(f"You have reached the maximum webhooks per tenant, {values['most']}.")
     if new:
-        db.execute(FORGET, (stack_id, OFF_KEPT))
+        db.execute(FORGET, {"stack_id": stack_id, "kept": OFF_KEPT})
 
 
 def activate_named(db: Db, stack_id: int, revision_id: int) -> None:

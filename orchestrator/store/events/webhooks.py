@@ -89,7 +89,7 @@ WHERE %(most)s < 0 OR %(most)s > (
         AND NOT (w.of_environment AND s.deleted_at IS NOT NULL))
 RETURNING id
 """
-DELETE: Final = "DELETE FROM webhook WHERE project_id = %s AND uuid = %s RETURNING id"
+DELETE: Final = "DELETE FROM webhook WHERE project_id = %(project_id)s AND uuid = %(uuid)s RETURNING id"
 REARM: Final = """
 UPDATE webhook SET state = 'active', tries = 0, failing_since = NULL, last_error = NULL, due_at = now(),
     xid = coalesce(%(xid)s::text::xid8, xid), event_id = coalesce(%(event_id)s, event_id),
@@ -184,7 +184,7 @@ def get(db: Db, project_id: str, uuid: uuid_.UUID) -> WebhookRow | None:
 
 def delete(db: Db, project_id: str, uuid: uuid_.UUID) -> bool:
     """Delete a webhook of a project; return whether it existed."""
-    return db.execute(DELETE, (project_id, uuid)).fetchone() is not None
+    return db.execute(DELETE, {"project_id": project_id, "uuid": uuid}).fetchone() is not None
 
 
 def reactivate(db: Db, project_id: str, uuid: uuid_.UUID, position: Position | None) -> bool:

@@ -154,6 +154,7 @@ SELECT s.id FROM stack s WHERE s.deleted_at < {AGO.format("deleted")}
 ORDER BY s.deleted_at LIMIT %(limit)s
 """
 REVISIONS_OF_STACKS = "SELECT id FROM revision WHERE stack_id = ANY(%(stacks)s)"
+DROP_STACK = "DELETE FROM stack WHERE id = %(stack_id)s AND deleted_at IS NOT NULL"
 STACKS = "SELECT id FROM stack WHERE id > %(after)s ORDER BY id LIMIT %(limit)s"
 CONTENTS = "SELECT hash FROM content WHERE hash > %(after)s ORDER BY hash LIMIT %(limit)s"
 
@@ -190,10 +191,10 @@ def ids(db: Db, query: str, values: Values) -> list[Any]:
 
 def remove_of_deleted(db: Db, table: str, stack_id: int, limit: int) -> int:
     """Delete a slice of the rows of a deleted stack in a table of LEFT."""
-    query = (
-        f"DELETE FROM {table} WHERE ctid = ANY(ARRAY(SELECT ctid FROM {table} WHERE stack_id = %s LIMIT %s))"
-    )
-    return db.execute(query, (stack_id, limit)).rowcount
+    query = f"""
+DELETE FROM {table} WHERE ctid = ANY(ARRAY(
+    SELECT ctid FROM {table} WHERE stack_id = %(stack_id)s LIMIT %(limit)s))"""
+    return db.execute(query, {"stack_id": stack_id, "limit": limit}).rowcount
 
 
 def count_of_deleted(db: Db, table: str, stack_ids: Sequence[int]) -> int:
@@ -204,7 +205,7 @@ def count_of_deleted(db: Db, table: str, stack_ids: Sequence[int]) -> int:
 
 def remove_deleted(db: Db, stack_id: int) -> int:
     """Delete the row of a deleted stack without rows in LEFT, and its revisions and snapshots."""
-    return db.execute("DELETE FROM stack WHERE id = %s AND deleted_at IS NOT NULL", (stack_id,)).rowcount
+    return db.execute(DROP_STACK, {"stack_id": stack_id}).rowcount
 
 
 def unreferenced(db: Db, hashes: Sequence[bytes], going: Sequence[int] = ()) -> list[bytes]:

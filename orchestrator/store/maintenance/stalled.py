@@ -66,7 +66,7 @@ WITH s AS (
 SELECT s.traversal, s.root_id, s.uuid::text FROM s
 """
 
-INTERRUPTED = "UPDATE graph_node SET lost_leases = %s WHERE id = %s"
+INTERRUPTED = "UPDATE graph_node SET lost_leases = %(lost_leases)s WHERE id = %(node_id)s"
 
 
 def stalled_stacks(db: Db, seconds: float = QUIET_SECONDS) -> list[tuple[int, int, str]]:
@@ -94,5 +94,5 @@ def restart_traversal(db: Db, stack_id: int, traversal: int, *, lost_leases: int
         fresh, root_id, root = row
         opened = traversals.renew(db, stack_id=stack_id, root_id=root_id, root=root, traversal=fresh)
         if lost_leases:
-            db.execute(INTERRUPTED, (lost_leases, opened.plan_node_id))
+            db.execute(INTERRUPTED, {"lost_leases": lost_leases, "node_id": opened.plan_node_id})
     return [opened.ring]

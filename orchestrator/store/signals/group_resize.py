@@ -25,7 +25,7 @@ TOUCH = """
 WITH touched AS (
     UPDATE resource r SET action = 'UPDATE', updated_at = now()
     FROM stack s
-    WHERE s.id = %s AND r.stack_id = s.id AND r.created_at < s.action_started_at AND NOT r.leftover
+    WHERE s.id = %(stack_id)s AND r.stack_id = s.id AND r.created_at < s.action_started_at AND NOT r.leftover
         AND r.action = 'CREATE' AND r.status = 'COMPLETE' AND r.op IS NULL AND r.lease IS NULL
         AND EXISTS (SELECT 1 FROM stack c WHERE c.parent_resource_id = r.id)
     RETURNING r.stack_id, r.name, r.type, r.physical_id
@@ -167,7 +167,7 @@ def mark_batched(db: Db, child_id: int) -> None:
     Heat visits every nested stack in each batch, changed or not, and clients expect all members to read as
     updated after a rolling update. Here a batch visits only the members it changes.
     """
-    db.execute(TOUCH, (child_id,))
+    db.execute(TOUCH, {"stack_id": child_id})
 
 
 def _run(

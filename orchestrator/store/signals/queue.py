@@ -36,7 +36,7 @@ REFUSE = f"""
 PLANNING = f"""
 SELECT EXISTS (
     SELECT 1 FROM stack s JOIN graph_node n ON n.stack_id = s.id AND n.traversal = s.traversal
-    WHERE s.id = %s AND n.kind = 'plan' AND n.label = 'plan'
+    WHERE s.id = %(stack_id)s AND n.kind = 'plan' AND n.label = 'plan'
         AND {check_not_in("n.state", NODE_ENDS)})
 """
 
@@ -191,7 +191,7 @@ WITH r AS (
 SELECT id FROM r
 """
 LOCKED = """
-SELECT r.op IS NOT NULL OR r.leased_until >= clock_timestamp() FROM resource r WHERE r.id = %s
+SELECT r.op IS NOT NULL OR r.leased_until >= clock_timestamp() FROM resource r WHERE r.id = %(resource_id)s
 """
 
 
@@ -241,7 +241,7 @@ def record_refusal_event(db: Db, stack_id: int, resource_id: int, action: str) -
 
 def is_planning(db: Db, stack_id: int) -> bool:
     """Return whether a planner is still writing rows of the stack's resources."""
-    row = db.execute(PLANNING, (stack_id,)).fetchone()
+    row = db.execute(PLANNING, {"stack_id": stack_id}).fetchone()
     return bool(row and row[0])
 
 
@@ -373,5 +373,5 @@ def mark(db: Db, stack_id: int, resource_id: int, reason: str, *, healthy: bool)
     }
     if db.execute(MARK, values).fetchone() is not None:
         return True
-    row = db.execute(LOCKED, (resource_id,)).fetchone()
+    row = db.execute(LOCKED, {"resource_id": resource_id}).fetchone()
     return row is None or not row[0]

@@ -47,7 +47,7 @@ WHERE w.watcher_id = %(watcher_id)s AND NOT r.leftover AND r.physical_id IS NOT 
     AND s.action <> 'DELETE'
     AND NOT EXISTS (SELECT 1 FROM signal g WHERE g.resource_id = r.id AND g.about = '{FORGET}')
 """
-UNWATCH = "DELETE FROM watcher WHERE watcher_id = %s"
+UNWATCH = "DELETE FROM watcher WHERE watcher_id = %(watcher_id)s"
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,4 +85,4 @@ def clear_watched_metadata(db: Db, watcher_id: int, details: bytes) -> None:
     """Have the resources that a resource watches discard the values from signals, and unregister it."""
     with db.transaction():
         db.execute(FORGET_ALL, {"watcher_id": watcher_id, "details": details})
-        db.execute(UNWATCH, (watcher_id,))
+        db.execute(UNWATCH, {"watcher_id": watcher_id})

@@ -29,12 +29,15 @@ from orchestrator.store.traversals.traversals import (
     start_traversal,
 )
 
-INSERT_CONTENT = "INSERT INTO content (hash, body) VALUES (%s, %b) ON CONFLICT DO NOTHING"  # may be large
-LOCK_CONTENT = "SELECT 1 FROM content WHERE hash = %s FOR KEY SHARE"  # purge skips it
+INSERT_CONTENT = (
+    "INSERT INTO content (hash, body) VALUES (%(hash)s, %(body)b) ON CONFLICT DO NOTHING"  # may be large
+)
+LOCK_CONTENT = "SELECT 1 FROM content WHERE hash = %(hash)s FOR KEY SHARE"  # purge skips it
 
 COUNT_STACKS = """
 SELECT count(*) FROM (
-    SELECT 1 FROM stack WHERE project_id = %s AND deleted_at IS NULL AND owner_id IS NULL LIMIT %s) AS live
+    SELECT 1 FROM stack WHERE project_id = %(project_id)s AND deleted_at IS NULL AND owner_id IS NULL
+    LIMIT %(quota)s) AS live
 """
 
 INSERT_STACK = (
@@ -64,11 +67,18 @@ VALUES (%(stack_id)s, %(number)s, %(action)s, %(template_hash)s, %(environment)s
 RETURNING id
 """
 
+SET_ADOPTED = "UPDATE revision SET adopted = %(adopted)s WHERE id = %(revision_id)s"
+SET_REVISION = "UPDATE stack SET revision_id = %(revision_id)s WHERE id = %(stack_id)s"
+
 # Run while the stack is locked: the numbers of revisions are consecutive.
-NEXT_NUMBER = "SELECT coalesce(max(number), 0) + 1 FROM revision WHERE stack_id = %s"
-NUMBERED = "SELECT id FROM revision WHERE stack_id = %s AND number = %s FOR KEY SHARE"  # purge skips it
+NEXT_NUMBER = "SELECT coalesce(max(number), 0) + 1 FROM revision WHERE stack_id = %(stack_id)s"
+# The purge skips locked rows.
+NUMBERED = "SELECT id FROM revision WHERE stack_id = %(stack_id)s AND number = %(number)s FOR KEY SHARE"
 SETTINGS = """
-UPDATE stack SET disable_rollback = %s, timeout_mins = %s, tags = %s, keep_going = %s WHERE id = %s
+UPDATE stack
+SET disable_rollback = %(disable_rollback)s, timeout_mins = %(timeout_mins)s, tags = %(tags)s,
+    keep_going = %(keep_going)s
+WHERE id = %(stack_id)s
 """
 
 # A copy of an earlier revision.
@@ -130,33 +140,13 @@ def accept_create(
     with db.transaction():
         enforce_quota(db, wanted.project_id, quota)
         action = "CREATE" if wanted.adopted is None else "ADOPT"
-        try:
-            row = db.execute(
-                INSERT_STACK,
-                {
-                    "action": action,
-                    "uuid": wanted.uuid,
-                    "project_id": wanted.project_id,
-                    "name": wanted.name,
-                    "disable_rollback": wanted.disable_rollback,
-                    "keep_going": wanted.keep_going,
-                    "delete_on_failure": wanted.delete_on_failure,
-                    "timeout_mins": wanted.timeout_mins,
-                    "tags": list(wanted.tags),
-                    "username": wanted.username,
-                    "request_id": request_id(),
-                },
-            ).fetchone()
-        except errors.UniqueViolation as error:
-            raise StackExists(wanted.name) from error
-        assert row is not None
-        stack_id: int = row[0]
+        stack_id, event = _insert_stack(db, wanted, action)
         revision_id = _revise(db, stack_id, wanted, number=1, action=action)
         if wanted.adopted is not None:
-            db.execute("UPDATE revision SET adopted = %s WHERE id = %s", (wanted.adopted, revision_id))
+            db.execute(SET_ADOPTED, {"adopted": wanted.adopted, "revision_id": revision_id})
         sinks.add(db, stack_id, wanted.sinks)
-        attach_revision(db, stack_id, 1, revision_id, row[1])
-        db.execute("UPDATE stack SET revision_id = %s WHERE id = %s", (revision_id, stack_id))
+        attach_revision(db, stack_id, 1, revision_id, event)
+        db.execute(SET_REVISION, {"revision_id": revision_id, "stack_id": stack_id})
         if wanted.credential_id is not None:
             delegated_credentials.hold(db, wanted.credential_id, stack_id)
         return first_nodes(
@@ -170,6 +160,29 @@ def accept_create(
         )
 
 
+def _insert_stack(db: Connection[TupleRow], wanted: StackInsert, action: str) -> tuple[int, int]:
+    """Insert the row of a stack and its first event; return the ids of both."""
+    values = {
+        "action": action,
+        "uuid": wanted.uuid,
+        "project_id": wanted.project_id,
+        "name": wanted.name,
+        "disable_rollback": wanted.disable_rollback,
+        "keep_going": wanted.keep_going,
+        "delete_on_failure": wanted.delete_on_failure,
+        "timeout_mins": wanted.timeout_mins,
+        "tags": list(wanted.tags),
+        "username": wanted.username,
+        "request_id": request_id(),
+    }
+    try:
+        row = db.execute(INSERT_STACK, values).fetchone()
+    except errors.UniqueViolation as error:
+        raise StackExists(wanted.name) from error
+    assert row is not None
+    return row[0], row[1]
+
+
 def enforce_quota(db: Connection[TupleRow], project_id: str, quota: int) -> None:
     """Refuse another stack if the project has `quota` stacks; a negative quota is unlimited.
 
@@ -178,7 +191,7 @@ def enforce_quota(db: Connection[TupleRow], project_id: str, quota: int) -> None
     """
     if quota < 0:
         return
-    count = db.execute(COUNT_STACKS, (project_id, quota)).fetchone()
+    count = db.execute(COUNT_STACKS, {"project_id": project_id, "quota": quota}).fetchone()
     if count is not None and count[0] >= quota:
         raise LimitExceeded(
             f"You have reached the maximum stacks per tenant, {quota}. Please delete some stacks."
@@ -215,7 +228,14 @@ def accept_update(
         sinks.activate_named(db, stack_id, revision_id)
         tags = list(wanted.tags)
         db.execute(
-            SETTINGS, (wanted.disable_rollback, wanted.timeout_mins, tags, wanted.keep_going, stack_id)
+            SETTINGS,
+            {
+                "disable_rollback": wanted.disable_rollback,
+                "timeout_mins": wanted.timeout_mins,
+                "tags": tags,
+                "keep_going": wanted.keep_going,
+                "stack_id": stack_id,
+            },
         )
         if wanted.credential_id is not None:
             delegated_credentials.hold(db, wanted.credential_id, stack_id)
@@ -267,10 +287,10 @@ def accept_rollback(
 # A snapshot can be restored while it exists and is complete.
 SOUND = """
 SELECT revision_id FROM snapshot
-WHERE id = %s AND stack_id = %s AND action = 'CREATE' AND status = 'COMPLETE' FOR SHARE
+WHERE id = %(snapshot_id)s AND stack_id = %(stack_id)s AND action = 'CREATE' AND status = 'COMPLETE' FOR SHARE
 """
-RESTORES = "UPDATE revision SET restores = %s WHERE id = %s"
-OTHER_TEMPLATE = "UPDATE revision SET template_hash = %s, copy_of = NULL WHERE id = %s"
+RESTORES = "UPDATE revision SET restores = %(snapshot_id)s WHERE id = %(revision_id)s"
+OTHER_TEMPLATE = "UPDATE revision SET template_hash = %(hash)s, copy_of = NULL WHERE id = %(revision_id)s"
 
 
 def accept_restore(
@@ -285,7 +305,7 @@ def accept_restore(
     with db.transaction():
         if _lock_unless_suspended(db, stack_id) is None:
             return None
-        sound = db.execute(SOUND, (snapshot_id, stack_id)).fetchone()
+        sound = db.execute(SOUND, {"snapshot_id": snapshot_id, "stack_id": stack_id}).fetchone()
         if sound is None:
             return None
         values = {
@@ -296,10 +316,10 @@ def accept_restore(
         }
         made = db.execute(COPY_REVISION, values).fetchone()
         assert made is not None
-        db.execute(RESTORES, (snapshot_id, made[0]))
+        db.execute(RESTORES, {"snapshot_id": snapshot_id, "revision_id": made[0]})
         sinks.activate_named(db, stack_id, made[0])
         if template is not None:
-            db.execute(OTHER_TEMPLATE, (_put(db, template)[0], made[0]))
+            db.execute(OTHER_TEMPLATE, {"hash": _put(db, template)[0], "revision_id": made[0]})
         return start_traversal(db, stack_id, "RESTORE", revision_id=made[0])
 
 
@@ -314,12 +334,12 @@ def numbered(db: Connection[TupleRow], stack_id: int, number: int) -> int | None
     """Return the id of a stack's revision with this number, and protect it from the purge until the
     transaction ends.
     """
-    row = db.execute(NUMBERED, (stack_id, number)).fetchone()
+    row = db.execute(NUMBERED, {"stack_id": stack_id, "number": number}).fetchone()
     return None if row is None else row[0]
 
 
 def _next_number(db: Connection[TupleRow], stack_id: int) -> int:
-    row = db.execute(NEXT_NUMBER, (stack_id,)).fetchone()
+    row = db.execute(NEXT_NUMBER, {"stack_id": stack_id}).fetchone()
     assert row is not None
     number: int = row[0]
     return number
@@ -352,6 +372,6 @@ def _put(db: Connection[TupleRow], *bodies: bytes) -> list[bytes]:
     """Store the texts that are new, and lock all of them for the transaction; return their hashes."""
     hashes = [hashlib.sha256(body).digest() for body in bodies]
     for hash_, body in sorted(zip(hashes, bodies, strict=True)):  # always in this order: no deadlocks
-        while db.execute(LOCK_CONTENT, (hash_,)).fetchone() is None:  # new, or purged just now
-            db.execute(INSERT_CONTENT, (hash_, body))
+        while db.execute(LOCK_CONTENT, {"hash": hash_}).fetchone() is None:  # new, or purged just now
+            db.execute(INSERT_CONTENT, {"hash": hash_, "body": body})
     return hashes

@@ -6,7 +6,7 @@ from typing import Any
 
 from psycopg import Connection
 from psycopg.rows import TupleRow
-from sqlalchemy import text
+from sqlalchemy import Connection as PooledConnection
 
 from orchestrator.engine.check.child_status import ChildState
 from orchestrator.store.connections.prepared import fetch_prepared
@@ -23,18 +23,19 @@ FROM stack c WHERE c.parent_resource_id = %(resource_id)s::bigint
 
 DISTURBED = """
 SELECT s.parent_resource FROM stack s JOIN disturbed_stack d ON d.stack_id = s.id
-WHERE s.owner_id = %s AND s.parent_resource_id IS NOT NULL
+WHERE s.owner_id = %(stack_id)s AND s.parent_resource_id IS NOT NULL
 """
 
 CAUSES = """
-SELECT reason FROM failure WHERE stack_id = %s AND traversal = %s ORDER BY id LIMIT %s
+SELECT reason FROM failure WHERE stack_id = %(stack_id)s AND traversal = %(traversal)s
+ORDER BY id LIMIT %(limit)s
 """
 
 MEMBERS = """
 SELECT name, coalesce(runs_as, type), action, status, physical_id, reference_id,
     extract(epoch FROM created_at)::float8, attributes, convert_from(sealed, 'UTF8'),
     coalesce(observed = 'failed', false)
-FROM resource WHERE stack_id = %s AND NOT leftover AND action <> 'DELETE' ORDER BY created_at, id
+FROM resource WHERE stack_id = %(stack_id)s AND NOT leftover AND action <> 'DELETE' ORDER BY created_at, id
 """
 
 SIBLINGS = """
@@ -46,7 +47,8 @@ LIMIT 1
 
 FAILED = """
 SELECT name FROM resource
-WHERE stack_id = %s AND NOT leftover AND action <> 'DELETE' AND (status = 'FAILED' OR observed = 'failed')
+WHERE stack_id = %(stack_id)s AND NOT leftover AND action <> 'DELETE'
+    AND (status = 'FAILED' OR observed = 'failed')
 """
 
 INHERITED = """
@@ -55,7 +57,8 @@ WHERE v.id = %(revision_id)s::bigint
 """
 
 TEMPLATE = """
-SELECT convert_from(c.body, 'UTF8') FROM revision v JOIN content c ON c.hash = v.template_hash WHERE v.id = %s
+SELECT convert_from(c.body, 'UTF8') FROM revision v JOIN content c ON c.hash = v.template_hash
+WHERE v.id = %(revision_id)s
 """
 
 MOST_CAUSES = 1_000  # of a child's failure, reported by the parent
@@ -70,32 +73,37 @@ def state(db: Db, resource_id: int) -> ChildState | None:
 
 def stale_resources(db: Db, stack_id: int) -> list[str]:
     """Return the names of the resources whose child stacks, or stacks below these, were changed directly."""
-    return [row[0] for row in db.execute(DISTURBED, (stack_id,)).fetchall()]
+    return [row[0] for row in db.execute(DISTURBED, {"stack_id": stack_id}).fetchall()]
 
 
 def causes(db: Db, child: ChildState) -> list[str]:
     """Return the causes of a child's failure, in the order of the failures."""
-    return [row[0] for row in db.execute(CAUSES, (child.id, child.traversal, MOST_CAUSES)).fetchall()]
+    return [
+        row[0]
+        for row in db.execute(
+            CAUSES, {"stack_id": child.id, "traversal": child.traversal, "limit": MOST_CAUSES}
+        ).fetchall()
+    ]
 
 
-COUNT_BELOW = text("""
+COUNT_BELOW = """
 SELECT count(*) FROM (
     SELECT 1 FROM stack s JOIN resource r ON r.stack_id = s.id
-    WHERE s.root_id = :root AND s.uuid <> CAST(:but AS uuid) AND s.deleted_at IS NULL AND NOT r.leftover
-    LIMIT :most) AS found
-""")
+    WHERE s.root_id = %(root)s AND s.uuid <> %(but)s::uuid AND s.deleted_at IS NULL AND NOT r.leftover
+    LIMIT %(most)s) AS found
+"""
 
 
-def count_below(connection: Any, root_id: int, most: int, but: str) -> int:
+def count_below(connection: PooledConnection, root_id: int, most: int, but: str) -> int:
     """Return the number of resources in a tree without those of a single stack, at most `most`."""
     values = {"root": root_id, "most": most, "but": but}
-    found: int = connection.execute(COUNT_BELOW, values).scalar_one()
+    found: int = connection.exec_driver_sql(COUNT_BELOW, values).scalar_one()
     return found
 
 
 def members(db: Db, child_id: int) -> list[tuple[Any, ...]]:
     """Return a child's resources, the oldest first."""
-    return db.execute(MEMBERS, (child_id,)).fetchall()
+    return db.execute(MEMBERS, {"stack_id": child_id}).fetchall()
 
 
 def beside(db: Db, stack_id: int, id_: str) -> list[tuple[Any, ...]]:
@@ -105,7 +113,7 @@ def beside(db: Db, stack_id: int, id_: str) -> list[tuple[Any, ...]]:
 
 def failed(db: Db, child_id: int) -> list[str]:
     """Return the names of a child's broken resources."""
-    return [row[0] for row in db.execute(FAILED, (child_id,)).fetchall()]
+    return [row[0] for row in db.execute(FAILED, {"stack_id": child_id}).fetchall()]
 
 
 def around(db: Db, stack_id: int, revision_id: int) -> tuple[dict[str, Any], dict[str, str], int]:
@@ -119,5 +127,5 @@ def around(db: Db, stack_id: int, revision_id: int) -> tuple[dict[str, Any], dic
 
 def template(db: Db, revision_id: int) -> str | None:
     """Return a revision's template as stored."""
-    row = db.execute(TEMPLATE, (revision_id,)).fetchone()
+    row = db.execute(TEMPLATE, {"revision_id": revision_id}).fetchone()
     return None if row is None else row[0]

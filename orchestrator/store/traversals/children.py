@@ -250,7 +250,7 @@ def spawn(
 def store(db: Db, wanted: ChildWanted) -> None:
     """Store the template of a child."""
     hash_ = hashlib.sha256(wanted.template).digest()
-    db.execute(INSERT_CONTENT, (hash_, wanted.template))
+    db.execute(INSERT_CONTENT, {"hash": hash_, "body": wanted.template})
     if len(_stored) >= MOST_REMEMBERED:
         _stored.clear()
     _stored.add(hash_)
@@ -263,7 +263,7 @@ def update(db: Db, child_id: int, wanted: ChildWanted, *, converge: bool) -> Sta
     if not _travel(db, child_id, wanted.timeout_mins):
         return None
     db.execute(CLEAR_STALE, {"stack_id": child_id})
-    while db.execute(LOCK_CONTENT, (hashlib.sha256(wanted.template).digest(),)).fetchone() is None:
+    while db.execute(LOCK_CONTENT, {"hash": hashlib.sha256(wanted.template).digest()}).fetchone() is None:
         store(db, wanted)
     action = "UPDATE" if wanted.restores is None else "RESTORE"
     restores = None if wanted.restores is None else str(wanted.restores)

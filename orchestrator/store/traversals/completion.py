@@ -202,8 +202,12 @@ def end_failed(
     return None
 
 
+HAS_FAILURES = """
+SELECT EXISTS (SELECT 1 FROM failure WHERE stack_id = %(stack_id)s AND traversal = %(traversal)s)
+"""
+
+
 def has_failures(db: Connection[TupleRow], stack_id: int, traversal: int) -> bool:
     """Whether any resource failed in a traversal."""
-    query = "SELECT EXISTS (SELECT 1 FROM failure WHERE stack_id = %s AND traversal = %s)"
-    row = db.execute(query, (stack_id, traversal)).fetchone()
+    row = db.execute(HAS_FAILURES, {"stack_id": stack_id, "traversal": traversal}).fetchone()
     return row is not None and row[0]

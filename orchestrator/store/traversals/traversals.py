@@ -92,7 +92,8 @@ FROM finish RETURNING id
 
 
 LOCK = """
-SELECT traversal, action, status, good_revision_id FROM stack WHERE id = %s AND deleted_at IS NULL FOR UPDATE
+SELECT traversal, action, status, good_revision_id FROM stack
+WHERE id = %(stack_id)s AND deleted_at IS NULL FOR UPDATE
 """
 
 HALT = """
@@ -263,7 +264,7 @@ class Locked:
 
 def lock(db: Connection[TupleRow], stack_id: int) -> Locked | None:
     """Lock a stack until the transaction ends; return None if it is gone."""
-    row = db.execute(LOCK, (stack_id,)).fetchone()
+    row = db.execute(LOCK, {"stack_id": stack_id}).fetchone()
     return None if row is None else Locked(*row)
 
 
