@@ -29,7 +29,7 @@ from orchestrator.config import Settings
 from orchestrator.engine.states import STACK_ACTIONS
 from orchestrator.errors import Forbidden
 from orchestrator.store.connections.database import Database
-from orchestrator.store.maintenance.gauges import Gauges, figures
+from orchestrator.store.maintenance.gauges import Gauges, read_gauges
 from tasks.broker_stats import UNREACHABLE
 from tasks.celery_settings import QUEUES
 
@@ -136,7 +136,7 @@ class Sampler(Collector):
 
     def _sample(self) -> None:
         try:
-            self._seen = figures(self.database)
+            self._seen = read_gauges(self.database)
         except DATABASE_ERRORS:
             self._seen = None
         try:

@@ -35,7 +35,7 @@ def index(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa:
     """List the revisions, newest first; the marker is a revision number."""
     stack, links = get_stack(stack_name, stack_id), Links()
     marker, limit = query_params.integer("marker"), query_params.integer("limit")
-    rows = history.list_chapters(dependencies().database, stack, before=marker, limit=limit)
+    rows = history.list_revisions(dependencies().database, stack, before=marker, limit=limit)
     return json_list("revisions", (_body(row, stack, links) for row in rows))
 
 
@@ -119,7 +119,7 @@ def failures(project_id: str, stack_name: str, stack_id: str) -> Response:  # no
 
 
 def _chapter(stack: StackRow, number: str) -> RevisionHistory:
-    row = history.chapter(dependencies().database, stack, _number(number))
+    row = history.revision_history(dependencies().database, stack, _number(number))
     if row is None:
         raise NotFound("Revision", number)
     return row

@@ -65,7 +65,7 @@ def end_children(db: Connection[TupleRow], messages: Sequence[CheckMessage], roo
 
 def end_child(db: Connection[TupleRow], node_id: int, root: str) -> Sequence[CheckMessage] | None:
     """End the child stack of an unclaimed finish node; None when the end needs a claim."""
-    ended = child_completion.end(db, node_id, root)
+    ended = child_completion.complete_child(db, node_id, root)
     if ended is None:
         return None
     log.info("stack_complete", stack=ended.uuid, action=ended.action)
@@ -122,7 +122,7 @@ def start_delete(db: Connection[TupleRow], stack_id: int) -> StartedTraversal | 
     """
     opened = traversals.start_traversal(db, stack_id, "DELETE")
     snapshots.remove_all(db, stack_id)
-    children.disturb(db, stack_id)
+    children.mark_stale(db, stack_id)
     return opened
 
 

@@ -42,22 +42,22 @@ RESTORED = """
 SELECT c.kept FROM revision v JOIN resource_snapshot c ON c.snapshot_id = v.restores AND c.name = %(name)s
 WHERE v.id = %(revision_id)s
 """
-SOUND = """
+FIND_COMPLETE = """
 SELECT id FROM snapshot
 WHERE uuid = %(uuid)s AND stack_id = %(stack_id)s AND action = 'CREATE' AND status = 'COMPLETE'
 """
 BY_UUID = "SELECT id FROM snapshot WHERE uuid = %(uuid)s"
-TO_GO = """
+MARK_FOR_DELETION = """
 UPDATE snapshot SET action = 'DELETE', status = 'IN_PROGRESS', status_reason = 'state changed',
     due_at = now(), tries = 0
 WHERE id = %(id)s AND action = 'CREATE' AND status <> 'IN_PROGRESS'
 """
-ALL_TO_GO = """
+MARK_ALL_FOR_DELETION = """
 UPDATE snapshot SET action = 'DELETE', status = 'IN_PROGRESS', status_reason = 'state changed',
     due_at = now(), tries = 0
 WHERE stack_id = %(stack_id)s AND action = 'CREATE' AND NOT (SELECT retain FROM stack s WHERE s.id = stack_id)
 """
-LEFT = """
+FIND_UNDELETED = """
 SELECT x.uuid::text, x.status_reason FROM snapshot x JOIN stack s ON s.id = x.stack_id
 WHERE x.stack_id = %(stack_id)s AND x.action = 'DELETE' AND NOT s.retain ORDER BY x.id LIMIT 1
 """
@@ -65,7 +65,7 @@ WHERE x.stack_id = %(stack_id)s AND x.action = 'DELETE' AND NOT s.retain ORDER B
 # A claim for deletion lasts a minute, for a handful of provider calls; after a crash another worker
 # continues. While an operation of the stack may still be creating a resource snapshot, the rows may be
 # incomplete.
-TAKE = """
+CLAIM = """
 WITH due AS MATERIALIZED (
     SELECT id FROM snapshot WHERE due_at <= now() ORDER BY due_at LIMIT 1 FOR UPDATE SKIP LOCKED
 )
@@ -74,23 +74,23 @@ FROM due WHERE x.id = due.id
 RETURNING x.id, x.uuid::text, EXISTS (
     SELECT 1 FROM resource r WHERE r.stack_id = x.stack_id AND r.op = 'SNAPSHOT')
 """
-COPIES = """
+NEXT_COPIES = """
 SELECT id, name, coalesce(runs_as, type), token, physical_id, data, sealed, kept
 FROM resource_snapshot WHERE snapshot_id = %(snapshot_id)s ORDER BY id LIMIT %(limit)s
 """
-FORGET_COPIES = "DELETE FROM resource_snapshot WHERE id = ANY(%(ids)s)"
-GONE = """
+DELETE_COPIES = "DELETE FROM resource_snapshot WHERE id = ANY(%(ids)s)"
+DELETE_EMPTY = """
 DELETE FROM snapshot x WHERE x.id = %(id)s AND x.action = 'DELETE'
     AND NOT EXISTS (SELECT 1 FROM resource_snapshot c WHERE c.snapshot_id = x.id)
 """
-PROJECT = (
+FIND_OWNER = (
     "SELECT k.project_id, k.root_id FROM snapshot x JOIN stack k ON k.id = x.stack_id WHERE x.id = %(id)s"
 )
-AGAIN = """
+CONTINUE_DELETION = """
 UPDATE snapshot SET due_at = now() + make_interval(secs => %(seconds)s)
 WHERE id = %(id)s
 """
-LATER = """
+POSTPONE_DELETION = """
 UPDATE snapshot SET tries = tries + 1, status_reason = %(reason)s,
     due_at = now() + make_interval(secs => least(300, 2 * power(2, least(tries, 10))))
 WHERE id = %(id)s
@@ -214,7 +214,7 @@ def restored(db: Db, revision_id: int, name: str) -> bytes | None:
 
 def complete_snapshot(db: Db, stack_id: int, uuid: str) -> int | None:
     """Return the row of a complete snapshot of the stack."""
-    row = db.execute(SOUND, {"uuid": uuid, "stack_id": stack_id}).fetchone()
+    row = db.execute(FIND_COMPLETE, {"uuid": uuid, "stack_id": stack_id}).fetchone()
     return None if row is None else row[0]
 
 
@@ -241,57 +241,59 @@ def copies(database: Database, snapshot_id: int, *, kept_only: bool = False) -> 
 
 def remove(db: Db, snapshot_id: int) -> bool:
     """Mark a snapshot for deletion; return False while it is being created, or if it is marked already."""
-    return db.execute(TO_GO, {"id": snapshot_id}).rowcount == 1
+    return db.execute(MARK_FOR_DELETION, {"id": snapshot_id}).rowcount == 1
 
 
 def remove_all(db: Db, stack_id: int) -> None:
     """Mark all snapshots of a stack for deletion."""
-    db.execute(ALL_TO_GO, {"stack_id": stack_id})
+    db.execute(MARK_ALL_FOR_DELETION, {"stack_id": stack_id})
 
 
 def undeleted(db: Db, stack_id: int) -> tuple[str, str] | None:
     """Return a snapshot that must be deleted before the stack is gone: its id and the remaining work."""
-    row = db.execute(LEFT, {"stack_id": stack_id}).fetchone()
+    row = db.execute(FIND_UNDELETED, {"stack_id": stack_id}).fetchone()
     return None if row is None else (row[0], row[1])
 
 
-def take(db: Db) -> tuple[int, str, bool] | None:
+def claim(db: Db) -> tuple[int, str, bool] | None:
     """Claim a snapshot to delete, for a minute; return the id of its row, its id, and whether more resource
     snapshots may appear.
     """
-    row = db.execute(TAKE).fetchone()
+    row = db.execute(CLAIM).fetchone()
     return None if row is None else (row[0], row[1], row[2])
 
 
 def owner_of(db: Db, snapshot_id: int) -> tuple[str, int]:
     """Return the project of a snapshot, and the root of its stack's tree."""
-    row = db.execute(PROJECT, {"id": snapshot_id}).fetchone()
+    row = db.execute(FIND_OWNER, {"id": snapshot_id}).fetchone()
     return ("", 0) if row is None else (str(row[0]), int(row[1]))
 
 
 def next_copies(db: Db, snapshot_id: int, limit: int) -> list[Copy]:
     """Return the next few resource snapshots to delete."""
-    return [Copy(*row) for row in db.execute(COPIES, {"snapshot_id": snapshot_id, "limit": limit}).fetchall()]
+    return [
+        Copy(*row) for row in db.execute(NEXT_COPIES, {"snapshot_id": snapshot_id, "limit": limit}).fetchall()
+    ]
 
 
-def forget(db: Db, ids: Sequence[int]) -> None:
+def delete_copies(db: Db, ids: Sequence[int]) -> None:
     """Delete the rows of deleted resource snapshots."""
-    db.execute(FORGET_COPIES, {"ids": list(ids)})
+    db.execute(DELETE_COPIES, {"ids": list(ids)})
 
 
 def delete_if_empty(db: Db, snapshot_id: int) -> bool:
     """Delete a snapshot without resource snapshots; return False if it has any."""
-    return db.execute(GONE, {"id": snapshot_id}).rowcount == 1
+    return db.execute(DELETE_EMPTY, {"id": snapshot_id}).rowcount == 1
 
 
 def continue_delete(db: Db, snapshot_id: int, seconds: float) -> None:
     """Continue a deletion in `seconds`."""
-    db.execute(AGAIN, {"id": snapshot_id, "seconds": seconds})
+    db.execute(CONTINUE_DELETION, {"id": snapshot_id, "seconds": seconds})
 
 
 def postpone_delete(db: Db, snapshot_id: int, reason: str) -> None:
     """Retry a failed deletion, with growing delays of at most five minutes."""
-    db.execute(LATER, {"id": snapshot_id, "reason": reason})
+    db.execute(POSTPONE_DELETION, {"id": snapshot_id, "reason": reason})
 
 
 def _of(stack: StackRow) -> Select[Any]:

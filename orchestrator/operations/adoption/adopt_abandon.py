@@ -75,7 +75,7 @@ def abandon(context: OperationContext, stack: StackRow) -> Abandoned:
             document.write(slice_)
         with context.database.connect() as db, db.transaction():
             opened = traversals.start_traversal(db, stack.id, "DELETE", expected=stack.traversal, retain=True)
-            children.disturb(db, stack.id)
+            children.mark_stale(db, stack.id)
         if opened is None:
             raise Conflict(f"Stack {stack.name} was changed at this moment. Please try again.")
     except BaseException:

@@ -31,7 +31,7 @@ from orchestrator.store.connections.database import Database
 from orchestrator.store.nodes.repository import CheckConnection
 from orchestrator.store.stacks import revisions, stacks
 from orchestrator.store.traversals import child_reads
-from orchestrator.store.traversals.children import ChildWanted
+from orchestrator.store.traversals.children import DesiredChild
 from orchestrator.template.definition import ResourceDefinition
 from orchestrator.template.environment import Environment
 from orchestrator.template.formats import Format
@@ -195,7 +195,7 @@ class ChildStackLoader:
         secret: bool,
         parent: ParentResourceProxy,
         keeps: int | None = None,
-    ) -> tuple[ChildWanted, bool]:
+    ) -> tuple[DesiredChild, bool]:
         """Return the desired state of a child, and whether any of it is secret.
 
         It keeps the files of its revision `keeps` that the parent's stack does not have.
@@ -220,7 +220,7 @@ class ChildStackLoader:
         self._check_limits(visit.stack.root_id, context, child_uuid, len(defined.template.resources))
         names = values.hidden if not secret else values.hidden | frozenset(defined.template.parameters)
         hidden = {parameter: values[parameter] for parameter in names if parameter in values}
-        desired = ChildWanted(
+        desired = DesiredChild(
             uuid=child_uuid,
             name=name,
             template=defined.stored,
@@ -239,7 +239,7 @@ class ChildStackLoader:
         )
         return desired, bool(hidden)
 
-    def restored(self, desired: ChildWanted, snapshot_id: int) -> ChildWanted:
+    def restored(self, desired: DesiredChild, snapshot_id: int) -> DesiredChild:
         """Return a child to be restored from a snapshot: resources with a copy are created from it."""
         desired = replace(desired, restores=snapshot_id)
         copies = list(snapshots.copies(self.database, snapshot_id, kept_only=True))
@@ -286,7 +286,7 @@ class ChildStackLoader:
 
     def _read_context(self, stack: StackView) -> InheritedContext:
         with self.database.borrow() as db:
-            environment, files, depth = child_reads.around(db, stack.id, stack.revision_id)
+            environment, files, depth = child_reads.inherited(db, stack.id, stack.revision_id)
         return self._shared_context(environment, files, depth)
 
     def _shared_context(

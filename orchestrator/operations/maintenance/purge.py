@@ -83,8 +83,8 @@ def purge_steps(db: Connection[TupleRow], policy: Policy) -> Iterator[DeletedRow
                 while gone := purging.remove(db, part, {**values, "stacks": stacks}):
                     yield part.name, gone
         yield "", 0
-    while gone := purging.remove(db, purging.STRAYS, values):
-        yield purging.STRAYS.name, gone
+    while gone := purging.remove(db, purging.ORPHANS, values):
+        yield purging.ORPHANS.name, gone
     last = b""
     while hashes := purging.ids(db, purging.CONTENTS, {"after": last, "limit": CONTENTS}):
         last = hashes[-1]
@@ -106,7 +106,7 @@ def _deleted(db: Connection[TupleRow], values: Mapping[str, Any]) -> Iterator[De
     """Delete stacks whose deletion has expired, with all their rows, the stack's own row last."""
     while stacks := purging.ids(db, purging.DELETED, {**values, "limit": 10}):
         for stack_id in stacks:
-            for table in purging.LEFT:
+            for table in purging.TABLES_OF_DELETED:
                 while gone := purging.remove_of_deleted(db, table, stack_id, SLICE):
                     yield f"{table} of deleted stacks", gone
             yield "deleted stacks", purging.remove_deleted(db, stack_id)
@@ -125,7 +125,7 @@ def count_purgeable(db: Connection[TupleRow], policy: Policy) -> dict[str, int]:
 def _counted(db: Connection[TupleRow], policy: Policy) -> Iterator[DeletedRows]:
     values = {**policy.values(), "first": None}
     deleted = purging.ids(db, purging.DELETED, {**values, "limit": None})
-    for table in purging.LEFT:
+    for table in purging.TABLES_OF_DELETED:
         yield f"{table} of deleted stacks", purging.count_of_deleted(db, table, deleted)
     yield "deleted stacks", len(deleted)
     gone = set(deleted)
@@ -138,7 +138,7 @@ def _counted(db: Connection[TupleRow], policy: Policy) -> Iterator[DeletedRows]:
         going += revisions
         for part in purging.PARTS:
             yield part.name, purging.count(db, part, {**here, "going": revisions})
-    yield purging.STRAYS.name, purging.count(db, purging.STRAYS, values)
+    yield purging.ORPHANS.name, purging.count(db, purging.ORPHANS, values)
     last = b""
     while hashes := purging.ids(db, purging.CONTENTS, {"after": last, "limit": CONTENTS}):
         last = hashes[-1]

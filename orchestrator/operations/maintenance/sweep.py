@@ -111,7 +111,7 @@ class Sweep:
                 log.info("re_enqueued", stack=root, count=len(again))
             metrics.count_recovered("unprocessed", len(again))
             messages += again
-            topped = repository.top_up(db, root_id, root, self.settings.dispatch_window).rings
+            topped = repository.refill_window(db, root_id, root, self.settings.dispatch_window).rings
             metrics.count_recovered("not_enqueued", len(topped))
             messages += topped
         return messages
@@ -123,12 +123,12 @@ class Sweep:
             messages += stack_completion.fail(self.database, stack_id, traversal, stack_completion.TIMED_OUT)
         for stack_id, traversal in sweep_queries.keep_going_finished(db):
             traversals.halt(db, stack_id, traversal)
-        halted = sweep_queries.halted(db)
+        halted = sweep_queries.failing(db)
         for stack_id, traversal in halted:
             if (stack_id, traversal) not in self._followed:
                 traversals.enqueue_open_operations(db, stack_id, traversal)
         self._followed = set(halted)
-        for stack_id, traversal in sweep_queries.wound_down(db):
+        for stack_id, traversal in sweep_queries.drained(db):
             messages += stack_completion.drain(self.database, stack_id, traversal)
         cleanup.delete_pending_snapshots(db, self.types, self.cipher, self.settings)
         if time.monotonic() - self._audited_at > AUDIT_SECONDS:

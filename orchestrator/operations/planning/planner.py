@@ -93,7 +93,9 @@ class Planner:
         root, window = self.stacks.root_of(stack), self.settings.dispatch_window if enqueue else 0
         settled = repository.settle_nodes(db, [visit.node_id], lease, root, ring=window)
         bulk_writer.drop_old_nodes(db, stack.id, stack.traversal, row_writer.SLICE)
-        return settled.rings + (repository.top_up(db, stack.root_id, root, window).rings if enqueue else [])
+        return settled.rings + (
+            repository.refill_window(db, stack.root_id, root, window).rings if enqueue else []
+        )
 
     def plan_in_one_statement(
         self,

@@ -94,7 +94,7 @@ class TemplatePlanner:
         resources.write_row_changes()
 
         def put_hooks(ids: Mapping[int, int]) -> None:
-            hooks.put(db, stack_hooks.of_slice(ids, changes))
+            hooks.write_hooks(db, stack_hooks.of_slice(ids, changes))
 
         nodes = NodeWriter(db, target, plan_of_changes(changes, planned.desired), self.queue_of)
         nodes.write(resources.write_visited, put_hooks if stack_hooks else None)

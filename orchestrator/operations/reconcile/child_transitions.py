@@ -85,7 +85,7 @@ def _spawn(
     state = result.state
     state.data = with_request(split_request(state.data)[1], ChildRequest(1, step.turn))
     row = _row(visit, result, step, context.row_of)
-    settled = children.spawn(
+    settled = children.insert_child(
         context.db, step.wanted, row, context.lease, context.root, again=step.child is not None
     )
     if row["resource_id"] not in settled.held:
@@ -178,7 +178,9 @@ def child_side_effects(
             held = item.row["resource_id"] if item.row["resource_id"] in settled.held else None
             if held in causes:
                 visit = item.visit
-                children.spread(db, visit.stack.id, visit.traversal, item.row["name"], causes[held])
+                children.propagate_failures(
+                    db, visit.stack.id, visit.traversal, item.row["name"], causes[held]
+                )
             if held in detached:
                 children.detach(db, detached[held])
 

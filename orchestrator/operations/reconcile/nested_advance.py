@@ -23,7 +23,7 @@ from orchestrator.resources.base import Observation
 from orchestrator.resources.nested_type import Pause, SetChild, Settled
 from orchestrator.store import snapshots
 from orchestrator.store.signals import group_resize
-from orchestrator.store.traversals.children import ChildWanted
+from orchestrator.store.traversals.children import DesiredChild
 
 CANCELLED = "{} aborted (user triggered cancel)"
 CHILD_GONE = "Its stack is gone."
@@ -72,7 +72,7 @@ def _set_child(
     return transition(nested, ChildStep(verb, child, wanted=desired, turn=turn))
 
 
-def _restored(nested: NestedOperation, desired: ChildWanted, child: ChildState) -> ChildWanted:
+def _restored(nested: NestedOperation, desired: DesiredChild, child: ChildState) -> DesiredChild:
     """Return the desired child with its resources restored from its own snapshot."""
     operation = nested.operation
     sealed = snapshots.restored(nested.db, operation.visit.stack.revision_id, operation.resource.name)

@@ -101,7 +101,7 @@ def outcome_row(visit: Visit, result: StepResult, cipher: Cipher, *, claimed: bo
         "unanswered": state.unanswered,
     }
     if not claimed:
-        row |= {"continued": resource.op is not None, "was": resource.status}
+        row |= {"continued": resource.op is not None, "status_read": resource.status}
     if visit.kind == "update" and definition is not None:
         row |= {"definition_id": state.definition_id, "digest": definition.digest}
         body = definition.body

@@ -210,6 +210,8 @@ class OutcomeWriter:
         worker.windows.completed(self.root_id, ended)
         if not worker.windows.needs_refill(self.root_id):
             return []
-        refilled = repository.top_up(self.batch.db, self.root_id, self.root, worker.settings.dispatch_window)
+        refilled = repository.refill_window(
+            self.batch.db, self.root_id, self.root, worker.settings.dispatch_window
+        )
         worker.windows.refilled(self.root_id, refilled.outstanding, len(refilled.rings))
         return refilled.rings

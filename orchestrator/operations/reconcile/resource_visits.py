@@ -202,8 +202,11 @@ def _replace_inline(
     if not isinstance(result.outcome, Ready):
         return None
     row = row_of(batch, new, result) | ready_columns(result.outcome.observation)
-    row |= {"changed": True, "heir": new.resource.uuid, "runs_as": new.resource.runs_as}
-    row |= {"was_fine": was_healthy(visit), "was": visit.resource.status}  # of the replaced resource
+    row |= {"changed": True, "replacement_uuid": new.resource.uuid, "runs_as": new.resource.runs_as}
+    row |= {
+        "was_healthy": was_healthy(visit),
+        "status_read": visit.resource.status,
+    }  # of the replaced resource
     return Write(visit, result.state, row, replacement_sql.SETTLE_INLINE_REPLACEMENT)
 
 

@@ -94,10 +94,10 @@ class RequiredPeers:
         """Clear the metadata that signals have set in watched requirements."""
         peers.clear_watched_metadata(self.context.db, self.id, self.context.cipher.seal(None))
 
-    def _peer(self, row: peers.PeerRow) -> RequiredResource:
+    def _peer(self, row: peers.RequiredRow) -> RequiredResource:
         opened = self._opened(row)
         properties = opened.get("properties", row.properties) or {}
         return RequiredResource(row.name, row.kind, properties, opened.get("metadata", row.metadata) or {})
 
-    def _opened(self, row: peers.PeerRow) -> dict[str, Any]:
+    def _opened(self, row: peers.RequiredRow) -> dict[str, Any]:
         return self.context.cipher.open(row.sealed.encode()) if row.sealed else {}

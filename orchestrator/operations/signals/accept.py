@@ -239,7 +239,7 @@ def mark_unhealthy(context: OperationContext, stack: StackRow, name: str, body: 
     with context.database.borrow() as db, db.transaction():
         done = queue.mark(db, stack.id, resource_id, reason, healthy=not unhealthy)
         if done:
-            children.disturb(db, stack.id)
+            children.mark_stale(db, stack.id)
     if not done:
         raise ActionInProgress(stack.name, stack.action)
     if not unhealthy:
@@ -257,7 +257,7 @@ def _clear_scaling_in_progress(context: OperationContext, resource_id: int) -> N
         known, root = load_state(visit, context.cipher), visit.stack.uuid
         kind = context.types.get(visit.resource.kind)
         if not isinstance(kind, ScalingGroup) or not (known.metadata or {}).get(capacity.IN_PROGRESS):
-            group_resize.let_go(db, visit, lease, root)
+            group_resize.release(db, visit, lease, root)
             return
         known.given_metadata = known.metadata if known.given_metadata is None else known.given_metadata
         known.metadata = capacity.finished(known.metadata or {}, None, None, capacity.utc_now())

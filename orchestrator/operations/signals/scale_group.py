@@ -64,10 +64,10 @@ def scale_group(engine: WorkerContext, policy: Visit, asked: Resize) -> list[Mes
         try:
             messages = _start_resize(engine, visit, lease, group_type, _adjustment(asked.asked))
         except BaseException:
-            group_resize.let_go(db, visit, lease, visit.stack.uuid)
+            group_resize.release(db, visit, lease, visit.stack.uuid)
             raise
         if messages is None:
-            group_resize.let_go(db, visit, lease, visit.stack.uuid)
+            group_resize.release(db, visit, lease, visit.stack.uuid)
         return messages
 
 

@@ -43,7 +43,7 @@ def delete_pending_snapshots(
     """Continue deleting snapshots within the time budget."""
     ends_at = time.monotonic() + SECONDS
     while time.monotonic() < ends_at:
-        taken = snapshots.take(db)
+        taken = snapshots.claim(db)
         if taken is None:
             return
         id_, uuid, unsettled = taken
@@ -82,7 +82,7 @@ def _delete_copies(
                 refused = refused or f"{copy.name}: {fault}"
             else:
                 gone.append(copy.id)
-        snapshots.forget(db, gone)
+        snapshots.delete_copies(db, gone)
         if refused:
             log.warning("snapshot_delete_failed", snapshot=uuid, error=refused)
             snapshots.postpone_delete(db, id_, refused)

@@ -141,7 +141,7 @@ def restore(context: OperationContext, stack: StackRow, snapshot_id: str) -> lis
             template=None if changed is None else orjson.dumps(changed),
             created_by=context.caller.user,
         )
-        children.disturb(db, stack.id)
+        children.mark_stale(db, stack.id)
     if opened is None:  # the snapshot or the stack was deleted in between
         raise NotSupported("Restoring incomplete snapshot")
     return [opened.ring]

@@ -54,12 +54,12 @@ def requested_action(body: Body) -> str:
 def cancel_update(context: OperationContext, stack: StackRow) -> list[CheckMessage]:
     """Roll back to the last completed revision; operations in progress finish first."""
     with context.database.connect() as db, db.transaction():
-        idempotency.take(db, stack.project_id, context.asked, stack.uuid, stack.name)
+        idempotency.record(db, stack.project_id, context.asked, stack.uuid, stack.name)
         running = _lock_in_progress(db, stack, "UPDATE")
         opened = accept_rollback(
             db, stack.id, running.good_revision_id, created_by=context.caller.user, ended="cancelled"
         )
-        children.disturb(db, stack.id)
+        children.mark_stale(db, stack.id)
     assert opened is not None  # it exists: it was locked just before
     return [opened.ring]
 
@@ -104,7 +104,7 @@ def _start_traversal_over_all(context: OperationContext, stack: StackRow, action
         if now.state == "DELETE_IN_PROGRESS":
             raise ActionInProgress(stack.name, now.action)
         opened = traversals.start_traversal(db, stack.id, action)
-        children.disturb(db, stack.id)
+        children.mark_stale(db, stack.id)
     assert opened is not None  # it exists: it is locked
     return [opened.ring]
 

@@ -69,7 +69,7 @@ def validate_and_insert(
         context.database.connect() as db,
         db.transaction(),
     ):
-        idempotency.take(db, wanted.project_id, context.asked, wanted.uuid, wanted.name)
+        idempotency.record(db, wanted.project_id, context.asked, wanted.uuid, wanted.name)
         opened = accept_create(
             db,
             replace(wanted, credential_id=given),
@@ -87,7 +87,7 @@ def delete(context: OperationContext, stack: StackRow) -> list[CheckMessage]:
         NotFound: it is deleted already.
     """
     with context.database.connect() as db, db.transaction():
-        idempotency.take(db, stack.project_id, context.asked, stack.uuid, stack.name)
+        idempotency.record(db, stack.project_id, context.asked, stack.uuid, stack.name)
         opened = start_delete(db, stack.id)
     if opened is None:
         raise NotFound("Stack", stack.name)

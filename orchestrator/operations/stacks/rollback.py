@@ -9,7 +9,7 @@ from orchestrator.errors import NotFound, NotSupported
 from orchestrator.operations.context import OperationContext
 from orchestrator.store.stacks.stacks import StackRow
 from orchestrator.store.traversals import children, traversals
-from orchestrator.store.traversals.accept import accept_rollback, numbered
+from orchestrator.store.traversals.accept import accept_rollback, revision_of_number
 
 
 def roll_back(context: OperationContext, stack: StackRow, number: int) -> list[CheckMessage]:
@@ -25,10 +25,10 @@ def roll_back(context: OperationContext, stack: StackRow, number: int) -> list[C
             raise NotFound("Stack", stack.name)
         if now.action == "SUSPEND":
             raise NotSupported("Rolling back a stack when it is suspended")
-        revision_id = numbered(db, stack.id, number)
+        revision_id = revision_of_number(db, stack.id, number)
         if revision_id is None:
             raise NotFound("Revision", str(number))
         opened = accept_rollback(db, stack.id, revision_id, created_by=context.caller.user)
-        children.disturb(db, stack.id)
+        children.mark_stale(db, stack.id)
     assert opened is not None  # it exists: it is locked
     return [opened.ring]

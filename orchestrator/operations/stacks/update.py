@@ -109,7 +109,7 @@ def _accept(
             )
         try:
             with context.database.connect() as db, db.transaction():
-                idempotency.take(db, stack.project_id, context.asked, stack.uuid, stack.name)
+                idempotency.record(db, stack.project_id, context.asked, stack.uuid, stack.name)
                 opened = accept_update(
                     db,
                     stack.id,
@@ -119,7 +119,7 @@ def _accept(
                     converge=requested.converge,
                     based_on=based_on,
                 )
-                children.disturb(db, stack.id)
+                children.mark_stale(db, stack.id)
         except ConcurrentUpdate:
             stack = _retry_on_conflict(context, stack)
             continue

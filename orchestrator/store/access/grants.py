@@ -20,7 +20,7 @@ from orchestrator.store.signals.ingest import Receiver
 
 Db = Connection[TupleRow]
 
-PUT = """
+UPSERT = """
 INSERT INTO access (id, stack_id, key, secret, token_hash, user_name, policies, keystone_user)
 SELECT r.id, r.stack_id, %(key)s, %(secret)s, %(token_hash)s, %(user_name)s, %(policies)s::text[],
     %(keystone_user)s::text
@@ -31,7 +31,7 @@ SET key = excluded.key, secret = excluded.secret, token_hash = excluded.token_ha
 RETURNING id
 """
 
-DROP = """
+DELETE = """
 DELETE FROM access a USING resource r
 WHERE a.id = %(resource_id)s AND r.id = a.id AND r.lease = %(lease)s
 """
@@ -103,12 +103,12 @@ def put(
         "policies": list(policies),
         "keystone_user": keystone_user,
     }
-    return db.execute(PUT, values).fetchone() is not None
+    return db.execute(UPSERT, values).fetchone() is not None
 
 
 def drop(db: Db, resource_id: int, lease: int) -> None:
     """Delete the access that a resource granted."""
-    db.execute(DROP, {"resource_id": resource_id, "lease": lease})
+    db.execute(DELETE, {"resource_id": resource_id, "lease": lease})
 
 
 def by_key(db: Db, keys: Sequence[str]) -> list[AccessRow | None]:

@@ -13,8 +13,8 @@ from orchestrator.errors import Conflict
 
 Db = Connection[TupleRow]
 
-KEPT_SECONDS: Final = 86_400.0  # clients retry within minutes
-AT_ONCE: Final = 100  # expired tokens deleted per new token
+KEEP_SECONDS: Final = 86_400.0  # clients retry within minutes
+MAX_EXPIRED: Final = 100  # expired tokens deleted per new token
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class ClientToken:
 
 
 @dataclass(frozen=True, slots=True)
-class Accepted:
+class AcceptedRequest:
     """An accepted request with a token."""
 
     digest: bytes
@@ -44,12 +44,12 @@ class TokenTaken(Conflict):
         super().__init__(f"A client request token already exists: {token}")
 
 
-TAKE: Final = """
+INSERT: Final = """
 INSERT INTO client_request (project_id, token, digest, stack_uuid, stack_name)
 VALUES (%(project_id)s, %(token)s, %(digest)s, %(stack_uuid)s, %(stack_name)s)
 ON CONFLICT DO NOTHING RETURNING 1
 """
-FORGET: Final = """
+DELETE_EXPIRED: Final = """
 DELETE FROM client_request WHERE (project_id, token) IN (
     SELECT project_id, token FROM client_request
     WHERE created_at < now() - make_interval(secs => %(seconds)s::float8)
@@ -61,7 +61,7 @@ WHERE project_id = %(project_id)s AND token = %(token)s
 """
 
 
-def take(db: Db, project_id: str, asked: ClientToken | None, uuid: uuid_.UUID, name: str) -> None:
+def record(db: Db, project_id: str, asked: ClientToken | None, uuid: uuid_.UUID, name: str) -> None:
     """Record a request with a token as accepted, in the transaction that accepts it.
 
     Raises:
@@ -76,12 +76,12 @@ def take(db: Db, project_id: str, asked: ClientToken | None, uuid: uuid_.UUID, n
         "stack_uuid": uuid,
         "stack_name": name,
     }
-    db.execute(FORGET, {"seconds": KEPT_SECONDS, "limit": AT_ONCE})
-    if db.execute(TAKE, values).fetchone() is None:
+    db.execute(DELETE_EXPIRED, {"seconds": KEEP_SECONDS, "limit": MAX_EXPIRED})
+    if db.execute(INSERT, values).fetchone() is None:
         raise TokenTaken(asked.token)
 
 
-def find(db: Db, project_id: str, token: str) -> Accepted | None:
+def find(db: Db, project_id: str, token: str) -> AcceptedRequest | None:
     """Return the accepted request with a token."""
-    with db.cursor(row_factory=class_row(Accepted)) as cursor:
+    with db.cursor(row_factory=class_row(AcceptedRequest)) as cursor:
         return cursor.execute(FIND, {"project_id": project_id, "token": token}).fetchone()

@@ -21,7 +21,7 @@ Result = TypeVar("Result")
 MAX_BATCH: Final = 100  # requests per statement
 
 
-class _Waiting(Generic[Request, Result]):
+class _Waiter(Generic[Request, Result]):
     """A waiting caller: its request, then its result."""
 
     __slots__ = ("asked", "error", "over", "told", "turn")
@@ -43,7 +43,7 @@ class Batcher(Generic[Request, Result]):
         it.
         """
         self._ask = ask
-        self._queue: deque[_Waiting[Request, Result]] = deque()
+        self._queue: deque[_Waiter[Request, Result]] = deque()
         self._busy = False
         self._lock = threading.Lock()
 
@@ -53,7 +53,7 @@ class Batcher(Generic[Request, Result]):
         Raises every error of `ask`. If `ask` refuses a batch because of its content, each request is run
         alone; if the server is unreachable, all requests of the batch fail.
         """
-        mine = _Waiting[Request, Result](asked)
+        mine = _Waiter[Request, Result](asked)
         with self._lock:
             self._queue.append(mine)
             goes, self._busy = not self._busy, True
@@ -81,7 +81,7 @@ class Batcher(Generic[Request, Result]):
             if after is not None:
                 after.turn.release()
 
-    def _answer(self, batch: Sequence[_Waiting[Request, Result]]) -> None:
+    def _answer(self, batch: Sequence[_Waiter[Request, Result]]) -> None:
         try:
             for one, told in zip(batch, self._ask([one.asked for one in batch]), strict=True):
                 one.told.append(told)

@@ -49,7 +49,7 @@ HOT_SETTINGS = {
 }
 
 
-KEPT_LENT = 32  # idle connections kept per process
+MAX_IDLE = 32  # idle connections kept per process
 CONNECT_SECONDS = 10  # timeout of a connection attempt
 # A server whose machine is down does not answer: its connections break after this time.
 NETWORK: dict[str, Any] = {
@@ -58,10 +58,10 @@ NETWORK: dict[str, Any] = {
     "keepalives_count": 3,
     "tcp_user_timeout": 20_000,
 }
-TRY_SECONDS = 0.5  # interval between connection attempts during a long outage
+RETRY_SECONDS = 0.5  # interval between connection attempts during a long outage
 # Errors that mean the database was unreachable or aborted the statement, not that the statement was wrong.
 UNREACHABLE: Final = (psycopg.OperationalError, OperationalError, InterfaceError, PoolTimeout)
-CHECKS = "orchestrator-check"  # application name of the connections for checks
+CHECKS_NAME = "orchestrator-check"  # application name of the connections for checks
 
 
 class Database:
@@ -167,7 +167,7 @@ class Database:
         try:
             yield connection
         finally:
-            if connection.closed or connection.info.transaction_status or len(kept) >= KEPT_LENT:
+            if connection.closed or connection.info.transaction_status or len(kept) >= MAX_IDLE:
                 connection.close()
             else:
                 kept.append(connection)
@@ -208,7 +208,7 @@ class Database:
             connection.close()
             connection = None
         if connection is None:
-            connection = held[key] = self.connect(durable=durable, hot=True, name=CHECKS)
+            connection = held[key] = self.connect(durable=durable, hot=True, name=CHECKS_NAME)
         return connection
 
 
@@ -268,7 +268,7 @@ class ConnectBackoff:
             since, now = self._since, time.monotonic()
             if not self.patience or since is None or now < since + self.patience:
                 return
-            if now < self._tried_at + TRY_SECONDS and self._error is not None:
+            if now < self._tried_at + RETRY_SECONDS and self._error is not None:
                 raise psycopg.OperationalError(str(self._error))
             self._tried_at = now
 

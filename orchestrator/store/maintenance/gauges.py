@@ -14,7 +14,7 @@ from orchestrator.engine.states import STATES_AT_WORK
 from orchestrator.store.connections.database import Database
 from orchestrator.store.tables.base import check_in
 
-PATIENCE: Final = "SET LOCAL statement_timeout = '2s'"  # a metric is not worth more load
+STATEMENT_TIMEOUT: Final = "SET LOCAL statement_timeout = '2s'"  # a metric is not worth more load
 
 # A step per root stack with queued nodes, as in the sweep; of each, the nodes in flight, at most a window.
 QUEUES: Final = """
@@ -66,14 +66,14 @@ class Gauges:
     webhook_seconds: float  # age of the oldest event not delivered yet, or 0
 
 
-def figures(database: Database) -> Gauges:
+def read_gauges(database: Database) -> Gauges:
     """Read the gauges.
 
     Raises:
         sqlalchemy.exc.OperationalError: the database is unreachable, or too busy.
     """
     with database.engine.begin() as connection:
-        connection.execute(text(PATIENCE))
+        connection.execute(text(STATEMENT_TIMEOUT))
         queues = connection.execute(text(QUEUES)).all()
         nodes = connection.execute(text(NODES)).all()
         stacks = connection.execute(text(STACKS)).all()

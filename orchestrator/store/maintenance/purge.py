@@ -21,7 +21,7 @@ from orchestrator.store.tables.base import check_in
 Db = Connection[TupleRow]
 Values = Mapping[str, Any]
 
-AGO = "now() - make_interval(secs => %({0})s::float8)"
+BEFORE = "now() - make_interval(secs => %({0})s::float8)"
 
 # A stack without a running traversal, and without a running visit of an ended traversal.
 STACK_IDLE = f"""s.status <> 'IN_PROGRESS' AND NOT EXISTS (
@@ -57,11 +57,13 @@ NODES: Final = PurgeTarget(
     "nodes",
     "graph_node",
     f"""SELECT x.id FROM stack s JOIN graph_node x ON x.stack_id = s.id
-    WHERE s.id = ANY(%(stacks)s) AND s.status <> 'IN_PROGRESS' AND s.action_started_at < {AGO.format("nodes")}
+    WHERE s.id = ANY(%(stacks)s) AND s.status <> 'IN_PROGRESS'
+        AND s.action_started_at < {BEFORE.format("nodes")}
         AND x.traversal <= s.traversal AND x.state <> 'checking'
         AND (s.status = 'COMPLETE' OR x.state IN ('ready', 'dropped') OR x.traversal < s.traversal)""",
     probe=f"""SELECT s.id FROM stack s
-    WHERE s.id = ANY(%(stacks)s) AND s.status <> 'IN_PROGRESS' AND s.action_started_at < {AGO.format("nodes")}
+    WHERE s.id = ANY(%(stacks)s) AND s.status <> 'IN_PROGRESS'
+        AND s.action_started_at < {BEFORE.format("nodes")}
         AND EXISTS (SELECT 1 FROM graph_node n WHERE n.stack_id = s.id)""",
 )
 
@@ -75,14 +77,14 @@ EVENTS: Final = PurgeTarget(
         SELECT e.id, e.created_at, e.physical_id, e.status FROM event e WHERE e.stack_id = s.id ORDER BY e.id
         LIMIT %(first)s) AS f
     JOIN event x ON x.stack_id = s.id AND x.id = f.id
-    WHERE s.id = ANY(%(stacks)s) AND f.created_at < {AGO.format("events")}
+    WHERE s.id = ANY(%(stacks)s) AND f.created_at < {BEFORE.format("events")}
         AND (f.created_at < s.action_started_at
             OR s.status <> 'IN_PROGRESS'
             AND (f.physical_id IS DISTINCT FROM s.uuid::text OR f.status = 'IN_PROGRESS'))
         AND f.id < (
             SELECT e.id FROM event e WHERE e.stack_id = s.id ORDER BY e.stack_id DESC, e.id DESC LIMIT 1)""",
     probe=f"""SELECT s.id FROM stack s
-    WHERE s.id = ANY(%(stacks)s) AND {AGO.format("events")} > (
+    WHERE s.id = ANY(%(stacks)s) AND {BEFORE.format("events")} > (
         SELECT e.created_at FROM event e WHERE e.stack_id = s.id ORDER BY e.id LIMIT 1)""",
     scope="stack_id = ANY(%(stacks)s)",
 )
@@ -91,7 +93,7 @@ FAILURES: Final = PurgeTarget(
     "failures",
     "failure",
     f"""SELECT x.id FROM stack s JOIN failure x ON x.stack_id = s.id AND x.traversal < s.traversal
-    WHERE s.id = ANY(%(stacks)s) AND x.created_at < {AGO.format("events")}""",
+    WHERE s.id = ANY(%(stacks)s) AND x.created_at < {BEFORE.format("events")}""",
     scope="stack_id = ANY(%(stacks)s)",
 )
 
@@ -101,7 +103,7 @@ REVISIONS: Final = PurgeTarget(
     "revisions",
     "revision",
     f"""SELECT x.id FROM stack s JOIN revision x ON x.stack_id = s.id
-    WHERE s.id = ANY(%(stacks)s) AND {STACK_IDLE} AND x.created_at < {AGO.format("revisions")}
+    WHERE s.id = ANY(%(stacks)s) AND {STACK_IDLE} AND x.created_at < {BEFORE.format("revisions")}
         AND x.number <= (SELECT max(v.number) FROM revision v WHERE v.stack_id = s.id) - %(kept)s
         AND x.id IS DISTINCT FROM s.revision_id AND x.id IS DISTINCT FROM s.good_revision_id
         AND NOT EXISTS (SELECT 1 FROM snapshot p WHERE p.revision_id = x.id)""",
@@ -128,12 +130,12 @@ DEFINITIONS: Final = PurgeTarget(
 # Per stack, in this order: revisions before their definitions, and both before the contents.
 PARTS: Final = (NODES, EVENTS, FAILURES, REVISIONS, DEFINITIONS)
 
-STRAYS: Final = PurgeTarget(
-    "strays", "stray", f"SELECT x.id FROM stray x WHERE x.handled_at < {AGO.format('events')}"
+ORPHANS: Final = PurgeTarget(
+    "strays", "stray", f"SELECT x.id FROM stray x WHERE x.handled_at < {BEFORE.format('events')}"
 )
 
 # Tables with rows of a deleted stack. Deleting the stack's row cascades to its revisions and snapshots.
-LEFT: Final = (
+TABLES_OF_DELETED: Final = (
     "graph_node",
     "event",
     "failure",
@@ -147,29 +149,29 @@ LEFT: Final = (
 )
 
 DELETED = f"""
-SELECT s.id FROM stack s WHERE s.deleted_at < {AGO.format("deleted")}
+SELECT s.id FROM stack s WHERE s.deleted_at < {BEFORE.format("deleted")}
     AND NOT EXISTS (SELECT 1 FROM stack c WHERE c.owner_id = s.id)
     AND NOT EXISTS (  -- with resource snapshots still to be deleted
         SELECT 1 FROM snapshot p WHERE p.stack_id = s.id AND p.action = 'DELETE')
 ORDER BY s.deleted_at LIMIT %(limit)s
 """
 REVISIONS_OF_STACKS = "SELECT id FROM revision WHERE stack_id = ANY(%(stacks)s)"
-DROP_STACK = "DELETE FROM stack WHERE id = %(stack_id)s AND deleted_at IS NOT NULL"
+DELETE_STACK = "DELETE FROM stack WHERE id = %(stack_id)s AND deleted_at IS NOT NULL"
 STACKS = "SELECT id FROM stack WHERE id > %(after)s ORDER BY id LIMIT %(limit)s"
 CONTENTS = "SELECT hash FROM content WHERE hash > %(after)s ORDER BY hash LIMIT %(limit)s"
 
 # Contents that no revision refers to. A new content may be referred to by a request that is not committed
 # yet: such a request locks the row, and locked rows are skipped here and checked again later.
-UNNAMED = """
+UNREFERENCED = """
 SELECT c.hash FROM content c WHERE c.hash = ANY(%(hashes)s)
     AND NOT EXISTS (SELECT 1 FROM revision r WHERE r.template_hash = c.hash AND r.id <> ALL(%(going)s))
     AND (SELECT r.id FROM revision r  -- not EXISTS, which would become a join of all rows with all rows
         WHERE jsonb_path_query_array(r.files, '$.*') ? encode(c.hash, 'hex') AND r.id <> ALL(%(going)s)
         LIMIT 1) IS NULL
 """
-BY_FILES = "SET LOCAL enable_bitmapscan = on"  # it is off on hot connections, and GIN needs it
+USE_FILE_INDEX = "SET LOCAL enable_bitmapscan = on"  # it is off on hot connections, and GIN needs it
 LOCK_CONTENTS = "SELECT hash FROM content WHERE hash = ANY(%(hashes)s) FOR UPDATE SKIP LOCKED"
-DROP_CONTENTS = f"DELETE FROM content WHERE hash = ANY(ARRAY({UNNAMED}))"
+DELETE_CONTENTS = f"DELETE FROM content WHERE hash = ANY(ARRAY({UNREFERENCED}))"
 
 
 def remove(db: Db, part: PurgeTarget, values: Values) -> int:
@@ -205,19 +207,19 @@ def count_of_deleted(db: Db, table: str, stack_ids: Sequence[int]) -> int:
 
 def remove_deleted(db: Db, stack_id: int) -> int:
     """Delete the row of a deleted stack without rows in LEFT, and its revisions and snapshots."""
-    return db.execute(DROP_STACK, {"stack_id": stack_id}).rowcount
+    return db.execute(DELETE_STACK, {"stack_id": stack_id}).rowcount
 
 
 def unreferenced(db: Db, hashes: Sequence[bytes], going: Sequence[int] = ()) -> list[bytes]:
     """Return the contents that no revision refers to, except for the revisions `going`."""
     with db.transaction():
-        db.execute(BY_FILES)
-        return ids(db, UNNAMED, {"hashes": list(hashes), "going": list(going)})
+        db.execute(USE_FILE_INDEX)
+        return ids(db, UNREFERENCED, {"hashes": list(hashes), "going": list(going)})
 
 
 def remove_contents(db: Db, hashes: Sequence[bytes]) -> int:
     """Delete the contents without present or imminent references; return their number."""
     with db.transaction():
-        db.execute(BY_FILES)
+        db.execute(USE_FILE_INDEX)
         locked = ids(db, LOCK_CONTENTS, {"hashes": list(hashes)})
-        return db.execute(DROP_CONTENTS, {"hashes": locked, "going": []}).rowcount
+        return db.execute(DELETE_CONTENTS, {"hashes": locked, "going": []}).rowcount

@@ -41,7 +41,7 @@ LIMIT 100
 
 # A failing stack that waits for operations without a node: they were started by an older traversal, on
 # resources that this traversal had not reached.
-STRANDED = f"""
+UNPLANNED = f"""
 SELECT s.id, s.traversal, s.uuid::text FROM stack s
 WHERE {_LIFELESS} AND s.halted_traversal = s.traversal
     AND NOT EXISTS (SELECT 1 FROM resource r WHERE r.stack_id = s.id AND r.op IS NOT NULL
@@ -50,7 +50,7 @@ LIMIT 100
 """
 
 # The same action in a new traversal: its revision, start and timeout are unchanged.
-BEGIN_AGAIN = """
+RESTART = """
 WITH s AS (
     UPDATE stack SET traversal = traversal + 1
     WHERE id = %(stack_id)s AND traversal = %(traversal)s AND status = 'IN_PROGRESS'
@@ -66,7 +66,7 @@ WITH s AS (
 SELECT s.traversal, s.root_id, s.uuid::text FROM s
 """
 
-INTERRUPTED = "UPDATE graph_node SET lost_leases = %(lost_leases)s WHERE id = %(node_id)s"
+SET_LOST_LEASES = "UPDATE graph_node SET lost_leases = %(lost_leases)s WHERE id = %(node_id)s"
 
 
 def stalled_stacks(db: Db, seconds: float = QUIET_SECONDS) -> list[tuple[int, int, str]]:
@@ -76,7 +76,7 @@ def stalled_stacks(db: Db, seconds: float = QUIET_SECONDS) -> list[tuple[int, in
 
 def unplanned_stacks(db: Db, seconds: float = QUIET_SECONDS) -> list[tuple[int, int, str]]:
     """Return failing stacks that wait for operations without a node: id, traversal, uuid."""
-    return [(row[0], row[1], row[2]) for row in db.execute(STRANDED, {"seconds": seconds}).fetchall()]
+    return [(row[0], row[1], row[2]) for row in db.execute(UNPLANNED, {"seconds": seconds}).fetchall()]
 
 
 def restart_traversal(db: Db, stack_id: int, traversal: int, *, lost_leases: int = 0) -> list[CheckMessage]:
@@ -88,11 +88,11 @@ def restart_traversal(db: Db, stack_id: int, traversal: int, *, lost_leases: int
     interruptions of its plan, which are bounded.
     """
     with db.transaction():
-        row = db.execute(BEGIN_AGAIN, {"stack_id": stack_id, "traversal": traversal}).fetchone()
+        row = db.execute(RESTART, {"stack_id": stack_id, "traversal": traversal}).fetchone()
         if row is None:
             return []
         fresh, root_id, root = row
-        opened = traversals.renew(db, stack_id=stack_id, root_id=root_id, root=root, traversal=fresh)
+        opened = traversals.supersede(db, stack_id=stack_id, root_id=root_id, root=root, traversal=fresh)
         if lost_leases:
-            db.execute(INTERRUPTED, {"lost_leases": lost_leases, "node_id": opened.plan_node_id})
+            db.execute(SET_LOST_LEASES, {"lost_leases": lost_leases, "node_id": opened.plan_node_id})
     return [opened.ring]

@@ -20,12 +20,12 @@ Db = Connection[TupleRow]
 
 # Whether no sweep is running or has started recently; if so, the lock is held until the transaction ends. Two
 # sweeps that ask at the same moment may both get it, which costs only a sweep.
-TURN = """
+TRY_TURN = """
 SELECT CASE WHEN EXISTS (
         SELECT 1 FROM sweep_turn WHERE begun_at > clock_timestamp() - make_interval(secs => %(apart)s))
     THEN false ELSE pg_try_advisory_xact_lock(%(lock)s) END
 """
-TAKEN = """INSERT INTO sweep_turn (id, begun_at) VALUES (1, clock_timestamp())
+RECORD_TURN = """INSERT INTO sweep_turn (id, begun_at) VALUES (1, clock_timestamp())
 ON CONFLICT (id) DO UPDATE SET begun_at = excluded.begun_at
 """
 
@@ -53,7 +53,7 @@ WHERE n.id = o.id RETURNING n.id, n.traversal, n.queue, n.label, root.uuid::text
 
 # A lost lease is not a retry: it has its own counter and its own back-off (docs/internals/protocol.md rule
 # 4). The first lost lease is followed up at once.
-LOST = f"""
+EXPIRED_LEASES = f"""
 WITH o AS MATERIALIZED (
     SELECT id, stack_id, traversal, resource_id FROM graph_node
     WHERE state = 'checking' AND leased_until < now() ORDER BY leased_until LIMIT %(limit)s
@@ -81,7 +81,7 @@ WITH RECURSIVE roots AS (
 SELECT roots.root_id, s.uuid::text FROM roots JOIN stack s ON s.id = roots.root_id
 """
 
-RING_AGAIN = f"""
+RE_ENQUEUE = f"""
 WITH o AS MATERIALIZED (
     SELECT id, stack_id, traversal, resource_id FROM graph_node
     WHERE root_id = %(root)s AND state = 'queued' AND rung_at < now() - make_interval(secs => %(seconds)s)
@@ -96,7 +96,7 @@ WHERE n.id = o.id RETURNING n.id, n.traversal, n.queue, n.label, n.state
 """
 
 # Queued nodes of idle stacks would be read again by every sweep.
-DROP_OVER = f"""
+DROP_SUPERSEDED = f"""
 WITH s AS MATERIALIZED (
     SELECT id, action_started_at, timeout_mins FROM stack
     WHERE root_id = %(root)s AND status <> 'IN_PROGRESS'
@@ -115,12 +115,12 @@ WHERE status = 'IN_PROGRESS' AND (owner_id IS NULL OR timeout_mins IS NOT NULL)
 LIMIT %(limit)s
 """
 
-HALTED = """
+FAILING = """
 SELECT id, traversal FROM stack WHERE status = 'IN_PROGRESS' AND halted_traversal = traversal LIMIT %(limit)s
 """
 
 # The halted stacks that can end now: stacks with running operations must not hide them.
-WOUND_DOWN = f"""
+DRAINED = f"""
 SELECT s.id, s.traversal FROM stack s
 WHERE s.status = 'IN_PROGRESS' AND s.halted_traversal = s.traversal
     AND NOT EXISTS (SELECT 1 FROM resource r WHERE r.stack_id = s.id AND r.op IS NOT NULL)
@@ -132,7 +132,7 @@ LIMIT %(limit)s
 """
 
 # Stacks that keep going after a failure, and have no node left that could run.
-EXHAUSTED = f"""
+KEEP_GOING_FINISHED = f"""
 SELECT s.id, s.traversal FROM stack s
 WHERE s.status = 'IN_PROGRESS' AND s.keep_going AND s.halted_traversal IS DISTINCT FROM s.traversal
     AND EXISTS (SELECT 1 FROM failure f WHERE f.stack_id = s.id AND f.traversal = s.traversal)
@@ -158,10 +158,10 @@ def acquire_sweep_turn(db: Db, lock: int, apart: float) -> bool:
     """Return whether to sweep. If so, other sweeps are locked out until the transaction ends. No sweep starts
     while another is running, or within `apart` seconds of the start of the last.
     """
-    row = db.execute(TURN, {"lock": lock, "apart": apart}).fetchone()
+    row = db.execute(TRY_TURN, {"lock": lock, "apart": apart}).fetchone()
     ours = row is not None and bool(row[0])
     if ours:
-        db.execute(TAKEN)
+        db.execute(RECORD_TURN)
     return ours
 
 
@@ -172,7 +172,7 @@ def due(db: Db, limit: int) -> list[CheckMessage]:
 
 def expired_leases(db: Db, limit: int) -> list[CheckMessage]:
     """Queue the nodes whose lease has expired."""
-    return _queued(db.execute(LOST, {"limit": limit}).fetchall())
+    return _queued(db.execute(EXPIRED_LEASES, {"limit": limit}).fetchall())
 
 
 def _queued(rows: list[tuple[Any, ...]]) -> list[CheckMessage]:
@@ -187,13 +187,13 @@ def roots(db: Db) -> list[tuple[int, str]]:
 def re_enqueue(db: Db, root_id: int, root: str, seconds: float, limit: int) -> list[CheckMessage]:
     """Return messages for queued nodes whose last message must have been lost, with growing delays."""
     values = {"root": root_id, "seconds": seconds, "limit": limit}
-    rows = db.execute(RING_AGAIN, values).fetchall()
+    rows = db.execute(RE_ENQUEUE, values).fetchall()
     return [CheckMessage(row[0], row[1], row[2], row[3], root) for row in rows if row[4] == "queued"]
 
 
 def drop_superseded(db: Db, root_id: int, limit: int) -> int:
     """Drop queued nodes of traversals that are over."""
-    return db.execute(DROP_OVER, {"root": root_id, "limit": limit}).rowcount
+    return db.execute(DROP_SUPERSEDED, {"root": root_id, "limit": limit}).rowcount
 
 
 def timed_out(db: Db, default_seconds: float, limit: int = 100) -> list[tuple[int, int]]:
@@ -204,16 +204,16 @@ def timed_out(db: Db, default_seconds: float, limit: int = 100) -> list[tuple[in
     ]
 
 
-def halted(db: Db, limit: int = 10_000) -> list[tuple[int, int]]:
+def failing(db: Db, limit: int = 10_000) -> list[tuple[int, int]]:
     """Return failing stacks: id and traversal."""
-    return [(row[0], row[1]) for row in db.execute(HALTED, {"limit": limit}).fetchall()]
+    return [(row[0], row[1]) for row in db.execute(FAILING, {"limit": limit}).fetchall()]
 
 
-def wound_down(db: Db, limit: int = 100) -> list[tuple[int, int]]:
+def drained(db: Db, limit: int = 100) -> list[tuple[int, int]]:
     """Return failing stacks that can end: id and traversal."""
-    return [(row[0], row[1]) for row in db.execute(WOUND_DOWN, {"limit": limit}).fetchall()]
+    return [(row[0], row[1]) for row in db.execute(DRAINED, {"limit": limit}).fetchall()]
 
 
 def keep_going_finished(db: Db, limit: int = 100) -> list[tuple[int, int]]:
     """Return stacks that kept going after a failure and have no work left: id and traversal."""
-    return [(row[0], row[1]) for row in db.execute(EXHAUSTED, {"limit": limit}).fetchall()]
+    return [(row[0], row[1]) for row in db.execute(KEEP_GOING_FINISHED, {"limit": limit}).fetchall()]

@@ -43,7 +43,7 @@ WITH s AS MATERIALIZED (
 ), r AS (
     UPDATE resource r SET lease = NULL, leased_until = NULL
     FROM n WHERE r.id = n.resource_id AND r.lease = %(lease)s
-), told AS ({STATE_EVENT} FROM n JOIN resource r ON r.id = n.resource_id)
+), recorded AS ({STATE_EVENT} FROM n JOIN resource r ON r.id = n.resource_id)
 SELECT resource_id FROM n
 """
 
@@ -109,7 +109,7 @@ WITH n AS (
     WHERE s.id = %(stack_id)s AND n.stack_id = s.id AND n.traversal = s.traversal AND n.state = 'paused'
         AND n.hooks[1] = %(hook)s AND r.id = n.resource_id AND r.name = %(name)s
     RETURNING n.id, n.traversal, n.queue, n.label, n.resource_id, n.root_id
-), told AS ({STATE_EVENT} FROM n JOIN resource r ON r.id = n.resource_id)
+), recorded AS ({STATE_EVENT} FROM n JOIN resource r ON r.id = n.resource_id)
 SELECT n.id, n.traversal, n.queue, n.label, root.uuid::text FROM n JOIN stack root ON root.id = n.root_id
 """
 
@@ -127,7 +127,7 @@ WITH n AS (
     WHERE s.id = %(stack_id)s AND n.stack_id = s.id AND n.state = 'paused'
         AND (n.traversal < s.traversal OR s.halted_traversal = n.traversal)
     RETURNING n.resource_id
-), told AS ({STATE_EVENT} FROM n JOIN resource r ON r.id = n.resource_id)
+), recorded AS ({STATE_EVENT} FROM n JOIN resource r ON r.id = n.resource_id)
 SELECT 1
 """
 

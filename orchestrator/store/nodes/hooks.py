@@ -32,7 +32,7 @@ class Paused:
     node_id: int = 0
 
 
-def put(db: Db, words: Mapping[int, Sequence[str]]) -> None:
+def write_hooks(db: Db, words: Mapping[int, Sequence[str]]) -> None:
     """Write the hooks of newly planned nodes, by node id."""
     if words:
         texts = ["{" + ",".join(found) + "}" for found in words.values()]
@@ -62,7 +62,9 @@ def pause_after(db: Db, row: Mapping[str, Any], hook: str, lease: int | None) ->
     paused = sql.DELETE_PAUSED if hook == "post-delete" else sql.SETTLE_PAUSED
     statement = render(paused, leased=lease is not None, rows="one")
     told = {"hook": hook, "paused": hooks.pause_reason(hook), "lease": lease}
-    return bool(repository.retried(db, statement, {**repository.of_one(row, statement), **told}))
+    return bool(
+        repository.retried(db, statement, {**repository.single_row_parameters(row, statement), **told})
+    )
 
 
 def clear(db: Db, stack_id: int, name: str, hook: str) -> list[CheckMessage]:
@@ -80,7 +82,7 @@ def clear(db: Db, stack_id: int, name: str, hook: str) -> list[CheckMessage]:
     return [CheckMessage(*row) for row in db.execute(sql.CLEAR, values).fetchall()]
 
 
-def give_up(db: Db, stack_id: int) -> None:
+def release_paused(db: Db, stack_id: int) -> None:
     """Drop paused nodes of traversals that are over. Run in a transaction."""
     values = {"stack_id": stack_id, "reason": hooks.GIVEN_UP}
     if db.execute(sql.LOCK_WAITING, values).fetchone() is not None:

@@ -56,10 +56,10 @@ COLUMNS: Final = {
     "traversal": "bigint",
     "unanswered": "boolean",
     "continued": "boolean",
-    "heir": "uuid",
+    "replacement_uuid": "uuid",
     "runs_as": "text",
-    "was_fine": "boolean",
-    "was": "text",
+    "was_healthy": "boolean",
+    "status_read": "text",
 }
 
 _COLUMN_IN_USE: Final = re.compile(r"\bi\.(\w+)")
@@ -166,18 +166,18 @@ def _render(statement: OutcomeStatement, leased: bool, many: bool) -> str:
         parts.append(lock_queued_node(with_dependents=merged))
     parts.append(_resource(statement, leased))
     if statement.replacement:
-        parts.append(f", made AS ({statement.replacement})")
+        parts.append(f", replacement AS ({statement.replacement})")
     if node is not None:
         parts.append(node.before)
         if not merged:
             parts.append(_node(node, leased))
     if statement.failure:
-        parts.append(f", cause AS ({statement.failure})")
+        parts.append(f", recorded_failure AS ({statement.failure})")
     if statement.halts:
         parts.append(HALT)
     if statement.events is not None:
         order = f"\n    ORDER BY i.node_id, {statement.events.order}" if many else ""
-        parts.append(f", told AS ({statement.events.insert}{order}\n)")
+        parts.append(f", recorded AS ({statement.events.insert}{order}\n)")
     parts.append(_next(statement, merged=merged, many=many))
     body = "".join(parts)
     return (MANY_ROWS if many else _one_row(body)) + body
@@ -206,7 +206,7 @@ def _one_row(body: str) -> str:
 
 
 NEW_IDS: Final = """
-, fresh AS MATERIALIZED (
+, new_ids AS MATERIALIZED (
     SELECT i.resource_id, nextval('resource_id_seq') AS id FROM i
 )"""
 
@@ -217,9 +217,9 @@ def lock_queued_node(*, with_dependents: bool = False) -> str:
     It matches a node once, in the current traversal of its stack, while the node still visits the resource
     that was read: a replacement may have taken its place.
     """
-    ids = "n.id, n.id || n.needed_by AS moved" if with_dependents else "n.id"
+    ids = "n.id, n.id || n.needed_by AS node_ids" if with_dependents else "n.id"
     return f"""
-, mine AS MATERIALIZED (
+, locked AS MATERIALIZED (
     SELECT {ids} FROM i JOIN graph_node n ON n.id = ANY (ARRAY[i.node_id])
     JOIN stack s ON s.id = ANY (ARRAY[n.stack_id])
     WHERE {QUEUED} AND n.resource_id = i.resource_id AND n.traversal = s.traversal
@@ -233,8 +233,8 @@ LEASED_RESOURCE: Final = """i WHERE r.id = ANY (ARRAY[i.resource_id]) AND r.leas
         AND (i.traversal IS NULL
             OR i.traversal = (SELECT s.traversal FROM stack s WHERE s.id = ANY (ARRAY[i.stack_id])))"""
 # A resource that was not claimed is written while it is free and has the status that the visit read.
-FREE_RESOURCE: Final = """i, mine WHERE mine.id = i.node_id AND r.id = ANY (ARRAY[i.resource_id])
-        AND (r.lease IS NULL OR r.leased_until < clock_timestamp()) AND r.status = i.was"""
+FREE_RESOURCE: Final = """i, locked WHERE locked.id = i.node_id AND r.id = ANY (ARRAY[i.resource_id])
+        AND (r.lease IS NULL OR r.leased_until < clock_timestamp()) AND r.status = i.status_read"""
 
 
 def _resource(statement: OutcomeStatement, leased: bool) -> str:
@@ -308,13 +308,13 @@ _DECREMENTS_OF_ONE: Final = """
 def release(*, many: bool) -> str:
     """Return the CTEs that release the dependents of the nodes in `done`."""
     return f"""
-, dec AS ({_DECREMENTS_OF_MANY if many else _DECREMENTS_OF_ONE}
+, decrement AS ({_DECREMENTS_OF_MANY if many else _DECREMENTS_OF_ONE}
 ), released AS (
     UPDATE graph_node n
     SET blocked_by = n.blocked_by - l.k, dirty = n.dirty OR l.changed,
         state = CASE WHEN n.blocked_by = l.k THEN 'queued' ELSE 'blocked' END,
         rung_at = CASE WHEN n.blocked_by = l.k AND (n.dirty OR l.changed) AND l.nth <= %(ring)s THEN now() END
-    FROM (SELECT * FROM dec ORDER BY id) l  -- every statement locks in this order: no deadlocks
+    FROM (SELECT * FROM decrement ORDER BY id) l  -- every statement locks in this order: no deadlocks
     WHERE n.id = ANY (ARRAY[l.id]) AND n.state = 'blocked'
     RETURNING n.id, n.traversal, n.queue, n.label, n.state, n.rung_at, n.dirty
 )"""
@@ -336,9 +336,9 @@ def settle_and_release(node: NodeEffect) -> str:
         rung_at = CASE WHEN l.nth = 0 THEN n.rung_at
             WHEN n.blocked_by = 1 AND (n.dirty OR l.changed) AND l.nth <= %(ring)s THEN now() END
     FROM (
-        SELECT d.id, d.nth - 1 AS nth, i.changed, {node.merged_source}.id AS made
-        FROM i CROSS JOIN {node.merged_source} CROSS JOIN mine
-        CROSS JOIN LATERAL unnest(mine.moved) WITH ORDINALITY AS d(id, nth)
+        SELECT d.id, d.nth - 1 AS nth, i.changed, {node.merged_source}.id AS written_id
+        FROM i CROSS JOIN {node.merged_source} CROSS JOIN locked
+        CROSS JOIN LATERAL unnest(locked.node_ids) WITH ORDINALITY AS d(id, nth)
         ORDER BY d.id  -- every statement locks in this order: no deadlocks
     ) l
     WHERE n.id = ANY (ARRAY[l.id]) AND n.state = CASE WHEN l.nth = 0 THEN 'queued' ELSE 'blocked' END
@@ -363,8 +363,8 @@ UPDATE graph_node n SET state = 'queued', due_at = NULL, rung_at = now(), rings 
 FROM i CROSS JOIN LATERAL (
     SELECT m.id FROM graph_node m
     WHERE m.stack_id = i.stack_id AND m.resource_id = i.resource_id AND m.id <> i.node_id
-        AND {check_in("m.state", STATES_VISITED)} AND m.due_at IS NOT NULL OFFSET 0) AS held_up
-WHERE n.id = ANY (ARRAY[held_up.id]) AND n.due_at IS NOT NULL
+        AND {check_in("m.state", STATES_VISITED)} AND m.due_at IS NOT NULL OFFSET 0) AS blocked_node
+WHERE n.id = ANY (ARRAY[blocked_node.id]) AND n.due_at IS NOT NULL
 RETURNING n.id, n.traversal, n.queue, n.label
 """
 WAKE_BLOCKED: Final = f", woken AS ({WAKE_WAITING_NODE})"

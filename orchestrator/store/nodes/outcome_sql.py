@@ -70,7 +70,7 @@ SETTLE_PREVIOUS_OPERATION: Final = OutcomeStatement(
 )
 
 DEPOSE: Final = """leftover = true, lease = NULL, leased_until = NULL,
-        replaced_by = (SELECT fresh.id FROM fresh WHERE fresh.resource_id = r.id)"""
+        replaced_by = (SELECT new_ids.id FROM new_ids WHERE new_ids.resource_id = r.id)"""
 
 # Replace: this node creates the replacement; the deposed resource is deleted once no other resource requires
 # it. Like in Heat, its events show a completed update, unless it was unhealthy before (`started`).
@@ -88,7 +88,7 @@ REPLACE: Final = OutcomeStatement(
     node=NodeEffect(
         set="""state = 'queued', resource_id = m.id, lease = NULL, leased_until = NULL, rung_at = now(),
         rings = 0, retry_count = 0, last_error = NULL""",
-        source="JOIN made m ON m.replaces = i.resource_id",
+        source="JOIN replacement m ON m.replaces = i.resource_id",
         returning="n.id, n.traversal, n.queue, n.label",
     ),
     events=EventRule(

@@ -10,7 +10,7 @@ from orchestrator.store.nodes.outcome_builder import EventRule, NodeEffect, Outc
 from orchestrator.store.nodes.outcome_sql import DEPOSE
 
 # The row is that of the replacement, except for the id of the resource, which is that of the deposed
-# resource. The deposed resource gets the events of a completed update (`was_fine`), then the replacement
+# resource. The deposed resource gets the events of a completed update (`was_healthy`), then the replacement
 # those of its creation.
 SETTLE_INLINE_REPLACEMENT: Final = OutcomeStatement(
     "settle_inline_replacement",
@@ -21,7 +21,8 @@ SETTLE_INLINE_REPLACEMENT: Final = OutcomeStatement(
         physical_id, reference_id, properties, attributes, metadata, data, sealed, definition_id,
         built_digest, requires, input_digests, value_digest, attempt, updated_at, observed, observed_at)
     OVERRIDING SYSTEM VALUE
-    SELECT r.replaced_by, i.heir, i.stack_id, i.name, i.type, i.runs_as, r.id, i.action, i.status, i.reason,
+    SELECT r.replaced_by, i.replacement_uuid, i.stack_id, i.name, i.type, i.runs_as, r.id,
+        i.action, i.status, i.reason,
         i.physical_id, i.reference_id, i.properties, i.attributes, i.metadata, i.data,
         convert_to(i.sealed, 'UTF8'), i.definition_id,
         decode(i.digest, 'hex'), i.requires, i.input_digests, i.value_digest, greatest(i.attempt, 1),
@@ -32,11 +33,11 @@ SETTLE_INLINE_REPLACEMENT: Final = OutcomeStatement(
     node=NodeEffect(
         set="""state = 'ready', observed_ready = true, observed_ready_at = now(), resource_id = m.id,
         lease = NULL, leased_until = NULL, retry_count = 0, last_error = NULL""",
-        source="JOIN made m ON m.replaces = i.resource_id",
+        source="JOIN replacement m ON m.replaces = i.resource_id",
         returning="n.id, n.needed_by, i.changed",
         merged_set="""
-        resource_id = CASE WHEN l.nth = 0 THEN l.made ELSE n.resource_id END, retry_count = 0,""",
-        merged_source="made",
+        resource_id = CASE WHEN l.nth = 0 THEN l.written_id ELSE n.resource_id END, retry_count = 0,""",
+        merged_source="replacement",
     ),
     events=EventRule(
         """
@@ -46,12 +47,12 @@ SETTLE_INLINE_REPLACEMENT: Final = OutcomeStatement(
         CASE WHEN i.sealed IS NULL AND x.nth = 4 THEN i.properties END
     FROM i JOIN r ON r.id = i.resource_id
     CROSS JOIN LATERAL (VALUES
-        (1, i.was_fine, r.type, r.physical_id, 'UPDATE', 'IN_PROGRESS', 'state changed'),
-        (2, i.was_fine, r.type, r.physical_id, 'UPDATE', 'COMPLETE', 'state changed'),
+        (1, i.was_healthy, r.type, r.physical_id, 'UPDATE', 'IN_PROGRESS', 'state changed'),
+        (2, i.was_healthy, r.type, r.physical_id, 'UPDATE', 'COMPLETE', 'state changed'),
         (3, i.started, i.type, i.physical_id, i.action, 'IN_PROGRESS', 'state changed'),
         (4, true, i.type, i.physical_id, i.action, i.status, i.reason)
-    ) AS x(nth, told, type, physical_id, action, status, reason)
-    WHERE x.told""",
+    ) AS x(nth, applies, type, physical_id, action, status, reason)
+    WHERE x.applies""",
         "x.nth",
     ),
 )

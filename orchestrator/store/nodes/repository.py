@@ -27,7 +27,7 @@ from orchestrator.store.nodes.outcome_builder import OutcomeStatement, render
 
 CheckConnection = Connection[TupleRow]
 
-PASSED_AT_ONCE = 512
+MAX_CLEAN_NODES = 512
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,11 +60,11 @@ def claim(db: CheckConnection, ids: Sequence[int], traversal: int, lease: int, s
     values = {"ids": list(ids), "traversal": traversal, "lease": lease, "seconds": seconds}
     claimed = [row[0] for row in retried(db, sql.CLAIM, values)]
     if len(claimed) < len(ids):
-        _refuse(db, ids, claimed, traversal)
+        _defer(db, ids, claimed, traversal)
     return claimed
 
 
-def _refuse(db: CheckConnection, ids: Sequence[int], claimed: Collection[int], traversal: int) -> None:
+def _defer(db: CheckConnection, ids: Sequence[int], claimed: Collection[int], traversal: int) -> None:
     db.execute(sql.DEFER_BUSY, {"ids": [id_ for id_ in ids if id_ not in claimed], "traversal": traversal})
 
 
@@ -99,7 +99,7 @@ def read_for_adoption(db: CheckConnection, visit: Visit) -> Visit:
     Raises:
         Superseded: the node is not claimed, and is gone by now.
     """
-    return _looked_again(db, visit, sql.READ_FOR_ADOPTION)
+    return _read_again(db, visit, sql.READ_FOR_ADOPTION)
 
 
 def read_with_operation_inputs(db: CheckConnection, visit: Visit) -> Visit:
@@ -109,10 +109,10 @@ def read_with_operation_inputs(db: CheckConnection, visit: Visit) -> Visit:
     Raises:
         Superseded: the node is not claimed, and its resource is gone by now.
     """
-    return _looked_again(db, visit, sql.READ_WITH_OPERATION_INPUTS)
+    return _read_again(db, visit, sql.READ_WITH_OPERATION_INPUTS)
 
 
-def _looked_again(db: CheckConnection, visit: Visit, statement: str) -> Visit:
+def _read_again(db: CheckConnection, visit: Visit, statement: str) -> Visit:
     row = db.execute(statement, {"id": visit.node_id}).fetchone()
     seen = None if row is None else visit_of(row)
     if seen is None or seen.resource is None:
@@ -141,14 +141,14 @@ def write_outcome(
     values: dict[str, Any]
     if len(rows) == 1:
         text = render(statement, leased=leased, rows="one")
-        values = of_one({**rows[0], "lease": lease, "ring": ring}, text)
+        values = single_row_parameters({**rows[0], "lease": lease, "ring": ring}, text)
     else:
         text = render(statement, leased=leased, rows="many")
         values = {"rows": Json(list(rows)), "lease": lease, "ring": ring}
     return settled(retried(db, text, values), root)
 
 
-def of_one(row: Mapping[str, Any], statement: str) -> dict[str, Any]:
+def single_row_parameters(row: Mapping[str, Any], statement: str) -> dict[str, Any]:
     """Return a row as parameters of the single-row form of a statement; unused columns are left out."""
     values: dict[str, Any] = {}
     for name in numbered(statement)[1]:
@@ -185,7 +185,7 @@ def settle_clean(db: CheckConnection, ids: Sequence[int], root: str, ring: int) 
     rings: list[CheckMessage] = []
     unrung, todo = 0, list(ids)
     while todo:
-        part, todo = todo[:PASSED_AT_ONCE], todo[PASSED_AT_ONCE:]
+        part, todo = todo[:MAX_CLEAN_NODES], todo[MAX_CLEAN_NODES:]
         values = {"ids": part, "ring": max(0, ring - len(rings))}
         passed = settled(retried(db, ending.SETTLE_CLEAN_NODES, values), root)
         rings += passed.rings
@@ -209,7 +209,7 @@ def wake_newer_traversals(db: CheckConnection, ids: Sequence[int], root: str) ->
     return settled(retried(db, ending.WAKE_NEWER_TRAVERSALS, {"ids": list(ids)}), root).rings
 
 
-def top_up(db: CheckConnection, root_id: int, root: str, window: int) -> Settled:
+def refill_window(db: CheckConnection, root_id: int, root: str, window: int) -> Settled:
     """Send messages for queued nodes of a root stack until `window` messages are outstanding
     (docs/internals/protocol.md rule 15).
     """

@@ -141,19 +141,19 @@ RETURNING n.id
 
 # The input of a check of local types. Nothing is claimed: the statement that writes the outcome locks the
 # node and the resource, if both are still free (operations/adr/0001).
-GLANCED = f"SELECT {VISIT_COLUMNS}, r.leased_until >= clock_timestamp()"
-STILL_QUEUED = f"n.traversal + 0 = %(traversal)s::bigint AND {QUEUED}"
+_QUEUED_COLUMNS = f"SELECT {VISIT_COLUMNS}, r.leased_until >= clock_timestamp()"
+_STILL_QUEUED = f"n.traversal + 0 = %(traversal)s::bigint AND {QUEUED}"
 READ_QUEUED = f"""
-{GLANCED}
+{_QUEUED_COLUMNS}
 FROM unnest(%(ids)s::bigint[]) AS x(id)
 JOIN graph_node n ON n.id = ANY (ARRAY[x.id])
-{VISIT_JOINS}WHERE x.id > 0 AND {STILL_QUEUED}
+{VISIT_JOINS}WHERE x.id > 0 AND {_STILL_QUEUED}
 """
 # Without a list of ids the plan has one step less that copies all those columns.
 READ_QUEUED_ONE = f"""
-{GLANCED}
+{_QUEUED_COLUMNS}
 FROM graph_node n
-{VISIT_JOINS}WHERE n.id = ANY (ARRAY[%(id)s::bigint]) AND {STILL_QUEUED}
+{VISIT_JOINS}WHERE n.id = ANY (ARRAY[%(id)s::bigint]) AND {_STILL_QUEUED}
 """
 
 # The resource is claimed: retry when its lease ends, or after a second, since most claims last milliseconds.

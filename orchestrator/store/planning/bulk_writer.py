@@ -21,7 +21,7 @@ from psycopg.rows import TupleRow
 
 from orchestrator.engine.plan_changes import Row
 from orchestrator.errors import Superseded
-from orchestrator.store.connections.database import CHECKS
+from orchestrator.store.connections.database import CHECKS_NAME
 
 Db = Connection[TupleRow]
 
@@ -152,7 +152,7 @@ def wait_for_older_checks(db: Db, seconds: float = 30.0) -> None:
     """
     since, deadline = None, time.monotonic() + seconds
     while True:
-        row = db.execute(OLDER_CHECKS, {"since": since, "name": CHECKS}).fetchone()
+        row = db.execute(OLDER_CHECKS, {"since": since, "name": CHECKS_NAME}).fetchone()
         assert row is not None
         since, there_are = row
         if not there_are:

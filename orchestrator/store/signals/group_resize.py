@@ -21,7 +21,7 @@ from orchestrator.store.signals.queue import VISIT, WAKE, WRITTEN, Pending, colu
 
 Db = Connection[TupleRow]
 
-TOUCH = """
+MARK_BATCHED = """
 WITH touched AS (
     UPDATE resource r SET action = 'UPDATE', updated_at = now()
     FROM stack s
@@ -58,7 +58,7 @@ LET_GO = f"""
 WITH r AS (UPDATE resource r SET lease = NULL, leased_until = NULL WHERE {_HELD} {_BACK}), {WAKE}
 """
 # An internal signal. "infinity": until the end of the child.
-BEGUN = f"""
+RECORD_STARTED = f"""
 WITH r AS (UPDATE resource r SET lease = NULL, leased_until = NULL{WRITTEN} WHERE {_HELD} {_BACK}),
 follow AS (
     INSERT INTO signal (stack_id, resource_id, details, due_at, tries)
@@ -112,7 +112,7 @@ def claim(db: Db, resource_id: int, lease: int, seconds: float) -> Visit | None:
     return None if row is None else repository.visit_of(row)
 
 
-def let_go(db: Db, visit: Visit, lease: int, root: str) -> list[CheckMessage]:
+def release(db: Db, visit: Visit, lease: int, root: str) -> list[CheckMessage]:
     """Release a group unchanged."""
     return _run(db, LET_GO, visit, lease, root, {})
 
@@ -129,7 +129,9 @@ def record_started(
     """Write a group whose child started to change, and the follow-up; return None if the lease is lost."""
     given = {**columns(values, sealed), "details": details}
     assert visit.resource is not None
-    done = repository.run(db, BEGUN, {**given, "resource_id": visit.resource.id, "lease": lease}, root)
+    done = repository.run(
+        db, RECORD_STARTED, {**given, "resource_id": visit.resource.id, "lease": lease}, root
+    )
     return done.rings if visit.resource.id in done.held else None
 
 
@@ -167,7 +169,7 @@ def mark_batched(db: Db, child_id: int) -> None:
     Heat visits every nested stack in each batch, changed or not, and clients expect all members to read as
     updated after a rolling update. Here a batch visits only the members it changes.
     """
-    db.execute(TOUCH, {"stack_id": child_id})
+    db.execute(MARK_BATCHED, {"stack_id": child_id})
 
 
 def _run(

@@ -57,7 +57,7 @@ RETURNING r.id
 
 # Signals that cannot be processed now: retried soon while the resource is claimed, and deleted if the
 # resource is gone.
-HELD_UP = """
+POSTPONE_BUSY = """
 WITH gone AS (
     DELETE FROM signal g
     WHERE g.resource_id = %(resource_id)s AND NOT EXISTS (SELECT 1 FROM resource r WHERE r.id = g.resource_id)
@@ -68,7 +68,7 @@ WHERE g.resource_id = %(resource_id)s AND g.tries = 0 AND r.id = g.resource_id
     AND r.leased_until >= clock_timestamp()
 """
 
-REMAIN = "SELECT EXISTS (SELECT 1 FROM signal g WHERE g.resource_id = %(resource_id)s)"
+HAS_PENDING = "SELECT EXISTS (SELECT 1 FROM signal g WHERE g.resource_id = %(resource_id)s)"
 
 _VISITED = f"""
 FROM (
@@ -134,7 +134,7 @@ PUT_OFF = (
 # that starts after the resource's row is locked (store/signals/watchers.py). A watcher with an open operation
 # and a waiting node is woken at once: the visit of that node reads the new values. All other watchers get a
 # signal, because a visit may have read the old values just now.
-TELL_WATCHERS = f"""
+NOTIFY_WATCHERS = f"""
 WITH w AS MATERIALIZED (
     SELECT r.id, r.stack_id, r.op, r.name FROM watcher w JOIN resource r ON r.id = ANY (ARRAY[w.watcher_id])
     WHERE w.resource_id = %(resource_id)s
@@ -250,7 +250,7 @@ def claim(db: Db, resource_id: int, lease: int, seconds: float) -> bool:
     values = {"resource_id": resource_id, "lease": lease, "seconds": seconds}
     if fetch_prepared(db, CLAIM, values):
         return True
-    fetch_prepared(db, HELD_UP, {"resource_id": resource_id})
+    fetch_prepared(db, POSTPONE_BUSY, {"resource_id": resource_id})
     return False
 
 
@@ -260,7 +260,7 @@ def has_pending(db: Db, resource_id: int) -> bool:
     Call it after the processed signals are committed: signals that arrived while these existed sent no
     message.
     """
-    return bool(fetch_prepared(db, REMAIN, {"resource_id": resource_id})[0][0])
+    return bool(fetch_prepared(db, HAS_PENDING, {"resource_id": resource_id})[0][0])
 
 
 def look(db: Db, resource_id: int, lease: int, limit: int) -> Pending | None:
@@ -294,7 +294,7 @@ def record(
         try:
             with db.transaction():
                 ended = repository.run(db, RECORD, given, root, tries=1)
-                rows = fetch_prepared(db, TELL_WATCHERS, watchers) if ended.held else []
+                rows = fetch_prepared(db, NOTIFY_WATCHERS, watchers) if ended.held else []
         except (errors.DeadlockDetected, errors.SerializationFailure):
             continue
         looks = [SignalMessage(row[1], row[4], root) for row in rows if row[0] == "told"]

@@ -39,7 +39,7 @@ ON CONFLICT DO NOTHING
 
 # A watcher that is being deleted, or whose stack is, gets no notification; nor does a watcher with an
 # unprocessed notification.
-FORGET_ALL = f"""
+CLEAR_ALL = f"""
 INSERT INTO signal (stack_id, resource_id, details, about, due_at)
 SELECT r.stack_id, r.id, %(details)s, '{FORGET}', now()
 FROM watcher w JOIN resource r ON r.id = w.resource_id JOIN stack s ON s.id = r.stack_id
@@ -47,11 +47,11 @@ WHERE w.watcher_id = %(watcher_id)s AND NOT r.leftover AND r.physical_id IS NOT 
     AND s.action <> 'DELETE'
     AND NOT EXISTS (SELECT 1 FROM signal g WHERE g.resource_id = r.id AND g.about = '{FORGET}')
 """
-UNWATCH = "DELETE FROM watcher WHERE watcher_id = %(watcher_id)s"
+UNREGISTER = "DELETE FROM watcher WHERE watcher_id = %(watcher_id)s"
 
 
 @dataclass(frozen=True, slots=True)
-class PeerRow:
+class RequiredRow:
     """A resource that another resource requires; its values may be encrypted."""
 
     id: int
@@ -65,24 +65,27 @@ class PeerRow:
     watched: bool  # by the caller, before this was read
 
 
-def required(db: Db, ids: Sequence[int], watcher_id: int) -> list[PeerRow]:
+def required(db: Db, ids: Sequence[int], watcher_id: int) -> list[RequiredRow]:
     """Return these resources, current incarnations first."""
     return (
-        [PeerRow(*row) for row in fetch_prepared(db, REQUIRED, {"ids": list(ids), "watcher_id": watcher_id})]
+        [
+            RequiredRow(*row)
+            for row in fetch_prepared(db, REQUIRED, {"ids": list(ids), "watcher_id": watcher_id})
+        ]
         if ids
         else []
     )
 
 
-def register_watcher(db: Db, resource_id: int, watcher_id: int) -> PeerRow | None:
+def register_watcher(db: Db, resource_id: int, watcher_id: int) -> RequiredRow | None:
     """Register a watcher of a resource; return the resource as it is now."""
     fetch_prepared(db, WATCH, {"resource_id": resource_id, "watcher_id": watcher_id})
     rows = fetch_prepared(db, ONE, {"id": resource_id, "watcher_id": watcher_id})
-    return PeerRow(*rows[0]) if rows else None
+    return RequiredRow(*rows[0]) if rows else None
 
 
 def clear_watched_metadata(db: Db, watcher_id: int, details: bytes) -> None:
     """Have the resources that a resource watches discard the values from signals, and unregister it."""
     with db.transaction():
-        db.execute(FORGET_ALL, {"watcher_id": watcher_id, "details": details})
-        db.execute(UNWATCH, {"watcher_id": watcher_id})
+        db.execute(CLEAR_ALL, {"watcher_id": watcher_id, "details": details})
+        db.execute(UNREGISTER, {"watcher_id": watcher_id})

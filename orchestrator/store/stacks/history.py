@@ -70,21 +70,21 @@ class FailureRow:
     revision: int | None  # its number, None for an action without a template
 
 
-def list_chapters(
+def list_revisions(
     database: Database, stack: StackRow, *, before: int | None = None, limit: int | None = None
 ) -> Iterator[RevisionHistory]:
     """Yield a stack's revisions, the newest first, those with a number below `before`."""
-    statement = _chapters(stack).order_by(Revision.number.desc())
+    statement = _select_history(stack).order_by(Revision.number.desc())
     if before is not None:
         statement = statement.where(Revision.number < before)
     for row in streamed(database, statement, limit):
         yield RevisionHistory(**row._mapping)
 
 
-def chapter(database: Database, stack: StackRow, number: int) -> RevisionHistory | None:
+def revision_history(database: Database, stack: StackRow, number: int) -> RevisionHistory | None:
     """Return the history of the revision with that number."""
     with database.engine.connect() as connection:
-        row = connection.execute(_chapters(stack).where(Revision.number == number)).one_or_none()
+        row = connection.execute(_select_history(stack).where(Revision.number == number)).one_or_none()
     return RevisionHistory(**row._mapping) if row is not None else None
 
 
@@ -105,7 +105,7 @@ WHERE stack_id = :stack_id AND id > :first AND status = 'IN_PROGRESS'
 ORDER BY id LIMIT 1
 """
 # A replacement is created while the replaced object still exists: it has another physical id.
-DEEDS = """
+EFFECTS = """
 WITH told AS MATERIALIZED (
     SELECT id, resource_name AS name, coalesce(physical_id, '') AS thing, action, status, reason,
         resource_type = 'OS::Heat::Stack' AND physical_id = :stack AS by_stack
@@ -141,7 +141,7 @@ def revision_effects(database: Database, stack: StackRow, of: RevisionHistory) -
         return None
     with database.engine.connect() as connection:
         after = connection.execute(text(NEXT_ACTION), values).scalar()
-        row = connection.execute(text(DEEDS), {**values, "next": after or LARGEST}).one()
+        row = connection.execute(text(EFFECTS), {**values, "next": after or LARGEST}).one()
     return RevisionEffects(*row[:6]) if row[6] else None
 
 
@@ -235,7 +235,7 @@ def count_failures(database: Database, stack: StackRow, traversals: Sequence[int
         return connection.execute(statement).scalar_one()
 
 
-def _chapters(stack: StackRow) -> Select[Any]:
+def _select_history(stack: StackRow) -> Select[Any]:
     """Select the history of a stack's revisions; `stack` may be stale, except for its good revision."""
     columns = [getattr(Revision, name) for name in RevisionHistory.__slots__ if not name.startswith("is_")]
     return (

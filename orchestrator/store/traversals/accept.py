@@ -52,10 +52,10 @@ WITH id AS (SELECT nextval('stack_id_seq') AS id), s AS (
         %(username)s,
         %(request_id)s
     FROM id RETURNING *
-), told AS ("""
+), recorded AS ("""
     + STACK_EVENT
     + """ RETURNING id)
-SELECT s.id, told.id FROM s CROSS JOIN told
+SELECT s.id, recorded.id FROM s CROSS JOIN recorded
 """
 )
 
@@ -73,7 +73,7 @@ SET_REVISION = "UPDATE stack SET revision_id = %(revision_id)s WHERE id = %(stac
 # Run while the stack is locked: the numbers of revisions are consecutive.
 NEXT_NUMBER = "SELECT coalesce(max(number), 0) + 1 FROM revision WHERE stack_id = %(stack_id)s"
 # The purge skips locked rows.
-NUMBERED = "SELECT id FROM revision WHERE stack_id = %(stack_id)s AND number = %(number)s FOR KEY SHARE"
+FIND_REVISION = "SELECT id FROM revision WHERE stack_id = %(stack_id)s AND number = %(number)s FOR KEY SHARE"
 SETTINGS = """
 UPDATE stack
 SET disable_rollback = %(disable_rollback)s, timeout_mins = %(timeout_mins)s, tags = %(tags)s,
@@ -90,7 +90,7 @@ SELECT stack_id, %(number)s, %(action)s, template_hash, environment, files, para
 FROM revision WHERE id = %(revision_id)s FOR KEY SHARE
 RETURNING id
 """
-EMPTY: Final = b'{"heat_template_version":"2021-04-16"}'
+EMPTY_TEMPLATE: Final = b'{"heat_template_version":"2021-04-16"}'
 EMPTY_OUTLINE: Final = {"version": "2021-04-16", "description": "", "parameters": {}, "outputs": {}}
 
 
@@ -141,7 +141,7 @@ def accept_create(
         enforce_quota(db, wanted.project_id, quota)
         action = "CREATE" if wanted.adopted is None else "ADOPT"
         stack_id, event = _insert_stack(db, wanted, action)
-        revision_id = _revise(db, stack_id, wanted, number=1, action=action)
+        revision_id = _insert_revision(db, stack_id, wanted, number=1, action=action)
         if wanted.adopted is not None:
             db.execute(SET_ADOPTED, {"adopted": wanted.adopted, "revision_id": revision_id})
         sinks.add(db, stack_id, wanted.sinks)
@@ -223,7 +223,7 @@ def accept_update(
             return None
         if based_on is not None and now.traversal != based_on:
             raise ConcurrentUpdate
-        revision_id = _revise(db, stack_id, wanted, number=_next_number(db, stack_id), action=action)
+        revision_id = _insert_revision(db, stack_id, wanted, number=_next_number(db, stack_id), action=action)
         sinks.add(db, stack_id, wanted.sinks)
         sinks.activate_named(db, stack_id, revision_id)
         tags = list(wanted.tags)
@@ -268,7 +268,7 @@ def accept_rollback(
     if revision_id is None:
         values |= {
             "stack_id": stack_id,
-            "template_hash": _put(db, EMPTY)[0],
+            "template_hash": _store_contents(db, EMPTY_TEMPLATE)[0],
             "environment": Json({}),
             "files": Jsonb({}),
             "parameters": Json({}),
@@ -285,12 +285,12 @@ def accept_rollback(
 
 
 # A snapshot can be restored while it exists and is complete.
-SOUND = """
+LOCK_COMPLETE_SNAPSHOT = """
 SELECT revision_id FROM snapshot
 WHERE id = %(snapshot_id)s AND stack_id = %(stack_id)s AND action = 'CREATE' AND status = 'COMPLETE' FOR SHARE
 """
-RESTORES = "UPDATE revision SET restores = %(snapshot_id)s WHERE id = %(revision_id)s"
-OTHER_TEMPLATE = "UPDATE revision SET template_hash = %(hash)s, copy_of = NULL WHERE id = %(revision_id)s"
+SET_RESTORED_SNAPSHOT = "UPDATE revision SET restores = %(snapshot_id)s WHERE id = %(revision_id)s"
+SET_TEMPLATE = "UPDATE revision SET template_hash = %(hash)s, copy_of = NULL WHERE id = %(revision_id)s"
 
 
 def accept_restore(
@@ -305,7 +305,9 @@ def accept_restore(
     with db.transaction():
         if _lock_unless_suspended(db, stack_id) is None:
             return None
-        sound = db.execute(SOUND, {"snapshot_id": snapshot_id, "stack_id": stack_id}).fetchone()
+        sound = db.execute(
+            LOCK_COMPLETE_SNAPSHOT, {"snapshot_id": snapshot_id, "stack_id": stack_id}
+        ).fetchone()
         if sound is None:
             return None
         values = {
@@ -316,10 +318,10 @@ def accept_restore(
         }
         made = db.execute(COPY_REVISION, values).fetchone()
         assert made is not None
-        db.execute(RESTORES, {"snapshot_id": snapshot_id, "revision_id": made[0]})
+        db.execute(SET_RESTORED_SNAPSHOT, {"snapshot_id": snapshot_id, "revision_id": made[0]})
         sinks.activate_named(db, stack_id, made[0])
         if template is not None:
-            db.execute(OTHER_TEMPLATE, {"hash": _put(db, template)[0], "revision_id": made[0]})
+            db.execute(SET_TEMPLATE, {"hash": _store_contents(db, template)[0], "revision_id": made[0]})
         return start_traversal(db, stack_id, "RESTORE", revision_id=made[0])
 
 
@@ -330,11 +332,11 @@ def _lock_unless_suspended(db: Connection[TupleRow], stack_id: int) -> Locked | 
     return now
 
 
-def numbered(db: Connection[TupleRow], stack_id: int, number: int) -> int | None:
+def revision_of_number(db: Connection[TupleRow], stack_id: int, number: int) -> int | None:
     """Return the id of a stack's revision with this number, and protect it from the purge until the
     transaction ends.
     """
-    row = db.execute(NUMBERED, {"stack_id": stack_id, "number": number}).fetchone()
+    row = db.execute(FIND_REVISION, {"stack_id": stack_id, "number": number}).fetchone()
     return None if row is None else row[0]
 
 
@@ -345,8 +347,12 @@ def _next_number(db: Connection[TupleRow], stack_id: int) -> int:
     return number
 
 
-def _revise(db: Connection[TupleRow], stack_id: int, wanted: StackInsert, *, number: int, action: str) -> int:
-    template_hash, *hashes = _put(db, wanted.template, *(text.encode() for text in wanted.files.values()))
+def _insert_revision(
+    db: Connection[TupleRow], stack_id: int, wanted: StackInsert, *, number: int, action: str
+) -> int:
+    template_hash, *hashes = _store_contents(
+        db, wanted.template, *(text.encode() for text in wanted.files.values())
+    )
     files = {name: hash_.hex() for name, hash_ in zip(wanted.files, hashes, strict=True)}
     row = db.execute(
         INSERT_REVISION,
@@ -368,7 +374,7 @@ def _revise(db: Connection[TupleRow], stack_id: int, wanted: StackInsert, *, num
     return revision_id
 
 
-def _put(db: Connection[TupleRow], *bodies: bytes) -> list[bytes]:
+def _store_contents(db: Connection[TupleRow], *bodies: bytes) -> list[bytes]:
     """Store the texts that are new, and lock all of them for the transaction; return their hashes."""
     hashes = [hashlib.sha256(body).digest() for body in bodies]
     for hash_, body in sorted(zip(hashes, bodies, strict=True)):  # always in this order: no deadlocks

@@ -13,12 +13,12 @@ from orchestrator.engine.messages import CheckMessage
 from orchestrator.engine.states import TEMPLATE_ACTIONS
 from orchestrator.store.nodes import repository
 from orchestrator.store.tables.base import check_in
-from orchestrator.store.traversals.completion import WOKEN
+from orchestrator.store.traversals.completion import WAKE_PARENT
 from orchestrator.store.traversals.traversals import STACK_EVENT
 
 # The stack is locked before the node, as in every statement: an update may arrive at this moment. Pending
 # deletes (operations/adr/0002) and snapshots that are deleted with their stack prevent the end.
-END: Final = (
+COMPLETE_CHILD: Final = (
     f"""
 WITH k AS MATERIALIZED (
     SELECT s.id, s.traversal FROM graph_node g JOIN stack s ON s.id = ANY (ARRAY[g.stack_id])
@@ -45,10 +45,10 @@ WITH k AS MATERIALIZED (
 ), r AS (
     UPDATE revision SET outcome = 'complete', ended_at = now() FROM s
     WHERE revision.id = s.revision_id AND revision.traversal = s.traversal AND revision.outcome IS NULL
-), told AS ("""
+), recorded AS ("""
     + STACK_EVENT
     + ")"
-    + WOKEN
+    + WAKE_PARENT
     + """
 SELECT 'ended', s.id, s.traversal, s.action, s.uuid::text FROM s
 UNION ALL SELECT 'ring', id, traversal, queue, label FROM woken
@@ -56,7 +56,7 @@ UNION ALL SELECT 'ring', id, traversal, queue, label FROM woken
 )
 
 
-class Ended(NamedTuple):
+class CompletedChild(NamedTuple):
     """A child stack that is COMPLETE."""
 
     uuid: str
@@ -64,10 +64,12 @@ class Ended(NamedTuple):
     rings: Sequence[CheckMessage]  # for the nodes that wait for the child
 
 
-def end(db: repository.CheckConnection, node_id: int, root: str) -> Ended | None:
+def complete_child(db: repository.CheckConnection, node_id: int, root: str) -> CompletedChild | None:
     """Complete the child stack of this finish node; return None if that takes more than this statement, or if
     the traversal is over.
     """
-    rows = repository.retried(db, END, {"node_id": str(node_id)})
+    rows = repository.retried(db, COMPLETE_CHILD, {"node_id": str(node_id)})
     rings = repository.settled(rows, root).rings
-    return next((Ended(uuid, action, rings) for what, _, _, action, uuid in rows if what == "ended"), None)
+    return next(
+        (CompletedChild(uuid, action, rings) for what, _, _, action, uuid in rows if what == "ended"), None
+    )

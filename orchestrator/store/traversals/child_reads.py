@@ -21,7 +21,7 @@ SELECT c.id, c.uuid::text, c.name, c.project_id, c.traversal, c.action, c.status
 FROM stack c WHERE c.parent_resource_id = %(resource_id)s::bigint
 """
 
-DISTURBED = """
+STALE_RESOURCES = """
 SELECT s.parent_resource FROM stack s JOIN disturbed_stack d ON d.stack_id = s.id
 WHERE s.owner_id = %(stack_id)s AND s.parent_resource_id IS NOT NULL
 """
@@ -61,7 +61,7 @@ SELECT convert_from(c.body, 'UTF8') FROM revision v JOIN content c ON c.hash = v
 WHERE v.id = %(revision_id)s
 """
 
-MOST_CAUSES = 1_000  # of a child's failure, reported by the parent
+MAX_CAUSES = 1_000  # of a child's failure, reported by the parent
 
 
 def state(db: Db, resource_id: int) -> ChildState | None:
@@ -73,7 +73,7 @@ def state(db: Db, resource_id: int) -> ChildState | None:
 
 def stale_resources(db: Db, stack_id: int) -> list[str]:
     """Return the names of the resources whose child stacks, or stacks below these, were changed directly."""
-    return [row[0] for row in db.execute(DISTURBED, {"stack_id": stack_id}).fetchall()]
+    return [row[0] for row in db.execute(STALE_RESOURCES, {"stack_id": stack_id}).fetchall()]
 
 
 def causes(db: Db, child: ChildState) -> list[str]:
@@ -81,7 +81,7 @@ def causes(db: Db, child: ChildState) -> list[str]:
     return [
         row[0]
         for row in db.execute(
-            CAUSES, {"stack_id": child.id, "traversal": child.traversal, "limit": MOST_CAUSES}
+            CAUSES, {"stack_id": child.id, "traversal": child.traversal, "limit": MAX_CAUSES}
         ).fetchall()
     ]
 
@@ -106,7 +106,7 @@ def members(db: Db, child_id: int) -> list[tuple[Any, ...]]:
     return db.execute(MEMBERS, {"stack_id": child_id}).fetchall()
 
 
-def beside(db: Db, stack_id: int, id_: str) -> list[tuple[Any, ...]]:
+def siblings(db: Db, stack_id: int, id_: str) -> list[tuple[Any, ...]]:
     """Return the resource of a stack with this reference id or physical id, if any."""
     return db.execute(SIBLINGS, {"stack_id": stack_id, "id": id_}).fetchall()
 
@@ -116,7 +116,7 @@ def failed(db: Db, child_id: int) -> list[str]:
     return [row[0] for row in db.execute(FAILED, {"stack_id": child_id}).fetchall()]
 
 
-def around(db: Db, stack_id: int, revision_id: int) -> tuple[dict[str, Any], dict[str, str], int]:
+def inherited(db: Db, stack_id: int, revision_id: int) -> tuple[dict[str, Any], dict[str, str], int]:
     """Return the inputs that children inherit from a stack: a revision's environment and files, and the
     depth.
     """

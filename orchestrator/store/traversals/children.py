@@ -29,7 +29,7 @@ from orchestrator.store.traversals.traversals import STACK_EVENT, start_traversa
 
 Db = Connection[TupleRow]
 
-HOLD = """
+LOCK = """
 SELECT c.traversal, c.status FROM stack c WHERE c.id = %(id)s::bigint AND c.deleted_at IS NULL FOR UPDATE
 """
 
@@ -43,7 +43,7 @@ WHERE parent_resource_id = %(resource_id)s::bigint AND deleted_at IS NOT NULL
 # inherited from the parent. Nothing is inserted unless the resource's row `r` was written.
 _INSERT_CHILD: Final = f""", p AS MATERIALIZED (
     SELECT stack.* FROM r CROSS JOIN i JOIN stack ON stack.id = ANY (ARRAY[i.stack_id])
-), born AS MATERIALIZED (
+), new_ids AS MATERIALIZED (
     SELECT nextval('stack_id_seq') AS id,
         nextval('revision_id_seq') AS revision_id,
         nextval('graph_node_id_seq') AS finish_id,
@@ -53,31 +53,32 @@ _INSERT_CHILD: Final = f""", p AS MATERIALIZED (
     INSERT INTO stack (id, root_id, owner_id, parent_resource_id, parent_resource, depth, uuid, project_id,
         name, action, status, status_reason, traversal, revision_id, disable_rollback, keep_going,
         timeout_mins, username, credentials, user_project_id, converge, request_id)
-    SELECT born.id, p.root_id, p.id, i.resource_id, i.name, p.depth + 1, i.physical_id::uuid,
+    SELECT new_ids.id, p.root_id, p.id, i.resource_id, i.name, p.depth + 1, i.physical_id::uuid,
         p.project_id, %(child_name)s, %(child_action)s, 'IN_PROGRESS',
-        'Stack ' || %(child_action)s || ' started', 1, born.revision_id, true, p.keep_going,
+        'Stack ' || %(child_action)s || ' started', 1, new_ids.revision_id, true, p.keep_going,
         coalesce(%(timeout_mins)s::int, p.timeout_mins), p.username, p.credentials,
         p.user_project_id, p.converge, p.request_id
-    FROM i CROSS JOIN born CROSS JOIN p
+    FROM i CROSS JOIN new_ids CROSS JOIN p
     RETURNING *
 ), first_event AS ({STACK_EVENT} RETURNING id
 ), v AS (
     INSERT INTO revision (id, stack_id, number, action, template_hash, environment, files, parameters, sealed,
         outline, created_by, traversal, first_event, adopted)
-    SELECT born.revision_id, born.id, 1, %(child_action)s, %(template_hash)s::bytea, %(environment)s::json,
-        %(files)s::jsonb, %(parameters)s::json, %(child_sealed)s::bytea, %(outline)s::json, p.username, 1,
+    SELECT new_ids.revision_id, new_ids.id, 1, %(child_action)s, %(template_hash)s::bytea,
+        %(environment)s::json, %(files)s::jsonb, %(parameters)s::json, %(child_sealed)s::bytea,
+        %(outline)s::json, p.username, 1,
         first_event.id, %(child_adopted)s::bytea
-    FROM born CROSS JOIN p CROSS JOIN first_event
+    FROM new_ids CROSS JOIN p CROSS JOIN first_event
 ), nodes AS (
     INSERT INTO graph_node (id, stack_id, root_id, traversal, kind, queue, label, needed_by, blocked_by,
         state, rung_at)
-    SELECT born.finish_id, born.id, p.root_id, 1, 'finish', 'bulk', 'finish', '{{}}'::bigint[], 1, 'blocked',
-        NULL::timestamptz
-    FROM born CROSS JOIN p
+    SELECT new_ids.finish_id, new_ids.id, p.root_id, 1, 'finish', 'bulk', 'finish', '{{}}'::bigint[], 1,
+        'blocked', NULL::timestamptz
+    FROM new_ids CROSS JOIN p
     UNION ALL
-    SELECT born.plan_id, born.id, p.root_id, 1, 'plan', 'bulk', 'plan', ARRAY[born.finish_id], 0, 'queued',
-        now()
-    FROM born CROSS JOIN p
+    SELECT new_ids.plan_id, new_ids.id, p.root_id, 1, 'plan', 'bulk', 'plan', ARRAY[new_ids.finish_id], 0,
+        'queued', now()
+    FROM new_ids CROSS JOIN p
 )
 """
 
@@ -86,10 +87,10 @@ WAIT_FOR_NEW_CHILD: Final = replace(
     WAIT,
     name="wait_for_new_child",
     child=_INSERT_CHILD,
-    child_rows="UNION ALL SELECT 'ring', plan_id, 1, 'bulk', 'plan' FROM born\n",
+    child_rows="UNION ALL SELECT 'ring', plan_id, 1, 'bulk', 'plan' FROM new_ids\n",
 )
 
-REVISE = """
+INSERT_REVISION = """
 INSERT INTO revision (stack_id, number, action, template_hash, environment, files, parameters, sealed,
     outline, created_by, restores)
 SELECT s.id, coalesce((SELECT max(number) FROM revision WHERE stack_id = s.id), 0) + 1,
@@ -178,7 +179,7 @@ ORDER BY x.nth
 
 
 @dataclass(frozen=True, slots=True)
-class ChildWanted:
+class DesiredChild:
     """The desired state of a child, ready to be inserted."""
 
     uuid: str  # of a new child
@@ -205,15 +206,15 @@ class StartedChild:
 # Hashes of templates that this process stored recently: a thousand identical children store their template
 # once. A template that was purged since then is detected by its foreign key.
 _stored: set[bytes] = set()
-MOST_REMEMBERED = 1_000
+MAX_STORED = 1_000
 
 
 class ContentMissing(Exception):
     """The child's template is not stored: it was purged, or never stored."""
 
 
-def spawn(
-    db: Db, wanted: ChildWanted, row: Mapping[str, Any], lease: int | None, root: str, *, again: bool
+def insert_child(
+    db: Db, wanted: DesiredChild, row: Mapping[str, Any], lease: int | None, root: str, *, again: bool
 ) -> Settled:
     """Insert the child stack of a resource and let its node wait for it; with `again` in place of a deleted
     child.
@@ -230,8 +231,8 @@ def spawn(
         store(db, wanted)
     statement = render(WAIT_FOR_NEW_CHILD, leased=lease is not None, rows="one")
     values = {
-        **repository.of_one(row, statement),
-        **_revision(wanted),
+        **repository.single_row_parameters(row, statement),
+        **_revision_columns(wanted),
         "child_name": wanted.name,
         "child_action": "CREATE" if wanted.adopted is None else "ADOPT",
         "child_adopted": wanted.adopted,
@@ -247,40 +248,40 @@ def spawn(
     return repository.settled(rows, root)
 
 
-def store(db: Db, wanted: ChildWanted) -> None:
+def store(db: Db, wanted: DesiredChild) -> None:
     """Store the template of a child."""
     hash_ = hashlib.sha256(wanted.template).digest()
     db.execute(INSERT_CONTENT, {"hash": hash_, "body": wanted.template})
-    if len(_stored) >= MOST_REMEMBERED:
+    if len(_stored) >= MAX_STORED:
         _stored.clear()
     _stored.add(hash_)
 
 
-def update(db: Db, child_id: int, wanted: ChildWanted, *, converge: bool) -> StartedChild | None:
+def update(db: Db, child_id: int, wanted: DesiredChild, *, converge: bool) -> StartedChild | None:
     """Insert a child's next revision and start the traversal to it; return None if the child is gone. Run in
     a transaction.
     """
-    if not _travel(db, child_id, wanted.timeout_mins):
+    if not _lock_and_inherit(db, child_id, wanted.timeout_mins):
         return None
     db.execute(CLEAR_STALE, {"stack_id": child_id})
     while db.execute(LOCK_CONTENT, {"hash": hashlib.sha256(wanted.template).digest()}).fetchone() is None:
         store(db, wanted)
     action = "UPDATE" if wanted.restores is None else "RESTORE"
     restores = None if wanted.restores is None else str(wanted.restores)
-    values = {**_revision(wanted), "stack_id": str(child_id), "action": action, "restores": restores}
+    values = {**_revision_columns(wanted), "stack_id": str(child_id), "action": action, "restores": restores}
     values["sealed"] = values.pop("revision_sealed")
-    [(revision_id,)] = fetch_prepared(db, REVISE, values)
-    return _bumped(db, child_id, action, revision_id=revision_id, converge=converge)
+    [(revision_id,)] = fetch_prepared(db, INSERT_REVISION, values)
+    return _started(db, child_id, action, revision_id=revision_id, converge=converge)
 
 
 def begin(db: Db, child_id: int, action: str, *, retain: bool = False) -> StartedChild | None:
     """Start an action without a template; return None if the child is gone. Run in a transaction."""
-    if not _travel(db, child_id):
+    if not _lock_and_inherit(db, child_id):
         return None
-    return _bumped(db, child_id, action, retain=retain)
+    return _started(db, child_id, action, retain=retain)
 
 
-def _travel(db: Db, child_id: int, timeout_mins: int | None = None) -> bool:
+def _lock_and_inherit(db: Db, child_id: int, timeout_mins: int | None = None) -> bool:
     """Lock a live child and update the settings that it inherits; return False if it is gone."""
     values = {
         "stack_id": str(child_id),
@@ -289,14 +290,14 @@ def _travel(db: Db, child_id: int, timeout_mins: int | None = None) -> bool:
     return bool(fetch_prepared(db, START_CHILD_TRAVERSAL, values))
 
 
-def _bumped(db: Db, child_id: int, action: str, **more: Any) -> StartedChild | None:
+def _started(db: Db, child_id: int, action: str, **more: Any) -> StartedChild | None:
     opened = start_traversal(db, child_id, action, **more)
     return None if opened is None else StartedChild(opened.traversal, opened.ring)
 
 
 def lock_child(db: Db, child_id: int) -> tuple[int, str] | None:
     """Lock a live child until the transaction ends; return its traversal and status."""
-    for traversal, status in fetch_prepared(db, HOLD, {"id": str(child_id)}):
+    for traversal, status in fetch_prepared(db, LOCK, {"id": str(child_id)}):
         return traversal, status
     return None
 
@@ -306,7 +307,7 @@ def halt_below(db: Db, stack_id: int, traversal: int) -> None:
     db.execute(HALT_BELOW, {"stack_id": stack_id, "traversal": traversal})
 
 
-def disturb(db: Db, stack_id: int) -> None:
+def mark_stale(db: Db, stack_id: int) -> None:
     """Mark the ancestors of a child as stale: the child was changed directly, and their next update checks
     it.
     """
@@ -318,13 +319,13 @@ def detach(db: Db, child_id: int) -> None:
     db.execute(DETACH, {"stack_id": child_id})
 
 
-def spread(db: Db, stack_id: int, traversal: int, name: str, found: Sequence[str]) -> None:
+def propagate_failures(db: Db, stack_id: int, traversal: int, name: str, found: Sequence[str]) -> None:
     """Replace the failure of a resource by the causes in its child."""
     values = {"stack_id": stack_id, "traversal": traversal, "name": name, "causes": list(found)}
     db.execute(PROPAGATE_FAILURES, values)
 
 
-def _revision(wanted: ChildWanted) -> dict[str, Any]:
+def _revision_columns(wanted: DesiredChild) -> dict[str, Any]:
     """Return a revision's columns as parameters."""
     return {
         "template_hash": hashlib.sha256(wanted.template).digest(),

@@ -23,21 +23,21 @@ from orchestrator.store.traversals.traversals import STACK_EVENT
 
 # The end of a child wakes the node of its resource (docs/internals/protocol.md rule 12). The conditions are
 # those of ix_graph_node_at_work.
-WOKEN = f"""
+WAKE_PARENT = f"""
 , woken AS (
     UPDATE graph_node n SET state = 'queued', due_at = NULL, rung_at = now(), rings = 0
     FROM s CROSS JOIN LATERAL (
         SELECT m.id FROM graph_node m
         WHERE m.stack_id = s.owner_id AND m.resource_id = s.parent_resource_id
-            AND {check_in("m.state", STATES_VISITED)} AND m.due_at IS NOT NULL OFFSET 0) AS held_up
-    WHERE n.id = ANY (ARRAY[held_up.id]) AND n.due_at IS NOT NULL
+            AND {check_in("m.state", STATES_VISITED)} AND m.due_at IS NOT NULL OFFSET 0) AS blocked_node
+    WHERE n.id = ANY (ARRAY[blocked_node.id]) AND n.due_at IS NOT NULL
     RETURNING n.id, n.traversal, n.queue, n.label, s.root_id
-), followed AS (  -- the follow-up of a resized group (`signals/group_resize.py`)
+), resumed AS (  -- the follow-up of a resized group (`signals/group_resize.py`)
     UPDATE signal g SET due_at = now() FROM s
     WHERE g.resource_id = s.parent_resource_id AND g.due_at = 'infinity'
 )"""
 
-RINGS = """(
+MESSAGES = """(
     SELECT json_agg(json_build_array(w.id, w.traversal, w.queue, w.label, x.uuid))
     FROM woken w JOIN stack x ON x.id = w.root_id)"""
 
@@ -77,16 +77,16 @@ WITH k AS MATERIALIZED (
 ), r AS (
     UPDATE revision SET outcome = 'complete', ended_at = now() FROM s
     WHERE revision.id = s.revision_id AND revision.traversal = s.traversal AND revision.outcome IS NULL
-), let_go AS (  -- the credentials of its user (`operations/keystone/delegated_credentials.py`)
+), released AS (  -- the credentials of its user (`operations/keystone/delegated_credentials.py`)
     UPDATE credential c SET state = 'going', due_at = now() FROM s
     WHERE s.deleted_at IS NOT NULL AND c.stack_id = s.id AND c.state IN ('held', '')
 ), snapshot_ended AS ("""
     + END_SNAPSHOT
-    + """), told AS ("""
+    + """), recorded AS ("""
     + STACK_EVENT
     + ")"
-    + WOKEN
-    + f"\nSELECT action, {RINGS} FROM s"
+    + WAKE_PARENT
+    + f"\nSELECT action, {MESSAGES} FROM s"
 )
 
 # The end of a failed traversal: when none of its operations is open any more, or at once on request. The
@@ -126,16 +126,16 @@ WITH failures AS (
     WHERE revision.id = s.revision_id AND revision.traversal = s.traversal AND revision.outcome IS NULL
 ), snapshot_ended AS ("""
     + END_SNAPSHOT
-    + """), told AS ("""
+    + """), recorded AS ("""
     + STACK_EVENT
     + ")"
-    + WOKEN
-    + f"\nSELECT action, disable_rollback, delete_on_failure, good_revision_id, {RINGS} FROM s"
+    + WAKE_PARENT
+    + f"\nSELECT action, disable_rollback, delete_on_failure, good_revision_id, {MESSAGES} FROM s"
 )
 
-MOST_CAUSES = 10  # listed in a stack's reason
+MAX_CAUSES = 10  # listed in a stack's reason
 
-LONGEST_CAUSE = 1_000  # characters of each cause
+MAX_CAUSE_LENGTH = 1_000  # characters of each cause
 
 POSTPONE = """
 UPDATE graph_node SET state = 'waiting', due_at = clock_timestamp() + make_interval(secs => %(seconds)s),
@@ -193,10 +193,10 @@ def end_failed(
         "reason": reason,
         "at_once": at_once,
         "outcome": outcome,
-        "most": MOST_CAUSES,
-        "longest": LONGEST_CAUSE,
+        "most": MAX_CAUSES,
+        "longest": MAX_CAUSE_LENGTH,
     }
-    hooks.give_up(db, stack_id)
+    hooks.release_paused(db, stack_id)
     for row in fetch_prepared(db, END_FAILED, values):
         return EndedFailed(row[0], row[1], row[2], row[3], _rings(row[4]))
     return None

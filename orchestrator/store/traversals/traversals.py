@@ -23,7 +23,7 @@ INSERT INTO event (stack_id, resource_name, resource_type, physical_id, action, 
 SELECT s.id, s.name, 'OS::Heat::Stack', s.uuid::text, s.action, s.status, s.status_reason FROM s
 """
 
-BUMP = (
+START = (
     """
 WITH s AS (
     UPDATE stack
@@ -35,19 +35,19 @@ WITH s AS (
     WHERE id = %(stack_id)s AND deleted_at IS NULL
         AND (%(traversal)s::bigint IS NULL OR traversal = %(traversal)s)
     RETURNING *
-), told AS ("""
+), recorded AS ("""
     + STACK_EVENT
     + """ RETURNING id)
-SELECT s.traversal, s.root_id, (SELECT x.uuid::text FROM stack x WHERE x.id = s.root_id), told.id
-FROM s CROSS JOIN told
+SELECT s.traversal, s.root_id, (SELECT x.uuid::text FROM stack x WHERE x.id = s.root_id), recorded.id
+FROM s CROSS JOIN recorded
 """
 )
 
 
 # The history: the previous revision in progress has ended, and the new revision, if the action has any, is in
 # progress.
-BRING = """
-WITH over AS (
+ATTACH_REVISION = """
+WITH previous AS (
     UPDATE revision SET outcome = %(ended)s, ended_at = now()
     WHERE stack_id = %(stack_id)s AND outcome IS NULL AND traversal < %(traversal)s
 )
@@ -105,7 +105,7 @@ WHERE id = %(stack_id)s AND traversal = %(traversal)s AND halted_traversal IS DI
 # A halted traversal follows open operations of older traversals to their end: a blocked node is queued, a
 # node that waits for its child is queued, and a resource without a node gets a node
 # (docs/internals/protocol.md rule 13).
-FOLLOW_OPEN = f"""
+ENQUEUE_OPEN_OPERATIONS = f"""
 WITH s AS (
     SELECT id, root_id, traversal FROM stack
     WHERE id = %(stack_id)s AND traversal = %(traversal)s AND halted_traversal = traversal
@@ -113,20 +113,20 @@ WITH s AS (
     SELECT r.id, r.name, s.id AS stack_id, s.root_id, s.traversal,
         CASE r.op WHEN 'DELETE' THEN 'cleanup' ELSE 'update' END AS kind
     FROM s JOIN resource r ON r.stack_id = s.id WHERE r.op IS NOT NULL
-), there AS MATERIALIZED (
+), existing AS MATERIALIZED (
     SELECT n.id, n.resource_id, n.state
     FROM open JOIN graph_node n ON n.stack_id = open.stack_id AND n.traversal = open.traversal
         AND {check_in("n.kind", RESOURCE_KINDS)} AND n.resource_id = open.id
-), freed AS (
+), requeued AS (
     UPDATE graph_node n SET state = 'queued', blocked_by = 0, due_at = NULL
-    FROM there
-    WHERE n.id = there.id AND (n.state = 'blocked' OR n.state = 'waiting' AND n.due_at = 'infinity')
+    FROM existing
+    WHERE n.id = existing.id AND (n.state = 'blocked' OR n.state = 'waiting' AND n.due_at = 'infinity')
 )
 INSERT INTO graph_node (stack_id, root_id, traversal, kind, resource_id, queue, label, state)
 SELECT stack_id, root_id, traversal, kind, id, 'provider', name, 'queued' FROM open
 WHERE NOT EXISTS (
-    SELECT 1 FROM there
-    WHERE there.resource_id = open.id AND {check_not_in("there.state", NODE_ENDS)})
+    SELECT 1 FROM existing
+    WHERE existing.resource_id = open.id AND {check_not_in("existing.state", NODE_ENDS)})
 """
 
 
@@ -193,16 +193,16 @@ def start_traversal(
         "retain": retain,
         "request_id": request_id(),
     }
-    row = db.execute(BUMP, values).fetchone()
+    row = db.execute(START, values).fetchone()
     if row is None:
         return None
     traversal, root_id, root, event = row
     attach_revision(db, stack_id, traversal, revision_id, event, ended)
     db.execute(FAIL_UNFINISHED_SNAPSHOT, {"stack_id": stack_id, "action": action})
-    return renew(db, stack_id=stack_id, root_id=root_id, root=root, traversal=traversal, lease=lease)
+    return supersede(db, stack_id=stack_id, root_id=root_id, root=root, traversal=traversal, lease=lease)
 
 
-def renew(
+def supersede(
     db: Connection[TupleRow],
     *,
     stack_id: int,
@@ -212,7 +212,7 @@ def renew(
     lease: int | None = None,
 ) -> StartedTraversal:
     """Insert the first nodes of a traversal that supersedes another, and pass on the other's dependents."""
-    hooks.give_up(db, stack_id)
+    hooks.release_paused(db, stack_id)
     inherited = db.execute(INHERIT_FINISH, {"stack_id": stack_id, "traversal": traversal}).fetchone()
     assert inherited is not None
     return first_nodes(
@@ -244,7 +244,7 @@ def attach_revision(
         "event": event,
         "ended": ended,
     }
-    db.execute(BRING, values)
+    db.execute(ATTACH_REVISION, values)
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,4 +277,4 @@ def enqueue_open_operations(db: Connection[TupleRow], stack_id: int, traversal: 
     """Have a halted traversal follow every open operation, whatever traversal opened it. Call it once: a
     halted traversal opens no more operations.
     """
-    db.execute(FOLLOW_OPEN, {"stack_id": stack_id, "traversal": traversal})
+    db.execute(ENQUEUE_OPEN_OPERATIONS, {"stack_id": stack_id, "traversal": traversal})

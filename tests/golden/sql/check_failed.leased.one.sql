@@ -21,11 +21,11 @@ WITH i AS NOT MATERIALIZED (
     WHERE n.id = ANY (ARRAY[i.node_id]) AND n.state IN ('checking', '') AND n.lease = %(lease)s
     RETURNING n.id, n.stack_id, n.traversal, n.needed_by, true AS changed, i.name,
         n.last_error AS reason, i.type, i.physical_id, i.action, n.retry_count
-), cause AS (
+), recorded_failure AS (
     INSERT INTO failure (stack_id, traversal, resource_name, reason, resource_type, physical_id, action,
         attempts)
     SELECT stack_id, traversal, name, reason, type, physical_id, action, retry_count + 1 FROM done
-), told AS (
+), recorded AS (
     INSERT INTO event (stack_id, resource_name, resource_type, physical_id, action, status, reason,
         properties)
     SELECT i.stack_id, i.name, i.type, i.physical_id, i.action, x.status, x.reason,
@@ -34,7 +34,7 @@ WITH i AS NOT MATERIALIZED (
     CROSS JOIN LATERAL (VALUES ('IN_PROGRESS', 'state changed'), (i.status, i.reason)) AS x(status, reason)
     WHERE CASE WHEN x.status = 'IN_PROGRESS' THEN i.started ELSE i.status IS NOT NULL END
 )
-, dec AS (
+, decrement AS (
     SELECT d.id, 1 AS k, done.changed, d.nth
     FROM done CROSS JOIN LATERAL unnest(done.needed_by) WITH ORDINALITY AS d(id, nth)
 ), released AS (
@@ -42,7 +42,7 @@ WITH i AS NOT MATERIALIZED (
     SET blocked_by = n.blocked_by - l.k, dirty = n.dirty OR l.changed,
         state = CASE WHEN n.blocked_by = l.k THEN 'queued' ELSE 'blocked' END,
         rung_at = CASE WHEN n.blocked_by = l.k AND (n.dirty OR l.changed) AND l.nth <= %(ring)s THEN now() END
-    FROM (SELECT * FROM dec ORDER BY id) l  -- every statement locks in this order: no deadlocks
+    FROM (SELECT * FROM decrement ORDER BY id) l  -- every statement locks in this order: no deadlocks
     WHERE n.id = ANY (ARRAY[l.id]) AND n.state = 'blocked'
     RETURNING n.id, n.traversal, n.queue, n.label, n.state, n.rung_at, n.dirty
 )

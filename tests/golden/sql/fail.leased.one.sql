@@ -25,7 +25,7 @@ WITH i AS NOT MATERIALIZED (
     WHERE n.id = ANY (ARRAY[i.node_id]) AND (n.state = 'checking' AND n.lease = %(lease)s OR n.state IN ('queued', 'waiting'))
     RETURNING n.id, n.stack_id, n.traversal, i.name, i.reason, i.type, i.physical_id, i.action,
         n.retry_count
-), cause AS (
+), recorded_failure AS (
     INSERT INTO failure (stack_id, traversal, resource_name, reason, resource_type, physical_id, action,
         attempts)
     SELECT stack_id, traversal, name, reason, type, physical_id, action, retry_count + 1 FROM done ORDER BY id
@@ -38,7 +38,7 @@ WITH i AS NOT MATERIALIZED (
         GROUP BY stack_id, traversal) f
     WHERE s.id = ANY (ARRAY[f.stack_id]) AND s.traversal = f.traversal AND NOT s.keep_going
         AND s.halted_traversal IS DISTINCT FROM s.traversal
-), told AS (
+), recorded AS (
     INSERT INTO event (stack_id, resource_name, resource_type, physical_id, action, status, reason,
         properties)
     SELECT i.stack_id, i.name, i.type, i.physical_id, i.action, x.status, x.reason,
@@ -51,8 +51,8 @@ UPDATE graph_node n SET state = 'queued', due_at = NULL, rung_at = now(), rings 
 FROM i CROSS JOIN LATERAL (
     SELECT m.id FROM graph_node m
     WHERE m.stack_id = i.stack_id AND m.resource_id = i.resource_id AND m.id <> i.node_id
-        AND m.state IN ('checking', 'waiting') AND m.due_at IS NOT NULL OFFSET 0) AS held_up
-WHERE n.id = ANY (ARRAY[held_up.id]) AND n.due_at IS NOT NULL
+        AND m.state IN ('checking', 'waiting') AND m.due_at IS NOT NULL OFFSET 0) AS blocked_node
+WHERE n.id = ANY (ARRAY[blocked_node.id]) AND n.due_at IS NOT NULL
 RETURNING n.id, n.traversal, n.queue, n.label
 )
 SELECT 'held', r.id, NULL, NULL, NULL FROM r

@@ -1,9 +1,9 @@
 WITH i AS MATERIALIZED (
     SELECT *
-        FROM json_to_recordset(%(rows)s) AS x(node_id bigint, resource_id bigint, stack_id bigint, name text, type text, action text, status text, reason text, started boolean, changed boolean, physical_id text, reference_id text, properties json, attributes json, metadata json, data json, sealed text, definition_id bigint, digest text, requires bigint[], input_digests text[], value_digest text, observed text, op text, attempt integer, wait_seconds float8, retried boolean, traversal bigint, unanswered boolean, continued boolean, heir uuid, runs_as text, was_fine boolean, was text)
+        FROM json_to_recordset(%(rows)s) AS x(node_id bigint, resource_id bigint, stack_id bigint, name text, type text, action text, status text, reason text, started boolean, changed boolean, physical_id text, reference_id text, properties json, attributes json, metadata json, data json, sealed text, definition_id bigint, digest text, requires bigint[], input_digests text[], value_digest text, observed text, op text, attempt integer, wait_seconds float8, retried boolean, traversal bigint, unanswered boolean, continued boolean, replacement_uuid uuid, runs_as text, was_healthy boolean, status_read text)
     WHERE x.node_id > 0 AND x.resource_id > 0 AND x.stack_id > 0
 )
-, mine AS MATERIALIZED (
+, locked AS MATERIALIZED (
     SELECT n.id FROM i JOIN graph_node n ON n.id = ANY (ARRAY[i.node_id])
     JOIN stack s ON s.id = ANY (ARRAY[n.stack_id])
     WHERE n.state IN ('queued', '') AND n.resource_id = i.resource_id AND n.traversal = s.traversal
@@ -22,8 +22,8 @@ WITH i AS MATERIALIZED (
         observed = i.observed, observed_at = CASE WHEN i.observed IS NULL THEN NULL ELSE now() END,
         lost_at = CASE WHEN i.unanswered THEN clock_timestamp() ELSE r.lost_at END,
         lease = NULL, leased_until = NULL
-    FROM i, mine WHERE mine.id = i.node_id AND r.id = ANY (ARRAY[i.resource_id])
-        AND (r.lease IS NULL OR r.leased_until < clock_timestamp()) AND r.status = i.was
+    FROM i, locked WHERE locked.id = i.node_id AND r.id = ANY (ARRAY[i.resource_id])
+        AND (r.lease IS NULL OR r.leased_until < clock_timestamp()) AND r.status = i.status_read
     RETURNING r.id
 )
 , done AS (
@@ -33,7 +33,7 @@ WITH i AS MATERIALIZED (
     WHERE n.id = ANY (ARRAY[i.node_id]) AND n.state IN ('queued', '')
     RETURNING n.id, n.stack_id, n.traversal, i.name, i.reason, i.type, i.physical_id, i.action,
         n.retry_count
-), cause AS (
+), recorded_failure AS (
     INSERT INTO failure (stack_id, traversal, resource_name, reason, resource_type, physical_id, action,
         attempts)
     SELECT stack_id, traversal, name, reason, type, physical_id, action, retry_count + 1 FROM done ORDER BY id
@@ -46,7 +46,7 @@ WITH i AS MATERIALIZED (
         GROUP BY stack_id, traversal) f
     WHERE s.id = ANY (ARRAY[f.stack_id]) AND s.traversal = f.traversal AND NOT s.keep_going
         AND s.halted_traversal IS DISTINCT FROM s.traversal
-), told AS (
+), recorded AS (
     INSERT INTO event (stack_id, resource_name, resource_type, physical_id, action, status, reason,
         properties)
     SELECT i.stack_id, i.name, i.type, i.physical_id, i.action, x.status, x.reason,
@@ -60,8 +60,8 @@ UPDATE graph_node n SET state = 'queued', due_at = NULL, rung_at = now(), rings 
 FROM i CROSS JOIN LATERAL (
     SELECT m.id FROM graph_node m
     WHERE m.stack_id = i.stack_id AND m.resource_id = i.resource_id AND m.id <> i.node_id
-        AND m.state IN ('checking', 'waiting') AND m.due_at IS NOT NULL OFFSET 0) AS held_up
-WHERE n.id = ANY (ARRAY[held_up.id]) AND n.due_at IS NOT NULL
+        AND m.state IN ('checking', 'waiting') AND m.due_at IS NOT NULL OFFSET 0) AS blocked_node
+WHERE n.id = ANY (ARRAY[blocked_node.id]) AND n.due_at IS NOT NULL
 RETURNING n.id, n.traversal, n.queue, n.label
 )
 SELECT 'held', r.id, NULL, NULL, NULL FROM r

@@ -11,7 +11,7 @@ WITH s AS MATERIALIZED (
 ), r AS (
     UPDATE resource r SET lease = NULL, leased_until = NULL
     FROM n WHERE r.id = n.resource_id AND r.lease = %(lease)s
-), told AS (
+), recorded AS (
 INSERT INTO event (stack_id, resource_name, resource_type, physical_id, action, status, reason)
 SELECT r.stack_id, r.name, r.type, r.physical_id, r.action, r.status, %(reason)s FROM n JOIN resource r ON r.id = n.resource_id)
 SELECT resource_id FROM n

@@ -1,18 +1,18 @@
 WITH i AS NOT MATERIALIZED (
     SELECT %(node_id)s::bigint AS node_id, %(resource_id)s::bigint AS resource_id, %(stack_id)s::bigint AS stack_id, %(name)s::text AS name, %(type)s::text AS type, %(started)s::boolean AS started, %(physical_id)s::text AS physical_id, %(definition_id)s::bigint AS definition_id, %(traversal)s::bigint AS traversal
 )
-, fresh AS MATERIALIZED (
+, new_ids AS MATERIALIZED (
     SELECT i.resource_id, nextval('resource_id_seq') AS id FROM i
 )
 , r AS (
     UPDATE resource r
     SET leftover = true, lease = NULL, leased_until = NULL,
-        replaced_by = (SELECT fresh.id FROM fresh WHERE fresh.resource_id = r.id)
+        replaced_by = (SELECT new_ids.id FROM new_ids WHERE new_ids.resource_id = r.id)
     FROM i WHERE r.id = ANY (ARRAY[i.resource_id]) AND r.lease = %(lease)s
         AND (i.traversal IS NULL
             OR i.traversal = (SELECT s.traversal FROM stack s WHERE s.id = ANY (ARRAY[i.stack_id])))
     RETURNING r.id, r.replaced_by
-), made AS (
+), replacement AS (
     INSERT INTO resource (id, uuid, stack_id, name, type, runs_as, replaces)
     OVERRIDING SYSTEM VALUE
     SELECT r.replaced_by, gen_random_uuid(), i.stack_id, i.name, d.body ->> 'type', d.body ->> 'runs_as', r.id
@@ -23,10 +23,10 @@ WITH i AS NOT MATERIALIZED (
     UPDATE graph_node n
     SET state = 'queued', resource_id = m.id, lease = NULL, leased_until = NULL, rung_at = now(),
         rings = 0, retry_count = 0, last_error = NULL
-    FROM i JOIN made m ON m.replaces = i.resource_id
+    FROM i JOIN replacement m ON m.replaces = i.resource_id
     WHERE n.id = ANY (ARRAY[i.node_id]) AND n.state IN ('checking', '') AND n.lease = %(lease)s
     RETURNING n.id, n.traversal, n.queue, n.label
-), told AS (
+), recorded AS (
     INSERT INTO event (stack_id, resource_name, resource_type, physical_id, action, status, reason)
     SELECT i.stack_id, i.name, i.type, i.physical_id, 'UPDATE', x.status, 'state changed'
     FROM i JOIN r ON r.id = i.resource_id

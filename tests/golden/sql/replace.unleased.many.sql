@@ -1,12 +1,12 @@
 WITH i AS MATERIALIZED (
     SELECT *
-        FROM json_to_recordset(%(rows)s) AS x(node_id bigint, resource_id bigint, stack_id bigint, name text, type text, action text, status text, reason text, started boolean, changed boolean, physical_id text, reference_id text, properties json, attributes json, metadata json, data json, sealed text, definition_id bigint, digest text, requires bigint[], input_digests text[], value_digest text, observed text, op text, attempt integer, wait_seconds float8, retried boolean, traversal bigint, unanswered boolean, continued boolean, heir uuid, runs_as text, was_fine boolean, was text)
+        FROM json_to_recordset(%(rows)s) AS x(node_id bigint, resource_id bigint, stack_id bigint, name text, type text, action text, status text, reason text, started boolean, changed boolean, physical_id text, reference_id text, properties json, attributes json, metadata json, data json, sealed text, definition_id bigint, digest text, requires bigint[], input_digests text[], value_digest text, observed text, op text, attempt integer, wait_seconds float8, retried boolean, traversal bigint, unanswered boolean, continued boolean, replacement_uuid uuid, runs_as text, was_healthy boolean, status_read text)
     WHERE x.node_id > 0 AND x.resource_id > 0 AND x.stack_id > 0
 )
-, fresh AS MATERIALIZED (
+, new_ids AS MATERIALIZED (
     SELECT i.resource_id, nextval('resource_id_seq') AS id FROM i
 )
-, mine AS MATERIALIZED (
+, locked AS MATERIALIZED (
     SELECT n.id FROM i JOIN graph_node n ON n.id = ANY (ARRAY[i.node_id])
     JOIN stack s ON s.id = ANY (ARRAY[n.stack_id])
     WHERE n.state IN ('queued', '') AND n.resource_id = i.resource_id AND n.traversal = s.traversal
@@ -16,11 +16,11 @@ WITH i AS MATERIALIZED (
 , r AS (
     UPDATE resource r
     SET leftover = true, lease = NULL, leased_until = NULL,
-        replaced_by = (SELECT fresh.id FROM fresh WHERE fresh.resource_id = r.id)
-    FROM i, mine WHERE mine.id = i.node_id AND r.id = ANY (ARRAY[i.resource_id])
-        AND (r.lease IS NULL OR r.leased_until < clock_timestamp()) AND r.status = i.was
+        replaced_by = (SELECT new_ids.id FROM new_ids WHERE new_ids.resource_id = r.id)
+    FROM i, locked WHERE locked.id = i.node_id AND r.id = ANY (ARRAY[i.resource_id])
+        AND (r.lease IS NULL OR r.leased_until < clock_timestamp()) AND r.status = i.status_read
     RETURNING r.id, r.replaced_by
-), made AS (
+), replacement AS (
     INSERT INTO resource (id, uuid, stack_id, name, type, runs_as, replaces)
     OVERRIDING SYSTEM VALUE
     SELECT r.replaced_by, gen_random_uuid(), i.stack_id, i.name, d.body ->> 'type', d.body ->> 'runs_as', r.id
@@ -31,10 +31,10 @@ WITH i AS MATERIALIZED (
     UPDATE graph_node n
     SET state = 'queued', resource_id = m.id, lease = NULL, leased_until = NULL, rung_at = now(),
         rings = 0, retry_count = 0, last_error = NULL
-    FROM i JOIN made m ON m.replaces = i.resource_id
+    FROM i JOIN replacement m ON m.replaces = i.resource_id
     WHERE n.id = ANY (ARRAY[i.node_id]) AND n.state IN ('queued', '')
     RETURNING n.id, n.traversal, n.queue, n.label
-), told AS (
+), recorded AS (
     INSERT INTO event (stack_id, resource_name, resource_type, physical_id, action, status, reason)
     SELECT i.stack_id, i.name, i.type, i.physical_id, 'UPDATE', x.status, 'state changed'
     FROM i JOIN r ON r.id = i.resource_id

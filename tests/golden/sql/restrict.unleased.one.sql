@@ -1,7 +1,7 @@
 WITH i AS NOT MATERIALIZED (
-    SELECT %(node_id)s::bigint AS node_id, %(resource_id)s::bigint AS resource_id, %(stack_id)s::bigint AS stack_id, %(name)s::text AS name, %(type)s::text AS type, %(action)s::text AS action, %(status)s::text AS status, %(reason)s::text AS reason, %(started)s::boolean AS started, %(physical_id)s::text AS physical_id, %(properties)s::json AS properties, %(sealed)s::text AS sealed, %(observed)s::text AS observed, %(continued)s::boolean AS continued, %(was)s::text AS was
+    SELECT %(node_id)s::bigint AS node_id, %(resource_id)s::bigint AS resource_id, %(stack_id)s::bigint AS stack_id, %(name)s::text AS name, %(type)s::text AS type, %(action)s::text AS action, %(status)s::text AS status, %(reason)s::text AS reason, %(started)s::boolean AS started, %(physical_id)s::text AS physical_id, %(properties)s::json AS properties, %(sealed)s::text AS sealed, %(observed)s::text AS observed, %(continued)s::boolean AS continued, %(status_read)s::text AS status_read
 )
-, mine AS MATERIALIZED (
+, locked AS MATERIALIZED (
     SELECT n.id FROM i JOIN graph_node n ON n.id = ANY (ARRAY[i.node_id])
     JOIN stack s ON s.id = ANY (ARRAY[n.stack_id])
     WHERE n.state IN ('queued', '') AND n.resource_id = i.resource_id AND n.traversal = s.traversal
@@ -16,8 +16,8 @@ WITH i AS NOT MATERIALIZED (
         observed = i.observed, observed_at = CASE WHEN i.observed IS NULL THEN NULL ELSE now() END,
         op = NULL, op_started_at = NULL,  -- only the CHECK of a stack has one open
         lease = NULL, leased_until = NULL
-    FROM i, mine WHERE mine.id = i.node_id AND r.id = ANY (ARRAY[i.resource_id])
-        AND (r.lease IS NULL OR r.leased_until < clock_timestamp()) AND r.status = i.was
+    FROM i, locked WHERE locked.id = i.node_id AND r.id = ANY (ARRAY[i.resource_id])
+        AND (r.lease IS NULL OR r.leased_until < clock_timestamp()) AND r.status = i.status_read
     RETURNING r.id
 )
 , done AS (
@@ -27,7 +27,7 @@ WITH i AS NOT MATERIALIZED (
     WHERE n.id = ANY (ARRAY[i.node_id]) AND n.state IN ('queued', '')
     RETURNING n.id, n.stack_id, n.traversal, n.needed_by, true AS changed, i.name,
         n.last_error AS reason, i.type, i.physical_id, i.action, n.retry_count
-), cause AS (
+), recorded_failure AS (
     INSERT INTO failure (stack_id, traversal, resource_name, reason, resource_type, physical_id, action,
         attempts)
     SELECT stack_id, traversal, name, reason, type, physical_id, action, retry_count + 1 FROM done
@@ -40,7 +40,7 @@ WITH i AS NOT MATERIALIZED (
         GROUP BY stack_id, traversal) f
     WHERE s.id = ANY (ARRAY[f.stack_id]) AND s.traversal = f.traversal AND NOT s.keep_going
         AND s.halted_traversal IS DISTINCT FROM s.traversal
-), told AS (
+), recorded AS (
     INSERT INTO event (stack_id, resource_name, resource_type, physical_id, action, status, reason,
         properties)
     SELECT i.stack_id, i.name, i.type, i.physical_id, i.action, x.status, x.reason,
@@ -53,8 +53,8 @@ UPDATE graph_node n SET state = 'queued', due_at = NULL, rung_at = now(), rings 
 FROM i CROSS JOIN LATERAL (
     SELECT m.id FROM graph_node m
     WHERE m.stack_id = i.stack_id AND m.resource_id = i.resource_id AND m.id <> i.node_id
-        AND m.state IN ('checking', 'waiting') AND m.due_at IS NOT NULL OFFSET 0) AS held_up
-WHERE n.id = ANY (ARRAY[held_up.id]) AND n.due_at IS NOT NULL
+        AND m.state IN ('checking', 'waiting') AND m.due_at IS NOT NULL OFFSET 0) AS blocked_node
+WHERE n.id = ANY (ARRAY[blocked_node.id]) AND n.due_at IS NOT NULL
 RETURNING n.id, n.traversal, n.queue, n.label
 )
 SELECT 'held', r.id, NULL, NULL, NULL FROM r

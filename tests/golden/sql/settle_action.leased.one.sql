@@ -22,7 +22,7 @@ WITH i AS NOT MATERIALIZED (
     FROM i JOIN r ON r.id = i.resource_id
     WHERE n.id = ANY (ARRAY[i.node_id]) AND n.state IN ('checking', '') AND n.lease = %(lease)s
     RETURNING n.id, n.needed_by, i.changed
-), told AS (
+), recorded AS (
     INSERT INTO event (stack_id, resource_name, resource_type, physical_id, action, status, reason,
         properties)
     SELECT i.stack_id, i.name, i.type, i.physical_id, i.action, x.status, x.reason,
@@ -31,7 +31,7 @@ WITH i AS NOT MATERIALIZED (
     CROSS JOIN LATERAL (VALUES ('IN_PROGRESS', 'state changed'), (i.status, i.reason)) AS x(status, reason)
     WHERE CASE WHEN x.status = 'IN_PROGRESS' THEN i.started ELSE true END
 )
-, dec AS (
+, decrement AS (
     SELECT d.id, 1 AS k, done.changed, d.nth
     FROM done CROSS JOIN LATERAL unnest(done.needed_by) WITH ORDINALITY AS d(id, nth)
 ), released AS (
@@ -39,7 +39,7 @@ WITH i AS NOT MATERIALIZED (
     SET blocked_by = n.blocked_by - l.k, dirty = n.dirty OR l.changed,
         state = CASE WHEN n.blocked_by = l.k THEN 'queued' ELSE 'blocked' END,
         rung_at = CASE WHEN n.blocked_by = l.k AND (n.dirty OR l.changed) AND l.nth <= %(ring)s THEN now() END
-    FROM (SELECT * FROM dec ORDER BY id) l  -- every statement locks in this order: no deadlocks
+    FROM (SELECT * FROM decrement ORDER BY id) l  -- every statement locks in this order: no deadlocks
     WHERE n.id = ANY (ARRAY[l.id]) AND n.state = 'blocked'
     RETURNING n.id, n.traversal, n.queue, n.label, n.state, n.rung_at, n.dirty
 )

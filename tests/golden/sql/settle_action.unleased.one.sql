@@ -1,8 +1,8 @@
 WITH i AS NOT MATERIALIZED (
-    SELECT %(node_id)s::bigint AS node_id, %(resource_id)s::bigint AS resource_id, %(stack_id)s::bigint AS stack_id, %(name)s::text AS name, %(type)s::text AS type, %(action)s::text AS action, %(status)s::text AS status, %(reason)s::text AS reason, %(started)s::boolean AS started, %(changed)s::boolean AS changed, %(physical_id)s::text AS physical_id, %(reference_id)s::text AS reference_id, %(properties)s::json AS properties, %(attributes)s::json AS attributes, %(metadata)s::json AS metadata, %(data)s::json AS data, %(sealed)s::text AS sealed, %(value_digest)s::text AS value_digest, %(observed)s::text AS observed, %(continued)s::boolean AS continued, %(was)s::text AS was
+    SELECT %(node_id)s::bigint AS node_id, %(resource_id)s::bigint AS resource_id, %(stack_id)s::bigint AS stack_id, %(name)s::text AS name, %(type)s::text AS type, %(action)s::text AS action, %(status)s::text AS status, %(reason)s::text AS reason, %(started)s::boolean AS started, %(changed)s::boolean AS changed, %(physical_id)s::text AS physical_id, %(reference_id)s::text AS reference_id, %(properties)s::json AS properties, %(attributes)s::json AS attributes, %(metadata)s::json AS metadata, %(data)s::json AS data, %(sealed)s::text AS sealed, %(value_digest)s::text AS value_digest, %(observed)s::text AS observed, %(continued)s::boolean AS continued, %(status_read)s::text AS status_read
 )
-, mine AS MATERIALIZED (
-    SELECT n.id, n.id || n.needed_by AS moved FROM i JOIN graph_node n ON n.id = ANY (ARRAY[i.node_id])
+, locked AS MATERIALIZED (
+    SELECT n.id, n.id || n.needed_by AS node_ids FROM i JOIN graph_node n ON n.id = ANY (ARRAY[i.node_id])
     JOIN stack s ON s.id = ANY (ARRAY[n.stack_id])
     WHERE n.state IN ('queued', '') AND n.resource_id = i.resource_id AND n.traversal = s.traversal
         AND (s.halted_traversal IS DISTINCT FROM s.traversal OR i.continued)
@@ -17,10 +17,10 @@ WITH i AS NOT MATERIALIZED (
         suspended = CASE i.action WHEN 'SUSPEND' THEN true WHEN 'RESUME' THEN false ELSE r.suspended END,
         observed = i.observed, observed_at = now(),
         op = NULL, op_started_at = NULL, lost_at = NULL, lease = NULL, leased_until = NULL
-    FROM i, mine WHERE mine.id = i.node_id AND r.id = ANY (ARRAY[i.resource_id])
-        AND (r.lease IS NULL OR r.leased_until < clock_timestamp()) AND r.status = i.was
+    FROM i, locked WHERE locked.id = i.node_id AND r.id = ANY (ARRAY[i.resource_id])
+        AND (r.lease IS NULL OR r.leased_until < clock_timestamp()) AND r.status = i.status_read
     RETURNING r.id
-), told AS (
+), recorded AS (
     INSERT INTO event (stack_id, resource_name, resource_type, physical_id, action, status, reason,
         properties)
     SELECT i.stack_id, i.name, i.type, i.physical_id, i.action, x.status, x.reason,
@@ -38,9 +38,9 @@ WITH i AS NOT MATERIALIZED (
         rung_at = CASE WHEN l.nth = 0 THEN n.rung_at
             WHEN n.blocked_by = 1 AND (n.dirty OR l.changed) AND l.nth <= %(ring)s THEN now() END
     FROM (
-        SELECT d.id, d.nth - 1 AS nth, i.changed, r.id AS made
-        FROM i CROSS JOIN r CROSS JOIN mine
-        CROSS JOIN LATERAL unnest(mine.moved) WITH ORDINALITY AS d(id, nth)
+        SELECT d.id, d.nth - 1 AS nth, i.changed, r.id AS written_id
+        FROM i CROSS JOIN r CROSS JOIN locked
+        CROSS JOIN LATERAL unnest(locked.node_ids) WITH ORDINALITY AS d(id, nth)
         ORDER BY d.id  -- every statement locks in this order: no deadlocks
     ) l
     WHERE n.id = ANY (ARRAY[l.id]) AND n.state = CASE WHEN l.nth = 0 THEN 'queued' ELSE 'blocked' END

@@ -10,7 +10,7 @@ clean AS MATERIALIZED (
     FROM clean WHERE n.id = ANY (ARRAY[clean.id])
     RETURNING n.id, n.needed_by, false AS changed
 )
-, dec AS (
+, decrement AS (
     SELECT d.id, count(*) AS k, bool_or(done.changed) AS changed, row_number() OVER () AS nth
     FROM done CROSS JOIN LATERAL unnest(done.needed_by) AS d(id) GROUP BY d.id
 ), released AS (
@@ -18,7 +18,7 @@ clean AS MATERIALIZED (
     SET blocked_by = n.blocked_by - l.k, dirty = n.dirty OR l.changed,
         state = CASE WHEN n.blocked_by = l.k THEN 'queued' ELSE 'blocked' END,
         rung_at = CASE WHEN n.blocked_by = l.k AND (n.dirty OR l.changed) AND l.nth <= %(ring)s THEN now() END
-    FROM (SELECT * FROM dec ORDER BY id) l  -- every statement locks in this order: no deadlocks
+    FROM (SELECT * FROM decrement ORDER BY id) l  -- every statement locks in this order: no deadlocks
     WHERE n.id = ANY (ARRAY[l.id]) AND n.state = 'blocked'
     RETURNING n.id, n.traversal, n.queue, n.label, n.state, n.rung_at, n.dirty
 )

@@ -1,23 +1,24 @@
 WITH i AS NOT MATERIALIZED (
-    SELECT %(node_id)s::bigint AS node_id, %(resource_id)s::bigint AS resource_id, %(stack_id)s::bigint AS stack_id, %(name)s::text AS name, %(type)s::text AS type, %(action)s::text AS action, %(status)s::text AS status, %(reason)s::text AS reason, %(started)s::boolean AS started, %(changed)s::boolean AS changed, %(physical_id)s::text AS physical_id, %(reference_id)s::text AS reference_id, %(properties)s::json AS properties, %(attributes)s::json AS attributes, %(metadata)s::json AS metadata, %(data)s::json AS data, %(sealed)s::text AS sealed, %(definition_id)s::bigint AS definition_id, %(digest)s::text AS digest, %(requires)s::bigint[] AS requires, %(input_digests)s::text[] AS input_digests, %(value_digest)s::text AS value_digest, %(observed)s::text AS observed, %(attempt)s::integer AS attempt, %(traversal)s::bigint AS traversal, %(heir)s::uuid AS heir, %(runs_as)s::text AS runs_as, %(was_fine)s::boolean AS was_fine
+    SELECT %(node_id)s::bigint AS node_id, %(resource_id)s::bigint AS resource_id, %(stack_id)s::bigint AS stack_id, %(name)s::text AS name, %(type)s::text AS type, %(action)s::text AS action, %(status)s::text AS status, %(reason)s::text AS reason, %(started)s::boolean AS started, %(changed)s::boolean AS changed, %(physical_id)s::text AS physical_id, %(reference_id)s::text AS reference_id, %(properties)s::json AS properties, %(attributes)s::json AS attributes, %(metadata)s::json AS metadata, %(data)s::json AS data, %(sealed)s::text AS sealed, %(definition_id)s::bigint AS definition_id, %(digest)s::text AS digest, %(requires)s::bigint[] AS requires, %(input_digests)s::text[] AS input_digests, %(value_digest)s::text AS value_digest, %(observed)s::text AS observed, %(attempt)s::integer AS attempt, %(traversal)s::bigint AS traversal, %(replacement_uuid)s::uuid AS replacement_uuid, %(runs_as)s::text AS runs_as, %(was_healthy)s::boolean AS was_healthy
 )
-, fresh AS MATERIALIZED (
+, new_ids AS MATERIALIZED (
     SELECT i.resource_id, nextval('resource_id_seq') AS id FROM i
 )
 , r AS (
     UPDATE resource r
     SET leftover = true, lease = NULL, leased_until = NULL,
-        replaced_by = (SELECT fresh.id FROM fresh WHERE fresh.resource_id = r.id)
+        replaced_by = (SELECT new_ids.id FROM new_ids WHERE new_ids.resource_id = r.id)
     FROM i WHERE r.id = ANY (ARRAY[i.resource_id]) AND r.lease = %(lease)s
         AND (i.traversal IS NULL
             OR i.traversal = (SELECT s.traversal FROM stack s WHERE s.id = ANY (ARRAY[i.stack_id])))
     RETURNING r.id, r.replaced_by, r.type, r.physical_id
-), made AS (
+), replacement AS (
     INSERT INTO resource (id, uuid, stack_id, name, type, runs_as, replaces, action, status, status_reason,
         physical_id, reference_id, properties, attributes, metadata, data, sealed, definition_id,
         built_digest, requires, input_digests, value_digest, attempt, updated_at, observed, observed_at)
     OVERRIDING SYSTEM VALUE
-    SELECT r.replaced_by, i.heir, i.stack_id, i.name, i.type, i.runs_as, r.id, i.action, i.status, i.reason,
+    SELECT r.replaced_by, i.replacement_uuid, i.stack_id, i.name, i.type, i.runs_as, r.id,
+        i.action, i.status, i.reason,
         i.physical_id, i.reference_id, i.properties, i.attributes, i.metadata, i.data,
         convert_to(i.sealed, 'UTF8'), i.definition_id,
         decode(i.digest, 'hex'), i.requires, i.input_digests, i.value_digest, greatest(i.attempt, 1),
@@ -29,24 +30,24 @@ WITH i AS NOT MATERIALIZED (
     UPDATE graph_node n
     SET state = 'ready', observed_ready = true, observed_ready_at = now(), resource_id = m.id,
         lease = NULL, leased_until = NULL, retry_count = 0, last_error = NULL
-    FROM i JOIN made m ON m.replaces = i.resource_id
+    FROM i JOIN replacement m ON m.replaces = i.resource_id
     WHERE n.id = ANY (ARRAY[i.node_id]) AND n.state IN ('checking', '') AND n.lease = %(lease)s
     RETURNING n.id, n.needed_by, i.changed
-), told AS (
+), recorded AS (
     INSERT INTO event (stack_id, resource_name, resource_type, physical_id, action, status, reason,
         properties)
     SELECT i.stack_id, i.name, x.type, x.physical_id, x.action, x.status, x.reason,
         CASE WHEN i.sealed IS NULL AND x.nth = 4 THEN i.properties END
     FROM i JOIN r ON r.id = i.resource_id
     CROSS JOIN LATERAL (VALUES
-        (1, i.was_fine, r.type, r.physical_id, 'UPDATE', 'IN_PROGRESS', 'state changed'),
-        (2, i.was_fine, r.type, r.physical_id, 'UPDATE', 'COMPLETE', 'state changed'),
+        (1, i.was_healthy, r.type, r.physical_id, 'UPDATE', 'IN_PROGRESS', 'state changed'),
+        (2, i.was_healthy, r.type, r.physical_id, 'UPDATE', 'COMPLETE', 'state changed'),
         (3, i.started, i.type, i.physical_id, i.action, 'IN_PROGRESS', 'state changed'),
         (4, true, i.type, i.physical_id, i.action, i.status, i.reason)
-    ) AS x(nth, told, type, physical_id, action, status, reason)
-    WHERE x.told
+    ) AS x(nth, applies, type, physical_id, action, status, reason)
+    WHERE x.applies
 )
-, dec AS (
+, decrement AS (
     SELECT d.id, 1 AS k, done.changed, d.nth
     FROM done CROSS JOIN LATERAL unnest(done.needed_by) WITH ORDINALITY AS d(id, nth)
 ), released AS (
@@ -54,7 +55,7 @@ WITH i AS NOT MATERIALIZED (
     SET blocked_by = n.blocked_by - l.k, dirty = n.dirty OR l.changed,
         state = CASE WHEN n.blocked_by = l.k THEN 'queued' ELSE 'blocked' END,
         rung_at = CASE WHEN n.blocked_by = l.k AND (n.dirty OR l.changed) AND l.nth <= %(ring)s THEN now() END
-    FROM (SELECT * FROM dec ORDER BY id) l  -- every statement locks in this order: no deadlocks
+    FROM (SELECT * FROM decrement ORDER BY id) l  -- every statement locks in this order: no deadlocks
     WHERE n.id = ANY (ARRAY[l.id]) AND n.state = 'blocked'
     RETURNING n.id, n.traversal, n.queue, n.label, n.state, n.rung_at, n.dirty
 )

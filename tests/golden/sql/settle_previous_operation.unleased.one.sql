@@ -1,7 +1,7 @@
 WITH i AS NOT MATERIALIZED (
-    SELECT %(node_id)s::bigint AS node_id, %(resource_id)s::bigint AS resource_id, %(stack_id)s::bigint AS stack_id, %(name)s::text AS name, %(type)s::text AS type, %(action)s::text AS action, %(status)s::text AS status, %(reason)s::text AS reason, %(started)s::boolean AS started, %(physical_id)s::text AS physical_id, %(reference_id)s::text AS reference_id, %(properties)s::json AS properties, %(attributes)s::json AS attributes, %(metadata)s::json AS metadata, %(data)s::json AS data, %(sealed)s::text AS sealed, %(requires)s::bigint[] AS requires, %(input_digests)s::text[] AS input_digests, %(value_digest)s::text AS value_digest, %(observed)s::text AS observed, %(continued)s::boolean AS continued, %(was)s::text AS was
+    SELECT %(node_id)s::bigint AS node_id, %(resource_id)s::bigint AS resource_id, %(stack_id)s::bigint AS stack_id, %(name)s::text AS name, %(type)s::text AS type, %(action)s::text AS action, %(status)s::text AS status, %(reason)s::text AS reason, %(started)s::boolean AS started, %(physical_id)s::text AS physical_id, %(reference_id)s::text AS reference_id, %(properties)s::json AS properties, %(attributes)s::json AS attributes, %(metadata)s::json AS metadata, %(data)s::json AS data, %(sealed)s::text AS sealed, %(requires)s::bigint[] AS requires, %(input_digests)s::text[] AS input_digests, %(value_digest)s::text AS value_digest, %(observed)s::text AS observed, %(continued)s::boolean AS continued, %(status_read)s::text AS status_read
 )
-, mine AS MATERIALIZED (
+, locked AS MATERIALIZED (
     SELECT n.id FROM i JOIN graph_node n ON n.id = ANY (ARRAY[i.node_id])
     JOIN stack s ON s.id = ANY (ARRAY[n.stack_id])
     WHERE n.state IN ('queued', '') AND n.resource_id = i.resource_id AND n.traversal = s.traversal
@@ -19,8 +19,8 @@ WITH i AS NOT MATERIALIZED (
         requires = i.requires, input_digests = i.input_digests,
         observed = i.observed, observed_at = now(),
         op = NULL, op_started_at = NULL, lost_at = NULL, lease = NULL, leased_until = NULL
-    FROM i, mine WHERE mine.id = i.node_id AND r.id = ANY (ARRAY[i.resource_id])
-        AND (r.lease IS NULL OR r.leased_until < clock_timestamp()) AND r.status = i.was
+    FROM i, locked WHERE locked.id = i.node_id AND r.id = ANY (ARRAY[i.resource_id])
+        AND (r.lease IS NULL OR r.leased_until < clock_timestamp()) AND r.status = i.status_read
     RETURNING r.id
 )
 , done AS (
@@ -30,7 +30,7 @@ WITH i AS NOT MATERIALIZED (
     FROM i JOIN r ON r.id = i.resource_id
     WHERE n.id = ANY (ARRAY[i.node_id]) AND n.state IN ('queued', '')
     RETURNING n.id, n.traversal, n.queue, n.label
-), told AS (
+), recorded AS (
     INSERT INTO event (stack_id, resource_name, resource_type, physical_id, action, status, reason,
         properties)
     SELECT i.stack_id, i.name, i.type, i.physical_id, i.action, x.status, x.reason,

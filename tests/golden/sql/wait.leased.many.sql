@@ -1,6 +1,6 @@
 WITH i AS MATERIALIZED (
     SELECT *
-        FROM json_to_recordset(%(rows)s) AS x(node_id bigint, resource_id bigint, stack_id bigint, name text, type text, action text, status text, reason text, started boolean, changed boolean, physical_id text, reference_id text, properties json, attributes json, metadata json, data json, sealed text, definition_id bigint, digest text, requires bigint[], input_digests text[], value_digest text, observed text, op text, attempt integer, wait_seconds float8, retried boolean, traversal bigint, unanswered boolean, continued boolean, heir uuid, runs_as text, was_fine boolean, was text)
+        FROM json_to_recordset(%(rows)s) AS x(node_id bigint, resource_id bigint, stack_id bigint, name text, type text, action text, status text, reason text, started boolean, changed boolean, physical_id text, reference_id text, properties json, attributes json, metadata json, data json, sealed text, definition_id bigint, digest text, requires bigint[], input_digests text[], value_digest text, observed text, op text, attempt integer, wait_seconds float8, retried boolean, traversal bigint, unanswered boolean, continued boolean, replacement_uuid uuid, runs_as text, was_healthy boolean, status_read text)
     WHERE x.node_id > 0 AND x.resource_id > 0 AND x.stack_id > 0
 )
 , r AS (
@@ -29,7 +29,7 @@ WITH i AS MATERIALIZED (
             ELSE clock_timestamp() + make_interval(secs => i.wait_seconds) END
     FROM i JOIN r ON r.id = i.resource_id
     WHERE n.id = ANY (ARRAY[i.node_id]) AND n.state IN ('checking', '') AND n.lease = %(lease)s
-), told AS (
+), recorded AS (
     INSERT INTO event (stack_id, resource_name, resource_type, physical_id, action, status, reason,
         properties)
     SELECT i.stack_id, i.name, i.type, i.physical_id, i.action, x.status, x.reason,
@@ -43,8 +43,8 @@ UPDATE graph_node n SET state = 'queued', due_at = NULL, rung_at = now(), rings 
 FROM i CROSS JOIN LATERAL (
     SELECT m.id FROM graph_node m
     WHERE m.stack_id = i.stack_id AND m.resource_id = i.resource_id AND m.id <> i.node_id
-        AND m.state IN ('checking', 'waiting') AND m.due_at IS NOT NULL OFFSET 0) AS held_up
-WHERE n.id = ANY (ARRAY[held_up.id]) AND n.due_at IS NOT NULL
+        AND m.state IN ('checking', 'waiting') AND m.due_at IS NOT NULL OFFSET 0) AS blocked_node
+WHERE n.id = ANY (ARRAY[blocked_node.id]) AND n.due_at IS NOT NULL
 RETURNING n.id, n.traversal, n.queue, n.label
 )
 SELECT 'held', r.id, NULL, NULL, NULL FROM r

@@ -27,7 +27,7 @@ WITH i AS NOT MATERIALIZED (
             ELSE clock_timestamp() + make_interval(secs => i.wait_seconds) END
     FROM i JOIN r ON r.id = i.resource_id
     WHERE n.id = ANY (ARRAY[i.node_id]) AND n.state IN ('checking', '') AND n.lease = %(lease)s
-), told AS (
+), recorded AS (
     INSERT INTO event (stack_id, resource_name, resource_type, physical_id, action, status, reason,
         properties)
     SELECT i.stack_id, i.name, i.type, i.physical_id, i.action, x.status, x.reason,
@@ -40,8 +40,8 @@ UPDATE graph_node n SET state = 'queued', due_at = NULL, rung_at = now(), rings 
 FROM i CROSS JOIN LATERAL (
     SELECT m.id FROM graph_node m
     WHERE m.stack_id = i.stack_id AND m.resource_id = i.resource_id AND m.id <> i.node_id
-        AND m.state IN ('checking', 'waiting') AND m.due_at IS NOT NULL OFFSET 0) AS held_up
-WHERE n.id = ANY (ARRAY[held_up.id]) AND n.due_at IS NOT NULL
+        AND m.state IN ('checking', 'waiting') AND m.due_at IS NOT NULL OFFSET 0) AS blocked_node
+WHERE n.id = ANY (ARRAY[blocked_node.id]) AND n.due_at IS NOT NULL
 RETURNING n.id, n.traversal, n.queue, n.label
 )
 SELECT 'held', r.id, NULL, NULL, NULL FROM r

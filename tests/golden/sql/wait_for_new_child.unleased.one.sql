@@ -1,7 +1,7 @@
 WITH i AS NOT MATERIALIZED (
-    SELECT %(node_id)s::bigint AS node_id, %(resource_id)s::bigint AS resource_id, %(stack_id)s::bigint AS stack_id, %(name)s::text AS name, %(type)s::text AS type, %(action)s::text AS action, %(reason)s::text AS reason, %(started)s::boolean AS started, %(physical_id)s::text AS physical_id, %(properties)s::json AS properties, %(metadata)s::json AS metadata, %(data)s::json AS data, %(sealed)s::text AS sealed, %(definition_id)s::bigint AS definition_id, %(requires)s::bigint[] AS requires, %(input_digests)s::text[] AS input_digests, %(op)s::text AS op, %(attempt)s::integer AS attempt, %(wait_seconds)s::float8 AS wait_seconds, %(retried)s::boolean AS retried, %(unanswered)s::boolean AS unanswered, %(continued)s::boolean AS continued, %(was)s::text AS was
+    SELECT %(node_id)s::bigint AS node_id, %(resource_id)s::bigint AS resource_id, %(stack_id)s::bigint AS stack_id, %(name)s::text AS name, %(type)s::text AS type, %(action)s::text AS action, %(reason)s::text AS reason, %(started)s::boolean AS started, %(physical_id)s::text AS physical_id, %(properties)s::json AS properties, %(metadata)s::json AS metadata, %(data)s::json AS data, %(sealed)s::text AS sealed, %(definition_id)s::bigint AS definition_id, %(requires)s::bigint[] AS requires, %(input_digests)s::text[] AS input_digests, %(op)s::text AS op, %(attempt)s::integer AS attempt, %(wait_seconds)s::float8 AS wait_seconds, %(retried)s::boolean AS retried, %(unanswered)s::boolean AS unanswered, %(continued)s::boolean AS continued, %(status_read)s::text AS status_read
 )
-, mine AS MATERIALIZED (
+, locked AS MATERIALIZED (
     SELECT n.id FROM i JOIN graph_node n ON n.id = ANY (ARRAY[i.node_id])
     JOIN stack s ON s.id = ANY (ARRAY[n.stack_id])
     WHERE n.state IN ('queued', '') AND n.resource_id = i.resource_id AND n.traversal = s.traversal
@@ -19,8 +19,8 @@ WITH i AS NOT MATERIALIZED (
         input_digests = i.input_digests,
         lost_at = CASE WHEN i.unanswered THEN clock_timestamp() WHEN i.physical_id IS NULL THEN r.lost_at END,
         lease = NULL, leased_until = NULL
-    FROM i, mine WHERE mine.id = i.node_id AND r.id = ANY (ARRAY[i.resource_id])
-        AND (r.lease IS NULL OR r.leased_until < clock_timestamp()) AND r.status = i.was
+    FROM i, locked WHERE locked.id = i.node_id AND r.id = ANY (ARRAY[i.resource_id])
+        AND (r.lease IS NULL OR r.leased_until < clock_timestamp()) AND r.status = i.status_read
     RETURNING r.id
 )
 , done AS (
@@ -33,7 +33,7 @@ WITH i AS NOT MATERIALIZED (
             ELSE clock_timestamp() + make_interval(secs => i.wait_seconds) END
     FROM i JOIN r ON r.id = i.resource_id
     WHERE n.id = ANY (ARRAY[i.node_id]) AND n.state IN ('queued', '')
-), told AS (
+), recorded AS (
     INSERT INTO event (stack_id, resource_name, resource_type, physical_id, action, status, reason,
         properties)
     SELECT i.stack_id, i.name, i.type, i.physical_id, i.action, x.status, x.reason,
@@ -46,12 +46,12 @@ UPDATE graph_node n SET state = 'queued', due_at = NULL, rung_at = now(), rings 
 FROM i CROSS JOIN LATERAL (
     SELECT m.id FROM graph_node m
     WHERE m.stack_id = i.stack_id AND m.resource_id = i.resource_id AND m.id <> i.node_id
-        AND m.state IN ('checking', 'waiting') AND m.due_at IS NOT NULL OFFSET 0) AS held_up
-WHERE n.id = ANY (ARRAY[held_up.id]) AND n.due_at IS NOT NULL
+        AND m.state IN ('checking', 'waiting') AND m.due_at IS NOT NULL OFFSET 0) AS blocked_node
+WHERE n.id = ANY (ARRAY[blocked_node.id]) AND n.due_at IS NOT NULL
 RETURNING n.id, n.traversal, n.queue, n.label
 ), p AS MATERIALIZED (
     SELECT stack.* FROM r CROSS JOIN i JOIN stack ON stack.id = ANY (ARRAY[i.stack_id])
-), born AS MATERIALIZED (
+), new_ids AS MATERIALIZED (
     SELECT nextval('stack_id_seq') AS id,
         nextval('revision_id_seq') AS revision_id,
         nextval('graph_node_id_seq') AS finish_id,
@@ -61,12 +61,12 @@ RETURNING n.id, n.traversal, n.queue, n.label
     INSERT INTO stack (id, root_id, owner_id, parent_resource_id, parent_resource, depth, uuid, project_id,
         name, action, status, status_reason, traversal, revision_id, disable_rollback, keep_going,
         timeout_mins, username, credentials, user_project_id, converge, request_id)
-    SELECT born.id, p.root_id, p.id, i.resource_id, i.name, p.depth + 1, i.physical_id::uuid,
+    SELECT new_ids.id, p.root_id, p.id, i.resource_id, i.name, p.depth + 1, i.physical_id::uuid,
         p.project_id, %(child_name)s, %(child_action)s, 'IN_PROGRESS',
-        'Stack ' || %(child_action)s || ' started', 1, born.revision_id, true, p.keep_going,
+        'Stack ' || %(child_action)s || ' started', 1, new_ids.revision_id, true, p.keep_going,
         coalesce(%(timeout_mins)s::int, p.timeout_mins), p.username, p.credentials,
         p.user_project_id, p.converge, p.request_id
-    FROM i CROSS JOIN born CROSS JOIN p
+    FROM i CROSS JOIN new_ids CROSS JOIN p
     RETURNING *
 ), first_event AS (
 INSERT INTO event (stack_id, resource_name, resource_type, physical_id, action, status, reason)
@@ -75,22 +75,23 @@ SELECT s.id, s.name, 'OS::Heat::Stack', s.uuid::text, s.action, s.status, s.stat
 ), v AS (
     INSERT INTO revision (id, stack_id, number, action, template_hash, environment, files, parameters, sealed,
         outline, created_by, traversal, first_event, adopted)
-    SELECT born.revision_id, born.id, 1, %(child_action)s, %(template_hash)s::bytea, %(environment)s::json,
-        %(files)s::jsonb, %(parameters)s::json, %(child_sealed)s::bytea, %(outline)s::json, p.username, 1,
+    SELECT new_ids.revision_id, new_ids.id, 1, %(child_action)s, %(template_hash)s::bytea,
+        %(environment)s::json, %(files)s::jsonb, %(parameters)s::json, %(child_sealed)s::bytea,
+        %(outline)s::json, p.username, 1,
         first_event.id, %(child_adopted)s::bytea
-    FROM born CROSS JOIN p CROSS JOIN first_event
+    FROM new_ids CROSS JOIN p CROSS JOIN first_event
 ), nodes AS (
     INSERT INTO graph_node (id, stack_id, root_id, traversal, kind, queue, label, needed_by, blocked_by,
         state, rung_at)
-    SELECT born.finish_id, born.id, p.root_id, 1, 'finish', 'bulk', 'finish', '{}'::bigint[], 1, 'blocked',
-        NULL::timestamptz
-    FROM born CROSS JOIN p
+    SELECT new_ids.finish_id, new_ids.id, p.root_id, 1, 'finish', 'bulk', 'finish', '{}'::bigint[], 1,
+        'blocked', NULL::timestamptz
+    FROM new_ids CROSS JOIN p
     UNION ALL
-    SELECT born.plan_id, born.id, p.root_id, 1, 'plan', 'bulk', 'plan', ARRAY[born.finish_id], 0, 'queued',
-        now()
-    FROM born CROSS JOIN p
+    SELECT new_ids.plan_id, new_ids.id, p.root_id, 1, 'plan', 'bulk', 'plan', ARRAY[new_ids.finish_id], 0,
+        'queued', now()
+    FROM new_ids CROSS JOIN p
 )
 
 SELECT 'held', r.id, NULL, NULL, NULL FROM r
 UNION ALL SELECT 'ring', id, traversal, queue, label FROM woken
-UNION ALL SELECT 'ring', plan_id, 1, 'bulk', 'plan' FROM born
+UNION ALL SELECT 'ring', plan_id, 1, 'bulk', 'plan' FROM new_ids

@@ -8,7 +8,7 @@ import uuid
 import psycopg
 import pytest
 
-from orchestrator.store.access.idempotency import KEPT_SECONDS, ClientToken, TokenTaken, find, take
+from orchestrator.store.access.idempotency import KEEP_SECONDS, ClientToken, TokenTaken, find, record
 
 ASKED = ClientToken("token", b"digest")
 
@@ -27,13 +27,13 @@ def test_of_two_at_once_the_second_waits_for_how_the_first_ends(
     def second() -> None:
         with psycopg.connect(postgres_url) as db:
             try:
-                take(db, project, ASKED, uuid.uuid4(), "b")
+                record(db, project, ASKED, uuid.uuid4(), "b")
                 said.append(False)
             except TokenTaken:
                 said.append(True)
 
     with psycopg.connect(postgres_url) as db:
-        take(db, project, ASKED, uuid.uuid4(), "a")
+        record(db, project, ASKED, uuid.uuid4(), "a")
         late = threading.Thread(target=second)
         late.start()
         getattr(db, ends)()
@@ -46,13 +46,13 @@ def test_of_two_at_once_the_second_waits_for_how_the_first_ends(
 
 def test_tokens_are_each_projects_own_and_forgotten_after_a_day(postgres_url: str, project: str) -> None:
     with psycopg.connect(postgres_url, autocommit=True) as db:
-        take(db, project, ASKED, uuid.uuid4(), "a")
-        take(db, f"{project}'s neighbour", ASKED, uuid.uuid4(), "b")
+        record(db, project, ASKED, uuid.uuid4(), "a")
+        record(db, f"{project}'s neighbour", ASKED, uuid.uuid4(), "b")
         db.execute(
             "UPDATE client_request SET created_at = now() - make_interval(secs => %s) WHERE project_id = %s",
-            (KEPT_SECONDS + 1, project),
+            (KEEP_SECONDS + 1, project),
         )
-        take(db, project, ASKED, uuid.uuid4(), "c")
+        record(db, project, ASKED, uuid.uuid4(), "c")
         found = find(db, project, ASKED.token)
     assert found is not None
     assert found.stack_name == "c"

@@ -11,7 +11,7 @@ import psycopg
 import pytest
 
 from orchestrator.store.connections import prepared
-from orchestrator.store.connections.database import CHECKS, Database
+from orchestrator.store.connections.database import CHECKS_NAME, Database
 from orchestrator.store.connections.prepared import PreparedConnection, fetch_prepared
 
 EVERYTHING = """SELECT %(none)s::text, %(text)s::text, %(number)s::bigint + 1, %(numbers)s::bigint[],
@@ -141,7 +141,7 @@ def test_a_checks_connection_that_the_server_closed_is_replaced_before_it_is_use
     first = database.check_connection(durable=True)
     assert database.check_connection(durable=True) is first
     with database.borrow() as other:
-        assert other.execute(CLOSE, (CHECKS,)).fetchall() == [(True,)]
+        assert other.execute(CLOSE, (CHECKS_NAME,)).fetchall() == [(True,)]
     again = database.check_connection(durable=True)
     assert again is not first
     assert fetch_prepared(again, "SELECT 1", {}) == [(1,)]

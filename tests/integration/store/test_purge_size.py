@@ -82,9 +82,9 @@ def test_texts_that_nobody_names_are_found_by_keys_among_very_many(world: World,
         connection.execute("ANALYZE")
     hashes = purging.ids(db, purging.CONTENTS, {"after": b"", "limit": 500})
     with db.transaction():
-        db.execute(purging.BY_FILES)
+        db.execute(purging.USE_FILE_INDEX)
         values = {"hashes": hashes[:2], "going": []}
-        plan = db.execute(f"EXPLAIN {purging.UNNAMED}", values).fetchall()
+        plan = db.execute(f"EXPLAIN {purging.UNREFERENCED}", values).fetchall()
     text = "\n".join(line for (line,) in plan)
     for index in ("pk_content", "ix_revision_template_hash", "ix_revision_file_hashes"):
         assert index in text, text

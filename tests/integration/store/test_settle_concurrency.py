@@ -107,9 +107,9 @@ def settle_unclaimed(
     db: psycopg.Connection[Any], graph: Graph, node: int, resource: int, ring: int = 1000
 ) -> repository.Settled:
     """Settle an unclaimed node, with its own resource."""
-    row = {"node_id": node, "resource_id": resource, "stack_id": graph.stack_id, "was": "COMPLETE"}
+    row = {"node_id": node, "resource_id": resource, "stack_id": graph.stack_id, "status_read": "COMPLETE"}
     statement = render(sql.SETTLE_CLEANUP_KEPT, leased=False, rows="one")
-    values = repository.of_one(row | {"changed": False, "continued": False}, statement)
+    values = repository.single_row_parameters(row | {"changed": False, "continued": False}, statement)
     return repository.settled(fetch_prepared(db, statement, {**values, "ring": ring}), "root")
 
 
@@ -254,7 +254,7 @@ def test_many_workers_topping_up_ring_each_node_once(graph: Graph):
     ids = [graph.queued() for _ in range(200)]
 
     def work(db: psycopg.Connection[Any], _number: int) -> list[int]:
-        return [ring.node_id for ring in repository.top_up(db, graph.stack_id, "root", 50).rings]
+        return [ring.node_id for ring in repository.refill_window(db, graph.stack_id, "root", 50).rings]
 
     rung = Counter(node for each in graph.at_once(work) for node in each)
     assert set(rung.values()) == {1}

@@ -13,7 +13,7 @@ import psycopg
 import pytest
 from celery import Celery
 
-from orchestrator.store.connections.database import CHECKS
+from orchestrator.store.connections.database import CHECKS_NAME
 from tasks.celery_settings import celery_settings
 from tests.conftest import OwnServer
 from tests.integration.cluster import Cluster, eventually, local, new_cluster, thing_type_known
@@ -25,7 +25,7 @@ URL = "file:///child.yaml"
 QUIET_SECONDS = 4.0
 SWEEP, SWEEP_BEGINS = "orchestrator-sweep", "INSERT INTO sweep_turn"
 # Statements of the engine. The rest are the test's own.
-WORKERS = (CHECKS, "orchestrator-worker", "orchestrator-leases", "orchestrator-planner")
+WORKERS = (CHECKS_NAME, "orchestrator-worker", "orchestrator-leases", "orchestrator-planner")
 
 
 def child(resources: dict[str, Any]) -> str:

@@ -31,14 +31,14 @@ def world(postgres_url: str, cloud: Cloud) -> Iterator[World]:
 
 def at_the_end(monkeypatch: pytest.MonkeyPatch, happens: Callable[[], None]) -> None:
     """Let something happen once, before a child's end is written and after the last of it has settled."""
-    end, todo = child_completion.end, [happens]
+    end, todo = child_completion.complete_child, [happens]
 
     def late(*given: Any) -> Any:
         if todo:
             todo.pop()()
         return end(*given)
 
-    monkeypatch.setattr(child_completion, "end", late)
+    monkeypatch.setattr(child_completion, "complete_child", late)
 
 
 def sent(world: World) -> list[str]:

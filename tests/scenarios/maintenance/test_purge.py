@@ -15,7 +15,7 @@ from orchestrator.operations.maintenance import purge
 from orchestrator.operations.maintenance.purge import IncrementalPurge, Policy, count_purgeable
 from orchestrator.store.events import events
 from orchestrator.store.traversals import accept
-from orchestrator.store.traversals.accept import _put
+from orchestrator.store.traversals.accept import _store_contents
 from tests.scenarios.fake_cloud import Cloud, cloud_thing
 from tests.scenarios.stacks.test_random_updates import live_through
 from tests.scenarios.world import World, test_resource
@@ -222,7 +222,7 @@ def test_a_revision_that_a_request_is_about_to_go_back_to_stays(world: World, db
     updated(world, *"ab")
     stack = world.stack_row("s")
     with world.database.connect() as request, request.transaction():
-        chosen = accept.numbered(request, stack.id, 1)
+        chosen = accept.revision_of_number(request, stack.id, 1)
         purge.purge(db, EVERYTHING)
         assert accept.accept_rollback(request, stack.id, chosen) is not None
     world.deliver_all()
@@ -249,7 +249,7 @@ def test_a_text_that_a_request_is_about_to_name_stays(world: World, db):
     text = world.rows("SELECT 1") and b"some text"
     execute(world, "INSERT INTO content (hash, body) VALUES (sha256('some text'), 'some text')")
     with world.database.connect() as request, request.transaction():
-        [hash_] = _put(request, text)
+        [hash_] = _store_contents(request, text)
         assert purge.purge(db, EVERYTHING) == {}
     assert world.rows("SELECT hash FROM content")[0].hash == hash_
     assert purge.purge(db, EVERYTHING) == {"texts": 1}

@@ -179,7 +179,7 @@ def test_many_that_wind_down_do_not_hide_the_one_that_is_done(world: World):
     )
     db = world.database.connect(hot=True, replan=True)
     ids = dict(world.rows("SELECT name, id FROM stack"))
-    assert sweep_queries.wound_down(db, limit=1) == [(ids["done"], 1)]
+    assert sweep_queries.drained(db, limit=1) == [(ids["done"], 1)]
     db.close()
 
 

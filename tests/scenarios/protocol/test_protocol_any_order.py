@@ -28,7 +28,7 @@ STEPS = (
     "write_outcome",
     "settle_nodes",
     "drop",
-    "top_up",
+    "refill_window",
 )
 TABLES = "stack, revision, resource, resource_definition, graph_node, event, failure, stray, content"
 

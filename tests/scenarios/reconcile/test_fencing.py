@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import text
 
 from orchestrator.resources.base import Change, Context, Created, Observation, ResourceType
-from orchestrator.store.connections.database import CHECKS
+from orchestrator.store.connections.database import CHECKS_NAME
 from tests.scenarios.world import World, test_resource
 
 
@@ -137,7 +137,7 @@ def test_a_further_traversal_waits_for_every_check_that_began_before_it(world, k
     world.deliver_all()
     world.delete("s")
     ended = threading.Event()
-    with psycopg.connect(postgres_url, application_name=CHECKS) as older:
+    with psycopg.connect(postgres_url, application_name=CHECKS_NAME) as older:
         older.execute("SELECT 1")  # its transaction is open from here on
 
         def end() -> None:

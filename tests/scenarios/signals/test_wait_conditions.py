@@ -370,7 +370,7 @@ def test_who_begins_to_watch_while_a_signal_is_written_down_sees_it(world: World
 
     def fetched(db, statement, values):
         rows = real(db, statement, values)
-        if statement is queue.TELL_WATCHERS and not threads:
+        if statement is queue.NOTIFY_WATCHERS and not threads:
             threads.append(threading.Thread(target=begin_to_watch))
             threads[0].start()
             threads[0].join(1.0)

@@ -24,7 +24,7 @@ def outcomes(world: World) -> list[str | None]:
 def deeds(world: World, number: int, name: str = "s") -> dict[str, int]:
     """What a revision did, without what it did not."""
     stack = world.stack_row(name)
-    found = history.chapter(world.database, stack, number)
+    found = history.revision_history(world.database, stack, number)
     assert found is not None
     did = history.revision_effects(world.database, stack, found)
     assert did is not None
@@ -70,7 +70,7 @@ def test_what_a_delete_removes_is_not_said_of_the_revision_before_it(world: Worl
     world.delete("s")
     world.deliver_all()
     assert world.state(uuid) == "DELETE_COMPLETE"
-    first = history.chapter(world.database, stack, 1)
+    first = history.revision_history(world.database, stack, 1)
     assert first is not None
     did = history.revision_effects(world.database, stack, first)
     assert did is not None
@@ -83,7 +83,7 @@ def test_nothing_is_said_of_what_nobody_remembers(world: World):
     stack = world.stack_row("s")
     with world.database.connect() as db:
         db.execute("DELETE FROM event")
-    first = history.chapter(world.database, stack, 1)
+    first = history.revision_history(world.database, stack, 1)
     assert first is not None
     assert history.revision_effects(world.database, stack, first) is None
 
