@@ -62,11 +62,11 @@ def engine() -> WorkerContext:
     """Return this process's worker context, created on first use so that a forked process shares no
     connection.
     """
-    made = _engines.get(os.getpid())
-    if made is None:
+    context = _engines.get(os.getpid())
+    if context is None:
         with _lock:
-            made = _engines.get(os.getpid()) or _engines.setdefault(os.getpid(), make_engine())
-    return made
+            context = _engines.get(os.getpid()) or _engines.setdefault(os.getpid(), make_engine())
+    return context
 
 
 def make_engine() -> WorkerContext:
@@ -120,17 +120,20 @@ def _start_threads(sender: Any, **_: Any) -> None:
     periodic.start()
     _threads.append(periodic)
     if sender is not None and PROVIDER in sender.app.amqp.queues.consume_from:
-        couriers = WebhookDeliveryThread(
-            WebhookSender(open_database(chosen, "orchestrator-courier"), cipher(chosen), chosen)
+        webhook_thread = WebhookDeliveryThread(
+            WebhookSender(open_database(chosen, "orchestrator-webhooks"), cipher(chosen), chosen)
         )
-        couriers.start()
-        _threads.append(couriers)
+        webhook_thread.start()
+        _threads.append(webhook_thread)
         if chosen.auth == "keystone":
-            beside = open_database(chosen, "orchestrator-custodian")
-            reapers = (credential_reaper(beside, cipher(chosen), chosen), stack_user_reaper(beside, chosen))
-            custody = KeystoneCleanupThread([reaper for reaper in reapers if reaper is not None])
-            custody.start()
-            _threads.append(custody)
+            cleanup_database = open_database(chosen, "orchestrator-keystone")
+            reapers = (
+                credential_reaper(cleanup_database, cipher(chosen), chosen),
+                stack_user_reaper(cleanup_database, chosen),
+            )
+            cleanup_thread = KeystoneCleanupThread([reaper for reaper in reapers if reaper is not None])
+            cleanup_thread.start()
+            _threads.append(cleanup_thread)
 
 
 @worker_shutting_down.connect

@@ -18,7 +18,7 @@ UNREACHABLE: Final = (redis.RedisError, OperationalError, OSError)
 
 
 class BrokerStats:
-    """Statistics of one broker, read over a separate connection: the dispatcher's receives no replies."""
+    """Statistics of a broker, read over a separate connection: the dispatcher's receives no replies."""
 
     def __init__(self, url: str) -> None:
         """Connect on first use."""

@@ -45,7 +45,7 @@ def celery_settings(broker_url: str) -> dict[str, Any]:
         "broker_pool_acquire_timeout": 5,
         "broker_transport_options": {
             "ack_emulation": False,
-            "priority_steps": [0],  # one list per queue instead of four: priorities are not used
+            "priority_steps": [0],  # a single list per queue instead of four: priorities are not used
             "visibility_timeout": 600,
             "unacked_restore_interval": 5,
             "unacked_restore_throttle": 1,

@@ -1,4 +1,4 @@
-"""The check task: visit nodes of one traversal.
+"""The check task: visit nodes of a traversal.
 
 A message carries node ids and their traversal; nothing else is read. An unexpected error in a check is
 logged and the message dropped: the lease expires, and the sweep re-enqueues the node.

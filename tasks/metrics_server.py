@@ -27,7 +27,7 @@ def require_protected_metrics(settings: Settings) -> None:
     """
     if settings.metrics_port and settings.metrics_token is None and not is_loopback(settings.metrics_host):
         raise Misconfigured(
-            f"refusing to serve figures on {settings.metrics_host} to everybody: set "
+            f"refusing to serve metrics on {settings.metrics_host} without authentication: set "
             "ORCHESTRATOR_METRICS_TOKEN, or leave ORCHESTRATOR_METRICS_HOST at 127.0.0.1"
         )
 

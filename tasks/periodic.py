@@ -21,7 +21,7 @@ class PeriodicThread(threading.Thread):
 
     def __init__(self, sweep: Sweep, reporting: Heartbeat, dispatcher: Dispatcher, seconds: float) -> None:
         """Take the sweep, the heartbeat, and the dispatcher of their messages."""
-        super().__init__(name="tick", daemon=True)
+        super().__init__(name="periodic", daemon=True)
         self.sweep, self.reporting, self.dispatcher, self.seconds = sweep, reporting, dispatcher, seconds
         self._stopped = threading.Event()
 

@@ -1,4 +1,4 @@
-"""Publish the messages that the engine returned, after its commit, in one round trip.
+"""Publish the messages that the engine returned, after its commit, in a single round trip.
 
 A message is rendered by Celery once for each task and queue; then only its ids are filled in. Rendering each
 message through Celery costs 25 times as much. This depends on kombu's message layout, so a test compares a
@@ -53,10 +53,10 @@ def broker_url(settings: Settings) -> str:
 
 
 class Dispatcher:
-    """Publishes messages to one broker."""
+    """Publishes messages to a broker."""
 
     def __init__(self, broker_url: str, batch: int = 1) -> None:
-        """Put up to `batch` nodes of one traversal into one message, on the queue of local types.
+        """Put up to `batch` nodes of a traversal into a message, on the queue of local types.
 
         The Celery application here only builds messages: a sender does not import the task's code.
         """
@@ -85,7 +85,7 @@ class Dispatcher:
                 return
 
     def close(self) -> None:
-        """Close this thread's connections; publishing opens new ones."""
+        """Close this thread's connections; the next publication reconnects."""
         held = self._local.__dict__
         if held.pop("pid", None) == os.getpid():
             held.pop("redis").disconnect()

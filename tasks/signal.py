@@ -1,4 +1,4 @@
-"""The signal task: process the queued signals of one resource.
+"""The signal task: process the queued signals of a resource.
 
 As in `check`, a message carries only an id. The sweep re-enqueues lost messages.
 """
@@ -20,8 +20,8 @@ log = logger()
 def signal(self: Any, resource_id: int) -> None:
     """Process the signals of a resource and enqueue the nodes that became ready."""
     try:
-        rings = process_signals(engine(), resource_id)
+        messages = process_signals(engine(), resource_id)
     except UNREACHABLE as error:
         log.warning("database_unreachable", resource=resource_id, error=str(error))
         return  # the sweep re-enqueues the resource
-    dispatcher.publish(rings, parent_id=self.request.id)
+    dispatcher.publish(messages, parent_id=self.request.id)

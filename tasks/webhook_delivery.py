@@ -1,7 +1,7 @@
 """Threads of provider workers that deliver events to webhooks.
 
-There are two groups of threads: receivers whose last delivery was slow or failed do not delay the others.
-Memory is bounded: each thread has one webhook and one delivery.
+There are two groups of threads, so that receivers whose last delivery was slow or failed do not delay other
+receivers. Memory is bounded: each thread holds a single delivery.
 """
 
 from __future__ import annotations
@@ -20,28 +20,28 @@ from orchestrator.store.events.webhooks import Claimed
 
 log = logger()
 
-QUICK: Final = 8  # number of threads
-SLOW: Final = 8
+FAST_THREADS: Final = 8
+SLOW_THREADS: Final = 8
 POLL_SECONDS: Final = 0.25
 
 
 class WebhookDeliveryThread(threading.Thread):
     """Claims due deliveries and distributes them to threads, until stopped."""
 
-    def __init__(self, courier: WebhookSender, poll_seconds: float = POLL_SECONDS) -> None:
+    def __init__(self, sender: WebhookSender, poll_seconds: float = POLL_SECONDS) -> None:
         """Take the sender that claims and delivers."""
-        super().__init__(name="couriers", daemon=True)
-        self.courier, self.poll_seconds = courier, poll_seconds
+        super().__init__(name="webhook-delivery", daemon=True)
+        self.sender, self.poll_seconds = sender, poll_seconds
         self._stopped = threading.Event()
-        self._free = {False: threading.Semaphore(QUICK), True: threading.Semaphore(SLOW)}
-        self._threads = ThreadPoolExecutor(QUICK + SLOW, "courier")
+        self._free = {False: threading.Semaphore(FAST_THREADS), True: threading.Semaphore(SLOW_THREADS)}
+        self._threads = ThreadPoolExecutor(FAST_THREADS + SLOW_THREADS, "webhook")
 
     def run(self) -> None:
         """Deliver until stopped."""
         while not self._stopped.wait(self.poll_seconds):
             try:
                 for slow in (False, True):
-                    self._hand_out(slow=slow)
+                    self._distribute(slow=slow)
             except (psycopg.Error, sqlalchemy.exc.SQLAlchemyError) as error:
                 log.warning("webhooks_read_failed", error=str(error))
             except Exception:
@@ -52,22 +52,22 @@ class WebhookDeliveryThread(threading.Thread):
         self._stopped.set()
         self._threads.shutdown(wait=False, cancel_futures=True)
 
-    def _hand_out(self, *, slow: bool) -> None:
-        free, taken = self._free[slow], 0
+    def _distribute(self, *, slow: bool) -> None:
+        free, slots = self._free[slow], 0
         while free.acquire(blocking=False):
-            taken += 1
+            slots += 1
         claimed: Sequence[tuple[Claimed, int]] = ()
         try:
-            claimed = self.courier.claim(taken, slow=slow)
+            claimed = self.sender.claim(slots, slow=slow)
         finally:
-            for _ in range(taken - len(claimed)):
+            for _ in range(slots - len(claimed)):
                 free.release()
-        for one, lease in claimed:
-            self._threads.submit(self._serve, one, lease, slow)
+        for delivery, lease in claimed:
+            self._threads.submit(self._deliver, delivery, lease, slow)
 
-    def _serve(self, claimed: Claimed, lease: int, slow: bool) -> None:
+    def _deliver(self, claimed: Claimed, lease: int, slow: bool) -> None:
         try:
-            self.courier.deliver_pending(claimed, lease)
+            self.sender.deliver_pending(claimed, lease)
         except Exception:  # the lease expires and the delivery is claimed again
             log.exception("webhook_delivery_error", webhook=str(claimed.uuid))
         finally:
