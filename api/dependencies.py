@@ -72,5 +72,5 @@ def caller() -> Caller:
 
 def operation_context() -> OperationContext:
     """Return the context of an operation."""
-    has = dependencies()
-    return OperationContext(has.database, has.cipher, caller(), has.settings, has.types)
+    deps = dependencies()
+    return OperationContext(deps.database, deps.cipher, caller(), deps.settings, deps.types)

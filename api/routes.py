@@ -120,8 +120,8 @@ def _begin_request() -> None:
     theirs = request.headers.get(REQUEST_ID, "")
     if re.fullmatch(r"req-[0-9a-f-]{36}", theirs):
         structlog.contextvars.bind_contextvars(global_request_id=theirs)
-    if (gone := request.environ.get(signal_fast_path.LOST_DATABASE)) is not None:
-        raise gone
+    if (lost := request.environ.get(signal_fast_path.LOST_DATABASE)) is not None:
+        raise lost
     if api_version.versioned() == (request.endpoint in UNVERSIONED):
         raise NoSuchPath
     if request.method == "OPTIONS" and isinstance(request.routing_exception, MethodNotAllowed):
@@ -129,10 +129,10 @@ def _begin_request() -> None:
     _reject_nul()
     if request.endpoint not in UNVERSIONED:
         rate_limits.take_for_caller(request)
-    who = None
+    actor = None
     known = api_version.versioned() and request.endpoint not in PUBLIC
     if known and not _is_signed():
-        who = cast(Authenticator, current_app.extensions["door"])(request.environ)
+        actor = cast(Authenticator, current_app.extensions["door"])(request.environ)
     if isinstance(request.routing_exception, HTTPException):
         raise request.routing_exception
     if request.method == "HEAD" and api_version.versioned():
@@ -140,7 +140,7 @@ def _begin_request() -> None:
         raise MethodNotAllowed(list(adapter.allowed_methods()))
     project_id = (request.view_args or {}).get("project_id")
     if project_id is not None and request.endpoint not in PUBLIC:
-        g.caller = for_project(who, project_id, admin=dependencies().settings.anonymous_admin)
+        g.caller = for_project(actor, project_id, admin=dependencies().settings.anonymous_admin)
         rate_limits.take_for_project(g.caller.project_id)
         authorization.enforce()
 

@@ -56,8 +56,8 @@ def _handler(expected: str | None) -> Callable[..., BaseHTTPRequestHandler]:
 
         def do_GET(self) -> None:
             """Return the metrics."""
-            given = self.headers.get("Authorization", "")
-            if expected is not None and not hmac.compare_digest(given.encode(), expected.encode()):
+            values = self.headers.get("Authorization", "")
+            if expected is not None and not hmac.compare_digest(values.encode(), expected.encode()):
                 self._answer(403, b"", "text/plain")
             elif self.path.partition("?")[0] != "/metrics":
                 self._answer(404, b"", "text/plain")

@@ -131,9 +131,9 @@ class Dispatcher:
 
     def render_signal(self, message: SignalMessage, parent_id: str | None = None) -> bytes:
         """Return the message that makes a worker process a resource's signals."""
-        shown = f"({message.label})"
+        visible = f"({message.label})"
         arguments = [message.resource_id]
-        return self._filled(SIGNAL_TASK, SIGNAL_QUEUE, arguments, shown, message.root, parent_id)
+        return self._filled(SIGNAL_TASK, SIGNAL_QUEUE, arguments, visible, message.root, parent_id)
 
     def _filled(
         self, task: str, queue: str, arguments: list[Any], shown: str, root: str, parent_id: str | None
@@ -196,8 +196,8 @@ class Dispatcher:
             connection.connect()
             connection.send_command("CLIENT", "REPLY", "OFF")
             local.redis, local.pid = connection, os.getpid()
-        made: redis.Connection = local.redis
-        return made
+        created: redis.Connection = local.redis
+        return created
 
 
 def _check_stub(node_ids: list[int], traversal: int) -> None:

@@ -65,8 +65,8 @@ def summary(checked: list[CheckedNode]) -> str | None:
     """
     if not checked:  # late or repeated message
         return None
-    shown = describe_nodes(checked)
+    visible = describe_nodes(checked)
     failed = [node.failure for node in checked if node.failure]
     if failed:
-        raise ResourceFailed(shown, "; ".join(failed))
-    return shown
+        raise ResourceFailed(visible, "; ".join(failed))
+    return visible

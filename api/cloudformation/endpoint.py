@@ -90,19 +90,19 @@ def query() -> Response:
         signed = request.get_data()  # before it is decoded
     if request.query_string.count(b"&") + signed.count(b"&") > MOST_PARAMETERS:
         raise errors.LimitExceeded(f"a query has at most {MOST_PARAMETERS} parameters.")
-    g.wanted = given = _parameters()
-    name = given.get("Action")
+    g.wanted = values = _parameters()
+    name = values.get("Action")
     if not name:
         raise QueryFault("MissingAction", "The request is missing an action or a required parameter")
     callers = cast(CfnCallers, current_app.extensions["query_callers"])
-    g.caller = callers.identify(_signed(request.environ[ASKED], given))
+    g.caller = callers.identify(_signed(request.environ[ASKED], values))
     if dependencies().settings.auth == "none":
         _not_from_elsewhere()
     action = ACTIONS.get(name)
     if action is None:
         raise QueryFault("InvalidAction", f"{NO_ACTION}{INSTEAD.get(name, '')}")
     _require_allowed(name, g.caller)
-    result = action(Arguments(given))
+    result = action(Arguments(values))
     answer = {f"{name}Result": result or {}, "ResponseMetadata": {"RequestId": g.request_id}}
     return _answer({f"{name}Response": answer})
 
@@ -151,15 +151,15 @@ def _not_from_elsewhere() -> None:
 
 
 def _signal(rest: str, *, shown: bool) -> dict[str, Any]:
-    has = dependencies()
+    deps = dependencies()
     signed = _signed(request.path, request.args.to_dict())
-    bearer = authenticate(has.database, has.cipher, has.settings, signed)
+    bearer = authenticate(deps.database, deps.cipher, deps.settings, signed)
     name = _resource(rest, bearer)
     g.caller = caller = Caller(bearer.project_id, bearer.resource, (STACK_USER,), bearer=bearer)
-    context = OperationContext(has.database, has.cipher, caller, has.settings, has.types)
-    with read_body(request, has.settings, small=True, any_type=True) as body:
-        rings, metadata = has.operations.signal_by_url(context, name, body, shown=shown)
-    has.publish(rings)
+    context = OperationContext(deps.database, deps.cipher, caller, deps.settings, deps.types)
+    with read_body(request, deps.settings, small=True, any_type=True) as body:
+        messages, metadata = deps.operations.signal_by_url(context, name, body, shown=shown)
+    deps.publish(messages)
     return {"resource": name, "metadata": metadata}
 
 
@@ -171,8 +171,8 @@ def _resource(rest: str, bearer: AccessRow) -> str:
     """
     project, _, path = rest.partition(":stacks/")
     names = [unquote(part) for part in path.split("/")]
-    where = [bearer.stack_name, bearer.stack_uuid, "resources"]
-    if unquote(project) != bearer.project_id or len(names) != 4 or names[:3] != where:
+    location = [bearer.stack_name, bearer.stack_uuid, "resources"]
+    if unquote(project) != bearer.project_id or len(names) != 4 or names[:3] != location:
         raise Refused
     return names[3]
 
@@ -204,10 +204,10 @@ def _refused(error: errors.OrchestratorError) -> Response:
     if found is None:
         return _failed(error)
     status, code, begins = found
-    said = str(error)
+    message = str(error)
     if isinstance(error, errors.InvalidTemplate):
-        said = "\n".join(dict.fromkeys(diagnostic.message for diagnostic in error.diagnostics))
-    return _fault(status, code, f"{begins}:{said}" if begins else said)
+        message = "\n".join(dict.fromkeys(diagnostic.message for diagnostic in error.diagnostics))
+    return _fault(status, code, f"{begins}:{message}" if begins else message)
 
 
 @cfn.errorhandler(HTTPException)

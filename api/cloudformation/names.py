@@ -31,18 +31,18 @@ def find_stack(arguments: Arguments, name: str = "StackName") -> StackRow:
     Raises:
         QueryFault: the query is invalid, or the stack does not exist.
     """
-    asked = arguments.required(name)
+    reference = arguments.required(name)
     arguments.check()
     database, project_id = dependencies().database, caller().project_id
-    if asked.startswith(ARN):
-        head, _, path = asked.partition(":stacks/")
+    if reference.startswith(ARN):
+        head, _, path = reference.partition(":stacks/")
         stack_name, _, uuid = path.rpartition("/")
         own = head == f"{ARN}{project_id}"
         found = stacks.get(database, project_id, stack_name, uuid) if own else None
     else:
-        found = stacks.find(database, project_id, asked)
+        found = stacks.find(database, project_id, reference)
     if found is None:
-        raise NoSuchStack(asked)
+        raise NoSuchStack(reference)
     return found
 
 

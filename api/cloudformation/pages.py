@@ -16,10 +16,10 @@ LONGEST_TOKEN: Final = 1_024  # characters
 
 def token(arguments: Arguments) -> str | None:
     """Return the start of the requested page; None for the first page."""
-    given = arguments.text("NextToken")
-    if given is not None and len(given) > LONGEST_TOKEN:
+    text = arguments.text("NextToken")
+    if text is not None and len(text) > LONGEST_TOKEN:
         arguments.wrong("NextToken is none of ours")
-    return given
+    return text
 
 
 def page(rows: Iterable[Row], size: int, after: Callable[[Row], str]) -> tuple[list[Row], dict[str, Any]]:

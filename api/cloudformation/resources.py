@@ -65,8 +65,8 @@ def list_stack_resources(arguments: Arguments) -> Mapping[str, Any]:
     found = list_resources(dependencies().database, stack, after=after, limit=PAGE + 1)
     rows, more = page(found, PAGE, lambda row: row.name)
     summaries = [_resource(row, stack, "LastUpdatedTimestamp") for row in rows]
-    for one in summaries:
-        del one["StackId"], one["StackName"]
+    for item in summaries:
+        del item["StackId"], item["StackName"]
     return {"StackResourceSummaries": summaries, **more}
 
 

@@ -52,8 +52,8 @@ def list_stacks(arguments: Arguments) -> Mapping[str, Any]:
     rows, more = _listing(arguments, PAGE, deleted=DELETED in wanted)
     briefs = revisions.briefs(dependencies().database, [row.revision_id for row in rows if row.revision_id])
     summaries = [_summary(row, briefs.get(row.revision_id or 0)) for row in rows]
-    kept = [one for one in summaries if not wanted or one["StackStatus"] in wanted]
-    return {"StackSummaries": kept, **more}
+    retained = [item for item in summaries if not wanted or item["StackStatus"] in wanted]
+    return {"StackSummaries": retained, **more}
 
 
 def describe_stacks(arguments: Arguments) -> Mapping[str, Any]:
@@ -96,7 +96,7 @@ def update_stack(arguments: Arguments) -> Mapping[str, Any] | None:
 
 def _update(arguments: Arguments, context: OperationContext) -> Mapping[str, Any]:
     arguments.unsupported(*NOT_DONE)
-    values, kept = _values(arguments)
+    values, retained = _values(arguments)
     again = arguments.boolean("UsePreviousTemplate") or False
     document: dict[str, Any] = {
         **template_of(arguments, again=again),
@@ -106,9 +106,11 @@ def _update(arguments: Arguments, context: OperationContext) -> Mapping[str, Any
     if (disabled := arguments.boolean("DisableRollback")) is not None:
         document["disable_rollback"] = disabled
     stack = live_stack(arguments)
-    patch = again or bool(kept)
+    patch = again or bool(retained)
     if patch:
-        document["clear_parameters"] = _removed_parameters(arguments, stack, set(values), kept, again=again)
+        document["clear_parameters"] = _removed_parameters(
+            arguments, stack, set(values), retained, again=again
+        )
     elif "tags" not in document:
         document["tags"] = ",".join(stack.tags)
     with spooled_body(document, context.settings) as body:
@@ -209,8 +211,8 @@ def _described(stack: StackRow) -> dict[str, Any]:
 def _output(output: Output) -> dict[str, Any]:
     """Return an output with its value as text; a failed output has its error instead."""
     value = output.value if isinstance(output.value, str) else orjson.dumps(output.value).decode()
-    said = {"OutputValue": value} if output.error is None else {"OutputError": output.error}
-    return {"OutputKey": output.key, **said, "Description": output.description or None}
+    result = {"OutputValue": value} if output.error is None else {"OutputError": output.error}
+    return {"OutputKey": output.key, **result, "Description": output.description or None}
 
 
 def _options(arguments: Arguments) -> dict[str, Any]:
@@ -226,23 +228,23 @@ def _options(arguments: Arguments) -> dict[str, Any]:
 def _values(arguments: Arguments) -> tuple[dict[str, str], set[str]]:
     """Return the given parameter values, and the names of parameters that keep their values."""
     values: dict[str, str] = {}
-    kept: set[str] = set()
+    retained: set[str] = set()
     for fields in arguments.structures("Parameters"):
         name, value = fields.get("ParameterKey", ""), fields.get("ParameterValue")
         keeps = fields.get("UsePreviousValue", "").lower() == "true"
         if not name:
             arguments.missing("ParameterKey")
-        elif name in values or name in kept:
+        elif name in values or name in retained:
             arguments.wrong(f"the parameter {name} is given twice")
         elif keeps and value is not None:
             arguments.wrong(f"the parameter {name} has a ParameterValue and UsePreviousValue")
         elif keeps:
-            kept.add(name)
+            retained.add(name)
         elif value is None:
             arguments.wrong(f"the parameter {name} has no ParameterValue")
         else:
             values[name] = value
-    return values, kept
+    return values, retained
 
 
 def _removed_parameters(

@@ -60,12 +60,12 @@ def template_of(arguments: Arguments, *, again: bool = False) -> dict[str, Any]:
     `again` keeps the current template; a given template is an error then.
     """
     text, url = arguments.text("TemplateBody"), arguments.text("TemplateURL", "TemplateUrl")
-    given = [name for name, value in (("TemplateBody", text), ("TemplateURL", url)) if value is not None]
+    sources = [name for name, value in (("TemplateBody", text), ("TemplateURL", url)) if value is not None]
     if again:
-        given.append("UsePreviousTemplate")
-    if len(given) > 1:
-        arguments.fault("InvalidParameterCombination", f"{COMBINATION}:{' and '.join(given)}")
-    if not given:
+        sources.append("UsePreviousTemplate")
+    if len(sources) > 1:
+        arguments.fault("InvalidParameterCombination", f"{COMBINATION}:{' and '.join(sources)}")
+    if not sources:
         arguments.missing("TemplateBody or TemplateURL")
     document = {"template": text, "template_url": url}
     return {name: value for name, value in document.items() if value is not None}

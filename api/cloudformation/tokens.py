@@ -40,21 +40,21 @@ def once(arguments: Arguments, accept: Callable[[OperationContext], Told], *, to
     if not _TOKEN.fullmatch(token):
         arguments.wrong(f"{NAME} is a letter or digit and up to 127 of those and hyphens")
         arguments.check()
-    asked = ClientToken(token, _digest(arguments.given))
-    if (before := _earlier_response(context, asked)) is not None:
-        return before if told else None
+    client_token = ClientToken(token, _digest(arguments.given))
+    if (previous := _earlier_response(context, client_token)) is not None:
+        return previous if told else None
     try:
-        return accept(replace(context, asked=asked))
+        return accept(replace(context, asked=client_token))
     except TokenTaken:
-        before = _earlier_response(context, asked)  # a concurrent repetition won
-        if before is None:
+        previous = _earlier_response(context, client_token)  # a concurrent repetition won
+        if previous is None:
             raise
-        return before if told else None
+        return previous if told else None
 
 
 def _digest(given: Mapping[str, str]) -> bytes:
-    what = {name: value for name, value in given.items() if not _HOW.fullmatch(name)}
-    return hashlib.sha256(orjson.dumps(what, option=orjson.OPT_SORT_KEYS)).digest()
+    identity = {name: value for name, value in given.items() if not _HOW.fullmatch(name)}
+    return hashlib.sha256(orjson.dumps(identity, option=orjson.OPT_SORT_KEYS)).digest()
 
 
 def _earlier_response(context: OperationContext, asked: ClientToken) -> Mapping[str, Any] | None:

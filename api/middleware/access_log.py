@@ -44,7 +44,7 @@ class Logged:
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         """Pass the request on; the line is logged when the response is closed."""
-        begun = time.perf_counter()
+        started = time.perf_counter()
         path, method = environ.get("PATH_INFO", ""), environ.get("REQUEST_METHOD", "")
         statuses: list[int] = []
 
@@ -53,7 +53,7 @@ class Logged:
             return start_response(status, headers, *more)
 
         def closed() -> None:
-            seconds, status = time.perf_counter() - begun, statuses[-1] if statuses else 500
+            seconds, status = time.perf_counter() - started, statuses[-1] if statuses else 500
             endpoint = environ.get(ENDPOINT, "none")
             metrics.observe_request(endpoint, status, seconds)
             tell = log.debug if endpoint in OFTEN and status < 400 else log.info

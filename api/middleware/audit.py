@@ -24,13 +24,13 @@ def record(response: Response) -> None:
     name = _name()
     if name not in CHANGES:
         return
-    who: Caller | None = g.get("caller")
+    actor: Caller | None = g.get("caller")
     log_change(
         name,
-        who,
+        actor,
         stack=_stack(response),
         status=response.status_code,
-        project=who.project_id if who else (request.view_args or {}).get("project_id"),
+        project=actor.project_id if actor else (request.view_args or {}).get("project_id"),
         method=request.method,
         path=f"{request.script_root}{request.path}",
         address=request.remote_addr,
@@ -67,9 +67,9 @@ def log_change(
 
 def _name() -> str | None:
     """Return the policy's name of the request, also for unauthenticated requests."""
-    asked: str | None = g.get("policy_name")
-    if asked is not None or request.endpoint is None:
-        return asked
+    policy_name: str | None = g.get("policy_name")
+    if policy_name is not None or request.endpoint is None:
+        return policy_name
     if request.endpoint in SIGNALS:
         return "resource:signal"
     if request.endpoint == "stacks.act":
@@ -79,14 +79,14 @@ def _name() -> str | None:
 
 def _stack(response: Response) -> str | None:
     """Return `name/id` of the stack, including a new stack; its name alone if the id is unknown."""
-    place = request.view_args or {}
-    if "stack_name" in place:
-        return "/".join(place[key] for key in ("stack_name", "stack_id") if key in place)
+    path_values = request.view_args or {}
+    if "stack_name" in path_values:
+        return "/".join(path_values[key] for key in ("stack_name", "stack_id") if key in path_values)
     if response.status_code == 201:
         return response.headers.get("Location", "").rpartition("/stacks/")[2] or None
     if request.endpoint in SIGNALS:
-        return "/".join(place["rest"].partition(":stacks/")[2].split("/")[:2])
+        return "/".join(path_values["rest"].partition(":stacks/")[2].split("/")[:2])
     if request.blueprint == "cfn":
-        given: dict[str, str] = g.get("wanted") or {}
-        return given.get("StackName")
+        values: dict[str, str] = g.get("wanted") or {}
+        return values.get("StackName")
     return None

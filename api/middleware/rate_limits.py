@@ -40,11 +40,11 @@ class TokenBuckets:
         with self._lock:
             level, at = self._levels.pop(whose, (self.burst, now))
             level = min(self.burst, level + (now - at) * self.rate)
-            taken = level >= 1.0
-            self._levels[whose] = (level - 1.0 if taken else level, now)
+            accepted = level >= 1.0
+            self._levels[whose] = (level - 1.0 if accepted else level, now)
             if len(self._levels) > KEPT:
                 self._levels.popitem(last=False)
-        return 0.0 if taken else (1.0 - level) / self.rate
+        return 0.0 if accepted else (1.0 - level) / self.rate
 
 
 def take_for_caller(request: Request) -> None:
@@ -56,8 +56,8 @@ def take_for_caller(request: Request) -> None:
     buckets = _buckets("caller", dependencies().settings.request_rate_per_caller)
     if buckets is not None:
         token = request.headers.get("X-Auth-Token")
-        whose = request.remote_addr or "" if token is None else hashlib.sha256(token.encode()).hexdigest()
-        _take(buckets, whose, "The caller")
+        owner = request.remote_addr or "" if token is None else hashlib.sha256(token.encode()).hexdigest()
+        _take(buckets, owner, "The caller")
 
 
 def take_for_project(project_id: str) -> None:
@@ -81,9 +81,9 @@ def _take(buckets: TokenBuckets, whose: str, who: str) -> None:
 def _buckets(kind: str, rate: float) -> TokenBuckets | None:
     if not rate:
         return None
-    made: dict[str, TokenBuckets] = current_app.extensions.setdefault("buckets", {})
-    if kind not in made:
-        made.setdefault(
+    created: dict[str, TokenBuckets] = current_app.extensions.setdefault("buckets", {})
+    if kind not in created:
+        created.setdefault(
             kind, TokenBuckets(rate, max(1.0, rate * dependencies().settings.request_burst_seconds))
         )
-    return made[kind]
+    return created[kind]

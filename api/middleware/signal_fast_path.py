@@ -87,21 +87,21 @@ class SignalFastPath:
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         """Answer the signal, or pass the unchanged request on."""
-        asked = _signal_request(environ) if self.fast_signal is not None else None
-        if asked is None:
+        requested = _signal_request(environ) if self.fast_signal is not None else None
+        if requested is None:
             return self.inner(environ, start_response)
         request_id = f"req-{uuid.uuid4()}"
         structlog.contextvars.clear_contextvars()
         structlog.contextvars.bind_contextvars(request_id=request_id)
         try:
-            who, rings, answer = self._accept(environ, asked)
+            actor, messages, answer = self._accept(environ, requested)
         except psycopg.OperationalError as error:
             environ[LOST_DATABASE] = error  # the signal may be committed: a fallback could store it twice
             return self.inner(environ, start_response)
         except (NotEligible, OrchestratorError, psycopg.Error):
             return self.inner(environ, start_response)
-        self.parts.publish(rings)
-        self._record(environ, asked, who)
+        self.parts.publish(messages)
+        self._record(environ, requested, actor)
         text = orjson.dumps(answer)
         headers = [
             ("Content-Type", "application/json"),
@@ -119,39 +119,39 @@ class SignalFastPath:
         Raises:
             NotEligible: the request falls back; nothing was changed.
         """
-        has = self.parts
+        deps = self.parts
         if asked.view == "signals.send":
-            who = self._caller(environ, asked)
+            actor = self._caller(environ, asked)
         else:
-            bearer = authenticate(has.database, has.cipher, has.settings, _signed_request(environ))
-            where = (bearer.project_id, bearer.stack_name, bearer.stack_uuid)
-            if where != (asked.project, asked.stack, asked.stack_id):
+            bearer = authenticate(deps.database, deps.cipher, deps.settings, _signed_request(environ))
+            location = (bearer.project_id, bearer.stack_name, bearer.stack_uuid)
+            if location != (asked.project, asked.stack, asked.stack_id):
                 raise NotEligible
-            who = Caller(bearer.project_id, bearer.resource, (STACK_USER,), bearer=bearer)
-        body = _body(environ, has.settings.inline_body_size)
-        context = OperationContext(has.database, has.cipher, who, has.settings, has.types)
+            actor = Caller(bearer.project_id, bearer.resource, (STACK_USER,), bearer=bearer)
+        body = _body(environ, deps.settings.inline_body_size)
+        context = OperationContext(deps.database, deps.cipher, actor, deps.settings, deps.types)
         address = SignalAddress(asked.stack_id, asked.stack, asked.project, asked.resource)
         assert self.fast_signal is not None
-        taken = self.fast_signal(
+        accepted = self.fast_signal(
             context,
             address,
             body,
             by_url=asked.view != "signals.send",
             shown=asked.view == "cfn.wait_condition",
         )
-        if taken is None:
+        if accepted is None:
             raise NotEligible
-        rings, metadata = taken
-        shown = {"resource": asked.resource, "metadata": metadata}
-        return who, rings, shown if asked.view == "cfn.wait_condition" else None
+        messages, metadata = accepted
+        visible = {"resource": asked.resource, "metadata": metadata}
+        return actor, messages, visible if asked.view == "cfn.wait_condition" else None
 
     def _caller(self, environ: WSGIEnvironment, asked: SignalRequest) -> Caller:
         """Return the caller if the policy allows the signal."""
         settings = self.parts.settings
-        who = for_project(self.door(environ), asked.project, admin=settings.anonymous_admin)
-        if who.is_admin or not allowed(policy_of(settings), POLICY, who):
+        actor = for_project(self.door(environ), asked.project, admin=settings.anonymous_admin)
+        if actor.is_admin or not allowed(policy_of(settings), POLICY, actor):
             raise NotEligible
-        return who
+        return actor
 
     def _record(self, environ: WSGIEnvironment, asked: SignalRequest, who: Caller) -> None:
         native = asked.view == "signals.send"

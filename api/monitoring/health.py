@@ -40,10 +40,10 @@ def ready() -> Response:
 
     The API works without the broker: the sweep enqueues accepted work later.
     """
-    made_of = dependencies()
-    found = {"database": _probe(lambda: _schema(made_of)), "broker": _probe(lambda: _broker(made_of))}
+    deps = dependencies()
+    found = {"database": _probe(lambda: _schema(deps)), "broker": _probe(lambda: _broker(deps))}
     if found["database"]["status"] == "ok":
-        schema = found["database"].pop("said")
+        schema = found["database"].pop("value")
         found["schema"] = {"status": "ok" if schema == required_schema() else "failed", "version": schema}
         if schema != required_schema():
             found["schema"]["reason"] = f"this code needs {required_schema()}"
@@ -58,12 +58,16 @@ def ready() -> Response:
 
 
 def _probe(part: Callable[[], Any]) -> dict[str, Any]:
-    begun = time.perf_counter()
+    started = time.perf_counter()
     try:
-        said = part()
+        value = part()
     except Exception as error:
-        return {"status": "failed", "reason": type(error).__name__, "seconds": _seconds_since(begun)}
-    return {"status": "ok", "seconds": _seconds_since(begun), **({} if said is None else {"said": said})}
+        return {"status": "failed", "reason": type(error).__name__, "seconds": _seconds_since(started)}
+    return {
+        "status": "ok",
+        "seconds": _seconds_since(started),
+        **({} if value is None else {"value": value}),
+    }
 
 
 def _seconds_since(begun: float) -> float:

@@ -55,8 +55,8 @@ def require_reader(asked: Request, settings: Settings) -> None:
         Forbidden: any other request.
     """
     if settings.metrics_token is not None:
-        given = asked.headers.get("Authorization", "").removeprefix("Bearer ").encode()
-        if not hmac.compare_digest(given, settings.metrics_token.get_secret_value().encode()):
+        token = asked.headers.get("Authorization", "").removeprefix("Bearer ").encode()
+        if not hmac.compare_digest(token, settings.metrics_token.get_secret_value().encode()):
             raise Forbidden("Access was denied to this resource.")
         return
     passed_on = not settings.trusted_proxies and _is_forwarded(asked)
@@ -92,14 +92,14 @@ class Sampler(Collector):
             if time.monotonic() - self._seen_at >= CACHE_SECONDS:
                 self._sample()
                 self._seen_at = time.monotonic()
-            seen, messages = self._seen, self._messages
+            observed, messages = self._seen, self._messages
         yield InfoMetricFamily(
             "orchestrator_build",
-            "What is running.",
+            "Version and schema of this installation.",
             {"version": orchestrator.__version__, "schema": required_schema()},
         )
         yield GaugeMetricFamily(
-            "orchestrator_database_reachable", "1 when the database answered.", float(seen is not None)
+            "orchestrator_database_reachable", "1 when the database answered.", float(observed is not None)
         )
         yield from self._pool()
         if self.depths is not None:
@@ -108,26 +108,28 @@ class Sampler(Collector):
             )
         if messages is not None:
             yield _gauge("orchestrator_queue_messages", "Messages in the broker.", "queue", messages)
-        if seen is not None:
-            rung, oldest = {**_zeros(QUEUES), **seen.rung}, {**_zeros(QUEUES), **seen.oldest_seconds}
-            yield _gauge("orchestrator_queue_nodes", "Nodes rung for, not yet looked at.", "queue", rung)
+        if observed is not None:
+            rung, oldest = {**_zeros(QUEUES), **observed.rung}, {**_zeros(QUEUES), **observed.oldest_seconds}
+            yield _gauge(
+                "orchestrator_queue_nodes", "Nodes in the queue, enqueued but not yet checked.", "queue", rung
+            )
             yield _gauge(
                 "orchestrator_queue_oldest_node_seconds",
-                "Since the node was rung for that has waited longest.",
+                "Age of the oldest queued node in seconds.",
                 "queue",
                 oldest,
             )
-            yield _gauge("orchestrator_nodes", "Nodes that are not at their end.", "state", seen.nodes)
-            stacks = {**_zeros(STACK_ACTIONS), **seen.stacks}
-            yield _gauge("orchestrator_stacks_in_progress", "Stacks at work.", "action", stacks)
-            said = (
-                "Webhooks with something to be told now, that failed the last time, and that were given up."
+            yield _gauge("orchestrator_nodes", "Unfinished nodes.", "state", observed.nodes)
+            stacks = {**_zeros(STACK_ACTIONS), **observed.stacks}
+            yield _gauge(
+                "orchestrator_stacks_in_progress", "Stacks with an action in progress.", "action", stacks
             )
-            yield _gauge("orchestrator_webhooks", said, "state", seen.webhooks)
+            description = "Webhooks by state: due, failing and dead."
+            yield _gauge("orchestrator_webhooks", description, "state", observed.webhooks)
             yield GaugeMetricFamily(
                 "orchestrator_webhook_oldest_pending_seconds",
-                "Since the webhook has had something to be told that has waited longest.",
-                seen.webhook_seconds,
+                "Age of the oldest undelivered event in seconds.",
+                observed.webhook_seconds,
             )
 
     def describe(self) -> list[GaugeMetricFamily]:
@@ -149,10 +151,17 @@ class Sampler(Collector):
         pool = self.database.engine.pool
         if isinstance(pool, QueuePool):
             counts = {"in_use": pool.checkedout(), "idle": pool.checkedin()}
-            yield _gauge("orchestrator_database_connections", "Of this API process's pool.", "state", counts)
-            most = pool.size() + pool._max_overflow
+            yield _gauge(
+                "orchestrator_database_connections",
+                "Connections in the pool of this API process.",
+                "state",
+                counts,
+            )
+            maximum = pool.size() + pool._max_overflow
             yield GaugeMetricFamily(
-                "orchestrator_database_connections_limit", "That the pool may have.", float(most)
+                "orchestrator_database_connections_limit",
+                "Maximum number of connections in the pool.",
+                float(maximum),
             )
 
 
@@ -169,9 +178,9 @@ def _gauge(name: str, said: str, label: str, values: Mapping[str, float]) -> Gau
 
 
 def _sampler() -> Sampler:
-    made = current_app.extensions.get("sampler")
-    if not isinstance(made, Sampler):
+    created = current_app.extensions.get("sampler")
+    if not isinstance(created, Sampler):
         broker = dependencies().broker_stats
         depths = None if broker is None else broker.depths
-        made = current_app.extensions.setdefault("sampler", Sampler(dependencies().database, depths))
-    return made
+        created = current_app.extensions.setdefault("sampler", Sampler(dependencies().database, depths))
+    return created

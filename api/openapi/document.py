@@ -145,8 +145,8 @@ def document(app: Flask, version: str) -> dict[str, Any]:
     schemas, shapes = _schemas([operation for _, _, _, operation in found])
     paths: dict[str, Any] = {}
     for path, verb, rule, operation in found:
-        said = _operation(app, rule, verb, operation, schemas, shapes)
-        paths.setdefault(path, {})[verb] = said
+        description = _operation(app, rule, verb, operation, schemas, shapes)
+        paths.setdefault(path, {})[verb] = description
     refusals = {
         f"Refused{status}": _answer(answer, schemas, shapes, status)
         for status, answer in ERROR_RESPONSES.items()
@@ -183,10 +183,10 @@ def _described(app: Flask) -> Iterator[tuple[str, str, Rule, Operation]]:
     """Yield every route and method with its description."""
     for rule in app.url_map.iter_rules():
         for verb in _verbs(rule):
-            said = next((OPERATIONS[key] for key in _keys(rule, verb) if key in OPERATIONS), None)
-            if said is None:
+            description = next((OPERATIONS[key] for key in _keys(rule, verb) if key in OPERATIONS), None)
+            if description is None:
                 raise Undescribed(f"{verb} {rule.endpoint} ({rule.rule})")
-            yield _path(rule, said), verb.lower(), rule, said
+            yield _path(rule, description), verb.lower(), rule, description
 
 
 def _verbs(rule: Rule) -> list[str]:
@@ -214,18 +214,18 @@ def _operation(
 ) -> dict[str, Any]:
     doc = (app.view_functions[rule.endpoint].__doc__ or "").strip().partition("\n")[0]
     alone = len(_verbs(rule)) == 1
-    said: dict[str, Any] = {
+    description: dict[str, Any] = {
         "operationId": rule.endpoint if alone else f"{rule.endpoint}.{verb}",
         "tags": [operation.tag],
         "summary": doc,
     }
     if operation.text:
-        said["description"] = operation.text
+        description["description"] = operation.text
     parameters = [*_path_parameters(_path(rule, operation)), *_query_parameters(operation, schemas, shapes)]
     if parameters:
-        said["parameters"] = parameters
+        description["parameters"] = parameters
     if operation.body is not None:
-        said["requestBody"] = {
+        description["requestBody"] = {
             "required": operation.body_required,
             "content": {operation.body_media: _content(operation.body, schemas, shapes)},
         }
@@ -236,9 +236,9 @@ def _operation(
     refused = {*COMMON_STATUSES[operation.secured], *operation.refuses, *slow} - operation.answers.keys()
     for status in sorted(refused):
         answers[str(status)] = {"$ref": f"#/components/responses/Refused{status}"}
-    said["responses"] = answers
-    said["security"] = SECURITY[operation.secured]
-    return said
+    description["responses"] = answers
+    description["security"] = SECURITY[operation.secured]
+    return description
 
 
 def _path_parameters(path: str) -> Iterator[dict[str, Any]]:
@@ -262,40 +262,44 @@ def _query_parameters(
     if operation.query is None:
         return
     shape = _resolved(schemas[operation.query], shapes)
-    for name, given in shape["properties"].items():
+    for name, values in shape["properties"].items():
         schema = {
-            key: value for key, value in given.items() if key not in {"description", "default", "examples"}
+            key: value for key, value in values.items() if key not in {"description", "default", "examples"}
         }
         kinds = [kind for kind in schema.pop("anyOf", []) if kind != {"type": "null"}]
         if kinds:
             schema.update(kinds[0] if len(kinds) == 1 else {"anyOf": kinds})
-        said: dict[str, Any] = {"name": name, "in": "query", "required": name in shape.get("required", ())}
-        said["description"] = given.get("description") or schema.pop("description", "")
+        description: dict[str, Any] = {
+            "name": name,
+            "in": "query",
+            "required": name in shape.get("required", ()),
+        }
+        description["description"] = values.get("description") or schema.pop("description", "")
         schema.pop("description", None)
         schema.pop("examples", None)
         if schema.get("type") == "array":
-            said |= {"style": "form", "explode": True}
-        said["schema"] = schema
-        examples = given.get("examples") or (kinds[0].get("examples") if kinds else None)
+            description |= {"style": "form", "explode": True}
+        description["schema"] = schema
+        examples = values.get("examples") or (kinds[0].get("examples") if kinds else None)
         if examples:
-            said["example"] = examples[0]
-        yield said
+            description["example"] = examples[0]
+        yield description
 
 
 def _answer(
     answer: Response, schemas: Mapping[Any, Any], shapes: Mapping[str, Any], status: int
 ) -> dict[str, Any]:
-    said: dict[str, Any] = {"description": answer.text}
+    description: dict[str, Any] = {"description": answer.text}
     if answer.headers:
-        said["headers"] = {
+        description["headers"] = {
             name: {"description": text, "schema": {"type": "string"}} for name, text in answer.headers.items()
         }
     if answer.shape is not None:
         kinds = {answer.media: answer.shape, **answer.also}
-        said["content"] = {media: _content(shape, schemas, shapes) for media, shape in kinds.items()}
+        description["content"] = {media: _content(shape, schemas, shapes) for media, shape in kinds.items()}
         if answer.shape is Fault and status != 400:
-            said["content"][answer.media].pop("example")  # the example is of status 400
-    return said
+            description["content"][answer.media].pop("example")  # the example is of status 400
+    return description
 
 
 def _content(shape: Any, schemas: Mapping[Any, Any], shapes: Mapping[str, Any]) -> dict[str, Any]:

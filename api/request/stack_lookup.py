@@ -113,9 +113,9 @@ def _redirect(stack: StackRow | None, asked: str, *under: str) -> Response:
     """Return the 302 response: an absolute URL with the caller's prefix and query."""
     if stack is None or not _is_open(stack):
         raise NotFound("Stack", asked)
-    place = below(Links().of(stack), *under)
+    url = below(Links().of(stack), *under)
     query = request.query_string.decode("latin-1")
     message = "The resource was found at a different location; repeat the request there."
     response = json_response({"message": message, "code": "302 Found", "title": "Found"}, 302)
-    response.headers["Location"] = f"{place}?{query}" if query else place
+    response.headers["Location"] = f"{url}?{query}" if query else url
     return response

@@ -12,16 +12,16 @@ from orchestrator.store.stacks.stacks import StackRow
 
 def event_in_list(row: EventRow, stack: StackRow, links: Links, root: str | None = None) -> dict[str, Any]:
     """Return an event as an entry of a list (docs/internals/rest-api.md §8), with its sequence."""
-    place, told = links.of(stack), event_body(row, stack)
-    resource = below(place, "resources", row.resource_name)
-    told["links"] = linked = [
-        link("self", f"{resource}/events/{told['id']}"),
+    url, result = links.of(stack), event_body(row, stack)
+    resource = below(url, "resources", row.resource_name)
+    result["links"] = linked = [
+        link("self", f"{resource}/events/{result['id']}"),
         link("resource", resource),
-        link("stack", place),
+        link("stack", url),
     ]
     if root is not None:  # clients take this link as support for nested depth
         linked.append(link("root_stack", root))
-    return told
+    return result
 
 
 def event_with_stack(row: EventRow, stack: StackRow, links: Links, root: str | None = None) -> dict[str, Any]:

@@ -21,7 +21,7 @@ LONGEST_FILE: Final = 1 << 20  # bytes; line numbers are only computed for small
 
 def failure_body(row: FailureRow, stack: StackRow, links: Links) -> dict[str, Any]:
     """Return a cause: resource, location, time, reason and suggested next step."""
-    place, reading = links.of(stack), classify(row.reason)
+    url, reading = links.of(stack), classify(row.reason)
     return {
         "id": row.id,
         "resource_name": row.resource_name,
@@ -36,7 +36,7 @@ def failure_body(row: FailureRow, stack: StackRow, links: Links) -> dict[str, An
         "error_type": reading.kind,
         "request_id": reading.request_id,
         "next_step": reading.next_step,
-        "links": [link("resource", below(place, "resources", row.resource_name)), link("stack", place)],
+        "links": [link("resource", below(url, "resources", row.resource_name)), link("stack", url)],
     }
 
 
@@ -60,8 +60,8 @@ def diagnostics(stack: StackRow, name: str | None = None) -> list[dict[str, Any]
     database, levels = dependencies().database, dependencies().settings.max_nested_stack_depth
     found, _ = tree(database, stack, history.failures_of(database, stack), levels)
     places = FailureLocator(database, LONGEST_FILE)
-    told = []
-    for leaf, place in places.leaves([node for node in found if name in (None, node.path[0])]):
+    result = []
+    for leaf, location in places.leaves([node for node in found if name in (None, node.path[0])]):
         reading = classify(leaf.row.reason)
         fault = Diagnostic(
             code=reading.word,
@@ -69,9 +69,13 @@ def diagnostics(stack: StackRow, name: str | None = None) -> list[dict[str, Any]
             path="resources." + ".resources.".join(leaf.path),
             hint=reading.next_step,
         )
-        if place is not None:
+        if location is not None:
             fault = replace(
-                fault, file=place.file, line=place.line, column=place.column, excerpt=place.excerpt
+                fault,
+                file=location.file,
+                line=location.line,
+                column=location.column,
+                excerpt=location.excerpt,
             )
-        told.append(diagnostic_body(fault))
-    return told
+        result.append(diagnostic_body(fault))
+    return result

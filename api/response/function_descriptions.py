@@ -73,6 +73,6 @@ GREW: Final[Mapping[str, tuple[str, str, str]]] = {
 def description_of(name: str, function: Function, form: Format) -> str:
     """Return the description of a function; for a plugin's function the first line of its docstring."""
     if name in GREW:
-        before, since, after = GREW[name]
-        return after if form.rules >= since else before
+        previous, since, after = GREW[name]
+        return after if form.rules >= since else previous
     return DESCRIPTIONS.get(name) or (function.call.__doc__ or "").strip().partition("\n")[0]

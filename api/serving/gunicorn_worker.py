@@ -164,25 +164,25 @@ class Worker(ThreadWorker):
     def _gathered(self, conn: Any) -> bool:
         """Return whether the head needs no further input."""
         try:
-            whole: bool = conn.sock.gather()
+            complete: bool = conn.sock.gather()
         except TooLong as long:
             with contextlib.suppress(OSError):
                 conn.sock.send(_refusal(long.status))
             self._let_go(conn, registered=conn in self.pending_conns)
             return True
-        if whole:
+        if complete:
             conn.data_ready = True
             conn.sock.restart()
             self.lent += 1
             super().enqueue_req(conn)
-        return whole
+        return complete
 
     def handle(self, conn: Any) -> Any:
         """Handle a request and pipelined requests: returning to the loop costs as much as a small request."""
-        kept = super().handle(conn)
-        while kept is True and self._comes_more(conn):
-            kept = super().handle(conn)
-        return kept
+        retained = super().handle(conn)
+        while retained is True and self._comes_more(conn):
+            retained = super().handle(conn)
+        return retained
 
     def _comes_more(self, conn: Any) -> bool:
         """Return whether the head of the next request arrived, after a short wait if threads are free."""
@@ -207,13 +207,13 @@ class Worker(ThreadWorker):
 
     def finish_request(self, conn: Any, fs: Any) -> None:
         """Keep the connection alive, or close it without blocking."""
-        kept = not fs.cancelled() and fs.exception() is None and fs.result()
+        retained = not fs.cancelled() and fs.exception() is None and fs.result()
         mine = isinstance(conn.sock, BufferedSocket)
         if mine:
             self.lent -= 1
-        if kept and mine and conn.sock.ahead:
+        if retained and mine and conn.sock.ahead:
             self.enqueue_req(conn)  # part of the next head, which the poller would not report
-        elif kept or not mine:
+        elif retained or not mine:
             super().finish_request(conn, fs)
         else:
             self._let_go(conn)

@@ -50,11 +50,11 @@ def asked_for() -> bool:
 
 def hub() -> EventHub:
     """Return the application's event hub."""
-    has = dependencies()
-    made: EventHub = current_app.extensions.setdefault(
-        "live", EventHub(has.database, has.settings.max_event_streams)
+    deps = dependencies()
+    created: EventHub = current_app.extensions.setdefault(
+        "live", EventHub(deps.database, deps.settings.max_event_streams)
     )
-    return made
+    return created
 
 
 def stream(stack: StackRow | None, project_id: str, after: Position | None) -> Response:
@@ -64,12 +64,12 @@ def stream(stack: StackRow | None, project_id: str, after: Position | None) -> R
         InvalidRequest: `Last-Event-ID` or a query value is invalid.
         TooManyStreams: the limit of this process is reached.
     """
-    has, room = dependencies(), hub()
+    deps, room = dependencies(), hub()
     scope = Scope(project_id, query_params.levels(), stack)
     filters = query_params.filters(FILTERS)
     ends = query_params.boolean("until_end") and stack is not None
     viewer = room.join(scope)
-    following = Following(has, room, viewer, filters, Links(), after or tail.START, ends, _is_gone())
+    following = Following(deps, room, viewer, filters, Links(), after or tail.START, ends, _is_gone())
     answer = Response(following.frames(), mimetype=TYPE)
     answer.call_on_close(lambda: room.leave(viewer))
     answer.headers["Cache-Control"] = "no-store"
@@ -109,8 +109,8 @@ class Following:
                         return
                 heard = time.monotonic()
                 continue
-            told = self.viewer.take(LOOK_SECONDS)
-            for event, stack in told:
+            result = self.viewer.take(LOOK_SECONDS)
+            for event, stack in result:
                 if (event.xid, event.id) > self.position and self._wanted(event):
                     yield self._frame(event, stack)
                     heard = time.monotonic()
@@ -162,7 +162,7 @@ class Following:
         count = AT_ONCE
         while count == AT_ONCE:
             below = list(descendants(database, own, self.scope.levels, deleted=True))
-            owners = {one.id: one for one in (own, *below)}
+            owners = {item.id: item for item in (own, *below)}
             query = EventQuery(self.filters, sort_dir="asc", after=self.position, limit=AT_ONCE)
             rows = list(list_events(database, own, query, below))
             count = len(rows)
@@ -191,8 +191,8 @@ class Following:
         )
 
     def _message(self, kind: str, body: Mapping[str, Any]) -> bytes:
-        place = str(self.position).encode()
-        return b"id: %s\nevent: %s\ndata: %s\n\n" % (place, kind.encode(), orjson.dumps(body, default=str))
+        url = str(self.position).encode()
+        return b"id: %s\nevent: %s\ndata: %s\n\n" % (url, kind.encode(), orjson.dumps(body, default=str))
 
     def _ended(self) -> bytes:
         own = self.scope.stack

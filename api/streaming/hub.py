@@ -148,11 +148,11 @@ class EventHub:
             walked = stream.all_projects(self.database, self._position)
             if walked.rows:
                 self._learn({row.stack_id for row in walked.rows})
-            told = [(row, self._known[row.stack_id]) for row in walked.rows if row.stack_id in self._known]
+            result = [(row, self._known[row.stack_id]) for row in walked.rows if row.stack_id in self._known]
             with self._lock:  # a subscriber that resumes now reads these events by itself
                 self._position = walked.position
-                for viewer in self._viewers if told else ():
-                    mine = [one for one in told if self._concerns(viewer.scope, one[1])]
+                for viewer in self._viewers if result else ():
+                    mine = [item for item in result if self._concerns(viewer.scope, item[1])]
                     if mine:
                         viewer.put(mine)
             if walked.drained:

@@ -34,11 +34,11 @@ def of_stack(project_id: str, stack_name: str, stack_id: str) -> Response:  # no
     limit = query_params.integer("limit")
     limit = LIMIT if limit is None else max(1, min(limit, MOST))
     page = stored.unfinished(dependencies().database, stack, _marker(query_params.text("marker")), limit)
-    told = _told(stack) | {"waiting": [_node(node, stack) for node in page.nodes]}
-    answer: dict[str, Any] = {"why": told}
+    result = _told(stack) | {"waiting": [_node(node, stack) for node in page.nodes]}
+    answer: dict[str, Any] = {"why": result}
     if page.marker is not None:
-        given = request.args.to_dict(flat=False) | {"marker": [".".join(map(str, page.marker))]}
-        answer["links"] = [link("next", f"{request.base_url}?{urlencode(given, doseq=True)}")]
+        values = request.args.to_dict(flat=False) | {"marker": [".".join(map(str, page.marker))]}
+        answer["links"] = [link("next", f"{request.base_url}?{urlencode(values, doseq=True)}")]
     return json_response(answer)
 
 
@@ -49,13 +49,13 @@ def of_resource(project_id: str, stack_name: str, stack_id: str, resource_name: 
     found = stored.of_resource(dependencies().database, stack, resource_name)
     if found is None:
         raise ResourceNotFound(resource_name, stack.name)
-    told = _told(stack) | {
+    result = _told(stack) | {
         "resource_name": resource_name,
         "resource_status": f"{found.action}_{found.status}",
         "resource_status_reason": found.status_reason,
         "waiting": [_node(node, stack) for node in found.nodes],
     }
-    return json_response({"why": told})
+    return json_response({"why": result})
 
 
 @why.get("/<project_id>/stacks/<stack_name>/<stack_id>/progress")
@@ -63,8 +63,8 @@ def progress(project_id: str, stack_name: str, stack_id: str) -> Response:  # no
     """Return the progress counts of a stack's action."""
     stack = get_stack(stack_name, stack_id)
     summary = _summary(stack, stored.standing(dependencies().database, stack))
-    told = progress_body(stored_progress.read(dependencies().database, stack)) | _summarized(stack, summary)
-    return json_response({"progress": told})
+    result = progress_body(stored_progress.read(dependencies().database, stack)) | _summarized(stack, summary)
+    return json_response({"progress": result})
 
 
 def progress_body(found: Progress) -> dict[str, Any]:

@@ -60,10 +60,10 @@ def of_project(project_id: str) -> Response:  # noqa: ARG001 - as above
     database = dependencies().database
     walked = tail.of_project(database, within, _after() or tail.START, limit)
     owners, links = stacks.by_ids(database, {row.stack_id for row in walked.rows}), Links()
-    told = [
+    result = [
         event_with_stack(row, owners[row.stack_id], links) for row in walked.rows if row.stack_id in owners
     ]
-    return json_response({"events": told, "sequence": str(walked.position), "more": not walked.drained})
+    return json_response({"events": result, "sequence": str(walked.position), "more": not walked.drained})
 
 
 @events.get("/<project_id>/events/stream")
@@ -107,7 +107,7 @@ def _listing(stack: StackRow, resource_name: str | None) -> Response:
     )
     levels, links = query_params.levels(), Links()
     below_it = list(descendants(dependencies().database, stack, levels, deleted=True))
-    owners = {one.id: one for one in (stack, *below_it)}
+    owners = {item.id: item for item in (stack, *below_it)}
     root = links.of(stack) if levels else None
     rows = list_events(dependencies().database, stack, query, below_it)
     if resource_name is not None and after is None:
@@ -134,10 +134,10 @@ def _after() -> Position | None:
     Raises:
         InvalidRequest: the value is not a sequence, or another sort order was requested.
     """
-    given = query_params.text("after")
-    if given is None:
+    values = query_params.text("after")
+    if values is None:
         return None
-    found = tail.end_position(dependencies().database) if given == "now" else _position(given, "after")
+    found = tail.end_position(dependencies().database) if values == "now" else _position(values, "after")
     if (
         query_params.direction() == "desc"
         or query_params.text("marker") is not None

@@ -42,7 +42,7 @@ def create(project_id: str) -> Response:  # noqa: ARG001 - every path starts wit
         preview = dependencies().operations.preview_create(context, body)
     identity = _EngineFormat(context.caller.project_id, preview.name, "None")
     described = preview.description or NO_DESCRIPTION
-    shown = {
+    visible = {
         "id": "None",
         "links": [link("self", Links().stack(context.caller.project_id, preview.name, "None"))],
         "stack_name": preview.name,
@@ -61,9 +61,9 @@ def create(project_id: str) -> Response:  # noqa: ARG001 - every path starts wit
         "tags": list(preview.tags),
         "capabilities": [],
         "notification_topics": [],
-        "resources": [_created(identity, one) for one in preview.resources],
+        "resources": [_created(identity, item) for item in preview.resources],
     }
-    return json_response({"stack": shown})
+    return json_response({"stack": visible})
 
 
 def _created(identity: _EngineFormat, one: PlannedResource) -> Form | list[Any]:
@@ -88,7 +88,7 @@ def update(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa
         )
     lists = _lists(stack, preview)
     every = [preview, *preview.nested]
-    if sum(sum(map(len, one.items.values()), len(one.unchanged)) for one in every) < WHOLE:
+    if sum(sum(map(len, item.items.values()), len(item.unchanged)) for item in every) < WHOLE:
         return json_response({"resource_changes": {turn: list(forms) for turn, forms in lists.items()}})
     return Response(_streamed(lists), mimetype="application/json")
 
@@ -158,17 +158,17 @@ def _lists(stack: StackRow, preview: UpdatePreview) -> Mapping[str, Iterator[For
 
     def of(turn: str) -> Iterator[Form]:
         for one, row, identity in every:
-            told, same = one.items.get("unchanged", ()), frozenset(one.unchanged)
+            result, same = one.items.get("unchanged", ()), frozenset(one.unchanged)
             if turn == "unchanged":
                 yield from _unchanged(row, identity, same - frozenset(one.stacks))
-                told = [item for item in told if item.expected.name not in one.stacks]
-                yield from _touched(row, identity, told)
+                result = [item for item in result if item.expected.name not in one.stacks]
+                yield from _touched(row, identity, result)
                 continue
             yield from _touched(row, identity, one.items.get(turn, ()))
             if turn == "updated":
-                told = [item for item in told if item.expected.name in one.stacks]
+                result = [item for item in result if item.expected.name in one.stacks]
                 quiet = _unchanged(row, identity, same & frozenset(one.stacks))
-                yield from (form | UNTOUCHED for form in chain(quiet, _touched(row, identity, told)))
+                yield from (form | UNTOUCHED for form in chain(quiet, _touched(row, identity, result)))
 
     return {turn: of(turn) for turn in TURNS}
 
@@ -220,13 +220,13 @@ def _touched_one(identity: _EngineFormat, item: ResourceChange, row: ResourceRow
 
 def _streamed(lists: Mapping[str, Iterator[Form]]) -> Iterator[bytes]:
     """Yield the response as it is read."""
-    begun = b'{"resource_changes":{'
+    started = b'{"resource_changes":{'
     for turn, forms in lists.items():
-        yield begun + orjson.dumps(turn) + b":["
+        yield started + orjson.dumps(turn) + b":["
         first = True
         while part := list(islice(forms, WHOLE)):
             text = b",".join(orjson.dumps(form, default=str) for form in part)
             yield text if first else b"," + text
             first = False
-        begun = b"],"
+        started = b"],"
     yield b"]}}"

@@ -53,8 +53,8 @@ def type_template(project_id: str, type_name: str) -> Response:  # noqa: ARG001 
 
 
 def _offered() -> AvailableTypes:
-    has = dependencies()
-    return AvailableTypes(has.types, has.settings, type_policy(policy_of(has.settings), caller()))
+    deps = dependencies()
+    return AvailableTypes(deps.types, deps.settings, type_policy(policy_of(deps.settings), caller()))
 
 
 @catalogue.get("/<project_id>/build_info")

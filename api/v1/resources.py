@@ -45,8 +45,8 @@ def index(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa:
         rows = list_tree(database, stack, levels, filters, with_values=detail)
         return json_list("resources", (_body(row, of, links, types) for of, row in rows))
     page = list_resources(database, stack, filters, with_values=detail, after=marker, limit=limit)
-    shown = _body if limit is None else _of_page
-    return json_list("resources", (shown(row, stack, links, types) for row in page))
+    visible = _body if limit is None else _of_page
+    return json_list("resources", (visible(row, stack, links, types) for row in page))
 
 
 @resources.get("/<project_id>/stacks/<stack_name>/<stack_id>/resources/<resource_name>")
@@ -92,8 +92,8 @@ def _body(
     with_attr: list[str] | None = None,
 ) -> dict[str, Any]:
     """Return a resource; with `types`, also its description and attributes."""
-    place = links.of(stack)
-    linked = [link("self", below(place, "resources", row.name)), link("stack", place)]
+    url = links.of(stack)
+    linked = [link("self", below(url, "resources", row.name)), link("stack", url)]
     if row.child_uuid is not None and row.child_name is not None:
         linked.append(link("nested", links.stack(stack.project_id, row.child_name, row.child_uuid)))
     created = time(row.created_at)
@@ -149,8 +149,8 @@ def metadata_of(row: ResourceRow, stack: StackRow, context: OperationContext) ->
     if kind is not None and kind.publishes:
         return machine_metadata(context, stack, row, kind)
     if row.child_uuid is not None and (live := live_metadata(context, stack, row.id)) is not None:
-        made, secret = live
-        return masked(made) if secret and context.caller.bearer is None else made
+        created, secret = live
+        return masked(created) if secret and context.caller.bearer is None else created
     if context.caller.bearer is not None:
         return whole_metadata(row, context.cipher)
     return shown_metadata(row, context.types, context.cipher)
@@ -163,9 +163,9 @@ def shown_metadata(row: ResourceRow, types: Mapping[str, ResourceType], cipher: 
     """
     if row.sealed is None:
         return row.metadata or {}
-    kept, kind = whole_metadata(row, cipher), types.get(row.kind)
+    retained, kind = whole_metadata(row, cipher), types.get(row.kind)
     if kind is None or not kind.open_metadata:
-        return masked(kept)
-    given = (cipher.open(row.sealed).get("data") or {}).get(GIVEN_METADATA)
-    secret = kept if given is None else given
-    return {key: masked(value) if key in secret else value for key, value in kept.items()}
+        return masked(retained)
+    values = (cipher.open(row.sealed).get("data") or {}).get(GIVEN_METADATA)
+    secret = retained if values is None else values
+    return {key: masked(value) if key in secret else value for key, value in retained.items()}

@@ -47,7 +47,7 @@ def show(project_id: str, stack_name: str, stack_id: str, number: str) -> Respon
     did = history.revision_effects(dependencies().database, stack, row)
     counted = ("created", "updated", "replaced", "deleted", "failed")
     traversals = [row.traversal] if row.traversal is not None else []
-    shown = {
+    visible = {
         **_body(row, stack, Links()),
         "reason": did.reason if did is not None else None,
         "resources": {name: getattr(did, name) for name in counted} if did is not None else None,
@@ -56,7 +56,7 @@ def show(project_id: str, stack_name: str, stack_id: str, number: str) -> Respon
         "parameters": parameters_of(stack, revision),
         "files": sorted(revision.files),
     }
-    return json_response({"revision": shown})
+    return json_response({"revision": visible})
 
 
 @revisions.get(f"{STACK}/revisions/<number>/template")
@@ -81,17 +81,17 @@ def files(project_id: str, stack_name: str, stack_id: str, number: str) -> Respo
 def diff(project_id: str, stack_name: str, stack_id: str, before: str, after: str) -> Response:  # noqa: ARG001
     """Return the differences between two revisions."""
     stack, context = get_stack(stack_name, stack_id), operation_context()
-    one, other = _chapter(stack, before), _chapter(stack, after)
-    found = dependencies().operations.diff_revisions(context, stack, one.number, other.number)
-    return json_response({"diff": {"before": one.number, "after": other.number, "sections": found}})
+    item, other = _chapter(stack, before), _chapter(stack, after)
+    found = dependencies().operations.diff_revisions(context, stack, item.number, other.number)
+    return json_response({"diff": {"before": item.number, "after": other.number, "sections": found}})
 
 
 @revisions.post(f"{STACK}/revisions/<number>/rollback")
 def rollback(project_id: str, stack_name: str, stack_id: str, number: str) -> Response:  # noqa: ARG001 - as above
     """Roll the stack back to a revision, also during another action."""
     stack = get_stack(stack_name, stack_id)
-    rings = dependencies().operations.roll_back(operation_context(), stack, _chapter(stack, number).number)
-    dependencies().publish(rings)
+    messages = dependencies().operations.roll_back(operation_context(), stack, _chapter(stack, number).number)
+    dependencies().publish(messages)
     return Response(status=202)
 
 

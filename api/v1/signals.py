@@ -23,8 +23,8 @@ def send(project_id: str, stack_name: str, stack_id: str, resource_name: str) ->
     """Accept a signal; a worker processes it later."""
     stack, context = locate_stack(stack_name, stack_id), operation_context()
     with read_body(request, context.settings, small=True) as body:
-        rings = dependencies().operations.signal(context, stack, resource_name, body)
-    dependencies().publish(rings)
+        messages = dependencies().operations.signal(context, stack, resource_name, body)
+    dependencies().publish(messages)
     return json_response(None)
 
 
@@ -45,12 +45,12 @@ def hooks(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa:
     waiting = dependencies().operations.pending_hooks(operation_context(), stack, after, limit)
     listed = [
         {
-            "resource_name": one.name,
-            "hook": one.hook,
-            "resource_status": f"{one.action}_{one.status}",
-            "waiting_since": time(one.since),
+            "resource_name": item.name,
+            "hook": item.hook,
+            "resource_status": f"{item.action}_{item.status}",
+            "waiting_since": time(item.since),
         }
-        for one in waiting
+        for item in waiting
     ]
     if limit is None or not 0 < limit == len(waiting):
         return json_response({"hooks": listed})

@@ -28,24 +28,24 @@ def create(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa
     """Start a snapshot; workers complete it later."""
     stack, context = get_stack(stack_name, stack_id), operation_context()
     with read_body(request, context.settings, small=True) as body:
-        taken = operations.take(context, stack, body)
-    dependencies().publish(taken.rings)
-    return _json(_body(taken.snapshot, stack, dependencies()))
+        accepted = operations.take(context, stack, body)
+    dependencies().publish(accepted.rings)
+    return _json(_body(accepted.snapshot, stack, dependencies()))
 
 
 @snapshots.get("/<project_id>/stacks/<stack_name>/<stack_id>/snapshots")
 def index(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa: ARG001 - as above
     """List the snapshots, oldest first."""
-    stack, has, next_page = get_stack(stack_name, stack_id), dependencies(), NextPage()
+    stack, deps, next_page = get_stack(stack_name, stack_id), dependencies(), NextPage()
     marker, limit = query_params.text("marker"), query_params.integer("limit")
 
     def listed() -> Iterator[bytes]:
         yield b'{"snapshots":['
         number, last = 0, ""
-        for row in of_stack(has.database, stack, marker=marker, limit=limit):
+        for row in of_stack(deps.database, stack, marker=marker, limit=limit):
             if number:
                 yield b","
-            yield from _body(row, stack, has)
+            yield from _body(row, stack, deps)
             number, last = number + 1, str(row.uuid)
         if limit is not None and 0 < limit == number:
             yield b'],"links":' + orjson.dumps([link("next", next_page.after(last))]) + b"}"

@@ -76,9 +76,9 @@ def create(project_id: str) -> Response:  # noqa: ARG001 - as above
     with read_body(request, context.settings) as body:
         accepted = dependencies().operations.create(context, body)
     dependencies().publish(accepted.rings)
-    place = Links().stack(context.caller.project_id, accepted.name, accepted.uuid)
-    response = json_response({"stack": {"id": accepted.uuid, "links": [link("self", place)]}}, 201)
-    response.headers["Location"] = place
+    url = Links().stack(context.caller.project_id, accepted.name, accepted.uuid)
+    response = json_response({"stack": {"id": accepted.uuid, "links": [link("self", url)]}}, 201)
+    response.headers["Location"] = url
     return response
 
 
@@ -90,7 +90,7 @@ def show(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa: 
     stack = get_stack(stack_name, stack_id)
     revision = revisions.desired(dependencies().database, stack)
     described = (revision.outline.get("description") if revision else None) or NO_DESCRIPTION
-    shown = {
+    visible = {
         **_common(stack, Links()),
         "description": described,
         "template_description": described,
@@ -104,12 +104,12 @@ def show(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa: 
     }
     counted = progress.read(dependencies().database, stack)
     if counted.total:  # the counts of an old stack were purged
-        shown["progress"] = progress_body(counted)
+        visible["progress"] = progress_body(counted)
     if with_outputs and stack.deleted_at is None:
-        shown["outputs"] = _outputs(stack) if revision and revision.outline["outputs"] else []
+        visible["outputs"] = _outputs(stack) if revision and revision.outline["outputs"] else []
     if with_diagnostics:  # only on request: clients print every key of a stack
-        shown["diagnostics"] = diagnostics(stack)
-    return json_response({"stack": shown})
+        visible["diagnostics"] = diagnostics(stack)
+    return json_response({"stack": visible})
 
 
 @stacks.route("/<project_id>/stacks/<stack_name>/<stack_id>", methods=["PUT", "PATCH"])
@@ -135,8 +135,8 @@ def act(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa: A
     stack, context = get_stack(stack_name, stack_id), operation_context()
     with read_body(request, context.settings, small=True) as body:
         require_named(f"actions:{requested_action(body)}")
-        rings = dependencies().operations.start_action(context, stack, body)
-    dependencies().publish(rings)
+        messages = dependencies().operations.start_action(context, stack, body)
+    dependencies().publish(messages)
     return json_response(None)
 
 

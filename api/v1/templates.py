@@ -25,14 +25,16 @@ templates = Blueprint("templates", __name__)
 @templates.post("/<project_id>/validate")
 def validate(project_id: str) -> Response:  # noqa: ARG001 - every path starts with it
     """Validate a template; every fault is a 400."""
-    asked = {name: query_params.boolean(name) for name in ("show_nested", "with_warnings")}
+    requested = {name: query_params.boolean(name) for name in ("show_nested", "with_warnings")}
     ignored = query_params.words("ignore_errors")
     unknown = [code for code in ignored if code not in IGNORABLE]
     if unknown:
         raise InvalidRequest(f"Invalid codes in ignore_errors : {unknown}")
     context = operation_context()
     with read_body(request, context.settings) as body:
-        found = dependencies().operations.validate(context, body, overlook=UNAVAILABLE in ignored, **asked)
+        found = dependencies().operations.validate(
+            context, body, overlook=UNAVAILABLE in ignored, **requested
+        )
         return json_response(found)
 
 

@@ -35,9 +35,9 @@ def create(project_id: str) -> Response:
     """Create a webhook; its secret is only in this response."""
     context = operation_context()
     with read_body(request, context.settings, small=True) as body:
-        made = operations.create(context, body)
-    response = json_response({"webhook": made}, 201)
-    response.headers["Location"] = below(Links().base, project_id, "webhooks", made["id"])
+        created = operations.create(context, body)
+    response = json_response({"webhook": created}, 201)
+    response.headers["Location"] = below(Links().base, project_id, "webhooks", created["id"])
     return response
 
 
