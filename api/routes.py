@@ -122,6 +122,8 @@ def _begin_request() -> None:
         structlog.contextvars.bind_contextvars(global_request_id=theirs)
     if (lost := request.environ.get(signal_fast_path.LOST_DATABASE)) is not None:
         raise lost
+    if api_version.EMPTY_PROJECT in request.environ:
+        raise errors.HttpNotFound("The project in the path is empty: /v1/<project>/…")
     if api_version.versioned() == (request.endpoint in UNVERSIONED):
         raise NoSuchPath
     if request.method == "OPTIONS" and isinstance(request.routing_exception, MethodNotAllowed):

@@ -18,10 +18,12 @@ if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIEnvironment
 
 MARK: Final = "orchestrator.version"
+EMPTY_PROJECT: Final = "orchestrator.empty_project"
 ASKED: Final = "orchestrator.asked"  # path of a CloudFormation query, which has no path of its own
 QUERY: Final = "/.query"  # route of these queries
 ACCEPTED: Final = "application/vnd.openstack.orchestration-v1.0"
 _PREFIX: Final = re.compile(r"/(v1(?:\.0)?)(?=/(?!/)|\Z)")
+_EMPTY_PROJECT: Final = re.compile(r"/v1(?:\.0)?//")
 _OTHER: Final = re.compile(r"/(v\d[^/]*|versions[^/]*)(/|\Z)")
 
 versions = Blueprint("versions", __name__)
@@ -38,6 +40,7 @@ class Versioned:
         """Pass the request on with its prefix moved."""
         environ.pop(MARK, None)
         environ.pop(ASKED, None)
+        environ.pop(EMPTY_PROJECT, None)
         path = environ.get("PATH_INFO", "")
         found = _PREFIX.match(path)
         if found:
@@ -46,6 +49,8 @@ class Versioned:
             environ[MARK] = found.group(1)
             if path[found.end() :] in {"", "/"} and _is_query(environ):
                 environ[ASKED], environ["PATH_INFO"] = path[found.end() :], QUERY
+        elif _EMPTY_PROJECT.match(path):
+            environ[EMPTY_PROJECT] = True
         elif path in {"", "/"} or _OTHER.match(path):
             environ["PATH_INFO"] = "/"
         elif ACCEPTED in environ.get("HTTP_ACCEPT", ""):

@@ -229,6 +229,13 @@ def test_no_path_is_ever_an_internal_error(served: Client, parts: list[str], que
     assert response.status_code in {200, 300, 302, 400, 404}, (parts, query, response.text)
 
 
+@pytest.mark.parametrize("path", ["/v1//stacks", "/v1.0//stacks/s", "/v1//"])
+def test_an_empty_project_in_the_path_is_named(served: Client, path: str) -> None:
+    response = served.http.get(path)
+    assert response.status_code == 404
+    assert response.json["error"]["message"] == "The project in the path is empty: /v1/<project>/…"
+
+
 def test_it_refuses_to_serve_strangers_or_without_a_key(database: Database) -> None:
     with pytest.raises(Misconfigured, match="ORCHESTRATOR_AUTH"):
         create_app(Settings(host="0.0.0.0"), database)
