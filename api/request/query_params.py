@@ -102,3 +102,16 @@ def refuse_unknown(allowed: Iterable[str]) -> None:
     unknown = sorted(set(request.args) - set(allowed))
     if unknown:
         raise InvalidRequest(f"Invalid filter parameters {unknown}")
+
+
+def require_known(*allowed: str) -> None:
+    """Reject unknown query parameters of an endpoint that Heat does not have.
+
+    Raises:
+        InvalidRequest: names the rejected and the allowed parameters.
+    """
+    unknown = sorted(set(request.args) - set(allowed))
+    if unknown:
+        raise InvalidRequest(
+            f"Unknown query parameter: {', '.join(unknown)}. Allowed: {', '.join(sorted(allowed))}."
+        )

@@ -31,6 +31,7 @@ MOST: Final = 200
 def of_stack(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa: ARG001 - every path starts with it
     """Return the unfinished nodes of a stack, those that block further nodes first."""
     stack = get_stack(stack_name, stack_id)
+    query_params.require_known("marker", "limit")
     limit = query_params.integer("limit")
     limit = LIMIT if limit is None else max(1, min(limit, MOST))
     page = stored.unfinished(dependencies().database, stack, _marker(query_params.text("marker")), limit)

@@ -34,6 +34,7 @@ STACK: Final = "/<project_id>/stacks/<stack_name>/<stack_id>"
 def index(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa: ARG001 - every path starts with it
     """List the revisions, newest first; the marker is a revision number."""
     stack, links = get_stack(stack_name, stack_id), Links()
+    query_params.require_known("marker", "limit")
     marker, limit = query_params.integer("marker"), query_params.integer("limit")
     rows = history.list_revisions(dependencies().database, stack, before=marker, limit=limit)
     return json_list("revisions", (_body(row, stack, links) for row in rows))
@@ -103,6 +104,7 @@ def failures(project_id: str, stack_name: str, stack_id: str) -> Response:  # no
     before it. With `nested_depth` each cause includes the causes in its nested stack.
     """
     stack, links = get_stack(stack_name, stack_id), Links()
+    query_params.require_known("revision", "nested_depth", "marker", "limit")
     chosen = query_params.text("revision")
     if chosen is not None:
         traversal = _chapter(stack, chosen).traversal

@@ -21,6 +21,7 @@ def index(project_id: str) -> Response:  # noqa: ARG001 - every path starts with
     """List the project's webhooks, oldest first; `state=dead` lists those that reached the maximum number of
     attempts.
     """
+    query_params.require_known("state", "marker", "limit")
     found = operations.listed(
         operation_context(),
         state=query_params.text("state"),

@@ -236,6 +236,14 @@ def test_an_empty_project_in_the_path_is_named(served: Client, path: str) -> Non
     assert response.json["error"]["message"] == "The project in the path is empty: /v1/<project>/…"
 
 
+def test_an_unknown_query_parameter_of_our_own_endpoint_is_rejected(served: Client) -> None:
+    response = served.http.get("/v1/p/webhooks?stat=dead&limit=1")
+    assert response.status_code == 400
+    assert response.json["error"]["message"] == (
+        "Unknown query parameter: stat. Allowed: limit, marker, state."
+    )
+
+
 def test_it_refuses_to_serve_strangers_or_without_a_key(database: Database) -> None:
     with pytest.raises(Misconfigured, match="ORCHESTRATOR_AUTH"):
         create_app(Settings(host="0.0.0.0"), database)
