@@ -228,11 +228,7 @@ class ChildStackLoader:
             if keeps is None
             else {**revisions.files(self.database, keeps), **context.files},
             environment=_masked(child.environment, hidden),
-            parameters={
-                parameter: None if parameter in hidden else value
-                for parameter, value in values.items()
-                if parameter not in given
-            },
+            parameters=_visible(values, hidden, given),
             sealed=self.cipher.seal(hidden) if hidden else None,
             outline=defined.outline,
             timeout_mins=child.timeout_mins,
@@ -345,6 +341,11 @@ class MissingType(NestedType):
     def __init__(self, name: str) -> None:
         """Take the template's name."""
         self.name = name  # type: ignore[misc]
+
+
+def _visible(values: ParameterValues, hidden: Mapping[str, Any], pseudo: Mapping[str, str]) -> dict[str, Any]:
+    """Return the parameters without pseudo parameters; hidden values are None."""
+    return {name: None if name in hidden else value for name, value in values.items() if name not in pseudo}
 
 
 def _masked(environment: Environment, hidden: Mapping[str, Any]) -> dict[str, Any]:

@@ -13,7 +13,7 @@ import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, overload
+from typing import Any
 
 import orjson
 from psycopg import Connection
@@ -222,42 +222,6 @@ def copy_resources(db: Db, target: PlanTarget, rows: Iterable[tuple[int, str, st
             copy.write_row((id_, str(uuid.uuid4()), target.stack_id, name, type_, runs_as))
 
 
-ADOPTED = "SELECT adopted FROM revision WHERE id = %s"
-PENDING_ADOPTION = """
-SELECT id, number, adopted FROM revision WHERE stack_id = %s AND adopted IS NOT NULL ORDER BY number LIMIT 1
-"""
-CLEAR_ADOPTIONS = "UPDATE revision SET adopted = NULL WHERE stack_id = %s AND adopted IS NOT NULL"
-WRITE_ADOPTED = """
-UPDATE resource r SET physical_id = x.physical_id, sealed = x.sealed, definition_id = x.definition_id
-FROM unnest(%s::bigint[], %s::text[], %s::bytea[], %s::bigint[]) AS x(id, physical_id, sealed, definition_id)
-WHERE r.id = x.id
-"""
-
-
-def adopted_resources(db: Db, revision_id: int) -> bytes | None:
-    """Return the encrypted resources of an adoption."""
-    row = db.execute(ADOPTED, (revision_id,)).fetchone()
-    return None if row is None else row[0]
-
-
-def pending_adoption(db: Db, stack_id: int) -> tuple[int, int, bytes] | None:
-    """Return the revision id, its number and the encrypted resources of an adoption whose plan was
-    interrupted; None if every adoption is planned.
-    """
-    return db.execute(PENDING_ADOPTION, (stack_id,)).fetchone()
-
-
-def clear_adoptions(db: Db, stack_id: int) -> None:
-    """Clear the stored resources of an adoption: the planned rows hold them now."""
-    db.execute(CLEAR_ADOPTIONS, (stack_id,))
-
-
-def write_adopted(db: Db, rows: Sequence[tuple[int, str | None, bytes, int]]) -> None:
-    """Write the adopted state of new resources: (id, physical id, sealed data and metadata, definition)."""
-    if rows:
-        db.execute(WRITE_ADOPTED, tuple(list(column) for column in zip(*rows, strict=True)))
-
-
 def copy_nodes(db: Db, target: PlanTarget, rows: Iterable[NodeRow]) -> None:
     """Write nodes; those without blockers are queued at once."""
     with db.cursor() as cursor, cursor.copy(COPY_NODE) as copy:
@@ -402,41 +366,3 @@ def drop_old_nodes(db: Db, stack_id: int, traversal: int, length: int) -> None:
     """Delete the nodes of earlier traversals in slices. Nodes being checked are left to the next plan."""
     while db.execute(DROP_OLD_NODES, (stack_id, traversal, length)).rowcount == length:
         pass
-
-
-@dataclass(frozen=True, slots=True)
-class RevisionTexts:
-    """The inputs of a plan that a revision holds."""
-
-    environment: Mapping[str, Any]
-    files: Mapping[str, str]  # name -> hash of its text, in hexadecimal
-    template_hash: str
-    length: int  # of the template, in bytes
-
-
-REVISION = """
-SELECT v.environment, v.files, encode(v.template_hash, 'hex'), length(c.body)
-FROM revision v JOIN content c ON c.hash = v.template_hash WHERE v.id = %s
-"""
-
-
-def revision(db: Db, revision_id: int) -> RevisionTexts:
-    """Return a revision's environment, and the hashes of its files and of its template."""
-    row = db.execute(REVISION, (revision_id,)).fetchone()
-    assert row is not None
-    return RevisionTexts(row[0] or {}, row[1] or {}, row[2], row[3])
-
-
-@overload
-def template_text(db: Db, revision_id: int) -> bytes: ...
-@overload
-def template_text(db: Db, revision_id: int, at_most: int) -> bytes | None: ...
-def template_text(db: Db, revision_id: int, at_most: int | None = None) -> bytes | None:
-    """Return a revision's template as JSON text; None if it is longer than `at_most` bytes."""
-    query = (
-        "SELECT CASE WHEN %s::int IS NULL OR length(c.body) <= %s THEN c.body END"
-        " FROM revision r JOIN content c ON c.hash = r.template_hash WHERE r.id = %s"
-    )
-    row = db.execute(query, (at_most, at_most, revision_id)).fetchone()
-    assert row is not None
-    return None if row[0] is None else bytes(row[0])
