@@ -10,7 +10,7 @@ rule applies to each item. Null counts as absent. Unknown values (`unknown`) are
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -67,6 +67,17 @@ class Resolve:
 
 
 Rule = Add | Replace | Delete | Resolve
+
+
+def reached(rules: Sequence[Rule], names: Collection[str]) -> set[str]:
+    """Return the properties that may contain values of the properties `names` after a translation."""
+    found = set(names)
+    for rule in rules:
+        if isinstance(rule, Add | Replace) and rule.source and rule.source[0] in found:
+            found.add(rule.path[0])
+        if isinstance(rule, Replace) and len(rule.path) == 1 and rule.sibling in found:
+            found.add(rule.path[0])
+    return found
 
 
 def translate(

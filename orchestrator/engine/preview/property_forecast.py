@@ -14,6 +14,7 @@ from typing import Any, Final
 from orchestrator.engine.validation.property_resolution import Resolved
 from orchestrator.errors import Diagnostic, InvalidTemplate
 from orchestrator.resources.base import ResourceType
+from orchestrator.schema.translation import reached
 from orchestrator.template.definition import ResourceDefinition, StackDefinition
 from orchestrator.template.formats import format_named
 from orchestrator.template.function_view import UNKNOWN, ResourceProxy, Unknown
@@ -122,9 +123,7 @@ def forecast_properties(
     metadata, wrong_metadata = _section(body.get("metadata"), view, f"{place}.{words.metadata}")
     secret_metadata = view.used_secret
     external, wrong_external = _section(body.get("external_id"), view, f"{place}.{words.external_id}")
-    secret = frozenset(resolved.secrets)
-    if secret and kind.translation:  # a translation may have moved it
-        secret |= given.keys()
+    secret = frozenset(reached(kind.translation, resolved.secrets))
     return PropertyForecast(
         given,
         frozenset(sure & unknown),

@@ -21,6 +21,7 @@ from orchestrator.operations.validation.request import ValidatedRequest, validat
 from orchestrator.operations.validation.template_fetcher import fetcher
 from orchestrator.resources.base import ResourceType
 from orchestrator.resources.nested_type import NestedType
+from orchestrator.schema.translation import reached
 from orchestrator.store.planning import preview_reads
 from orchestrator.store.traversals.accept import enforce_quota
 from orchestrator.template.definition import ResourceDefinition, StackDefinition
@@ -145,20 +146,27 @@ def _planned_resource(
     view.used_secret = False
     resolved = Resolved(body, view, kind, place, f"{place}.{words.properties}")
     given, _ = kind.read_properties(resolved.values)
-    # Translation rules may have moved the value.
-    secret = {*given, *resolved.secrets} if resolved.secrets and kind.translation else resolved.secrets
-    view.used_secret = False
-    metadata = _value(view, body.get("metadata"), f"{place}.{words.metadata}")
-    hidden = view.used_secret
+    secret = reached(kind.translation, resolved.secrets)
+    written = body.get("properties") or {}
+    translated = {rule.path[0] for rule in kind.translation}
+
+    def shown(name: str) -> Any:
+        if name not in secret:
+            return given.get(name)
+        in_place = not resolved.sealed and name in written and name not in translated
+        return _without_secrets(view, written[name], given.get(name)) if in_place else MASK
+
+    path = f"{place}.{words.metadata}"
+    metadata = _without_secrets(view, body.get("metadata"), _value(view, body.get("metadata"), path))
     inside = hypothetical_child_of(context, definition, whole, kind) if isinstance(kind, NestedType) else None
     return PlannedResource(
         definition.name,
         definition.type,
         str(body.get("description") or ""),
         required_by,
-        {name: MASK if name in secret else given.get(name) for name in {**kind.properties, **given}},
+        {name: shown(name) for name in {**kind.properties, **given}},
         sorted(kind.attributes),
-        MASK if hidden else metadata or {},
+        metadata or {},
         None if inside is None else Nested(inside.name, planned_resources(context, inside)),
     )
 
@@ -169,3 +177,23 @@ def _value(view: StackDefinition, written: Any, path: str) -> Any:
         return view.resolve(written, path)
     except OrchestratorError:
         return None
+
+
+def _without_secrets(view: StackDefinition, written: Any, value: Any) -> Any:
+    """Return a value with its secret parts masked; `written` is its text in the template."""
+    view.used_secret = False
+    _value(view, written, "")
+    if not view.used_secret:
+        return value
+    if isinstance(written, Mapping) and isinstance(value, Mapping) and not _is_function(view, written):
+        return {
+            name: _without_secrets(view, written[name], item) if name in written else item
+            for name, item in value.items()
+        }
+    if isinstance(written, list) and isinstance(value, list) and len(written) == len(value):
+        return [_without_secrets(view, item, part) for item, part in zip(written, value, strict=True)]
+    return MASK
+
+
+def _is_function(view: StackDefinition, written: Mapping[str, Any]) -> bool:
+    return len(written) == 1 and next(iter(written)) in format_named(view.version).callable

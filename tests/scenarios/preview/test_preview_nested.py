@@ -71,6 +71,27 @@ def test_what_is_secret_is_masked_inside(world: World) -> None:
     assert "s3cr3t" not in repr(found)
 
 
+def test_only_the_secret_parts_of_a_value_are_masked(world: World) -> None:
+    hidden = {"p": {"type": "string", "hidden": True, "default": "s3cr3t"}}
+    secret = {"get_param": "p"}
+    value = {"list": ["open", secret], "joined": {"list_join": ["-", ["open", secret]]}, "plain": 1}
+    resource = {
+        "type": "OS::Heat::Value",
+        "properties": {"type": "json", "value": value},
+        "metadata": {"m": secret, "n": 2},
+    }
+    found = one(created(world, {"v": resource}, parameters=hidden).resources, "v")
+    assert found.properties["value"] == {"list": ["open", "******"], "joined": "******", "plain": 1}
+    assert found.metadata == {"m": "******", "n": 2}
+
+
+def test_a_translated_secret_masks_only_its_own_property(world: World) -> None:
+    hidden = {"p": {"type": "string", "hidden": True, "default": "s3cr3t"}}
+    resource = {"type": "OS::Heat::RandomString", "properties": {"length": 7, "salt": {"get_param": "p"}}}
+    found = one(created(world, {"r": resource}, parameters=hidden).resources, "r")
+    assert (found.properties["length"], found.properties["salt"]) == (7, "******")
+
+
 def test_a_create_preview_of_nested_stacks_makes_nothing(world: World) -> None:
     created(world, {"child": nested()}, files={URL: child_text()})
     assert world.rows("SELECT 1 FROM stack") == []
