@@ -17,7 +17,7 @@ class Row(NamedTuple):
 
     id: int
     name: str
-    kind: str  # the name of the type that manages it
+    resource_type: str  # the name of the type that manages it
     action: str
     status: str
     op: str | None
@@ -26,11 +26,11 @@ class Row(NamedTuple):
     requires: Sequence[int]
     input_digests: Sequence[str]
     value_digest: str | None
-    leftover: bool
+    deposed: bool
     suspended: bool = False
 
     @property
-    def unmade(self) -> bool:
+    def never_created(self) -> bool:
         """Whether its create was never started."""
         return self.action == "INIT" and self.attempt == 0
 
@@ -39,7 +39,7 @@ class DesiredRow(NamedTuple):
     """A resource of the template."""
 
     digest: bytes
-    kind: str
+    resource_type: str
     requires: frozenset[str]
 
 
@@ -56,7 +56,7 @@ class Changes:
     deposed_by: dict[int, int | None] = field(
         default_factory=dict
     )  # newly deposed rows, with the replacement of each
-    unmade: list[int] = field(default_factory=list)  # rows to drop
+    never_created: list[int] = field(default_factory=list)  # rows to drop
     cleanups: list[Row] = field(default_factory=list)  # deposed rows that no remaining resource requires
 
 
@@ -84,13 +84,13 @@ def plan_changes(
             chosen[name] = best
     changes = Changes(chosen)
     kept = {row.id for row in chosen.values()}
-    changes.restored = [row.id for row in chosen.values() if row.leftover]
+    changes.restored = [row.id for row in chosen.values() if row.deposed]
     for row in rows:
         if row.id in kept:
             continue
-        if row.unmade:
-            changes.unmade.append(row.id)
-        elif not row.leftover:
+        if row.never_created:
+            changes.never_created.append(row.id)
+        elif not row.deposed:
             replacement = chosen.get(row.name)
             changes.deposed_by[row.id] = None if replacement is None else replacement.id
     by_id = {row.id: row for row in rows}
@@ -100,7 +100,7 @@ def plan_changes(
         if name in started or name not in chosen or _is_dirty(chosen[name], definition, chosen, by_id)
     }
     changes.visited = _downstream(desired, changes.dirty)
-    changes.cleanups = _removable_now(rows, kept, set(changes.unmade))
+    changes.cleanups = _removable_now(rows, kept, set(changes.never_created))
     return changes
 
 
@@ -111,7 +111,9 @@ def _best(rows: Iterable[Row], definition: DesiredRow, *, back: bool) -> Row | N
     usable = [
         row
         for row in rows
-        if row.action != "DELETE" and row.op != "DELETE" and not (row.unmade and row.kind != definition.kind)
+        if row.action != "DELETE"
+        and row.op != "DELETE"
+        and not (row.never_created and row.resource_type != definition.resource_type)
     ]
     if not usable:
         return None
@@ -120,7 +122,7 @@ def _best(rows: Iterable[Row], definition: DesiredRow, *, back: bool) -> Row | N
         key=lambda row: (
             (10 if row.built_digest == definition.digest else 0)
             - (30 if row.status == "FAILED" else 0)
-            - (1 if row.leftover and not back else 0),
+            - (1 if row.deposed and not back else 0),
             -row.id if back else row.id,
         ),
     )
@@ -132,9 +134,9 @@ def _is_dirty(row: Row, definition: DesiredRow, chosen: Mapping[str, Row], by_id
         or row.status != "COMPLETE"
         or row.op is not None
         or row.action == "INIT"
-        or row.leftover
+        or row.deposed
         or row.suspended
-        or row.kind != definition.kind
+        or row.resource_type != definition.resource_type
         or len(row.requires) != len(definition.requires)
     ):
         return True

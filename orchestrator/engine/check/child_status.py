@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal, NamedTuple
 
-ASKED: Final = "child's traversal"  # a key next to the type's own data
-ADOPTED: Final = "what is there inside"  # a key: resources that the new child adopts
+REQUEST_KEY: Final = "child's traversal"  # a key next to the type's own data
+ADOPTED_KEY: Final = "what is there inside"  # a key: resources that the new child adopts
 Standing = Literal["none", "running", "elsewhere", "done", "failed"]
 Verb = Literal["create", "update", "delete", "act", "wait", "pause"]
 
@@ -33,7 +33,7 @@ class ChildState(NamedTuple):
     reason: str
     revision_id: int | None
     gone: bool
-    disturbed: bool = False  # changed independently since the last request
+    stale: bool = False  # changed independently since the last request
 
 
 class ChildRequest(NamedTuple):
@@ -46,13 +46,13 @@ class ChildRequest(NamedTuple):
 def split_request(data: Mapping[str, Any]) -> tuple[ChildRequest | None, dict[str, Any]]:
     """Return the request to the child, and the type's own data."""
     kept = dict(data)
-    found = kept.pop(ASKED, None)
+    found = kept.pop(REQUEST_KEY, None)
     return (None if found is None else ChildRequest(*found)), kept
 
 
 def with_request(kept: Mapping[str, Any], asked: ChildRequest | None) -> dict[str, Any]:
     """Return the type's data with the request to the child."""
-    return dict(kept) if asked is None else {**kept, ASKED: list(asked)}
+    return dict(kept) if asked is None else {**kept, REQUEST_KEY: list(asked)}
 
 
 def child_status(child: ChildState | None, asked: ChildRequest | None) -> Standing:
@@ -79,7 +79,7 @@ class ChildStep:
     verb: Verb
     child: ChildState | None
     action: str = ""  # for `act`
-    wanted: Any = None  # the desired child, for `create` and `update`; the uuid for a SNAPSHOT
+    desired: Any = None  # the desired child, for `create` and `update`; the uuid for a SNAPSHOT
     turn: int = 0
     seconds: float | None = None
 

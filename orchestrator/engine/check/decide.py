@@ -44,9 +44,9 @@ class Recreate:
 
 @dataclass(frozen=True, slots=True)
 class Delete:
-    """Delete the resource. `look_first`: whether it was created is unknown."""
+    """Delete the resource. `find_first`: whether it was created is unknown."""
 
-    look_first: bool = False
+    find_first: bool = False
     wait_seconds: float = 0.0
 
 
@@ -73,10 +73,10 @@ class ReissueUpdate:
 
 @dataclass(frozen=True, slots=True)
 class RunAction:
-    """Check, suspend, resume or snapshot the resource; `ask` unless it was requested already."""
+    """Check, suspend, resume or snapshot the resource; `request` unless it was requested already."""
 
     action: str
-    ask: bool = True
+    request: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +121,7 @@ def decide(visit: Visit, kind: ResourceType) -> Step:
     if visit.kind == "cleanup":
         return _cleanup(visit, kind)
     if resource.op in OPEN_ACTS:  # of whichever traversal: it is completed first
-        return RunAction(resource.op, ask=resource.lost_seconds is not None)
+        return RunAction(resource.op, request=resource.lost_seconds is not None)
     if resource.op == "DISCARD":
         return Recreate()
     if resource.op == "UPDATE":  # a worker that died may not have sent it
@@ -187,7 +187,7 @@ def _cleanup(visit: Visit, kind: ResourceType) -> Step:
             return OutcomeUnknown(
                 "it was cut off while being created, and its type cannot be asked whether it was"
             )
-        return Delete(look_first=True, wait_seconds=_in_flight(visit, kind))
+        return Delete(find_first=True, wait_seconds=_in_flight(visit, kind))
     return Delete()
 
 

@@ -75,7 +75,7 @@ class Hooks:
         for node, id_ in ids.items():
             if node < len(changes.visited):
                 row = changes.current.get(changes.visited[node])
-                made = row is not None and not row.unmade
+                made = row is not None and not row.never_created
                 found[id_] = self.of_update(changes.visited[node], made=made)
             elif node < len(changes.visited) + len(changes.cleanups):
                 found[id_] = self.of_cleanup(changes.cleanups[node - len(changes.visited)].name)

@@ -29,7 +29,7 @@ class Deleted:
     """
 
     silent: bool = False
-    let_go: int | None = None
+    detached_child: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +115,7 @@ def retry_seconds(retry_count: int) -> float:
     return backoff_seconds(retry_count, 60.0, extra_jitter=2.0)
 
 
-def judge_observation(
+def outcome_of_observation(
     seen: Observation, *, name: str, deleting: bool, retries_left: int, retry_count: int
 ) -> Outcome:
     """Return the outcome of an observation during a create, update or delete."""
@@ -135,7 +135,7 @@ def judge_observation(
     return Ready(seen)
 
 
-def judge_act(seen: Observation, *, name: str, physical_id: str) -> Outcome:
+def outcome_of_action(seen: Observation, *, name: str, physical_id: str) -> Outcome:
     """Return the outcome of an observation during a check, suspend, resume or snapshot."""
     if seen.error or not seen.exists:
         error = seen.error or f"There is no {physical_id} any more."
@@ -143,7 +143,7 @@ def judge_act(seen: Observation, *, name: str, physical_id: str) -> Outcome:
     return Ready(seen) if seen.ready else Wait(seen.retry_after, seen.reason or "state changed")
 
 
-def judge_error(error: Exception, *, name: str, retries_left: int, retry_count: int) -> Outcome:
+def outcome_of_error(error: Exception, *, name: str, retries_left: int, retry_count: int) -> Outcome:
     """Return the outcome of an error raised by a verb."""
     if isinstance(error, ProviderBusy) and retries_left > 0:
         return Wait(retry_seconds(retry_count), f"{error.kind}: {error}", retried=True)

@@ -68,7 +68,7 @@ class ResourceView(NamedTuple):
         return self.status == "FAILED" and self.value_digest is None
 
     @property
-    def kind(self) -> str:
+    def resource_type(self) -> str:
         """Return the name of the type that manages it."""
         return self.runs_as or self.type
 

@@ -40,12 +40,12 @@ class Forecast:
         self.state = ForecastState(template, values, files, stack_name)
 
     @property
-    def handed(self) -> dict[str, InputForecast]:
+    def outputs(self) -> dict[str, InputForecast]:
         """The forecast outputs of the resources so far."""
         return self.state.inputs
 
     @property
-    def outlooks(self) -> dict[str, PropertyForecast]:
+    def properties(self) -> dict[str, PropertyForecast]:
         """The forecast properties of nested resources."""
         return self.state.outlooks
 
@@ -54,7 +54,7 @@ class Forecast:
         """The errors for which the update would fail."""
         return self.state.faults
 
-    def stays(self, there: CurrentResource) -> None:
+    def add_unvisited(self, there: CurrentResource) -> None:
         """Add a resource that the update does not reach."""
         self.state.inputs[there.name] = InputForecast(there.proxy)
 
@@ -101,7 +101,7 @@ class Forecast:
     ) -> ForecastResource:
         """Mark a change that the environment forbids (docs/internals/hot-language.md §9.6)."""
         # OS::Heat::None in place of a resource counts as a replacement, too.
-        other = needs_other_type(there.kind, self.kinds.resolved_name(definition))
+        other = needs_other_type(there.resource_type, self.kinds.resolved_name(definition))
         action = "replace" if other else {"updated": "update", "replaced": "replace"}.get(found.turn)
         forbidden = action in self.kinds.registry.restricted_actions(found.name)
         return replace(found, restricted=action) if action and forbidden else found

@@ -167,7 +167,7 @@ class ResourceForecast:
         external = None if outlook.external_id is None else str(outlook.external_id)
         return Comparison(
             _recorded(current, before),
-            Desired(current.kind, False, after, metadata, external, outlook.sure),
+            Desired(current.resource_type, False, after, metadata, external, outlook.sure),
             self.type,
             evidence,
             nested=self.nested,
@@ -331,7 +331,7 @@ def _recorded(current: CurrentResource, properties: Mapping[str, Any]) -> Record
     return Recorded(
         current.name,
         current.type,
-        current.kind,
+        current.resource_type,
         current.action,
         current.status,
         current.physical_id,

@@ -19,7 +19,7 @@ class CurrentResource:
     uuid: str
     name: str
     type: str
-    kind: str
+    resource_type: str
     action: str
     status: str
     status_reason: str

@@ -129,7 +129,7 @@ class ChildStackLoader:
         """
         resource = visit.resource
         assert resource is not None
-        installed = self.types.get(resource.kind)
+        installed = self.types.get(resource.resource_type)
         if installed is not None:
             return installed
         body = visit.definition.body if visit.definition else {}
@@ -141,8 +141,8 @@ class ChildStackLoader:
             if isinstance(found, UnknownType) and visit.kind == "update":
                 raise InvalidTemplate(found.faults)
         if "nested" in body or resource.runs_as is not None or "/" in resource.type:
-            return MissingType(resource.kind)
-        raise NotFound("resource type", resource.kind)
+            return MissingType(resource.resource_type)
+        raise NotFound("resource type", resource.resource_type)
 
     def child_view(self, db: CheckConnection, visit: Visit, child: ChildState | None) -> StoredChildView:
         """Return a view of the child of a visited resource."""

@@ -9,7 +9,7 @@ from typing import Any, Final
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
-from orchestrator.engine.check.child_status import ADOPTED
+from orchestrator.engine.check.child_status import ADOPTED_KEY
 from orchestrator.operations.planning.definitions import PlannedDefinitions
 from orchestrator.security.encryption import Cipher
 from orchestrator.store.planning import adoptions, bulk_writer
@@ -33,7 +33,7 @@ class AdoptedResources:
             if adopted := self.resources.get(name):
                 state = {key: adopted[key] for key in ("data", "metadata", "secret")}
                 if "nested" in adopted:
-                    state["data"] = {**state["data"], ADOPTED: adopted["nested"]}
+                    state["data"] = {**state["data"], ADOPTED_KEY: adopted["nested"]}
                 rows.append((row, adopted["resource_id"], self.cipher.seal(state), definition))
         adoptions.write_adopted(db, rows)
 

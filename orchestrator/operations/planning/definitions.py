@@ -41,7 +41,7 @@ class PlannedDefinitions:
         self._types = {
             name: definition.type
             for name, definition in self.definitions.items()
-            if definition.type != self.desired[name].kind
+            if definition.type != self.desired[name].resource_type
         }
 
     @property
@@ -51,7 +51,7 @@ class PlannedDefinitions:
 
     def types_of(self, name: str) -> tuple[str, str | None]:
         """Return a resource's type as written, and the type that runs it, None for the same type."""
-        runs_as = self.desired[name].kind
+        runs_as = self.desired[name].resource_type
         written = self._types.get(name) or runs_as
         return written, None if runs_as == written else runs_as
 
@@ -66,7 +66,7 @@ class PlannedDefinitions:
         definition, desired, template = self.definitions[name], self.desired[name], self.template
         assert template is not None
         files, mappings = self._used_inputs(definition)
-        body = _stored(definition, template.version, self.values, files, mappings, desired.kind)
+        body = _stored(definition, template.version, self.values, files, mappings, desired.resource_type)
         if name in self._used_attributes:
             body |= self._nested(definition)
         attributes = {required: sorted(names) for required, names in definition.dep_attrs.items()}

@@ -123,7 +123,7 @@ class ResourceWriter:
         for part in batched(changes.restored):
             with self._slice():
                 bulk_writer.restore_deposed(self.db, part)
-        for part in batched(changes.unmade):
+        for part in batched(changes.never_created):
             with self._slice():  # a row that a late worker is visiting stays and is deposed
                 bulk_writer.mark_deposed(self.db, dict.fromkeys(part))
                 bulk_writer.drop_rows(self.db, part)
@@ -150,7 +150,7 @@ class ResourceWriter:
         for node, name in names.items():
             row = new_rows[name] if name in new_rows else self.changes.current[name].id
             definition = new_definitions[name] if name in new_definitions else self.in_force[name][0]
-            visited[node] = VisitedRow(row, definition, self.planned.desired[name].kind)
+            visited[node] = VisitedRow(row, definition, self.planned.desired[name].resource_type)
             places[name] = row, definition
         if self.adopted is not None:
             self.adopted.write(self.db, places)

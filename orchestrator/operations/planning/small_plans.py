@@ -77,7 +77,7 @@ class SmallPlanner:
         if len(ids) < size:
             ids = small_plans.new_ids(db, size)
         visited = {
-            node: VisitedRow(ids[node][1], ids[node][0], planned.desired[name].kind)
+            node: VisitedRow(ids[node][1], ids[node][0], planned.desired[name].resource_type)
             for node, name in enumerate(plan.updates)
         }
         nodes = self._nodes(plan, [row[2] for row in ids], inputs.finish_id, visited)
@@ -109,7 +109,7 @@ class SmallPlanner:
             stack.revision_id, inputs.environment, inputs.files, inputs.depth
         )
         changes = plan_changes(inputs.rows, {})
-        if changes.unmade or Hooks(context.resolver.registry, stack.action):
+        if changes.never_created or Hooks(context.resolver.registry, stack.action):
             return None
         plan = plan_of_changes(changes, {})
         if _has_joins(plan):

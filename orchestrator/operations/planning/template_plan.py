@@ -141,9 +141,13 @@ class TemplatePlanner:
 
     def _always_updated(self, planned: PlannedDefinitions) -> Collection[str]:
         """Return the resources whose type asks for a visit in every update."""
-        type_names = {desired.kind for desired in planned.desired.values()}
+        type_names = {desired.resource_type for desired in planned.desired.values()}
         always = {name for name in type_names if (found := self.types.get(name)) and found.always_visited}
-        return [name for name, desired in planned.desired.items() if desired.kind in always] if always else ()
+        return (
+            [name for name, desired in planned.desired.items() if desired.resource_type in always]
+            if always
+            else ()
+        )
 
     def _finish_adoption(self, db: Db, stack: StackView, target: PlanTarget) -> bool:
         """Write the rows of an adoption that a newer traversal interrupted; return whether there was any."""

@@ -81,7 +81,7 @@ class TraversalPlan:
                 )
             elif node < layout.size:
                 deposed = self.cleanups[node - updates]
-                queue = queue_of(deposed.kind)
+                queue = queue_of(deposed.resource_type)
                 yield NodeRow(id_, "cleanup", deposed.id, None, queue, deposed.name, needed_by, blocked_by)
             else:
                 label = layout.labels[node]
@@ -116,7 +116,7 @@ def plan_of_action(rows: Sequence[Row], action: str) -> tuple[TraversalPlan, Map
     A resource is visited after its requirements, for a SUSPEND after its dependents. An operation still open
     on a deposed resource is followed to its end.
     """
-    current = [row for row in rows if not row.leftover]
+    current = [row for row in rows if not row.deposed]
     names = {row.id: row.name for row in current}
     requires = {row.name: [names[id_] for id_ in row.requires if id_ in names] for row in current}
     if action == "SUSPEND":
@@ -124,13 +124,15 @@ def plan_of_action(rows: Sequence[Row], action: str) -> tuple[TraversalPlan, Map
         for name, needed in forward.items():
             for required in needed:
                 requires[required].append(name)
-    operating = [row for row in rows if row.leftover and row.op is not None]
+    operating = [row for row in rows if row.deposed and row.op is not None]
     followed = [row for row in operating if row.op not in REMOVABLE_OPERATIONS]
     cleanups = [row for row in operating if row.op in REMOVABLE_OPERATIONS]
     updates = [*(row.name for row in current), *(_row_key(row.id) for row in followed)]
     keys = [*updates, *(_row_key(row.id) for row in cleanups)]
     layout = lay_out(build_anyhow(keys, [requires.get(key, ()) for key in keys]))
-    visited = {node: VisitedRow(row.id, None, row.kind) for node, row in enumerate([*current, *followed])}
+    visited = {
+        node: VisitedRow(row.id, None, row.resource_type) for node, row in enumerate([*current, *followed])
+    }
     return TraversalPlan(updates, cleanups, set(updates), layout), visited
 
 

@@ -158,14 +158,16 @@ def _all(preview: Preview, child: StackRow, turn: str) -> Iterator[UpdatePreview
     """Yield a stack and its descendants, with the same change for all of their resources."""
     context = preview.context
     with preview_reads.consistent_snapshot(context.database) as db:
-        rows = [row for row in bulk_writer.rows(db, child.id) if not row.leftover]
+        rows = [row for row in bulk_writer.rows(db, child.id) if not row.deposed]
     grandchildren = stacks.children(context.database, child)
     if turn == "unchanged":
         names = frozenset(row.name for row in rows)
         own = frozenset(row.name for row in rows if row.id in grandchildren)
         yield UpdatePreview(names, {}, child, child.name, child.parent_resource, stacks=own)
     else:
-        items = [ResourceChange(ForecastResource(row.name, "deleted"), row.kind, row.id) for row in rows]
+        items = [
+            ResourceChange(ForecastResource(row.name, "deleted"), row.resource_type, row.id) for row in rows
+        ]
         yield UpdatePreview(frozenset(), {"deleted": items}, child, child.name, child.parent_resource)
     for grandchild in grandchildren.values():
         yield from _all(preview, grandchild, turn)

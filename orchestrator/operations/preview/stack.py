@@ -144,7 +144,9 @@ class Preview:
         kind = self.kinds.of(self.template.resources[name])
         if not isinstance(kind, ResourceType) or not kind.calls_out:
             return None
-        made = row.action != "INIT" and row.op is None and row.kind == self.wanted[name].kind
+        made = (
+            row.action != "INIT" and row.op is None and row.resource_type == self.wanted[name].resource_type
+        )
         return kind if made else None
 
     @time_budget(EXPRESSIONS_SECONDS)
@@ -156,19 +158,21 @@ class Preview:
         """
         files = self.kinds.files.get
         forecast = Forecast(self.template, self.values, self.kinds, files, self.stack.name)
-        self.outlooks = forecast.outlooks
+        self.outlooks = forecast.properties
         newer = {heir for heir in changes.deposed_by.values() if heir is not None}
         visited, found = set(changes.visited), {}
         for names in self._in_order(changes.visited):
             near = {one for name in names for one in self.template.resources[name].requires}
-            beside = [one for one in near if one not in visited and one not in forecast.handed]
+            beside = [one for one in near if one not in visited and one not in forecast.outputs]
             rows = [
-                row for name in (*names, *beside) if (row := changes.current.get(name)) and not row.unmade
+                row
+                for name in (*names, *beside)
+                if (row := changes.current.get(name)) and not row.never_created
             ]
             there = {one.name: one for one in self._there(db, [row.id for row in rows]).values()}
             for name in beside:
                 if name in there:
-                    forecast.stays(there[name])
+                    forecast.add_unvisited(there[name])
             for name in names:
                 here = there.get(name)
                 id_ = 0 if here is None else here.id
@@ -211,7 +215,7 @@ class Preview:
 
     def _deleted(self, db: Db, rows: Sequence[Row], changes: Changes) -> list[tuple[Row, str]]:
         """Return the rows that the update deletes, except replaced rows, with remarks."""
-        kept = {row.id for row in changes.current.values()} | set(changes.unmade)
+        kept = {row.id for row in changes.current.values()} | set(changes.never_created)
         going = [row for row in rows if row.id not in kept and changes.deposed_by.get(row.id) is None]
         retained = preview_reads.retained(db, self.stack.id, [row.id for row in going], RETAINED)
         told = []
@@ -245,7 +249,7 @@ class Preview:
                 ResourceChange(
                     expected[name],
                     definition.type,
-                    None if row is None or row.unmade else row.id,
+                    None if row is None or row.never_created else row.id,
                     required_by[name],
                     str(definition.body.get("description") or ""),
                     sorted(kind.attributes) if isinstance(kind, ResourceType) else (),
@@ -253,7 +257,7 @@ class Preview:
             )
         for row, because in deleted:
             gone = ForecastResource(row.name, "deleted", because)
-            items["deleted"].append(ResourceChange(gone, row.kind, row.id, required_by[row.name]))
+            items["deleted"].append(ResourceChange(gone, row.resource_type, row.id, required_by[row.name]))
         unchanged = frozenset(name for name in self.template.resources if name not in said)
         stacks = frozenset(name for name in self.template.resources if self._is_nested(name))
         stack = self.stack

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from orchestrator.engine.check.outcome import Failed, Ready, Unhealthy, Wait, judge_act
+from orchestrator.engine.check.outcome import Failed, Ready, Unhealthy, Wait, outcome_of_action
 from orchestrator.operations.resource_context.operation import ResourceOperation
 from orchestrator.operations.resource_context.state import StepResult, observation_from_state
 from orchestrator.resources.base import Observation
@@ -13,8 +13,8 @@ from orchestrator.resources.base import Observation
 JUST_STARTED_SECONDS = 0.001
 
 
-def run_action_step(operation: ResourceOperation, action: str, *, ask: bool) -> StepResult:
-    """Run an action that changes no definition; `ask` unless it was requested before.
+def run_action_step(operation: ResourceOperation, action: str, *, request: bool) -> StepResult:
+    """Run an action that changes no definition; `request` unless it was requested before.
 
     Without work for a provider, it ends at once.
     """
@@ -32,7 +32,7 @@ def run_action_step(operation: ResourceOperation, action: str, *, ask: bool) -> 
     if type_.calls_out and fresh:
         operation.record_start()
     token = _snapshot_resource(operation) if action == "SNAPSHOT" else None
-    if action != "SNAPSHOT" and ask:
+    if action != "SNAPSHOT" and request:
         _request_action(operation, action)
     context = operation.context(action, JUST_STARTED_SECONDS if fresh else None)
     seen = type_.observe(replace(context, token=token or context.token), state.physical_id or "")
@@ -73,7 +73,7 @@ def _snapshot_resource(operation: ResourceOperation) -> str:
 
 def _result_of(operation: ResourceOperation, seen: Observation, *, started: bool) -> StepResult:
     state, type_ = operation.state, operation.resource_type
-    outcome = judge_act(seen, name=operation.resource.name, physical_id=state.physical_id or "")
+    outcome = outcome_of_action(seen, name=operation.resource.name, physical_id=state.physical_id or "")
     earlier = state.action != operation.visit.act  # the action of an earlier traversal
     if earlier and isinstance(outcome, Wait) and state.action in type_.preemptible:
         if type_.can_cancel:

@@ -120,7 +120,7 @@ def _needs_no_lease(engine: WorkerContext, visit: Visit) -> bool:
     child.
     """
     if visit.resource is not None:
-        type_ = engine.types.get(visit.resource.kind)
+        type_ = engine.types.get(visit.resource.resource_type)
         if type_ is not None:
             return not type_.needs_lease
         return visit.definition is not None and "nested" in visit.definition.body

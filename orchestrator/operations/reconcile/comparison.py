@@ -24,13 +24,13 @@ def desired_type(operation: ResourceOperation) -> str:
 
 def type_changed(operation: ResourceOperation) -> bool:
     """Whether the definition is of another type by now."""
-    return needs_other_type(operation.resource.kind, desired_type(operation))
+    return needs_other_type(operation.resource.resource_type, desired_type(operation))
 
 
 def comparison(operation: ResourceOperation, before: ResourceState) -> Comparison:
     """Return the facts that need neither evaluation nor observation."""
     visit, resource = operation.visit, operation.resource
-    desired = Desired(resource.kind)
+    desired = Desired(resource.resource_type)
     if visit.definition is not None:
         name = desired_type(operation)
         shadowed = name == NOTHING_TYPE and visit.definition.body["type"] != NOTHING_TYPE
@@ -39,7 +39,7 @@ def comparison(operation: ResourceOperation, before: ResourceState) -> Compariso
         Recorded(
             resource.name,
             resource.type,
-            resource.kind,
+            resource.resource_type,
             resource.action,
             resource.status,
             before.physical_id,

@@ -1,7 +1,7 @@
 """Execute a step: call the type, then observe. No transaction is open here.
 
 The result is the outcome and the new state of the resource; `batch.py` writes both. Nested stacks have their
-own steps (`nested_steps.py`), which run inside the same `execute`.
+own steps (`nested/steps.py`), which run inside the same `execute`.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from orchestrator.errors import ProviderError, Superseded
 from orchestrator.operations.reconcile.action_steps import run_action_step
 from orchestrator.operations.reconcile.create_steps import adopt, create, recreate
 from orchestrator.operations.reconcile.delete_steps import delete
-from orchestrator.operations.reconcile.step_outcomes import outcome_of_error
+from orchestrator.operations.reconcile.step_outcomes import error_outcome
 from orchestrator.operations.reconcile.update_steps import compare, follow_operation, reissue_update
 from orchestrator.operations.resource_context.operation import ResourceOperation
 from orchestrator.operations.resource_context.state import (
@@ -67,10 +67,10 @@ def run_step(operation: ResourceOperation, step: Step, retries_left: int) -> Ste
             return reissue_update(operation)
         case Recreate():
             return recreate(operation, retries_left)
-        case Delete(look_first=find_first, wait_seconds=seconds):
+        case Delete(find_first=find_first, wait_seconds=seconds):
             return delete(operation, seconds, retries_left, find_first=find_first)
-        case RunAction(action=action, ask=ask):
-            return run_action_step(operation, action, ask=ask)
+        case RunAction(action=action, request=request):
+            return run_action_step(operation, action, request=request)
     return run_local_step(operation, step)
 
 
@@ -113,7 +113,7 @@ def execute(
     ):  # no outcome
         raise
     except Exception as error:
-        outcome = outcome_of_error(operation, error, retries_left)
+        outcome = error_outcome(operation, error, retries_left)
         if isinstance(outcome, Failed):
             outcome = _earlier_operation_pending(operation, step, retries_left) or outcome
         started = not state.opened and not in_progress_event_written(operation.visit, state)
@@ -148,7 +148,7 @@ def _earlier_operation_pending(operation: ResourceOperation, step: Step, retries
         context = operation.context(state.action)
         seen = operation.resource_type.observe(context, state.physical_id or "")
     except ProviderError as error:
-        outcome = outcome_of_error(operation, error, retries_left)
+        outcome = error_outcome(operation, error, retries_left)
         return outcome if isinstance(outcome, Wait) else None
     if seen.ready or seen.error or not seen.exists:
         return None

@@ -53,9 +53,14 @@ def outcome_statement(
             statement = ending.REPLACE
             row["definition_id"] = visit.definition.id
             row["started"] = was_healthy(visit)
-        case Deleted(silent=silent, let_go=let_go):
+        case Deleted(silent=silent, detached_child=detached):
             statement = ending.SETTLE_DELETED
-            row |= {"status": "COMPLETE", "reason": "state changed", "changed": True, "let_go": let_go}
+            row |= {
+                "status": "COMPLETE",
+                "reason": "state changed",
+                "changed": True,
+                "detached_child": detached,
+            }
             if silent:
                 row["action"] = None
         case Wait(seconds=seconds, reason=reason, retried=retried, discard=discard):
@@ -105,7 +110,7 @@ def outcome_row(visit: Visit, result: StepResult, cipher: Cipher, *, claimed: bo
     if visit.kind == "update" and definition is not None:
         row |= {"definition_id": state.definition_id, "digest": definition.digest}
         body = definition.body
-        if not needs_other_type(resource.kind, body.get("runs_as") or body["type"]):
+        if not needs_other_type(resource.resource_type, body.get("runs_as") or body["type"]):
             row |= {"type": body["type"], "runs_as": body.get("runs_as")}  # the same type, perhaps renamed
     values = to_columns(state)
     if state.secret:

@@ -11,8 +11,8 @@ from orchestrator.engine.check.visit import Visit
 from orchestrator.engine.messages import CheckMessage
 from orchestrator.logs import logger
 from orchestrator.operations import stack_completion
-from orchestrator.operations.reconcile import child_transitions
-from orchestrator.operations.reconcile.child_transitions import TransitionContext
+from orchestrator.operations.reconcile.nested import child_transitions
+from orchestrator.operations.reconcile.nested.child_transitions import TransitionContext
 from orchestrator.operations.reconcile.pending import (
     Drop,
     Partition,

@@ -31,8 +31,8 @@ from orchestrator.logs import logger
 from orchestrator.operations.children.loader import LazyStackContext
 from orchestrator.operations.reconcile.checked_node import CheckedNode, resource_checked
 from orchestrator.operations.reconcile.execution import execute
-from orchestrator.operations.reconcile.nested_operation import nested_operation
-from orchestrator.operations.reconcile.nested_steps import execute_nested
+from orchestrator.operations.reconcile.nested.operation import nested_operation
+from orchestrator.operations.reconcile.nested.steps import execute_nested
 from orchestrator.operations.reconcile.outcome_rows import (
     outcome_row,
     outcome_statement,
@@ -190,7 +190,7 @@ def _replace_inline(
     new = replacement_visit(visit, str(uuid4()))
     assert visit.resource is not None
     assert new.resource is not None
-    type_ = batch.worker.types.get(new.resource.kind)
+    type_ = batch.worker.types.get(new.resource.resource_type)
     if type_ is None or type_.needs_lease or isinstance(type_, NestedType):
         return None
     step = decide(new, type_)
@@ -241,7 +241,7 @@ def _count(batch: BatchContext, visit: Visit, step: str, outcome: Outcome) -> No
     """Count a step in the metrics and log it, at debug level for local types."""
     assert visit.resource is not None
     batch.checked.append(resource_checked(visit, step, outcome))
-    name, became = visit.resource.kind, type(outcome).__name__.lower()
+    name, became = visit.resource.resource_type, type(outcome).__name__.lower()
     metrics.count_visit(name if name in batch.worker.types else metrics.OTHER, step, became)
     write = log.debug if batch.lease is None else log.info
     write("node_checked", type=name, step=step, outcome=became)

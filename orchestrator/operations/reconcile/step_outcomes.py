@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from orchestrator.engine.check.outcome import Outcome, Ready, judge_error, judge_observation
+from orchestrator.engine.check.outcome import Outcome, Ready, outcome_of_error, outcome_of_observation
 from orchestrator.operations.resource_context.operation import ResourceOperation
 from orchestrator.operations.resource_context.state import StepResult
 from orchestrator.resources.base import Context, Created, Observation
@@ -25,7 +25,7 @@ def result_of(
     deleting: bool = False,
 ) -> StepResult:
     """Return the result of an observation; outputs are recorded when the resource is ready."""
-    outcome = judge_observation(
+    outcome = outcome_of_observation(
         observation,
         name=operation.resource.name,
         deleting=deleting,
@@ -37,10 +37,10 @@ def result_of(
     return StepResult(outcome, operation.state, started)
 
 
-def outcome_of_error(operation: ResourceOperation, error: Exception, retries_left: int) -> Outcome:
+def error_outcome(operation: ResourceOperation, error: Exception, retries_left: int) -> Outcome:
     """Return the outcome of an error raised by the type."""
     name, count = operation.resource.name, operation.visit.retry_count
-    return judge_error(error, name=name, retries_left=retries_left, retry_count=count)
+    return outcome_of_error(error, name=name, retries_left=retries_left, retry_count=count)
 
 
 def grant_access(operation: ResourceOperation, created: Created, context: Context) -> None:

@@ -255,7 +255,7 @@ def _clear_scaling_in_progress(context: OperationContext, resource_id: int) -> N
             return
         assert visit.resource is not None
         known, root = load_state(visit, context.cipher), visit.stack.uuid
-        kind = context.types.get(visit.resource.kind)
+        kind = context.types.get(visit.resource.resource_type)
         if not isinstance(kind, ScalingGroup) or not (known.metadata or {}).get(capacity.IN_PROGRESS):
             group_resize.release(db, visit, lease, root)
             return

@@ -73,7 +73,7 @@ class SignalProcessor:
         self.state = load_state(pending.visit, engine.cipher)
 
     def run(self) -> list[Message]:
-        resource_type, first = self.engine.types.get(self.resource.kind), self.pending.sent[0]
+        resource_type, first = self.engine.types.get(self.resource.resource_type), self.pending.sent[0]
         if isinstance(resource_type, ScalingGroup):
             details = self.engine.cipher.open(first.details)
             if scale_group.is_child_finished_signal(details):

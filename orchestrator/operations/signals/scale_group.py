@@ -90,7 +90,7 @@ def after_child_finished(
             if child is not None and child.status == "IN_PROGRESS":
                 return [*group_resize.wait_for_child(db, pending, lease, root)]
     state = load_state(visit, engine.cipher)
-    group_type = engine.types.get(visit.resource.kind)
+    group_type = engine.types.get(visit.resource.resource_type)
     ours = child is not None and not child.gone and child.traversal == event["traversal"]
     done = ours and child is not None and child.status == "COMPLETE"
     reason = event["reason"] if done else None

@@ -240,7 +240,7 @@ def record_orphan(db: CheckConnection, visit: Visit, token: str, physical_id: st
             "stack_id": visit.stack.id,
             "resource_id": visit.resource.id,
             "token": token,
-            "type": visit.resource.kind,
+            "type": visit.resource.resource_type,
             "physical_id": physical_id,
         },
     )

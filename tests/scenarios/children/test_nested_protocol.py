@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from sqlalchemy import text as sql
 
-from orchestrator.operations.reconcile import child_transitions
+from orchestrator.operations.reconcile.nested import child_transitions
 from orchestrator.store.nodes import outcome_sql as ending
 from orchestrator.store.nodes import repository
 from tests.scenarios.fake_cloud import Cloud, cloud_thing

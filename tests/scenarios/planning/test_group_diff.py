@@ -131,14 +131,19 @@ def changed(world: World, stack_id: int, group: list[Member]) -> set[str]:
     }
     rows = bulk_writer.rows(db, stack_id)
     changes = plan_changes(rows, desired)
-    ids = {*changes.deposed_by, *changes.restored, *changes.unmade, *(row.id for row in changes.cleanups)}
+    ids = {
+        *changes.deposed_by,
+        *changes.restored,
+        *changes.never_created,
+        *(row.id for row in changes.cleanups),
+    }
     in_force = bulk_writer.definitions(db, stack_id)
     redefined = {
         name
         for name in desired.keys() | in_force.keys()
         if name not in desired or name not in in_force or in_force[name][1] != desired[name].digest
     }
-    touched = {row.name for row in rows if row.id in ids or row.leftover}
+    touched = {row.name for row in rows if row.id in ids or row.deposed}
     return {*changes.visited, *touched, *redefined}
 
 

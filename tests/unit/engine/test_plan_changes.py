@@ -12,7 +12,7 @@ KIND = "T"
 
 def row(id_, name, requires=(), *, digest=b"1", seen=None, **more):
     facts = {
-        "kind": KIND,
+        "resource_type": KIND,
         "action": "CREATE",
         "status": "COMPLETE",
         "op": None,
@@ -21,7 +21,7 @@ def row(id_, name, requires=(), *, digest=b"1", seen=None, **more):
         "requires": list(requires),
         "input_digests": list(seen or ["v"] * len(requires)),
         "value_digest": "v",
-        "leftover": False,
+        "deposed": False,
     }
     return Row(id_, name, **{**facts, **more})
 
@@ -49,7 +49,7 @@ def test_one_that_was_built_with_another_value_is_visited_though_its_definition_
 
 
 def test_one_that_stands_on_a_row_that_was_replaced_is_visited():
-    rows = [row(1, "a", leftover=True), row(2, "a"), row(3, "b", [1])]
+    rows = [row(1, "a", deposed=True), row(2, "a"), row(3, "b", [1])]
     assert plan_changes(rows, {"a": want(), "b": want(["a"])}).dirty == {"b"}
 
 
@@ -58,20 +58,20 @@ def test_whatever_is_not_settled_is_visited():
         {"status": "FAILED"},
         {"op": "UPDATE", "status": "IN_PROGRESS"},
         {"action": "INIT", "attempt": 0},
-        {"kind": "Other"},
+        {"resource_type": "Other"},
     ):
         assert plan_changes([row(1, "a", **unsettled)], {"a": want()}).dirty == {"a"}
 
 
 def test_going_back_prefers_the_one_that_was_built_like_that():
-    rows = [row(1, "a", leftover=True), row(2, "a", digest=b"2")]
+    rows = [row(1, "a", deposed=True), row(2, "a", digest=b"2")]
     found = plan_changes(rows, {"a": want()})
     assert found.current["a"].id == 1
     assert (found.restored, found.deposed_by) == ([1], {2: 1})
 
 
 def test_one_that_is_being_removed_is_never_gone_on_with():
-    rows = [row(1, "a", leftover=True, action="DELETE", op="DELETE", status="IN_PROGRESS")]
+    rows = [row(1, "a", deposed=True, action="DELETE", op="DELETE", status="IN_PROGRESS")]
     found = plan_changes(rows, {"a": want()})
     assert "a" not in found.current
     assert found.dirty == {"a"}
@@ -80,7 +80,7 @@ def test_one_that_is_being_removed_is_never_gone_on_with():
 
 def test_a_failed_one_is_gone_on_with_when_there_is_no_other():
     assert plan_changes([row(1, "a", status="FAILED")], {"a": want()}).current["a"].id == 1
-    both = [row(1, "a", leftover=True), row(2, "a", status="FAILED")]
+    both = [row(1, "a", deposed=True), row(2, "a", status="FAILED")]
     assert plan_changes(both, {"a": want()}).current["a"].id == 1
 
 
@@ -96,7 +96,7 @@ def test_what_nothing_that_stays_stands_on_goes_at_once_and_the_rest_later():
 def test_rows_that_nobody_began_are_dropped():
     rows = [row(1, "a", action="INIT", attempt=0), row(2, "b")]
     found = plan_changes(rows, {"b": want()})
-    assert (found.unmade, found.cleanups) == ([1], [])
+    assert (found.never_created, found.cleanups) == ([1], [])
 
 
 def test_what_an_interrupted_plan_began_is_visited_again():

@@ -49,7 +49,7 @@ DEPOSED = RESOURCE._replace(deposed=True)
         (RESOURCE._replace(status="FAILED"), {}, Compare()),
         (RESOURCE._replace(suspended=True), {}, RunAction("RESUME")),
         # An open operation is completed first.
-        (RESOURCE._replace(op="SUSPEND"), {}, RunAction("SUSPEND", ask=False)),
+        (RESOURCE._replace(op="SUSPEND"), {}, RunAction("SUSPEND", request=False)),
         (RESOURCE._replace(op="SUSPEND", lost_seconds=-1.0), {}, RunAction("SUSPEND")),
         (RESOURCE._replace(op="DISCARD"), {}, Recreate()),
         (RESOURCE._replace(op="UPDATE"), {}, Observe()),
@@ -113,11 +113,11 @@ def test_an_action_visits_existing_resources(resource: ResourceView, action: str
         (DEPOSED, {"body": {"deletion_policy": "Snapshot"}}, Delete()),
         (DEPOSED, {"body": {"external_id": "x", "deletion_policy": "Delete"}}, DropRow(retained=True)),
         (DEPOSED, {"retain": True}, DropRow(retained=True)),
-        (DEPOSED._replace(physical_id=None), {}, Delete(look_first=True)),
+        (DEPOSED._replace(physical_id=None), {}, Delete(find_first=True)),
         (
             DEPOSED._replace(physical_id=None, lost_seconds=5.0),
             {},
-            Delete(look_first=True, wait_seconds=35.0),
+            Delete(find_first=True, wait_seconds=35.0),
         ),
     ],
 )

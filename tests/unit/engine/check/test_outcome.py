@@ -11,9 +11,9 @@ from orchestrator.engine.check.outcome import (
     Ready,
     Wait,
     failure_reason,
-    judge_act,
-    judge_error,
-    judge_observation,
+    outcome_of_action,
+    outcome_of_error,
+    outcome_of_observation,
 )
 from orchestrator.errors import Diagnostic, InvalidTemplate, NotFound, ProviderBusy, ProviderError
 from orchestrator.resources.base import Observation
@@ -25,7 +25,7 @@ ABSENT = Observation(False)
 
 
 def judged(seen: Observation, *, deleting: bool = False, retries_left: int = 0) -> Outcome:
-    return judge_observation(seen, name="a", deleting=deleting, retries_left=retries_left, retry_count=2)
+    return outcome_of_observation(seen, name="a", deleting=deleting, retries_left=retries_left, retry_count=2)
 
 
 def test_an_observation_ends_an_operation_or_lets_it_wait():
@@ -54,7 +54,7 @@ def test_a_delete_ends_when_the_provider_confirms_absence():
 
 def test_an_action_fails_on_an_absent_resource():
     def acted(seen: Observation) -> Outcome:
-        return judge_act(seen, name="a", physical_id="a-1")
+        return outcome_of_action(seen, name="a", physical_id="a-1")
 
     assert acted(READY) == Ready(READY)
     assert acted(PENDING) == Wait(5.0, "booting")
@@ -64,7 +64,7 @@ def test_an_action_fails_on_an_absent_resource():
 
 def test_only_a_busy_provider_is_tried_again():
     def outcome(error: Exception, retries_left: int = 1) -> Outcome:
-        return judge_error(error, name="a", retries_left=retries_left, retry_count=0)
+        return outcome_of_error(error, name="a", retries_left=retries_left, retry_count=0)
 
     busy = ProviderBusy("slow down")
     wait = outcome(busy)
@@ -78,7 +78,7 @@ def test_only_a_busy_provider_is_tried_again():
 
 def test_our_own_errors_have_the_names_of_heat():
     def reason(error: Exception) -> str:
-        found = judge_error(error, name="a", retries_left=0, retry_count=0)
+        found = outcome_of_error(error, name="a", retries_left=0, retry_count=0)
         assert isinstance(found, Failed)
         return found.reason
 

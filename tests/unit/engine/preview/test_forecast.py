@@ -66,7 +66,7 @@ def there(name: str, kind: str = "A::Thing", **more: Any) -> CurrentResource:
         "uuid": "11111111-1111-4111-8111-111111111111",
         "name": name,
         "type": kind,
-        "kind": kind,
+        "resource_type": kind,
         "action": "CREATE",
         "status": "COMPLETE",
         "status_reason": "state changed",

@@ -71,7 +71,7 @@ def apply_child_transition(
             with db.transaction():
                 return _apply(context, visit, result, step)
         except children.ContentMissing:
-            children.store(db, step.wanted)
+            children.store(db, step.desired)
         except (errors.DeadlockDetected, errors.SerializationFailure):
             if not tries_left:
                 raise
@@ -86,7 +86,7 @@ def _spawn(
     state.data = with_request(split_request(state.data)[1], ChildRequest(1, step.turn))
     row = _row(visit, result, step, context.row_of)
     settled = children.insert_child(
-        context.db, step.wanted, row, context.lease, context.root, again=step.child is not None
+        context.db, step.desired, row, context.lease, context.root, again=step.child is not None
     )
     if row["resource_id"] not in settled.held:
         raise LeaseLost
@@ -138,12 +138,12 @@ def _start(db: repository.CheckConnection, visit: Visit, step: ChildStep) -> Sta
             raise ChildChanged
         return None
     if step.verb == "update":
-        started = children.update(db, child.id, step.wanted, converge=visit.stack.converge)
+        started = children.update(db, child.id, step.desired, converge=visit.stack.converge)
     elif step.verb == "delete":
         started = children.begin(db, child.id, "DELETE", retain=visit.stack.retain)
         snapshots.remove_all(db, child.id)
     elif step.action == "SNAPSHOT":
-        started = _start_snapshot(db, child.id, step.wanted)
+        started = _start_snapshot(db, child.id, step.desired)
     else:
         started = children.begin(db, child.id, step.action)
     if started is None:
@@ -167,7 +167,7 @@ def child_side_effects(
     detachment of a retained resource's child. Call the yielded function with the settled rows.
     """
     causes = {item.row["resource_id"]: item.row.pop("causes") for item in items if item.row.get("causes")}
-    released = {item.row["resource_id"]: item.row.pop("let_go", None) for item in items}
+    released = {item.row["resource_id"]: item.row.pop("detached_child", None) for item in items}
     detached = {resource_id: child_id for resource_id, child_id in released.items() if child_id is not None}
     if not causes and not detached:
         yield lambda _: None

@@ -12,7 +12,7 @@ from functools import partial
 
 from orchestrator.engine.check.change import Ask, Update, decide_change
 from orchestrator.engine.check.child_status import (
-    ADOPTED,
+    ADOPTED_KEY,
     child_status,
     split_request,
     with_request,
@@ -41,9 +41,9 @@ from orchestrator.engine.check.outcome import (
 from orchestrator.operations.reconcile import execution
 from orchestrator.operations.reconcile.comparison import comparison, type_changed, with_definition
 from orchestrator.operations.reconcile.desired_state import apply_definition, is_current
-from orchestrator.operations.reconcile.nested_actions import delete_child, run_child_action
-from orchestrator.operations.reconcile.nested_advance import CANCELLED, CHILD_GONE, advance
-from orchestrator.operations.reconcile.nested_operation import (
+from orchestrator.operations.reconcile.nested.actions import delete_child, run_child_action
+from orchestrator.operations.reconcile.nested.advance import CANCELLED, CHILD_GONE, advance
+from orchestrator.operations.reconcile.nested.operation import (
     NestedOperation,
     child_failed,
     failed,
@@ -80,7 +80,7 @@ def _run_step(
         case DropRow(retained=retained):
             state.action = "DELETE"
             detached = nested.child.id if retained and nested.child is not None else None
-            return StepResult(Deleted(silent=not retained, let_go=detached), state)
+            return StepResult(Deleted(silent=not retained, detached_child=detached), state)
         case RunAction(action=action):
             result = run_child_action(nested, action)
             if action == "CHECK" and isinstance(result.outcome, Failed):  # the check of the stack continues
@@ -128,7 +128,7 @@ def _is_up_to_date(nested: NestedOperation) -> bool:
         and visit.definition is not None
         and nested.operation.resource.definition_id == visit.definition.id
         and child is not None
-        and not child.disturbed
+        and not child.stale
         and child_status(child, nested.request) == "done"
     )
 
@@ -138,19 +138,19 @@ def _adopt(nested: NestedOperation) -> StepResult:
     operation, state = nested.operation, nested.operation.state
     sealed, cipher = operation.resource.sealed, operation.services.cipher
     opened = cipher.open(sealed.encode()) if sealed else {}
-    metadata, adopted = state.metadata, state.data.get(ADOPTED) or {}
+    metadata, adopted = state.metadata, state.data.get(ADOPTED_KEY) or {}
     state.action = "ADOPT"
     requested = False
     try:
         apply_definition(operation)
         state.metadata = metadata or state.metadata
         state.secret = state.secret or bool(opened.get("secret", opened))
-        state.data = {key: value for key, value in state.data.items() if key != ADOPTED}
+        state.data = {key: value for key, value in state.data.items() if key != ADOPTED_KEY}
         result = advance(nested, 0, adopted)
         requested = isinstance(result.outcome, ChildTransition)
     finally:
         if not requested:  # the next attempt needs the same input
-            state.data, state.secret = {**state.data, ADOPTED: adopted}, True
+            state.data, state.secret = {**state.data, ADOPTED_KEY: adopted}, True
     return result
 
 

@@ -10,7 +10,7 @@ from typing import Any, Literal
 from orchestrator.engine.check.child_status import ChildState, ChildStep
 from orchestrator.engine.check.outcome import Ready
 from orchestrator.operations.children.child_view import StoredChildView
-from orchestrator.operations.reconcile.nested_operation import (
+from orchestrator.operations.reconcile.nested.operation import (
     NestedOperation,
     failed,
     nested_context,
@@ -69,7 +69,7 @@ def _set_child(
     state.secret = state.secret or secret
     state.physical_id = desired.uuid
     verb: Literal["create", "update"] = "create" if existing is None else "update"
-    return transition(nested, ChildStep(verb, child, wanted=desired, turn=turn))
+    return transition(nested, ChildStep(verb, child, desired=desired, turn=turn))
 
 
 def _restored(nested: NestedOperation, desired: DesiredChild, child: ChildState) -> DesiredChild:

@@ -6,8 +6,8 @@ import uuid
 
 from orchestrator.engine.check.child_status import ChildStep, child_status
 from orchestrator.engine.check.outcome import Deleted, Ready
-from orchestrator.operations.reconcile.nested_advance import CHILD_GONE
-from orchestrator.operations.reconcile.nested_operation import (
+from orchestrator.operations.reconcile.nested.advance import CHILD_GONE
+from orchestrator.operations.reconcile.nested.operation import (
     NestedOperation,
     child_failed,
     failed,
@@ -71,4 +71,4 @@ def _request_action(nested: NestedOperation, action: str) -> StepResult:
         token = f"{resource_uuid}-s{operation.visit.traversal}"
         snapshot = uuid.uuid5(uuid.UUID(resource_uuid), token)
         operation.services.record_snapshot(operation.visit, operation.state, token, {CHILD: str(snapshot)})
-    return transition(nested, ChildStep("act", nested.child, action=action, wanted=snapshot))
+    return transition(nested, ChildStep("act", nested.child, action=action, desired=snapshot))
