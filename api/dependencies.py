@@ -62,7 +62,7 @@ class Dependencies:
 
 def dependencies() -> Dependencies:
     """Return the dependencies of the current application."""
-    return cast(Dependencies, current_app.extensions["parts"])
+    return cast(Dependencies, current_app.extensions["dependencies"])
 
 
 def caller() -> Caller:

@@ -61,7 +61,7 @@ PUBLIC: Final = frozenset({"versions.of_project"})  # shows only the version
 SIGNED: Final = ("/waitcondition/", "/signal/")
 
 
-def assemble(made_of: Dependencies) -> Flask:
+def assemble(deps: Dependencies) -> Flask:
     """Return the application.
 
     Raises:
@@ -70,9 +70,9 @@ def assemble(made_of: Dependencies) -> Flask:
     app = Flask("api", static_folder=None)
     app.config["PROVIDE_AUTOMATIC_OPTIONS"] = False  # response/errors.py answers OPTIONS for every known path
     app.url_map.merge_slashes = False
-    app.extensions["parts"] = made_of
-    app.extensions["door"] = authenticator(made_of.settings, made_of.database)
-    app.extensions["query_callers"] = CfnCallers(made_of.settings, made_of.database, made_of.cipher)
+    app.extensions["dependencies"] = deps
+    app.extensions["authenticator"] = authenticator(deps.settings, deps.database)
+    app.extensions["query_callers"] = CfnCallers(deps.settings, deps.database, deps.cipher)
     errors.register(app)
     app.before_request(_begin_request)
     app.after_request(_end_request)
@@ -104,7 +104,7 @@ def assemble(made_of: Dependencies) -> Flask:
     app.wsgi_app = api_version.Versioned(app.wsgi_app)  # type: ignore[method-assign]
     app.wsgi_app = signal_fast_path.SignalFastPath(app, app.wsgi_app)  # type: ignore[method-assign]
     app.wsgi_app = access_log.Logged(app.wsgi_app)  # type: ignore[method-assign]
-    proxies = made_of.settings.trusted_proxies
+    proxies = deps.settings.trusted_proxies
     if proxies:
         app.wsgi_app = ProxyFix(  # type: ignore[method-assign]
             app.wsgi_app, x_for=proxies, x_proto=proxies, x_host=proxies, x_prefix=proxies
@@ -134,7 +134,7 @@ def _begin_request() -> None:
     actor = None
     known = api_version.versioned() and request.endpoint not in PUBLIC
     if known and not _is_signed():
-        actor = cast(Authenticator, current_app.extensions["door"])(request.environ)
+        actor = cast(Authenticator, current_app.extensions["authenticator"])(request.environ)
     if isinstance(request.routing_exception, HTTPException):
         raise request.routing_exception
     if request.method == "HEAD" and api_version.versioned():

@@ -34,7 +34,7 @@ class OrchestratorError(Exception):
     heat_type = "HeatException"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle the message and the fields, whatever the constructor's signature."""
+        """Pickle the message and the fields, independent of the constructor."""
         return _restored, (type(self), str(self), self.__dict__)
 
 
@@ -49,7 +49,7 @@ def _restored(kind: type[OrchestratorError], message: str, fields: dict[str, Any
 class Diagnostic:
     """An error or warning in a template, with its location.
 
-    `message` is Heat's text, byte for byte, where Heat has one. `path` is dotted
+    `message` is Heat's text, byte for byte, where Heat has a text. `path` is dotted
     (`resources.a.properties.b[0]`). `line` and `column` count from 1; they are None if the position is
     unknown (a template sent as an object).
     """
@@ -70,7 +70,7 @@ class InvalidTemplate(OrchestratorError):
     """All faults of a template; the first is the fault that Heat would report."""
 
     def __init__(self, diagnostics: Sequence[Diagnostic]) -> None:
-        """Keep the faults in the order found; at least one is required."""
+        """Keep the faults in the order found; the sequence is not empty."""
         self.diagnostics = tuple(diagnostics)
         self.heat_type = self.diagnostics[0].heat_type
         super().__init__(self.diagnostics[0].message)

@@ -1,7 +1,7 @@
 """Prometheus metrics of this process, counted in memory.
 
 Labels never contain a stack, a project, an address or an id, so the number of time series stays small. If
-several processes share one endpoint (`orchestrator up`, gunicorn or Celery with child processes), the
+several processes share an endpoint (`orchestrator up`, gunicorn or Celery with child processes), the
 variable PROMETHEUS_MULTIPROC_DIR names an empty shared folder, and each process exposes the counts of all of
 them. Gauges of the database and the broker are in `api/monitoring/metrics.py`.
 """

@@ -78,12 +78,12 @@ class SignalFastPath:
     def __init__(self, app: Flask, inner: WSGI) -> None:
         """Wrap `inner`, with the dependencies of `app`."""
         self.inner = inner
-        self.parts = cast(Dependencies, app.extensions["parts"])
-        self.door = cast(Authenticator, app.extensions["door"])
-        settings = self.parts.settings
+        self.deps = cast(Dependencies, app.extensions["dependencies"])
+        self.authenticate = cast(Authenticator, app.extensions["authenticator"])
+        settings = self.deps.settings
         counted = settings.request_rate_per_project or settings.request_rate_per_caller
         enabled = settings.signal_fast_path and not counted
-        self.fast_signal = self.parts.operations.signal_fast if enabled else None
+        self.fast_signal = self.deps.operations.signal_fast if enabled else None
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         """Answer the signal, or pass the unchanged request on."""
@@ -100,7 +100,7 @@ class SignalFastPath:
             return self.inner(environ, start_response)
         except (NotEligible, OrchestratorError, psycopg.Error):
             return self.inner(environ, start_response)
-        self.parts.publish(messages)
+        self.deps.publish(messages)
         self._record(environ, requested, actor)
         text = orjson.dumps(answer)
         headers = [
@@ -119,7 +119,7 @@ class SignalFastPath:
         Raises:
             NotEligible: the request falls back; nothing was changed.
         """
-        deps = self.parts
+        deps = self.deps
         if asked.view == "signals.send":
             actor = self._caller(environ, asked)
         else:
@@ -147,8 +147,8 @@ class SignalFastPath:
 
     def _caller(self, environ: WSGIEnvironment, asked: SignalRequest) -> Caller:
         """Return the caller if the policy allows the signal."""
-        settings = self.parts.settings
-        actor = for_project(self.door(environ), asked.project, admin=settings.anonymous_admin)
+        settings = self.deps.settings
+        actor = for_project(self.authenticate(environ), asked.project, admin=settings.anonymous_admin)
         if actor.is_admin or not allowed(policy_of(settings), POLICY, actor):
             raise NotEligible
         return actor

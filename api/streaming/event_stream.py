@@ -81,7 +81,7 @@ def stream(stack: StackRow | None, project_id: str, after: Position | None) -> R
 class Following:
     """An open stream."""
 
-    parts: Dependencies
+    deps: Dependencies
     hub: EventHub
     viewer: Subscriber
     filters: Mapping[str, Sequence[str]]
@@ -128,10 +128,10 @@ class Following:
         """Yield all events that were settled at the start, each with whether it ends the stream."""
         self.hub.resume(self.viewer)
         own = self.scope.stack
-        now = stacks.get(self.parts.database, own.project_id, own.name, str(own.uuid)) if own else None
-        newest = tail.stack_events(self.parts.database, own) if own else 0
+        now = stacks.get(self.deps.database, own.project_id, own.name, str(own.uuid)) if own else None
+        newest = tail.stack_events(self.deps.database, own) if own else 0
         while True:
-            settled = tail.end_position(self.parts.database)
+            settled = tail.end_position(self.deps.database)
             for event, stack in self._settled():
                 yield self._frame(event, stack), False
                 if self._is_end(event):
@@ -149,7 +149,7 @@ class Following:
 
     def _settled(self) -> Iterator[Told]:
         """Yield settled events after the position, page by page."""
-        database, own = self.parts.database, self.scope.stack
+        database, own = self.deps.database, self.scope.stack
         if own is None:
             within, drained = EventScope(self.scope.project_id, self.scope.levels, self.filters), False
             at = self.position
@@ -197,7 +197,7 @@ class Following:
     def _ended(self) -> bytes:
         own = self.scope.stack
         assert own is not None
-        now = stacks.get(self.parts.database, own.project_id, own.name, str(own.uuid))
+        now = stacks.get(self.deps.database, own.project_id, own.name, str(own.uuid))
         return self._message("end", self._standing(now))
 
     def _standing(self, stack: StackRow | None) -> dict[str, Any]:

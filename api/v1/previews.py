@@ -98,7 +98,7 @@ class _EngineFormat:
 
     def __init__(self, project_id: str, name: str, stack_id: str, parent: str | None = None) -> None:
         self.nested = {} if parent is None else {"parent_resource": parent}
-        self.name, self.parts = name, dependencies()  # the request has ended when a long response is written
+        self.name, self.deps = name, dependencies()  # the request has ended when a long response is written
         self.stack = {"tenant": project_id, "stack_name": name, "stack_id": stack_id, "path": ""}
 
     def existing(self, row: ResourceRow, required_by: Sequence[str]) -> Form:
@@ -110,8 +110,8 @@ class _EngineFormat:
             "resource_action": row.action,
             "resource_status": row.status,
             "resource_status_reason": row.status_reason,
-            "metadata": shown_metadata(row, self.parts.types, self.parts.cipher),
-            "attributes": shown_attributes(row, self.parts.types, []),
+            "metadata": shown_metadata(row, self.deps.types, self.deps.cipher),
+            "attributes": shown_attributes(row, self.deps.types, []),
         }
         return self.planned(row.name, row.type, required_by, row.description, (), None) | known
 
@@ -181,7 +181,7 @@ def _identity(project_id: str, preview: UpdatePreview, stack: StackRow | None) -
 
 def _unchanged(stack: StackRow | None, identity: _EngineFormat, names: Collection[str]) -> Iterator[Form]:
     if names and stack is not None:
-        for row in list_resources(identity.parts.database, stack, with_values=True):
+        for row in list_resources(identity.deps.database, stack, with_values=True):
             if row.name in names:
                 yield identity.existing(row, row.required_by)
 
@@ -192,7 +192,7 @@ def _touched(
     for start in range(0, len(items), WHOLE):
         part = items[start : start + WHOLE]
         ids = [item.row_id for item in part if item.row_id is not None]
-        rows = get_incarnations(identity.parts.database, stack, ids) if ids and stack is not None else {}
+        rows = get_incarnations(identity.deps.database, stack, ids) if ids and stack is not None else {}
         for item in part:
             row = rows.get(item.row_id or 0)
             yield _touched_one(identity, item, row)
