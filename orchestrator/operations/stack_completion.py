@@ -69,7 +69,7 @@ def end_child(db: Connection[TupleRow], node_id: int, root: str) -> Sequence[Che
     if ended is None:
         return None
     log.info("stack_complete", stack=ended.uuid, action=ended.action)
-    return ended.rings
+    return ended.messages
 
 
 def drain(database: Database, stack_id: int, traversal: int) -> list[CheckMessage]:
@@ -108,12 +108,12 @@ def _end(
     log.info("stack_failed", stack_id=stack_id, action=ended.action)
     if ended.delete_on_failure and ended.action == "CREATE":
         opened = start_delete(db, stack_id)
-        return [*ended.rings, opened.ring] if opened else ended.rings
+        return [*ended.messages, opened.message] if opened else ended.messages
     if ended.rollback_disabled or ended.action not in ROLLS_BACK:
-        return ended.rings
+        return ended.messages
     retain = ended.action == "ADOPT"  # resources that the stack did not create are not deleted with it
     opened = accept_rollback(db, stack_id, ended.good_revision_id, retain=retain)
-    return [*ended.rings, opened.ring] if opened else ended.rings
+    return [*ended.messages, opened.message] if opened else ended.messages
 
 
 def start_delete(db: Connection[TupleRow], stack_id: int) -> StartedTraversal | None:

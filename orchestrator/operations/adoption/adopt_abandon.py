@@ -82,7 +82,7 @@ def abandon(context: OperationContext, stack: StackRow) -> Abandoned:
         document.close()
         raise
     document.seek(0)
-    return Abandoned(document, [opened.ring])
+    return Abandoned(document, [opened.message])
 
 
 def adoption_request(context: OperationContext, request: StackRequest) -> tuple[StackRequest, Adopted]:

@@ -111,7 +111,7 @@ class Sweep:
                 log.info("re_enqueued", stack=root, count=len(again))
             metrics.count_recovered("unprocessed", len(again))
             messages += again
-            topped = repository.refill_window(db, root_id, root, self.settings.dispatch_window).rings
+            topped = repository.refill_window(db, root_id, root, self.settings.dispatch_window).messages
             metrics.count_recovered("not_enqueued", len(topped))
             messages += topped
         return messages

@@ -87,14 +87,14 @@ class Planner:
             else:
                 self._template_planner().write(db, stack, target, template, max_members)
         except Superseded:
-            return repository.drop(db, [visit.node_id], lease, self.stacks.root_of(stack)).rings
+            return repository.drop(db, [visit.node_id], lease, self.stacks.root_of(stack)).messages
         except OrchestratorError as error:
             return self._failed(visit, error)
         root, window = self.stacks.root_of(stack), self.settings.dispatch_window if enqueue else 0
-        settled = repository.settle_nodes(db, [visit.node_id], lease, root, ring=window)
+        settled = repository.settle_nodes(db, [visit.node_id], lease, root, max_messages=window)
         bulk_writer.drop_old_nodes(db, stack.id, stack.traversal, row_writer.SLICE)
-        return settled.rings + (
-            repository.refill_window(db, stack.root_id, root, window).rings if enqueue else []
+        return settled.messages + (
+            repository.refill_window(db, stack.root_id, root, window).messages if enqueue else []
         )
 
     def plan_in_one_statement(
@@ -151,7 +151,7 @@ class Planner:
         """
         stack = visit.stack
         messages = stalled.restart_traversal(db, stack.id, visit.traversal, lost_leases=visit.lost_leases)
-        return messages + repository.drop(db, [visit.node_id], lease, self.stacks.root_of(stack)).rings
+        return messages + repository.drop(db, [visit.node_id], lease, self.stacks.root_of(stack)).messages
 
     def _target(
         self, db: Connection[TupleRow], stack: StackView, plan: tuple[int, int] | None = None

@@ -77,7 +77,7 @@ class PlanNodeHandler:
         if is_small_plan_candidate(visit) and max_enqueued is not None:
             small = planner.plan_in_one_statement(db, visit, lease, max_enqueued)
             if small is not None:
-                return small.rings
+                return small.messages
         if not self._is_large(db, visit):
             with suppress(TooLarge):
                 return planner.run(db, visit, lease, max_members=MAX_RESOURCES_IN_PLACE)
@@ -104,7 +104,9 @@ class PlanNodeHandler:
         try:
             plan = self.planner.begin_removals(db, visit, lease)
         except Superseded:  # after the visit was read
-            return repository.drop(db, [visit.node_id], lease, self.planner.stacks.root_of(visit.stack)).rings
+            return repository.drop(
+                db, [visit.node_id], lease, self.planner.stacks.root_of(visit.stack)
+            ).messages
         return None if plan is None else self(plan, lease)
 
     def _is_large(self, db: Connection[TupleRow], visit: Visit) -> bool:

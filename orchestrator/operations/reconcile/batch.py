@@ -81,7 +81,7 @@ def _plan(
         small = worker.plan.small(batch.db, visit, budget, plan_inputs)
         if small is None:
             return NeedsLease(visit)
-        messages, remaining = small.rings, small.unrung
+        messages, remaining = small.messages, small.not_enqueued
     else:
         messages, remaining = worker.plan(visit, batch.lease, budget), 1  # more may remain
     worker.windows.enqueued(root_id, len(messages), remaining)

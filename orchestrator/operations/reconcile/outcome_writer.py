@@ -178,10 +178,10 @@ class OutcomeWriter:
             messages += self._released(
                 repository.settle_clean(batch.db, settled.clean, self.root, self._budget())
             )
-        released = settled.rings
+        released = settled.messages
         if self.in_child_stacks:
             released = stack_completion.end_children(batch.db, released, self.root)
-        batch.worker.windows.enqueued(self.root_id, len(released), settled.unrung)
+        batch.worker.windows.enqueued(self.root_id, len(released), settled.not_enqueued)
         return messages + released
 
     def _wake_newer(self, visits: Iterable[Visit]) -> list[CheckMessage]:
@@ -213,5 +213,5 @@ class OutcomeWriter:
         refilled = repository.refill_window(
             self.batch.db, self.root_id, self.root, worker.settings.dispatch_window
         )
-        worker.windows.refilled(self.root_id, refilled.outstanding, len(refilled.rings))
-        return refilled.rings
+        worker.windows.refilled(self.root_id, refilled.outstanding, len(refilled.messages))
+        return refilled.messages

@@ -146,7 +146,7 @@ def _start_resize(
                 if messages is None:
                     raise LeaseLost
             log.info("group_resized", stack=root, resource=resource.name)
-            return [*messages, started.ring]
+            return [*messages, started.message]
         except (errors.DeadlockDetected, errors.SerializationFailure):
             if not tries_left:
                 raise

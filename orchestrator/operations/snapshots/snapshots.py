@@ -76,7 +76,7 @@ def take(context: OperationContext, stack: StackRow, body: Body) -> StartedSnaps
                 f"You have reached the maximum snapshots per stack, {quota}. Please delete some snapshots."
             )
         uuid, opened = snapshots.begin(db, stack.id, ground, name)
-    return StartedSnapshot(find(context, stack, str(uuid)), [opened.ring])
+    return StartedSnapshot(find(context, stack, str(uuid)), [opened.message])
 
 
 def find(context: OperationContext, stack: StackRow, snapshot_id: str) -> SnapshotRow:
@@ -144,7 +144,7 @@ def restore(context: OperationContext, stack: StackRow, snapshot_id: str) -> lis
         children.mark_stale(db, stack.id)
     if opened is None:  # the snapshot or the stack was deleted in between
         raise NotSupported("Restoring incomplete snapshot")
-    return [opened.ring]
+    return [opened.message]
 
 
 def _name(body: Body) -> str | None:

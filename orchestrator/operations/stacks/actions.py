@@ -61,7 +61,7 @@ def cancel_update(context: OperationContext, stack: StackRow) -> list[CheckMessa
         )
         children.mark_stale(db, stack.id)
     assert opened is not None  # it exists: it was locked just before
-    return [opened.ring]
+    return [opened.message]
 
 
 def cancel_without_rollback(context: OperationContext, stack: StackRow) -> list[CheckMessage]:
@@ -77,7 +77,7 @@ def cancel_without_rollback(context: OperationContext, stack: StackRow) -> list[
     with context.database.connect() as db:
         # Ordered separately: the end of a child locks the child before its parent's node.
         children.halt_below(db, stack.id, running.traversal)
-    return [] if ended is None else ended.rings
+    return [] if ended is None else ended.messages
 
 
 def suspend(context: OperationContext, stack: StackRow) -> list[CheckMessage]:
@@ -106,7 +106,7 @@ def _start_traversal_over_all(context: OperationContext, stack: StackRow, action
         opened = traversals.start_traversal(db, stack.id, action)
         children.mark_stale(db, stack.id)
     assert opened is not None  # it exists: it is locked
-    return [opened.ring]
+    return [opened.message]
 
 
 def _lock_in_progress(db: Connection[TupleRow], stack: StackRow, *actions: str) -> Locked:

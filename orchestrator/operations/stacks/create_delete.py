@@ -49,7 +49,7 @@ def create(context: OperationContext, body: Body) -> Accepted:
         InvalidRequest, InvalidTemplate, LimitExceeded, StackExists: no row was written.
     """
     opened, wanted, _ = validate_and_insert(context, body)
-    return Accepted(str(wanted.uuid), wanted.name, [opened.ring])
+    return Accepted(str(wanted.uuid), wanted.name, [opened.message])
 
 
 def validate_and_insert(
@@ -91,7 +91,7 @@ def delete(context: OperationContext, stack: StackRow) -> list[CheckMessage]:
         opened = start_delete(db, stack.id)
     if opened is None:
         raise NotFound("Stack", stack.name)
-    return [opened.ring]
+    return [opened.message]
 
 
 def desired_stack(

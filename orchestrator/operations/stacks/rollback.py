@@ -31,4 +31,4 @@ def roll_back(context: OperationContext, stack: StackRow, number: int) -> list[C
         opened = accept_rollback(db, stack.id, revision_id, created_by=context.caller.user)
         children.mark_stale(db, stack.id)
     assert opened is not None  # it exists: it is locked
-    return [opened.ring]
+    return [opened.message]

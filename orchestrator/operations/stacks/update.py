@@ -57,7 +57,7 @@ def update(context: OperationContext, stack: StackRow, body: Body, *, patch: boo
         InvalidRequest, InvalidTemplate, LimitExceeded: no row was written.
     """
     opened, _ = accept(context, stack, body, patch=patch)
-    return Accepted(str(stack.uuid), stack.name, [opened.ring])
+    return Accepted(str(stack.uuid), stack.name, [opened.message])
 
 
 def is_empty_patch(body: Body) -> bool:

@@ -95,4 +95,4 @@ def restart_traversal(db: Db, stack_id: int, traversal: int, *, lost_leases: int
         opened = traversals.supersede(db, stack_id=stack_id, root_id=root_id, root=root, traversal=fresh)
         if lost_leases:
             db.execute(SET_LOST_LEASES, {"lost_leases": lost_leases, "node_id": opened.plan_node_id})
-    return [opened.ring]
+    return [opened.message]

@@ -5,7 +5,7 @@ releases or wakes other nodes. Each `OutcomeStatement` is rendered in up to four
 claimed (`leased`) or not (operations/adr/0001), and for one row or many. The rendered texts are in
 tests/golden/sql.
 
-Every statement returns rows of (effect, id, traversal, queue, label). The effects are `ring` (send a
+Every statement returns rows of (effect, id, traversal, queue, label). The effects are `send` (send a
 message), `queued` (released, no message yet), `clean` (released, needs no visit) and `held` (a resource that
 was written).
 """
@@ -289,7 +289,7 @@ def _next(statement: OutcomeStatement, *, merged: bool, many: bool) -> str:
             assert statement.node is not None
             return (settle_and_release(statement.node) if merged else release(many=many)) + RELEASED_ROWS
         case Next.NODE:
-            return HELD_ROWS + "UNION ALL SELECT 'ring', id, traversal, queue, label FROM done\n"
+            return HELD_ROWS + "UNION ALL SELECT 'send', id, traversal, queue, label FROM done\n"
         case Next.BLOCKED:
             return WAKE_BLOCKED + statement.child + WOKEN_ROWS + statement.child_rows
         case Next.NOTHING:
@@ -313,7 +313,8 @@ def release(*, many: bool) -> str:
     UPDATE graph_node n
     SET blocked_by = n.blocked_by - l.k, dirty = n.dirty OR l.changed,
         state = CASE WHEN n.blocked_by = l.k THEN 'queued' ELSE 'blocked' END,
-        rung_at = CASE WHEN n.blocked_by = l.k AND (n.dirty OR l.changed) AND l.nth <= %(ring)s THEN now() END
+        rung_at = CASE WHEN n.blocked_by = l.k AND (n.dirty OR l.changed) AND l.nth <= %(max_messages)s
+            THEN now() END
     FROM (SELECT * FROM decrement ORDER BY id) l  -- every statement locks in this order: no deadlocks
     WHERE n.id = ANY (ARRAY[l.id]) AND n.state = 'blocked'
     RETURNING n.id, n.traversal, n.queue, n.label, n.state, n.rung_at, n.dirty
@@ -334,7 +335,7 @@ def settle_and_release(node: NodeEffect) -> str:
         lease = NULL, leased_until = NULL,{node.merged_set}
         blocked_by = CASE WHEN l.nth = 0 THEN 0 ELSE n.blocked_by - 1 END, dirty = n.dirty OR l.changed,
         rung_at = CASE WHEN l.nth = 0 THEN n.rung_at
-            WHEN n.blocked_by = 1 AND (n.dirty OR l.changed) AND l.nth <= %(ring)s THEN now() END
+            WHEN n.blocked_by = 1 AND (n.dirty OR l.changed) AND l.nth <= %(max_messages)s THEN now() END
     FROM (
         SELECT d.id, d.nth - 1 AS nth, i.changed, {node.merged_source}.id AS written_id
         FROM i CROSS JOIN {node.merged_source} CROSS JOIN locked
@@ -347,7 +348,7 @@ def settle_and_release(node: NodeEffect) -> str:
 
 
 RELEASED_ROWS: Final = """
-SELECT CASE WHEN NOT dirty THEN 'clean' WHEN rung_at IS NULL THEN 'queued' ELSE 'ring' END, id, traversal,
+SELECT CASE WHEN NOT dirty THEN 'clean' WHEN rung_at IS NULL THEN 'queued' ELSE 'send' END, id, traversal,
     queue, label
 FROM released WHERE state = 'queued'
 UNION ALL SELECT 'held', r.id, NULL, NULL, NULL FROM r
@@ -368,4 +369,4 @@ WHERE n.id = ANY (ARRAY[blocked_node.id]) AND n.due_at IS NOT NULL
 RETURNING n.id, n.traversal, n.queue, n.label
 """
 WAKE_BLOCKED: Final = f", woken AS ({WAKE_WAITING_NODE})"
-WOKEN_ROWS: Final = HELD_ROWS + "UNION ALL SELECT 'ring', id, traversal, queue, label FROM woken\n"
+WOKEN_ROWS: Final = HELD_ROWS + "UNION ALL SELECT 'send', id, traversal, queue, label FROM woken\n"

@@ -196,7 +196,7 @@ BEGIN: Final = render(_OPEN_OPERATION, leased=True, rows="many")
 WAKE_NEWER_TRAVERSALS: Final = f"""
 WITH i AS (SELECT n.id AS node_id, n.stack_id, n.resource_id FROM graph_node n WHERE n.id = ANY(%(ids)s)),
     woken AS ({WAKE_WAITING_NODE})
-SELECT 'ring', id, traversal, queue, label FROM woken
+SELECT 'send', id, traversal, queue, label FROM woken
 """
 
 # Nodes that visit no resource: joins and plans.

@@ -36,16 +36,16 @@ class Settled:
     of released nodes left to the dispatch window.
     """
 
-    rings: list[CheckMessage]
+    messages: list[CheckMessage]
     held: frozenset[int]
-    unrung: int = 0
+    not_enqueued: int = 0
     outstanding: int = 0
     clean: tuple[int, ...] = ()  # nodes that need no visit: `settle_clean` settles them
 
 
 def settled(rows: Sequence[tuple[Any, ...]], root: str) -> Settled:
     """Return the result in the rows of such a statement."""
-    rings = [CheckMessage(row[1], row[2], row[3], row[4], root) for row in rows if row[0] == "ring"]
+    rings = [CheckMessage(row[1], row[2], row[3], row[4], root) for row in rows if row[0] == "send"]
     return Settled(
         rings,
         frozenset(row[1] for row in rows if row[0] == "held"),
@@ -131,9 +131,9 @@ def write_outcome(
     rows: Sequence[Mapping[str, Any]],
     lease: int | None,
     root: str,
-    ring: int = 0,
+    max_messages: int = 0,
 ) -> Settled:
-    """Write outcomes that share a statement; send messages for at most `ring` released nodes.
+    """Write outcomes that share a statement; send messages for at most `max_messages` released nodes.
 
     Without a lease nothing was claimed, and the statement locks the nodes and resources that it writes.
     """
@@ -141,10 +141,10 @@ def write_outcome(
     values: dict[str, Any]
     if len(rows) == 1:
         text = render(statement, leased=leased, rows="one")
-        values = single_row_parameters({**rows[0], "lease": lease, "ring": ring}, text)
+        values = single_row_parameters({**rows[0], "lease": lease, "max_messages": max_messages}, text)
     else:
         text = render(statement, leased=leased, rows="many")
-        values = {"rows": Json(list(rows)), "lease": lease, "ring": ring}
+        values = {"rows": Json(list(rows)), "lease": lease, "max_messages": max_messages}
     return settled(retried(db, text, values), root)
 
 
@@ -173,12 +173,17 @@ def run(db: CheckConnection, statement: str, values: Mapping[str, Any], root: st
     return settled(retried(db, statement, values, tries), root)
 
 
-def settle_nodes(db: CheckConnection, ids: Sequence[int], lease: int, root: str, ring: int = 0) -> Settled:
+def settle_nodes(
+    db: CheckConnection, ids: Sequence[int], lease: int, root: str, max_messages: int = 0
+) -> Settled:
     """Settle nodes that visit no resource: joins and plans."""
-    return settled(retried(db, ending.SETTLE_NODES, {"ids": list(ids), "lease": lease, "ring": ring}), root)
+    return settled(
+        retried(db, ending.SETTLE_NODES, {"ids": list(ids), "lease": lease, "max_messages": max_messages}),
+        root,
+    )
 
 
-def settle_clean(db: CheckConnection, ids: Sequence[int], root: str, ring: int) -> Settled:
+def settle_clean(db: CheckConnection, ids: Sequence[int], root: str, max_messages: int) -> Settled:
     """Settle nodes whose requirements have unchanged outputs, and repeatedly those that become clean by this;
     return the messages for other released nodes.
     """
@@ -186,10 +191,10 @@ def settle_clean(db: CheckConnection, ids: Sequence[int], root: str, ring: int) 
     unrung, todo = 0, list(ids)
     while todo:
         part, todo = todo[:MAX_CLEAN_NODES], todo[MAX_CLEAN_NODES:]
-        values = {"ids": part, "ring": max(0, ring - len(rings))}
+        values = {"ids": part, "max_messages": max(0, max_messages - len(rings))}
         passed = settled(retried(db, ending.SETTLE_CLEAN_NODES, values), root)
-        rings += passed.rings
-        unrung += passed.unrung
+        rings += passed.messages
+        unrung += passed.not_enqueued
         todo += passed.clean
     return Settled(rings, frozenset(), unrung)
 
@@ -206,7 +211,7 @@ def drop_unclaimed(db: CheckConnection, ids: Sequence[int]) -> None:
 
 def wake_newer_traversals(db: CheckConnection, ids: Sequence[int], root: str) -> list[CheckMessage]:
     """Return messages for nodes of newer traversals that waited for these nodes' resources."""
-    return settled(retried(db, ending.WAKE_NEWER_TRAVERSALS, {"ids": list(ids)}), root).rings
+    return settled(retried(db, ending.WAKE_NEWER_TRAVERSALS, {"ids": list(ids)}), root).messages
 
 
 def refill_window(db: CheckConnection, root_id: int, root: str, window: int) -> Settled:

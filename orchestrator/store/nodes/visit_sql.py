@@ -199,5 +199,5 @@ WITH outstanding AS (
     RETURNING n.id, n.traversal, n.queue, n.label
 )
 SELECT 'outstanding', n, NULL, NULL, NULL FROM outstanding
-UNION ALL SELECT 'ring', id, traversal, queue, label FROM rung
+UNION ALL SELECT 'send', id, traversal, queue, label FROM rung
 """

@@ -103,7 +103,7 @@ SETTLE_PLAN_NODE = """finish AS (
     FROM ours WHERE n.id = ANY (ARRAY[ours.id])
 )"""
 RESULT = """
-SELECT CASE WHEN rung_at IS NULL THEN 'queued' ELSE 'ring' END, id, traversal, queue, label
+SELECT CASE WHEN rung_at IS NULL THEN 'queued' ELSE 'send' END, id, traversal, queue, label
 FROM nodes WHERE state = 'queued'
 UNION ALL SELECT 'held', id, NULL, NULL, NULL FROM ours
 """

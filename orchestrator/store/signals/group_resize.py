@@ -132,7 +132,7 @@ def record_started(
     done = repository.run(
         db, RECORD_STARTED, {**given, "resource_id": visit.resource.id, "lease": lease}, root
     )
-    return done.rings if visit.resource.id in done.held else None
+    return done.messages if visit.resource.id in done.held else None
 
 
 def record_pending(
@@ -177,4 +177,4 @@ def _run(
 ) -> list[CheckMessage]:
     assert visit.resource is not None
     given = {**values, "resource_id": visit.resource.id, "lease": lease}
-    return repository.run(db, statement, given, root).rings
+    return repository.run(db, statement, given, root).messages

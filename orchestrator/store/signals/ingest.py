@@ -110,11 +110,11 @@ def accept(db: Db, several: Sequence[NewSignal]) -> list[bool | None]:
     if not first:
         return [None] * len(several)
     asked = {"resources": numbers(resource for _, resource in first), "ids": numbers(first.values())}
-    ring = {row[0] for row in fetch_prepared(db, OLDEST, asked)}
+    first_of = {row[0] for row in fetch_prepared(db, OLDEST, asked)}
     told: list[bool | None] = []
     for one in several:
-        told.append(one.resource_id in ring if one[:2] in first else None)
-        ring.discard(one.resource_id)  # one message per resource
+        told.append(one.resource_id in first_of if one[:2] in first else None)
+        first_of.discard(one.resource_id)  # one message per resource
     return told
 
 

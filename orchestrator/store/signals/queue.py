@@ -104,7 +104,7 @@ WAKE = f"""
 i AS (SELECT 0::bigint AS node_id, r.stack_id, r.id AS resource_id FROM r),
 woken AS ({WAKE_WAITING_NODE})
 SELECT 'held', r.id, NULL, NULL, NULL FROM r
-UNION ALL SELECT 'ring', id, traversal, queue, label FROM woken
+UNION ALL SELECT 'send', id, traversal, queue, label FROM woken
 """
 
 _TAKEN = """
@@ -154,7 +154,7 @@ WITH w AS MATERIALIZED (
     RETURNING resource_id
 )
 SELECT 'told', w.id, NULL, NULL, w.name FROM told JOIN w ON w.id = told.resource_id
-UNION ALL SELECT 'ring', id, traversal, queue, label FROM woken
+UNION ALL SELECT 'send', id, traversal, queue, label FROM woken
 """
 
 # The message was lost or postponed: send it again, with growing delays for signals that were never tried.
@@ -298,7 +298,7 @@ def record(
         except (errors.DeadlockDetected, errors.SerializationFailure):
             continue
         looks = [SignalMessage(row[1], row[4], root) for row in rows if row[0] == "told"]
-        return [*ended.rings, *repository.settled(rows, root).rings, *looks]
+        return [*ended.messages, *repository.settled(rows, root).messages, *looks]
 
 
 def columns(values: Mapping[str, Any], sealed: str | None) -> dict[str, Any]:
@@ -329,11 +329,11 @@ def postpone(db: Db, pending: Pending, lease: int, one: PendingSignal, seconds: 
 
 def release(db: Db, resource_id: int, lease: int) -> list[CheckMessage]:
     """Release a resource whose signals another worker has processed already."""
-    return repository.run(db, LET_GO, {"resource_id": resource_id, "lease": lease}, "").rings
+    return repository.run(db, LET_GO, {"resource_id": resource_id, "lease": lease}, "").messages
 
 
 def _ended(db: Db, statement: str, pending: Pending, values: Mapping[str, Any]) -> list[CheckMessage]:
-    return repository.run(db, statement, values, pending.visit.stack.uuid).rings
+    return repository.run(db, statement, values, pending.visit.stack.uuid).messages
 
 
 def _which(pending: Pending, lease: int, done: Sequence[PendingSignal]) -> dict[str, Any]:

@@ -51,7 +51,7 @@ WITH k AS MATERIALIZED (
     + WAKE_PARENT
     + """
 SELECT 'ended', s.id, s.traversal, s.action, s.uuid::text FROM s
-UNION ALL SELECT 'ring', id, traversal, queue, label FROM woken
+UNION ALL SELECT 'send', id, traversal, queue, label FROM woken
 """
 )
 
@@ -61,7 +61,7 @@ class CompletedChild(NamedTuple):
 
     uuid: str
     action: str
-    rings: Sequence[CheckMessage]  # for the nodes that wait for the child
+    messages: Sequence[CheckMessage]  # for the nodes that wait for the child
 
 
 def complete_child(db: repository.CheckConnection, node_id: int, root: str) -> CompletedChild | None:
@@ -69,7 +69,7 @@ def complete_child(db: repository.CheckConnection, node_id: int, root: str) -> C
     the traversal is over.
     """
     rows = repository.retried(db, COMPLETE_CHILD, {"node_id": str(node_id)})
-    rings = repository.settled(rows, root).rings
+    rings = repository.settled(rows, root).messages
     return next(
         (CompletedChild(uuid, action, rings) for what, _, _, action, uuid in rows if what == "ended"), None
     )

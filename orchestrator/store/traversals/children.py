@@ -87,7 +87,7 @@ WAIT_FOR_NEW_CHILD: Final = replace(
     WAIT,
     name="wait_for_new_child",
     child=_INSERT_CHILD,
-    child_rows="UNION ALL SELECT 'ring', plan_id, 1, 'bulk', 'plan' FROM new_ids\n",
+    child_rows="UNION ALL SELECT 'send', plan_id, 1, 'bulk', 'plan' FROM new_ids\n",
 )
 
 INSERT_REVISION = """
@@ -200,7 +200,7 @@ class StartedChild:
     """A traversal of a child that was started."""
 
     traversal: int
-    ring: CheckMessage
+    message: CheckMessage
 
 
 # Hashes of templates that this process stored recently: a thousand identical children store their template
@@ -238,7 +238,7 @@ def insert_child(
         "child_adopted": wanted.adopted,
         "timeout_mins": None if wanted.timeout_mins is None else str(wanted.timeout_mins),
         "lease": lease,
-        "ring": 0,
+        "max_messages": 0,
     }
     values["child_sealed"] = values.pop("revision_sealed")
     try:
@@ -292,7 +292,7 @@ def _lock_and_inherit(db: Db, child_id: int, timeout_mins: int | None = None) ->
 
 def _started(db: Db, child_id: int, action: str, **more: Any) -> StartedChild | None:
     opened = start_traversal(db, child_id, action, **more)
-    return None if opened is None else StartedChild(opened.traversal, opened.ring)
+    return None if opened is None else StartedChild(opened.traversal, opened.message)
 
 
 def lock_child(db: Db, child_id: int) -> tuple[int, str] | None:

@@ -155,11 +155,11 @@ def complete(db: Connection[TupleRow], node_id: int, lease: int) -> list[CheckMe
     traversal has failed or was superseded.
     """
     for row in fetch_prepared(db, COMPLETE, {"node_id": node_id, "lease": lease}):
-        return _rings(row[1])
+        return _messages(row[1])
     return None
 
 
-def _rings(found: Sequence[Sequence[Any]] | None) -> list[CheckMessage]:
+def _messages(found: Sequence[Sequence[Any]] | None) -> list[CheckMessage]:
     return [CheckMessage(*one) for one in found or ()]
 
 
@@ -171,7 +171,7 @@ class EndedFailed:
     rollback_disabled: bool
     delete_on_failure: bool
     good_revision_id: int | None
-    rings: list[CheckMessage]
+    messages: list[CheckMessage]
 
 
 def end_failed(
@@ -198,7 +198,7 @@ def end_failed(
     }
     hooks.release_paused(db, stack_id)
     for row in fetch_prepared(db, END_FAILED, values):
-        return EndedFailed(row[0], row[1], row[2], row[3], _rings(row[4]))
+        return EndedFailed(row[0], row[1], row[2], row[3], _messages(row[4]))
     return None
 
 

@@ -136,7 +136,7 @@ class StartedTraversal:
 
     traversal: int
     plan_node_id: int
-    ring: CheckMessage
+    message: CheckMessage
 
 
 def first_nodes(

@@ -65,4 +65,4 @@ WHERE n.id = ANY (ARRAY[blocked_node.id]) AND n.due_at IS NOT NULL
 RETURNING n.id, n.traversal, n.queue, n.label
 )
 SELECT 'held', r.id, NULL, NULL, NULL FROM r
-UNION ALL SELECT 'ring', id, traversal, queue, label FROM woken
+UNION ALL SELECT 'send', id, traversal, queue, label FROM woken

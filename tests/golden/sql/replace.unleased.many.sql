@@ -43,4 +43,4 @@ WITH i AS MATERIALIZED (
     ORDER BY i.node_id, x.nth
 )
 SELECT 'held', r.id, NULL, NULL, NULL FROM r
-UNION ALL SELECT 'ring', id, traversal, queue, label FROM done
+UNION ALL SELECT 'send', id, traversal, queue, label FROM done

@@ -40,4 +40,4 @@ WITH i AS NOT MATERIALIZED (
     WHERE i.started
 )
 SELECT 'held', r.id, NULL, NULL, NULL FROM r
-UNION ALL SELECT 'ring', id, traversal, queue, label FROM done
+UNION ALL SELECT 'send', id, traversal, queue, label FROM done

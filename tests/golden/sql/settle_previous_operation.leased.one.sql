@@ -34,4 +34,4 @@ WITH i AS NOT MATERIALIZED (
     WHERE CASE WHEN x.status = 'IN_PROGRESS' THEN i.started ELSE true END
 )
 SELECT 'held', r.id, NULL, NULL, NULL FROM r
-UNION ALL SELECT 'ring', id, traversal, queue, label FROM done
+UNION ALL SELECT 'send', id, traversal, queue, label FROM done

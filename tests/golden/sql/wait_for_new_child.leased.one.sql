@@ -87,5 +87,5 @@ SELECT s.id, s.name, 'OS::Heat::Stack', s.uuid::text, s.action, s.status, s.stat
 )
 
 SELECT 'held', r.id, NULL, NULL, NULL FROM r
-UNION ALL SELECT 'ring', id, traversal, queue, label FROM woken
-UNION ALL SELECT 'ring', plan_id, 1, 'bulk', 'plan' FROM new_ids
+UNION ALL SELECT 'send', id, traversal, queue, label FROM woken
+UNION ALL SELECT 'send', plan_id, 1, 'bulk', 'plan' FROM new_ids

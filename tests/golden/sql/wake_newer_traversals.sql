@@ -8,4 +8,4 @@ FROM i CROSS JOIN LATERAL (
 WHERE n.id = ANY (ARRAY[blocked_node.id]) AND n.due_at IS NOT NULL
 RETURNING n.id, n.traversal, n.queue, n.label
 )
-SELECT 'ring', id, traversal, queue, label FROM woken
+SELECT 'send', id, traversal, queue, label FROM woken

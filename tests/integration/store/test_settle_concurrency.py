@@ -99,8 +99,8 @@ def settle(
     db: psycopg.Connection[Any], ids: Sequence[int], lease: int = LEASE, ring: int = 1000
 ) -> list[int]:
     """Settle visited nodes in one statement; return the released nodes."""
-    rows = db.execute(sql.SETTLE_NODES, {"ids": list(ids), "lease": lease, "ring": ring}).fetchall()
-    return [row[1] for row in rows if row[0] in {"ring", "queued"}]
+    rows = db.execute(sql.SETTLE_NODES, {"ids": list(ids), "lease": lease, "max_messages": ring}).fetchall()
+    return [row[1] for row in rows if row[0] in {"send", "queued"}]
 
 
 def settle_unclaimed(
@@ -110,7 +110,7 @@ def settle_unclaimed(
     row = {"node_id": node, "resource_id": resource, "stack_id": graph.stack_id, "status_read": "COMPLETE"}
     statement = render(sql.SETTLE_CLEANUP_KEPT, leased=False, rows="one")
     values = repository.single_row_parameters(row | {"changed": False, "continued": False}, statement)
-    return repository.settled(fetch_prepared(db, statement, {**values, "ring": ring}), "root")
+    return repository.settled(fetch_prepared(db, statement, {**values, "max_messages": ring}), "root")
 
 
 @pytest.fixture
@@ -170,7 +170,7 @@ def test_feeders_that_nobody_claimed_neither_deadlock_nor_lose_a_wake_up(graph: 
     def work(db: psycopg.Connection[Any], number: int) -> list[int]:
         settled = [settle_unclaimed(db, graph, *feeder) for feeder in feeders[number::THREADS]]
         assert [len(one.held) for one in settled] == [1] * len(settled)
-        return [ring.node_id for one in settled for ring in one.rings]
+        return [ring.node_id for one in settled for ring in one.messages]
 
     released = Counter(node for each in graph.at_once(work) for node in each)
     assert released == {targets[target]: 1 for target in counts}
@@ -190,8 +190,8 @@ def test_a_node_that_nobody_claimed_is_settled_once_by_however_many(graph: Graph
 def test_a_node_that_nobody_claimed_rings_no_more_than_the_window_has_room_for(graph: Graph):
     targets, resource = [graph.blocked(1) for _ in range(5)], graph.resource()
     result = settle_unclaimed(graph.db, graph, graph.queued(resource, targets), resource, ring=2)
-    assert [ring.node_id for ring in result.rings] == targets[:2]
-    assert result.unrung == 3
+    assert [ring.node_id for ring in result.messages] == targets[:2]
+    assert result.not_enqueued == 3
 
 
 def test_a_batch_counts_every_feeder_of_a_node_and_not_the_node(graph: Graph):
@@ -223,8 +223,8 @@ def test_a_late_writer_matches_no_row(graph: Graph):
 def test_what_is_released_beyond_the_window_is_queued_without_a_message(graph: Graph):
     targets = [graph.blocked(1) for _ in range(5)]
     feeder = graph.checking(targets)
-    result = repository.settle_nodes(graph.db, [feeder], LEASE, "root", ring=2)
-    assert (len(result.rings), result.unrung) == (2, 3)
+    result = repository.settle_nodes(graph.db, [feeder], LEASE, "root", max_messages=2)
+    assert (len(result.messages), result.not_enqueued) == (2, 3)
     [(unrung,)] = graph.db.execute(
         "SELECT count(*) FROM graph_node WHERE state = 'queued' AND rung_at IS NULL"
     ).fetchall()
@@ -254,7 +254,7 @@ def test_many_workers_topping_up_ring_each_node_once(graph: Graph):
     ids = [graph.queued() for _ in range(200)]
 
     def work(db: psycopg.Connection[Any], _number: int) -> list[int]:
-        return [ring.node_id for ring in repository.refill_window(db, graph.stack_id, "root", 50).rings]
+        return [ring.node_id for ring in repository.refill_window(db, graph.stack_id, "root", 50).messages]
 
     rung = Counter(node for each in graph.at_once(work) for node in each)
     assert set(rung.values()) == {1}

@@ -391,7 +391,7 @@ def test_an_update_at_the_moment_the_stack_completes_is_taken_and_nobody_is_turn
             opened = accept_rollback(db, row.id, row.revision_id)
         ending.end()
     assert opened is not None
-    world.messages.append(opened.ring)
+    world.messages.append(opened.message)
     world.deliver_all()
     assert [tuple(r) for r in world.rows("SELECT action, status FROM stack")] == [("ROLLBACK", "COMPLETE")]
     assert outcomes(world) == ["superseded", "complete"]

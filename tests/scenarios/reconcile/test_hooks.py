@@ -458,7 +458,7 @@ def test_a_traversal_that_ends_while_another_begins_does_not_stand_in_its_way(wo
             worker.start()
             waiting = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
             eventually(lambda: ended or world.rows(waiting)[0].count)
-            world.messages.append(traversals.start_traversal(db, stack.id, "DELETE").ring)
+            world.messages.append(traversals.start_traversal(db, stack.id, "DELETE").message)
         worker.join()
     assert ended == [[]]
     world.deliver_all()

@@ -342,7 +342,7 @@ def snapshot(world):
             RETURNING id""",
             (stack.id,),
         ).fetchone()
-    world.messages.append(opened.ring)
+    world.messages.append(opened.message)
     return row[0]
 
 

@@ -90,7 +90,7 @@ def _spawn(
     )
     if row["resource_id"] not in settled.held:
         raise LeaseLost
-    return settled.rings
+    return settled.messages
 
 
 def _apply(
@@ -110,7 +110,7 @@ def _apply(
     settled = repository.write_outcome(context.db, ending.WAIT, [row], context.lease, context.root)
     if row["resource_id"] not in settled.held:
         raise LeaseLost
-    return settled.rings + ([] if started is None else [started.ring])
+    return settled.messages + ([] if started is None else [started.message])
 
 
 def _row(visit: Visit, result: StepResult, step: ChildStep, row_of: Row) -> dict[str, Any]:
@@ -156,7 +156,7 @@ def _start_snapshot(db: repository.CheckConnection, child_id: int, uuid: UUID) -
     if source is None:
         return None
     _, started = snapshots.begin(db, child_id, source, None, uuid)
-    return StartedChild(started.traversal, started.ring)
+    return StartedChild(started.traversal, started.message)
 
 
 @contextmanager
