@@ -27,12 +27,14 @@ class Crash(BaseException):
 
 @dataclass
 class Cloud:
-    """What exists, what was ever made, and what is to happen: `on["create"](ctx)` runs before a create."""
+    """Existing things, counts of creations, and scheduled actions: `on["create"](ctx)` runs before
+    a create.
+    """
 
     things: dict[str, str] = field(default_factory=dict)  # id -> token
     made: Counter[str] = field(default_factory=Counter)  # by logical name
     calls: list[str] = field(default_factory=list)
-    values: dict[str, str] = field(default_factory=dict)  # of the things that keep one
+    values: dict[str, str] = field(default_factory=dict)  # of the things that store a value
     paused: set[str] = field(default_factory=set)
     copies: dict[str, str] = field(default_factory=dict)  # of things: token -> thing
     on: dict[str, Callable[[Context], None]] = field(default_factory=dict)
@@ -41,7 +43,7 @@ class Cloud:
     numbers: Any = field(default_factory=lambda: itertools.count(1))
 
     def call(self, verb: str, ctx: Context) -> None:
-        """Note a call and let happen what is to happen."""
+        """Record a call and run its scheduled action."""
         self.calls.append(f"{verb} {ctx.name}")
         if verb in self.on:
             self.on[verb](ctx)
@@ -49,14 +51,14 @@ class Cloud:
             raise ProviderBusy("nobody answers")
 
     def make(self, ctx: Context) -> str:
-        """Make a thing, however often one is asked for."""
+        """Create a thing, even if it was requested before."""
         thing = f"{ctx.name}-{next(self.numbers)}"
         self.things[thing] = ctx.token
         self.made[ctx.name] += 1
         return thing
 
     def types(self) -> dict[str, ResourceType]:
-        """Return the types of this cloud: what an engine's registry is to have besides our own."""
+        """Return the types of this cloud, for the engine's registry."""
         return {kind.name: kind(self) for kind in (Blind, Thing, Server, Machine, Bell)}
 
 
@@ -138,7 +140,7 @@ class Server(Thing):
 
 
 class Machine(Server):
-    """A server that can be paused and copied, tells its properties, and may come to itself."""
+    """A server that can be paused and copied, has attributes, and may recover by itself."""
 
     name = "Cloud::Machine"
     properties: ClassVar = {
@@ -181,7 +183,7 @@ class Machine(Server):
 
 
 class Bell(Thing):
-    """A thing that is ready when it was rung so often, and remembers what was said."""
+    """A thing that is ready after a number of signals, and stores their data."""
 
     name = "Cloud::Bell"
     properties: ClassVar = {

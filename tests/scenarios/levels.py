@@ -1,4 +1,4 @@
-"""What a stack of a tree is to have by its template, beside what it has."""
+"""The desired contents of a stack in a tree according to its template, and its recorded contents."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.scenarios.world import World
 
 
 class Level:
-    """One stack of a tree: what it is to have, and its rows."""
+    """A stack of a tree: its desired contents, and its rows."""
 
     def __init__(
         self,
@@ -32,7 +32,7 @@ class Level:
         self._children: dict[str, Level] = {}
 
     def child(self, name: str) -> Level:
-        """Return a stack in this one."""
+        """Return a child of this stack."""
         if name not in self._children:
             [row] = [row for row in self.rows if row.name == name]
             query = "SELECT id FROM stack WHERE parent_resource_id = :id AND deleted_at IS NULL"
@@ -47,12 +47,12 @@ class Level:
         return self._children[name]
 
     def outputs(self) -> dict[str, Any]:
-        """Return what its outputs come to."""
+        """Return the values of its outputs."""
         outputs = self.template["outputs"]
         return {name: self.resolved(output["value"]) for name, output in outputs.items()}
 
     def resolved(self, value: Any) -> Any:
-        """Return what a value of its template comes to."""
+        """Return the resolved form of a value of its template."""
         match value:
             case {"get_resource": name}:
                 return next(row.physical_id for row in self.rows if row.name == name)

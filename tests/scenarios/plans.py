@@ -1,4 +1,4 @@
-"""What PostgreSQL did for the statements of a block: how many rows it touched, and by which scans."""
+"""Statistics of PostgreSQL for the statements of a block: the rows read, by kind of scan."""
 
 from __future__ import annotations
 

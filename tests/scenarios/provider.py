@@ -1,14 +1,14 @@
-"""A provider in memory that keeps a log, objects to what must not be asked, and fails as it is told to.
+"""A provider in memory that keeps a log, records forbidden requests, and fails on request.
 
 `wrong` has everything that broke a rule of the engine's protocol, as it happened:
 
-* one request token, one living thing;
+* a request token has a single living thing;
 * nothing is changed, paused or woken while an operation on it is open (a removal may cut any short), and
   nothing is changed while it is paused;
-* a thing is made, or changed, only when what it stands on is there and at rest;
+* a thing is created, or changed, only when its requirements exist and are at rest;
 * a thing is removed only when nothing living stands on it.
 
-What a thing stands on is known twice: by the ids it was given (the property `on`), and by what the engine
+The requirements of a thing are known twice: from the ids it was given (the property `on`), and from the rows
 recorded (`recorded`, which a simulator sets).
 """
 
@@ -55,7 +55,7 @@ class Thing:
 
     @property
     def stands_on(self) -> set[str]:
-        """The things it was told of."""
+        """The ids that it was given."""
         return {one for one in self.properties.get("on") or () if one}
 
 
@@ -69,26 +69,26 @@ def done(_verb: str, _ctx: Context) -> str:
 
 @dataclass
 class Provider:
-    """What is there, what was asked, what was wrong with it."""
+    """Existing things, the log of requests, and the violations."""
 
     things: dict[str, Thing] = field(default_factory=dict)
     copies: dict[str, str] = field(default_factory=dict)  # of things: token -> id
-    log: list[tuple[str, str, str]] = field(default_factory=list)  # verb, name, id: what was carried out
+    log: list[tuple[str, str, str]] = field(default_factory=list)  # verb, name, id of each executed request
     calls: Counter[tuple[str, str]] = field(default_factory=Counter)  # by verb and name
     wrong: list[str] = field(default_factory=list)
     fate: Fate = done
     in_flight: list[Callable[[], Any]] = field(default_factory=list)
-    required: Callable[[str], list[str]] = lambda _token: []  # ids of what the engine says it stands on
-    dependents: Callable[[str], list[str]] = lambda _id: []  # ids of what the engine says stands on it
+    required: Callable[[str], list[str]] = lambda _token: []  # required ids in the engine's rows
+    dependents: Callable[[str], list[str]] = lambda _id: []  # dependent ids in the engine's rows
     meanwhile: Callable[[str, Context], None] = lambda _verb, _ctx: None  # before a call, or `<verb>d` after
-    landing: bool = False  # what was asked for long ago arrives just now
+    landing: bool = False  # a delayed request is being executed
     numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
 
     def types(self) -> dict[str, ResourceType]:
         """Return the types of this provider."""
         return {kind.name: kind(self) for kind in (Changeable, Rigid)}
 
-    # What the types ask.
+    # The requests of the types.
 
     def ask(self, verb: str, ctx: Context, act: Callable[[], Any]) -> Any:
         """Let a call fare as it is to."""
@@ -118,7 +118,7 @@ class Provider:
         return result
 
     def land(self) -> None:
-        """Time passes: what is still under way arrives."""
+        """Time passes: delayed requests are executed."""
         self.landing = True
         while self.in_flight:
             self.in_flight.pop(0)()
@@ -213,7 +213,7 @@ class Provider:
         return next((thing.id for thing in self.things.values() if thing.token == token), None)
 
     def _stands(self, what: str, thing: Thing) -> None:
-        required = () if self.landing else self.required(thing.token)  # those may be others by now
+        required = () if self.landing else self.required(thing.token)  # they may have changed
         for id_ in sorted(thing.stands_on | set(required)):
             below = self.things.get(id_)
             if below is None:

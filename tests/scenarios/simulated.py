@@ -1,4 +1,4 @@
-"""The parts of a worker that the simulator has its hand in: where it stands, and what goes by the clock."""
+"""The parts of a worker that the simulator controls: interruptions between statements, and time."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from orchestrator.store.connections.prepared import PreparedConnection
 
 
 class Moments(Protocol):
-    """Who is told of every moment between two statements."""
+    """The receiver of every moment between two statements."""
 
     def moment(self, where: str) -> None:
-        """Let others go on, or end the worker there."""
+        """Let other workers continue, or end the worker there."""
 
 
 class SimulatedDatabase(Database):
-    """A database that tells the simulator where its worker stands."""
+    """A database that reports the moments of its worker to the simulator."""
 
     simulator: Moments
 
@@ -63,7 +63,7 @@ class SimulatedDatabase(Database):
 
 
 class HeldByTheTest(Leases):
-    """Leases that nobody renews: they run out when the test says so."""
+    """Leases without renewal: they expire when the test decides."""
 
     @contextmanager
     def keep(self, held: HeldLeases) -> Iterator[None]:
@@ -73,7 +73,7 @@ class HeldByTheTest(Leases):
 class TimelessWindows(Windows):
     """Windows that do not go by the clock: the same seed does the same."""
 
-    def wants_more(self, root_id: int) -> bool:
+    def needs_refill(self, root_id: int) -> bool:
         root = self._root(root_id)
         return root.left and root.since >= root.each
 

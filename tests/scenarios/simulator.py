@@ -1,8 +1,10 @@
-"""A world whose workers are interrupted between any two statements: they die there, or others go on.
+"""A world whose workers are interrupted between any two statements: they die there, or other workers
+continue.
 
-Everything comes from one seed: the order of deliveries, repeats, losses, deaths, lost leases, what the
-provider does. A worker is an engine with connections of its own; one that stops between two statements lets
-another run, or a user ask, or time pass, and then goes on as if nothing had happened. That is how two
+Everything comes from a single seed: the order of deliveries, repeats, losses, deaths, lost leases, the
+provider's answers. A worker is an engine with connections of its own; a worker that stops between two
+statements lets another run, or a user ask, or time pass, and then goes on as if nothing had happened. That is
+how two
 workers meet here, without threads.
 """
 
@@ -22,18 +24,13 @@ from orchestrator.operations.reconcile.check import check_nodes
 from orchestrator.operations.reconcile.worker_context import WorkerContext
 from orchestrator.resources.base import Context
 from orchestrator.store.connections.database import Database
+from tests.scenarios import clock
 from tests.scenarios.fake_cloud import Crash
 from tests.scenarios.levels import Level
 from tests.scenarios.provider import Provider
 from tests.scenarios.simulated import HeldByTheTest, SimulatedDatabase, TimelessSweep, TimelessWindows
-from tests.scenarios.world import World
+from tests.scenarios.world import HOUR, World
 
-AGE = """
-UPDATE graph_node SET leased_until = now() - interval '1 s' WHERE lease IS NOT NULL;
-UPDATE resource SET leased_until = now() - interval '1 s' WHERE lease IS NOT NULL;
-UPDATE resource SET lost_at = lost_at - interval '1 hour' WHERE lost_at IS NOT NULL;
-UPDATE resource SET op_started_at = op_started_at - interval '1 hour' WHERE op_started_at IS NOT NULL;
-"""
 WORKERS = 3  # at once
 NO_FILES: Mapping[str, str] = {}
 TABLES = (
@@ -51,14 +48,14 @@ TABLES = (
 
 @dataclass
 class Faults:
-    """What goes wrong, each as a chance."""
+    """Faults, each with its probability."""
 
     crash: float = 0.0  # a worker dies before or after a statement
-    switch: float = 0.0  # others go on while it stands between two
+    switch: float = 0.0  # other workers run between two of its statements
     lose: float = 0.0  # a message
     repeat: float = 0.0
     calls: Mapping[str, float] | None = None  # fates of the provider's calls
-    age: float = 0.02  # of what others do meanwhile, that leases run out
+    age: float = 0.02  # for leases to expire during such an interruption
 
 
 CALM = Faults()
@@ -74,7 +71,7 @@ class Worker:
 
 
 class Simulator(World):
-    """One installation with a few workers, a provider, and a seed."""
+    """An installation with a few workers, a provider, and a seed."""
 
     def __init__(self, url: str, *, seed: int = 0, provider: Provider | None = None, **settings: Any) -> None:
         self.provider = provider or Provider()
@@ -83,12 +80,12 @@ class Simulator(World):
         self.dice = random.Random(seed)
         self.moments = 0  # before and after every statement and every call of the provider, counted
         self.crash_at: int | None = None  # the moment to die at
-        self.user: Callable[[], None] | None = None  # what a user may do at any moment
+        self.user: Callable[[], None] | None = None  # a request that a user may send at any moment
         self.crashes = 0
-        self.meddled = False  # somebody has changed stacks of a tree by themselves: they move when they will
+        self.meddled = False  # a user has changed child stacks directly
         super().__init__(url, seed=seed, types=self.provider.types(), **settings)
         self.workers = [self.worker() for _ in range(WORKERS)]
-        for worker in self.workers:  # what only the first of all seeds would do
+        for worker in self.workers:  # work that only the first seed would do
             worker.sweep.run()
             for durable in (True, False):
                 worker.database.check_connection(durable=durable)
@@ -96,7 +93,8 @@ class Simulator(World):
         self.provider.required, self.provider.dependents = self.required, self.dependents
 
     def reset(self, seed: int) -> None:
-        """Begin anew with another seed and an empty provider. Connections stay: they cost the most."""
+        """Reset with a new seed and an empty provider. Connections stay open: they cost the most."""
+        self.seams.remove()
         self.faults, self.depth, self.user, self.meddled = CALM, 0, None, False
         self.crash_at, self.moments, self.crashes = None, 0, 0
         with self.database.engine.begin() as connection:
@@ -162,7 +160,7 @@ class Simulator(World):
             self.meanwhile()
 
     def meanwhile(self) -> None:
-        """Others do something."""
+        """Let other workers act."""
         if self.dice.random() < self.faults.age:
             self.age()
         for _ in range(self.dice.randint(1, 6)):
@@ -218,7 +216,7 @@ class Simulator(World):
             self.depth -= 1
 
     def step(self) -> bool:
-        """Deliver one message, whichever; with none left, sweep. False when that found nothing."""
+        """Deliver a random message; with none left, sweep. Return False if that found nothing."""
         if not self.messages:
             return self.sweep_once()
         self.messages.sort(key=lambda ring: (ring.label, ring.traversal, ring.queue, ring.node_id))
@@ -230,13 +228,9 @@ class Simulator(World):
         return True
 
     def sweep_once(self) -> bool:
-        """Bring forward what is due and sweep; False when that found nothing."""
-        with self.database.engine.begin() as connection:
-            connection.execute(
-                text("""UPDATE graph_node SET due_at = now() WHERE state = 'waiting' AND due_at <> 'infinity';
-                    UPDATE snapshot SET due_at = now() WHERE due_at IS NOT NULL;
-                    UPDATE graph_node SET rung_at = rung_at - interval '1 hour' WHERE rung_at IS NOT NULL""")
-            )
+        """Make scheduled work due and sweep; return False if that found nothing."""
+        clock.make_due(self.database, "node", "snapshot")
+        self.elapse(HOUR, "enqueue")
         if self.depth >= WORKERS:
             return False
         worker = self.workers[self.depth]
@@ -250,16 +244,16 @@ class Simulator(World):
         return bool(self.messages)
 
     def age(self) -> None:
-        """An hour passes: leases run out, and what the provider was still asked for arrives."""
+        """An hour passes: leases expire, and the provider executes delayed requests."""
         self.provider.land()
-        with self.database.engine.begin() as connection:
-            connection.execute(text(AGE))
+        clock.expire_leases(self.database)
+        self.elapse(HOUR, "lost lease", "operation")
 
     def forget_leases(self) -> None:
         self.age()
 
     def run(self, count: int, faults: Faults) -> None:
-        """Let a few things happen, and what goes wrong go wrong."""
+        """Run a number of steps with faults."""
         self.faults = faults
         try:
             for _ in range(count):
@@ -299,11 +293,11 @@ class Simulator(World):
                 return
         raise AssertionError("it never comes to rest")
 
-    # What the rows say.
+    # Readers of the rows.
 
     def required(self, token: str) -> list[str]:
-        """Return the ids of what a token's thing requires by the definition it is made or changed for: of two
-        of a name, what it was begun with; of a stack, those of all that is in it.
+        """Return the ids of the things that a token's thing requires, by the definition of its current
+        operation: of two things with the same name, the thing it was begun with; of a stack, all its things.
         """
         rows = self.rows(
             """WITH RECURSIVE chosen AS (
@@ -328,7 +322,9 @@ class Simulator(World):
         return [row.physical_id for row in rows]
 
     def dependents(self, id_: str) -> list[str]:
-        """Return the ids of what the engine says stands on a thing, all that is in a stack that does too."""
+        """Return the ids of the dependents of a thing according to the engine, including all things of a
+        dependent stack.
+        """
         rows = self.rows(
             """WITH RECURSIVE r AS (
                 SELECT r.* FROM resource r JOIN resource q ON q.id = ANY(r.requires)
@@ -347,13 +343,13 @@ class Simulator(World):
         return self.rows("SELECT * FROM stack WHERE owner_id IS NULL ORDER BY id DESC LIMIT 1")[0]
 
     def children(self) -> list[Any]:
-        """Return the live stacks that are in others, by their place."""
+        """Return the live child stacks, by id."""
         query = """SELECT *, uuid::text AS uuid FROM stack
             WHERE owner_id IS NOT NULL AND deleted_at IS NULL ORDER BY id"""
         return self.rows(query)
 
     def done(self, verb: str) -> list[str]:
-        """Return the names of what was made, changed or removed, in that order."""
+        """Return the names of the created, updated or deleted things, in that order."""
         return [name for did, name, _ in self.provider.log if did == verb]
 
     def ids(self) -> dict[str, str]:
@@ -361,7 +357,7 @@ class Simulator(World):
         query = "SELECT name, physical_id FROM resource WHERE NOT leftover ORDER BY name"
         return {row.name: row.physical_id for row in self.rows(query)}
 
-    # What must be so.
+    # Invariants.
 
     def verify(self, resources: Mapping[str, Any], files: Mapping[str, str] = NO_FILES) -> None:
         """Exactly the things of these resources are there, with the values they give, and nothing is open."""
@@ -374,7 +370,7 @@ class Simulator(World):
         assert self._verify(Level(self, root.id, resources, files, {})) == len(self.provider.things)
 
     def _verify(self, level: Level) -> int:
-        """Look at one stack and those below it; return how many things they have."""
+        """Verify a stack and its descendants; return the number of their things."""
         rows, count = level.rows, 0
         assert [row.name for row in rows] == sorted(level.resources), level.place
         assert not [row.name for row in rows if row.leftover or row.status != "COMPLETE"], level.place
@@ -399,7 +395,7 @@ class Simulator(World):
         return count
 
     def sound(self) -> None:
-        """What must be so whenever nothing is under way: nothing open, nothing unknown, no rule broken."""
+        """The invariants of an idle system: no open operation, no unknown thing, no broken rule."""
         assert self.provider.wrong == []
         assert self.rows("SELECT name, op FROM resource WHERE op IS NOT NULL") == []
         nodes = """SELECT n.label, n.state FROM graph_node n JOIN stack s ON s.id = n.stack_id
@@ -419,7 +415,7 @@ class Simulator(World):
         self.told_in_order()
 
     def told_in_order(self) -> None:
-        """Every traversal of a stack is told of once when it begins and at most once when it ends."""
+        """Every traversal of a stack has a single first event and at most a single last event."""
         query = """SELECT e.stack_id, e.action, e.status FROM event e
             WHERE e.resource_type = 'OS::Heat::Stack' ORDER BY e.stack_id, e.id"""
         running: dict[int, str | None] = {}

@@ -17,14 +17,14 @@ VALUE = "OS::Heat::Value"
 NESTED = "a template"
 VERSION = "2021-04-16"
 TYPES = ("Sim::Changeable", "Sim::Changeable", "Sim::Changeable", "Sim::Rigid", VALUE)
-# How one resource requires another: in words, by its id (told to the provider), by an attribute that changes
-# it in place, by one that makes another of it, by its id that makes another of it.
+# How a resource requires another: in words, by its id (passed to the provider), by an attribute that updates
+# it in place, by an attribute that replaces it, by an id that replaces it.
 EDGES = ("words", "id", "attribute", "fixed attribute", "fixed id")
 
 
 @dataclass
 class Draft:
-    """One resource."""
+    """A resource."""
 
     type: str
     value: str = "1"
@@ -32,18 +32,18 @@ class Draft:
     looks: int = 0
     edges: dict[str, str] = field(default_factory=dict)
     inner: Drafts = field(default_factory=dict)  # of a template
-    file: int = 1  # which file that is: another one makes another type of it
+    file: int = 1  # the number of the file: a different file is a different type
 
     def copy(self) -> Draft:
         inner = {name: draft.copy() for name, draft in self.inner.items()}
         return Draft(self.type, self.value, self.fixed, self.looks, dict(self.edges), inner, self.file)
 
 
-Drafts = dict[str, Draft]  # who requires comes after whom it requires
+Drafts = dict[str, Draft]  # dependents come after their requirements
 
 
 def first(dice: random.Random, depth: int = 0, *, inside: bool = False) -> Drafts:
-    """Return a template, with stacks in it `depth` deep; one `inside` another has parameters."""
+    """Return a template with stacks nested `depth` deep; a nested template (`inside`) has parameters."""
     drafts: Drafts = {}
     for name in dice.sample(NAMES, dice.randint(0, 3) if inside else dice.randint(1, 6)):
         _add(drafts, name, dice, depth, inside=inside)
@@ -101,7 +101,7 @@ def _text(drafts: Drafts, place: str) -> str:
 
 
 def text_of(resources: dict[str, Any], output: Any) -> str:
-    """Return the template of a stack in another, with what it hands on."""
+    """Return the template of a nested stack, with its outputs."""
     template = {
         "heat_template_version": VERSION,
         "parameters": {"P": {"type": "string"}, "F": {"type": "string"}},

@@ -1,4 +1,4 @@
-"""Files of nested templates, and what is read of a tree in tests."""
+"""Files of nested templates, and readers of trees for tests."""
 
 from __future__ import annotations
 
@@ -57,6 +57,6 @@ def deliver_until(world: World, label: str, state: str) -> None:
 
 
 def deliver(world: World) -> None:
-    """Deliver what is under way, and what that leads to; no clock, no sweep."""
+    """Deliver all messages, and those that follow; no clock, no sweep."""
     while world.messages:
         world.deliver(1)

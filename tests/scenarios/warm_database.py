@@ -1,5 +1,5 @@
-"""One database for test after test, reached over connections that stay: what a backend has read of the
-catalogue and planned costs more than most tests do.
+"""A shared database for consecutive tests, with open connections: the catalogue cache and the plans of a
+backend catalogue and planned costs more than most tests do.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ class Kept:
     def __init__(self, url: str) -> None:
         self.url = url
         self.database = Database(url, NAME)
-        # Nobody asks what refers to a row that goes. Who left a transaction open is not waited for.
+        # References to deleted rows are not checked. An open transaction is not waited for.
         self._db = psycopg.connect(
             url, autocommit=True, options="-c session_replication_role=replica -c lock_timeout=500"
         )
         [self._delete] = self._db.execute(TABLES).fetchone() or [""]
 
     def empty(self) -> None:
-        """Remove every row and begin to count anew, as in a database just made."""
+        """Remove every row and reset the sequences, as in a new database."""
         try:
             self._db.execute(self._delete)
         except (errors.LockNotAvailable, errors.DeadlockDetected):

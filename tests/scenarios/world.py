@@ -5,7 +5,7 @@ loss.
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
@@ -30,7 +30,11 @@ from orchestrator.security.caller import Caller
 from orchestrator.security.encryption import Cipher, new_key
 from orchestrator.store.connections.database import Database
 from orchestrator.store.stacks import stacks as stored_stacks
+from tests.scenarios import clock
+from tests.scenarios.seams import Seams
 from tests.scenarios.warm_database import NAME, kept_at
+
+HOUR = 3600.0
 
 
 @cache
@@ -39,7 +43,7 @@ def _installed() -> dict[str, EntryPoint]:
 
 
 class World:
-    """One installation without processes: requests go in, messages pile up, the test delivers them."""
+    """An installation without processes: the test sends requests and delivers the resulting messages."""
 
     def __init__(
         self, url: str, *, seed: int = 0, types: Mapping[str, Any] | None = None, **settings: Any
@@ -53,6 +57,7 @@ class World:
         self.context = OperationContext(self.database, self.cipher, self.caller, self.settings, self.types)
         self.engine = self.new_engine()
         self.messages: list[Message] = []
+        self.seams = Seams()
         self.sweep = Sweep(self.database, self.settings, self.types, self.cipher)
 
     def open(self, url: str) -> Database:
@@ -67,13 +72,14 @@ class World:
         raise AssertionError("small stacks are planned in place")
 
     def close(self) -> None:
+        self.seams.remove()
         if self.database is not kept_at(self.database.url):
             self.database.engine.dispose()
             for durable in (True, False):
                 self.database.check_connection(durable=durable).close()
         self.sweep.close()
 
-    # What a user does.
+    # Requests of a user.
 
     def create(self, name: str, resources: Mapping[str, Any], **request: Any) -> str:
         """Ask for a stack; return its uuid."""
@@ -98,7 +104,7 @@ class World:
         self.messages += updates.update(self.context, self.stack_row(name), body).rings
 
     def patch(self, name: str, **request: Any) -> None:
-        """Ask for a change of what the stack has."""
+        """Request a PATCH update of the stack."""
         body = Body(orjson.dumps(request))
         self.messages += updates.update(self.context, self.stack_row(name), body, patch=True).rings
 
@@ -134,7 +140,7 @@ class World:
             out.key: out.value for out in resolve_outputs(self.database, self.cipher, self.stack_row(name))
         }
 
-    # What the broker and the clock do.
+    # The broker and the clock.
 
     def deliver(self, count: int = 1) -> int:
         """Deliver the oldest messages."""
@@ -156,7 +162,7 @@ class World:
     ) -> None:
         """Deliver until nothing is under way, sweeping when the queue is empty."""
         for _ in range(limit):
-            if not self.messages and not (self.sweep_once() or self.sweep_once()):  # what was lost comes due
+            if not self.messages and not (self.sweep_once() or self.sweep_once()):  # lost messages become due
                 return
             index = self.random.randrange(len(self.messages)) if shuffle else 0
             ring = self.messages.pop(index)
@@ -168,28 +174,51 @@ class World:
         raise AssertionError("it never comes to rest")
 
     def sweep_once(self) -> bool:
-        """Bring forward what is due and sweep; False when that found nothing."""
-        with self.database.engine.begin() as connection:
-            connection.execute(
-                text("UPDATE graph_node SET due_at = now() WHERE state = 'waiting' AND due_at <> 'infinity'")
-            )
-            connection.execute(text("UPDATE signal SET due_at = now() WHERE due_at <> 'infinity'"))
-            connection.execute(text("UPDATE snapshot SET due_at = now() WHERE due_at IS NOT NULL"))
-            connection.execute(
-                text("UPDATE graph_node SET rung_at = rung_at - interval '1 hour' WHERE rung_at IS NOT NULL")
-            )
+        """Make scheduled work due and sweep; return False if that found nothing."""
+        clock.make_due(self.database, "node", "signal", "snapshot")
+        self.elapse(HOUR, "enqueue")
         self.messages += self.sweep.run()
         return bool(self.messages)
 
     def forget_leases(self) -> None:
-        """As if every worker had died half a minute ago."""
-        with self.database.engine.begin() as connection:
-            for table in ("graph_node", "resource"):
-                connection.execute(
-                    text(f"UPDATE {table} SET leased_until = now() - interval '1 s' WHERE lease IS NOT NULL")
-                )
+        """Let every lease expire, as if every worker had died."""
+        clock.expire_leases(self.database)
 
-    # What is there afterwards.
+    def elapse(self, seconds: float, *starts: str, where: str = "true", **values: Any) -> None:
+        """Let so much time pass since these starts (`clock.STARTS`)."""
+        clock.elapse(self.database, seconds, *starts, where=where, **values)
+
+    # Hooks at the named points of the protocol (`seams.POINTS`).
+
+    def before(self, point: str, action: Callable[[], object], *, times: float = 1, **when: Any) -> None:
+        """Run `action` before the next `times` calls at a point whose details equal `when`."""
+        self.seams.before(point, action, times=times, **when)
+
+    def after(self, point: str, action: Callable[[], object], *, times: float = 1, **when: Any) -> None:
+        """Run `action` after the next `times` calls at a point whose details equal `when`."""
+        self.seams.after(point, action, times=times, **when)
+
+    def record(self, point: str, detail: str = "", **when: Any) -> list[Any]:
+        """Return a list that collects a detail of every call at a point from now on."""
+        return self.seams.record(point, detail, **when)
+
+    # Readers.
+
+    def resource(self, name: str) -> Any:
+        """Return the row of the only resource with this name."""
+        [row] = self.resources(name)
+        return row
+
+    def resources(self, name: str | None = None) -> list[Any]:
+        """Return the rows of all resources, or of those with the given name, the oldest first."""
+        if name is None:
+            return self.rows("SELECT * FROM resource ORDER BY id")
+        return self.rows("SELECT * FROM resource WHERE name = :name ORDER BY id", name=name)
+
+    def nodes(self, **where: Any) -> list[Any]:
+        """Return the rows of the nodes with these column values, the oldest first."""
+        chosen = " AND ".join(f"{column} = :{column}" for column in where) or "true"
+        return self.rows(f"SELECT * FROM graph_node WHERE {chosen} ORDER BY id", **where)
 
     def state(self, uuid: str) -> str:
         with self.database.engine.connect() as connection:
@@ -203,12 +232,12 @@ class World:
             return list(connection.execute(text(query), values).all())
 
     def paused(self, name: str) -> list[tuple[str, str]]:
-        """Who waits at which hook."""
+        """The resources that wait at a hook, and their hooks."""
         waiting = accept.waiting(self.context, self.stack_row(name))
         return sorted((one.name, one.hook) for one in waiting)
 
     def told(self, uuid: str, resource: str) -> list[str]:
-        """The events of one resource with their reasons."""
+        """The events of a resource with their reasons."""
         query = """SELECT e.action, e.status, e.reason FROM event e JOIN stack s ON s.id = e.stack_id
             WHERE s.uuid = :u AND e.resource_name = :r ORDER BY e.id"""
         rows = self.rows(query, u=uuid, r=resource)

@@ -25,7 +25,12 @@ from tests.integration.cluster import (
 from tests.plugins.thing_fixture import THING_DIR, ThingServer
 
 CREATING = {
-    "claiming": [("claim", "before"), ("claim", "after"), ("look", "after"), ("glance", "after")],
+    "claiming": [
+        ("claim", "before"),
+        ("claim", "after"),
+        ("read_claimed", "after"),
+        ("read_queued", "after"),
+    ],
     "asking": [("begin", "before"), ("begin", "after"), ("create", "after")],
     "writing down": [("settle", "before"), ("settle", "after"), ("publish", "before"), ("publish", "after")],
     "planning": [

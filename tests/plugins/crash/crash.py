@@ -13,6 +13,7 @@ import functools
 import os
 import signal
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -28,26 +29,26 @@ from tasks.publisher import Dispatcher
 FOLDER = Path(os.environ["ORCHESTRATOR_TEST_CRASH"])
 SIGNALS = {"kill": signal.SIGKILL, "stop": signal.SIGSTOP}
 
-# Wrapped functions: the owner of the name, the name, and the name used by tests.
-POINTS: tuple[tuple[Any, str, str], ...] = (
-    (repository, "claim", "claim"),
-    (repository, "read_claimed", "look"),
-    (repository, "read_queued", "glance"),
-    (repository, "begin", "begin"),
-    (thing_type.Thing, "create", "create"),
-    (thing_type.Thing, "delete", "delete"),
-    (repository, "write_outcome", "settle"),
-    (repository, "settle_nodes", "settle_nodes"),
-    (Dispatcher, "publish", "publish"),
-    (bulk_writer, "slice_of", "slice"),
-    (bulk_writer, "copy_nodes", "copy"),
-    (completion, "complete", "complete"),
-    (Sweep, "run", "sweep"),
+# The owner of a function, the function, and the name of the point in tests.
+POINTS: tuple[tuple[Any, Callable[..., Any], str], ...] = (
+    (repository, repository.claim, "claim"),
+    (repository, repository.read_claimed, "read_claimed"),
+    (repository, repository.read_queued, "read_queued"),
+    (repository, repository.begin, "begin"),
+    (thing_type.Thing, thing_type.Thing.create, "create"),
+    (thing_type.Thing, thing_type.Thing.delete, "delete"),
+    (repository, repository.write_outcome, "settle"),
+    (repository, repository.settle_nodes, "settle_nodes"),
+    (Dispatcher, Dispatcher.publish, "publish"),
+    (bulk_writer, bulk_writer.slice_of, "slice"),
+    (bulk_writer, bulk_writer.copy_nodes, "copy"),
+    (completion, completion.complete, "complete"),
+    (Sweep, Sweep.run, "sweep"),
 )
 
 
 def passed(point: str, when: str) -> None:
-    """Remove a file of this point; the last file ends the process."""
+    """Remove a file of this point; the removal of the last file sends the signal to this process."""
     armed = sorted(FOLDER.glob(f"{point}.{when}.[0-9]*"))
     for file in armed:
         with contextlib.suppress(FileNotFoundError):
@@ -59,9 +60,8 @@ def passed(point: str, when: str) -> None:
             return
 
 
-def wrap(owner: Any, name: str, point: str) -> None:
-    """Let `owner.name` pass its point before and after."""
-    original = getattr(owner, name)
+def wrap(owner: Any, original: Callable[..., Any], point: str) -> None:
+    """Replace a function by a wrapper that passes its point before and after the call."""
 
     @functools.wraps(original)
     def wrapped(*args: Any, **kwargs: Any) -> Any:
@@ -69,15 +69,15 @@ def wrap(owner: Any, name: str, point: str) -> None:
         if worthwhile:
             passed(point, "before")
         result = original(*args, **kwargs)
-        if worthwhile or result:  # a sweep that found nothing is no point to speak of
+        if worthwhile or result:  # a sweep that found nothing does not count
             passed(point, "after")
         return result
 
-    setattr(owner, name, wrapped)
+    setattr(owner, original.__name__, wrapped)
 
 
-for each in POINTS:
-    wrap(*each)
+for crash_point in POINTS:
+    wrap(*crash_point)
 row_writer.SLICE = int(os.environ.get("ORCHESTRATOR_TEST_SLICE", row_writer.SLICE))
 if "ORCHESTRATOR_TEST_SLICE" in os.environ:
-    small_plans.MAX_RESOURCES = 0  # otherwise a single statement writes the plan of a small stack
+    small_plans.MAX_RESOURCES = 0  # otherwise a single statement plans a small stack

@@ -1,4 +1,4 @@
-"""Stacks made of what is there already, and stacks let go of: nothing is made, changed or removed."""
+"""Adopted and abandoned stacks: nothing is created, updated or deleted at the provider."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def test_an_abandoned_stack_is_adopted_whole(world, cloud):
     assert outputs["pw"] not in str(world.rows("SELECT * FROM resource"))
 
 
-def test_what_was_adopted_is_a_stack_like_any_other(world, cloud):
+def test_an_adopted_stack_is_an_ordinary_stack(world, cloud):
     world.create("s", three())
     world.deliver_all()
     data = abandon(world)
@@ -176,7 +176,7 @@ def test_without_an_id_an_adoption_fails(world, cloud):
     assert cloud.calls == []
 
 
-def test_what_is_not_there_is_not_adopted_and_never_removed(world, cloud):
+def test_missing_things_are_not_adopted_and_never_deleted(world, cloud):
     cloud.things["good"] = "somebody's"
     template = {"heat_template_version": "2021-04-16", "resources": {n: cloud_thing() for n in ("a", "b")}}
     data = {"template": template, "resources": {"a": {"resource_id": "good"}, "b": {"resource_id": "gone"}}}
@@ -203,7 +203,7 @@ def test_a_failed_adoption_that_rolls_back_lets_go_of_everything(world, cloud):
     assert world.rows("SELECT 1 FROM resource") == []
 
 
-def test_what_could_not_be_adopted_is_made_by_the_next_update(world, cloud):
+def test_resources_that_could_not_be_adopted_are_created_by_the_next_update(world, cloud):
     cloud.things["good"] = "x"
     template = {"heat_template_version": "2021-04-16", "resources": {n: cloud_thing() for n in ("a", "b")}}
     uuid = adopt(world, {"template": template, "resources": {"a": {"resource_id": "good"}}})
@@ -217,7 +217,7 @@ def test_what_could_not_be_adopted_is_made_by_the_next_update(world, cloud):
 
 
 @pytest.mark.parametrize("appears", [True, False])
-def test_what_was_missing_is_looked_for_again_and_otherwise_made(world, cloud, appears):
+def test_a_missing_resource_is_looked_up_again_and_otherwise_created(world, cloud, appears):
     template = {"heat_template_version": "2021-04-16", "resources": {"a": cloud_thing()}}
     uuid = adopt(world, {"template": template, "resources": {"a": {"resource_id": "late"}}})
     world.deliver_all()
@@ -266,7 +266,7 @@ def test_an_update_that_comes_before_an_adoption_is_planned_takes_over_first_too
     assert touched(cloud).count("update a") == 1
     world.update("s", three(a=cloud_thing(value="newer", type="Cloud::Server")))
     world.deliver_all()
-    assert cloud.made == {"a": 1, "b": 2}  # what was not taken over then is not later
+    assert cloud.made == {"a": 1, "b": 2}  # a resource that was not adopted then is not adopted later
 
 
 def test_an_update_of_a_parameter_over_an_adoption_is_not_lost(world, cloud):
@@ -285,7 +285,7 @@ def test_an_update_of_a_parameter_over_an_adoption_is_not_lost(world, cloud):
     assert cloud.made == {"a": 1}
 
 
-def test_deleting_over_an_adoption_leaves_alone_what_was_not_taken_over_yet(world, cloud):
+def test_a_delete_during_an_adoption_does_not_touch_resources_not_yet_adopted(world, cloud):
     cloud.things |= {"one": "x", "two": "y"}
     resources = {"a": cloud_thing(), "b": cloud_thing(requires=("a",))}
     template = {"heat_template_version": "2021-04-16", "resources": resources}
@@ -411,7 +411,7 @@ def test_data_that_are_no_stack_are_refused(world, data, said):
     assert world.rows("SELECT 1 FROM stack") == []
 
 
-def test_what_was_sealed_for_one_project_does_not_open_for_another(world):
+def test_data_encrypted_for_a_project_cannot_be_decrypted_for_another(world):
     world.create("s", {"pw": {"type": "OS::Heat::RandomString"}})
     world.deliver_all()
     data = export(world)
@@ -434,7 +434,7 @@ def test_both_are_off_unless_wanted(postgres_url):
     world.close()
 
 
-def test_a_hidden_parameter_that_nobody_can_open_must_be_given_again(world):
+def test_a_hidden_parameter_that_cannot_be_decrypted_must_be_given_again(world):
     world.create(
         "s",
         {"a": test_resource({"get_param": "p"})},

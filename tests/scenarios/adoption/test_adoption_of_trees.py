@@ -1,4 +1,4 @@
-"""Trees of stacks as one document: let go of, and taken over again, with all that is inside."""
+"""Trees of stacks as a single document: abandoned, and adopted again, with all their nested stacks."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def world(postgres_url: str, cloud: Cloud) -> Iterator[World]:
 
 
 def files(value: str = "v") -> dict[str, str]:
-    """A template with a secret and a thing of the cloud, and one with that nested in it."""
+    """A template with a secret and an external thing, and a template that nests it."""
     child = {
         "heat_template_version": "2021-04-16",
         "parameters": {"value": {"type": "string"}},
@@ -118,7 +118,7 @@ def test_an_abandoned_tree_is_adopted_whole(world: World, cloud: Cloud) -> None:
 
 
 def test_a_document_of_heat_is_adopted(world: World, cloud: Cloud) -> None:
-    """There a nested stack's document tells nothing of its resource."""
+    """In Heat's format the document of a nested stack has no data of its resource."""
     made(world)
     data = abandon(world)
     world.deliver_all()
@@ -130,7 +130,7 @@ def test_a_document_of_heat_is_adopted(world: World, cloud: Cloud) -> None:
     assert world.state(uuid) == "ADOPT_COMPLETE"
 
 
-def test_of_a_nested_stack_what_is_there_is_enough(world: World, cloud: Cloud) -> None:
+def test_for_a_nested_stack_its_existing_resources_suffice(world: World, cloud: Cloud) -> None:
     made(world)
     outputs, before, things = world.outputs("s"), touched(cloud), dict(cloud.things)
     data = abandon(world)
@@ -145,7 +145,7 @@ def test_of_a_nested_stack_what_is_there_is_enough(world: World, cloud: Cloud) -
     assert (cloud.things, touched(cloud), world.outputs("s")) == (things, before, outputs)
 
 
-def test_what_is_missing_inside_fails_the_adoption_and_is_made_by_the_next_update(
+def test_missing_nested_resources_fail_the_adoption_and_are_created_by_the_next_update(
     world: World, cloud: Cloud
 ) -> None:
     made(world)
@@ -212,7 +212,7 @@ def test_a_delete_that_comes_while_a_tree_is_adopted_leaves_no_stack(
     assert below(world) == []
 
 
-def test_what_is_wrong_inside_is_told_with_its_place(world: World) -> None:
+def test_nested_faults_are_reported_with_their_place(world: World) -> None:
     made(world)
     data = export(world)
     data["resources"]["child"]["resources"]["thing"]["resource_id"] = 5

@@ -1,14 +1,13 @@
-"""Whoever settles the last of a child stack ends it too: no message goes for that, none is needed."""
+"""The visit that settles the last node of a child stack also completes it: no message is needed for that."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from orchestrator.engine.messages import CheckMessage
-from orchestrator.store.traversals import child_completion
 from tests.scenarios.fake_cloud import Cloud, Crash, cloud_thing
 from tests.scenarios.trees import CHILD, child, deliver, nested, text
 from tests.scenarios.world import World
@@ -29,20 +28,8 @@ def world(postgres_url: str, cloud: Cloud) -> Iterator[World]:
     made.close()
 
 
-def at_the_end(monkeypatch: pytest.MonkeyPatch, happens: Callable[[], None]) -> None:
-    """Let something happen once, before a child's end is written and after the last of it has settled."""
-    end, todo = child_completion.complete_child, [happens]
-
-    def late(*given: Any) -> Any:
-        if todo:
-            todo.pop()()
-        return end(*given)
-
-    monkeypatch.setattr(child_completion, "complete_child", late)
-
-
 def sent(world: World) -> list[str]:
-    """Deliver what is under way, and what that leads to; return the labels of all messages."""
+    """Deliver all messages, and those that follow; return the labels of all messages."""
     labels = []
     while world.messages:
         labels += [ring.label for ring in world.messages[:1] if isinstance(ring, CheckMessage)]
@@ -68,16 +55,14 @@ def test_no_message_goes_for_the_end_of_a_child(world: World, resources: dict[st
 
 
 @pytest.mark.parametrize("step", ["create", "update", "delete"])
-def test_who_dies_before_the_end_is_written_is_not_missed(
-    world: World, monkeypatch: pytest.MonkeyPatch, step: str
-):
+def test_a_death_before_the_end_of_a_child_is_written_is_recovered(world: World, step: str):
     def dies() -> None:
         raise Crash
 
     uuid = ""
     for doing in ("create", "update", "delete"):
         if doing == step:
-            at_the_end(monkeypatch, dies)
+            world.before("complete_child", dies)
         if doing == "create":
             uuid = world.create("s", {"child": nested(value="1")}, files={CHILD: text(PLAIN)})
         elif doing == "update":
@@ -99,26 +84,24 @@ def test_who_dies_before_the_end_is_written_is_not_missed(
         assert len(ends) == 1
 
 
-def test_an_update_at_the_moment_a_child_ends_takes_over(world: World, monkeypatch: pytest.MonkeyPatch):
+def test_an_update_at_the_moment_a_child_ends_takes_over(world: World):
     uuid = world.create("s", {"child": nested(value="1")}, files={CHILD: text(PLAIN)})
-    at_the_end(monkeypatch, lambda: world.patch(child(world).uuid, parameters={"value": "2"}))
+    world.before("complete_child", lambda: world.patch(child(world).uuid, parameters={"value": "2"}))
     deliver(world)
     world.deliver_all()
     assert (world.state(uuid), child(world).state) == ("CREATE_COMPLETE", "UPDATE_COMPLETE")
     assert world.rows("SELECT properties->>'value' AS value FROM resource WHERE name = 'a'")[0].value == "1"
 
 
-def test_a_child_that_is_stopped_at_the_moment_it_ends_is_not_complete(
-    world: World, monkeypatch: pytest.MonkeyPatch
-):
+def test_a_child_that_is_stopped_at_the_moment_it_ends_is_not_complete(world: World):
     uuid = world.create("s", {"child": nested()}, files={CHILD: text(PLAIN)})
-    at_the_end(monkeypatch, lambda: world.act("s", "cancel_without_rollback"))
+    world.before("complete_child", lambda: world.act("s", "cancel_without_rollback"))
     deliver(world)
     world.deliver_all()
     assert (world.state(uuid), child(world).state) == ("CREATE_FAILED", "CREATE_FAILED")
 
 
-def test_what_took_anothers_place_is_gone_from_a_child_before_it_ends(world: World, cloud: Cloud):
+def test_replaced_resources_of_a_child_are_deleted_before_it_ends(world: World, cloud: Cloud):
     files = {CHILD: text({"a": cloud_thing(value={"get_param": "value"})})}
     uuid = world.create("s", {"child": nested(value="1")}, files=files)
     deliver(world)

@@ -1,4 +1,4 @@
-"""What a nested template asks of the resource that it stands for: `resource_facade`."""
+"""The parent resource as seen by a nested template: `resource_facade`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ KEYS = ("metadata", "deletion_policy", "update_policy")
 
 
 def child_text(*keys: str) -> str:
-    """A template that gives on what it is told of its resource, and makes a thing of each."""
+    """A template that outputs the values of its facade, and creates a thing from each."""
     return orjson.dumps(
         {
             "heat_template_version": "2021-04-16",
@@ -34,7 +34,7 @@ def nested(**facade: Any) -> dict[str, Any]:
 
 
 def outputs(world: World) -> dict[str, Any]:
-    """What the only child gives."""
+    """The outputs of the only child."""
     [row] = world.rows("SELECT name FROM stack WHERE owner_id IS NOT NULL")
     return world.outputs(row.name)
 
@@ -43,7 +43,7 @@ def traversals(world: World) -> list[int]:
     return [row.traversal for row in world.rows("SELECT traversal FROM stack WHERE owner_id IS NOT NULL")]
 
 
-def test_a_child_reads_what_its_resource_says(world: World) -> None:
+def test_a_child_reads_the_definition_of_its_resource(world: World) -> None:
     world.create(
         "s",
         {
@@ -61,7 +61,7 @@ def test_a_child_reads_what_its_resource_says(world: World) -> None:
     assert outputs(world) == told
 
 
-def test_what_a_resource_does_not_say_is_empty(world: World) -> None:
+def test_missing_sections_of_a_resource_are_empty(world: World) -> None:
     world.create("s", {"child": nested()}, files={URL: child_text()})
     world.deliver_all()
     assert outputs(world) == {"metadata": {}, "deletion_policy": "Delete", "update_policy": {}}
@@ -74,7 +74,7 @@ def test_what_a_resource_does_not_say_is_empty(world: World) -> None:
         ({"deletion_policy": "Retain"}, {"deletion_policy"}),
     ],
 )
-def test_a_change_of_the_facade_updates_what_uses_it_in_the_child(
+def test_a_change_of_the_facade_updates_its_users_in_the_child(
     world: World, change: dict[str, Any], changed: set[str]
 ) -> None:
     uuid = world.create("s", {"child": nested(metadata={"a": 1})}, files={URL: child_text()})
@@ -153,7 +153,7 @@ def test_a_child_that_is_updated_by_itself_keeps_its_facade(world: World) -> Non
     assert more.v == {"a": 1}
 
 
-def test_what_was_given_in_secret_stays_so_when_the_child_is_patched(world: World) -> None:
+def test_secret_parameters_stay_secret_when_the_child_is_patched(world: World) -> None:
     text = orjson.dumps(
         {
             "heat_template_version": "2021-04-16",

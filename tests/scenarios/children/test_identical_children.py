@@ -1,4 +1,4 @@
-"""Many children of one template: it is read once, and each is made with its own values."""
+"""Many children with the same template: it is parsed once, and each child has its own values."""
 
 from __future__ import annotations
 

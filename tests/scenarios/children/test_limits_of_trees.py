@@ -38,7 +38,7 @@ def test_a_template_that_includes_itself_is_refused(world: World) -> None:
     assert world.rows("SELECT 1 FROM stack") == []
 
 
-def test_what_is_found_too_deep_only_when_it_is_made_fails_with_its_path(world: World) -> None:
+def test_excessive_depth_found_during_creation_fails_with_its_path(world: World) -> None:
     uuid = world.create("s", {"outer": {"type": OUTER}}, files={URL: child_text(), OUTER: outer_text()})
     allowed(world, max_nested_stack_depth=1)
     world.deliver_all()
@@ -76,7 +76,7 @@ def test_a_tree_with_too_many_resources_is_refused(postgres_url: str) -> None:
         world.close()
 
 
-def test_what_is_found_too_many_only_when_it_is_made_fails_and_leaves_no_child(world: World) -> None:
+def test_excessive_resources_found_during_creation_fail_and_leave_no_child(world: World) -> None:
     uuid = world.create("s", {"a": nested(), "b": nested(requires=("a",))}, files={URL: child_text()})
     allowed(world, max_resources_per_stack=5)
     world.deliver_all()

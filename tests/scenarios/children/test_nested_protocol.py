@@ -5,14 +5,10 @@ rule is taken out.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import pytest
 from sqlalchemy import text as sql
 
-from orchestrator.operations.reconcile.nested import child_transitions
-from orchestrator.store.nodes import outcome_sql as ending
-from orchestrator.store.nodes import repository
 from tests.scenarios.fake_cloud import Cloud, cloud_thing
 from tests.scenarios.trees import CHILD, child, deliver, nested, node, text
 from tests.scenarios.world import World
@@ -34,18 +30,13 @@ def world(postgres_url: str, cloud: Cloud) -> Iterator[World]:
     made.close()
 
 
-def before_the_move(monkeypatch: pytest.MonkeyPatch, verb: str, happens: Callable[[], None]) -> list[str]:
-    """Let something happen between the first look at a child and what follows from it; return the moves."""
-    move, moves = child_transitions.apply_child_transition, []
-
-    def late(db: Any, visit: Any, done: Any, *rest: Any) -> Any:
-        moves.append(done.outcome.step.verb)
-        if moves[-1] == verb and moves.count(verb) == 1:
-            happens()
-        return move(db, visit, done, *rest)
-
-    monkeypatch.setattr(child_transitions, "apply_child_transition", late)
-    return moves
+def before_the_transition(world: World, verb: str, action: Callable[[], None]) -> list[str]:
+    """Run an action once between a visit's first read of a child and the transition that follows; return
+    the transitions.
+    """
+    verbs = world.record("child_transition", "verb")
+    world.before("child_transition", action, verb=verb)
+    return verbs
 
 
 def wake(world: World, label: str) -> None:
@@ -57,13 +48,15 @@ def wake(world: World, label: str) -> None:
 
 
 def ring(world: World, times: int = 1) -> None:
-    """Ring the bell in the child: an open create is followed to its end, whatever is wanted since."""
+    """Signal the bell in the child: an open create is continued to its end, even if the desired state has
+    changed.
+    """
     for _ in range(times):
         world.signal(child(world).uuid, "bell", {})
         deliver(world)
 
 
-# Whoever is woken looks.
+# A released node is visited.
 
 
 def test_a_parent_woken_while_its_child_is_at_work_goes_on_waiting(world: World):
@@ -83,7 +76,7 @@ def test_a_parent_whose_child_failed_fails(world: World):
     assert (world.state(uuid), child(world).state) == ("CREATE_FAILED", "CREATE_FAILED")
 
 
-def test_a_child_that_others_brought_to_something_else_is_asked_again(world: World):
+def test_a_child_with_a_different_template_is_requested_again(world: World):
     uuid = world.create("s", {"child": nested(value="ours")}, files={CHILD: text(BELL)})
     deliver(world)
     world.patch(child(world).uuid, parameters={"value": "theirs"})
@@ -96,7 +89,7 @@ def test_a_child_that_others_brought_to_something_else_is_asked_again(world: Wor
 
 
 @pytest.mark.parametrize("act", ["suspend", "check"])
-def test_what_others_do_to_a_child_is_not_what_it_was_asked_for(world: World, act: str):
+def test_a_direct_change_of_a_child_does_not_fulfil_its_request(world: World, act: str):
     uuid = world.create("s", {"child": nested()}, files={CHILD: text(BELL)})
     deliver(world)
     asked = child(world).traversal
@@ -120,9 +113,7 @@ def test_a_child_gone_while_it_is_made_is_a_failure(world: World):
     assert (world.state(uuid), child(world).state) == ("UPDATE_COMPLETE", "CREATE_COMPLETE")
 
 
-def test_a_child_gone_while_it_is_deleted_is_what_was_wanted(
-    world: World, monkeypatch: pytest.MonkeyPatch, cloud: Cloud
-):
+def test_a_child_that_disappears_during_its_delete_counts_as_deleted(world: World, cloud: Cloud):
     uuid = world.create("s", {"child": nested()}, files={CHILD: text(PLAIN)})
     deliver(world)
 
@@ -130,19 +121,17 @@ def test_a_child_gone_while_it_is_deleted_is_what_was_wanted(
         world.delete(child(world).uuid)
         deliver(world)
 
-    before_the_move(monkeypatch, "delete", others)
+    before_the_transition(world, "delete", others)
     world.delete("s")
     deliver(world)
     assert (world.state(uuid), child(world).state) == ("DELETE_COMPLETE", "DELETE_COMPLETE")
     assert cloud.things == {}
 
 
-# One child per resource.
+# A single child per resource.
 
 
-def test_a_worker_that_is_thought_dead_makes_no_second_child(
-    world: World, monkeypatch: pytest.MonkeyPatch, cloud: Cloud
-):
+def test_a_worker_that_is_thought_dead_makes_no_second_child(world: World, cloud: Cloud):
     uuid = world.create("s", {"child": nested()}, files={CHILD: text(PLAIN)})
     world.deliver()
 
@@ -152,7 +141,7 @@ def test_a_worker_that_is_thought_dead_makes_no_second_child(
         deliver(world)
         assert world.state(uuid) == "CREATE_COMPLETE"
 
-    moves = before_the_move(monkeypatch, "create", others)
+    moves = before_the_transition(world, "create", others)
     deliver(world)
     assert moves[:2] == ["create", "create"]
     assert world.state(uuid) == "CREATE_COMPLETE"
@@ -160,30 +149,22 @@ def test_a_worker_that_is_thought_dead_makes_no_second_child(
     assert dict(cloud.made) == {"a": 1}
 
 
-def test_of_two_visits_at_once_one_puts_another_in_a_childs_place(
-    world: World, monkeypatch: pytest.MonkeyPatch
-):
+def test_only_the_first_of_two_concurrent_visits_replaces_a_child(world: World):
     uuid = world.create("s", {"child": nested()}, files={CHILD: text(PLAIN)})
     deliver(world)
     group = {"count": 1, "resource_def": {"type": "OS::Heat::TestResource"}}
     world.update("s", {"child": {"type": "OS::Heat::ResourceGroup", "properties": group}})
     world.deliver(1)
     [message] = world.messages
-    write, others = repository.write_outcome, [lambda: world.deliver_one(message)]
-
-    def late(db: Any, statement: str, *rest: Any) -> Any:
-        if statement == ending.REPLACE and others:
-            others.pop()()
-        return write(db, statement, *rest)
-
-    monkeypatch.setattr(repository, "write_outcome", late)
+    replaced = world.record("write_outcome", outcome="replace")
+    world.before("write_outcome", lambda: world.deliver_one(message), outcome="replace")
     deliver(world)
-    assert not others
+    assert len(replaced) == 2
     assert world.state(uuid) == "UPDATE_COMPLETE"
     assert len(world.rows("SELECT 1 FROM resource WHERE name = 'child'")) == 1
 
 
-# The end of a child, whatever it is, and the waking of its parent are one statement.
+# The end of a child, by any outcome, and the release of its parent's node are a single statement.
 
 
 @pytest.mark.parametrize("how", ["completes", "fails", "is cancelled", "times out", "is deleted"])
@@ -199,9 +180,9 @@ def test_a_childs_end_queues_its_parents_node_with_no_message_needed(world: Worl
             if how == "is cancelled":
                 world.act(child(world).uuid, "cancel_without_rollback")
             else:
-                overdue = "UPDATE stack SET timeout_mins = 1, action_started_at = now() - interval '1 h'"
                 with world.database.engine.begin() as connection:
-                    connection.execute(sql(overdue + " WHERE owner_id IS NOT NULL"))
+                    connection.execute(sql("UPDATE stack SET timeout_mins = 1 WHERE owner_id IS NOT NULL"))
+                world.elapse(3600, "action", where="owner_id IS NOT NULL")
                 world.messages += world.sweep.run()
         found = world.rows("SELECT status FROM stack WHERE owner_id IS NOT NULL")
         if found and found[0].status != "IN_PROGRESS" and world.state(uuid).endswith("IN_PROGRESS"):
@@ -215,9 +196,7 @@ def test_a_childs_end_queues_its_parents_node_with_no_message_needed(world: Worl
 # Before a node waits for a child it is looked at once more, under its lock.
 
 
-def test_a_child_that_ends_before_its_parent_waits_is_not_waited_for(
-    world: World, monkeypatch: pytest.MonkeyPatch
-):
+def test_a_child_that_ends_before_its_parent_waits_is_not_waited_for(world: World):
     uuid = world.create("s", {"child": nested()}, files={CHILD: text(BELL)})
     deliver(world)
 
@@ -226,7 +205,7 @@ def test_a_child_that_ends_before_its_parent_waits_is_not_waited_for(
         deliver(world)
         assert child(world).state == "CREATE_COMPLETE"
 
-    moves = before_the_move(monkeypatch, "wait", others)
+    moves = before_the_transition(world, "wait", others)
     wake(world, "child")
     deliver(world)
     assert moves == ["wait"]
@@ -234,9 +213,7 @@ def test_a_child_that_ends_before_its_parent_waits_is_not_waited_for(
 
 
 @pytest.mark.parametrize("verb", ["update", "act"])
-def test_a_child_that_is_gone_before_it_is_moved_is_looked_at_again(
-    world: World, monkeypatch: pytest.MonkeyPatch, verb: str
-):
+def test_a_child_that_is_gone_before_it_is_moved_is_looked_at_again(world: World, verb: str):
     uuid = world.create("s", {"child": nested(value="1")}, files={CHILD: text(PLAIN)})
     deliver(world)
 
@@ -244,7 +221,7 @@ def test_a_child_that_is_gone_before_it_is_moved_is_looked_at_again(
         world.delete(child(world).uuid)
         deliver(world)
 
-    moves = before_the_move(monkeypatch, verb, others)
+    moves = before_the_transition(world, verb, others)
     if verb == "update":
         world.update("s", {"child": nested(value="2")}, files={CHILD: text(PLAIN)})
         deliver(world)
@@ -257,42 +234,38 @@ def test_a_child_that_is_gone_before_it_is_moved_is_looked_at_again(
         assert world.state(uuid) == "SUSPEND_FAILED"
 
 
-def test_a_newer_plan_takes_over_what_waits_for_a_child(world: World):
-    """Both traversals have a node that waits for the same child; its end wakes who is left."""
+def test_a_newer_plan_takes_over_a_node_that_waits_for_a_child(world: World):
+    """Both traversals have a node that waits for the same child; its end releases the remaining node."""
     uuid = world.create("s", {"child": nested(value="1")}, files={CHILD: text(BELL)})
     deliver(world)
     world.update("s", {"child": nested(value="2")}, files={CHILD: text(BELL)})
     deliver(world)
-    ring(world, 2)  # the old bell, and the new one
+    ring(world, 2)  # the old bell, and the new bell
     assert (world.state(uuid), child(world).state) == ("UPDATE_COMPLETE", "UPDATE_COMPLETE")
     [bell] = world.rows("SELECT properties->>'value' AS value FROM resource WHERE name = 'bell'")
     assert bell.value == "2"
 
 
-# What others did to a child is not forgotten by a visit that had looked before.
+# Concurrent changes to a child are not lost to a visit that had read it before.
 
 
 @pytest.mark.parametrize("deed", ["delete", "mark", "patch"])
-def test_what_is_done_to_a_child_while_its_parent_settles_is_seen_by_the_next_update(
-    world: World, monkeypatch: pytest.MonkeyPatch, deed: str
-):
+def test_a_change_to_a_child_while_its_parent_settles_is_repaired_by_the_next_update(world: World, deed: str):
     uuid = world.create("s", {"child": nested(value="ours")}, files={CHILD: text(PLAIN)})
-    write, others = repository.write_outcome, [deed]
 
-    def late(db: Any, statement: str, rows: Any, *rest: Any) -> Any:
-        if statement == ending.SETTLE and rows[0]["name"] == "child" and others:
-            others.pop()
-            if deed == "delete":
-                world.delete(child(world).uuid)
-            elif deed == "mark":
-                world.mark(child(world).uuid, "a")
-            else:
-                world.patch(child(world).uuid, parameters={"value": "theirs"})
-        return write(db, statement, rows, *rest)
+    def change_the_child() -> None:
+        if deed == "delete":
+            world.delete(child(world).uuid)
+        elif deed == "mark":
+            world.mark(child(world).uuid, "a")
+        else:
+            world.patch(child(world).uuid, parameters={"value": "theirs"})
 
-    monkeypatch.setattr(repository, "write_outcome", late)
+    settled = world.record("write_outcome", outcome="settle", resource="child")
+    world.before("write_outcome", change_the_child, outcome="settle", resource="child")
     deliver(world)
-    assert (world.state(uuid), others) == ("CREATE_COMPLETE", [])
+    assert world.state(uuid) == "CREATE_COMPLETE"
+    assert settled
     world.patch("s")
     deliver(world)
     assert world.state(uuid) == "UPDATE_COMPLETE"

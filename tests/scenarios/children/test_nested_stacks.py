@@ -17,7 +17,7 @@ OTHER = "file:///other.yaml"
 
 
 def child_text(value: str = "v", fail: bool = False, **more: Any) -> str:
-    """A template of one parameter, two resources and an output."""
+    """A template with a parameter, two resources and an output."""
     return orjson.dumps(
         {
             "heat_template_version": "2021-04-16",
@@ -76,7 +76,7 @@ def test_a_child_is_made_by_tasks_of_its_own(world: World) -> None:
     ]
 
 
-def test_nobody_looks_at_a_parent_whose_child_is_being_made(world: World) -> None:
+def test_a_parent_is_not_visited_while_its_child_is_created(world: World) -> None:
     uuid = world.create(
         "s", {"child": nested()}, files={URL: child_text(slow=test_resource("w", wait_secs=-1))}
     )
@@ -99,7 +99,7 @@ def test_a_changed_property_updates_the_child_and_nothing_else(world: World) -> 
     assert sorted(row.v for row in values) == ["huge", "x"]
 
 
-def test_an_attribute_of_a_resource_inside_can_be_asked_for_in_a_path_or_in_one_name(world: World) -> None:
+def test_an_attribute_of_a_nested_resource_can_be_requested_by_path_or_by_name(world: World) -> None:
     asked = {
         "path": ["child", "resource.second", "output"],
         "name": ["child", "resource.second.output"],
@@ -148,9 +148,7 @@ def test_a_changed_file_updates_the_children_made_from_it(world: World) -> None:
 
 
 @pytest.mark.parametrize("registered", [True, False])
-def test_another_template_in_the_place_of_one_changes_the_child_in_place(
-    world: World, registered: bool
-) -> None:
+def test_a_different_template_updates_the_child_in_place(world: World, registered: bool) -> None:
     def asked(url: str, value: str) -> dict[str, Any]:
         kind = "My::Part" if registered else url
         request: dict[str, Any] = {"resources": {"child": {"type": kind}}, "files": {url: child_text(value)}}
@@ -199,7 +197,7 @@ def test_a_template_and_another_kind_of_type_replace_each_other(world: World, ba
     assert [row.deleted_at is None for row in stacks_below(world, "s")] == [back]
 
 
-def test_a_failure_comes_up_as_one_flat_path(world: World) -> None:
+def test_a_failure_is_reported_upwards_as_a_flat_path(world: World) -> None:
     outer = orjson.dumps(
         {"heat_template_version": "2021-04-16", "resources": {"inner": {"type": URL}}}
     ).decode()
@@ -215,7 +213,7 @@ def test_a_failure_comes_up_as_one_flat_path(world: World) -> None:
     assert row.status_reason == f"Resource CREATE failed: {expected}"
 
 
-def test_every_cause_in_a_child_is_told(world: World) -> None:
+def test_every_cause_in_a_child_is_reported(world: World) -> None:
     more = {f"bad{n}": test_resource("x", fail=True) for n in range(3)}
     uuid = world.create("s", {"child": nested()}, files={URL: child_text(**more)}, keep_going=True)
     world.deliver_all()
@@ -313,7 +311,7 @@ def test_a_cancelled_stack_stops_its_children(world: World) -> None:
     assert later.action == "INIT"
 
 
-def test_a_child_that_others_changed_is_put_right_by_the_next_update(world: World) -> None:
+def test_a_child_that_was_changed_directly_is_repaired_by_the_next_update(world: World) -> None:
     uuid = world.create("s", {"child": nested()}, files={URL: child_text()})
     world.deliver_all()
     [child] = stacks_below(world, "s")

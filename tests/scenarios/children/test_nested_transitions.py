@@ -1,5 +1,5 @@
-"""What goes down a tree and what comes up: timeouts, credentials, how to go on after failures, what is let go
-of, and what is stopped.
+"""Settings passed down a tree and results passed up: timeouts, credentials, the policy after failures,
+released children, and stopped children.
 """
 
 from __future__ import annotations
@@ -20,8 +20,6 @@ from orchestrator.resources.nested_type import (
     SetChild,
     Settled,
 )
-from orchestrator.store.nodes import outcome_sql as ending
-from orchestrator.store.nodes import repository
 from orchestrator.store.traversals import children
 from orchestrator.template.environment import Environment
 from tests.scenarios.fake_cloud import Cloud, cloud_thing
@@ -76,7 +74,7 @@ def ring(world: World) -> None:
 # Down.
 
 
-def test_what_the_parent_says_travels_to_a_new_child(world: World):
+def test_settings_of_the_parent_are_inherited_by_a_new_child(world: World):
     world.create("s", {"child": nested()}, files={CHILD: text(PLAIN)}, timeout_mins=11, keep_going=True)
     sets(world, "username = 'u', user_project_id = 'up', credentials = '\\x01'")
     deliver(world)
@@ -88,7 +86,7 @@ def test_what_the_parent_says_travels_to_a_new_child(world: World):
 
 
 @pytest.mark.parametrize("deed", ["update", "suspend", "delete"])
-def test_what_the_parent_says_travels_whenever_a_child_is_moved(world: World, deed: str):
+def test_settings_of_the_parent_are_inherited_with_every_child_transition(world: World, deed: str):
     world.create("s", {"child": nested(value="1")}, files={CHILD: text(PLAIN)}, timeout_mins=11)
     deliver(world)
     world.patch(child(world).uuid, disable_rollback=False, timeout_mins=1)
@@ -106,7 +104,7 @@ def test_what_the_parent_says_travels_whenever_a_child_is_moved(world: World, de
     assert (made.username, made.user_project_id, bytes(made.credentials)) == ("u", "up", b"\x02")
 
 
-def test_a_child_told_to_roll_back_does_not_fail_and_begin_again_for_ever(world: World):
+def test_a_child_with_rollback_enabled_does_not_fail_and_restart_endlessly(world: World):
     uuid = world.create("s", {"child": nested()}, files={CHILD: text(PLAIN)})
     deliver(world)
     world.patch(child(world).uuid, disable_rollback=False)
@@ -134,7 +132,7 @@ def test_a_childs_own_time_is_its_own(world: World):
     uuid = world.create("s", {"child": {"type": Brief.name, "properties": {"text": text(BELL)}}})
     deliver(world)
     assert child(world).timeout_mins == 7
-    sets(world, "action_started_at = now() - interval '8 minutes'", "true")
+    world.elapse(8 * 60, "action")
     world.messages += world.sweep.run()
     deliver(world)
     assert (child(world).state, child(world).status_reason) == ("CREATE_FAILED", "Timed out")
@@ -151,7 +149,7 @@ def test_a_parents_timeout_ends_it_and_stops_the_tree(world: World, cloud: Cloud
     request = {"timeout_mins": 5, "disable_rollback": not rollback}
     uuid = world.create("s", {"middle": nested(url=MIDDLE)}, files=files, **request)
     deliver(world)
-    sets(world, "action_started_at = now() - interval '6 minutes'")
+    world.elapse(6 * 60, "action", where="owner_id IS NULL")
     world.messages += world.sweep.run()
     if not rollback:
         assert world.state(uuid) == "CREATE_FAILED"
@@ -168,7 +166,7 @@ def test_a_parents_timeout_ends_it_and_stops_the_tree(world: World, cloud: Cloud
         assert cloud.things == {}
 
 
-def test_what_has_gone_on_since_is_not_stopped_with_what_it_was_before(world: World):
+def test_a_progressed_stack_is_not_stopped_for_its_earlier_state(world: World):
     """A timeout is noted; before it comes to the children, the user has updated the stack."""
     uuid = world.create("s", {"child": nested()}, files={CHILD: text(BELL)})
     deliver(world)
@@ -286,24 +284,21 @@ def test_a_retained_child_at_work_goes_on_by_itself(world: World, cloud: Cloud):
     assert dict(cloud.made) == {"bell": 1, "later": 1}
 
 
-def test_an_update_that_wants_a_retained_child_again_finds_it_there(
-    world: World, monkeypatch: pytest.MonkeyPatch
-):
-    """What lets go of it and what removes its resource are one: overtaken, neither is done."""
+def test_an_update_that_wants_a_retained_child_again_finds_it_there(world: World):
+    """The release of a child and the deletion of its resource are atomic: if overtaken, neither happens."""
     keeping = {"child": nested(deletion_policy="Retain")}
     uuid = world.create("s", keeping, files={CHILD: text(PLAIN)})
     deliver(world)
     before = child(world).uuid
     world.update("s", {})
-    write, others = repository.write_outcome, [lambda: world.update("s", keeping, files={CHILD: text(PLAIN)})]
-
-    def late(db: Any, statement: str, rows: Any, *rest: Any) -> Any:
-        if statement == ending.SETTLE_DELETED and others:
-            others.pop()()
-        return write(db, statement, rows, *rest)
-
-    monkeypatch.setattr(repository, "write_outcome", late)
+    deleted = world.record("write_outcome", outcome="settle_deleted")
+    world.before(
+        "write_outcome",
+        lambda: world.update("s", keeping, files={CHILD: text(PLAIN)}),
+        outcome="settle_deleted",
+    )
     deliver(world)
+    assert deleted
     assert (world.state(uuid), child(world).uuid) == ("UPDATE_COMPLETE", before)
     assert child(world).owner_id is not None
 

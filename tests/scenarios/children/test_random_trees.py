@@ -1,8 +1,8 @@
-"""As `test_any_sequence.py`, with stacks in the stack, up to three deep, and users who also change those by
+"""Like `test_any_sequence.py`, with nested stacks, up to three deep, and users who also change the children
 themselves: when all is at rest, the whole tree is as the root's last accepted template says.
 
 No stack is left that no resource stands for, none moves any more, and no thing is made before, or removed
-under, what stands on it in another stack of the tree.
+under, a dependent in a different stack of the tree.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ UPDATE stack SET action_started_at = now() - interval '2 hours' WHERE id = :id A
 
 @pytest.fixture(scope="module")
 def world(new_database: Callable[[], str]) -> Iterator[Simulator]:
-    """One installation for all sequences."""
+    """An installation for all sequences."""
     made = Simulator(new_database())
     yield made
     made.close()
 
 
 class TreeLife(Life):
-    """What users do with a tree."""
+    """The requests of users of a tree."""
 
     def __init__(self, world: Simulator, dice: random.Random) -> None:
         super().__init__(world, dice)
@@ -86,7 +86,7 @@ class TreeLife(Life):
 
 
 class MeddledLife(TreeLife):
-    """The same with users who do not leave it at the root."""
+    """The same with users who also change the children."""
 
     meddled = False  # since the tree was last put right
 
@@ -135,7 +135,7 @@ def test_the_tree_is_as_the_last_template_says(world: Simulator, seed: int):
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_the_tree_is_as_the_last_template_says_whoever_meddled(world: Simulator, seed: int):
+def test_the_tree_matches_the_last_template_despite_direct_changes(world: Simulator, seed: int):
     live(world, seed, MeddledLife)
 
 

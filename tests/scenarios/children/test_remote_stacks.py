@@ -160,7 +160,7 @@ def test_a_check_that_fails_there_fails_here_and_the_next_update_makes_another(h
     assert id_of(here) != before
 
 
-def test_a_snapshot_is_one_there_too_restored_with_ours_and_removed_with_it(here, region):  # noqa: F811
+def test_a_remote_snapshot_is_taken_restored_and_deleted_with_ours(here, region):  # noqa: F811
     uuid = made(here, "copied", far(parameters={"word": "first"}))
     taken = snapshots.take(here.context, here.stack_row("copied"), Body(b"{}"))
     here.messages += taken.rings
@@ -179,7 +179,7 @@ def test_a_snapshot_is_one_there_too_restored_with_ours_and_removed_with_it(here
     eventually(lambda: not here.sweep_once() and not region.world.rows(count))
 
 
-def test_how_it_failed_there_is_told_here(here, region):  # noqa: F811
+def test_a_remote_failure_is_reported_locally(here, region):  # noqa: F811
     uuid = here.create("fails", far(FAILING))
     here.deliver_all()
     assert here.state(uuid) == "CREATE_FAILED"
@@ -190,7 +190,7 @@ def test_how_it_failed_there_is_told_here(here, region):  # noqa: F811
     )
 
 
-def test_an_answer_that_was_lost_makes_no_second_one(postgres_url, region, monkeypatch):  # noqa: F811
+def test_a_lost_answer_creates_no_second_stack(postgres_url, region, monkeypatch):  # noqa: F811
     world = World(postgres_url, **region.settings())
     create: Callable[..., str] = RemoteStacks.create
     lost: list[str] = []
@@ -211,7 +211,7 @@ def test_an_answer_that_was_lost_makes_no_second_one(postgres_url, region, monke
     world.close()
 
 
-def test_one_that_is_gone_there_is_gone_and_one_that_cannot_be_reached_is_not(here, region, monkeypatch):  # noqa: F811
+def test_a_missing_remote_stack_is_absent_and_an_unreachable_stack_is_not(here, region, monkeypatch):  # noqa: F811
     uuid = made(here, "away")
     monkeypatch.setattr(RemoteStacks, "_answer", _unreachable)
     here.delete("away")

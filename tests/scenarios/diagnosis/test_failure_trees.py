@@ -12,7 +12,7 @@ INNER = "file:///inner.yaml"
 
 
 def failing(world: World, **request: Any) -> str:
-    """A stack in which what fails is two levels down, beside one that fails at the top; return its path."""
+    """A stack with a failure two levels down, and a failure at the top; return its path."""
     files = {
         "file:///child.yaml": text({"inner": nested(url=INNER), "fine": test_resource("1")}),
         INNER: text({"leaf": test_resource("1", fail=True)}),
@@ -68,7 +68,7 @@ def test_they_outlive_the_rollback_and_the_deletion(world: World) -> None:
     assert api.get(f"{place}/failures")["failures"][0]["resource_name"] == "child"
 
 
-def test_what_failed_before_is_no_cause_of_what_fails_now(world: World) -> None:
+def test_earlier_failures_are_not_causes_of_the_current_failure(world: World) -> None:
     api = Api(world)
     place = failing(world)
     files = {"file:///child.yaml": text({"other": test_resource("1", fail=True)})}

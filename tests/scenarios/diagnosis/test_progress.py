@@ -23,13 +23,10 @@ def world(postgres_url: str) -> Iterator[World]:
 
 
 def pass_time(world: World, seconds: int) -> None:
-    with world.database.engine.begin() as connection:
-        connection.execute(
-            text("UPDATE progress SET counted_at = counted_at - make_interval(secs => :s)"), {"s": seconds}
-        )
+    world.elapse(seconds, "progress count")
 
 
-def test_a_small_stack_is_counted_for_whoever_asks(world: World):
+def test_a_small_stack_is_counted_on_request(world: World):
     world.create(
         "s",
         {"a": cloud_thing(looks=99), "b": cloud_thing(("a",)), "c": test_resource(), "d": test_resource()},

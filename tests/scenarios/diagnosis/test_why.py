@@ -1,4 +1,4 @@
-"""Every unfinished node says what it waits for; a stack says what it is doing, and what it accepts."""
+"""Every unfinished node reports its blocker; a stack reports its current work, and the allowed actions."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def summary(world: World, name: str = "s") -> Any:
 
 
 def at_rest(world: World, most: int = 50) -> None:
-    """Deliver what there is, without letting the clock run on."""
+    """Deliver all messages, without letting time pass."""
     for _ in range(most):
         if not world.deliver():
             return
@@ -63,7 +63,7 @@ def test_a_stack_that_is_just_asked_for_waits_for_its_plan(world: World):
     assert summary(world).word == "planning"
 
 
-def test_what_is_blocked_names_what_it_waits_for_and_what_runs_names_what_it_holds_up(world: World):
+def test_blocked_nodes_name_their_blockers_and_running_nodes_name_their_dependents(world: World):
     slow = cloud_thing(looks=99)
     world.create("s", {"a": slow, "b": slow, "c": cloud_thing(("a", "b")), "d": cloud_thing(("c",))})
     at_rest(world)
@@ -80,13 +80,13 @@ def test_what_is_blocked_names_what_it_waits_for_and_what_runs_names_what_it_hol
     assert summary(world).timeout_at is not None
 
 
-def test_only_what_is_not_ready_yet_is_named(world: World):
+def test_only_unfinished_nodes_are_listed(world: World):
     world.create("s", {"a": cloud_thing(), "b": cloud_thing(looks=99), "c": cloud_thing(("a", "b"))})
     at_rest(world)
     assert because(world, "c").text == "waits for b"
 
 
-def test_what_an_update_waits_for_is_not_what_its_template_requires_but_what_it_visits(world: World):
+def test_an_update_waits_only_for_visited_requirements(world: World):
     steady = {"a": cloud_thing(type="Cloud::Server"), "b": cloud_thing(type="Cloud::Server")}
     world.create("s", {**steady, "c": cloud_thing(("a", "b"), type="Cloud::Server", value="1")})
     world.deliver_all()
@@ -112,7 +112,7 @@ def test_a_wide_join_is_looked_through_to_the_names_behind_it(world: World):
     assert found.nodes[0].holds_up == ("top",)
 
 
-def test_what_is_removed_waits_for_what_stands_on_it(world: World, cloud: Cloud):
+def test_a_delete_waits_for_its_dependents(world: World, cloud: Cloud):
     world.create("s", {"a": cloud_thing(), "b": cloud_thing(("a",)), "c": cloud_thing(("a",))})
     world.deliver_all()
     cloud.on["delete"] = lambda ctx: setattr(cloud, "busy", True)
@@ -122,7 +122,7 @@ def test_what_is_removed_waits_for_what_stands_on_it(world: World, cloud: Cloud)
     assert nodes(world)["b"].kind == "cleanup"
 
 
-def test_a_removal_finds_what_stands_on_it_behind_joins(world: World):
+def test_a_delete_finds_its_dependents_behind_join_nodes(world: World):
     upper = {f"n{number:04}": test_resource(requires=["a"]) for number in range(600)}
     world.create("s", {"a": test_resource(), **upper})
     world.deliver_all()
@@ -136,7 +136,7 @@ def test_a_removal_finds_what_stands_on_it_behind_joins(world: World):
     assert removal.waits_for_count == 600
 
 
-def test_what_went_wrong_and_is_tried_again_says_what_when_and_how_often(world: World, cloud: Cloud):
+def test_a_retried_fault_reports_its_reason_time_and_count(world: World, cloud: Cloud):
     cloud.busy = True
     world.create("s", {"a": cloud_thing()})
     at_rest(world)
@@ -147,7 +147,9 @@ def test_what_went_wrong_and_is_tried_again_says_what_when_and_how_often(world: 
     assert nodes(world)["a"].retry_count == 1
 
 
-def test_what_an_older_traversal_still_does_is_told_with_what_waits_for_it(world: World, cloud: Cloud):
+def test_running_operations_of_an_older_traversal_are_listed_with_their_blocked_nodes(
+    world: World, cloud: Cloud
+):
     world.create("s", {"a": cloud_thing(type="Cloud::Server")})
     told: list[tuple[str, str]] = []
 
@@ -169,7 +171,7 @@ def test_what_an_older_traversal_still_does_is_told_with_what_waits_for_it(world
     assert sorted(told) == [("1", "holding"), ("2", "held")]
 
 
-def test_what_is_paused_is_told_before_what_is_blocked(world: World):
+def test_paused_nodes_are_listed_before_blocked_nodes(world: World):
     world.create("s", {"a": test_resource(), "b": test_resource(requires=["a"])})
     world.deliver()
     with world.database.engine.begin() as connection:
@@ -181,7 +183,7 @@ def test_what_is_paused_is_told_before_what_is_blocked(world: World):
     assert because(world, "a").text == "paused until the hook pre-create is cleared"
 
 
-def test_what_waits_to_be_told_says_so(world: World):
+def test_a_resource_that_waits_for_a_signal_reports_it(world: World):
     world.create("s", {"a": test_resource()})
     world.deliver()
     with world.database.engine.begin() as connection:
@@ -216,7 +218,7 @@ def test_all_pages_together_have_every_unfinished_node_once(
     assert max(map(len, pages)) == 4
 
 
-def test_a_failure_is_told_while_the_rest_winds_down(world: World):
+def test_a_failure_is_reported_while_the_rest_drains(world: World):
     bad = cloud_thing(errors=9, final=True)
     bad["depends_on"] = ["x"]
     slow = cloud_thing(looks=3)
@@ -264,7 +266,7 @@ def test_a_stack_at_rest_waits_for_nothing(world: World):
     assert (told.word, told.accepts) == ("gone", ())
 
 
-def test_the_operations_that_are_said_to_be_accepted_are_accepted_and_no_others(world: World):
+def test_exactly_the_listed_actions_are_accepted(world: World):
     world.create("s", {"a": test_resource()})
     world.deliver_all()
     put = text("UPDATE stack SET action = :a, status = :s, deleted_at = :d WHERE name = 's'")
@@ -320,7 +322,7 @@ FROM s, generate_series(1, :many) AS n
 
 
 @pytest.mark.parametrize(("many", "ready"), [(100_000, 50_000), (30_000, 0), (30_000, 29_990)])
-def test_a_page_of_a_large_stack_costs_what_it_shows(world: World, many: int, ready: int):
+def test_the_cost_of_a_page_depends_on_its_length(world: World, many: int, ready: int):
     world.create("s", {"a": test_resource()})
     world.deliver_all()
     with world.database.engine.begin() as connection:
@@ -346,7 +348,7 @@ def test_a_page_of_a_large_stack_costs_what_it_shows(world: World, many: int, re
     assert work.rows < 200, max(work.statements)
 
 
-def test_what_is_suspended_waits_for_what_stands_on_it(world: World):
+def test_a_suspend_waits_for_dependents(world: World):
     world.create("s", {"a": cloud_thing(), "b": cloud_thing(("a",)), "c": cloud_thing(("a",))})
     world.deliver_all()
     world.act("s", "suspend")

@@ -1,4 +1,4 @@
-"""What waits for a stack of its own says so, and names it, so that one can ask on there."""
+"""A resource that waits for its child stack reports this, with the child's name as the next place to look."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def because(world: World, resource: str, name: str = "s") -> Explanation:
 
 
 def at_rest(world: World) -> None:
-    """Deliver what there is, without letting the clock run on."""
+    """Deliver all messages, without letting time pass."""
     while world.deliver():
         pass
 

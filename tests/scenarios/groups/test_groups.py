@@ -1,4 +1,4 @@
-"""Groups of resources: who is a member, in which batches they change, and what becomes of the rest."""
+"""Groups of resources: their members, the batches of changes, and the remaining members."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def visits(world: World) -> dict[str, int]:
     return {row.name: row.n for row in rows}
 
 
-def test_growing_by_one_visits_one_member(world: World) -> None:
+def test_adding_a_member_visits_a_single_member(world: World) -> None:
     world.create("s", {"g": group(5)})
     world.deliver_all()
     before = visits(world)
@@ -145,7 +145,7 @@ def test_a_newer_template_goes_over_a_rolling_update(world: World) -> None:
     assert members(world) == {"0": "x", "1": "x"}
 
 
-def test_one_member_that_fails_fails_the_group_by_its_path_and_stops_the_batches(world: World) -> None:
+def test_a_failing_member_fails_the_group_with_its_path_and_stops_the_batches(world: World) -> None:
     policy = {"rolling_update": {"max_batch_size": 1}}
     uuid = world.create("s", {"g": group(3, update_policy=policy)})
     world.deliver_all()
@@ -198,7 +198,7 @@ def test_attributes_of_members_are_handed_on_path_and_all(world: World) -> None:
     }
 
 
-def test_what_is_secret_in_a_member_stays_so(world: World) -> None:
+def test_secrets_of_a_member_stay_secret(world: World) -> None:
     world.create(
         "s",
         {"g": group(2, {"get_param": "p"})},  # type: ignore[arg-type]
@@ -215,7 +215,7 @@ def test_what_is_secret_in_a_member_stays_so(world: World) -> None:
     assert row.sealed
 
 
-def test_a_chain_is_made_one_after_the_other(world: World) -> None:
+def test_the_members_of_a_chain_are_created_in_sequence(world: World) -> None:
     chain = {
         "type": "OS::Heat::ResourceChain",
         "properties": {"resources": ["OS::Heat::TestResource"] * 3, "resource_properties": {"value": "v"}},
@@ -280,7 +280,7 @@ def test_members_may_be_groups_of_their_own(world: World) -> None:
     assert set(world.outputs("s")["refs"]) < set(ids)
 
 
-def test_a_preview_of_a_group_tells_of_its_members(world: World) -> None:
+def test_a_preview_of_a_group_lists_its_members(world: World) -> None:
     world.create("s", {"g": group(2)})
     world.deliver_all()
     template = {"heat_template_version": "2021-04-16", "resources": {"g": group(3)}}

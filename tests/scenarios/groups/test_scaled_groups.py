@@ -90,7 +90,7 @@ MAPPED = {
 }
 
 
-def test_instances_are_what_the_users_environment_says_and_all_updated_after_a_rolling_update(
+def test_instances_use_the_users_environment_and_are_all_current_after_a_rolling_update(
     world: World,
 ) -> None:
     addresses = {"all": {"value": {"get_attr": ["g", "InstanceList"]}}}
@@ -107,11 +107,11 @@ def test_instances_are_what_the_users_environment_says_and_all_updated_after_a_r
     assert world.state(uuid) == "UPDATE_COMPLETE"
     assert world.outputs("s")["all"] == "new,new,new,new"
     after = world.rows(states)
-    assert len(first & {row.name for row in after}) == 3  # one more was made, and the oldest went
+    assert len(first & {row.name for row in after}) == 3  # a member was added, and the oldest was deleted
     assert {row[1:] for row in after} == {("OS::Heat::ScaledResource", "UPDATE", "COMPLETE")}
 
 
-def test_a_nested_stack_tells_in_its_metadata_who_is_in_the_group_beside_it(world: World) -> None:
+def test_a_nested_stack_lists_the_members_of_a_sibling_group_in_its_metadata(world: World) -> None:
     beside = {
         "type": "AWS::EC2::Instance",
         "properties": {"ImageId": "i", "UserData": "u", "Tags": []},
@@ -179,7 +179,7 @@ def test_a_signal_at_the_bounds_or_in_the_cooldown_is_passed_over_in_silence(wor
     assert world.rows("SELECT 1 FROM signal") == []
 
 
-def test_a_signal_may_name_who_goes_and_nobody_else_does(world: World) -> None:
+def test_a_signal_may_name_the_members_to_delete_and_only_they_are_deleted(world: World) -> None:
     world.create("s", scaling(3))
     world.deliver_all()
     names = list(members(world))
@@ -216,7 +216,7 @@ def test_a_policy_whose_group_is_none_says_so(world: World) -> None:
     assert told.reason.endswith('Alarm p could not find scaling group named "nobody"')
 
 
-def test_a_template_without_a_size_keeps_the_scaled_one_and_one_with_it_does_not(world: World) -> None:
+def test_a_template_without_a_size_keeps_the_scaled_size_and_a_given_size_overrides_it(world: World) -> None:
     uuid = world.create("s", scaling(0))
     world.deliver_all()
     for _ in range(2):

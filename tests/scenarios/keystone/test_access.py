@@ -29,7 +29,7 @@ SAID = {"Status": "SUCCESS", "Reason": "r", "Data": "d", "UniqueId": "u"}
 
 
 def served(world: World, **settings) -> FlaskClient:
-    """The API over the world's database; what it publishes is the world's to deliver."""
+    """The API over the world's database; the world delivers its messages."""
     made_of = Dependencies(
         Settings(**settings),
         world.database,
@@ -47,7 +47,7 @@ def api(world: World) -> FlaskClient:
 
 
 def out(world, value, resources):
-    """Make a stack; return what an output gives."""
+    """Create a stack; return the value of an output."""
     world.create("s", resources, outputs={"it": {"value": value}})
     drain(world)
     return world.outputs("s")["it"]
@@ -120,7 +120,7 @@ def test_a_url_is_good_behind_a_proxy_that_changes_host_and_path(world: World):
     assert api.put(tampered(inside, Timestamp="x"), data=json.dumps(SAID)).status_code == 403
 
 
-def test_what_is_no_signal_is_refused_and_nothing_is_written(world: World, api):
+def test_invalid_signals_are_refused_and_nothing_is_written(world: World, api):
     url = signed_url(world)
     for body, said in (
         ("{", None),
@@ -222,7 +222,7 @@ def test_signals_are_shown_although_the_url_is_secret_and_the_templates_metadata
 class TestTokens:
     @pytest.fixture
     def given(self, world: World):
-        """What the handle gives: token, endpoint, and the whole."""
+        """The attributes of the handle: token, endpoint, and the whole."""
         names = ["token", "endpoint", "curl_cli", "signal"]
         value = [{"get_attr": ["h", name]} for name in names]
         resources = {"h": HANDLE, "w": condition(1), "x": test_resource()}
@@ -276,7 +276,7 @@ class TestTokens:
 
 
 @pytest.mark.parametrize("transport", ["CFN_SIGNAL", "HEAT_SIGNAL"])
-def test_what_a_handle_tells_a_client_is_enough_to_signal(world: World, api, transport):
+def test_the_attributes_of_a_handle_suffice_to_signal(world: World, api, transport):
     handle = {**HANDLE, "properties": {"signal_transport": transport}}
     told = json.loads(out(world, {"get_attr": ["h", "signal"]}, {"h": handle, "w": condition(1)}))
     if transport == "CFN_SIGNAL":
@@ -368,7 +368,7 @@ class TestUsers:
         assert found is not None
         assert json.loads(found.text or "") == {"config": [1, 2]}
 
-    def test_only_what_the_policy_allows_is_read(self, world: World, api, keys):
+    def test_only_permitted_contents_are_read(self, world: World, api, keys):
         assert self.ask(api, keys, "b").status_code == 403
         assert self.ask(api, keys, "nothing").status_code == 403
         assert self.ask(api, keys, StackName="another").status_code == 403
@@ -401,7 +401,7 @@ class TestUsers:
         assert self.ask(api, keys, "b").status_code == 200
         assert self.ask(api, keys, "nothing").status_code == 400
 
-    def test_a_suspended_user_or_one_that_is_gone_reads_nothing(self, world: World, api, keys, resources):
+    def test_a_suspended_or_deleted_user_reads_nothing(self, world: World, api, keys, resources):
         world.act("s", "suspend")
         drain(world)
         assert self.ask(api, keys).status_code == 403
@@ -420,7 +420,7 @@ class TestUsers:
         answer = self.ask(api, keys, version="4")
         assert (answer.status_code, answer.json["ErrorResponse"]["Error"]["Code"]) == (400, "RequestExpired")
 
-    def test_a_key_of_nobody_fails_in_heats_words(self, world: World):
+    def test_an_unknown_key_fails_with_heats_message(self, world: World):
         key = {"type": "AWS::IAM::AccessKey", "properties": {"UserName": "nobody"}}
         uuid = world.create("s", {"key": key})
         world.deliver_all()

@@ -82,7 +82,7 @@ def described(api, settings, **changes):
 
 
 @pytest.mark.parametrize("transport", ["CFN_SIGNAL", "HEAT_SIGNAL"])
-def test_an_agent_reads_what_it_is_to_do_and_signals_how_it_went(world: World, api, transport):
+def test_an_agent_reads_its_configs_and_signals_their_results(world: World, api, transport):
     settings = agent(world, transport)
     assert settings["metadata_url"] == f"http://{HOST}/v1/"
     answer = described(api, settings)

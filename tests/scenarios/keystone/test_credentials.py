@@ -1,5 +1,5 @@
-"""What lets a stack act for its user when that one is away: given at a stand-in for Keystone, kept with the
-stack, and gone with it, whoever dies on the way.
+"""The credentials with which a stack acts for an absent user: granted by a stand-in for Keystone, stored with
+the stack, and deleted with it, even if processes die.
 """
 
 # ruff: noqa: F811 - fixtures are imported
@@ -97,12 +97,12 @@ def sign_in(world: World, keystone: StandIn, user: str, project: str = PROJECT, 
 
 
 def tidy(world: World) -> int:
-    """Do what the custodian does, all that is due."""
+    """Run the credential reaper until nothing is due."""
     return credential_reaper(world.database, world.cipher, world.settings).run()
 
 
 def later(world: World) -> None:
-    """Let what is to be looked after some time be due now."""
+    """Make the scheduled removals due now."""
     with world.database.borrow() as db:
         db.execute("UPDATE credential SET due_at = now() WHERE due_at IS NOT NULL")
 
@@ -111,7 +111,9 @@ def states(world: World) -> list[str]:
     return [row.state for row in world.rows("SELECT state FROM credential ORDER BY id")]
 
 
-def test_whoever_makes_a_stack_gives_a_trust_that_goes_with_it(world: World, keystone: StandIn) -> None:
+def test_the_creator_of_a_stack_grants_a_trust_that_is_deleted_with_it(
+    world: World, keystone: StandIn
+) -> None:
     world.create("mine", NOTHING)
     [trust] = keystone.trusts.values()
     assert (trust["trustor_user_id"], trust["project_id"]) == ("u1", PROJECT)
@@ -128,7 +130,7 @@ def test_whoever_makes_a_stack_gives_a_trust_that_goes_with_it(world: World, key
     assert states(world) == []
 
 
-def test_what_was_given_is_kept_encrypted(world: World, keystone: StandIn) -> None:
+def test_given_secrets_are_stored_encrypted(world: World, keystone: StandIn) -> None:
     world.create("mine", NOTHING)
     [trust_id] = keystone.trusts
     [row] = world.rows("SELECT sealed, c::text AS whole FROM credential c")
@@ -156,7 +158,7 @@ def test_no_transaction_is_open_while_keystone_is_asked(
     assert all(found == [] for found in seen)
 
 
-def test_what_a_stack_does_later_it_does_by_the_trust_children_too(world: World, keystone: StandIn) -> None:
+def test_later_operations_use_the_trust_in_children_too(world: World, keystone: StandIn) -> None:
     Calls.shown.clear()
     child = json.dumps({"heat_template_version": "2021-04-16", "resources": CALLS})
     world.create("mine", {"in": {"type": "child.yaml"}, **CALLS}, files={"child.yaml": child})
@@ -176,7 +178,9 @@ def test_only_the_roles_that_the_operator_names_are_given(
     assert [trust["roles"] for trust in keystone.trusts.values()] == [["reader"]]
 
 
-def test_who_has_not_the_roles_makes_no_stack(installation: Callable[..., World], keystone: StandIn) -> None:
+def test_users_without_the_roles_cannot_create_stacks(
+    installation: Callable[..., World], keystone: StandIn
+) -> None:
     world = installation(trusts_delegated_roles="heat_stack_owner, member")
     with pytest.raises(OrchestratorError) as refused:
         world.create("mine", NOTHING)
@@ -249,9 +253,7 @@ def test_while_keystone_is_away_no_stack_is_made_and_none_forgotten(world: World
     assert not keystone.trusts
 
 
-def test_the_trust_of_a_user_who_may_do_nothing_is_removed_once_it_can_be(
-    world: World, keystone: StandIn
-) -> None:
+def test_the_trust_of_a_user_without_roles_is_deleted_once_possible(world: World, keystone: StandIn) -> None:
     world.create("mine", NOTHING)
     world.deliver_all()
     keystone.powerless.add("u1")
@@ -344,7 +346,9 @@ def test_an_update_by_another_user_takes_theirs(world: World, keystone: StandIn)
     assert states(world) == ["held"]
 
 
-def test_an_update_by_who_can_give_nothing_leaves_what_there_is(world: World, keystone: StandIn) -> None:
+def test_an_update_by_a_caller_who_cannot_delegate_keeps_the_credential(
+    world: World, keystone: StandIn
+) -> None:
     world.create("mine", NOTHING)
     world.deliver_all()
     [first] = keystone.trusts
@@ -357,7 +361,7 @@ def test_an_update_by_who_can_give_nothing_leaves_what_there_is(world: World, ke
     assert states(world) == ["held"]
 
 
-def test_a_stack_that_had_none_is_given_one_by_its_next_update(
+def test_a_stack_without_a_credential_gets_it_by_its_next_update(
     installation: Callable[..., World], keystone: StandIn
 ) -> None:
     installation(deferred_auth_method="none").create("mine", NOTHING)
@@ -367,7 +371,7 @@ def test_a_stack_that_had_none_is_given_one_by_its_next_update(
     assert states(world) == ["held"]
 
 
-def test_who_took_too_long_is_told_so_and_leaves_nothing(world: World, keystone: StandIn) -> None:
+def test_a_timed_out_request_is_answered_and_leaves_nothing(world: World, keystone: StandIn) -> None:
     def slow() -> None:
         with world.database.borrow() as db:
             db.execute("UPDATE credential SET state = 'going' WHERE state = 'making'")

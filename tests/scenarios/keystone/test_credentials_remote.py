@@ -35,7 +35,7 @@ def test_another_region_is_found_in_keystones_catalog_and_called_with_the_trust(
     postgres_url: str, keystone: StandIn, region: Region, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(keystone, "regions", [("elsewhere", f"{region.url}/{region.projects['north']}")])
-    # The other region knows its own tokens only: what a trust gives here is one of those, and ada's another.
+    # The second region accepts only its own tokens: a token from a trust of this region, and a token of ada.
     by_trust = region.tokens["north"]
     by_hand = create_token(region.world.database, region.projects["north"])
     monkeypatch.setattr("tests.plugins.stand_in_keystone.Handler.issue", _issue_of(by_trust))

@@ -1,5 +1,5 @@
-"""The users that stacks have at Keystone: made in a stand-in for its stack domain, good for one resource, and
-gone with it, whoever dies on the way.
+"""The users that stacks have at Keystone: created in a stand-in for its stack domain, limited to a resource,
+and deleted with it, even if processes die.
 """
 
 # ruff: noqa: F811 - fixtures are imported
@@ -70,7 +70,7 @@ def world(installation: Callable[..., World]) -> World:
 
 
 def tidy(world: World, *, search: bool = False) -> int:
-    """Do what the keeper does, all that is due."""
+    """Run the stack user reaper until nothing is due."""
     keeper = stack_user_reaper(world.database, world.settings)
     assert keeper is not None
     keeper.searched_at = float("-inf") if search else time.monotonic()
@@ -78,7 +78,7 @@ def tidy(world: World, *, search: bool = False) -> int:
 
 
 def later(world: World) -> None:
-    """Let what is to be looked after some time be due now."""
+    """Make the scheduled removals due now."""
     with world.database.borrow() as db:
         db.execute("UPDATE stack_user SET due_at = now() WHERE due_at IS NOT NULL")
 
@@ -113,7 +113,7 @@ def test_a_handle_has_a_user_of_its_own_in_its_stacks_project_and_both_go(
     assert states(world) == []
 
 
-def test_what_signs_in_is_kept_encrypted(world: World, keystone: StandIn) -> None:
+def test_credentials_are_stored_encrypted(world: World, keystone: StandIn) -> None:
     world.create("mine", HANDLE)
     world.deliver_all()
     [user] = keystone.stack_domain.users.values()
@@ -170,7 +170,7 @@ def test_a_user_goes_with_its_resource_and_the_project_stays(world: World, keyst
 
 
 @pytest.mark.parametrize("transport", ["TOKEN_SIGNAL", "CFN_SIGNAL", "NO_SIGNAL"])
-def test_who_needs_no_user_has_none(world: World, keystone: StandIn, transport: str) -> None:
+def test_resources_without_signals_have_no_user(world: World, keystone: StandIn, transport: str) -> None:
     world.create("mine", {"handle": handle(transport)})
     world.deliver_all()
     assert not keystone.stack_domain.made
@@ -204,7 +204,7 @@ def test_lost_answers_make_nothing_twice(world: World, keystone: StandIn) -> Non
     assert tidy(world) == 2
 
 
-def test_while_keystone_is_away_it_waits_and_what_is_to_go_is_not_forgotten(
+def test_while_keystone_is_unavailable_removals_wait_and_are_not_lost(
     world: World, keystone: StandIn
 ) -> None:
     world.create("mine", HANDLE)
@@ -234,7 +234,7 @@ def test_a_user_whose_resource_went_without_a_word_is_found(world: World, keysto
     assert not keystone.stack_domain.projects
 
 
-def test_what_may_still_be_made_is_left_until_it_cannot(world: World, keystone: StandIn) -> None:
+def test_a_possibly_unfinished_create_is_waited_for(world: World, keystone: StandIn) -> None:
     keystone.lose_answers = True
     world.create("mine", HANDLE)
     world.deliver_one(world.messages.pop(0))
@@ -250,7 +250,7 @@ def test_what_may_still_be_made_is_left_until_it_cannot(world: World, keystone: 
     assert not keystone.stack_domain.projects
 
 
-def test_who_is_asked_for_again_is_left_anew(world: World) -> None:
+def test_a_repeated_removal_request_is_recorded_again(world: World) -> None:
     with world.database.borrow() as db:
         for _ in range(2):
             assert stack_users.insert(db, 1, 1, "somebody", b"", 120.0) is not None
@@ -262,7 +262,7 @@ def test_who_is_asked_for_again_is_left_anew(world: World) -> None:
         assert stack_users.insert(db, 1, 1, "somebody", b"", 120.0) is None
 
 
-def test_a_user_made_too_late_is_removed_by_who_made_it(world: World, keystone: StandIn) -> None:
+def test_a_user_created_too_late_is_deleted_by_its_creator(world: World, keystone: StandIn) -> None:
     uuid = world.create("mine", HANDLE)
     world.deliver(1)
 

@@ -1,4 +1,4 @@
-"""What the users that stacks have at Keystone may do with tokens that Keystone gives them: one resource's
+"""The permissions of stack users with tokens from Keystone: the signal and the metadata of a single resource,
 signal and metadata, and nothing else.
 """
 
@@ -43,7 +43,7 @@ def api(world: World, keystone: StandIn) -> FlaskClient:
 
 
 def sign_in(told: dict[str, Any]) -> dict[str, str]:
-    """Sign in as an agent does, by what it was told; return the headers that show the token."""
+    """Authenticate as an agent does, with its configuration; return the headers with the token."""
     user = {"id": told["user_id"], "password": told["password"]}
     auth = {
         "identity": {"methods": ["password"], "password": {"user": user}},
@@ -60,7 +60,9 @@ def sign_in(told: dict[str, Any]) -> dict[str, str]:
 
 @pytest.fixture
 def agent(world: World) -> tuple[str, dict[str, str], dict[str, Any]]:
-    """The path of a stack below its project, the headers of the handle's user, and what that was told."""
+    """The path of a stack below its project, the headers of the handle's user, and the user's
+    configuration.
+    """
     uuid = world.create("s", STACK, outputs=SIGNAL)
     drain(world)  # the condition waits
     [handed] = world.rows("SELECT id, name FROM resource WHERE name = 'handle'")
@@ -140,7 +142,7 @@ def test_a_users_token_opens_nothing_once_its_resource_is_gone_or_while_it_is_su
         )
 
 
-def test_who_has_the_role_of_stacks_users_has_no_other(
+def test_stack_users_have_no_other_role(
     world: World, api: FlaskClient, agent: Agent, keystone: StandIn
 ) -> None:
     stack, _, told = agent

@@ -75,7 +75,7 @@ def test_a_second_thing_is_removed_and_the_resources_own_stays(world: World, clo
     assert open_strays(world) == 0
 
 
-def test_one_whose_resource_is_still_being_made_is_left_to_its_holder(world: World, cloud: Cloud):
+def test_a_user_of_a_resource_under_creation_is_left_to_its_holder(world: World, cloud: Cloud):
     late = cloud.make("late")
     record(world, late)
     with world.database.engine.begin() as connection:
@@ -87,7 +87,7 @@ def test_one_whose_resource_is_still_being_made_is_left_to_its_holder(world: Wor
     assert open_strays(world) == 1
 
 
-def test_one_whose_resource_is_gone_is_removed(world: World, cloud: Cloud):
+def test_a_user_without_a_resource_is_deleted(world: World, cloud: Cloud):
     late = cloud.make("late")
     record(world, late)
     world.delete("s")

@@ -1,4 +1,4 @@
-"""What is kept no longer goes, and nobody who is at work misses it."""
+"""Expired rows are purged, without disturbing running work."""
 
 from __future__ import annotations
 
@@ -99,8 +99,7 @@ def test_a_parent_stays_while_its_child_does(world: World, db):
 def test_old_events_go_but_not_how_the_last_action_ended(world: World, db):
     uuid = made(world)
     updated(world, "w")
-    execute(world, "UPDATE event SET created_at = created_at - interval '100 days'")
-    execute(world, "UPDATE stack SET action_started_at = action_started_at - interval '100 days'")
+    world.elapse(100 * 86_400, "event", "action")
     assert purge.purge(db, replace(NOTHING, events_seconds=101 * 86_400)) == {}
     purge.purge(db, replace(NOTHING, events_seconds=86_400))
     assert world.events(uuid) == ["s UPDATE_COMPLETE"]
@@ -116,7 +115,7 @@ def test_events_of_an_action_in_progress_stay_however_old(world: World, db):
     assert world.events(uuid) == before
 
 
-def test_the_newest_event_stays_whatever_it_is(world: World, db):
+def test_the_newest_event_is_never_purged(world: World, db):
     uuid = made(world)
     execute(
         world,
@@ -163,13 +162,13 @@ def test_revisions_beyond_the_number_go_and_those_in_use_never(world: World, db)
     )
     assert purge.purge(db, replace(NOTHING, revisions=2)) == {}  # too young
     purge.purge(db, replace(NOTHING, revisions=2, revisions_seconds=0))
-    assert numbers(world) == [2, 4, 7, 8]  # a snapshot's, the last good one, and two
+    assert numbers(world) == [2, 4, 7, 8]  # of a snapshot, the last complete, the two newest
     world.act("s", "cancel_update") if world.stack_row("s").state == "UPDATE_IN_PROGRESS" else None
     purge.purge(db, EVERYTHING)
     assert numbers(world) == [2, 4, 8]
 
 
-def test_nothing_of_a_stack_at_work_goes_but_what_is_old(world: World, db):
+def test_only_expired_rows_of_an_active_stack_are_purged(world: World, db):
     made(world)
     updated(world, *"abc")
     world.update("s", {"a": test_resource("d")})
@@ -191,7 +190,7 @@ def test_definitions_and_texts_go_with_the_revisions_that_had_them(world: World,
     assert world.stack_row("s").state == "UPDATE_COMPLETE"
 
 
-def test_what_a_resource_was_built_from_stays_and_says_how_it_is_to_be_removed(postgres_url: str):
+def test_the_definition_of_a_resource_is_kept_and_decides_its_deletion_policy(postgres_url: str):
     cloud = Cloud()
     world = World(postgres_url, types=cloud.types())
     bad = {"errors": 99, "final": True}
@@ -255,10 +254,10 @@ def test_a_text_that_a_request_is_about_to_name_stays(world: World, db):
     assert purge.purge(db, EVERYTHING) == {"texts": 1}
 
 
-# Finished visits and what else is left.
+# Finished visits and other leftover rows.
 
 
-def test_finished_visits_go_and_what_a_failed_stack_did_not_come_to_stays(world: World, db):
+def test_finished_visits_are_purged_and_unfinished_nodes_of_a_failed_stack_stay(world: World, db):
     made(world)
     world.create(
         "f", {"a": test_resource(fail=True), "b": test_resource(requires=["a"]), "c": test_resource()}
@@ -289,7 +288,7 @@ def test_a_visit_that_runs_on_after_its_stack_has_failed_is_not_taken_away(world
     assert count(world, "revision") == updated_before["revision"]
 
 
-def test_causes_of_old_failures_and_what_was_dealt_with_go(world: World, db):
+def test_causes_of_old_failures_and_handled_orphans_are_purged(world: World, db):
     world.create("s", {"a": test_resource(fail=True)})
     world.deliver_all()
     world.update("s", {"a": test_resource(fail=True)})
@@ -309,7 +308,7 @@ def test_causes_of_old_failures_and_what_was_dealt_with_go(world: World, db):
 # The whole of it.
 
 
-def test_a_dry_run_changes_nothing_and_tells_what_a_purge_removes(world: World, db):
+def test_a_dry_run_changes_nothing_and_reports_the_rows_to_purge(world: World, db):
     made(world)
     updated(world, *"abcd")
     made(world, "gone", "other")
@@ -326,7 +325,7 @@ def test_a_dry_run_changes_nothing_and_tells_what_a_purge_removes(world: World, 
 
 def wait_until_free(db: psycopg.Connection[Any]) -> None:
     """Return when the server has noticed that a connection that held the lock is gone."""
-    db.execute("SELECT pg_advisory_lock(%s)", (purge.LOCK,))  # what a connection has, it may take once more
+    db.execute("SELECT pg_advisory_lock(%s)", (purge.LOCK,))  # a connection may lock it twice
 
 
 def test_a_tick_does_a_little_and_goes_on_at_the_next(world: World, db, monkeypatch: pytest.MonkeyPatch):
@@ -359,9 +358,7 @@ def test_a_tick_does_a_little_and_goes_on_at_the_next(world: World, db, monkeypa
         assert count_purgeable(elsewhere, EVERYTHING) == {}
 
 
-def test_a_tick_that_fails_is_followed_by_one_that_begins_anew(
-    world: World, db, monkeypatch: pytest.MonkeyPatch
-):
+def test_a_failed_tick_is_followed_by_a_fresh_tick(world: World, db, monkeypatch: pytest.MonkeyPatch):
     made(world)
     monkeypatch.setattr(purge.purging, "STACKS", f"{purge.purging.STACKS} nonsense")
     one = IncrementalPurge(EVERYTHING, _begin_at=0.0)

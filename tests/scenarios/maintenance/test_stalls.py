@@ -32,7 +32,7 @@ def damage(world: World, statement: str, **values: Any) -> None:
 
 def audit(world: World) -> None:
     """Let half a minute pass, and sweep with the audit."""
-    damage(world, "UPDATE stack SET action_started_at = action_started_at - interval '1 minute'")
+    world.elapse(60, "action")
     world.messages.clear()
     world.sweep._audited_at = -1e9
     world.messages += world.sweep.run()
@@ -75,7 +75,7 @@ def test_an_end_that_nothing_holds_back_any_more_is_reached(world: World):
         "DELETE FROM graph_node",
     ],
 )
-def test_a_plan_that_was_lost_is_made_anew(world: World, cloud: Cloud, loss: str):
+def test_a_lost_plan_is_made_again(world: World, cloud: Cloud, loss: str):
     uuid = world.create("s", {"a": cloud_thing(), "b": cloud_thing(("a",))})
     damage(world, loss)
     audit(world)
@@ -93,9 +93,7 @@ def test_a_plan_that_was_lost_is_made_anew(world: World, cloud: Cloud, loss: str
         "UPDATE graph_node SET state = 'dropped', blocked_by = 0 WHERE kind = 'finish'",
     ],
 )
-def test_a_node_that_was_lost_is_planned_anew_and_nothing_is_made_twice(
-    world: World, cloud: Cloud, loss: str
-):
+def test_a_lost_node_is_planned_again_and_nothing_is_created_twice(world: World, cloud: Cloud, loss: str):
     uuid = chain(world)
     damage(world, loss)
     world.deliver_all()
@@ -104,7 +102,7 @@ def test_a_node_that_was_lost_is_planned_anew_and_nothing_is_made_twice(
     assert (world.state(uuid), cloud.made) == ("CREATE_COMPLETE", {"a": 1, "b": 1, "c": 1})
 
 
-def test_what_begins_again_is_still_the_same_action_with_the_same_time_left(world: World):
+def test_a_restarted_traversal_keeps_its_action_and_timeout(world: World):
     uuid = chain(world)
     damage(world, "DELETE FROM graph_node")
     audit(world)
@@ -114,7 +112,7 @@ def test_what_begins_again_is_still_the_same_action_with_the_same_time_left(worl
     assert world.rows("SELECT action_started_at, updated_at, revision_id FROM stack") == before
 
 
-def test_a_stack_that_is_paused_or_waits_to_be_told_does_not_stand_still(world: World):
+def test_a_paused_or_waiting_stack_is_not_stalled(world: World):
     world.create("s", {"a": test_resource(), "b": test_resource(requires=["a"])})
     world.deliver()
     for state, due in (("paused", None), ("waiting", "infinity")):
@@ -129,7 +127,7 @@ def test_a_stack_that_is_paused_or_waits_to_be_told_does_not_stand_still(world: 
         assert world.rows("SELECT traversal FROM stack") == [(1,)]
 
 
-def test_what_an_older_traversal_left_waiting_for_ever_hides_no_stall(world: World):
+def test_an_endless_wait_of_an_older_traversal_hides_no_stall(world: World):
     uuid = chain(world)
     damage(
         world,
@@ -142,7 +140,7 @@ def test_what_an_older_traversal_left_waiting_for_ever_hides_no_stall(world: Wor
     assert world.state(uuid) == "CREATE_COMPLETE"
 
 
-def test_a_failed_stack_does_not_wait_for_an_operation_that_nobody_follows(world: World, cloud: Cloud):
+def test_a_failed_stack_does_not_wait_for_an_abandoned_operation(world: World, cloud: Cloud):
     server = "Cloud::Server"
     first = {"a": cloud_thing(type=server, value="1"), "b": cloud_thing(("a",), type=server, value="1")}
     uuid = world.create("s", first)
@@ -167,7 +165,7 @@ def test_a_failed_stack_does_not_wait_for_an_operation_that_nobody_follows(world
     assert (world.state(uuid), cloud.things) == ("DELETE_COMPLETE", {})
 
 
-def test_many_that_wind_down_do_not_hide_the_one_that_is_done(world: World):
+def test_many_draining_stacks_do_not_hide_a_finished_stack(world: World):
     for number in range(3):
         world.create(f"busy{number}", {"a": cloud_thing(looks=99)})
     world.create("done", {"a": cloud_thing()})
@@ -183,7 +181,7 @@ def test_many_that_wind_down_do_not_hide_the_one_that_is_done(world: World):
     db.close()
 
 
-def test_only_what_stands_still_is_found(world: World):
+def test_only_stalled_stacks_are_found(world: World):
     chain(world)
     db = world.database.connect(hot=True, replan=True)
     assert stalled.stalled_stacks(db, 0.0) == []

@@ -1,4 +1,4 @@
-"""However many workers there are, one sweeps in each interval, and none of them is needed for it."""
+"""With any number of workers, a single worker sweeps in each interval, and any worker can do it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def world(postgres_url: str) -> Iterator[World]:
 
 @pytest.fixture
 def worker(world: World) -> Iterator[Callable[[float], Sweep]]:
-    """Return what starts the sweep of a worker of its own."""
+    """Return a function that creates the sweep of a new worker."""
     made: list[Sweep] = []
 
     def start(apart: float) -> Sweep:
@@ -41,10 +41,9 @@ def test_a_second_worker_does_not_sweep_again_so_soon(world: World, worker: Call
     assert worker(0.0).run() != []
 
 
-def test_whoever_comes_when_it_is_time_sweeps(world: World, worker: Callable[[float], Sweep]) -> None:
+def test_any_worker_sweeps_when_the_interval_is_over(world: World, worker: Callable[[float], Sweep]) -> None:
     world.create("s", {"a": test_resource()})
     world.messages.clear()
     assert worker(60.0).run() != []
-    with world.database.connect() as db:
-        db.execute("UPDATE sweep_turn SET begun_at = begun_at - interval '61 s'")
+    world.elapse(61, "sweep")
     assert worker(60.0).run() != []

@@ -1,4 +1,4 @@
-"""Outputs that take what a nested stack cannot evaluate say so, in Heat's words
+"""Outputs that use a faulty output of a nested stack report the fault, with Heat's message
 (docs/internals/rest-api.md §9).
 """
 
@@ -26,7 +26,7 @@ outputs:
 """
 
 
-def test_the_error_of_an_output_inside_is_that_of_who_takes_it(world):
+def test_the_error_of_a_nested_output_is_the_error_of_its_user(world):
     outputs = {name: {"value": {"get_attr": ["middle", name]}} for name in ("good", "bad", "none")}
     outputs["also"] = {"value": {"list_join": ["-", ["x", {"get_attr": ["middle", "bad"]}]]}}
     files = {"middle.yaml": MIDDLE, "leaf.yaml": LEAF}

@@ -54,7 +54,7 @@ def child(world: World) -> str:
     return found
 
 
-def test_growing_by_one_visits_one(world: World) -> None:
+def test_adding_a_member_visits_a_single_node(world: World) -> None:
     uuid = made(world, 4)
     changed(world, group(5))
     assert world.state(uuid) == "UPDATE_COMPLETE"
@@ -62,7 +62,7 @@ def test_growing_by_one_visits_one(world: World) -> None:
     assert members(world) == {str(n): f"v{n}" for n in range(5)}
 
 
-def test_shrinking_by_one_removes_one(world: World) -> None:
+def test_removing_a_member_deletes_a_single_resource(world: World) -> None:
     made(world, 4)
     changed(world, group(3))
     assert visited(world) == ["3 cleanup"]
@@ -84,7 +84,7 @@ def test_another_definition_visits_all(world: World) -> None:
     assert members(world) == {str(n): f"w{n}" for n in range(4)}
 
 
-def test_nothing_changed_visits_nobody(world: World) -> None:
+def test_an_unchanged_template_visits_nothing(world: World) -> None:
     made(world, 3)
     world.mark(child(world), "1", unhealthy=True)
     world.mark(child(world), "1", unhealthy=False)
@@ -94,7 +94,7 @@ def test_nothing_changed_visits_nobody(world: World) -> None:
 
 @pytest.mark.parametrize("seed", range(10))
 def test_a_superseded_growth_is_made_good(world: World, seed: int) -> None:
-    """Whatever came of one before, the last count is what there is, each made from the last definition."""
+    """After an interrupted update the last count decides, and each member has the last definition."""
     uuid = made(world, 3)
     world.random.seed(seed)
     for _ in range(4):

@@ -1,4 +1,4 @@
-"""What a process of its own plans: large stacks, and what large updates leave over."""
+"""Plans made in a separate process: large stacks, and the cleanup of large updates."""
 
 from __future__ import annotations
 
@@ -10,62 +10,63 @@ from orchestrator.engine.messages import CheckMessage
 from orchestrator.operations.planning import group_subset, process
 from orchestrator.operations.reconcile.check import check_nodes
 from orchestrator.store.nodes import repository
-from orchestrator.store.planning import bulk_writer, group_diff
+from orchestrator.store.planning import bulk_writer
 from tests.scenarios.planning.test_group_plans import group, members, visited
 from tests.scenarios.world import World, test_resource
 
 
-def test_a_planner_that_starts_slowly_is_not_taken_for_lost(
-    postgres_url: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    started: list[int] = []
-    monkeypatch.setattr(World, "plan_apart", lambda _, node_id, lease: started.append(node_id))
-    world = World(postgres_url, inline_body_size=10, lease_seconds=1.0)
+class PlanningWorld(World):
+    """A world whose planner processes are started by the test: `started` has their nodes and leases."""
+
+    def __init__(self, url: str, **settings: Any) -> None:
+        self.started: list[tuple[int, int]] = []
+        super().__init__(url, **settings)
+
+    def plan_apart(self, node_id: int, lease: int) -> None:
+        self.started.append((node_id, lease))
+
+
+def test_a_planner_that_starts_slowly_is_not_taken_for_lost(postgres_url: str) -> None:
+    world = PlanningWorld(postgres_url, inline_body_size=10, lease_seconds=1.0)
     try:
         world.create("s", {"a": test_resource()})
         world.deliver_all()
         [row] = world.rows(
             "SELECT id, leased_until - now() > interval '20 s' AS long FROM graph_node WHERE kind = 'plan'"
         )
-        assert (started, row.long) == ([row.id], True)
+        assert ([node for node, _ in world.started], row.long) == ([row.id], True)
     finally:
         world.close()
 
 
-def test_a_plan_that_another_process_makes_is_not_begun_again(
-    postgres_url: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_plan_that_another_process_makes_is_not_begun_again(postgres_url: str) -> None:
     """The planner has the lease of the check that started it, which the database then broke off."""
-    started: list[int] = []
-    monkeypatch.setattr(World, "plan_apart", lambda _, node_id, lease: started.append(node_id))
-    world = World(postgres_url, inline_body_size=10)
+    world = PlanningWorld(postgres_url, inline_body_size=10)
     try:
         world.create("s", {"a": test_resource()})
         [ring] = world.messages
         assert isinstance(ring, CheckMessage)
         for again in (False, True):
             check_nodes(world.engine, [ring.node_id], 1, durable=False, bulk=True, lease=7, again=again)
-        assert started == [ring.node_id]
+        assert [node for node, _ in world.started] == [ring.node_id]
     finally:
         world.close()
 
 
 def test_many_removals_are_planned_apart(postgres_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    started: list[tuple[int, int]] = []
-    monkeypatch.setattr(World, "plan_apart", lambda _, node_id, lease: started.append((node_id, lease)))
     monkeypatch.setattr(process, "MAX_DEPOSED_IN_PLACE", 2)
-    world = World(postgres_url, lease_seconds=1.0)
+    world = PlanningWorld(postgres_url, lease_seconds=1.0)
     try:
         uuid = world.create("s", {name: test_resource(update_replace_value="1") for name in "abc"})
         world.deliver_all()
         world.update("s", {name: test_resource(update_replace_value="2") for name in "abc"})
-        while not started:
+        while not world.started:
             assert world.deliver()
         [row] = world.rows(
             """SELECT id, label, leased_until - now() > interval '20 s' AS long
             FROM graph_node WHERE kind = 'plan' AND state = 'checking'"""
         )
-        [(node_id, lease)] = started
+        [(node_id, lease)] = world.started
         assert (row.id, row.label, row.long) == (node_id, bulk_writer.CLEANUP_PLAN_LABEL, True)
         world.deliver_all()
         assert (world.state(uuid), len(world.rows("SELECT 1 FROM resource"))) == ("UPDATE_IN_PROGRESS", 6)
@@ -82,29 +83,20 @@ def test_a_large_group_is_planned_apart_when_many_members_differ(
     postgres_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Which do is asked once: of a million members that takes seconds."""
-    started: list[tuple[int, int]] = []
-    asked: list[int] = []
-    differing = group_diff.changed_members
-
-    def ask(*args: Any) -> list[str]:
-        asked.append(1)
-        return differing(*args)
-
-    monkeypatch.setattr(World, "plan_apart", lambda _, node_id, lease: started.append((node_id, lease)))
-    monkeypatch.setattr(group_diff, "changed_members", ask)
-    world = World(postgres_url)
+    world = PlanningWorld(postgres_url)
     try:
         uuid = world.create("s", group(4))
         world.deliver_all()
         monkeypatch.setattr(process, "MAX_RESOURCES_IN_PLACE", 2)
         monkeypatch.setattr(group_subset, "MAX_SUBSET", 2)
+        asked = world.record("changed_members")
         world.update("s", group(5))
         world.deliver_all()
-        assert (world.state(uuid), visited(world), started) == ("UPDATE_COMPLETE", ["4 update"], [])
+        assert (world.state(uuid), visited(world), world.started) == ("UPDATE_COMPLETE", ["4 update"], [])
         assert len(asked) == 1
         world.update("s", group(5, "w%index%"))
         world.deliver_all()
-        [(node_id, lease)] = started
+        [(node_id, lease)] = world.started
         db = world.database.check_connection(durable=True)
         [visit] = repository.read_claimed(db, [node_id], lease)
         assert world.engine.plan.planner.run(db, visit, lease, enqueue=False) == []

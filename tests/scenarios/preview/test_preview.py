@@ -1,4 +1,4 @@
-"""What a preview says of an update: which resources, why, and how sure it is."""
+"""The preview of an update: the changed resources, the reasons, and the certainty."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Resources = dict[str, Any]
 
 
 class Drifting(Server):
-    """A thing of which the cloud tells how it is, and that may not be moved."""
+    """A thing whose observed state can differ, and whose place is immutable."""
 
     name = "Cloud::Drifting"
     properties = {**Server.properties, "place": Property("string", default="here", immutable=True)}  # noqa: RUF012
@@ -60,7 +60,7 @@ def foreseen(world: World, resources: Resources, **request: Any) -> UpdatePrevie
 
 
 def names(preview: UpdatePreview) -> dict[str, set[str]]:
-    """Return the names by what becomes of them, without those of which nothing does."""
+    """Return the names by forecast action, without unchanged resources."""
     found = {turn: {item.expected.name for item in preview.items[turn]} for turn in TURNS}
     found["unchanged"] |= set(preview.unchanged)
     return {turn: held for turn, held in found.items() if held}
@@ -130,11 +130,11 @@ def test_a_new_id_is_not_known_and_sure_to_be_another(world):
     [old] = [row.physical_id for row in world.rows("SELECT physical_id FROM resource WHERE name = 'C'")]
     assert (d.turn, d.certain, d.changed, d.unknown) == ("updated", True, {"value": (old, None)}, ("value",))
     assert d.because == "value changes (C is replaced)"
-    # C's value may be what it was.
+    # C's value may be unchanged.
     assert (e.turn, e.certain, e.because) == ("updated", False, "value may change (C is replaced)")
 
 
-def test_a_type_that_is_another_and_one_that_failed_are_replaced(world):
+def test_a_changed_type_and_a_failed_resource_are_replaced(world):
     rested(world, {"a": test_resource(), "b": test_resource()})
     with world.database.engine.begin() as connection:
         unhealthy = "action = 'CHECK', status = 'FAILED', status_reason = 'no pulse'"
@@ -147,14 +147,14 @@ def test_a_type_that_is_another_and_one_that_failed_are_replaced(world):
     assert expected(found, "b").because == "it is unhealthy: no pulse"
 
 
-def test_a_change_of_metadata_alone_is_one_in_place(world):
+def test_a_change_of_metadata_alone_is_made_in_place(world):
     rested(world, {"a": test_resource()})
     found = foreseen(world, {"a": {**test_resource(), "metadata": {"k": 1}}})
     assert names(found) == {"updated": {"a"}}
     assert expected(found, "a").because == "its metadata changes"
 
 
-def test_what_keeps_its_thing_says_so_when_it_goes(clouded):
+def test_a_retained_resource_reports_this_on_delete(clouded):
     kept = {**cloud_thing(), "deletion_policy": "retain"}
     rested(clouded, {"a": kept, "b": cloud_thing(), "c": cloud_thing()})
     found = foreseen(clouded, {"c": cloud_thing()})
@@ -187,7 +187,7 @@ def test_secrets_are_masked_and_nothing_shows_them(world):
         assert secret not in repr(found)
 
 
-def test_what_may_not_change_is_refused_with_each_place(clouded):
+def test_immutable_changes_are_refused_with_each_place(clouded):
     thing = "Cloud::Drifting"
     rested(clouded, {name: cloud_thing(type=thing) for name in "ab"})
     with pytest.raises(InvalidTemplate) as refused:
@@ -212,7 +212,7 @@ def test_a_value_that_the_update_would_fail_for_is_refused(world):
         foreseen(world, {"a": test_resource("many"), "b": test_resource(), "c": asked})
 
 
-def test_what_belongs_to_others_stays_theirs(clouded, cloud):
+def test_objects_of_other_projects_are_not_touched(clouded, cloud):
     cloud.things["theirs"] = cloud.values["theirs"] = "x"
     theirs = {**cloud_thing(), "external_id": "theirs"}
     rested(clouded, {"a": theirs})
@@ -221,7 +221,7 @@ def test_what_belongs_to_others_stays_theirs(clouded, cloud):
         foreseen(clouded, {"a": {**theirs, "external_id": "others"}})
 
 
-def test_a_running_create_is_compared_with_what_is_there_so_far(clouded):
+def test_a_preview_during_a_create_compares_with_the_existing_resources(clouded):
     clouded.create("s", {"a": cloud_thing(looks=9), "b": cloud_thing(requires=("a",)), "c": cloud_thing()})
     clouded.deliver(3)  # the plan and the first two
     found = foreseen(
@@ -232,7 +232,7 @@ def test_a_running_create_is_compared_with_what_is_there_so_far(clouded):
     assert names(found) == {"replaced": {"a"}, "deleted": {"c"}}
 
 
-def test_going_back_takes_the_one_from_before(clouded, cloud):
+def test_a_rollback_restores_the_previous_resource(clouded, cloud):
     def wanted(value: str) -> Resources:
         asked = {"get_resource": "a"}
         return {"a": cloud_thing(value=value), "b": cloud_thing(type="Cloud::Server", value=asked)}
@@ -264,7 +264,7 @@ def test_going_back_takes_the_one_from_before(clouded, cloud):
     assert second not in cloud.things
 
 
-def test_what_is_being_removed_is_made_anew(clouded, cloud):
+def test_a_resource_being_deleted_is_recreated(clouded, cloud):
     rested(clouded, {"a": cloud_thing(), "b": cloud_thing(requires=("a",))})
 
     def refuse(ctx: Context) -> None:
@@ -278,7 +278,7 @@ def test_what_is_being_removed_is_made_anew(clouded, cloud):
     assert [item.expected.because for item in found.items["deleted"]] == ["it is being removed already"]
 
 
-def test_a_suspended_stack_is_compared_like_any_other_and_a_deleted_one_is_gone(world):
+def test_a_suspended_stack_can_be_compared_and_a_deleted_stack_cannot(world):
     rested(world, five())
     with world.database.engine.begin() as connection:
         connection.exec_driver_sql("UPDATE stack SET action = 'SUSPEND'")
@@ -291,7 +291,7 @@ def test_a_suspended_stack_is_compared_like_any_other_and_a_deleted_one_is_gone(
         preview_update(world.context, row, Body(orjson.dumps({"template": {}})))
 
 
-def test_a_patch_keeps_what_it_leaves_out(world):
+def test_a_patch_keeps_omitted_fields(world):
     parameters = {"p": {"type": "string", "default": "1"}, "q": {"type": "string", "default": "2"}}
     wanted = {"a": test_resource({"get_param": "p"}), "b": test_resource({"get_param": "q"})}
     rested(world, wanted, parameters=parameters, environment={"parameters": {"p": "one"}})
@@ -300,7 +300,7 @@ def test_a_patch_keeps_what_it_leaves_out(world):
     assert names(found) == {"unchanged": {"a"}, "updated": {"b"}}
 
 
-def test_a_plan_from_reality_finds_what_drifted_and_what_is_gone(clouded, cloud):
+def test_a_plan_from_the_observed_state_finds_drift_and_missing_resources(clouded, cloud):
     thing = "Cloud::Drifting"
     wanted = {name: cloud_thing(type=thing, value="v") for name in "abc"}
     wanted["d"] = cloud_thing(type=thing, value={"get_attr": ["a", "value"]})
@@ -319,7 +319,7 @@ def test_a_plan_from_reality_finds_what_drifted_and_what_is_gone(clouded, cloud)
     assert "c" in names(found)["unchanged"]
 
 
-def test_what_could_not_be_looked_at_is_not_gone(clouded, cloud):
+def test_an_unobservable_resource_is_not_absent(clouded, cloud):
     rested(clouded, {"a": cloud_thing()})
 
     def refuse(ctx: Context) -> None:
@@ -332,7 +332,7 @@ def test_what_could_not_be_looked_at_is_not_gone(clouded, cloud):
     assert not expected(found, "a").certain
 
 
-def test_more_things_than_one_answer_may_look_at_are_refused(clouded, cloud):
+def test_too_many_resources_to_observe_in_an_answer_are_refused(clouded, cloud):
     clouded.settings.max_preview_observations = 2
     rested(clouded, {name: cloud_thing() for name in "abc"})
     with pytest.raises(

@@ -1,4 +1,4 @@
-"""What a preview said is what the update then does: random templates over random stacks."""
+"""A preview agrees with the following update: random templates over random stacks."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PHYSICAL_IDS = "SELECT name, physical_id FROM resource WHERE NOT leftover"
 
 
 def happened(world: World, before: Mapping[str, str], told: int, uuid: str) -> dict[str, str]:
-    """Return what an update did to each name, by the physical ids before it and the events since."""
+    """Return the effect of an update on each name, from the physical ids before it and the events since."""
     after = {row.name: row.physical_id for row in world.rows(PHYSICAL_IDS)}
     events = world.events(uuid)[told:]
     found = dict.fromkeys(before.keys() - after.keys(), "deleted")
@@ -34,7 +34,7 @@ def happened(world: World, before: Mapping[str, str], told: int, uuid: str) -> d
 
 
 def compared(preview: UpdatePreview, did: dict[str, str]) -> tuple[int, int]:
-    """Hold a preview against what happened; return how often it was right, of how many that it spoke of."""
+    """Compare a preview with the update; return the number of correct forecasts, and of all forecasts."""
     exact = said = 0
     for name in preview.unchanged:
         assert did.pop(name) == "unchanged", name
@@ -61,7 +61,7 @@ def changed_and_compared(
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_the_update_does_what_its_preview_said(postgres_url: str, seed: int) -> None:
+def test_the_update_matches_its_preview(postgres_url: str, seed: int) -> None:
     cloud, dice = Cloud(), random.Random(seed)
     world = World(postgres_url, seed=seed, types=cloud.types())
     exact = said = 0
@@ -77,7 +77,7 @@ def test_the_update_does_what_its_preview_said(postgres_url: str, seed: int) -> 
 
 
 def machines(dice: random.Random) -> dict[str, Any]:
-    """Return things of which the cloud tells how they are."""
+    """Return things with an observable state."""
     made = template(dice)
     for snippet in made.values():
         if snippet["type"] == "Cloud::Server":
@@ -86,7 +86,7 @@ def machines(dice: random.Random) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_an_update_from_reality_does_what_its_preview_said(postgres_url: str, seed: int) -> None:
+def test_an_update_from_the_observed_state_matches_its_preview(postgres_url: str, seed: int) -> None:
     cloud, dice = Cloud(), random.Random(seed)
     world = World(postgres_url, seed=seed, types=cloud.types())
     try:

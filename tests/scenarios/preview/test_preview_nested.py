@@ -1,4 +1,4 @@
-"""What a preview says of what is inside nested stacks."""
+"""The preview of changes inside nested stacks."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ OUTER = "file:///outer.yaml"
 
 
 def outer_text(size: Any = "large") -> str:
-    """A template with a nested one in it."""
+    """A template with a nested stack in it."""
     resources = {"inner": nested(size)}
     return orjson.dumps({"heat_template_version": "2021-04-16", "resources": resources}).decode()
 
@@ -36,7 +36,7 @@ def one(resources: Any, name: str) -> PlannedResource:
     return found
 
 
-def test_a_create_shows_what_is_in_nested_stacks(world: World) -> None:
+def test_a_create_preview_shows_the_contents_of_nested_stacks(world: World) -> None:
     files = {URL: child_text(), OUTER: outer_text()}
     found = created(
         world, {"outer": {"type": OUTER}, "after": test_resource(requires=["outer"])}, files=files
@@ -52,7 +52,7 @@ def test_a_create_shows_what_is_in_nested_stacks(world: World) -> None:
     assert one(inner.resources, "first").required_by == ["second"]
 
 
-def test_what_is_not_known_yet_is_null_inside_too_and_not_the_parameters_default(world: World) -> None:
+def test_unknown_values_are_null_inside_nested_stacks_and_not_the_default(world: World) -> None:
     resources = {"a": test_resource(), "child": nested({"get_attr": ["a", "output"]})}
     found = created(world, resources, files={URL: child_text()})
     child = one(found.resources, "child").nested
@@ -60,7 +60,7 @@ def test_what_is_not_known_yet_is_null_inside_too_and_not_the_parameters_default
     assert one(child.resources, "second").properties["value"] == "test_string"  # the property's own
 
 
-def test_what_is_secret_is_masked_inside(world: World) -> None:
+def test_secrets_are_masked_inside_nested_stacks(world: World) -> None:
     hidden = {"size": {"type": "string", "hidden": True, "default": "s3cr3t"}}
     found = created(
         world, {"child": nested({"get_param": "size"})}, files={URL: child_text()}, parameters=hidden
@@ -104,7 +104,7 @@ def updated(world: World, resources: dict[str, Any], **request: Any) -> UpdatePr
 
 
 def lists(preview: UpdatePreview) -> dict[str, dict[str, list[str]]]:
-    """What becomes of whom: for each stack, by the resource that it stands for, names by what becomes."""
+    """The forecast: for each stack, by the resource that it belongs to, names by action."""
     found: dict[str, dict[str, list[str]]] = {}
     for one in (preview, *preview.nested):
         turns = {turn: sorted(i.expected.name for i in items) for turn, items in one.items.items()}
@@ -177,7 +177,7 @@ def test_a_child_whose_place_another_kind_of_type_takes_is_replaced(world: World
     assert lists(found) == {"root": {"replaced": ["child"]}, "child": {"deleted": ["first", "second"]}}
 
 
-def test_what_comes_from_what_changes_may_change_inside(world: World) -> None:
+def test_nested_values_from_a_changing_resource_may_change(world: World) -> None:
     def resources(value: str) -> dict[str, Any]:
         fixed = test_resource("a", update_replace_value=value)
         return {"base": fixed, "child": nested({"get_resource": "base"})}
@@ -208,7 +208,7 @@ def test_a_changed_facade_is_followed_into_the_child(world: World) -> None:
     assert lists(same)["child"] == {"unchanged": ["facade", "first", "second"]}
 
 
-def test_without_being_asked_nothing_below_is_told(world: World) -> None:
+def test_descendants_are_omitted_unless_requested(world: World) -> None:
     rested(world, {"child": nested()}, files={URL: child_text()})
     template = {"heat_template_version": "2021-04-16", "resources": {"child": nested("x")}}
     body = Body(orjson.dumps({"template": template, "files": {URL: child_text()}}))
@@ -216,7 +216,7 @@ def test_without_being_asked_nothing_below_is_told(world: World) -> None:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_an_update_does_to_a_tree_what_its_preview_said(world: World, seed: int) -> None:
+def test_an_update_of_a_tree_matches_its_preview(world: World, seed: int) -> None:
     dice = random.Random(seed)
 
     def drawn() -> tuple[dict[str, Any], dict[str, str]]:
@@ -251,7 +251,7 @@ EVENTS = (
 )
 
 
-def test_what_would_fail_inside_refuses_the_preview_whether_or_not_that_is_told(world: World) -> None:
+def test_nested_faults_refuse_the_preview_with_or_without_details(world: World) -> None:
     def child(id_: str) -> str:
         return child_text(known={"type": "OS::Heat::TestResource", "external_id": id_})
 

@@ -1,5 +1,5 @@
-"""A worker dies at every single moment while a stack is copied, restored, let go of and taken over. Whatever
-the moment, no copy and no thing is made twice or left behind.
+"""A worker dies at every single moment while a stack is copied, restored, abandoned and adopted. At no
+moment is a copy or a thing created twice or left behind.
 """
 
 from __future__ import annotations
@@ -34,7 +34,9 @@ def world(new_database: Callable[[], str]) -> Iterator[Simulator]:
 
 
 def live(world: Simulator, crash_at: int | None) -> None:
-    """Create, copy, update, restore, remove the copies, let go, take over, delete; one death anywhere."""
+    """Create, snapshot, update, restore, delete the snapshots, abandon, adopt, delete; with a death at any
+    moment.
+    """
     world.reset(1)
     world.crash_at = crash_at
     uuid, provider = world.create("s", FIRST), world.provider

@@ -1,4 +1,4 @@
-"""Events in order: each after what came before it, and none skipped by whoever follows them."""
+"""The order of events: each follows its causes, and no reader of the stream misses an event."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def test_in_a_batch_each_resource_begins_before_it_ends(world: World):
     assert set(map(tuple, told.values())) == {("IN_PROGRESS", "COMPLETE")}
 
 
-def test_a_replaced_resource_is_told_as_updated_before_the_new_one_is_made(world: World):
+def test_a_replaced_resource_has_an_update_event_before_its_replacement_is_created(world: World):
     uuid = world.create("s", {"a": cloud_thing(value="1"), "b": test_resource("1", update_replace=True)})
     world.deliver_all()
     told = len(world.events(uuid))
@@ -109,7 +109,7 @@ def test_a_replaced_resource_is_told_as_updated_before_the_new_one_is_made(world
         ]
 
 
-def test_what_has_failed_and_is_replaced_is_not_told_as_updated(world: World, cloud: Cloud):
+def test_a_replaced_failed_resource_has_no_update_event(world: World, cloud: Cloud):
     uuid = world.create("s", {"a": cloud_thing(errors=1, final=True)})
     world.deliver_all()
     told = len(world.events(uuid))
@@ -136,7 +136,7 @@ def test_the_stack_s_own_end_comes_last_and_once_in_any_order_of_delivery(world:
     assert world.state(uuid) == "CREATE_COMPLETE"
 
 
-def test_a_cause_is_told_in_full(world: World):
+def test_a_cause_is_reported_in_full(world: World):
     long = "x" * 10_000
     world.create("s", {"a": {"type": "OS::Heat::TestResource", "properties": {"value": long}}})
     world.deliver_all()
@@ -147,7 +147,7 @@ def test_a_cause_is_told_in_full(world: World):
 
 @pytest.fixture
 def untouched(new_database: Callable[[], str]) -> Iterator[World]:
-    """In a database of its own: how a page is found depends on what its tables held when they were last
+    """In a new database: the plan of a page query depends on the table statistics, which do not exist here
     looked at, which here is never.
     """
     made = World(new_database())
@@ -155,7 +155,7 @@ def untouched(new_database: Callable[[], str]) -> Iterator[World]:
     made.close()
 
 
-def test_following_a_million_events_reads_what_is_new(untouched: World):
+def test_following_a_million_events_reads_only_new_rows(untouched: World):
     world = untouched
     world.create("s", {"a": test_resource()})
     world.deliver_all()

@@ -1,5 +1,5 @@
 """A worker dies at every single moment of a stack's life: before and after each statement, before and after
-each call of the provider. Whatever the moment, the stack's life goes on as if nothing had happened.
+each call of the provider. At any moment, the stack's life continues as if nothing had happened.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ FIRST = {
 }
 SECOND = {
     "a": thing(a="2"),  # changed in place
-    "b": FIRST["b"],  # replaced: what it reads has changed
+    "b": FIRST["b"],  # replaced: a required attribute has changed
     "v": FIRST["v"],
     "d": thing("v", a="1"),
 }
@@ -35,7 +35,7 @@ def world(new_database: Callable[[], str]) -> Iterator[Simulator]:
 
 
 def live(world: Simulator, crash_at: int | None) -> None:
-    """Create, update, go back in the middle of another update, delete; the one death comes where it comes."""
+    """Create, update, roll back in the middle of a second update, delete; with a death at any moment."""
     world.reset(1)
     world.crash_at = crash_at
     uuid = world.create("s", FIRST)

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import functools
 import random
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -14,13 +12,11 @@ from hypothesis import strategies as st
 from orchestrator.engine.messages import CheckMessage
 from orchestrator.operations.reconcile.check import check_nodes
 from orchestrator.resources.base import Context
-from orchestrator.store.nodes import repository
-from orchestrator.store.traversals import completion
 from tests.profiles import examples
 from tests.scenarios.fake_cloud import Cloud, Crash, cloud_thing
 from tests.scenarios.world import World, test_resource
 
-STEPS = (
+POINTS = (
     "claim",
     "read_queued",
     "read_claimed",
@@ -29,6 +25,7 @@ STEPS = (
     "settle_nodes",
     "drop",
     "refill_window",
+    "complete_stack",
 )
 TABLES = "stack, revision, resource, resource_definition, graph_node, event, failure, stray, content"
 
@@ -60,7 +57,7 @@ class Chaos(World):
             return True
 
     def _take(self) -> list[CheckMessage]:
-        """Take messages that `tasks/publisher.py` would send as one; some are lost, some come again."""
+        """Take messages that `tasks/publisher.py` would send together; some are lost, some are repeated."""
         first = self.messages[0]
         together = [m for m in self.messages if (m.queue, m.traversal) == (first.queue, first.traversal)]
         group = together[: self.batch if first.queue == "check" else 1]
@@ -84,24 +81,9 @@ class Chaos(World):
                 self.forget_leases()
 
 
-def fragile(chosen: random.Random, faults: float, function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return `function`, dying before or after it now and then."""
-
-    @functools.wraps(function)
-    def run(*args: Any, **kwargs: Any) -> Any:
-        if chosen.random() < faults / 4:
-            raise Crash
-        result = function(*args, **kwargs)
-        if chosen.random() < faults / 4:
-            raise Crash
-        return result
-
-    return run
-
-
 @pytest.fixture(scope="module")
 def url(new_database: Callable[[], str]) -> Iterator[str]:
-    """One database for all examples."""
+    """A database for all examples."""
     return new_database()
 
 
@@ -141,26 +123,28 @@ def test_everything_is_made_once_in_order_and_goes_away_whole(
 
     cloud.on |= {"create": in_order, "delete": dependents_first}
     world = Chaos(url, cloud, chosen, batch, faults)
-    with pytest.MonkeyPatch.context() as patch:
-        world.database.connect().execute(f"TRUNCATE {TABLES} CASCADE").connection.close()
-        for step in STEPS:
-            patch.setattr(repository, step, fragile(chosen, faults, getattr(repository, step)))
-        patch.setattr(completion, "complete", fragile(chosen, faults, completion.complete))
-        try:
-            uuid = world.create("s", resources)
-            world.run()
-            assert world.state(uuid) == "CREATE_COMPLETE"
-            assert cloud.made == dict.fromkeys(things, 1)
-            told = world.events(uuid)
-            assert sorted(told) == sorted(
-                f"{name} CREATE_{status}"
-                for name in ["s", *resources]
-                for status in ("IN_PROGRESS", "COMPLETE")
-            )
-            world.delete("s")
-            world.run()
-            assert world.state(uuid) == "DELETE_COMPLETE"
-            assert (cloud.things, early) == ({}, [])
-            assert world.rows("SELECT 1 FROM resource") == []
-        finally:
-            world.close()
+    world.database.connect().execute(f"TRUNCATE {TABLES} CASCADE").connection.close()
+
+    def die_sometimes() -> None:
+        if chosen.random() < faults / 4:
+            raise Crash
+
+    for point in POINTS:
+        world.before(point, die_sometimes, times=float("inf"))
+        world.after(point, die_sometimes, times=float("inf"))
+    try:
+        uuid = world.create("s", resources)
+        world.run()
+        assert world.state(uuid) == "CREATE_COMPLETE"
+        assert cloud.made == dict.fromkeys(things, 1)
+        told = world.events(uuid)
+        assert sorted(told) == sorted(
+            f"{name} CREATE_{status}" for name in ["s", *resources] for status in ("IN_PROGRESS", "COMPLETE")
+        )
+        world.delete("s")
+        world.run()
+        assert world.state(uuid) == "DELETE_COMPLETE"
+        assert (cloud.things, early) == ({}, [])
+        assert world.rows("SELECT 1 FROM resource") == []
+    finally:
+        world.close()

@@ -12,7 +12,6 @@ import pytest
 
 from orchestrator.resources.base import Context
 from orchestrator.store.connections.database import UNREACHABLE
-from orchestrator.store.nodes import repository
 from tests.scenarios.fake_cloud import Cloud, Crash, cloud_thing
 from tests.scenarios.world import World
 
@@ -35,7 +34,7 @@ def crash(_ctx: Context) -> None:
 
 
 def once(action: Callable[[Context], None]) -> Callable[[Context], None]:
-    """Return what does `action` the first time only."""
+    """Return a function that runs `action` the first time only."""
     left = [action]
 
     def run(ctx: Context) -> None:
@@ -83,14 +82,14 @@ def test_a_create_of_unknown_outcome_is_not_repeated_where_the_type_cannot_look(
     assert "OutcomeUnknown" in reason
 
 
-def test_what_went_wrong_is_removed_and_made_again_up_to_the_limit(clouded: World, cloud: Cloud):
+def test_a_failed_creation_is_deleted_and_repeated_up_to_the_limit(clouded: World, cloud: Cloud):
     uuid = clouded.create("s", {"a": cloud_thing(errors=2)})
     clouded.deliver_all()
     assert clouded.state(uuid) == "CREATE_COMPLETE"
     assert (cloud.made["a"], len(cloud.things)) == (3, 1)
 
 
-def test_what_always_goes_wrong_fails_with_its_reason_after_the_limit(clouded: World, cloud: Cloud):
+def test_a_permanent_fault_fails_with_its_reason_after_the_limit(clouded: World, cloud: Cloud):
     uuid = clouded.create("s", {"a": cloud_thing(errors=100)})
     clouded.deliver_all()
     assert clouded.state(uuid) == "CREATE_FAILED"
@@ -102,7 +101,7 @@ def test_what_always_goes_wrong_fails_with_its_reason_after_the_limit(clouded: W
     assert cloud.things == {}
 
 
-def test_a_worker_that_dies_between_discarding_and_making_anew_leaks_nothing(clouded: World, cloud: Cloud):
+def test_a_worker_that_dies_between_delete_and_recreate_leaks_nothing(clouded: World, cloud: Cloud):
     def die_in_the_second(ctx: Context) -> None:
         if cloud.made["a"] == 2:
             cloud.on.pop("created")
@@ -132,7 +131,7 @@ def test_a_provider_that_is_busy_fails_the_resource_after_the_limit_and_not_befo
     ]
 
 
-def test_what_cannot_be_reached_is_not_gone(clouded: World, cloud: Cloud):
+def test_an_unreachable_stack_is_not_absent(clouded: World, cloud: Cloud):
     uuid = clouded.create("s", {"a": cloud_thing()})
     clouded.deliver_all()
     cloud.busy = True
@@ -148,9 +147,7 @@ def test_what_cannot_be_reached_is_not_gone(clouded: World, cloud: Cloud):
     assert cloud.things == {}
 
 
-def test_a_delete_of_what_an_interrupted_create_may_have_made_looks_for_it_first(
-    clouded: World, cloud: Cloud
-):
+def test_a_delete_after_an_interrupted_create_looks_for_the_thing_first(clouded: World, cloud: Cloud):
     cloud.on["created"] = once(crash)
     uuid = clouded.create("s", {"a": cloud_thing()})
     with pytest.raises(Crash):
@@ -162,7 +159,7 @@ def test_a_delete_of_what_an_interrupted_create_may_have_made_looks_for_it_first
     assert (cloud.made["a"], cloud.things) == (1, {})
 
 
-def test_a_resource_that_an_older_delete_removed_meanwhile_holds_up_nobody(clouded: World, cloud: Cloud):
+def test_a_resource_deleted_by_an_older_traversal_blocks_no_node(clouded: World, cloud: Cloud):
     uuid = clouded.create("s", {"a": cloud_thing()})
     clouded.deliver_all()
     clouded.delete("s")
@@ -180,7 +177,7 @@ def test_a_resource_that_an_older_delete_removed_meanwhile_holds_up_nobody(cloud
 def test_a_failure_of_a_visit_whose_node_was_thought_lost_is_a_failure(clouded: World, cloud: Cloud):
     def lost(_ctx: Context) -> None:
         clouded.forget_leases()
-        clouded.messages += clouded.sweep.run()  # the node is queued again, and nobody has come for it yet
+        clouded.messages += clouded.sweep.run()  # the node is queued again, and no worker has visited it yet
 
     cloud.on["observe"] = once(lost)
     uuid = clouded.create("s", {"a": cloud_thing(errors=100, final=True)})
@@ -188,7 +185,7 @@ def test_a_failure_of_a_visit_whose_node_was_thought_lost_is_a_failure(clouded: 
     assert clouded.state(uuid) == "CREATE_FAILED"
 
 
-def test_a_visit_whose_node_was_thought_lost_still_writes_when_nobody_took_over(clouded: World, cloud: Cloud):
+def test_a_visit_with_an_expired_lease_still_writes_if_no_worker_took_over(clouded: World, cloud: Cloud):
     def lost(_ctx: Context) -> None:
         clouded.forget_leases()
         clouded.messages += clouded.sweep.run()
@@ -202,15 +199,14 @@ def test_a_visit_whose_node_was_thought_lost_still_writes_when_nobody_took_over(
 
 @pytest.mark.parametrize("error", [psycopg.errors.LockNotAvailable, psycopg.errors.ReadOnlySqlTransaction])
 def test_a_database_that_fails_while_an_operation_is_opened_fails_no_resource(
-    clouded: World, cloud: Cloud, monkeypatch: pytest.MonkeyPatch, error: type[psycopg.Error]
+    clouded: World, cloud: Cloud, error: type[psycopg.Error]
 ):
-    def fail_once(*args: object) -> frozenset[int]:
-        monkeypatch.undo()
+    def fail() -> None:
         raise error("not now")
 
     uuid = clouded.create("s", {"a": cloud_thing()})
-    monkeypatch.setattr(repository, "begin", fail_once)
-    with suppress(*UNREACHABLE):  # whoever delivers for real tries again
+    clouded.before("begin", fail)
+    with suppress(*UNREACHABLE):  # a real broker would deliver again
         clouded.deliver_all()
     clouded.forget_leases()
     clouded.deliver_all()

@@ -1,4 +1,4 @@
-"""The protocol's rules about planning and about what a later traversal finds
+"""The protocol's rules about planning and about the state found by a later traversal
 (docs/internals/protocol.md rules 6, 7, 9, 13): each test fails when its rule is taken out
 (docs/protocol-tests.md says which).
 """
@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 
 from orchestrator.operations.planning import row_writer
-from orchestrator.store.nodes import repository as nodes
-from orchestrator.store.planning import bulk_writer
 from tests.scenarios.fake_cloud import Crash
 from tests.scenarios.provider import thing
 from tests.scenarios.simulator import Simulator
 from tests.scenarios.stacks.test_heat_scenarios import finished, there
+
+ALWAYS = float("inf")
 
 
 @pytest.fixture(scope="module")
@@ -32,43 +32,23 @@ def world(installation: Simulator) -> Simulator:
     return installation
 
 
-def once(action: Callable[[], Any]) -> Callable[[], None]:
-    """Return what does `action` the first time only."""
-    left = [action]
-
-    def run() -> None:
-        if left:
-            left.pop()()
-
-    return run
-
-
-def before_each(monkeypatch: pytest.MonkeyPatch, module: Any, name: str, action: Callable[[], None]) -> None:
-    """Do something before each call of a function."""
-    function = getattr(module, name)
-
-    def watched(*args: Any, **options: Any) -> Any:
-        action()
-        return function(*args, **options)
-
-    monkeypatch.setattr(module, name, watched)
+def die() -> None:
+    raise Crash
 
 
 # 6. A planner that lost its lease writes nothing more.
 
 
-def test_of_two_planners_one_writes(world: Simulator, monkeypatch: pytest.MonkeyPatch):
+def test_only_the_planner_with_the_lease_writes(world: Simulator, monkeypatch: pytest.MonkeyPatch):
     """The first stands between two slices for so long that another takes over and finishes."""
     resources = {f"r{n}": thing(*([f"r{n - 1}"] if n else [])) for n in range(7)}
-    slices = iter(range(1000))
 
-    def stand() -> None:
-        if next(slices) == 1:
-            world.age()
-            for _ in range(40):
-                world.step()
+    def be_overtaken() -> None:
+        world.age()
+        for _ in range(40):
+            world.step()
 
-    before_each(monkeypatch, bulk_writer, "slice_of", stand)
+    world.after("plan_slice", lambda: world.before("plan_slice", be_overtaken))
     monkeypatch.setattr(row_writer, "SLICE", 2)
     uuid = world.create("s", resources)
     world.rest()
@@ -78,9 +58,7 @@ def test_of_two_planners_one_writes(world: Simulator, monkeypatch: pytest.Monkey
     assert world.rows(nodes) == []
 
 
-def test_a_plan_that_is_taken_up_when_its_first_nodes_have_done_their_work_counts_anew(
-    world: Simulator, monkeypatch: pytest.MonkeyPatch
-):
+def test_a_plan_resumed_after_its_first_nodes_were_visited_compares_again(world: Simulator):
     """The planner dies when all is written; b is replaced before another takes up the plan."""
 
     def wanted(value: str) -> dict[str, Any]:
@@ -90,12 +68,9 @@ def test_a_plan_that_is_taken_up_when_its_first_nodes_have_done_their_work_count
             "d": thing(a=value),
         }
 
-    def die() -> None:
-        raise Crash
-
     uuid = world.create("s", wanted("1"))
     world.rest()
-    before_each(monkeypatch, nodes, "settle_nodes", once(die))
+    world.before("settle_nodes", die)
     world.update("s", wanted("2"))
     world.go("c", "d", until=lambda: world.done("create").count("b") == 2 and finished(world, "b"))
     assert world.crashes == 1
@@ -108,16 +83,11 @@ def test_a_plan_that_is_taken_up_when_its_first_nodes_have_done_their_work_count
     assert world.done("create").count("b") == 2
 
 
-def test_a_plan_that_ends_its_planner_every_time_is_given_up(
-    world: Simulator, monkeypatch: pytest.MonkeyPatch
-):
+def test_a_plan_that_ends_its_planner_every_time_is_given_up(world: Simulator):
     world.create("s", {"a": thing()})
     world.rest()
 
-    def die() -> None:
-        raise Crash
-
-    before_each(monkeypatch, nodes, "settle_nodes", die)
+    world.before("settle_nodes", die, times=ALWAYS)
     world.update("s", {"a": thing(a="1")})
     world.rest()
     assert (world.stack().action, world.stack().status) == ("UPDATE", "FAILED")
@@ -125,7 +95,7 @@ def test_a_plan_that_ends_its_planner_every_time_is_given_up(
 
 
 def test_a_finish_that_is_overtaken_while_it_plans_the_cleanup_leaves_that_to_the_newer_traversal(
-    world: Simulator, monkeypatch: pytest.MonkeyPatch
+    world: Simulator,
 ):
     world.create("s", {"a": thing(**{"!a": "1"}), "b": thing(on=[{"get_resource": "a"}])})
     world.rest()
@@ -138,12 +108,12 @@ def test_a_finish_that_is_overtaken_while_it_plans_the_cleanup_leaves_that_to_th
         for _ in range(6):
             world.step()
 
-    before_each(monkeypatch, bulk_writer, "finish_node", once(overtake))
+    world.before("read_finish_node", overtake)
     world.rest()
     world.verify({**wanted, "c": thing()})
 
 
-# 6. The removal of what was replaced is planned in slices, too.
+# 6. The deletes of replaced resources are planned in slices, too.
 
 
 def replaced(number: str) -> dict[str, Any]:
@@ -156,22 +126,9 @@ def replaced(number: str) -> dict[str, Any]:
 def at_the_second_slice_of_removals(
     world: Simulator, monkeypatch: pytest.MonkeyPatch, action: Callable[[], Any]
 ) -> list[int]:
-    """Do something there, once; return a list of how many removals each slice of the second traversal has."""
-    written: list[int] = []
-    copy_nodes, acted = bulk_writer.copy_nodes, once(action)
-
-    def copied(db: Any, target: Any, rows: Any) -> None:
-        rows = list(rows)
-        if target.traversal == 2 and any(row.kind == "cleanup" for row in rows):
-            written.append(len(rows))
-        copy_nodes(db, target, rows)
-
-    def act() -> None:
-        if len(written) == 1:
-            acted()
-
-    monkeypatch.setattr(bulk_writer, "copy_nodes", copied)
-    before_each(monkeypatch, bulk_writer, "slice_of", act)
+    """Run an action there, once; return the size of each slice of deletes in the second traversal."""
+    written = world.record("copy_nodes", "count", traversal=2, cleanup=True)
+    world.after("copy_nodes", lambda: world.before("plan_slice", action), traversal=2, cleanup=True)
     monkeypatch.setattr(row_writer, "SLICE", 2)
     return written
 
@@ -187,13 +144,8 @@ def test_removals_are_planned_slice_by_slice(world: Simulator, monkeypatch: pyte
     assert world.done("delete") == ["r5", "r4", "r3", "r2", "r1", "r0"]
 
 
-def test_a_plan_of_removals_whose_planner_dies_is_made_anew(
-    world: Simulator, monkeypatch: pytest.MonkeyPatch
-):
-    """What its first slice holds has its turn with the others."""
-
-    def die() -> None:
-        raise Crash
+def test_a_cleanup_plan_whose_planner_dies_is_restarted(world: Simulator, monkeypatch: pytest.MonkeyPatch):
+    """The nodes of its first slice are visited with the rest."""
 
     uuid = world.create("s", replaced("1"))
     world.rest()
@@ -206,15 +158,10 @@ def test_a_plan_of_removals_whose_planner_dies_is_made_anew(
     assert world.done("delete") == ["r5", "r4", "r3", "r2", "r1", "r0"]
 
 
-def test_a_plan_of_removals_that_died_before_its_first_slice_is_taken_up(
-    world: Simulator, monkeypatch: pytest.MonkeyPatch
-):
-    def die() -> None:
-        raise Crash
-
+def test_a_plan_of_removals_that_died_before_its_first_slice_is_taken_up(world: Simulator):
     uuid = world.create("s", replaced("1"))
     world.rest()
-    before_each(monkeypatch, bulk_writer, "unplanned_deposed", once(die))
+    world.before("read_deposed", die)
     world.update("s", replaced("2"))
     world.rest()
     assert (world.crashes, world.stack().traversal) == (1, 2)
@@ -236,7 +183,7 @@ def test_a_superseded_plan_of_removals_stops_at_its_next_slice(
     world.verify({**replaced("2"), "c": thing()})
 
 
-# 7. What is dirty is decided against what each resource was built with.
+# 7. Dirty resources are found by comparison with the definition that each was built with.
 
 
 def test_a_value_that_a_superseded_update_left_half_way_arrives_with_the_next(world: Simulator):
@@ -267,7 +214,7 @@ def test_an_operation_that_was_left_open_is_found_though_its_definition_is_as_wa
 
 @pytest.mark.parametrize("action", ["suspend", "check"])
 @pytest.mark.parametrize("verb", ["create", "delete"])
-def test_what_is_begun_on_a_leftover_ends_also_when_the_stack_is_suspended_or_checked(
+def test_operations_on_a_deposed_resource_end_also_in_suspend_or_check(
     world: Simulator, action: str, verb: str
 ):
     world.create("s", {"a": thing(looks=9), "b": thing()})
@@ -288,21 +235,19 @@ def test_what_is_begun_on_a_leftover_ends_also_when_the_stack_is_suspended_or_ch
 def test_a_removal_that_a_halted_plan_had_not_come_to_is_followed_to_its_end(
     world: Simulator, monkeypatch: pytest.MonkeyPatch
 ):
-    """The plan stops at its first slice, because what that holds has failed by then."""
+    """The plan stops at its first slice, because a node of that slice has failed by then."""
     world.create("s", {"a": thing(looks=5)})
     world.rest()
     world.update("s", {})
     world.go(until=lambda: world.done("delete"))
     world.provider.fate = lambda verb, ctx: "dead" if verb == "create" else "done"
-    slices = iter(range(1000))
 
-    def fail_between() -> None:
-        if next(slices) == 1:
-            for _ in range(30):
-                world.step()
+    def let_it_fail() -> None:
+        for _ in range(30):
+            world.step()
 
     monkeypatch.setattr(row_writer, "SLICE", 1)
-    before_each(monkeypatch, bulk_writer, "slice_of", fail_between)
+    world.after("plan_slice", lambda: world.before("plan_slice", let_it_fail))
     world.update("s", {"bad": thing()})
     world.rest()
     assert (world.stack().action, world.stack().status) == ("UPDATE", "FAILED")
@@ -326,10 +271,10 @@ def test_a_node_whose_lease_was_lost_very_often_stops_no_sweep(world: Simulator)
     assert "Worker went down during resource CREATE" in world.stack().status_reason
 
 
-# 9. What a change under way may still stand on is not removed.
+# 9. A possible requirement of a running update is not deleted.
 
 
-def test_what_a_failed_change_may_still_stand_on_goes_after_it(world: Simulator):
+def test_a_requirement_of_a_failed_update_is_deleted_after_it(world: Simulator):
     """b was to leave a and failed; it is replaced, and a goes only when the old b has gone."""
     world.create("s", {"a": thing(), "b": thing(on=[{"get_resource": "a"}])})
     world.rest()

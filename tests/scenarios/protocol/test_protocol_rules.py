@@ -1,4 +1,4 @@
-"""One test a rule of the engine's protocol: each fails when its rule is taken out."""
+"""A test for each rule of the engine's protocol: it fails if the rule is removed."""
 
 from __future__ import annotations
 
@@ -10,8 +10,6 @@ import pytest
 from orchestrator.errors import ProviderSilent
 from orchestrator.operations.planning import row_writer, small_plans
 from orchestrator.resources.base import Context
-from orchestrator.store.nodes import repository
-from orchestrator.store.planning import bulk_writer
 from tests.scenarios.fake_cloud import Cloud, Crash, cloud_thing
 from tests.scenarios.world import World, test_resource
 
@@ -43,7 +41,7 @@ def world(make: Make) -> World:
 
 
 def act_once(action: Callable[[], Any]) -> Callable[..., None]:
-    """Return what does `action` the first time only."""
+    """Return a function that runs `action` the first time only."""
     left = [action]
 
     def run(*_args: Any) -> None:
@@ -65,10 +63,10 @@ def unfinished(world: World) -> list[tuple[str, str]]:
     return [tuple(row) for row in rows]
 
 
-# 1. The lease is on the resource; what holds it is not operated on by another.
+# 1. The lease is on the resource; while it is held, no other visit operates on the resource.
 
 
-def test_a_delete_does_not_touch_what_is_being_created_until_that_has_ended(world: World, cloud: Cloud):
+def test_a_delete_does_not_touch_a_resource_until_its_create_has_ended(world: World, cloud: Cloud):
     uuid = world.create("s", {"a": cloud_thing()})
     waited: list[Any] = []
 
@@ -89,59 +87,32 @@ def test_a_delete_does_not_touch_what_is_being_created_until_that_has_ended(worl
 # 2. Commit, then look: no call for a traversal that is over.
 
 
-def test_a_visit_superseded_between_its_claim_and_its_look_calls_nobody(
-    world: World, cloud: Cloud, monkeypatch: pytest.MonkeyPatch
-):
+def test_a_visit_superseded_between_claim_and_read_makes_no_provider_call(world: World, cloud: Cloud):
     uuid = world.create("s", {"a": cloud_thing()})
     world.deliver(1)
-    look, overtake = repository.read_claimed, act_once(lambda: world.delete("s"))
-
-    def late(*args: Any) -> Any:
-        overtake()
-        return look(*args)
-
-    monkeypatch.setattr(repository, "read_claimed", late)
+    world.before("read_claimed", lambda: world.delete("s"))
     world.deliver_all()
     assert (world.state(uuid), cloud.calls) == ("DELETE_COMPLETE", [])
 
 
-def test_a_visit_superseded_before_its_look_does_not_go_on_with_what_is_open(
-    world: World, cloud: Cloud, monkeypatch: pytest.MonkeyPatch
-):
+def test_a_visit_superseded_before_its_read_does_not_continue_an_open_operation(world: World, cloud: Cloud):
     uuid = world.create("s", {"a": cloud_thing(looks=3)})
     world.deliver(2)
     assert world.sweep_once()
-    look, overtake = repository.read_claimed, act_once(lambda: world.delete("s"))
-
-    def late(*args: Any) -> Any:
-        overtake()
-        return look(*args)
-
-    monkeypatch.setattr(repository, "read_claimed", late)
+    world.before("read_claimed", lambda: world.delete("s"))
     world.deliver_all()
     assert (world.state(uuid), cloud.things) == ("DELETE_COMPLETE", {})
     assert cloud.looks.total() == 1
 
 
-def test_a_visit_superseded_before_its_operation_was_opened_calls_nobody(
-    world: World, cloud: Cloud, monkeypatch: pytest.MonkeyPatch
-):
+def test_a_visit_superseded_before_it_begins_makes_no_provider_call(world: World, cloud: Cloud):
     uuid = world.create("s", {"a": cloud_thing(), "b": cloud_thing(("a",))})
 
     def delete_and_plan() -> None:
         world.delete("s")
         plan_of(world)
 
-    begin, overtake = repository.begin, [act_once(delete_and_plan), lambda: None]
-
-    def late(*args: Any) -> Any:
-        overtake.pop()()  # before b's: a has been made
-        return begin(*args)
-
-    monkeypatch.setattr(repository, "begin", late)
-    while overtake:
-        world.deliver(1)
-    monkeypatch.setattr(repository, "begin", begin)
+    world.after("begin", lambda: world.before("begin", delete_and_plan))  # before b's: a exists
     world.deliver_all()
     assert cloud.calls == ["create a", "observe a", "delete a", "observe a"]
     assert (world.state(uuid), cloud.things) == ("DELETE_COMPLETE", {})
@@ -150,27 +121,20 @@ def test_a_visit_superseded_before_its_operation_was_opened_calls_nobody(
 # 3, 5. The token is stored, durably, before the call.
 
 
-def test_the_operation_and_its_token_are_in_the_database_before_the_call(
-    world: World, cloud: Cloud, monkeypatch: pytest.MonkeyPatch
-):
+def test_the_operation_and_its_token_are_in_the_database_before_the_call(world: World, cloud: Cloud):
     seen: list[Any] = []
-    begin, durable = repository.begin, []
-
-    def watched(db: Any, *args: Any) -> Any:
-        durable.append(db.execute("SHOW synchronous_commit").fetchone())
-        return begin(db, *args)
+    begun = world.record("begin")
 
     def look(ctx: Context) -> None:
         seen.extend(world.rows("SELECT op, uuid || '-' || attempt FROM resource"))
         assert seen[-1] == ("CREATE", ctx.token)
 
-    monkeypatch.setattr(repository, "begin", watched)
     cloud.on["create"] = look
     uuid = world.create("s", {"a": cloud_thing()})
     world.deliver_all()
     assert world.state(uuid) == "CREATE_COMPLETE"
     assert len(seen) == 1
-    assert durable == [("on",)]
+    assert begun == [{"synchronous_commit": "on"}]
 
 
 # 4. After a lost lease: its own counter, and no second create while the first may still land.
@@ -199,14 +163,13 @@ def test_a_create_is_not_repeated_while_an_earlier_one_may_still_land(
     )
     assert (state, far) == ("waiting", True)
     assert world.rows(counted) == [(0, 0)]  # those lost in a row are counted
-    with world.database.connect() as db:
-        db.execute("UPDATE resource SET lost_at = lost_at - interval '60 s'")
+    world.elapse(60, "lost lease")
     world.deliver_all()
     assert cloud.calls[2:] == ["find a", "create a", "observe a"]
     assert (world.state(uuid), cloud.made) == ("CREATE_COMPLETE", {"a": 1})
 
 
-def test_a_request_nobody_answered_may_still_land_even_though_its_worker_lives(
+def test_an_unanswered_request_may_still_succeed_even_if_its_worker_lives(
     world: World, cloud: Cloud, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(type(world.types["Cloud::Thing"]), "flight_seconds", 60.0)
@@ -225,10 +188,10 @@ def test_a_request_nobody_answered_may_still_land_even_though_its_worker_lives(
     assert (world.state(uuid), cloud.made) == ("CREATE_COMPLETE", {"a": 1})
 
 
-def test_who_lost_the_lease_can_no_longer_write(world: World, cloud: Cloud):
+def test_a_worker_without_its_lease_can_no_longer_write(world: World, cloud: Cloud):
     def taken_over() -> None:
         world.forget_leases()
-        world.deliver_all()  # another finds what this one made, and finishes
+        world.deliver_all()  # a second worker finds the thing, and finishes
 
     cloud.on["created"] = act_once(taken_over)
     uuid = world.create("s", {"a": cloud_thing()})
@@ -244,17 +207,12 @@ def chain(length: int) -> dict[str, Any]:
     return {f"r{i}": test_resource(requires=[f"r{i - 1}"] if i else []) for i in range(length)}
 
 
-def between_slices(monkeypatch: pytest.MonkeyPatch, action: Callable[[int], None]) -> None:
+def between_slices(world: World, monkeypatch: pytest.MonkeyPatch, action: Callable[[int], None]) -> None:
     """Plan in slices of three rows and do `action(number)` before each."""
-    slice_of, numbers = bulk_writer.slice_of, iter(range(1000))
+    numbers = iter(range(1000))
     monkeypatch.setattr(row_writer, "SLICE", 3)
-    monkeypatch.setattr(small_plans, "MAX_RESOURCES", 0)  # none is planned in one go
-
-    def watched(*args: Any) -> Any:
-        action(next(numbers))
-        return slice_of(*args)
-
-    monkeypatch.setattr(bulk_writer, "slice_of", watched)
+    monkeypatch.setattr(small_plans, "MAX_RESOURCES", 0)  # no plan is written in a single statement
+    world.before("plan_slice", lambda: action(next(numbers)), times=float("inf"))
 
 
 def test_an_interrupted_plan_is_taken_up_where_it_ended(world: World, monkeypatch: pytest.MonkeyPatch):
@@ -262,7 +220,7 @@ def test_an_interrupted_plan_is_taken_up_where_it_ended(world: World, monkeypatc
         if number == 2:
             raise Crash
 
-    between_slices(monkeypatch, die_in_the_third)
+    between_slices(world, monkeypatch, die_in_the_third)
     uuid = world.create("s", chain(10))
     with pytest.raises(Crash):
         world.deliver_all()
@@ -274,7 +232,7 @@ def test_an_interrupted_plan_is_taken_up_where_it_ended(world: World, monkeypatc
 
 
 def test_a_superseded_plan_stops_at_its_next_slice(world: World, monkeypatch: pytest.MonkeyPatch):
-    between_slices(monkeypatch, lambda number: world.delete("s") if number == 1 else None)
+    between_slices(world, monkeypatch, lambda number: world.delete("s") if number == 1 else None)
     uuid = world.create("s", chain(10))
     world.deliver(1)
     assert world.rows("SELECT count(*) FROM resource") == [(3,)]
@@ -283,7 +241,7 @@ def test_a_superseded_plan_stops_at_its_next_slice(world: World, monkeypatch: py
 
 
 @pytest.mark.parametrize("shape", ["chain", "fan"])
-def test_what_a_plan_has_written_so_far_may_be_carried_out_at_once(
+def test_written_slices_of_a_plan_may_be_executed_at_once(
     world: World, monkeypatch: pytest.MonkeyPatch, shape: str
 ):
     resources = chain(10)
@@ -297,7 +255,7 @@ def test_what_a_plan_has_written_so_far_may_be_carried_out_at_once(
             world.deliver(1)
 
     uuid = world.create("s", resources)
-    between_slices(monkeypatch, carry_out)
+    between_slices(world, monkeypatch, carry_out)
     world.deliver_all()
     assert world.state(uuid) == "CREATE_COMPLETE"
     told = world.events(uuid)
@@ -309,7 +267,7 @@ def test_what_a_plan_has_written_so_far_may_be_carried_out_at_once(
 # 12. Every end of a traversal settles its finish node.
 
 
-def test_what_hung_on_a_superseded_end_hangs_on_the_new_one(world: World):
+def test_a_parent_of_a_superseded_traversal_waits_for_the_new_traversal(world: World):
     world.create("s", {"a": test_resource(wait_secs=60)})
     world.deliver(2)
     with world.database.connect() as db:
@@ -329,10 +287,10 @@ def test_a_failed_traversal_has_a_failed_end_with_its_reason(world: World):
     assert (state, told) == ("failed", True)
 
 
-# 13. Halting: what is open is continued, nothing else is begun, and the end waits for it.
+# 13. A failed traversal continues open operations, begins no operation, and ends after them.
 
 
-def test_after_a_failure_what_is_open_is_finished_and_nothing_else_is_begun(world: World, cloud: Cloud):
+def test_after_a_failure_open_operations_are_finished_and_none_is_begun(world: World, cloud: Cloud):
     uuid = world.create(
         "s",
         {
@@ -357,7 +315,7 @@ def test_after_a_failure_what_is_open_is_finished_and_nothing_else_is_begun(worl
     assert cloud.calls.count("observe slow") == 4
 
 
-# 15. A window of messages for each root stack; what waits is not rung.
+# 15. A window of messages for each root stack; waiting nodes get no message.
 
 
 @pytest.mark.parametrize("requires", [[], ["first"]], ids=["flat", "fan-out"])
@@ -372,7 +330,7 @@ def test_a_stack_never_has_more_messages_than_its_window(make: Make, requires: l
     assert 2 <= most <= 5
 
 
-def test_a_lost_message_is_sent_again_ever_more_rarely_and_one_for_what_waits_is_not(world: World):
+def test_lost_messages_are_repeated_with_growing_intervals_but_not_for_waiting_nodes(world: World):
     world.create("s", {"a": test_resource(), "b": test_resource(wait_secs=3600)})
     world.deliver(1)
     world.deliver_one(next(ring for ring in world.messages if ring.label == "b"))
@@ -396,7 +354,7 @@ def test_a_lost_message_is_sent_again_ever_more_rarely_and_one_for_what_waits_is
     assert rung_after(21) == ["a"]  # never more rarely than this: a lost message costs no minute
 
 
-# 16. The stall audit puts right what should never be wrong.
+# 16. The stall audit repairs states that should never occur.
 
 
 def test_a_stack_that_nothing_would_ever_move_again_is_put_right(world: World):
@@ -406,8 +364,7 @@ def test_a_stack_that_nothing_would_ever_move_again_is_put_right(world: World):
         db.execute("UPDATE graph_node SET blocked_by = blocked_by + 1 WHERE label = 'b'")
     world.deliver_all()
     assert unfinished(world) == [("b", "blocked"), ("finish", "blocked")]
-    with world.database.connect() as db:
-        db.execute("UPDATE stack SET action_started_at = action_started_at - interval '1 minute'")
+    world.elapse(60, "action")
     world.sweep._audited_at -= 3600
     world.deliver_all()
     world.deliver_all()

@@ -1,7 +1,7 @@
-"""A check reads the rows of its node, whatever the tables looked like when its statements were planned
+"""A check reads the rows of its node, independent of the table statistics when its statements were planned
 (invariant 6).
 
-Plans are kept by the connection that made them. One made just after an update that changed nothing, when
+A connection keeps the plans that it made. A plan made just after an update that changed nothing, when
 hardly a node was left, is used for the large update that follows.
 """
 
@@ -14,7 +14,7 @@ from tests.bench.shapes import template
 from tests.scenarios.world import World
 
 SIZE = 300
-MOST = 40  # rows or index entries of one table for each check; a walk of the table would be SIZE
+MOST = 40  # rows or index entries of a table for each check; a sequential scan would read SIZE
 
 READ = """
 SELECT relname, coalesce(idx_tup_fetch, 0) + seq_tup_read FROM pg_stat_user_tables

@@ -1,5 +1,5 @@
 """A worker dies at every single moment of the life of a tree of stacks: made, changed, checked, suspended,
-resumed, copied, brought back in the middle of an update, removed. Whatever the moment, nobody notices.
+resumed, copied, rolled back in the middle of an update, deleted. At any moment, the result is the same.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ FIRST = {
     "other": stack_of(OTHER, "1"),
 }
 SECOND = {
-    "a": thing(a="2"),  # goes through the tree, changes in place and makes others of what is rigid
+    "a": thing(a="2"),  # passes through the tree: updates in place, and replaces rigid things
     "outer": FIRST["outer"],
     "b": FIRST["b"],
     "other": stack_of(INNER, "1"),  # another type: another stack

@@ -44,25 +44,21 @@ def causes(world: World) -> list[tuple[str, int | None]]:
 
 def late(world: World) -> None:
     """Let the stack's time be over."""
-    with world.database.engine.begin() as connection:
-        connection.execute(text("UPDATE stack SET action_started_at = now() - interval '2 hours'"))
+    world.elapse(2 * 3600, "action")
 
 
 # Every cause
 
 
-def test_a_stack_tells_every_cause_in_the_order_they_happened(world: World):
+def test_a_stack_reports_all_causes_in_chronological_order(world: World):
     resources = {name: test_resource(name, fail=True, wait_secs=1) for name in "abc"}
     uuid = world.create("s", {**resources, "d": test_resource("d", requires=("a",))})
     world.deliver(4)  # the plan, and all three are begun
     order = ["c", "a", "b"]
     for name in order:
         [row] = world.rows("SELECT id, traversal FROM graph_node WHERE label = :n", n=name)
+        world.elapse(3600, "operation", where="name = :name", name=name)
         with world.database.engine.begin() as connection:
-            connection.execute(
-                text("UPDATE resource SET op_started_at = op_started_at - interval '1 hour' WHERE name = :n"),
-                {"n": name},
-            )
             connection.execute(
                 text("UPDATE graph_node SET state = 'queued', due_at = NULL WHERE id = :i"), {"i": row.id}
             )
@@ -75,7 +71,7 @@ def test_a_stack_tells_every_cause_in_the_order_they_happened(world: World):
     assert world.events(uuid)[-1] == "s CREATE_FAILED"
 
 
-def test_failures_of_one_batch_are_all_told(world: World):
+def test_all_failures_of_a_batch_are_reported(world: World):
     world.create("s", {name: test_resource(name, fail=True) for name in ("b", "a", "c")})
     world.deliver()  # the plan
     together, world.messages = world.messages, []
@@ -145,7 +141,7 @@ def test_causes_with_paths_and_semicolons_stay_as_they_are(cloudy: World, cloud:
     }
 
 
-def test_the_causes_of_what_was_rolled_back_stay_readable(world: World):
+def test_the_causes_of_a_rolled_back_update_stay_readable(world: World):
     uuid = world.create("s", {"a": test_resource("1")}, disable_rollback=False)
     world.deliver_all()
     world.update("s", {"a": test_resource("1"), "b": test_resource("1", fail=True)})
@@ -154,13 +150,13 @@ def test_the_causes_of_what_was_rolled_back_stay_readable(world: World):
     assert causes(world) == [("b", 2)]
     assert outcomes(world) == ["complete", "failed", "complete"]
     [row] = world.rows("SELECT created_by, copy_of FROM revision WHERE number = 3")
-    assert tuple(row) == ("", 1)  # nobody asked for it
+    assert tuple(row) == ("", 1)  # without a user request
 
 
 # Cancelling
 
 
-def test_what_runs_when_a_stack_is_cancelled_goes_on_to_its_end(cloudy: World, cloud: Cloud):
+def test_running_operations_of_a_cancelled_stack_finish(cloudy: World, cloud: Cloud):
     resources = {"a": cloud_thing(looks=2), "b": cloud_thing(("a",))}
     uuid = cloudy.create("s", resources)
     cloudy.deliver(2)
@@ -192,7 +188,7 @@ def test_a_worker_that_dies_after_a_cancel_loses_nothing(cloudy: World, cloud: C
     assert states(cloudy) == {"a": "CREATE_COMPLETE"}
 
 
-def test_of_what_a_cancelled_stack_had_queued_only_what_runs_stays(cloudy: World):
+def test_cancelling_drops_queued_nodes_and_keeps_running_operations(cloudy: World):
     cloudy.create("s", {"a": cloud_thing(looks=2), "b": cloud_thing()})
     cloudy.deliver(2)
     cloudy.act("s", "cancel_without_rollback")
@@ -205,12 +201,11 @@ def test_of_what_a_cancelled_stack_had_queued_only_what_runs_stays(cloudy: World
     assert (found["a"], found["b"]) == ("queued", "dropped")
 
 
-def test_what_never_ends_is_not_looked_at_for_ever(cloudy: World, cloud: Cloud):
+def test_an_endless_operation_is_not_polled_forever(cloudy: World, cloud: Cloud):
     cloudy.create("s", {"a": cloud_thing(looks=1_000_000)})
     cloudy.deliver(2)
     cloudy.act("s", "cancel_without_rollback")
-    with cloudy.database.engine.begin() as connection:
-        connection.execute(text("UPDATE stack SET action_started_at = now() - interval '25 hours'"))
+    cloudy.elapse(25 * 3600, "action")
     cloudy.deliver_all()
     assert [row.state for row in cloudy.rows("SELECT state FROM graph_node WHERE label = 'a'")] == ["dropped"]
     cloudy.delete("s")
@@ -228,7 +223,7 @@ def test_cancelling_while_it_winds_down_says_cancelled(cloudy: World, cloud: Clo
     assert causes(cloudy) == [("bad", 1)]
 
 
-def test_cancelling_an_update_goes_back_and_says_who_wanted_it(world: World):
+def test_cancelling_an_update_rolls_back_and_names_the_user(world: World):
     uuid = world.create("s", {"a": test_resource("1")})
     world.deliver_all()
     world.update("s", {"a": test_resource("2"), "b": test_resource("1", wait_secs=-1)})
@@ -242,7 +237,7 @@ def test_cancelling_an_update_goes_back_and_says_who_wanted_it(world: World):
 
 
 @pytest.mark.parametrize("cancel", [actions.cancel_update, actions.cancel_without_rollback])
-def test_what_has_just_ended_is_not_cancelled(world: World, cancel: Any):
+def test_a_stack_that_has_just_ended_is_not_cancelled(world: World, cancel: Any):
     uuid = world.create("s", {"a": test_resource("1")})
     world.deliver_all()
     world.update("s", {"a": test_resource("2")})
@@ -321,7 +316,7 @@ def test_after_a_time_out_the_rollback_has_its_own_time(cloudy: World, cloud: Cl
     assert outcomes(cloudy) == ["complete", "failed", "complete"]
 
 
-def test_what_runs_when_a_stack_times_out_goes_on_to_its_end(cloudy: World):
+def test_running_operations_of_a_timed_out_stack_finish(cloudy: World):
     uuid = cloudy.create("s", {"a": cloud_thing(looks=2), "b": cloud_thing(("a",))})
     cloudy.deliver(2)
     late(cloudy)
@@ -331,7 +326,7 @@ def test_what_runs_when_a_stack_times_out_goes_on_to_its_end(cloudy: World):
     assert states(cloudy) == {"a": "CREATE_COMPLETE", "b": "INIT_COMPLETE"}
 
 
-def test_what_has_just_ended_does_not_time_out(world: World):
+def test_a_stack_that_has_just_ended_does_not_time_out(world: World):
     uuid = world.create("s", {"a": test_resource("1")}, disable_rollback=False)
     world.deliver_all()
     [row] = world.rows("SELECT id FROM stack")
@@ -376,7 +371,7 @@ class Together:
         return self.result
 
 
-def test_an_update_at_the_moment_the_stack_completes_is_taken_and_nobody_is_turned_away(world: World):
+def test_an_update_at_the_moment_of_completion_is_accepted(world: World):
     world.create("s", {"a": test_resource("1")})
     while [ring.label for ring in world.messages] != ["finish"]:
         world.deliver()
@@ -441,7 +436,7 @@ def test_a_cancel_and_the_end_at_the_same_moment_agree(world: World):
 # Deleting
 
 
-def test_deleting_what_is_being_deleted_goes_on_and_what_is_gone_is_a_404(world: World):
+def test_a_repeated_delete_continues_and_a_deleted_stack_is_404(world: World):
     uuid = world.create("s", {"a": test_resource("1", action_wait_secs={"delete": 1})})
     world.deliver_all()
     stack = world.stack_row("s")

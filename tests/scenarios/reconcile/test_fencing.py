@@ -1,4 +1,4 @@
-"""A check that claimed nothing writes only what is still its own to write (operations/adr/0001)."""
+"""A check without a claim writes only rows that are still its own to write (operations/adr/0001)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.scenarios.world import World, test_resource
 
 
 class Interrupted(ResourceType):
-    """Calls nobody, but lets the test act in the middle of its create, or before a change."""
+    """A local type that lets the test act in the middle of its create, or before an update."""
 
     name = "Test::Interrupted"
     calls_out = False
@@ -84,7 +84,7 @@ def test_a_superseded_check_writes_nothing_and_the_newer_traversal_has_the_last_
     assert world.rows("SELECT 1 FROM resource") == []
 
 
-def test_a_check_of_a_stack_that_failed_meanwhile_writes_nothing(world, kind):
+def test_a_check_of_a_stack_that_has_failed_writes_nothing(world, kind):
     uuid = world.create("s", {"a": {"type": kind.name}, "z": test_resource(fail=True)})
     world.deliver(1)
     a, z = sorted(world.messages, key=lambda ring: ring.label)
@@ -96,7 +96,7 @@ def test_a_check_of_a_stack_that_failed_meanwhile_writes_nothing(world, kind):
     assert world.events(uuid)[-1] == "s CREATE_FAILED"
 
 
-def test_of_two_visits_at_once_one_writes(world, kind):
+def test_only_the_first_of_two_concurrent_visits_writes(world, kind):
     uuid = world.create("s", {"a": {"type": kind.name}, "b": {"type": kind.name, "depends_on": "a"}})
     world.deliver(1)
     [ring] = world.messages
@@ -111,7 +111,7 @@ def test_of_two_visits_at_once_one_writes(world, kind):
     assert world.state(uuid) == "CREATE_COMPLETE"
 
 
-def test_a_resource_somebody_operates_on_is_left_to_them(world, kind):
+def test_a_resource_under_operation_is_left_to_its_holder(world, kind):
     def hold() -> None:
         with world.database.engine.begin() as connection:
             connection.execute(
@@ -152,7 +152,7 @@ def test_a_further_traversal_waits_for_every_check_that_began_before_it(world, k
     assert world.rows("SELECT count(*) FROM graph_node WHERE kind = 'cleanup'") == [(1,)]
 
 
-def test_what_was_marked_while_it_was_visited_is_visited_again_and_replaced(world, kind):
+def test_a_resource_marked_during_its_visit_is_visited_again_and_replaced(world, kind):
     uuid = world.create("s", {"a": {"type": kind.name, "properties": {"value": 1}}})
     world.deliver_all()
     kind.meanwhile = lambda: world.mark("s", "a")

@@ -1,4 +1,4 @@
-"""Hooks: where a resource pauses, who waits for it, and what ends the wait
+"""Hooks: the place of the pause, the waiting resources, and the end of the wait
 (docs/internals/engine-semantics.md §11).
 """
 
@@ -53,7 +53,7 @@ def states(world):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_resource_pauses_before_it_is_made_and_only_what_needs_it_waits(world, kind):
+def test_a_resource_pauses_before_its_create_and_only_its_dependents_wait(world, kind):
     uuid = world.create("s", {**chain(kind), "c": thing(kind)}, environment=hooked(a="pre-create"))
     world.deliver_all(shuffle=True, repeat=0.3)
     assert world.paused("s") == [("a", "pre-create")]
@@ -92,7 +92,7 @@ def test_a_resource_pauses_after_it_was_made_and_before_its_dependents_are(world
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_an_update_pauses_also_before_what_it_does_not_change(world, kind):
+def test_an_update_pauses_also_before_unchanged_resources(world, kind):
     uuid = world.create("s", chain(kind), environment=hooked(**{"*": ["pre-update"]}))
     world.deliver_all()
     assert world.state(uuid) == "CREATE_COMPLETE"
@@ -150,7 +150,7 @@ def test_there_is_no_pause_after_an_update_that_changed_nothing_or_replaced_it(w
     assert world.state(uuid) == "UPDATE_COMPLETE"
 
 
-def test_what_an_update_adds_is_made_without_a_pause(world):
+def test_resources_added_by_an_update_are_created_without_a_pause(world):
     uuid = world.create("s", {"a": test_resource()})
     world.deliver_all()
     world.update("s", chain("own"), environment=hooked(b=["pre-create", "pre-update", "post-create"]))
@@ -197,7 +197,7 @@ def test_removing_a_resource_in_an_update_pauses_nowhere(world):
     assert set(states(world)) == {"a"}
 
 
-def test_what_was_never_made_is_dropped_without_a_pause(world):
+def test_a_resource_that_was_never_created_is_dropped_without_a_pause(world):
     uuid = world.create("s", chain("own"), environment=hooked(a=["pre-create", "pre-delete", "post-delete"]))
     world.deliver_all()
     world.delete("s")
@@ -245,7 +245,7 @@ def test_an_update_over_a_paused_delete_takes_over(world, kind):
     ]
 
 
-def test_a_failure_beside_it_ends_the_wait(world):
+def test_a_failure_of_a_sibling_ends_the_wait(world):
     resources = {**chain("own"), "c": test_resource(), "x": test_resource(requires=["c"], fail=True)}
     uuid = world.create("s", resources, environment=hooked(a="pre-create"))
     world.deliver_all()
@@ -280,11 +280,7 @@ def test_cancelling_and_the_stacks_time_running_out_end_the_wait(world):
         if end == "act":
             world.act(name, "cancel_without_rollback")
         else:
-            with world.database.engine.begin() as connection:
-                connection.execute(
-                    text("UPDATE stack SET action_started_at = now() - interval '2 min' WHERE name = :n"),
-                    {"n": name},
-                )
+            world.elapse(120, "action", where="name = :name", name=name)
         world.deliver_all()
         assert world.state(uuid) == "CREATE_FAILED"
         assert world.paused(name) == []
@@ -311,7 +307,7 @@ def test_hooks_pause_an_update_cancel_goes_back_and_the_next_update_pauses_again
     assert world.state(uuid) == "UPDATE_COMPLETE"
 
 
-def test_an_operation_of_an_older_update_ends_before_the_hook_of_a_newer_one(world, cloud):
+def test_an_operation_of_an_older_update_ends_before_the_hook_of_a_newer_update(world, cloud):
     def resources(value):
         return {
             "a": cloud_thing(type="Cloud::Server", value=value, looks=1),
@@ -336,8 +332,7 @@ def test_an_operation_of_an_older_update_ends_before_the_hook_of_a_newer_one(wor
 def test_a_paused_stack_is_not_taken_for_stalled_and_nothing_rings_for_it(world):
     world.create("s", chain("own"), environment=hooked(a="pre-create"))
     world.deliver_all()
-    with world.database.engine.begin() as connection:
-        connection.execute(text("UPDATE stack SET action_started_at = now() - interval '10 min'"))
+    world.elapse(600, "action")
     world.sweep._audited_at = -1000.0
     world.sweep_once()
     assert world.messages == []
@@ -345,7 +340,7 @@ def test_a_paused_stack_is_not_taken_for_stalled_and_nothing_rings_for_it(world)
         assert stalled.stalled_stacks(db) == []
 
 
-def test_clearing_what_is_no_hook_or_not_waited_at_is_refused_in_heats_words(world):
+def test_clearing_an_unknown_or_inactive_hook_is_refused_with_heats_message(world):
     uuid = world.create("s", chain("own"), environment=hooked(a="pre-create"))
     with pytest.raises(NotFound, match=r"^The Resource \(a\) is not available.$"):
         world.clear("s", "a", "pre-create")
@@ -367,7 +362,7 @@ def test_clearing_what_is_no_hook_or_not_waited_at_is_refused_in_heats_words(wor
     assert world.paused("s") == [("a", "pre-create")]
 
 
-def test_a_worker_that_dies_at_a_hook_leaves_one_pause_and_one_event(world, cloud):
+def test_a_worker_that_dies_at_a_hook_leaves_a_single_pause_and_a_single_event(world, cloud):
     uuid = world.create("s", chain("cloud"), environment=hooked(a=["pre-create", "post-create"]))
     for hook in ("pre-create", "post-create"):
         world.deliver_all(shuffle=True, repeat=0.5, lose=0.2)

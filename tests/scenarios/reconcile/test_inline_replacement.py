@@ -1,4 +1,4 @@
-"""What calls nobody is replaced in the visit that finds it must be (operations/adr/0004)."""
+"""A resource of a local type is replaced in the visit that decides it (operations/adr/0004)."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ LEFT = ("CREATE", "COMPLETE", True, True)
 NOT_BEGUN = ("INIT", "COMPLETE", False, False)
 
 
-def test_one_visit_leaves_the_old_one_and_makes_the_new_one(world, kind):
+def test_a_single_visit_deposes_the_old_resource_and_creates_the_replacement(world, kind):
     uuid = about_to_replace(world, kind)
     told = len(world.events(uuid))
     before = world.rows("SELECT id, uuid FROM resource WHERE name = 'a'")[0]
@@ -111,8 +111,8 @@ def test_one_visit_leaves_the_old_one_and_makes_the_new_one(world, kind):
     assert rows(world) == [THERE]
 
 
-def test_several_replaced_at_once_keep_what_is_theirs(world, kind):
-    """As with `check_batch`: one message, one statement."""
+def test_several_concurrent_replacements_keep_their_own_data(world, kind):
+    """As with `check_batch`: a single message, a single statement."""
     names = "abcde"
     uuid = world.create("s", {name: one(kind, f"{name}1") for name in names})
     world.deliver_all()
@@ -148,7 +148,7 @@ def test_several_replaced_at_once_keep_what_is_theirs(world, kind):
 # The fences of adr/0001, each taken between the look and the write.
 
 
-def test_a_newer_update_finds_the_old_one_as_it_was(world, kind):
+def test_a_newer_update_finds_the_old_resource_unchanged(world, kind):
     uuid = about_to_replace(world, kind)
     b = one(kind, "b", depends_on="a")
     kind.meanwhile = lambda: world.update("s", {"a": one(kind, "1"), "b": b})
@@ -161,7 +161,7 @@ def test_a_newer_update_finds_the_old_one_as_it_was(world, kind):
     assert "a UPDATE_IN_PROGRESS" not in world.events(uuid)
 
 
-def test_nothing_is_replaced_in_a_stack_that_failed_meanwhile(world, kind):
+def test_nothing_is_replaced_in_a_stack_that_has_failed(world, kind):
     uuid = about_to_replace(world, kind, z=test_resource(fail=True))
     a, z = sorted(world.messages, key=lambda ring: ring.label)
     world.messages.clear()
@@ -172,7 +172,7 @@ def test_nothing_is_replaced_in_a_stack_that_failed_meanwhile(world, kind):
     assert world.events(uuid)[-1] == "s UPDATE_FAILED"
 
 
-def test_of_two_visits_at_once_one_replaces(world, kind):
+def test_only_the_first_of_two_concurrent_visits_replaces(world, kind):
     uuid = about_to_replace(world, kind)
     [ring] = world.messages
     world.messages.clear()
@@ -186,7 +186,7 @@ def test_of_two_visits_at_once_one_replaces(world, kind):
     assert world.state(uuid) == "UPDATE_COMPLETE"
 
 
-def test_what_somebody_operates_on_is_not_replaced_under_their_hands(world, kind):
+def test_a_resource_under_operation_is_not_replaced(world, kind):
     def hold() -> None:
         with world.database.engine.begin() as connection:
             connection.execute(
@@ -203,8 +203,8 @@ def test_what_somebody_operates_on_is_not_replaced_under_their_hands(world, kind
     assert rows(world) == [THERE]
 
 
-def test_nothing_is_made_for_a_failed_stack_in_the_place_of_what_was_begun(world, kind):
-    """What is open is followed also then, and the new one would not be: it is not begun any more."""
+def test_a_failed_stack_creates_no_replacement_for_an_open_operation(world, kind):
+    """An open operation is continued even then, but no new resource is created any more."""
     uuid = world.create("s", {"a": {"type": "Test::Stubborn"}})
     world.deliver(2)
     assert world.rows("SELECT op, physical_id FROM resource") == [("CREATE", None)]
@@ -219,11 +219,11 @@ def test_nothing_is_made_for_a_failed_stack_in_the_place_of_what_was_begun(world
     assert world.state(uuid) == "UPDATE_FAILED"
 
 
-# What takes a visit of its own.
+# Replacements that need a separate visit.
 
 
 def visits_of_its_own(world: World, uuid: str) -> list[str]:
-    """Deliver one visit to a, which must leave the old one and begin nothing; return what is told in the
+    """Deliver a visit to a, which must mark the old resource and begin nothing; return the events at the
     end.
     """
     told = len(world.events(uuid))
@@ -244,7 +244,7 @@ REMOVED = ["a DELETE_IN_PROGRESS", "a DELETE_COMPLETE"]
         ({"fail": True}, [*REPLACED[:3], "a CREATE_FAILED"], "UPDATE_FAILED"),
     ],
 )
-def test_what_takes_time_or_fails_is_made_by_a_visit_of_its_own(world, more, told, state):
+def test_slow_or_failing_replacements_are_created_by_a_separate_visit(world, more, told, state):
     uuid = world.create("s", {"a": test_resource(update_replace_value="1")})
     world.deliver_all()
     world.update("s", {"a": test_resource(update_replace_value="2", **more)})
@@ -253,20 +253,20 @@ def test_what_takes_time_or_fails_is_made_by_a_visit_of_its_own(world, more, tol
     assert world.state(uuid) == state
 
 
-def test_what_calls_a_provider_is_made_by_a_visit_of_its_own(world, cloud):
+def test_an_external_replacement_is_created_by_a_separate_visit(world, cloud):
     uuid = world.create("s", {"a": test_resource()})
     world.deliver_all()
     world.update("s", {"a": cloud_thing()})
     world.deliver(1)
     [ring] = world.messages
-    ring = type(ring)(ring.node_id, ring.traversal, "check", ring.label, ring.root)  # as if it called nobody
+    ring = type(ring)(ring.node_id, ring.traversal, "check", ring.label, ring.root)  # as for a local type
     world.messages = [ring]
     assert visits_of_its_own(world, uuid) == [*REPLACED[2:], *REMOVED]
     assert world.state(uuid) == "UPDATE_COMPLETE"
     assert cloud.made == {"a": 1}
 
 
-def test_what_pauses_at_a_hook_is_made_by_a_visit_of_its_own(world):
+def test_a_replacement_with_a_hook_is_created_by_a_separate_visit(world):
     environment = {"resource_registry": {"resources": {"a": {"hooks": ["pre-update", "post-update"]}}}}
     uuid = world.create("s", {"a": test_resource(update_replace_value="1")})
     world.deliver_all()
@@ -278,7 +278,7 @@ def test_what_pauses_at_a_hook_is_made_by_a_visit_of_its_own(world):
     assert world.state(uuid) == "UPDATE_COMPLETE"
 
 
-def test_what_is_of_another_type_by_now_is_not_told_as_updated(world, kind):
+def test_a_resource_with_a_new_type_has_no_update_event(world, kind):
     uuid = world.create("s", {"a": test_resource()})
     world.deliver_all()
     told = len(world.events(uuid))
@@ -291,8 +291,8 @@ def test_what_is_of_another_type_by_now_is_not_told_as_updated(world, kind):
     assert events == [*REPLACED[2:], *REMOVED]
 
 
-def test_secrets_of_the_new_one_are_sealed(world):
-    """The value comes from a parameter that nobody may see."""
+def test_secrets_of_the_replacement_are_encrypted(world):
+    """The value comes from a hidden parameter."""
     hidden = {"p": {"type": "string", "hidden": True, "default": "open sesame"}}
     value = {"get_param": "p"}
     uuid = world.create("s", {"a": test_resource(value, update_replace_value="1")}, parameters=hidden)
@@ -326,7 +326,7 @@ def simulator(new_database: Callable[[], str]) -> Iterator[Simulator]:
 
 
 def replace_all(world: Simulator, crash_at: int | None) -> None:
-    """Replace everything; the one death comes where it comes. Each is told of once, and in order."""
+    """Replace everything; with a death at any moment. Each resource has its events once, and in order."""
     world.reset(1)
     uuid = world.create("s", chain("1"))
     world.rest()

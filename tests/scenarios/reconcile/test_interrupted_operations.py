@@ -1,4 +1,6 @@
-"""What is open was begun for some template, with what its requirements were then; that may be over by now."""
+"""An open operation belongs to the template and the requirements of its start; both may be
+obsolete by now.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,7 @@ def world(simulator: Simulator) -> Simulator:
     return simulator
 
 
-def test_a_change_begun_for_what_replaced_a_requirement_is_not_one_for_the_requirement(world: Simulator):
+def test_an_update_begun_for_a_replacement_does_not_count_for_the_old_requirement(world: Simulator):
     above = thing(on=[{"get_resource": "below"}], looks=5)
     first = {"below": thing(type="Sim::Rigid", a="1"), "above": above}
     uuid = world.create("s", first)
@@ -78,7 +80,7 @@ def test_a_create_that_a_failed_update_sends_again_is_that_of_the_template_it_wa
     world.sound()
 
 
-def test_what_a_change_failed_on_is_not_taken_for_what_it_was_before_once_it_is_said_to_be_well(
+def test_a_resource_with_a_failed_update_is_updated_again_after_it_is_marked_healthy(
     world: Simulator,
 ):
     world.create("s", {"a": thing(a="1")})
@@ -96,9 +98,7 @@ def test_what_a_change_failed_on_is_not_taken_for_what_it_was_before_once_it_is_
 
 
 @pytest.mark.parametrize("action", ["suspend", "update"])
-def test_what_is_refused_when_it_is_asked_again_is_followed_to_the_end_of_what_was_asked_first(
-    world: Simulator, action: str
-):
+def test_a_refused_repetition_continues_the_first_request(world: Simulator, action: str):
     world.create("s", {"a": thing(looks=3)})
     world.rest()
     fates = ["killed after", "refused", "busy"]  # the last when it is looked at after the refusal

@@ -27,7 +27,7 @@ def world(postgres_url: str, cloud: Cloud) -> Iterator[World]:
 
 
 def overtaken(world: World, cloud: Cloud, fails: bool = False) -> Callable[[Context], None]:
-    """While a thing is looked at, its stack is brought back to what it was, and that is planned."""
+    """While a thing is observed, its stack is rolled back, and the rollback is planned."""
 
     def act(_ctx: Context) -> None:
         del cloud.on["observe"]
@@ -47,7 +47,7 @@ def as_planned(world: World) -> list[tuple[str, str, bool, str | None]]:
 
 
 @pytest.mark.parametrize("what", ["another", "the same", "a failure"])
-def test_what_a_slow_look_comes_to_is_not_written_over_a_newer_plan(world: World, cloud: Cloud, what: str):
+def test_a_late_observation_does_not_overwrite_a_newer_plan(world: World, cloud: Cloud, what: str):
     uuid = world.create("s", {"a": cloud_thing(value="1")})
     world.deliver_all()
     cloud.on["observe"] = overtaken(world, cloud, fails=what == "a failure")
@@ -62,7 +62,7 @@ def test_what_a_slow_look_comes_to_is_not_written_over_a_newer_plan(world: World
     assert world.rows("SELECT 1 FROM resource WHERE lease IS NOT NULL") == []
 
 
-def test_what_was_taken_over_under_a_lost_lease_is_not_removed_as_a_stray(world: World, cloud: Cloud):
+def test_a_thing_adopted_under_a_lost_lease_is_not_deleted_as_an_orphan(world: World, cloud: Cloud):
     cloud.things["theirs"] = "another's"
     uuid = world.create("s", {"a": cloud_thing() | {"external_id": "theirs"}})
 

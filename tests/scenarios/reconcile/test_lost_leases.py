@@ -1,4 +1,4 @@
-"""Workers that die again and again: what counts is how many in a row, not how many in all."""
+"""Workers that die repeatedly: the limit counts consecutive deaths, not all deaths."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_workers_lost_now_and_then_do_not_add_up(postgres_url: str) -> None:
         world.close()
 
 
-def test_what_takes_every_worker_with_it_fails(postgres_url: str) -> None:
+def test_a_node_that_kills_every_worker_fails(postgres_url: str) -> None:
     cloud = Cloud()
     world = World(postgres_url, types=cloud.types())
     try:
@@ -81,8 +81,8 @@ def test_a_connection_closed_behind_a_claim_costs_no_lease(postgres_url: str) ->
 
 
 def cut_off_once(world: World, cloud: Cloud, verb: str, *, durable: bool) -> None:
-    """Let PostgreSQL end a connection while a verb of its type reads over it, once: the one that the visit is
-    written over (`durable`), or its thread's other one.
+    """Let PostgreSQL end a connection once while a verb of its type reads over it: the connection that writes
+    the visit (`durable`), or the second connection of its thread.
     """
 
     def cut_off(_: Context) -> None:
@@ -96,11 +96,11 @@ def cut_off_once(world: World, cloud: Cloud, verb: str, *, durable: bool) -> Non
 
 @pytest.mark.parametrize("verb", ["create", "created", "observe"])
 @pytest.mark.parametrize("durable", [False, True])
-def test_what_the_database_breaks_off_fails_nothing_and_costs_no_lease(
+def test_an_interrupted_statement_fails_nothing_and_costs_no_lease(
     postgres_url: str, verb: str, *, durable: bool
 ) -> None:
     """That PostgreSQL went away while a type was at work says nothing about the resource. The task tries
-    again and goes on with what it claimed.
+    again and continues its claimed visit.
     """
     cloud = Cloud()
     world = World(postgres_url, types=cloud.types())

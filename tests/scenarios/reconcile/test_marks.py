@@ -53,7 +53,7 @@ def test_a_mark_can_be_taken_back_and_says_nothing_else(world):
     assert world.rows("SELECT 1 FROM resource WHERE leftover") == []
 
 
-def test_what_is_being_operated_on_cannot_be_marked(world, cloud):
+def test_a_resource_under_operation_cannot_be_marked(world, cloud):
     uuid = world.create("s", {"b": bell(1)})
 
     def meanwhile(ctx):
@@ -65,7 +65,7 @@ def test_what_is_being_operated_on_cannot_be_marked(world, cloud):
     cloud.on["create"] = meanwhile
     world.deliver_all()
     assert "create b" in cloud.calls
-    with pytest.raises(ActionInProgress):  # nobody looks at it just now, but it is being made
+    with pytest.raises(ActionInProgress):  # no visit is running, but it is being created
         world.mark("s", "b")
     cloud.on["signal"] = meanwhile
     world.signal("s", "b", {})

@@ -1,4 +1,4 @@
-"""What an older traversal began is followed to its end, also by one that failed before it came to it."""
+"""Operations of an older traversal are continued to their end, also by a traversal that failed before."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def world(postgres_url: str, cloud: Cloud):
     made.close()
 
 
-def test_a_failed_update_follows_what_a_create_before_it_had_begun(world: World, cloud: Cloud):
+def test_a_failed_update_continues_the_operations_of_an_earlier_create(world: World, cloud: Cloud):
     uuid = world.create("s", {"b": cloud_thing(looks=8)})
     world.deliver(2)
     assert open_ends(world) == ["b"]

@@ -1,4 +1,4 @@
-"""What the environment forbids an update to do to a resource (docs/internals/hot-language.md §9.6)."""
+"""Update restrictions of the environment for a resource (docs/internals/hot-language.md §9.6)."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ OTHER = {
 
 
 @pytest.mark.parametrize(("before", "wanted", "words", "told"), OTHER.values(), ids=OTHER)
-def test_what_is_forbidden_fails_the_update_and_leaves_the_resource_as_it_is(
+def test_a_restricted_change_fails_the_update_and_leaves_the_resource_unchanged(
     world, before, wanted, words, told
 ):
     uuid = world.create("s", {"a": before, "b": test_resource("b", requires=("a",))})
@@ -74,7 +74,7 @@ def test_what_is_forbidden_fails_the_update_and_leaves_the_resource_as_it_is(
     assert len(refusals(world, uuid)) == 2
 
 
-def test_what_is_not_forbidden_is_done(world):
+def test_unrestricted_changes_are_made(world):
     uuid = world.create("s", {"a": test_resource("v")})
     world.deliver_all()
     world.update("s", {"a": test_resource("w")}, environment=forbidding(a="replace"))
@@ -83,7 +83,7 @@ def test_what_is_not_forbidden_is_done(world):
     assert world.told(uuid, "a")[-1] == "UPDATE_COMPLETE state changed"
 
 
-def test_what_is_not_to_be_replaced_is_not_replaced_for_being_unwell_either(world):
+def test_restricted_replacement_applies_to_unhealthy_resources_too(world):
     environment = forbidding(a="replace")
     uuid = world.create("s", {"a": test_resource("v")}, environment=environment)
     world.deliver_all()

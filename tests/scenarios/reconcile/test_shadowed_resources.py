@@ -114,7 +114,7 @@ outputs:
 """
 
 
-def test_a_stack_of_its_own_stays_too_and_goes_with_the_one_around_it(world):
+def test_a_nested_stack_is_kept_too_and_deleted_with_its_parent(world):
     own = {"resource_registry": {"My::Own": "own.yaml"}}
     nothing = {"resource_registry": {"My::Own": "OS::Heat::None"}}
     resources = {"own": {"type": "My::Own"}}

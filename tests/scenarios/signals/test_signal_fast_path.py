@@ -1,4 +1,4 @@
-"""A signal that goes the short way leaves behind just what it leaves on the long one
+"""A signal on the fast path has exactly the effects of the normal path
 (api/middleware/signal_fast_path.py).
 """
 
@@ -17,7 +17,6 @@ from api.middleware import access_log, audit, signal_fast_path
 from api.routes import assemble
 from orchestrator.config import Settings
 from orchestrator.security.tokens import create_token
-from orchestrator.store.signals import ingest
 from tests.scenarios.signals.test_wait_conditions import AWS_HANDLE, drain
 from tests.scenarios.world import World
 
@@ -40,7 +39,7 @@ class Lines:
 
 
 class Api:
-    """Both ways to one database; `short` counts what did not go the long one."""
+    """Both paths to a single database; `short` counts the requests that took the fast path."""
 
     def __init__(self, world: World, monkeypatch: pytest.MonkeyPatch, **settings: Any) -> None:
         self.lines = Lines()
@@ -120,7 +119,7 @@ def made(world: World) -> dict[str, Any]:
 SAID = json.dumps({"Status": "SUCCESS", "Reason": "r", "Data": "d", "UniqueId": "u"})
 
 
-def test_a_good_signal_goes_the_short_way_and_nobody_can_tell(world: World, api: Api) -> None:
+def test_a_valid_signal_takes_the_fast_path_with_the_same_answer(world: World, api: Api) -> None:
     to = made(world)
     for method, url, request in (
         ("PUT", to["url"], {"data": SAID}),
@@ -139,7 +138,7 @@ def test_a_good_signal_goes_the_short_way_and_nobody_can_tell(world: World, api:
         assert len(short[4]) == len(short[5]) == 1
 
 
-def test_whatever_else_comes_goes_the_long_way_as_it_came(world: World, api: Api) -> None:
+def test_all_other_requests_take_the_normal_path_unchanged(world: World, api: Api) -> None:
     to = made(world)
     strangers = to["mine"] | {"X-Auth-Token": create_token(world.database, "p2", "eve")}
     reader = to["mine"] | {"X-Auth-Token": create_token(world.database, "p1", "rob", roles=["nobody"])}
@@ -170,7 +169,7 @@ def test_whatever_else_comes_goes_the_long_way_as_it_came(world: World, api: Api
         assert (short[0], short[1:]) == (status, long[1:]), url
 
 
-def test_a_suspended_resource_is_refused_with_one_event(world: World, api: Api) -> None:
+def test_a_signal_to_a_suspended_resource_is_refused_with_a_single_event(world: World, api: Api) -> None:
     to = made(world)
     world.act("s", "suspend")
     drain(world)
@@ -201,7 +200,7 @@ def test_limits_are_counted_on_the_long_way(world: World, monkeypatch: pytest.Mo
     assert statuses == [200, 200, 429]
 
 
-def test_nobody_is_asked_where_nobody_is_asked(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_fast_path_works_without_authentication(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     api = Api(world, monkeypatch, auth="none")
     to = made(world)
     long, short = (
@@ -212,18 +211,16 @@ def test_nobody_is_asked_where_nobody_is_asked(world: World, monkeypatch: pytest
     assert short == long
 
 
-def test_a_signal_whose_writing_is_not_answered_is_not_written_again(
-    world: World, api: Api, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The connection ends behind the statement that writes: the caller is told, and may ask again."""
+def test_a_signal_whose_writing_is_not_answered_is_not_written_again(world: World, api: Api) -> None:
+    """The connection ends after the writing statement: the caller gets an error, and may repeat
+    the request.
+    """
     to = made(world)
 
-    def cut(db: Any, several: Any) -> Any:
-        accept(db, several)
+    def disconnect() -> None:
         raise psycopg.OperationalError("server closed the connection unexpectedly")
 
-    accept = ingest.accept
-    monkeypatch.setattr(ingest, "accept", cut)
+    world.after("accept_signals", disconnect)
     came = api.ask("short", "POST", to["place"], data="{}", headers=to["given"])
     assert (came[0], len(came[4])) == (503, 1)
 

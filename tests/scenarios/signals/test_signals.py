@@ -31,7 +31,7 @@ def cloud():
 
 @pytest.fixture
 def world(postgres_url, cloud):
-    quiet = type("Quiet", (Bell,), {"name": "Cloud::Quiet", "calls_out": False})  # calls nobody
+    quiet = type("Quiet", (Bell,), {"name": "Cloud::Quiet", "calls_out": False})  # a local type
     made = World(postgres_url, types={**cloud.types(), "Cloud::Quiet": quiet(cloud)})
     yield made
     made.close()
@@ -79,7 +79,7 @@ def test_a_resource_waits_for_its_signals_and_its_dependents_for_it(world):
     assert pending(world) == []
 
 
-def test_signals_are_taken_in_in_the_order_they_came_whatever_becomes_of_their_messages(world):
+def test_signals_are_processed_in_order_even_if_messages_are_lost(world):
     with_bell(world)
     for number in range(10):
         world.signal("s", "b", {"n": number})
@@ -89,12 +89,12 @@ def test_signals_are_taken_in_in_the_order_they_came_whatever_becomes_of_their_m
     assert list(data(world).metadata) == [str(number) for number in range(1, 11)]
 
 
-def test_more_signals_than_one_task_takes_in_are_left_to_the_next(world):
+def test_signals_beyond_a_batch_are_left_to_the_next_task(world):
     with_bell(world)
     for number in range(MAX_CLAIMS + 3):
         world.signal("s", "b", {"n": number})
     first = world.messages.pop()
-    world.messages.clear()  # only one message arrives
+    world.messages.clear()  # only the first message arrives
     world.deliver_one(first)
     assert len(pending(world)) == 3
     assert len(world.messages) == 1
@@ -102,7 +102,7 @@ def test_more_signals_than_one_task_takes_in_are_left_to_the_next(world):
     assert pending(world) == []
 
 
-def test_events_tell_what_a_signal_did_or_else_what_came(world):
+def test_events_report_the_effect_of_a_signal_or_its_data(world):
     uuid = with_bell(world)
     for details in (
         None,
@@ -120,7 +120,7 @@ def test_events_tell_what_a_signal_did_or_else_what_came(world):
     ]
 
 
-def test_what_a_type_throws_ends_the_signal_and_not_those_after_it(world):
+def test_an_exception_of_a_type_ends_only_its_signal(world):
     uuid = with_bell(world)
     world.signal("s", "b", {"wrong": True})
     world.signal("s", "b", {"right": True})
@@ -173,18 +173,16 @@ def test_a_worker_that_dies_with_a_signal_leaves_it_to_the_next(world, cloud):
     assert pending(world) == []
 
 
-def test_a_resource_is_let_go_of_when_somebody_else_was_quicker(world, monkeypatch):
-    """Who waits for the resource's row sees the signals that were there when it began to wait."""
+def test_a_resource_is_released_if_another_worker_was_faster(world):
+    """A process that waits for the lock of the resource sees the signals from before its wait."""
     with_bell(world)
-    claim = queue.claim
 
-    def late(db, *rest):
-        claimed = claim(db, *rest)
-        db.execute("DELETE FROM signal")
-        return claimed
+    def delete_all() -> None:
+        with world.database.connect() as db:
+            db.execute("DELETE FROM signal")
 
     world.signal("s", "b", {"n": 1})
-    monkeypatch.setattr(queue, "claim", late)
+    world.after("claim_signals", delete_all)
     world.deliver()
     assert pending(world) == []
     assert not data(world).data.get("said")  # and no lease: `data` looks
@@ -236,7 +234,7 @@ def test_a_signal_does_not_take_the_resource_of_a_check_that_is_only_slow(world,
 
     def slow(ctx):
         del cloud.on["update"]
-        world.forget_leases()  # nobody has noticed yet
+        world.forget_leases()  # the expiry is not noticed yet
         world.signal("s", "b", {"n": 1})
         world.deliver_one(world.messages.pop())
         assert len(pending(world)) == 1
@@ -248,8 +246,8 @@ def test_a_signal_does_not_take_the_resource_of_a_check_that_is_only_slow(world,
     assert data(world).data["said"] == [{"n": 1}]
 
 
-def test_a_check_does_not_write_over_what_a_signal_changed_before_it(world, cloud):
-    """A type that calls nobody but takes signals is claimed: its row stands still while it is looked at."""
+def test_a_check_does_not_overwrite_the_effect_of_an_earlier_signal(world, cloud):
+    """A local type that accepts signals is claimed: its row must not change during the visit."""
     uuid = world.create("s", {"b": bell(type="Cloud::Quiet")})
     world.deliver_all()
     changed = bell(1, type="Cloud::Quiet")
@@ -327,7 +325,7 @@ def test_the_keys_of_signals_on_their_way_are_rotated(world):
     assert Cipher([new]).open(row.details) == {"n": 1}
 
 
-def test_what_takes_no_signal_refuses_it_in_heats_words_and_nothing_is_left(world):
+def test_types_without_signals_refuse_them_with_heats_message_and_store_nothing(world):
     uuid = world.create("s", {"a": test_resource(), "b": bell(0), "c": test_resource(requires=["b"])})
     with pytest.raises(ResourceNotAvailable, match=r"^The Resource \(b\) is not available.$"):
         world.signal("s", "b", {})
@@ -365,7 +363,7 @@ def test_a_signal_that_the_deletion_overtakes_does_nothing(world, cloud):
     assert pending(world) == []
 
 
-def test_a_signal_that_comes_while_the_deletion_waits_is_told_of_and_does_nothing(world, cloud):
+def test_a_signal_during_a_waiting_delete_has_an_event_and_no_effect(world, cloud):
     uuid = with_bell(world)
     world.signal("s", "b", {"n": 1})
     [message] = world.messages
@@ -418,7 +416,7 @@ def test_other_projects_see_nothing_of_it(world):
 
 
 def test_signals_that_come_together_are_written_down_together(world):
-    """Each caller is told of its own, and only the oldest of a resource rings."""
+    """Each caller gets its own answer, and only the oldest signal of a resource sends a message."""
     world.create("s", {"a": bell(), "b": bell(), "gone": bell()})
     world.deliver_all()
     stack = world.stack_row("s")

@@ -1,4 +1,4 @@
-"""Wait conditions and their handles: who waits is woken by the signal, never by a clock (spec A8)."""
+"""Wait conditions and their handles: a waiting node is released by the signal, never by a clock (spec A8)."""
 
 from __future__ import annotations
 
@@ -10,8 +10,6 @@ import pytest
 from sqlalchemy import text
 
 from orchestrator.engine.messages import CheckMessage
-from orchestrator.resources.builtin.wait_condition import WaitCondition
-from orchestrator.store.signals import queue, watchers
 from tests.scenarios.world import World, test_resource
 
 HANDLE = {"type": "OS::Heat::WaitConditionHandle"}
@@ -33,7 +31,7 @@ def waiting(world):
 
 
 def drain(world):
-    """Deliver what is under way, without a sweep: nothing comes due by itself."""
+    """Deliver all messages, without a sweep: no scheduled work becomes due."""
     while world.messages:
         world.deliver()
 
@@ -63,11 +61,11 @@ def test_a_condition_waits_for_as_many_signals_as_it_counts_and_is_woken_by_them
     assert world.rows("SELECT 1 FROM signal") == []
 
 
-def test_a_condition_that_waits_is_woken_at_once_and_watches_once(world: World, monkeypatch):
+def test_a_condition_that_waits_is_woken_at_once_and_watches_once(world: World):
     """A signal for it as well would be a task more; to register again, a statement and a commit more."""
     uuid = world.create("s", {"h": HANDLE, "w": condition(2)})
     drain(world)
-    monkeypatch.setattr(watchers, "register_watcher", None)
+    registered = world.record("register_watcher")
     for sent in range(2):
         [node] = world.rows("SELECT id FROM graph_node WHERE state = 'waiting'")
         world.signal("s", "h")
@@ -76,28 +74,25 @@ def test_a_condition_that_waits_is_woken_at_once_and_watches_once(world: World, 
         assert world.rows("SELECT 1 FROM signal") == []
         drain(world)
     assert world.state(uuid) == "CREATE_COMPLETE"
+    assert registered == []
 
 
-def test_a_condition_that_looks_just_now_is_told_by_a_signal(world: World, monkeypatch):
+def test_a_condition_under_observation_is_notified_by_a_signal(world: World):
     """It has read its handle before this was written; its node does not wait yet."""
     uuid = world.create("s", {"h": HANDLE, "w": condition(2)})
     drain(world)
-    observe = WaitCondition.observe
 
-    def late(self, ctx, physical_id):
-        seen = observe(self, ctx, physical_id)
-        monkeypatch.setattr(WaitCondition, "observe", observe)
+    def send_the_second() -> None:
         before = list(world.messages)
         world.signal("s", "h", {"id": "second"})
         ring = world.messages.pop()
         world.messages[:] = []
         world.deliver_one(ring)
         world.messages[:] = [*before, *world.messages]
-        return seen
 
     world.signal("s", "h", {"id": "first"})
     world.deliver()
-    monkeypatch.setattr(WaitCondition, "observe", late)
+    world.after("observe_wait_condition", send_the_second)
     drain(world)
     assert world.state(uuid) == "CREATE_COMPLETE"
     assert world.rows("SELECT 1 FROM signal") == []
@@ -114,7 +109,7 @@ def test_it_waits_until_its_time_is_up_and_no_shorter(world: World):
 
 @pytest.mark.parametrize("order", ["signal first", "condition first"])
 def test_a_signal_at_the_moment_the_condition_looks_is_not_lost(world: World, order):
-    """Whichever of the two writes last sees what the other wrote."""
+    """The later writer of the two sees the row of the earlier writer."""
     uuid = world.create("s", {"h": HANDLE, "w": condition(1)})
     while not world.rows("SELECT 1 FROM resource WHERE name = 'h' AND action = 'CREATE'"):
         world.deliver()
@@ -140,20 +135,19 @@ def test_a_failure_fails_the_condition_with_all_reasons(world: World):
 
 
 @pytest.mark.parametrize(("sent", "told"), [(0, "0 of 3 received"), (2, "2 of 3 received - a;b")])
-def test_what_comes_too_late_or_never_fails_it_with_what_came(world: World, sent, told):
+def test_missing_signals_fail_the_condition_and_received_data_is_reported(world: World, sent, told):
     uuid = world.create("s", {"h": HANDLE, "w": condition(3, timeout=60)})
     drain(world)
     for reason in "ab"[:sent]:
         world.signal("s", "h", {"reason": reason})
     drain(world)
-    with world.database.engine.begin() as db:
-        db.execute(text("UPDATE resource SET op_started_at = now() - interval '61 s' WHERE op IS NOT NULL"))
+    world.elapse(61, "operation", where="op IS NOT NULL")
     world.deliver_all()
     assert world.state(uuid) == "CREATE_FAILED"
     assert world.told(uuid, "w")[-1] == f"CREATE_FAILED WaitConditionTimeout: resources.w: {told}"
 
 
-def test_what_is_no_signal_is_told_of_and_changes_nothing(world: World):
+def test_invalid_signals_have_an_event_and_no_effect(world: World):
     uuid = world.create("s", {"h": HANDLE})
     drain(world)
     for wrong in ({"status": "MAYBE"}, {"colour": "red"}, {"id": ["a"]}):
@@ -166,7 +160,7 @@ def test_what_is_no_signal_is_told_of_and_changes_nothing(world: World):
     assert not metadata(world)
 
 
-def test_a_signal_with_the_same_id_takes_the_place_of_the_one_before(world: World):
+def test_a_signal_with_the_same_id_replaces_its_predecessor(world: World):
     uuid = world.create("s", {"h": HANDLE, "w": condition(2)})
     drain(world)
     for data in ("old", "new"):
@@ -198,7 +192,7 @@ def test_more_signals_after_it_is_over_are_in_its_data(world: World):
     assert json.loads(world.outputs("s")["data"]) == {"1": "one", "2": "two"}
 
 
-def test_a_higher_count_waits_again_and_a_lower_one_is_content(world: World):
+def test_a_higher_count_waits_again_and_a_lower_count_does_not(world: World):
     uuid = world.create("s", {"h": HANDLE, "w": condition(1)})
     drain(world)
     world.signal("s", "h")
@@ -265,7 +259,7 @@ def test_a_stack_that_goes_leaves_nothing(world: World):
     assert not [one for one in world.told(uuid, "h") if "Cannot signal" in one]
 
 
-def test_what_is_no_handle_is_refused(world: World):
+def test_resources_that_are_not_handles_are_refused(world: World):
     uuid = world.create("s", {"h": test_resource(), "w": condition(1)})
     world.deliver_all()
     assert world.state(uuid) == "CREATE_FAILED"
@@ -279,7 +273,7 @@ def test_what_is_no_handle_is_refused(world: World):
     )
 
 
-def test_a_handle_that_nobody_signals_is_not_waited_for(world: World):
+def test_a_handle_without_signals_is_not_waited_for(world: World):
     handle = {**HANDLE, "properties": {"signal_transport": "NO_SIGNAL"}}
     uuid = world.create("s", {"h": handle, "w": condition(1)})
     drain(world)
@@ -287,7 +281,7 @@ def test_a_handle_that_nobody_signals_is_not_waited_for(world: World):
     assert world.rows("SELECT 1 FROM access") == []
 
 
-def test_an_update_handle_is_another_one_after_every_update(world: World):
+def test_an_update_handle_changes_with_every_update(world: World):
     handle = {"type": "OS::Heat::UpdateWaitConditionHandle"}
     resources = {"h": handle, "w": aws_condition(1)}
     uuid = world.create("s", resources)
@@ -309,11 +303,11 @@ def test_an_update_handle_is_another_one_after_every_update(world: World):
 
 
 def sweep(world):
-    """Ring for what was lost, but bring no timeout forward."""
+    """Repeat lost messages, but bring no timeout forward."""
     with world.database.engine.begin() as db:
         db.execute(text("UPDATE signal SET due_at = now()"))
         db.execute(text("UPDATE graph_node SET due_at = now() WHERE due_at < now() + interval '9 s'"))
-        db.execute(text("UPDATE graph_node SET rung_at = rung_at - interval '1 h' WHERE state = 'queued'"))
+    world.elapse(3600, "enqueue", where="state = 'queued'")
     world.messages += world.sweep.run()
 
 
@@ -342,7 +336,7 @@ def test_messages_may_be_lost_repeated_and_late(world: World, seed):
     assert world.rows("SELECT 1 FROM signal") == []
 
 
-def test_the_example_waits_for_as_many_as_it_is_told(world: World):
+def test_the_example_waits_for_the_given_number_of_signals(world: World):
     example = Path(__file__).parents[3] / "examples" / "waiting.yaml"
     uuid = world.submit("s", example.read_text(), parameters={"machines": 2})
     drain(world)
@@ -354,7 +348,7 @@ def test_the_example_waits_for_as_many_as_it_is_told(world: World):
     assert world.state(uuid) == "CREATE_COMPLETE"
 
 
-def test_who_begins_to_watch_while_a_signal_is_written_down_sees_it(world: World, monkeypatch):
+def test_a_watcher_registered_during_the_write_of_a_signal_sees_it(world: World):
     """The signal's writer has looked for watchers already, and has not committed yet."""
     uuid = world.create("s", {"h": HANDLE, "w": condition(1)})
     while not world.rows("SELECT 1 FROM resource WHERE name = 'h' AND action = 'CREATE'"):
@@ -362,23 +356,20 @@ def test_who_begins_to_watch_while_a_signal_is_written_down_sees_it(world: World
     checks = [one for one in world.messages if isinstance(one, CheckMessage) and one.label == "w"]
     assert len(checks) == 1
     world.messages.clear()
-    real, threads = queue.fetch_prepared, []
 
     def begin_to_watch():
         world.deliver_one(checks[0])
         world.database.check_connection(durable=True).close()
 
-    def fetched(db, statement, values):
-        rows = real(db, statement, values)
-        if statement is queue.NOTIFY_WATCHERS and not threads:
-            threads.append(threading.Thread(target=begin_to_watch))
-            threads[0].start()
-            threads[0].join(1.0)
-        return rows
+    watching = threading.Thread(target=begin_to_watch)
 
-    monkeypatch.setattr(queue, "fetch_prepared", fetched)
+    def start_watching() -> None:
+        watching.start()
+        watching.join(1.0)  # it cannot end before the signal's transaction
+
+    world.after("statement", start_watching, wakes_watchers=True)
     world.signal("s", "h")
     world.deliver()
-    threads[0].join()
+    watching.join()
     drain(world)
     assert world.state(uuid) == "CREATE_COMPLETE"

@@ -1,4 +1,4 @@
-"""Snapshots: taken at rest, cut short by whatever comes, restored, and removed with their copies."""
+"""Snapshots: taken at rest, interrupted at any moment, restored, and deleted with their copies."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def test_there_are_only_so_many(postgres_url):
     world.close()
 
 
-def test_restoring_brings_back_what_was(world):
+def test_a_restore_brings_back_the_previous_state(world):
     uuid = world.create("s", {"a": test_resource("v"), "b": test_resource({"get_attr": ["a", "output"]})})
     world.deliver_all()
     snapshot = take(world)
@@ -127,7 +127,7 @@ def test_a_restore_that_fails_is_rolled_back(world):
     assert (value(world), value(world, "b")) == (["w"], [])
 
 
-def test_what_cannot_be_restored_or_removed_is_refused(world):
+def test_impossible_restores_and_deletes_are_refused(world):
     uuid = world.create("s", {"a": test_resource("v")})
     world.deliver_all()
     for unknown in ("5d5ba3a5-4d55-4ac1-a1ba-8f4fb5ee4a6a", "nonsense"):
@@ -213,7 +213,7 @@ def data(world, snapshot):
     return orjson.loads(b"".join(export.export_snapshot(world.database, world.cipher, stack, row)))
 
 
-def test_a_snapshot_has_the_stack_as_it_was_and_what_was_kept(outside, cloud):
+def test_a_snapshot_has_the_state_of_the_stack_and_its_kept_data(outside, cloud):
     ready(outside, machines(pw={"type": "OS::Heat::RandomString"}, c=cloud_thing(value="3")))
     secret = outside.cipher.open(outside.rows("SELECT sealed FROM resource WHERE name = 'pw'")[0].sealed)[
         "data"
@@ -231,7 +231,7 @@ def test_a_snapshot_has_the_stack_as_it_was_and_what_was_kept(outside, cloud):
     assert (shown["action"], shown["status"]) == ("SNAPSHOT", "COMPLETE")
 
 
-def test_what_was_copied_is_made_from_its_copy_and_stays_so(outside, cloud):
+def test_a_restored_resource_is_created_from_its_copy_and_stays_unchanged(outside, cloud):
     uuid = ready(outside)
     snapshot = taken(outside)
     copy = data(outside, snapshot)["resources"]["a"]["resource_data"]["copy"]
@@ -251,7 +251,7 @@ def test_what_was_copied_is_made_from_its_copy_and_stays_so(outside, cloud):
 
 
 @pytest.mark.parametrize("verb", ["snapshot", "copied", "observe"])
-def test_a_worker_that_dies_while_it_copies_leaves_one_copy_each(outside, cloud, verb):
+def test_a_worker_that_dies_during_a_snapshot_leaves_a_single_copy_of_each(outside, cloud, verb):
     uuid = ready(outside)
     deaths = iter([True, False, True])
 
@@ -287,7 +287,7 @@ def test_no_copy_is_left_of_a_snapshot_that_was_cut_short_in_the_middle(outside,
     outside.update("s", machines(c=test_resource("3")))
     removing(outside, snapshot)
     outside.sweep_once()
-    assert outside.rows("SELECT 1 FROM snapshot")  # while nobody knows how that copy ended
+    assert outside.rows("SELECT 1 FROM snapshot")  # until the end of that copy is known
     outside.forget_leases()
     outside.deliver_all()
     assert outside.state(uuid) == "UPDATE_COMPLETE"
@@ -398,7 +398,7 @@ def test_the_copies_of_an_abandoned_stack_are_left_alone(outside, cloud):
     abandoned = adopt_abandon.abandon(outside.context, outside.stack_row("s"))
     abandoned.document.close()
     outside.messages += abandoned.rings
-    outside.delete("s")  # what is let go of stays so
+    outside.delete("s")  # abandoned objects stay
     outside.deliver_all()
     assert outside.state(uuid) == "DELETE_COMPLETE"
     assert (cloud.copies, len(cloud.things)) == (copies, 2)

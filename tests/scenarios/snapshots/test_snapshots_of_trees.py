@@ -1,4 +1,4 @@
-"""A snapshot of a stack is one of all below it: taken, removed and restored together."""
+"""A snapshot of a stack includes all its descendants: taken, deleted and restored together."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def text(resources: dict[str, Any], **more: Any) -> str:
 
 
 def files(value: str) -> dict[str, str]:
-    """A template of two things of the cloud, one of which can be copied, and one around it."""
+    """A template of two external things, the first of which can be copied, and a template that nests it."""
     child = {"disk": cloud_thing(type=COPIED, value=value), "plain": cloud_thing(value=value)}
     return {URL: text(child), OUTER: text({"inner": {"type": URL}})}
 
@@ -61,7 +61,7 @@ def properties(world: World) -> list[dict[str, Any]]:
     return [{key: row.p.get(key) for key in ("value", "source")} for row in rows]
 
 
-def test_a_snapshot_is_one_of_all_below(world: World, cloud: Cloud) -> None:
+def test_a_snapshot_includes_all_descendants(world: World, cloud: Cloud) -> None:
     uuid = made(world)
     snapshot = take(world)
     world.deliver_all(shuffle=True, repeat=0.2)
@@ -95,7 +95,7 @@ def test_a_snapshot_is_listed_until_those_below_are_gone(world: World, cloud: Cl
     assert left > 1
 
 
-def test_restoring_brings_back_what_was_below_too(world: World, cloud: Cloud) -> None:
+def test_a_restore_brings_back_descendants_too(world: World, cloud: Cloud) -> None:
     uuid = made(world)
     snapshot = take(world)
     world.deliver_all()
@@ -113,7 +113,7 @@ def test_restoring_brings_back_what_was_below_too(world: World, cloud: Cloud) ->
     assert sorted(value for id_, value in cloud.values.items() if id_ in cloud.things) == ["v"] * 4
 
 
-def test_what_is_inside_is_restored_though_nothing_changed_around_it(world: World, cloud: Cloud) -> None:
+def test_nested_resources_are_restored_although_the_parent_is_unchanged(world: World, cloud: Cloud) -> None:
     uuid = made(world)
     snapshot = take(world)
     world.deliver_all()
@@ -123,7 +123,7 @@ def test_what_is_inside_is_restored_though_nothing_changed_around_it(world: Worl
     assert {one["source"] for one in properties(world)} == set(cloud.copies)
 
 
-def test_a_child_that_is_gone_is_made_anew(world: World, cloud: Cloud) -> None:
+def test_a_missing_child_is_recreated(world: World, cloud: Cloud) -> None:
     uuid = made(world)
     snapshot = take(world)
     world.deliver_all()
@@ -146,9 +146,7 @@ def test_a_stack_is_deleted_with_the_snapshots_of_its_tree(world: World, cloud: 
     assert (cloud.copies, cloud.things) == ({}, {})
 
 
-def test_a_snapshot_that_an_update_cut_short_is_removed_with_what_there_is_of_it(
-    world: World, cloud: Cloud
-) -> None:
+def test_an_interrupted_snapshot_is_deleted_with_its_partial_copies(world: World, cloud: Cloud) -> None:
     uuid = made(world)
     snapshot = take(world)
     world.deliver(9)

@@ -49,7 +49,7 @@ def server_id(world: World) -> str:
 
 
 def published(world: World) -> list[dict[str, Any]]:
-    """What the agent on the server reads."""
+    """The metadata that the agent on the server reads."""
     return [dict(one) for one in software(world).published(server_id(world))]
 
 
@@ -119,7 +119,7 @@ def test_a_failed_deployment_fails_the_stack_in_heats_words(world: World, detail
     assert told == f"Resource CREATE failed: Error: resources.dep: Deployment to server failed: {reason}"
 
 
-def test_without_a_signal_nobody_waits(world: World):
+def test_without_a_signal_there_is_no_wait(world: World):
     uuid = world.create("s", stack(signal_transport="NO_SIGNAL"))
     world.deliver_all()
     assert world.state(uuid) == "CREATE_COMPLETE"
@@ -139,7 +139,7 @@ def test_another_input_is_deployed_in_place_with_a_new_config(world: World):
     assert before["id"] != after["id"]
     assert (inputs(after)["foo"], inputs(after)["deploy_action"]) == ("new", "UPDATE")
     assert world.rows("SELECT uuid FROM software_deployment") == [(one,)]
-    assert len(world.rows("SELECT 1 FROM software_config")) == 2  # the source, and the one made for it
+    assert len(world.rows("SELECT 1 FROM software_config")) == 2  # the source, and the derived config
 
 
 def test_an_input_that_replaces_on_change_makes_another_deployment(world: World):
@@ -196,8 +196,7 @@ def test_a_cancelled_create_cancels_the_deployment(world: World):
 def test_a_stack_whose_time_is_over_waits_for_no_agent(world: World):
     uuid = world.create("s", stack(), timeout_mins=1)
     world.deliver_all()
-    with world.database.engine.begin() as connection:
-        connection.exec_driver_sql("UPDATE stack SET action_started_at = now() - interval '2 minutes'")
+    world.elapse(120, "action")
     world.deliver_all()
     assert world.state(uuid) == "CREATE_FAILED"
     assert status(world) == ("CREATE", "FAILED", "Deployment cancelled.")
@@ -221,7 +220,7 @@ def test_deletion_has_the_machine_undo_it_first_when_asked_to(world: World):
         assert world.rows(f"SELECT 1 FROM {table}") == [], table
 
 
-def test_a_failed_undoing_is_told_and_tried_again_by_the_next_delete(world: World):
+def test_a_failed_delete_action_is_reported_and_repeated_by_the_next_delete(world: World):
     uuid = world.create("s", stack(actions=["DELETE"]))
     world.deliver_all()
     world.delete("s")
@@ -255,7 +254,7 @@ def test_nothing_is_undone_on_a_machine_that_is_gone(world: World):
     assert world.state(uuid) == "DELETE_COMPLETE"
 
 
-def test_what_waits_for_a_machine_to_undo_it_goes_on_when_the_machine_goes(world: World):
+def test_a_deployment_waiting_for_its_undo_continues_when_the_server_is_deleted(world: World):
     world.create("there", {"server": SERVER})
     world.deliver_all()
     machine = server_id(world)
@@ -287,7 +286,7 @@ def test_suspend_and_resume_are_deployed_when_listed(world: World):
     assert world.state(uuid) == "RESUME_COMPLETE"  # not listed
 
 
-def test_a_component_says_itself_what_it_is_for(world: World):
+def test_a_component_declares_its_actions(world: World):
     component = {
         "type": "OS::Heat::SoftwareComponent",
         "properties": {"configs": [{"actions": ["SUSPEND"], "tool": "script", "config": "stop"}]},
@@ -348,11 +347,11 @@ def test_secrets_are_stored_sealed_and_reach_the_machine(world: World):
         assert world.rows(f"SELECT 1 FROM {table} AS t WHERE t::text LIKE '%hush-hush%'") == [], table
 
 
-def test_a_worker_that_died_after_publishing_is_followed_by_one_that_publishes_nothing_new(world: World):
+def test_after_a_death_behind_publishing_the_next_worker_publishes_nothing_new(world: World):
     world.create("s", stack())
     world.deliver_all()
     [before] = published(world)
-    with world.database.engine.begin() as connection:  # as if nobody had written down that it was published
+    with world.database.engine.begin() as connection:  # as if the publication had not been recorded
         connection.exec_driver_sql(
             "UPDATE resource SET physical_id = NULL, data = NULL WHERE name = 'dep' AND op = 'CREATE'"
         )
@@ -366,7 +365,7 @@ def test_a_worker_that_died_after_publishing_is_followed_by_one_that_publishes_n
     assert resource(world) == "CREATE_COMPLETE"
 
 
-def test_the_same_step_publishes_once_and_the_next_anew(world: World):
+def test_the_same_step_publishes_once_and_the_next_step_again(world: World):
     uuid = world.create("s", stack())
     world.deliver_all()
     [row] = world.rows("SELECT id, uuid::text FROM software_deployment")
@@ -384,7 +383,7 @@ def test_the_same_step_publishes_once_and_the_next_anew(world: World):
     assert (after["name"], after["id"] == before["id"]) == ("other", False)
 
 
-def test_a_preview_that_looks_sees_a_config_that_others_removed(world: World):
+def test_an_observing_preview_reports_a_deleted_config(world: World):
     world.create("s", {"config": CONFIG, "server": SERVER})
     world.deliver_all()
     template = {"heat_template_version": "2021-04-16", "resources": {"config": CONFIG, "server": SERVER}}

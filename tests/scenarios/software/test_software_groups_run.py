@@ -23,7 +23,7 @@ def deployed(world: World, server: str) -> dict[str, Any]:
     return inputs(config)
 
 
-def test_each_machine_has_its_own_and_the_group_is_made_when_all_have_told(world: World):
+def test_each_server_has_its_deployment_and_the_group_completes_after_all_signals(world: World):
     outputs = {
         "results": {"value": {"get_attr": ["group", "result"]}},
         "out": {"value": {"get_attr": ["group", "deploy_stdouts"]}},
@@ -46,7 +46,7 @@ def test_each_machine_has_its_own_and_the_group_is_made_when_all_have_told(world
     assert world.outputs("s") == {"results": {"a": 1, "b": 2}, "out": {"a": "x", "b": "y"}}
 
 
-def test_an_update_deploys_in_place_what_stays_and_makes_what_comes(world: World):
+def test_an_update_deploys_existing_members_in_place_and_creates_new_members(world: World):
     uuid = world.create("s", group(signal_transport="NO_SIGNAL"))
     world.deliver_all()
     assert world.state(uuid) == "CREATE_COMPLETE"
@@ -66,7 +66,7 @@ def test_an_update_deploys_in_place_what_stays_and_makes_what_comes(world: World
     assert world.rows("SELECT 1 FROM software_deployment") == []
 
 
-def test_one_machine_that_fails_fails_the_group_and_is_named(world: World):
+def test_a_failing_server_fails_the_group_and_is_named(world: World):
     uuid = world.create("s", group())
     world.deliver_all()
     world.signal(child(world), "a", {"deploy_status_code": 1})

@@ -1,4 +1,4 @@
-"""The connection of checks outlives what happens to it."""
+"""The connection of checks survives failed transactions."""
 
 from __future__ import annotations
 

@@ -1,9 +1,10 @@
 """Any requests in any order at any moment, workers dying anywhere, messages and leases lost, a provider that
 fails in every way: when all is at rest, the world is as the last accepted template says.
 
-Each sequence comes from one number. When nothing moves any more: the provider has exactly what the template
-that counts wants (after a failure with rollback that is the last good one), nothing was made twice, nothing
-leaked, nothing was done out of order or twice at once, nothing is left open; and what failed is put right by
+Each sequence comes from a single number. After all activity: the provider has exactly the things of the
+template in effect (after a failure with rollback, the last complete template), nothing was created twice,
+nothing
+leaked, nothing was done out of order or twice at once, nothing is left open; and failures are repaired by
 asking again.
 """
 
@@ -36,21 +37,21 @@ WEATHER = (
 
 @pytest.fixture(scope="module")
 def world(new_database: Callable[[], str]) -> Iterator[Simulator]:
-    """One installation for all sequences."""
+    """An installation for all sequences."""
     made = Simulator(new_database())
     yield made
     made.close()
 
 
 class Life:
-    """What a user does with one stack, and what must come of it."""
+    """The requests of a user to a stack, and the state that must result."""
 
     def __init__(self, world: Simulator, dice: random.Random) -> None:
         self.world, self.dice = world, dice
         self.last: Drafts = {}  # the template asked for last
-        self.wanted: Drafts = {}  # the one that counts
-        self.good: Drafts = {}  # the one that was carried out last
-        self.told: list[str] = []  # for whoever reads a failure
+        self.wanted: Drafts = {}  # the template in effect
+        self.good: Drafts = {}  # the template of the last complete traversal
+        self.told: list[str] = []  # for the reader of a failure
         self.depth = 0  # of the stacks in it
 
     def live(self) -> None:
@@ -69,7 +70,7 @@ class Life:
             self.world.run(self.dice.choice([0, 10, 30]), self.dice.choice(WEATHER))
             self.settle()
 
-    # What happens.
+    # Events.
 
     def ask(self) -> None:
         """Ask for something at random."""
@@ -108,7 +109,7 @@ class Life:
         self.world.update("s", **self.request(), disable_rollback=self.dice.random() < 0.6)
 
     def retry(self) -> None:
-        """Ask once more for what the stack was last asked to be."""
+        """Repeat the last request."""
         if self.world.stack().action not in ("DELETE", "SUSPEND"):
             self.told.append("retry")
             self.world.patch("s")
@@ -128,20 +129,20 @@ class Life:
             self.wanted = self.good
 
     def request(self) -> dict[str, Any]:
-        """Return what is wanted as it is asked for."""
+        """Return the desired state as a request."""
         return {"resources": templates.snippets(self.wanted), "files": templates.files(self.wanted)}
 
     def delete(self) -> None:
         self.told.append("delete")
         self.world.delete("s")
 
-    # What must be so.
+    # Invariants.
 
     def is_gone(self) -> bool:
         return self.world.stack().deleted_at is not None
 
     def look(self) -> None:
-        """See what has become of what was asked for."""
+        """Read the result of the last request."""
         stack = self.world.stack()
         if stack.action == "ROLLBACK":
             self.wanted = self.good
@@ -149,7 +150,7 @@ class Life:
             self.good = self.wanted
 
     def settle(self) -> None:
-        """Let everything come to rest and look at the world; then put right what failed or was set aside."""
+        """Wait until all is at rest, and verify; then repair failed and marked resources."""
         self.world.user = None
         stack = self.at_rest()
         if stack.action == "SUSPEND":
@@ -179,7 +180,7 @@ class Life:
 
 
 def live(world: Simulator, seed: int, kind: type[Life] = Life) -> None:
-    """Live through one sequence."""
+    """Run a sequence."""
     world.reset(seed)
     life = kind(world, random.Random(f"life {seed}"))
     try:

@@ -30,7 +30,7 @@ def states(world):
     return {r.name: f"{r.action}_{r.status}" for r in world.rows(query)}
 
 
-def test_a_converging_update_puts_right_what_others_changed_or_removed(world, cloud):
+def test_a_converging_update_repairs_external_changes_and_deletions(world, cloud):
     resources = {
         "a": machine(value="1"),
         "b": machine(value="2"),
@@ -45,7 +45,7 @@ def test_a_converging_update_puts_right_what_others_changed_or_removed(world, cl
     cloud.calls.clear()
     world.update("s", resources)
     world.deliver_all()
-    assert cloud.calls == []  # nobody looks unless asked to
+    assert cloud.calls == []  # nothing is observed without a request
     world.update("s", resources, converge=True)
     world.deliver_all()
     assert world.state(uuid) == "UPDATE_COMPLETE"
@@ -85,7 +85,7 @@ def test_a_failed_resource_that_is_well_again_is_kept(world, cloud):
     )
 
 
-def test_a_failed_change_is_made_again_on_what_is_well(world, cloud):
+def test_a_failed_update_is_repeated_on_a_healthy_resource(world, cloud):
     uuid = world.create("s", {"a": machine(value="1", mends=True)})
     world.deliver_all()
 
@@ -136,7 +136,7 @@ def test_after_a_failure_nothing_more_is_begun(world):
     assert states(world)["needs_far"] == "INIT_COMPLETE"
 
 
-def test_a_stack_told_to_keep_going_does_all_that_does_not_need_what_failed(world):
+def test_a_stack_with_keep_going_completes_everything_independent_of_the_failure(world):
     uuid = world.create("s", failing(worse=test_resource(fail=True)), keep_going=True)
     world.deliver_all(shuffle=True)
     assert world.state(uuid) == "CREATE_FAILED"
@@ -155,7 +155,7 @@ def test_a_stack_told_to_keep_going_does_all_that_does_not_need_what_failed(worl
     assert world.state(uuid) == "UPDATE_COMPLETE"
 
 
-def test_keeping_going_is_kept_until_told_otherwise_and_a_rollback_comes_when_all_is_done(world):
+def test_keep_going_persists_until_changed_and_the_rollback_follows_at_the_end(world):
     uuid = world.create("s", {"a": test_resource("1")}, keep_going=True, disable_rollback=False)
     world.deliver_all()
     world.update("s", failing(a=test_resource("2", requires=["needs_far"])))
@@ -168,7 +168,7 @@ def test_keeping_going_is_kept_until_told_otherwise_and_a_rollback_comes_when_al
     assert states(world)["needs_far"] == "INIT_COMPLETE"
 
 
-def test_what_a_change_under_way_may_still_stand_on_outlives_it_over_any_number_of_updates(world, cloud):
+def test_a_requirement_of_a_running_update_outlives_it_over_any_number_of_updates(world, cloud):
     uuid = world.create("s", {"a": machine(), "b": machine(("a",), value="1")})
     world.deliver_all()
     for _ in range(2):

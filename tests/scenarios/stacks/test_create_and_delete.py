@@ -12,7 +12,9 @@ from tests.scenarios.world import World, test_resource
 
 
 def five() -> dict:
-    """Two leaves, one that needs both, one that refers to it, one that reads its attribute."""
+    """Two leaves, a resource that needs both, a resource with a reference, a resource that reads an
+    attribute.
+    """
     return {
         "a": test_resource("one"),
         "b": test_resource("two"),
@@ -98,7 +100,7 @@ def test_deleting_while_creating_leaves_nothing(world: World):
     assert world.rows("SELECT 1 FROM graph_node WHERE state IN ('queued', 'checking', 'waiting')") == []
 
 
-def test_a_failure_stops_what_depends_on_it_and_every_cause_is_told(world: World):
+def test_a_failure_stops_its_dependents_and_every_cause_is_reported(world: World):
     resources = {
         "good": test_resource(),
         "bad1": test_resource(fail=True),
@@ -132,7 +134,7 @@ def test_a_failed_create_is_rolled_back_when_the_caller_asked_for_it(world: Worl
     assert world.rows("SELECT 1 FROM resource") == []
 
 
-def test_what_waits_is_a_row_with_a_time_and_no_message(world: World):
+def test_a_waiting_node_is_a_row_with_a_time_and_no_message(world: World):
     uuid = world.create("s", {"a": test_resource(wait_secs=3600)})
     world.deliver(2)
     assert world.messages == []
@@ -146,7 +148,7 @@ def test_what_waits_is_a_row_with_a_time_and_no_message(world: World):
     assert world.state(uuid) == "DELETE_COMPLETE"
 
 
-def test_what_many_stand_on_and_what_stands_on_many_goes_away_through_joins(
+def test_wide_fan_in_and_fan_out_are_deleted_through_joins(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(traversal_plan, "lay_out", partial(lay_out, width=3))

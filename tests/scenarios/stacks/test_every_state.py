@@ -2,8 +2,8 @@
 nothing; an update or a delete leads out of each, out of SUSPEND after a resume
 (docs/internals/engine-semantics.md §1, docs/internals/rest-api.md §6).
 
-The table is generated: each action and status of a stack, each thing that can be asked of one, each for a
-stack by itself and for one with another in it, in which that comes about.
+The table is generated: each action and status of a stack, each request, each for a
+single stack and for a parent stack whose child is in that state.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Resources = dict[str, Any]
 
 @dataclass(frozen=True)
 class Shape:
-    """What a stack is made from, what it is changed to, and to what once more."""
+    """The template of the create, of the update, and of the repeated update."""
 
     wanted: Resources
     changed: Resources
@@ -37,7 +37,7 @@ class Shape:
     files: Mapping[str, str]
 
     def after(self, state: str) -> Resources:
-        """Return what a stack in a state was last asked to be."""
+        """Return the last request to a stack in a state."""
         return self.changed if state.partition("_")[0] in ("UPDATE", *SET) else self.wanted
 
 
@@ -68,7 +68,7 @@ OPERATIONS = (
     "suspend",
     "resume",
 )
-# Brought about by naming another action so: how these come to be is told elsewhere, what follows is not.
+# Set by a change of the action: separate tests reach these states, this test covers the requests from there.
 SET = ("ADOPT", "SNAPSHOT", "RESTORE")
 STATES = [
     pytest.param(f"{action}_{status}", marks=[pytest.mark.long] if action in SET else [])
@@ -144,7 +144,7 @@ def ask(world: Simulator, uuid: str, operation: str, shape: Shape) -> None:
 
 
 def expected(state: str, operation: str) -> str | type[OrchestratorError]:
-    """Return the state in which it ends, or what it is refused with."""
+    """Return the final state, or the error of a refusal."""
     action = state.partition("_")[0]
     if state == "DELETE_COMPLETE":
         return NotFound
@@ -162,7 +162,7 @@ def expected(state: str, operation: str) -> str | type[OrchestratorError]:
         case _:
             if state == "DELETE_IN_PROGRESS":
                 return ActionInProgress
-            return f"{operation.upper()}_"  # what it does to resources that failed is told elsewhere
+            return f"{operation.upper()}_"  # separate tests cover its effect on failed resources
 
 
 def everything(world: Simulator) -> list[Any]:

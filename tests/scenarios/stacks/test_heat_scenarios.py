@@ -55,7 +55,7 @@ def world(installation: Simulator, request: pytest.FixtureRequest) -> Simulator:
 
 
 def there(world: Simulator) -> set[str]:
-    """Return the names of what is there."""
+    """Return the names of the existing things."""
     return {one.name for one in world.provider.things.values()}
 
 
@@ -71,7 +71,7 @@ def finished(world: Simulator, name: str) -> bool:
 
 
 def told(world: Simulator, uuid: str, name: str) -> list[str]:
-    """Return what happened to a resource, as users read it."""
+    """Return the events of a resource, as users read them."""
     return [event.split()[1] for event in world.events(uuid) if event.startswith(f"{name} ")]
 
 

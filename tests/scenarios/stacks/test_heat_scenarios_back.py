@@ -214,7 +214,7 @@ def test_19_update_user_replace(world: Simulator):
 
 
 def interrupted_before_cleanup(world: Simulator) -> tuple[str, dict[str, str], str]:
-    """Replace C and stop when all have the new one, before the old one goes."""
+    """Replace C and stop when all dependents use the new C, before the old C is deleted."""
     uuid, ids = up(world, tr())
     world.update("s", tr("updated"))
     world.go(

@@ -1,8 +1,7 @@
-"""What became of a stack: how each revision ended, what it did, back to any of them."""
+"""The history of a stack: the end of each revision, its effects, rollback to any revision."""
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from dataclasses import replace
 
 import pytest
@@ -11,7 +10,6 @@ from orchestrator.errors import NotFound, NotSupported
 from orchestrator.operations.planning import row_writer
 from orchestrator.operations.stacks.rollback import roll_back
 from orchestrator.security.caller import Caller
-from orchestrator.store.planning import bulk_writer
 from orchestrator.store.stacks import history
 from tests.scenarios.world import World, test_resource
 
@@ -22,7 +20,7 @@ def outcomes(world: World) -> list[str | None]:
 
 
 def deeds(world: World, number: int, name: str = "s") -> dict[str, int]:
-    """What a revision did, without what it did not."""
+    """The effects of a revision, without those that are zero."""
     stack = world.stack_row(name)
     found = history.revision_history(world.database, stack, number)
     assert found is not None
@@ -46,7 +44,7 @@ def replaceable(value: str, number: str) -> dict[str, object]:
     return test_resource(value, update_replace_value=number)
 
 
-def test_a_revision_says_what_it_did(world: World):
+def test_a_revision_reports_its_effects(world: World):
     world.create("s", {"a": test_resource("1"), "b": replaceable("1", "1"), "c": test_resource("1")})
     world.deliver_all()
     resources = {"a": test_resource("2"), "b": replaceable("1", "2"), "d": test_resource("1")}
@@ -63,7 +61,7 @@ def test_a_revision_says_what_it_did(world: World):
     assert row.after
 
 
-def test_what_a_delete_removes_is_not_said_of_the_revision_before_it(world: World):
+def test_deletes_are_not_counted_for_the_previous_revision(world: World):
     uuid = world.create("s", {"a": test_resource("1"), "b": test_resource("1")})
     world.deliver_all()
     stack = world.stack_row("s")
@@ -77,7 +75,7 @@ def test_what_a_delete_removes_is_not_said_of_the_revision_before_it(world: Worl
     assert (did.created, did.deleted, did.reason) == (2, 0, "Stack CREATE completed successfully")
 
 
-def test_nothing_is_said_of_what_nobody_remembers(world: World):
+def test_forgotten_stacks_have_no_history(world: World):
     world.create("s", {"a": test_resource("1")})
     world.deliver_all()
     stack = world.stack_row("s")
@@ -110,20 +108,11 @@ def test_a_superseded_plan_stops_at_its_next_slice(world: World, monkeypatch: py
     monkeypatch.setattr(row_writer, "SLICE", 2)
     uuid = world.create("s", {})
     world.deliver_all()
-    sliced, slices = bulk_writer.slice_of, []
-
-    @contextmanager
-    def noted(db, target):
-        with sliced(db, target):
-            slices.append(target.traversal)
-            yield
-        if slices == [2]:
-            world.update("s", {"late": test_resource("x")})
-
-    monkeypatch.setattr(bulk_writer, "slice_of", noted)
+    copies = world.record("copy_nodes", traversal=2)
+    world.after("plan_slice", lambda: world.update("s", {"late": test_resource("x")}), traversal=2)
     world.update("s", {f"r{number}": test_resource("x") for number in range(10)})
     world.deliver_all()
-    assert slices.count(2) == 1
+    assert len(copies) == 1
     assert world.state(uuid) == "UPDATE_COMPLETE"
     assert values(world) == {"late": "x"}
     assert outcomes(world) == ["complete", "superseded", "complete"]
@@ -142,7 +131,7 @@ def test_a_delete_over_an_update_supersedes_it(world: World):
     assert outcomes(world) == ["complete", "superseded"]
 
 
-def test_a_check_over_an_update_supersedes_it_and_its_end_is_nobody_elses(world: World):
+def test_a_check_during_an_update_supersedes_it_and_ends_only_once(world: World):
     uuid = world.create("s", {"a": test_resource("1")})
     world.deliver_all()
     world.act("s", "check")
@@ -175,7 +164,7 @@ def test_a_message_of_an_older_traversal_ends_no_newer_revision(world: World):
 # Back to a revision
 
 
-def test_a_stack_goes_back_to_any_of_its_revisions_as_a_new_one(world: World):
+def test_a_stack_rolls_back_to_any_of_its_revisions_as_a_new_revision(world: World):
     uuid = world.create("s", {"a": test_resource("1"), "b": test_resource("1")})
     world.deliver_all()
     made = {row.name: row.physical_id for row in world.rows("SELECT name, physical_id FROM resource")}
@@ -217,7 +206,7 @@ def test_going_back_brings_hidden_values_and_files_back(world: World):
     assert world.cipher.open(row.sealed.encode())["attributes"]["output"] == "secret-one"
 
 
-def test_going_back_goes_over_whatever_runs(world: World):
+def test_a_rollback_supersedes_any_running_action(world: World):
     uuid = world.create("s", {"a": test_resource("1")})
     world.deliver_all()
     world.update("s", {"a": test_resource("2"), "b": test_resource("1", wait_secs=-1)})
@@ -230,7 +219,7 @@ def test_going_back_goes_over_whatever_runs(world: World):
     assert outcomes(world) == ["complete", "superseded", "complete"]
 
 
-def test_what_never_was_complete_can_be_gone_back_to(world: World):
+def test_incomplete_revisions_can_be_rolled_back_to(world: World):
     uuid = world.create("s", {"a": test_resource("1")})
     world.deliver_all()
     world.update("s", {"a": test_resource("1"), "b": test_resource("1", wait_secs=-1)})

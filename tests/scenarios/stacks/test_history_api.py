@@ -1,4 +1,6 @@
-"""The history over HTTP, on the real engine: lists, one, its documents, differences, back to one, causes."""
+"""The history over HTTP, on the real engine: lists, a revision, its documents, differences, rollback,
+failures.
+"""
 
 from __future__ import annotations
 
@@ -99,7 +101,7 @@ def test_the_history_is_listed_the_newest_first_and_page_by_page(world: World, a
     assert api.message("GET", f"{place}/revisions?limit=-1", 400)[0] == "HTTPBadRequest"
 
 
-def test_one_revision_is_shown_with_what_it_did_and_nothing_hidden(world: World, api: Api):
+def test_a_revision_is_shown_with_its_effects_and_without_hidden_values(world: World, api: Api):
     place = made(world)
     shown = api.get(f"{place}/revisions/2")["revision"]
     assert shown["resources"] == {"created": 1, "updated": 1, "replaced": 0, "deleted": 1, "failed": 0}
@@ -198,7 +200,7 @@ def test_a_stack_is_brought_back_over_http(world: World, api: Api):
     assert api.get(f"{place}/revisions/1/diff/4")["diff"]["sections"] == {}
 
 
-def test_what_is_not_there_is_a_404_in_heats_form(world: World, api: Api):
+def test_missing_objects_are_404_in_heats_format(world: World, api: Api):
     place = made(world)
     for number in ("7", "0", "-1", "x", "1.0", "9" * 30, "%C2%B2"):
         kind, said = api.message("GET", f"{place}/revisions/{number}", 404)
@@ -212,7 +214,7 @@ def test_what_is_not_there_is_a_404_in_heats_form(world: World, api: Api):
     assert len(api.get(f"{place}/revisions")["revisions"]) == 3
 
 
-def test_suspended_stacks_do_not_go_back_and_deleted_ones_keep_their_history(world: World, api: Api):
+def test_suspended_stacks_do_not_roll_back_and_deleted_stacks_keep_their_history(world: World, api: Api):
     place = made(world)
     with world.database.connect() as db:
         db.execute("UPDATE stack SET action = 'SUSPEND', status = 'COMPLETE'")
@@ -240,7 +242,7 @@ def test_other_projects_see_and_do_nothing(world: World, api: Api):
     assert world.messages == []
 
 
-def test_failures_are_those_of_what_the_stack_is_in_or_was_rolled_back_from(world: World, api: Api):
+def test_failures_belong_to_the_current_or_the_rolled_back_traversal(world: World, api: Api):
     place = made(world)
     [one] = api.get(f"{place}/failures")["failures"]
     assert (one["resource_name"], one["revision"]) == ("bad", 3)
@@ -262,7 +264,7 @@ def test_failures_are_those_of_what_the_stack_is_in_or_was_rolled_back_from(worl
     assert api.get(f"{place}/failures?marker={page[0]['id']}")["failures"] == found[1:]
 
 
-def test_a_late_cause_of_what_was_rolled_back_keeps_no_page_from_the_others(world: World, api: Api):
+def test_a_late_cause_of_a_rolled_back_update_hides_no_other_cause(world: World, api: Api):
     uuid = world.create("s", {"a": test_resource("1")})
     world.deliver_all()
     with world.database.engine.begin() as connection:

@@ -6,11 +6,8 @@ from typing import Any
 
 import pytest
 
-from orchestrator.errors import InvalidTemplate, OrchestratorError
-from orchestrator.operations.reconcile import desired_state
+from orchestrator.errors import InvalidTemplate
 from orchestrator.operations.reconcile.check import check_nodes
-from orchestrator.store.connections.prepared import fetch_prepared
-from orchestrator.store.nodes import repository
 from tests.scenarios.fake_cloud import Cloud
 from tests.scenarios.world import World
 
@@ -109,7 +106,7 @@ def test_a_stack_of_the_other_dialect_is_made(world):
     assert world.outputs("cfn") == {"Text": "cfn-2", "Here": "8"}
 
 
-def test_the_environment_puts_one_type_in_place_of_another(world):
+def test_the_environment_maps_a_type_to_another_type(world):
     environment = {"resource_registry": {"My::Secret": "OS::Heat::RandomString", "OS::Cloud*": "OS::Heat*"}}
     resources = {
         "secret": {"type": "My::Secret", "properties": {"length": 8}},
@@ -143,7 +140,7 @@ def cloudy(postgres_url, cloud):
     world.close()
 
 
-def test_a_thing_that_others_made_is_looked_at_and_left_alone(cloudy, cloud):
+def test_an_external_resource_is_observed_and_not_changed(cloudy, cloud):
     cloud.things["theirs"] = "token"
     resources = {
         "taken": {"type": "Cloud::Thing", "external_id": {"get_param": "id"}},
@@ -192,34 +189,42 @@ def test_an_external_thing_that_is_not_there_fails_the_stack(cloudy, cloud):
     assert cloud.made == {}
 
 
-# What a check sees (docs/internals/design.md, "Template API").
+# The data of a check (docs/internals/design.md, "Template API").
 
 
-def test_a_check_sees_its_requirements_and_of_them_only_what_it_asks_for(cloudy, monkeypatch):
-    """Look at every definition that a check resolves with."""
-    seen = {}
-    real = desired_state.resolve_properties
+def check_of(world: World, stack: str, name: str) -> Any:
+    """Deliver until the node of a resource is queued; return the node."""
+    while True:
+        world.deliver(1)
+        found = world.rows(
+            """SELECT n.id, n.traversal FROM graph_node n JOIN stack s ON s.id = n.stack_id
+            WHERE s.name = :stack AND n.label = :name AND n.state = 'queued'""",
+            stack=stack,
+            name=name,
+        )
+        if found:
+            return found[0]
 
-    def spy(body, view, kind, name):
-        seen[name] = view
-        return real(body, view, kind, name)
 
-    monkeypatch.setattr(desired_state, "resolve_properties", spy)
+def received_by_a_check(world: World, node: Any) -> str:
+    """Run a check; return the text of all rows that the database sends for it."""
+    answers = world.seams.results("statement")
+    check_nodes(world.engine, [node.id], node.traversal, durable=False)
+    return "".join(str(cell) for rows in answers for row in rows for cell in row if cell is not None)
+
+
+def test_a_check_reads_only_the_attributes_that_its_definition_uses(cloudy):
     resources = {
-        "far": value("far"),
-        "near": value({"get_attr": ["far", "value"]}),
-        "secret": {"type": "OS::Heat::RandomString"},
-        "end": value({"list_join": ["", [{"get_attr": ["near", "value"]}, {"get_resource": "secret"}]]}),
+        "far": value("value-of-far"),
+        "near": value("value-of-near", depends_on="far"),
+        "unused": value("value-of-unused"),
+        "last": value({"list_join": ["", [{"get_attr": ["near", "value"]}, {"get_resource": "unused"}]]}),
     }
     cloudy.create("s", resources)
-    cloudy.deliver_all()
-    view = seen["end"]
-    assert set(view._resources) == {"near", "secret"}
-    assert dict(view._resources["near"].attributes) == {"value": "far"}
-    assert dict(view._resources["secret"].attributes) == {}  # it has one, and nobody asked
-    for unseen in ("far", "end"):
-        with pytest.raises(OrchestratorError, match="incorrect"):
-            view.resolve({"get_attr": [unseen, "value"]})
+    received = received_by_a_check(cloudy, check_of(cloudy, "s", "last"))
+    assert "value-of-near" in received
+    assert "value-of-unused" not in received  # required, but only by its id
+    assert "value-of-far" not in received  # required by a requirement only
 
 
 TABLE_ROWS = """
@@ -229,26 +234,12 @@ FROM pg_stat_user_tables WHERE schemaname = 'public'
 
 
 def reads_of_a_check(world: World, size: int) -> tuple[int, int]:
-    """Return the rows that one check reads in a stack of this size, and the bytes that reach the worker."""
+    """Return the rows that a check reads in a stack of this size, and the bytes that reach the worker."""
     resources = {f"r{n}": value(str(n)) for n in range(size)}
     resources["last"] = value({"list_join": [",", [{"get_resource": "r1"}, {"get_attr": ["r2", "value"]}]]})
     world.create(f"s{size}", resources)
-    while True:
-        world.deliver(1)
-        found = world.rows(
-            """SELECT n.id, n.traversal FROM graph_node n JOIN stack s ON s.id = n.stack_id
-            WHERE s.name = :s AND n.label = 'last' AND n.state = 'queued'""",
-            s=f"s{size}",
-        )
-        if found:
-            break
-    db, received = world.database.check_connection(durable=False), 0
-
-    def counting(*statement: Any) -> list[tuple[Any, ...]]:
-        nonlocal received
-        rows = fetch_prepared(*statement)
-        received += sum(len(str(cell)) for row in rows for cell in row if cell is not None)
-        return rows
+    node = check_of(world, f"s{size}", "last")
+    db = world.database.check_connection(durable=False)
 
     def counted() -> int:
         db.execute("SELECT pg_stat_force_next_flush()").fetchone()
@@ -256,15 +247,14 @@ def reads_of_a_check(world: World, size: int) -> tuple[int, int]:
         return int(world.rows(TABLE_ROWS)[0].rows)
 
     before = counted()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(repository, "fetch_prepared", counting)
-        check_nodes(world.engine, [found[0].id], found[0].traversal, durable=False)
+    received = len(received_by_a_check(world, node))
     read = counted() - before
+    world.seams.remove()
     world.messages.clear()
     return read, received
 
 
-def test_what_a_check_reads_does_not_grow_with_its_stack(world):
+def test_the_reads_of_a_check_do_not_grow_with_its_stack(world):
     rows, size = reads_of_a_check(world, 5)
     more_rows, more_size = reads_of_a_check(world, 1_000)
     assert 0 < more_rows <= rows + 5 <= 60

@@ -164,13 +164,13 @@ def test_types_that_the_environment_maps_are_so_in_the_child_too(world):
         ("what is this", {}, "", ""),
     ],
 )
-def test_what_is_wrong_inside_is_told_before_anything_is_made(world, text, parameters, message, path):
+def test_nested_faults_are_reported_before_anything_is_created(world, text, parameters, message, path):
     error = refusal(world, stack(**parameters), files={URL: text})
     assert message in str(error)
     assert path in error.diagnostics[0].path
 
 
-def test_a_parameter_that_is_left_out_is_told_as_well(world):
+def test_a_missing_parameter_is_reported_as_well(world):
     resources = stack()
     del resources["it"]["properties"]["Parameters"]
     assert "The Parameter (word) was not provided." in str(refusal(world, resources, files=FILES))
@@ -213,7 +213,7 @@ def test_nothing_is_fetched_from_our_own_network(world, site):
     assert site.asked == []
 
 
-def test_what_was_fetched_is_kept_with_the_stack_and_fetched_no_more(fetching, site):
+def test_fetched_files_are_stored_with_the_stack_and_not_fetched_again(fetching, site):
     uuid = fetching.create("s", {**stack(at(site)), "t": {"type": at(site), "properties": {"word": "too"}}})
     fetching.deliver_all()
     assert fetching.state(uuid) == "CREATE_COMPLETE"
@@ -224,7 +224,7 @@ def test_what_was_fetched_is_kept_with_the_stack_and_fetched_no_more(fetching, s
     assert site.asked == ["/inner.yaml"]
 
 
-def test_one_that_is_not_there_is_refused_by_its_address(fetching, site):
+def test_a_missing_template_is_refused_with_its_address(fetching, site):
     url = at(site, "/none.yaml")
     error = refusal(fetching, {"t": {"type": url}})
     assert str(error) == f'Could not fetch remote template "{url}": Failed to retrieve template from {url}'

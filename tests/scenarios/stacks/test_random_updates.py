@@ -39,7 +39,7 @@ def template(dice: random.Random) -> dict[str, Any]:
 
 
 def dying(dice: random.Random) -> Callable[[Context], None]:
-    """Return what ends a worker once in a while."""
+    """Return a function that sometimes ends a worker."""
 
     def die(_: Context) -> None:
         if dice.random() < 0.04:
@@ -60,7 +60,7 @@ def expected(resources: dict[str, Any], name: str, ids: dict[str, str]) -> str:
 
 
 def check_world(world: World, cloud: Cloud, resources: dict[str, Any]) -> None:
-    """The rows are the template's, with its values, and the cloud holds what the rows say."""
+    """The rows match the template and its values, and the cloud matches the rows."""
     rows = world.rows("SELECT name, type, physical_id, attributes, leftover FROM resource ORDER BY name")
     assert [row.name for row in rows] == sorted(resources)
     assert not any(row.leftover for row in rows)

@@ -1,4 +1,4 @@
-"""Types whose service is no more: stacks that have one go on, and can be deleted (spec A11)."""
+"""Types of retired services: existing stacks with such a type continue, and can be deleted (spec A11)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from orchestrator.resources.type_schema import list_types
 from tests.scenarios.world import World, test_resource
 
 
-def test_one_that_is_made_is_a_placeholder(world: World):
+def test_a_created_resource_is_a_placeholder(world: World):
     resources = {
         "r": {"type": "OS::Heat::HARestarter", "properties": {"InstanceId": "i"}},
         "a": test_resource({"get_attr": ["r", "AlarmUrl"]}, value2="x") | {"depends_on": "r"},
@@ -22,7 +22,7 @@ def test_one_that_is_made_is_a_placeholder(world: World):
 
 
 @pytest.mark.parametrize("name", ["OS::Sahara::Cluster", "OS::Neutron::LBaaS::Pool", "OS::Nova::FloatingIP"])
-def test_one_that_was_there_before_is_updated_around_and_deleted(world: World, name):
+def test_a_stack_without_a_user_is_updated_and_deleted(world: World, name):
     uuid = world.create("s", {"r": {"type": name, "properties": {"x": 1}}, "a": test_resource()})
     world.deliver_all()
     with world.database.engine.begin() as db:
@@ -35,6 +35,6 @@ def test_one_that_was_there_before_is_updated_around_and_deleted(world: World, n
     assert world.state(uuid) == "DELETE_COMPLETE"
 
 
-def test_no_list_tells_of_them(world: World):
+def test_no_list_contains_them(world: World):
     assert not set(NAMES) & set(list_types(world.types))
     assert len(NAMES) == len(set(NAMES)) == 33

@@ -1,4 +1,4 @@
-"""What else the engine must get through (docs/internals/engine-semantics.md §18), besides the scenarios of
+"""The remaining scenarios of the engine (docs/internals/engine-semantics.md §18), besides the scenarios of
 Heat's own simulator: failures with siblings running, timeouts, cancelling at any phase, conditions, things
 that vanish, wide and long graphs.
 """
@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from sqlalchemy import text
 
 from tests.scenarios.provider import thing
 from tests.scenarios.simulator import Faults, Simulator
@@ -43,16 +42,13 @@ def reason(world: Simulator) -> str:
 
 
 def a_long_time_passes(world: Simulator) -> None:
-    with world.database.engine.begin() as connection:
-        connection.execute(
-            text("UPDATE stack SET action_started_at = action_started_at - interval '2 hours'")
-        )
+    world.elapse(2 * 3600, "action")
 
 
 # 19. A failure in the middle, siblings running.
 
 
-def test_siblings_of_a_failure_finish_and_what_comes_after_it_is_not_begun(world: Simulator):
+def test_siblings_of_a_failure_finish_and_its_dependents_are_not_begun(world: Simulator):
     resources = {
         "slow": thing(looks=4),
         "bad": thing(),
@@ -78,7 +74,7 @@ def test_siblings_of_a_failure_finish_and_what_comes_after_it_is_not_begun(world
     assert world.ids()["slow"] == slow
 
 
-def test_every_cause_is_told(world: Simulator):
+def test_every_cause_is_reported(world: Simulator):
     fails(world, ("create", "A"), ("create", "B"))
     uuid = world.create("s", t5())
     world.go(until=lambda: {"A", "B"} <= there(world))
@@ -89,7 +85,7 @@ def test_every_cause_is_told(world: Simulator):
         assert row.reason in reason(world)
 
 
-def test_what_an_older_template_began_ends_though_a_newer_one_failed_before_it_came_to_it(world: Simulator):
+def test_operations_of_an_older_template_end_although_a_newer_update_failed_early(world: Simulator):
     """c is being made by a worker that died; the update that is to go on with it fails at b."""
     uuid = world.create("s", {"b": thing(), "c": thing()})
     world.go("c", until=lambda: finished(world, "b"))
@@ -117,7 +113,7 @@ def test_what_an_older_template_began_ends_though_a_newer_one_failed_before_it_c
 
 
 @pytest.mark.parametrize("rollback", [False, True], ids=["left", "rolled back"])
-def test_a_timeout_ends_the_update_and_what_runs_finishes(world: Simulator, rollback: bool):
+def test_a_timeout_ends_the_update_and_running_operations_finish(world: Simulator, rollback: bool):
     uuid = world.create("s", t5())
     world.rest()
     ids = world.ids()
@@ -200,13 +196,13 @@ def test_an_update_is_cancelled_at_any_phase(world: Simulator, how: str, phase: 
     assert world.state(uuid) == "ROLLBACK_COMPLETE"
     world.verify(first)
     now = world.ids()
-    assert {name for name in ids if now[name] != ids[name]} <= going  # what was going is not taken back
+    assert {name for name in ids if now[name] != ids[name]} <= going  # a pending delete is not revoked
 
 
-# 25. What is gone, or was declared bad, is made again.
+# 25. Missing resources, and resources marked unhealthy, are created again.
 
 
-def test_what_a_check_finds_missing_is_made_again_by_the_next_update(world: Simulator):
+def test_a_resource_missing_in_a_check_is_recreated_by_the_next_update(world: Simulator):
     uuid = world.create("s", t5())
     world.rest()
     ids = world.ids()
@@ -281,7 +277,7 @@ def test_a_check_costs_the_same_however_wide_or_long_the_graph(world: Simulator,
 
 
 def test_inverted_dependencies_of_things_that_stay_are_turned_round(world: Simulator):
-    """14, in place: nothing is made anew, and each is brought to its new place before who stands on it."""
+    """14, in place: nothing is replaced, and each is moved to its new place before its dependents."""
     first = {"A": thing(a="1"), "B": thing("A", a="1"), "C": thing("B", a="1")}
     turned = {"C": thing(a="2"), "B": thing("C", a="2"), "A": thing("B", a="2")}
     world.create("s", first)

@@ -1,4 +1,4 @@
-"""Every move a node makes is one that `engine/states.py` allows."""
+"""Every state change of a node is permitted by `engine/states.py`."""
 
 from __future__ import annotations
 

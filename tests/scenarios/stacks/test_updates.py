@@ -1,16 +1,14 @@
-"""Updates: what is kept, changed in place, replaced and removed, and in which order."""
+"""Updates: kept, updated, replaced and deleted resources, and the order of the operations."""
 
 from __future__ import annotations
 
 from functools import partial
 
 import pytest
-from sqlalchemy import text
 
 from orchestrator.errors import InvalidTemplate, NotSupported
 from orchestrator.graph.layout import lay_out
 from orchestrator.operations.planning import traversal_plan
-from orchestrator.operations.stacks import update
 from tests.scenarios.fake_cloud import Cloud
 from tests.scenarios.world import World, test_resource
 
@@ -38,7 +36,7 @@ def values(world):
     return {row.name: row.value for row in world.rows(query)}
 
 
-def test_what_is_added_is_made_and_the_rest_is_not_touched(world):
+def test_added_resources_are_created_and_the_rest_is_not_touched(world):
     uuid = world.create("s", five())
     world.deliver_all()
     before, told = ids(world), len(world.events(uuid))
@@ -54,7 +52,7 @@ def test_what_is_added_is_made_and_the_rest_is_not_touched(world):
     ]
 
 
-def test_what_is_left_out_is_removed(world):
+def test_omitted_resources_are_deleted(world):
     uuid = world.create("s", five())
     world.deliver_all()
     before = ids(world)
@@ -82,7 +80,7 @@ def test_a_changed_value_ripples_in_place(world):
     ]
 
 
-def test_a_replaced_one_is_made_before_the_old_one_goes(world):
+def test_a_replacement_is_created_before_the_old_resource_is_deleted(world):
     replacing = {"requires": ("A", "B"), "update_replace_value": "1"}
     uuid = world.create("s", five(C=test_resource("4alpha", **replacing)))
     world.deliver_all()
@@ -129,7 +127,7 @@ def test_an_update_over_a_running_create_takes_over(world):
 
 
 @pytest.mark.parametrize("times", [1, 2])
-def test_what_fails_for_an_older_template_fails_nothing_and_is_made_again(world, times):
+def test_a_failure_for_an_older_template_is_ignored_and_the_resource_is_recreated(world, times):
     def things(value, **more):
         return {"a": test_resource(value), "b": test_resource(value, requires=("a",), **more)}
 
@@ -139,8 +137,7 @@ def test_what_fails_for_an_older_template_fails_nothing_and_is_made_again(world,
     for number in range(times):
         world.update("s", things(f"w{number}"))
         world.deliver(4)
-    with world.database.engine.begin() as connection:
-        connection.execute(text("UPDATE resource SET op_started_at = op_started_at - interval '1 hour'"))
+    world.elapse(3600, "operation")
     world.deliver_all(shuffle=True, repeat=0.2)
     assert world.state(uuid) == "UPDATE_COMPLETE"
     assert values(world) == {"a": f"w{times - 1}", "b": f"w{times - 1}"}
@@ -149,7 +146,7 @@ def test_what_fails_for_an_older_template_fails_nothing_and_is_made_again(world,
 
 
 @pytest.mark.parametrize("carrier", ["OS::Heat::TestResource", "child.yaml"])
-def test_a_type_by_another_name_is_told_by_that_one_and_nothing_is_replaced(world, carrier):
+def test_a_renamed_type_is_reported_by_its_new_name_and_nothing_is_replaced(world, carrier):
     child = '{"heat_template_version": "2021-04-16", "parameters": {"value": {"type": "string"}}}'
     given = {
         "files": {"child.yaml": child},
@@ -207,7 +204,7 @@ def test_a_failed_create_rolls_back_to_nothing(world):
     assert world.rows("SELECT 1 FROM resource") == []
 
 
-def test_a_failed_update_rolls_back_to_what_was_there(world):
+def test_a_failed_update_rolls_back_to_the_previous_state(world):
     replacing = {"requires": ("A", "B"), "update_replace_value": "1"}
     uuid = world.create("s", five(C=test_resource("4alpha", **replacing)), disable_rollback=False)
     world.deliver_all()
@@ -228,7 +225,7 @@ def test_a_failed_update_rolls_back_to_what_was_there(world):
     assert len(world.rows("SELECT 1 FROM resource")) == 5
 
 
-def test_a_failed_one_is_replaced_by_the_next_update(world):
+def test_a_failed_resource_is_replaced_by_the_next_update(world):
     uuid = world.create("s", five(E=test_resource("e", fail=True)))
     world.deliver_all()
     assert world.state(uuid) == "CREATE_FAILED"
@@ -239,7 +236,7 @@ def test_a_failed_one_is_replaced_by_the_next_update(world):
     assert len(world.rows("SELECT 1 FROM resource")) == 5
 
 
-def test_what_an_interrupted_update_left_is_removed_by_the_next(world):
+def test_leftovers_of_an_interrupted_update_are_deleted_by_the_next(world):
     replacing = {"requires": ("A", "B"), "update_replace_value": "1"}
     slow = {"action_wait_secs": {"delete": 1}}
     uuid = world.create("s", five(C=test_resource("4alpha", **replacing, **slow)))
@@ -268,7 +265,7 @@ def test_a_resource_left_out_and_wanted_again_at_once_is_kept(world):
     assert ids(world) == before
 
 
-def test_cancelling_goes_back_to_what_was_there(world):
+def test_cancelling_rolls_back_to_the_previous_state(world):
     uuid = world.create("s", five())
     world.deliver_all()
     before = ids(world)
@@ -299,7 +296,7 @@ def test_cancelling_without_rollback_stops_where_it_is(world):
 
 
 @pytest.mark.parametrize("action", ["cancel_update", "cancel_without_rollback"])
-def test_what_is_not_running_cannot_be_cancelled(world, action):
+def test_an_idle_stack_cannot_be_cancelled(world, action):
     uuid = world.create("s", five())
     world.deliver_all()
     with pytest.raises(
@@ -309,7 +306,7 @@ def test_what_is_not_running_cannot_be_cancelled(world, action):
     assert world.state(uuid) == "CREATE_COMPLETE"
 
 
-def test_a_patch_keeps_what_it_leaves_out(world):
+def test_a_patch_keeps_omitted_fields(world):
     parameters = {name: {"type": "string", "default": "d"} for name in ("p", "q")}
     parameters["h"] = {"type": "string", "hidden": True}
     joined = {"list_join": ["-", [{"get_param": name} for name in ("p", "q", "h")]]}
@@ -341,7 +338,7 @@ def shown(world, name):
     return opened["attributes"]["output"]
 
 
-def test_a_put_forgets_what_it_leaves_out(world):
+def test_a_put_resets_omitted_fields(world):
     parameters = {"p": {"type": "string", "default": "d"}}
     resources = {"v": test_resource({"get_param": "p"})}
     world.create("s", resources, parameters=parameters, environment={"parameters": {"p": "1"}})
@@ -373,7 +370,7 @@ def test_a_flipped_condition_makes_and_removes(world):
         assert set(values(world)) == there
 
 
-def test_a_change_of_one_leaf_writes_a_handful_of_nodes(world):
+def test_a_change_of_a_leaf_writes_a_handful_of_nodes(world):
     resources = {f"r{n}": test_resource(str(n), requires=[f"r{n - 1}"] if n % 10 else ()) for n in range(300)}
     world.create("s", resources)
     world.deliver_all()
@@ -389,8 +386,8 @@ def test_a_change_of_one_leaf_writes_a_handful_of_nodes(world):
     assert row.n == 300
 
 
-def test_what_nothing_new_reaches_is_settled_without_a_visit(world):
-    """r1 is made anew and hands on what it did before: r2 and r3 are not looked at."""
+def test_nodes_without_changed_inputs_are_settled_without_a_visit(world):
+    """r1 is replaced with the same output: r2 and r3 are not visited."""
     resources = {
         "r1": test_resource("same"),
         "r2": {"type": "OS::Heat::Value", "properties": {"value": {"get_attr": ["r1", "output"]}}},
@@ -445,25 +442,19 @@ def test_things_of_a_cloud_are_replaced_once_in_any_order(postgres_url, cloud, s
     world.close()
 
 
-def meanwhile(monkeypatch, *deeds):
-    """Let each of these happen while an update is being checked, one at each check."""
-    todo, vet = list(deeds), update.validate_request
-
-    def vetted(*args, **more):
-        if todo:
-            todo.pop(0)()
-        return vet(*args, **more)
-
-    monkeypatch.setattr(update, "validate_request", vetted)
+def meanwhile(world, *actions):
+    """Run these actions while updates are validated, an action for each validation."""
+    todo = list(actions)
+    world.before("validate_update", lambda: todo and todo.pop(0)(), times=float("inf"))
 
 
-def test_two_patches_at_once_lose_neither(world, monkeypatch):
+def test_two_patches_at_once_lose_neither(world):
     parameters = {name: {"type": "string", "default": "d"} for name in "xyz"}
     resources = {name.upper(): test_resource({"get_param": name}) for name in "xyz"}
     uuid = world.create("s", resources, parameters=parameters)
     world.deliver_all()
     meanwhile(
-        monkeypatch,
+        world,
         lambda: world.patch("s", parameters={"x": "1"}, tags="t"),
         lambda: world.patch("s", parameters={"y": "2"}),
     )
@@ -475,10 +466,10 @@ def test_two_patches_at_once_lose_neither(world, monkeypatch):
 
 
 @pytest.mark.parametrize("patch", [False, True])
-def test_a_stack_suspended_while_its_update_is_checked_is_not_updated(world, monkeypatch, patch):
+def test_a_stack_suspended_while_its_update_is_checked_is_not_updated(world, patch):
     uuid = world.create("s", five())
     world.deliver_all()
-    meanwhile(monkeypatch, lambda: world.act("s", "suspend"))
+    meanwhile(world, lambda: world.act("s", "suspend"))
     with pytest.raises(NotSupported, match="Updating a stack when it is suspended"):
         world.patch("s") if patch else world.update("s", five(E=None))
     world.deliver_all()
@@ -486,7 +477,7 @@ def test_a_stack_suspended_while_its_update_is_checked_is_not_updated(world, mon
     assert len(world.rows("SELECT 1 FROM revision")) == 1
 
 
-def test_the_removal_of_more_than_one_join_takes_comes_to_its_end(world, monkeypatch):
+def test_a_delete_with_several_join_nodes_completes(world, monkeypatch):
     """Both plans of the update have joins before the end: the second's are its own."""
     monkeypatch.setattr(traversal_plan, "lay_out", partial(lay_out, width=3))
     wanted = {f"r{n}": test_resource("1", update_replace_value="1") for n in range(10)}

@@ -1,4 +1,4 @@
-"""Values that cannot be kept, or not in a reasonable space: who asks for one is told, and nothing hangs."""
+"""Values that cannot be stored, or are too large: the request is refused, and nothing hangs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def reason(world: World, uuid: str) -> str:
 @pytest.mark.parametrize(
     "text", ["\0", "\ud800", 2**64, float("nan"), float("inf")], ids=["nul", "half", "large", "nan", "inf"]
 )
-def test_what_a_text_of_json_holds_and_nobody_can_store_is_refused(world: World, text: Any) -> None:
+def test_json_text_with_unstorable_values_is_refused(world: World, text: Any) -> None:
     written = json.dumps([text])
     with pytest.raises(InvalidTemplate):
         world.submit(
@@ -44,7 +44,7 @@ def test_what_a_text_of_json_holds_and_nobody_can_store_is_refused(world: World,
 
 
 @pytest.mark.parametrize("expression", ["'a\\u0000'", "'\\ud800'", "dict('\\u0000' => 1)"])
-def test_what_an_expression_gives_and_nobody_can_store_is_refused(world: World, expression: str) -> None:
+def test_an_expression_with_an_unstorable_value_is_refused(world: World, expression: str) -> None:
     with pytest.raises(InvalidTemplate):
         world.create("s", {"a": value({"yaql": {"expression": expression, "data": {}}})})
 
@@ -73,7 +73,7 @@ def test_values_inside_each_other_end_where_they_become_too_deep(world: World) -
     assert "nested deeper than 200 levels" in reason(world, uuid)
 
 
-def test_a_key_put_in_for_another_is_a_text_whatever_it_was(world: World) -> None:
+def test_an_inserted_key_becomes_a_text(world: World) -> None:
     keys = {"a": 2, "b": True, "c": "d"}
     made = {"map_replace": [{"a": "x", "b": "y", "c": "z"}, {"keys": keys}]}
     uuid = world.create("s", {"a": value(made)}, outputs={"o": {"value": {"get_attr": ["a", "value"]}}})
@@ -83,7 +83,7 @@ def test_a_key_put_in_for_another_is_a_text_whatever_it_was(world: World) -> Non
 
 
 @pytest.mark.parametrize("key", ["properties", "metadata", "update_policy"])
-def test_one_large_value_named_many_times_is_refused_wherever_it_is(world: World, key: str) -> None:
+def test_a_large_value_referenced_many_times_is_refused_everywhere(world: World, key: str) -> None:
     parameters = {"p": {"type": "json", "default": ["x"] * 10_000}}
     many = {"type": "OS::Heat::Value", "properties": {"value": 1}}
     many |= {key: {"value": [{"get_param": "p"}] * 200}}

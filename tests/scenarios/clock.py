@@ -1,0 +1,63 @@
+"""The clock of a scenario: the only place that knows which columns hold times.
+
+PostgreSQL's own clock cannot be moved. A scenario instead moves the times that rows hold into the past, as
+if that much time had gone by.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from sqlalchemy import text
+
+from orchestrator.store.connections.database import Database
+
+# Past moments: the table and the column with the time.
+STARTS: Mapping[str, tuple[str, str]] = {
+    "action": ("stack", "action_started_at"),
+    "enqueue": ("graph_node", "rung_at"),
+    "event": ("event", "created_at"),
+    "lost lease": ("resource", "lost_at"),
+    "operation": ("resource", "op_started_at"),
+    "progress count": ("progress", "counted_at"),
+    "sweep": ("sweep_turn", "begun_at"),
+}
+# Work that is scheduled: the table, and the rows that have a time.
+SCHEDULES: Mapping[str, tuple[str, str]] = {
+    "node": ("graph_node", "state = 'waiting' AND due_at <> 'infinity'"),
+    "signal": ("signal", "due_at <> 'infinity'"),
+    "snapshot": ("snapshot", "due_at IS NOT NULL"),
+}
+LEASED = ("graph_node", "resource")
+
+
+def elapse(database: Database, seconds: float, *starts: str, where: str = "true", **values: Any) -> None:
+    """Move the times of these starts (`STARTS`) into the past, in the rows that `where` selects."""
+    with database.engine.begin() as connection:
+        for start in starts:
+            table, column = STARTS[start]
+            connection.execute(
+                text(
+                    f"UPDATE {table} SET {column} = {column} - make_interval(secs => :seconds) "
+                    f"WHERE {column} IS NOT NULL AND {where}"
+                ),
+                {"seconds": seconds, **values},
+            )
+
+
+def make_due(database: Database, *schedules: str) -> None:
+    """Bring scheduled work forward to now."""
+    with database.engine.begin() as connection:
+        for schedule in schedules:
+            table, scheduled = SCHEDULES[schedule]
+            connection.execute(text(f"UPDATE {table} SET due_at = now() WHERE {scheduled}"))
+
+
+def expire_leases(database: Database) -> None:
+    """Let every lease expire."""
+    with database.engine.begin() as connection:
+        for table in LEASED:
+            connection.execute(
+                text(f"UPDATE {table} SET leased_until = now() - interval '1 s' WHERE lease IS NOT NULL")
+            )
