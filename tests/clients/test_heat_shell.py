@@ -51,7 +51,7 @@ def test_the_old_commands_carry_a_stack_through_its_life(heat: Heat, template: P
     eventually(lambda: "one" not in heat("stack-list"))
 
 
-def test_the_old_command_tells_why_it_failed(heat: Heat) -> None:
+def test_the_old_command_reports_why_it_failed(heat: Heat) -> None:
     for command, told in {
         "stack-show nope": "Stack not found: nope",
         "output-show nope it": "Stack nope or output it not found.",

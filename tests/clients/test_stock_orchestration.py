@@ -19,7 +19,7 @@ SERVER = "7b7b2c5a-5a38-4b51-a2a9-7b5fd0f1c5c1"
 VERSION = "heat_template_version.2021-04-16"
 
 
-def test_the_service_tells_of_itself(openstack: Openstack) -> None:
+def test_the_service_describes_itself(openstack: Openstack) -> None:
     built = {"api": {"revision": orchestrator.__version__}, "engine": {"revision": orchestrator.__version__}}
     assert openstack.json("orchestration build info") == built
 
@@ -82,9 +82,7 @@ def test_a_config_is_made_listed_shown_and_deleted(openstack: Openstack, tmp_pat
     assert "Configuration not found" in openstack.refused("software config show", made["id"])
 
 
-def test_a_deployment_is_made_told_to_its_server_shown_and_deleted(
-    openstack: Openstack, tmp_path: Path
-) -> None:
+def test_a_deployment_is_created_published_shown_and_deleted(openstack: Openstack, tmp_path: Path) -> None:
     definition = tmp_path / "definition.yaml"
     definition.write_text(CONFIG)
     config = openstack.json("software config create", "--definition-file", definition, "greet")["id"]

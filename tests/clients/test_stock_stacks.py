@@ -70,7 +70,7 @@ def test_a_stack_is_made_with_everything_that_can_be_said_of_it(
     assert openstack.json("stack file list", "one") == {"files": {}}
 
 
-def test_what_would_be_made_is_told_and_nothing_is_made(openstack: Openstack, template: Path) -> None:
+def test_a_create_preview_lists_resources_and_creates_nothing(openstack: Openstack, template: Path) -> None:
     told = openstack.json("stack create", "-t", template, "--dry-run", "one")
     assert told["stack_name"] == "one"
     assert {resource["resource_name"] for resource in told["resources"]} == {"first", "second"}
@@ -120,7 +120,7 @@ def test_a_stack_is_updated_whole_and_in_part(openstack: Openstack, template: Pa
     assert shown(openstack, "one")["parameters"]["value"] == "short"
 
 
-def test_what_an_update_would_change_is_told_and_nothing_changes(
+def test_a_preview_reports_the_changes_of_an_update_and_changes_nothing(
     openstack: Openstack, template: Path
 ) -> None:
     openstack("stack create", "-t", template, "--wait", "--poll", "1", "one")
@@ -145,7 +145,9 @@ def test_a_stack_is_suspended_resumed_and_checked(openstack: Openstack, template
         assert row["Stack Status"] == f"{action}_COMPLETE"
 
 
-def test_what_runs_is_cancelled_with_and_without_going_back(openstack: Openstack, tmp_path: Path) -> None:
+def test_a_running_action_is_cancelled_with_and_without_rollback(
+    openstack: Openstack, tmp_path: Path
+) -> None:
     slow = tmp_path / "slow.yaml"
     slow.write_text(SLOW)
     openstack("stack create", "-t", slow, "abandoned")
@@ -161,7 +163,7 @@ def test_what_runs_is_cancelled_with_and_without_going_back(openstack: Openstack
     assert "'rollback_complete' not in cancelable state" in openstack.refused("stack cancel", "back")
 
 
-def test_failures_are_told_down_to_the_leaves(openstack: Openstack, tmp_path: Path) -> None:
+def test_failures_are_reported_down_to_the_leaves(openstack: Openstack, tmp_path: Path) -> None:
     (tmp_path / "outer.yaml").write_text(FAILING)
     (tmp_path / "inner.yaml").write_text(INNER)
     outer = tmp_path / "outer.yaml"
@@ -181,7 +183,9 @@ def test_failures_are_told_down_to_the_leaves(openstack: Openstack, tmp_path: Pa
     assert openstack("stack failures list", "one") == ""
 
 
-def test_several_stacks_are_deleted_and_the_missing_ones_told(openstack: Openstack, template: Path) -> None:
+def test_several_stacks_are_deleted_and_missing_stacks_are_reported(
+    openstack: Openstack, template: Path
+) -> None:
     for name in "one", "two":
         openstack("stack create", "-t", template, "--wait", "--poll", "1", name)
     printed = openstack.refused("stack delete", "--yes", "--wait", "one", "two", "three")
@@ -249,7 +253,7 @@ def test_a_stack_is_let_go_and_taken_over_under_another_name(
         ("stack hook poll nope", "Stack not found: nope"),
     ],
 )
-def test_what_cannot_be_is_refused_with_a_reason(
+def test_impossible_requests_are_refused_with_a_reason(
     openstack: Openstack, template: Path, command: str, told: str
 ) -> None:
     assert told in openstack.refused(command.format(template=template, long="x" * 81))

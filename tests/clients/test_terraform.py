@@ -98,7 +98,7 @@ def test_a_stack_of_terraforms_is_created_read_updated_and_destroyed(go: httpx.C
     assert gone.status_code == 404  # the provider reads this as "destroyed already"
 
 
-def test_what_is_refused_has_the_status_that_the_provider_goes_by(go: httpx.Client) -> None:
+def test_refusals_have_the_status_expected_by_the_provider(go: httpx.Client) -> None:
     refused = go.post("/stacks", json={"stack_name": "one", "template": "heat_template_version: 2000-01-01"})
     assert refused.status_code == 400
     assert refused.json()["error"]["message"]

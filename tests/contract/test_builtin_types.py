@@ -51,7 +51,7 @@ class TestRandomStrings:
         assert sum(c.isupper() for c in value) == 2
         assert sum(c in "%!" for c in value) == 4
 
-    def test_what_is_left_comes_from_all_of_them(self):
+    def test_the_remainder_combines_all_parts(self):
         resource = made(
             RandomString,
             length=500,
@@ -60,7 +60,7 @@ class TestRandomStrings:
         )
         assert set(resource.observe().attributes["value"]) == set(CLASSES["digits"] + "%!")
 
-    def test_the_old_name_of_one_class_stands_in_for_the_default(self):
+    def test_the_old_name_of_a_class_replaces_the_default(self):
         resource = made(RandomString, sequence="octdigits", length=100)
         assert set(resource.observe().attributes["value"]) <= set(CLASSES["octdigits"])
 
@@ -123,7 +123,7 @@ class TestValues:
             ("boolean", "maybe"),
         ],
     )
-    def test_one_that_does_not_convert_is_an_error_in_every_verb(self, kind, given):
+    def test_an_inconvertible_value_is_an_error_in_every_verb(self, kind, given):
         resource = Operated(ValueResource(), {"value": given, "type": kind})
         (fault,) = resource.kind.validate(resource.ctx.properties, 3600.0)
         assert fault.property == "value"
@@ -152,7 +152,7 @@ class TestNone:
 
 
 class TestTestResources:
-    def test_it_shows_what_it_was_given(self):
+    def test_it_shows_the_given_value(self):
         assert made(TestResource, value="v").observe().attributes == {"output": "v"}
         assert made(TestResource).observe().attributes == {"output": "test_string"}
 
@@ -166,14 +166,14 @@ class TestTestResources:
             ({"wait_secs": 1, "attr_wait_secs": 2, "constraint_prop_secs": 4}, 7.0),
         ],
     )
-    def test_creation_takes_as_long_as_it_is_told(self, properties, seconds):
+    def test_creation_takes_the_given_time(self, properties, seconds):
         resource = made(TestResource, **properties)
         early, late = resource.observe(elapsed=seconds - 0.25), resource.observe(elapsed=seconds)
         assert late.ready
         if seconds:
             assert (early.exists, early.ready, early.retry_after) == (True, False, 0.25)
 
-    def test_for_ever_is_looked_at_again_only_when_told(self):
+    def test_an_unlimited_wait_is_checked_again_only_after_a_signal(self):
         seen = made(TestResource, wait_secs=-1).observe(elapsed=1e9)
         assert (seen.exists, seen.ready, seen.retry_after) == (True, False, None)
 
@@ -222,7 +222,7 @@ class TestTestResources:
         assert (early.exists, early.ready, early.retry_after) == (True, False, 1.0)
         assert not resource.observe(elapsed=4).exists
 
-    def test_deletion_waits_only_when_told(self):
+    def test_deletion_waits_only_if_requested(self):
         resource = made(TestResource, wait_secs=9)
         resource.delete()
         assert not resource.observe().exists

@@ -58,7 +58,7 @@ def test_a_type_is_loaded_once():
     assert load_registry() is types
 
 
-def test_threads_that_ask_together_get_the_same_one():
+def test_concurrent_threads_get_the_same_object():
     value = "orchestrator.resources.builtin.none:NoneResource"
     types, seen, together = Registry(points(**{"OS::Heat::None": value})), [], threading.Barrier(8)
 
@@ -131,7 +131,7 @@ def test_the_list_can_have_descriptions():
     ]
 
 
-def test_a_hidden_type_is_not_told_of():
+def test_a_hidden_type_is_not_listed():
     with pytest.raises(NotSupported):
         type_schema(TYPES, "Test::Old")
     with pytest.raises(NotSupported):
@@ -140,7 +140,7 @@ def test_a_hidden_type_is_not_told_of():
         type_schema(TYPES, "No::Such")
 
 
-def test_a_schema_says_what_a_property_takes():
+def test_a_schema_describes_the_values_of_a_property():
     schema = type_schema(TYPES, "OS::Heat::RandomString")
     assert schema["properties"]["length"] == {
         "type": "integer",
@@ -185,7 +185,7 @@ def test_a_generated_cfn_template_splits_lists():
     }
 
 
-def test_a_generated_template_says_what_each_constraint_is():
+def test_a_generated_template_describes_each_constraint():
     hot = type_template(TYPES, "OS::Heat::RandomString", "hot")["parameters"]["length"]
     cfn = type_template(TYPES, "OS::Heat::RandomString")["Parameters"]["length"]
     assert hot == {

@@ -185,7 +185,7 @@ def test_it_is_checked_suspended_resumed_and_deleted(stack: Stack):
     )
 
 
-def test_what_was_deleted_can_be_made_again_under_its_name(stack: Stack):
+def test_the_name_of_a_deleted_stack_can_be_used_again(stack: Stack):
     made: list[Mapping[str, Any]] = []
     for _ in range(2):
         stack.submit()

@@ -158,7 +158,7 @@ def old_type() -> type[ResourceType]:
     return Old
 
 
-def test_hooks_under_their_old_names_override_the_new_ones() -> None:
+def test_hooks_under_their_old_names_override_the_new_names() -> None:
     with pytest.warns(DeprecationWarning, match="is deprecated") as warned:
         kind = Registry.of(old_type())["Acme::Old"]
     assert {str(one.message).rpartition(".")[2] for one in warned} == {

@@ -68,7 +68,7 @@ class TestConfigs:
         for name in SoftwareConfig.properties:
             assert SoftwareConfig().change({name: 1}, {name: 2}, frozenset({name})) == "replace"
 
-    def test_one_that_is_deployed_is_not_removed(self):
+    def test_a_deployed_config_is_not_deleted(self):
         resource = made(SoftwareConfig, config="echo")
         deployed = made(SoftwareDeployment, store_of(resource), server="m", signal_transport="NO_SIGNAL")
         resource.physical_id = store_of(resource).deployments[deployed.physical_id].config_id
@@ -76,23 +76,23 @@ class TestConfigs:
             resource.delete()
         assert caught.value.kind == "InvalidRestrictedAction"
 
-    def test_a_secret_one_is_marked_so(self):
+    def test_a_secret_attribute_is_marked_secret(self):
         resource = resource_of(SoftwareConfig, {"config": "hush"})
         resource.ctx = replace(resource.ctx, secret=True)
         resource.create()
         assert store_of(resource).secrets == [resource.physical_id]
 
-    def test_a_structured_one_is_a_map(self):
+    def test_a_structured_parameter_is_a_map(self):
         assert made(StructuredConfig, config={"a": [1]}).observe().attributes == {"config": {"a": [1]}}
 
-    def test_a_component_has_one_for_each_action(self):
+    def test_a_component_has_a_config_for_each_action(self):
         configs = [{"tool": "script", "config": "x"}, {"tool": "script", "actions": ["DELETE", "OWN"]}]
         resource = made(SoftwareComponent, configs=configs)
         assert draft(resource).group == "component"
         shown = resource.observe().attributes["configs"]
         assert [one["actions"] for one in shown] == [["CREATE", "UPDATE"], ["DELETE", "OWN"]]
 
-    def test_two_for_one_action_are_refused(self):
+    def test_two_configs_for_an_action_are_refused(self):
         configs = [{"tool": "a"}, {"tool": "b", "actions": ["UPDATE", "DELETE"]}]
         resource = resource_of(SoftwareComponent, {"configs": configs})
         [fault] = resource.kind.validate(resource.ctx.properties, 3600.0)
@@ -177,12 +177,12 @@ class TestDeployments:
         resource.create()
         assert store_of(resource).deployments == before
 
-    def test_what_it_waits_for_is_told(self):
+    def test_the_blockers_are_reported(self):
         seen = made(SoftwareDeployment, server="m").observe()
         assert (seen.ready, seen.retry_after) == (False, None)
         assert seen.reason == "Deploy data available: the agent on m has not signalled yet"
 
-    def test_one_that_others_removed_is_an_error_while_it_is_made(self):
+    def test_an_external_deletion_during_a_create_is_an_error(self):
         resource = made(SoftwareDeployment, server="m")
         store_of(resource).deployments.clear()
         assert resource.observe().error == f"Deployment with id {resource.physical_id} not found"
@@ -221,7 +221,7 @@ class TestDeployments:
             ("my_server.yaml", {"user_data_format": "HEAT_CFNTOOLS"}, True),
         ],
     )
-    def test_a_server_beside_it_must_be_made_for_it(self, server: str, properties: Any, refused: bool):
+    def test_a_sibling_server_must_exist_for_it(self, server: str, properties: Any, refused: bool):
         resources = {
             "dep": {"type": SoftwareDeployment.name, "properties": {"server": {"get_resource": "web"}}},
             "web": {"type": server, "properties": properties},
@@ -257,13 +257,13 @@ class TestServers:
         assert settings["heat"]["stack_id"] == store_of(resource).place.stack_path
         assert found["deployments"] == []
 
-    def test_another_transport_is_told_at_once(self):
+    def test_another_transport_is_reported_at_once(self):
         resource = made(DeployedServer)
         assert resource.observe().attributes["os_collect_config"]["collectors"] == ["cfn", "local"]
         resource.update(software_config_transport="POLL_SERVER_HEAT")
         assert resource.observe().attributes["os_collect_config"]["collectors"] == ["heat", "local"]
 
-    def test_an_unnamed_one_is_called_shortly(self):
+    def test_an_unnamed_snapshot_gets_a_short_name(self):
         resource = resource_of(DeployedServer, {})
         resource.ctx = replace(resource.ctx, physical_name="stack-" + "x" * 60 + "-abcdefghijkl")
         resource.create()

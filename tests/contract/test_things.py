@@ -30,7 +30,7 @@ def test_a_process_finds_the_type_by_pythonpath_alone(things):
     assert said.stdout.split() == ["Test::Thing", things.url]
 
 
-def test_it_is_what_installing_would_have_left(installed):
+def test_the_migrated_schema_equals_a_new_installation(installed):
     written = (THING_DIR / "pyproject.toml").read_text()
     assert f'"Test::Thing" = "{type(installed["Test::Thing"]).__module__}:Thing"' in written
 
@@ -68,7 +68,7 @@ def test_it_is_ready_after_its_delay(thing):
     assert seen.retry_after is not None
 
 
-def test_it_is_refused_as_often_as_told(thing, things):
+def test_it_refuses_the_given_number_of_times(thing, things):
     a = thing(fail_times=2)
     for _ in range(2):
         with pytest.raises(ProviderBusy):
@@ -79,7 +79,7 @@ def test_it_is_refused_as_often_as_told(thing, things):
     assert len(things.log("created")) == 1
 
 
-def test_an_error_is_final_and_one_that_passes_is_not(thing):
+def test_a_permanent_error_is_final_and_a_temporary_error_is_not(thing):
     bad, unlucky = thing(error=True), thing(error_times=1)
     bad.create()
     assert (bool(bad.observe().error), bad.observe().replaceable) == (True, False)
@@ -97,7 +97,7 @@ def test_a_silent_server_costs_the_deadline_and_makes_nothing(thing, things):
     assert things.made() == {}
 
 
-def test_what_was_made_before_a_late_answer_is_found_by_its_token(thing, things):
+def test_a_thing_created_before_a_late_answer_is_found_by_its_token(thing, things):
     a = thing(slow_after=30)
     a.ctx = replace(a.ctx, deadline_seconds=0.3)
     with pytest.raises(ProviderBusy):

@@ -83,7 +83,7 @@ def machine(api: httpx.Client, place: str) -> str:
 
 
 @pytest.mark.parametrize("transport", ["CFN_SIGNAL", "HEAT_SIGNAL"])
-def test_an_agent_carries_out_one_config_after_the_other(api: httpx.Client, transport: str) -> None:
+def test_an_agent_executes_its_configs_in_sequence(api: httpx.Client, transport: str) -> None:
     place = create(api, f"agent-{transport[:3].lower()}", transport=transport)
 
     def shout(config: dict[str, Any]) -> dict[str, Any]:
@@ -150,7 +150,7 @@ def test_a_deployment_that_is_completed_by_request_completes_the_stack(api: http
     eventually(lambda: status(api, place) == "CREATE_COMPLETE", 10)
 
 
-def test_secrets_are_masked_in_what_people_read_and_reach_the_machine(api: httpx.Client) -> None:
+def test_secrets_are_masked_in_listings_and_reach_the_server(api: httpx.Client) -> None:
     template = {
         "heat_template_version": "2021-04-16",
         "parameters": {"password": {"type": "string", "hidden": True}},

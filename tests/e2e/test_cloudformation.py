@@ -175,7 +175,7 @@ def test_a_stack_is_made_described_changed_and_removed(cfn: Any) -> None:
     assert "whole" not in [one["StackName"] for one in cfn.list_stacks()["StackSummaries"]]
 
 
-def test_resources_and_events_are_told(cfn: Any) -> None:
+def test_resources_and_events_are_listed(cfn: Any) -> None:
     made = cfn.create_stack(StackName="parts", TemplateBody=coloured({"More": thing()}))["StackId"]
     wait(cfn, "stack_create_complete", "parts")
     summaries = cfn.list_stack_resources(StackName="parts")["StackResourceSummaries"]
@@ -201,7 +201,7 @@ def test_resources_and_events_are_told(cfn: Any) -> None:
     )
 
 
-def test_a_create_that_fails_is_rolled_back_unless_it_was_told_not_to(cfn: Any) -> None:
+def test_a_failed_create_is_rolled_back_unless_disabled(cfn: Any) -> None:
     failing = body({"Bad": thing(fail=True), "Good": thing()})
     cfn.create_stack(StackName="back", TemplateBody=failing)
     cfn.create_stack(StackName="left", TemplateBody=failing, OnFailure="DO_NOTHING")
@@ -217,7 +217,7 @@ def test_a_create_that_fails_is_rolled_back_unless_it_was_told_not_to(cfn: Any) 
     assert own[:2] == ["ROLLBACK_COMPLETE", "ROLLBACK_IN_PROGRESS"]
 
 
-def test_a_create_that_fails_is_deleted_when_it_was_told_to_be(cfn: Any) -> None:
+def test_a_failed_create_is_deleted_if_requested(cfn: Any) -> None:
     failing = body({"Bad": thing(fail=True), "Good": thing()})
     made = cfn.create_stack(StackName="gone", TemplateBody=failing, OnFailure="DELETE")["StackId"]
     wait(cfn, "stack_delete_complete", made)
@@ -295,7 +295,7 @@ def test_a_nested_stack_is_made_from_a_template_that_is_fetched(
     assert described(cfn, child["PhysicalResourceId"])["StackStatus"] == "DELETE_COMPLETE"
 
 
-def test_what_is_not_here_says_what_is_instead(cfn: Any) -> None:
+def test_unavailable_types_name_their_alternative(cfn: Any) -> None:
     change = refusal(cfn.create_change_set, StackName="s", ChangeSetName="c", TemplateBody=body({}))
     assert change[:2] == (400, "InvalidAction")
     assert "preview" in change[2]
@@ -364,7 +364,7 @@ def test_templates_are_checked_and_cost_nothing(cfn: Any) -> None:
     assert "Could not retrieve template" in message
 
 
-def test_what_cannot_be_is_refused_in_amazons_words(up: Up, cfn: Any) -> None:
+def test_impossible_requests_are_refused_with_amazons_message(up: Up, cfn: Any) -> None:
     cfn.create_stack(StackName="taken", TemplateBody=body({}))
     assert refusal(cfn.create_stack, StackName="taken", TemplateBody=body({})) == (
         400,
@@ -391,7 +391,7 @@ def test_what_cannot_be_is_refused_in_amazons_words(up: Up, cfn: Any) -> None:
     assert again[1:] == ("ValidationError", "The Parameter (None) was not defined in template.")
 
 
-def test_who_may_what(up: Up, cfn: Any) -> None:
+def test_permissions_of_roles(up: Up, cfn: Any) -> None:
     reader = client(up, key_pair(up, "shop", "--role", "reader"), port=CFN_PORT)
     assert reader.describe_stacks()["Stacks"]
     assert refusal(reader.create_stack, StackName="x", TemplateBody=body({}))[:2] == (403, "AccessDenied")

@@ -88,7 +88,7 @@ class Client:
 
 
 @pytest.mark.long
-def test_fifty_clients_at_once_get_what_they_were_promised(tmp_path: Path) -> None:
+def test_fifty_concurrent_clients_get_correct_results(tmp_path: Path) -> None:
     up = Up(tmp_path / "data", workers=2)
     try:
         up.wait_ready(300)  # the machine may be busy

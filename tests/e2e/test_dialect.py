@@ -137,7 +137,7 @@ def test_hot_has_the_function_from_the_version_on_that_it_names(up: Up) -> None:
     assert "shout" not in functions("2021-04-16")
 
 
-def test_what_a_broken_package_adds_is_refused_and_nothing_else(up: Up) -> None:
+def test_only_the_extensions_of_a_broken_package_are_refused(up: Up) -> None:
     unknown = TEMPLATE.replace("acme_template_version", "broken_template_version")
     assert "cannot be used" not in refused(up, unknown)["message"]
     assert refused(up, unknown)["errors"][0]["hint"].endswith("the server's log contains the reason: broken")

@@ -64,7 +64,7 @@ def test_a_follower_hears_everything_once_over_an_api_that_is_killed(up: Up) -> 
     assert heard == happened(up, "followed", stack_id)
 
 
-def test_a_webhook_is_told_everything_over_api_and_workers_that_are_killed(up: Up) -> None:
+def test_a_webhook_gets_every_event_although_api_and_workers_are_killed(up: Up) -> None:
     told: list[str] = []
 
     class Handler(BaseHTTPRequestHandler):

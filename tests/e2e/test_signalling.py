@@ -107,7 +107,7 @@ def test_the_url_of_a_handle_signals_as_cloudformations_tools_use_it(up: Up) -> 
     eventually(lambda: stack.status() == "CREATE_COMPLETE")
 
 
-def test_no_accepted_signal_is_lost_whatever_is_killed(up: Up) -> None:
+def test_no_accepted_signal_is_lost_by_kills(up: Up) -> None:
     handles, each = 4, 40
     resources: dict[str, Any] = {}
     for number in range(handles):

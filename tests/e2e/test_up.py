@@ -42,7 +42,7 @@ def refused(*arguments: str | Path, **env: str) -> str:
     return line
 
 
-def test_it_says_where_it_is_ready_and_what_to_try_next(up: Up) -> None:
+def test_it_reports_its_address_and_the_next_commands(up: Up) -> None:
     assert f"Ready: {up.url}" in up.output
     assert "orchestrator stack create" in up.output
     assert f"ORCHESTRATOR_URL={up.url}" in up.output
@@ -57,7 +57,7 @@ def test_a_stack_becomes_complete(up: Up) -> None:
 
 
 @pytest.mark.parametrize("victim", ["check1", "provider1", "gunicorn", "valkey-server", "postgres"])
-def test_whatever_is_killed_is_replaced_and_work_goes_on(up: Up, victim: str) -> None:
+def test_killed_processes_are_replaced_and_work_continues(up: Up, victim: str) -> None:
     pid = up.child(victim)
     os.kill(pid, signal.SIGKILL)
     begun = time.monotonic()
@@ -68,7 +68,7 @@ def test_whatever_is_killed_is_replaced_and_work_goes_on(up: Up, victim: str) ->
     assert eventually(lambda: up.status(f"after-{victim}") == "CREATE_COMPLETE", 60)
 
 
-def test_a_second_one_in_the_same_folder_is_refused(up: Up) -> None:
+def test_a_second_instance_in_the_same_folder_is_refused(up: Up) -> None:
     line = refused("up", "--port", str(free_port()), "--data-dir", up.data_dir)
     assert f"in use by process {up.process.pid}" in line
     assert "--data-dir" in line
@@ -80,7 +80,7 @@ def test_a_port_that_is_taken_is_refused(up: Up, tmp_path: Path) -> None:
     assert "--port" in line
 
 
-def test_listening_for_others_without_asking_who_they_are_is_refused(tmp_path: Path) -> None:
+def test_listening_on_public_addresses_without_authentication_is_refused(tmp_path: Path) -> None:
     line = refused("up", "--host", "0.0.0.0", "--port", str(free_port()), "--data-dir", tmp_path / "data")
     assert "refusing to listen on 0.0.0.0 while ORCHESTRATOR_AUTH is none" in line
     assert not (tmp_path / "data").exists()
@@ -91,7 +91,7 @@ def test_a_setting_that_is_impossible_is_refused_by_its_name(tmp_path: Path) -> 
     assert "ORCHESTRATOR_AUTH" in line
 
 
-def test_server_commands_work_beside_a_running_one(up: Up) -> None:
+def test_server_commands_work_while_a_server_is_running(up: Up) -> None:
     made = run("token", "create", "--project", "demo", "--name", "ci", "--data-dir", up.data_dir)
     assert made.returncode == 0, made
     listed = run("token", "list", "--data-dir", up.data_dir).stdout
@@ -100,7 +100,7 @@ def test_server_commands_work_beside_a_running_one(up: Up) -> None:
     assert "nothing to do" in run("migrate", "--data-dir", up.data_dir).stdout
 
 
-def test_one_that_is_killed_leaves_nothing_running_and_the_next_has_every_stack(
+def test_after_a_kill_no_process_is_left_and_the_next_start_has_all_stacks(
     start_up: Callable[..., Up], tmp_path: Path
 ) -> None:
     soon = {"ORCHESTRATOR_LEASE_SECONDS": "3"}  # leases of a killed process expire after this time

@@ -71,7 +71,7 @@ def samples(up: Up) -> dict[str, list[tuple[dict[str, str], float]]]:
     return found
 
 
-def test_one_request_id_shows_a_create_whole_across_processes(up: Up, made: tuple[str, str]) -> None:
+def test_a_request_id_traces_a_create_across_processes(up: Up, made: tuple[str, str]) -> None:
     stack, request_id = made
     told = eventually(
         lambda: (
@@ -127,7 +127,7 @@ def test_no_secret_of_a_query_reaches_the_log(up: Up) -> None:
     assert "sesame" not in logs
 
 
-def test_one_page_shows_what_all_processes_do(up: Up, made: tuple[str, str]) -> None:
+def test_the_metrics_page_covers_all_processes(up: Up, made: tuple[str, str]) -> None:
     seen = samples(up)
 
     def value(name: str, **labels: str) -> float:
@@ -159,7 +159,7 @@ def test_one_page_shows_what_all_processes_do(up: Up, made: tuple[str, str]) -> 
     assert set(build) == {"version", "schema"}
 
 
-def test_no_label_names_a_project_a_stack_a_path_or_a_type_that_nobody_registered(
+def test_no_label_names_a_project_a_stack_a_path_or_an_unregistered_type(
     up: Up, made: tuple[str, str]
 ) -> None:
     stack, request_id = made

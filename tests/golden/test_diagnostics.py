@@ -1,6 +1,6 @@
 """Diagnostics as a user sees them.
 
-`python tests/golden/test_diagnostics.py` writes them anew; then read the difference.
+`python tests/golden/test_diagnostics.py` writes them again; then read the difference.
 """
 
 from pathlib import Path

@@ -52,7 +52,7 @@ def test_every_golden_text_is_of_a_statement() -> None:
     assert {path.stem for path in HERE.glob("*.sql")} == TEXTS.keys()
 
 
-def test_a_name_identifies_one_statement() -> None:
+def test_a_name_identifies_a_single_statement() -> None:
     statements = (*OUTCOMES, *SINGLE_ROW)
     assert len({statement.name for statement in statements}) == len(statements)
 

@@ -37,7 +37,7 @@ def test_a_real_template_is_far_from_every_bound(path: Path) -> None:
 
 
 @every_template
-def test_every_key_that_a_real_template_gives_twice_is_told_and_no_other(path: Path) -> None:
+def test_exactly_the_repeated_keys_of_real_templates_are_reported(path: Path) -> None:
     warnings: list[Diagnostic] = []
     parse(path.read_bytes(), Limits(), warnings=warnings)
     told = [(warning.line, warning.column) for warning in warnings if warning.code == "duplicate-key"]

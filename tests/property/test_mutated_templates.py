@@ -112,7 +112,7 @@ def test_a_template_as_it_is_is_judged_in_time(path: Path) -> None:
 
 @settings(patient, max_examples=examples(300))
 @given(mutated_texts(), ways)
-def test_a_text_that_somebody_has_been_at_is_accepted_or_its_faults_are_told(
+def test_a_mutated_text_is_accepted_or_its_faults_are_reported(
     mutant: tuple[Path, bytes], how: dict[str, bool]
 ) -> None:
     path, data = mutant
@@ -121,7 +121,7 @@ def test_a_text_that_somebody_has_been_at_is_accepted_or_its_faults_are_told(
 
 @settings(patient, max_examples=examples(600))
 @given(mutated_documents(), ways, st.booleans())
-def test_a_document_that_somebody_has_been_at_is_accepted_or_its_faults_are_told(
+def test_a_mutated_document_is_accepted_or_its_faults_are_reported(
     mutant: tuple[Path, dict[str, Any]], how: dict[str, bool], as_text: bool
 ) -> None:
     path, document = mutant

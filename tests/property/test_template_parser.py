@@ -51,7 +51,7 @@ def test_generated_json_is_read_exactly(document):
 
 
 @given(st.from_regex(r"\A[-+.0-9_:xobeEtTzZ ~yYnoasefrul<=]{0,12}\Z"))
-def test_an_unquoted_scalar_means_what_pyyaml_says(text):
+def test_an_unquoted_scalar_is_read_as_by_pyyaml(text):
     try:
         expected = Reference("").construct_object(
             yaml.ScalarNode(Reference("").resolve(yaml.ScalarNode, text, (True, False)), text)
@@ -114,7 +114,7 @@ def test_everything_is_found_where_pyyaml_has_it(text):
 
 
 @given(yaml_texts())
-def test_every_key_given_twice_is_told_with_its_place(text):
+def test_every_repeated_key_is_reported_with_its_place(text):
     warnings = []
     try:
         twice = given_twice(text)
@@ -135,7 +135,7 @@ yaml_pieces = st.lists(st.sampled_from(PIECES + BREAKS), max_size=40).map(
 
 @settings(max_examples=examples(500))
 @given(yaml_pieces)
-def test_what_nearly_is_yaml_is_read_like_pyyaml_or_refused(text):
+def test_almost_valid_yaml_is_read_like_pyyaml_or_refused(text):
     try:
         found = parse(text, LIMITS)
     except InvalidTemplate:

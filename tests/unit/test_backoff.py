@@ -7,7 +7,7 @@ import pytest
 from orchestrator.backoff import backoff_seconds
 
 
-def test_the_pause_doubles_from_one_second_to_the_bound():
+def test_the_pause_doubles_from_a_second_to_the_maximum():
     assert [backoff_seconds(tries, 60.0) for tries in range(8)] == [1, 2, 4, 8, 16, 32, 60, 60]
 
 

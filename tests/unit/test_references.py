@@ -77,7 +77,7 @@ class Document:
 
     @property
     def numbers(self) -> set[str]:
-        """The numbers of all list items, whatever their section."""
+        """The numbers of all list items, independent of their section."""
         return {number for found in self.items.values() for number in found}
 
     def has_section(self, place: str) -> bool:
@@ -137,7 +137,7 @@ def names() -> frozenset[str]:
 def resolve(text: Text, path: str) -> Path | None:
     """Return the file or folder that a path in a text means, None when there is none.
 
-    Paths begin at the repository's root, at a package, at the file's folder or at one above it.
+    Paths begin at the repository's root, at a package, at the file's folder or at a parent folder.
     """
     packages = (ROOT / "orchestrator", ROOT / "docs", ROOT / "docs" / "internals", ROOT / "tests")
     above = [folder for folder in text.path.parents if folder.is_relative_to(ROOT)]

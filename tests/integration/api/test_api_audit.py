@@ -43,7 +43,7 @@ def token(world: World, *roles: str) -> dict[str, str]:
     return {"X-Auth-Token": create_token(world.database, "audited", "ada", roles=roles)}
 
 
-def test_a_change_says_who_did_what_to_which_stack_and_how_it_went(
+def test_the_audit_line_of_a_change_has_caller_operation_stack_and_result(
     api: Client, world: World, stack: Made, lines: list[dict[str, Any]]
 ) -> None:
     made = api.ask("POST", "/audited/stacks?x=sesame", 201, headers=token(world, "member"), json=STARTED)
@@ -65,9 +65,7 @@ def test_a_change_says_who_did_what_to_which_stack_and_how_it_went(
     assert "sesame" not in str(lines)
 
 
-def test_what_was_refused_is_noted_too(
-    api: Client, world: World, stack: Made, lines: list[dict[str, Any]]
-) -> None:
+def test_refusals_are_logged_too(api: Client, world: World, stack: Made, lines: list[dict[str, Any]]) -> None:
     api.ask("DELETE", stack.path, 401)
     api.ask("DELETE", stack.path, 403, headers=token(world, "reader"))
     api.ask("POST", f"{stack.path}/actions", 400, headers=token(world, "member"), json={})
@@ -81,7 +79,7 @@ def test_what_was_refused_is_noted_too(
     assert lines[0]["project"] == "audited"
 
 
-def test_an_admin_is_told_from_the_stacks_own_people(
+def test_an_admin_is_distinguished_from_stack_users(
     api: Client, world: World, stack: Made, lines: list[dict[str, Any]]
 ) -> None:
     headers = {"X-Auth-Token": create_token(world.database, "admins", "root", roles=["admin"])}
@@ -103,7 +101,7 @@ def test_looking_is_not_noted(api: Client, world: World, stack: Made, lines: lis
     assert lines == []
 
 
-def test_a_signed_url_that_nobody_signed_is_noted_with_its_stack(
+def test_a_forged_signed_url_is_logged_with_its_stack(
     api: Client, stack: Made, lines: list[dict[str, Any]]
 ) -> None:
     arn = f"arn:openstack:heat::audited:stacks/kept/{stack.uuid}/resources/thing"

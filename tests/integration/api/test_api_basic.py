@@ -67,7 +67,7 @@ def test_a_name_and_a_password_open_the_users_project_in_their_roles(api: Client
         basic("ada", "x" * 2_000),
     ],
 )
-def test_anything_else_is_401_and_says_what_is_wanted(api: Client, headers: dict[str, str]) -> None:
+def test_missing_credentials_are_401_with_the_expected_scheme(api: Client, headers: dict[str, str]) -> None:
     response = api.http.get("/v1/shop/stacks", headers=headers)
     assert response.status_code == 401
     assert response.headers["WWW-Authenticate"] == CHALLENGE
@@ -97,7 +97,7 @@ def test_a_wrong_file_is_refused_before_anything_starts(tmp_path: Path, text: st
     assert "sesame" not in str(refused.value)
 
 
-def test_what_a_way_to_know_callers_needs_is_asked_for_at_the_start(tmp_path: Path) -> None:
+def test_missing_authentication_settings_are_reported_at_startup(tmp_path: Path) -> None:
     with pytest.raises(Misconfigured, match="ORCHESTRATOR_USERS_FILE"):
         require_authenticator(Settings(auth="basic"))
     with pytest.raises(Misconfigured, match="cannot be read"):

@@ -96,9 +96,7 @@ def test_the_operators_templates_are_types_like_any_other(world: World, project:
     }
 
 
-def test_an_alias_is_not_listed_and_shows_what_it_leads_to(
-    world: World, project: str, tmp_path: Path
-) -> None:
+def test_an_alias_is_not_listed_and_shows_its_target(world: World, project: str, tmp_path: Path) -> None:
     (tmp_path / "own.yaml").write_text(OPERATORS.format(folder=tmp_path))
     client, types = world.client(environment_dir=tmp_path), f"{root(project)}/resource_types"
     schema = client.get(f"{types}/Own::Alias")
@@ -174,7 +172,7 @@ def test_build_info(api: Client, project: str) -> None:
         ("2016-10-14", "repeat", "A function for iterating over a list of items or a dict of keys."),
     ],
 )
-def test_a_function_that_grew_is_told_as_it_is_in_the_version(
+def test_an_extended_function_is_described_as_in_its_version(
     api: Client, project: str, version: str, name: str, line: str
 ) -> None:
     path = f"{root(project)}/template_versions/heat_template_version.{version}/functions"
@@ -182,7 +180,7 @@ def test_a_function_that_grew_is_told_as_it_is_in_the_version(
     assert functions[name] == line
 
 
-def test_every_function_of_every_format_is_told_in_heats_words(api: Client, project: str) -> None:
+def test_every_function_of_every_format_is_reported_with_heats_message(api: Client, project: str) -> None:
     versions = f"{root(project)}/template_versions"
     for form in api.get(versions)["template_versions"]:
         path = f"{versions}/{form['version']}/functions?with_condition_func=true"
@@ -226,7 +224,7 @@ def test_services_are_the_workers_that_report_and_those_that_fell_silent(
     assert api.message("GET", services, 503) == "All heat engines are down."
 
 
-def test_services_are_for_whoever_runs_the_installation(world: World, project: str) -> None:
+def test_services_are_listed_for_the_operator_only(world: World, project: str) -> None:
     token = create_token(world.database, project)
     asked = world.client(auth="token", base="").http.get(
         f"/v1/{quote(project)}/services", headers={"X-Auth-Token": token}
@@ -235,7 +233,7 @@ def test_services_are_for_whoever_runs_the_installation(world: World, project: s
     assert asked.json["error"]["message"] == "You are not authorized to use service:index."
 
 
-def test_a_worker_reports_now_and_then_and_signs_off_and_forgets_who_was_killed(world: World) -> None:
+def test_a_worker_sends_heartbeats_signs_off_and_removes_killed_workers(world: World) -> None:
     world.insert(Worker, worker("killed@here", silent=2 * LISTED_SECONDS))
     reporting = Heartbeat(world.database, "check9@here", ["check", "bulk"])
     for _ in range(3):

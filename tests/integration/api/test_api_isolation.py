@@ -136,7 +136,7 @@ def test_without_authentication_a_project_sees_only_itself(world: World, theirs:
     assert api.get(f"{root('my project')}/stacks") == {"stacks": []}
 
 
-def test_the_owner_reaches_every_one_of_these_routes(world: World, theirs: Made) -> None:
+def test_the_owner_reaches_every_route(world: World, theirs: Made) -> None:
     """So that the refusals above are for being foreign, and not for a wrong path."""
     api = world.client()
     for rule, method, path in requests(api, theirs, "their project"):

@@ -29,7 +29,9 @@ def test_buckets_are_no_more_than_so_many() -> None:
     assert len(buckets._levels) == KEPT
 
 
-def test_a_project_that_asks_too_often_is_told_when_to_come_back_and_others_are_served(world: World) -> None:
+def test_a_project_beyond_its_rate_limit_gets_a_retry_time_and_other_projects_are_served(
+    world: World,
+) -> None:
     api = world.client(request_rate_per_project=0.1, request_burst_seconds=20)
     one, other = world.project(), world.project()
     api.get(f"{root(one)}/stacks")
@@ -45,7 +47,7 @@ def test_a_project_that_asks_too_often_is_told_when_to_come_back_and_others_are_
     api.get(f"{root(other)}/stacks")
 
 
-def test_a_caller_is_counted_before_anybody_is_asked_who_it_is(world: World) -> None:
+def test_a_caller_is_counted_before_authentication(world: World) -> None:
     api = world.client(auth="token", request_rate_per_caller=0.1, request_burst_seconds=20)
     place = f"/v1{root(world.project())}/stacks"
     forged, other = {"X-Auth-Token": "forged"}, {"X-Auth-Token": "another"}

@@ -16,7 +16,7 @@ from orchestrator.store.tables.stacks import Stack
 from tests.integration.api_world import START, Client, World, api, project, root, world  # noqa: F401 - fixtures
 
 
-def test_stacks_in_detail_ignore_filters_and_hide_what_is_hidden(
+def test_detailed_lists_ignore_filters_and_omit_hidden_stacks(
     world: World, api: Client, project: str
 ) -> None:
     world.stack(project, "one", timeout_mins=7)
@@ -53,7 +53,7 @@ def test_snapshots_come_in_pages(world: World, api: Client, project: str) -> Non
     api.get(f"{place}?limit=x", 400)
 
 
-def test_who_waits_at_hooks_comes_in_pages(world: World, api: Client, project: str) -> None:
+def test_resources_waiting_at_hooks_are_paged(world: World, api: Client, project: str) -> None:
     stack = world.stack(project, "s")
     place = f"{stack.path}/hooks"
     since = START + dt.timedelta(microseconds=5)
@@ -70,7 +70,7 @@ def test_who_waits_at_hooks_comes_in_pages(world: World, api: Client, project: s
 
 
 @pytest.mark.parametrize("word", ["waitcondition", "signal"])
-def test_a_signed_address_has_its_one_method_and_asks_for_no_token(world: World, word: str) -> None:
+def test_a_signed_url_has_a_single_method_and_needs_no_token(world: World, word: str) -> None:
     client = world.client(auth="token")
     arn = "arn%3Aopenstack%3Aheat%3A%3Ap%3Astacks%2Fs%2Fi%2Fresources%2Fr"
     response = client.http.delete(f"/v1/{word}/{arn}")

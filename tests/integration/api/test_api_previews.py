@@ -98,7 +98,7 @@ def test_an_update_preview_has_five_lists_of_resources_in_the_engines_form(world
     assert world.messages == []
 
 
-def test_what_an_update_would_be_refused_for_its_preview_is(world: World, api: Client) -> None:
+def test_a_preview_is_refused_for_the_reasons_of_its_update(world: World, api: Client) -> None:
     uuid = world.create("s", five())
     world.deliver_all()
     place = f"/p1/stacks/s/{uuid}/preview"
@@ -211,9 +211,7 @@ resources:
 """
 
 
-def test_resources_that_stand_for_stacks_are_among_the_updated_whatever_changes(
-    world: World, api: Client
-) -> None:
+def test_resources_with_child_stacks_are_always_listed_as_updated(world: World, api: Client) -> None:
     files = {"outer.yaml": OUTER, "inner.yaml": INNER}
     uuid = world.create("s", {"outer": {"type": "outer.yaml"}, "A": test_resource("a")}, files=files)
     world.deliver_all()

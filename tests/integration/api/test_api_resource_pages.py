@@ -48,7 +48,7 @@ def test_a_large_stack_is_streamed_with_every_dependent(api: Client, world: Worl
         {"id": ["none"]},
     ],
 )
-def test_a_short_list_is_what_a_long_one_would_be(
+def test_a_short_list_equals_the_part_of_a_long_list(
     world: World, project: str, monkeypatch: pytest.MonkeyPatch, filters: dict[str, list[str]]
 ) -> None:
     stack = world.stack(project, "both")
@@ -90,9 +90,7 @@ def test_closing_a_long_answer_lets_go_of_its_connection(world: World, project: 
     assert world.database.engine.pool.checkedout() == before
 
 
-def test_a_page_has_so_many_after_a_name_and_says_nothing_of_who_requires_them(
-    world: World, project: str, api: Client
-) -> None:
+def test_a_page_starts_after_a_name_and_omits_dependents(world: World, project: str, api: Client) -> None:
     made = world.stack(project, "pages")
     for number in range(7):
         world.resource(made, f"r{number}", [f"r{number - 1}"] if number else [])
@@ -111,7 +109,7 @@ def test_a_page_has_so_many_after_a_name_and_says_nothing_of_who_requires_them(
     api.message("GET", f"{made.path}/resources?limit=many", 400)
 
 
-def test_a_page_tells_what_the_whole_list_does(world: World, project: str, api: Client) -> None:
+def test_a_page_equals_its_part_of_the_whole_list(world: World, project: str, api: Client) -> None:
     made = world.stack(project, "same")
     world.resource(made, "a", leftover=True, physical_id="old")
     owner = world.resource(made, "a", physical_id="new", updated_at=START)

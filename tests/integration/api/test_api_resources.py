@@ -77,7 +77,7 @@ def test_unknown_filters_are_refused(api: Client, made: Made) -> None:
     )
 
 
-def test_of_a_replaced_pair_the_current_one_is_shown(api: Client, world: World, made: Made) -> None:
+def test_the_current_resource_of_a_replaced_pair_is_shown(api: Client, world: World, made: Made) -> None:
     new = world.resource(made, "d", physical_id="new")
     world.resource(made, "d", physical_id="old", leftover=True, replaced_by=new)
     listed = api.get(f"{made.path}/resources?name=d")["resources"]
@@ -102,9 +102,7 @@ def test_a_show_attribute_is_the_answer(api: Client, world: World, made: Made) -
     assert shown["attributes"] == {"id": 5, "open": 7}
 
 
-def test_a_type_that_stands_for_another_has_the_others_attributes(
-    api: Client, world: World, made: Made
-) -> None:
+def test_a_type_mapped_to_another_has_its_attributes(api: Client, world: World, made: Made) -> None:
     world.resource(made, "g", type="My::Alias", runs_as="Test::Plain", attributes={"open": 1, "shut": 2})
     shown = api.get(f"{made.path}/resources/g")["resource"]
     assert shown["resource_type"] == "My::Alias"
@@ -126,7 +124,7 @@ def test_nothing_sealed_is_shown(api: Client, world: World, made: Made) -> None:
     assert api.get(f"{made.path}/resources/h/metadata") == masked
 
 
-def test_metadata_is_what_is_stored(api: Client, world: World, made: Made) -> None:
+def test_metadata_returns_the_stored_value(api: Client, world: World, made: Made) -> None:
     world.resource(made, "g", metadata_={"a": 1})
     assert api.get(f"{made.path}/resources/g/metadata") == {"metadata": {"a": 1}}
     assert api.get(f"{made.path}/resources/a/metadata") == {"metadata": {}}
@@ -237,13 +235,13 @@ def test_event_filters(api: Client, told: Made, query: str, found: list[int]) ->
     assert states(api, f"{told.path}/events?sort_dir=asc&{query}") == [IN_ORDER[number] for number in found]
 
 
-def test_one_resources_events_or_none_at_all(api: Client, told: Made) -> None:
+def test_events_of_a_resource_can_be_listed_or_are_empty(api: Client, told: Made) -> None:
     assert states(api, f"{told.path}/resources/a/events") == ["a COMPLETE", "a IN_PROGRESS"]
     body = api.get(f"{told.path}/resources/zz/events", 404)
     assert body["error"]["message"] == "No events found for resource zz"
 
 
-def test_one_event_is_shown_in_full_under_its_resource(api: Client, told: Made) -> None:
+def test_an_event_is_shown_in_full_under_its_resource(api: Client, told: Made) -> None:
     newest = api.get(f"{told.path}/resources/a/events")["events"][0]
     place = newest["links"][0]["href"].removeprefix("http://localhost/v1")
     shown = api.get(place)["event"]
@@ -282,7 +280,7 @@ def test_a_follower_never_misses_an_event_committed_late(api: Client, world: Wor
     assert states(api, f"{path}&marker={seen[-1]['id']}") == ["late COMPLETE", "early COMPLETE"]
 
 
-def test_a_finished_stack_shows_its_last_event_whatever_else_is_written(
+def test_a_finished_stack_shows_its_last_event_despite_later_output(
     api: Client, world: World, project: str
 ) -> None:
     stack = world.stack(project, "done")
@@ -367,7 +365,7 @@ def test_resources_of_nested_stacks_name_their_parent(api: Client, tree: list[Ma
     assert [one["resource_name"] for one in inner] == ["in-one", "two", "in-two"]
 
 
-def test_events_of_nested_stacks_are_told_as_deep_as_asked(api: Client, tree: list[Made]) -> None:
+def test_events_of_nested_stacks_are_listed_to_the_requested_depth(api: Client, tree: list[Made]) -> None:
     def found(depth: int, more: str = "") -> list[str]:
         query = f"nested_depth={depth}&sort_dir=asc{more}"
         return [one["resource_name"] for one in api.get(f"{tree[0].path}/events?{query}")["events"]]

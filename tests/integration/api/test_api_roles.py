@@ -131,7 +131,7 @@ def test_an_admin_acts_on_any_projects_stack_by_its_id(world: World, theirs: Mad
     api.ask("DELETE", theirs.path, 204, headers=headers)
 
 
-def test_an_admin_makes_stacks_in_their_own_project_whatever_the_path(world: World) -> None:
+def test_an_admin_creates_stacks_in_the_admins_project_for_any_path(world: World) -> None:
     api, headers = world.client(auth="token"), token(world, "admins", "admin")
     made = api.ask("POST", f"{root('third')}/stacks", 201, headers=headers, json={"stack_name": "s"})
     assert "/v1/admins/stacks/" in made["stack"]["links"][0]["href"]
@@ -177,7 +177,7 @@ def test_an_admin_sees_every_projects_configs(world: World) -> None:
     api.get(f"{path}?global_tenant=true", 403, headers=token(world, "admins", "admin"))
 
 
-def test_types_for_admins_are_neither_listed_nor_shown_to_others(world: World, tmp_path: Path) -> None:
+def test_types_for_admins_are_neither_listed_nor_shown_to_other_users(world: World, tmp_path: Path) -> None:
     (tmp_path / "policy.yaml").write_text("resource_types:Test::Plain: [admin]\n")
     api = world.client(auth="token", policy_file=tmp_path / "policy.yaml")
     member, admin = token(world, "p", "member"), token(world, "p", "admin")
@@ -202,7 +202,7 @@ def test_without_authentication_admins_are_only_where_the_setting_says_so(
     assert world.client(anonymous_admin=True).get(path)["stack"]["stack_name"] == theirs.name
 
 
-def test_what_a_resource_gave_opens_nothing_else(world: World, theirs: Made) -> None:
+def test_a_resource_credential_opens_no_other_resource(world: World, theirs: Made) -> None:
     """The rest of it is in tests/scenarios/keystone/test_access.py, where resources give something."""
     api = world.client(auth="token")
     api.get(f"{root(theirs.project)}/stacks", 401, headers={"X-Auth-Token": "signal.forged"})

@@ -33,7 +33,7 @@ def deployment(api: Client, project: str, **more: Any) -> dict[str, Any]:
 
 
 class TestConfigs:
-    def test_what_is_made_is_shown_whole(self, api: Client, project: str):
+    def test_planned_resources_are_shown_completely(self, api: Client, project: str):
         made = config(api, project, inputs=INPUTS, outputs=OUTPUTS, options={"a": [1]})
         assert set(made) == {
             "id", "name", "group", "creation_time", "config", "inputs", "outputs", "options",
@@ -55,7 +55,7 @@ class TestConfigs:
         assert made["options"] == {"a": [1]}
         assert api.get(f"{root(project)}/software_configs/{made['id']}") == {"software_config": made}
 
-    def test_what_is_left_out_is_empty(self, api: Client, project: str):
+    def test_omitted_fields_are_empty(self, api: Client, project: str):
         made = api.ask("POST", f"{root(project)}/software_configs", 200, json={})["software_config"]
         assert (made["name"], made["group"], made["config"]) == (None, None, None)
         assert (made["inputs"], made["outputs"], made["options"]) == ([], [], {})
@@ -74,7 +74,7 @@ class TestConfigs:
         assert api.get(f"{listing}?global_tenant=false")["software_configs"] == found
         api.ask("GET", f"{listing}?global_tenant=true", 403)
 
-    def test_one_that_is_deleted_is_gone(self, api: Client, project: str):
+    def test_a_deleted_resource_does_not_exist(self, api: Client, project: str):
         place = f"{root(project)}/software_configs/{config(api, project)['id']}"
         api.ask("DELETE", place, 204)
         gone = f"Software config with id {place.rpartition('/')[2]} not found"
@@ -82,7 +82,7 @@ class TestConfigs:
         assert api.message("DELETE", place, 404) == gone
         assert "nonsense" in api.message("GET", f"{root(project)}/software_configs/nonsense", 404)
 
-    def test_one_that_is_deployed_stays(self, api: Client, project: str):
+    def test_a_deployed_resource_stays(self, api: Client, project: str):
         made = deployment(api, project)
         place = f"{root(project)}/software_configs/{made['config_id']}"
         expected = f"Software config with id {made['config_id']} can not be deleted as it is referenced."
@@ -90,7 +90,7 @@ class TestConfigs:
         api.ask("DELETE", f"{root(project)}/software_deployments/{made['id']}", 204)
         api.ask("DELETE", place, 204)
 
-    def test_one_project_does_not_see_anothers(self, api: Client, world: World, project: str):
+    def test_projects_do_not_see_each_others_stacks(self, api: Client, world: World, project: str):
         made, other = config(api, project), world.project()
         api.ask("GET", f"{root(other)}/software_configs/{made['id']}", 404)
         api.ask("DELETE", f"{root(other)}/software_configs/{made['id']}", 404)
@@ -117,7 +117,7 @@ class TestConfigs:
             ),
         ],
     )
-    def test_every_fault_is_told_at_once(
+    def test_every_fault_is_reported_at_once(
         self, api: Client, project: str, body: Any, kind: str, messages: list[str]
     ):
         answer = api.ask("POST", f"{root(project)}/software_configs", 400, json=body)["error"]
@@ -131,7 +131,7 @@ class TestConfigs:
     @pytest.mark.parametrize(
         "data", [b"", b"[1]", b"{", b'{"name": "a\\u0000b"}', b'{"config": ' + b"[" * 500]
     )
-    def test_what_is_no_object_is_refused(self, api: Client, project: str, data: bytes):
+    def test_json_that_is_not_an_object_is_refused(self, api: Client, project: str, data: bytes):
         api.message(
             "POST", f"{root(project)}/software_configs", 400, data=data, content_type="application/json"
         )
@@ -160,7 +160,7 @@ class TestConfigs:
 
 
 class TestDeployments:
-    def test_what_is_made_is_shown(self, api: Client, project: str):
+    def test_planned_resources_are_shown(self, api: Client, project: str):
         made = deployment(api, project)
         assert made == {
             "id": made["id"],
@@ -175,7 +175,7 @@ class TestDeployments:
         }
         assert api.get(f"{root(project)}/software_deployments/{made['id']}") == {"software_deployment": made}
 
-    def test_what_is_given_is_kept(self, api: Client, project: str):
+    def test_given_values_are_stored(self, api: Client, project: str):
         given = {
             "input_values": {"a": [1]},
             "action": "ACTION0",
@@ -187,14 +187,14 @@ class TestDeployments:
         del given["stack_user_project_id"]
         assert {name: made[name] for name in given} == given
 
-    def test_the_list_can_be_of_one_machine(self, api: Client, project: str):
+    def test_the_list_can_be_filtered_by_server(self, api: Client, project: str):
         one, other = deployment(api, project), deployment(api, project, server_id="other")
         listing = f"{root(project)}/software_deployments"
         assert api.get(listing)["software_deployments"] == [one, other]
         assert api.get(f"{listing}?server_id=other")["software_deployments"] == [other]
         assert api.get(f"{listing}?server_id=none")["software_deployments"] == []
 
-    def test_a_change_keeps_what_is_null(self, api: Client, project: str):
+    def test_an_update_keeps_null_values(self, api: Client, project: str):
         made = deployment(api, project, action="A", input_values={"a": 1})
         place = f"{root(project)}/software_deployments/{made['id']}"
         body = {"status": "COMPLETE", "action": None, "output_values": {"deploy_stdout": "fine"}}
@@ -248,11 +248,11 @@ class TestDeployments:
             ),
         ],
     )
-    def test_what_cannot_be_is_refused(self, api: Client, project: str, body: Any, message: str):
+    def test_impossible_requests_are_refused(self, api: Client, project: str, body: Any, message: str):
         assert api.message("POST", f"{root(project)}/software_deployments", 400, json=body) == message
         assert api.get(f"{root(project)}/software_deployments")["software_deployments"] == []
 
-    def test_one_project_does_not_see_anothers(self, api: Client, world: World, project: str):
+    def test_projects_do_not_see_each_others_stacks(self, api: Client, world: World, project: str):
         made, other = deployment(api, project), world.project()
         place = f"{root(other)}/software_deployments"
         for method, body in (("GET", None), ("PUT", {"status": "COMPLETE"}), ("DELETE", None)):

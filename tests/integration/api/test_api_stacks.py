@@ -28,7 +28,7 @@ def test_a_name_an_id_or_an_arn_redirects_with_the_query_kept(
             assert response.headers["Location"] == f"http://localhost/v1{made.path}?a=1&b=%20x"
 
 
-def test_what_lies_below_an_arn_redirects_too(api: Client, world: World, project: str) -> None:
+def test_paths_below_an_arn_redirect_too(api: Client, world: World, project: str) -> None:
     made = world.stack(project, "s")
     arn = f"arn:openstack:heat::{project}:stacks/s/{made.uuid}"
     below = api.http.get(f"/v1{root(project)}/stacks/{arn}/resources/a%20b/metadata?x=1")
@@ -40,7 +40,7 @@ def test_what_lies_below_an_arn_redirects_too(api: Client, world: World, project
         assert api.http.get(f"/v1{root(project)}/stacks/{arn}/{tricky}").status_code == 404
 
 
-def test_what_lies_below_a_stack_redirects_too(api: Client, world: World, project: str) -> None:
+def test_paths_below_a_stack_redirect_too(api: Client, world: World, project: str) -> None:
     made = world.stack(project, "s")
     for word in ("resources", "events", "template", "actions", "environment", "files"):
         response = api.http.get(f"/v1.0{root(project)}/stacks/s/{word}?x=1")
@@ -161,7 +161,7 @@ def test_outputs_are_listed_without_and_shown_with_their_value(
     assert api.message("GET", f"{made.path}/outputs/zz", 404) == "Specified output key zz not found."
 
 
-def test_template_environment_and_files_are_what_was_sent(api: Client, world: World, project: str) -> None:
+def test_template_environment_and_files_equal_the_request(api: Client, world: World, project: str) -> None:
     long = "aé€😀\n" * 300_000  # longer than a slice, so that characters are cut in two
     files = {'a "quoted" name': world.content(long.encode()).hex(), "empty": world.content(b"").hex()}
     environment = {
@@ -249,7 +249,7 @@ def test_only_json_and_plain_text_are_bodies(
     assert world.neighbour.bodies[-1] == (b"{}" if arrives else b"")
 
 
-def test_a_large_body_comes_as_a_file_and_a_larger_one_not_at_all(world: World, project: str) -> None:
+def test_a_large_body_arrives_as_a_file_and_a_larger_body_is_refused(world: World, project: str) -> None:
     api = world.client(inline_body_size=1_000, max_json_body_size=100_000)
     stacks = f"{root(project)}/stacks"
     for size in (1_000, 1_001, 100_000):
@@ -273,7 +273,7 @@ def test_a_large_body_comes_as_a_file_and_a_larger_one_not_at_all(world: World, 
         ("PATCH", "/resources/one"),
     ],
 )
-def test_what_takes_no_template_takes_no_large_body(
+def test_routes_without_a_template_refuse_large_bodies(
     api: Client, world: World, project: str, method: str, below: str
 ) -> None:
     stack = world.stack(project, "s")
@@ -405,7 +405,7 @@ def test_filters(api: Client, five: str, query: str, names: str) -> None:
     assert "".join(api.names(f"{five}?{query}")) == names
 
 
-def test_all_projects_are_for_nobody(api: Client, five: str) -> None:
+def test_no_role_may_list_all_projects(api: Client, five: str) -> None:
     assert api.get(f"{five}?global_tenant=true", 403)["error"]["type"] == "Forbidden"
 
 

@@ -79,7 +79,7 @@ def own(world: World, stack: Made, status: str, action: str = "CREATE") -> None:
     world.event(stack, stack.name, action=action, status=status, **more)
 
 
-def test_what_happened_is_told_and_then_what_happens(world: World, project: str, follow: Follow) -> None:
+def test_past_events_are_sent_before_new_events(world: World, project: str, follow: Follow) -> None:
     stack = world.stack(project, "s", status="IN_PROGRESS")
     for name in "ab":
         world.event(stack, name)
@@ -93,7 +93,7 @@ def test_what_happened_is_told_and_then_what_happens(world: World, project: str,
     assert stream.names(2) == ["c", "d"]
 
 
-def test_who_was_cut_off_goes_on_where_he_was(world: World, project: str, follow: Follow) -> None:
+def test_a_disconnected_reader_continues_at_its_position(world: World, project: str, follow: Follow) -> None:
     stack = world.stack(project, "s", status="IN_PROGRESS")
     for name in "abc":
         world.event(stack, name)
@@ -105,7 +105,7 @@ def test_who_was_cut_off_goes_on_where_he_was(world: World, project: str, follow
     assert again.names(3) == ["c", "d", "caught-up"]
 
 
-def test_a_late_committer_is_told_in_its_turn(world: World, project: str, follow: Follow) -> None:
+def test_an_event_committed_late_is_delivered_in_order(world: World, project: str, follow: Follow) -> None:
     """An earlier transaction that commits later precedes the events committed before it."""
     stack = world.stack(project, "s", status="IN_PROGRESS")
     stream = follow(f"{stack.path}/events")
@@ -135,7 +135,7 @@ def test_a_stream_may_end_with_the_action(world: World, project: str, follow: Fo
     assert stream.message() is None
 
 
-def test_of_a_stack_at_rest_the_history_is_told_and_that_is_all(
+def test_a_stream_of_an_idle_stack_sends_its_history_and_ends(
     world: World, project: str, follow: Follow
 ) -> None:
     stack = world.stack(project, "s")
@@ -165,9 +165,7 @@ def test_a_tree_is_followed_as_deep_as_asked(world: World, project: str, follow:
     assert streams[3].names(3) == ["in-s-one", "in-s-one-two", "last"]
 
 
-def test_filters_hold_for_what_happened_and_for_what_happens(
-    world: World, project: str, follow: Follow
-) -> None:
+def test_filters_apply_to_past_and_to_new_events(world: World, project: str, follow: Follow) -> None:
     stack = world.stack(project, "s", status="IN_PROGRESS")
     for name in "ab":
         world.event(stack, name)
@@ -222,7 +220,7 @@ def test_a_page_of_a_project_looks_at_a_bounded_number_of_events(
     assert [one["resource_name"] for one in page["events"]] == ["of-mine"]
 
 
-def test_there_is_room_for_so_many_and_for_more_when_one_goes(world: World, project: str) -> None:
+def test_a_limit_of_webhooks_holds_and_deletion_makes_room(world: World, project: str) -> None:
     api, stack = world.client(max_event_streams=1), world.stack(project, "s", status="IN_PROGRESS")
     first = Stream(api, f"{stack.path}/events")
     response = api.http.get(f"/v1{stack.path}/events", headers=STREAM)
@@ -233,7 +231,7 @@ def test_there_is_room_for_so_many_and_for_more_when_one_goes(world: World, proj
     Stream(api, f"{stack.path}/events").close()
 
 
-def test_who_does_not_keep_up_misses_nothing(
+def test_a_slow_reader_misses_nothing(
     world: World, project: str, follow: Follow, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("api.streaming.hub.KEPT", 3)
@@ -253,7 +251,7 @@ def test_a_last_event_id_that_is_none_is_refused(api: Client, world: World, proj
     assert "Last-Event-ID" in response.get_json()["error"]["message"]
 
 
-def test_a_process_that_ends_lets_go_of_who_follows(world: World, project: str, follow: Follow) -> None:
+def test_a_process_that_ends_disconnects_its_followers(world: World, project: str, follow: Follow) -> None:
     stack = world.stack(project, "s", status="IN_PROGRESS")
     stream = follow(f"{stack.path}/events")
     assert stream.names(1) == ["caught-up"]

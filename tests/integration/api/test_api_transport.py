@@ -29,7 +29,7 @@ def test_the_root_lists_the_versions_as_multiple_choices(world: World) -> None:
         assert version["links"] == [{"rel": "self", "href": "http://localhost/v1/"}]
 
 
-def test_the_path_of_a_project_tells_its_version_to_anybody(world: World, project: str) -> None:
+def test_the_path_of_a_project_shows_its_version_to_anonymous_callers(world: World, project: str) -> None:
     api = world.client(auth="token")
     for prefix in ("/v1", "/v1.0"):
         told = api.http.get(f"{prefix}/{quote(project)}")
@@ -91,7 +91,7 @@ def test_every_answer_carries_a_request_id_of_its_own(api: Client, project: str)
     assert all(re.fullmatch(r"req-[0-9a-f-]{36}", found) for found in ids)
 
 
-def test_options_says_what_is_allowed(api: Client, project: str) -> None:
+def test_options_lists_the_allowed_methods(api: Client, project: str) -> None:
     response = api.http.options(f"/v1{root(project)}/stacks")
     assert response.status_code == 204
     assert response.headers["Allow"] == "GET,POST"
@@ -99,7 +99,7 @@ def test_options_says_what_is_allowed(api: Client, project: str) -> None:
     assert api.http.options("/v1/p/q/r/s/t/u/v/w").status_code == 404
 
 
-def test_the_wrong_method_is_405_with_what_is_allowed(api: Client, project: str) -> None:
+def test_the_wrong_method_is_405_with_the_allowed_methods(api: Client, project: str) -> None:
     response = api.http.put(f"/v1{root(project)}/stacks")
     assert response.status_code == 405
     assert response.headers["Allow"] == "GET,POST"
@@ -123,7 +123,7 @@ def test_a_boolean_is_true_or_false(api: Client, project: str, name: str) -> Non
         api.get(f"{stacks}?{name}={fine}")
 
 
-def test_an_integer_is_one_and_not_negative(api: Client, project: str) -> None:
+def test_a_quota_is_a_nonnegative_integer(api: Client, project: str) -> None:
     stacks = f"{root(project)}/stacks"
     assert api.message("GET", f"{stacks}?limit=ten", 400) == "Only integer is acceptable by 'limit'."
     assert api.message("GET", f"{stacks}?limit=-1", 400) == (
@@ -133,7 +133,7 @@ def test_an_integer_is_one_and_not_negative(api: Client, project: str) -> None:
     api.get(f"{stacks}?limit={'9' * 40}")
 
 
-def test_what_no_text_can_hold_is_refused(api: Client, project: str) -> None:
+def test_unrepresentable_text_is_refused(api: Client, project: str) -> None:
     assert api.get(f"{root(project)}/stacks/a%00b", 404)["code"] == 404
     assert api.get(f"{root(project)}/stacks?name=a%00b", 400)["code"] == 400
 
@@ -203,7 +203,7 @@ def test_a_database_out_of_reach_is_503(world: World, project: str) -> None:
     assert body["title"] == "Service Unavailable"
 
 
-def test_without_a_valid_token_nothing_is_told(world: World, project: str) -> None:
+def test_without_a_valid_token_nothing_is_sent(world: World, project: str) -> None:
     api = world.client(auth="token")
     gone = create_token(
         world.database, project, "old", expires_at=dt.datetime.now(dt.UTC) - dt.timedelta(seconds=1)

@@ -78,7 +78,7 @@ def ids_of(world: World, stack: Made, name: str) -> list[int]:
         return list(connection.execute(query, {"s": stack.id, "n": name}).scalars())
 
 
-def test_a_stack_tells_what_each_of_its_resources_waits_for(api: Client, working: Made):
+def test_a_stack_reports_the_blocker_of_each_resource(api: Client, working: Made):
     told = api.get(f"{working.path}/why")["why"]
     assert told["word"] == "working"
     assert told["stack_status"] == "CREATE_IN_PROGRESS"
@@ -98,7 +98,7 @@ def test_a_stack_tells_what_each_of_its_resources_waits_for(api: Client, working
     assert waiting["a"]["last_error"] == "ProviderError: no"
 
 
-def test_pages_lead_from_one_to_the_next(api: Client, working: Made):
+def test_each_page_links_to_the_next(api: Client, working: Made):
     names, place = [], f"{working.path}/why?limit=1"
     while True:
         answer = api.get(place)
@@ -118,7 +118,7 @@ def test_a_marker_of_no_page_is_refused(api: Client, working: Made, marker: str)
     assert f"Invalid marker '{marker}'" in message
 
 
-def test_one_resource_tells_what_it_waits_for(api: Client, working: Made):
+def test_a_resource_reports_its_blocker(api: Client, working: Made):
     told = api.get(f"{working.path}/resources/b/why")["why"]
     assert told["resource_name"] == "b"
     assert [one["text"] for one in told["waiting"]] == ["waits for a"]
@@ -127,7 +127,7 @@ def test_one_resource_tells_what_it_waits_for(api: Client, working: Made):
     assert message == "The Resource (none) could not be found in Stack s."
 
 
-def test_how_far_a_stack_is_stands_beside_it_and_in_it(api: Client, working: Made):
+def test_the_progress_of_a_stack_is_listed_and_shown(api: Client, working: Made):
     told = api.get(f"{working.path}/progress")["progress"]
     counts = {"total": 4, "ready": 1, "failed": 0, "running": 1, "waiting": 1, "blocked": 1}
     assert {key: told[key] for key in counts} == counts
@@ -137,7 +137,7 @@ def test_how_far_a_stack_is_stands_beside_it_and_in_it(api: Client, working: Mad
     assert "progress" not in api.get(f"/{working.project.replace(' ', '%20')}/stacks")["stacks"][0]
 
 
-def test_a_failed_stack_tells_every_cause_and_what_helps(api: Client, world: World, project: str):
+def test_a_failed_stack_reports_every_cause_and_a_remedy(api: Client, world: World, project: str):
     stack = world.stack(project, "f", status="FAILED", action="UPDATE", traversal=3)
     causes = [
         {"stack_id": stack.id, "traversal": 3, "resource_name": f"r{n}", "reason": "no"} for n in range(12)
@@ -154,7 +154,7 @@ def test_a_failed_stack_tells_every_cause_and_what_helps(api: Client, world: Wor
 
 
 @pytest.mark.parametrize("place", ["/why", "/progress", "/resources/a/why"])
-def test_nothing_is_told_to_another_project(api: Client, world: World, working: Made, place: str):
+def test_events_are_not_delivered_to_other_projects(api: Client, world: World, working: Made, place: str):
     stranger = world.project().replace(" ", "%20")
     path = f"/{stranger}/stacks/{working.name}/{working.uuid}{place}"
     assert api.message("GET", path, 404) == "The Stack (s) could not be found."
@@ -191,7 +191,7 @@ def test_a_sequence_that_is_none_is_refused(api: Client, world: World, project: 
     assert "after" in api.message("GET", f"{stack.path}/events?{query}", 400)
 
 
-def test_one_answer_to_a_follower_is_bounded(
+def test_an_answer_to_a_follower_is_bounded(
     api: Client, world: World, project: str, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr("api.v1.events.AT_ONCE", 2)

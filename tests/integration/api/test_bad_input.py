@@ -343,7 +343,7 @@ BODIES: dict[str, bytes] = {
 
 @pytest.mark.parametrize("case", BODIES)
 @pytest.mark.parametrize("path", ["/p/stacks", "/p/validate"])
-def test_what_is_no_request_is_refused_quickly(served: Served, case: str, path: str) -> None:
+def test_invalid_requests_are_refused_quickly(served: Served, case: str, path: str) -> None:
     before = served.rows()
     refused = served.api.ask("POST", path, 400, data=BODIES[case], content_type="application/json")
     assert refused["error"]["message"]
@@ -419,7 +419,7 @@ def test_an_address_that_is_not_public_is_not_fetched(served: Served, url: str) 
     assert served.rows() == before
 
 
-def test_every_verb_of_a_lookup_keeps_query_and_prefix_and_what_is_not_looked_up_is_not(
+def test_a_redirect_to_the_full_path_keeps_verb_query_and_prefix(
     served: Served,
 ) -> None:
     place = served.places["complete"]
@@ -434,7 +434,7 @@ def test_every_verb_of_a_lookup_keeps_query_and_prefix_and_what_is_not_looked_up
         served.api.ask("POST", f"/p/stacks/complete/{word}", posted)
 
 
-def test_headers_of_the_caller_are_not_told_to_others(served: Served) -> None:
+def test_headers_of_the_caller_are_not_forwarded(served: Served) -> None:
     """A forged host, id or prefix appears only in the links of the answer to its own request."""
     headers = {
         "X-Openstack-Request-Id": "req-x\tinjected",

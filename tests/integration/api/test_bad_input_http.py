@@ -154,7 +154,9 @@ def test_a_body_that_stops_coming_or_drips_is_given_up(server: Server) -> None:
 
 
 @pytest.mark.parametrize("begun", [b"", b"G", b"GET /v1/p/stacks HTTP/1.1\r\nHost: a\r\n"])
-def test_clients_that_never_finish_their_head_cost_others_nothing(server: Server, begun: bytes) -> None:
+def test_clients_that_never_finish_their_headers_cost_other_clients_nothing(
+    server: Server, begun: bytes
+) -> None:
     with ExitStack() as held:
         for _ in range(60):  # fifteen times as many as there are threads
             one = held.enter_context(socket.create_connection(("127.0.0.1", server.port), timeout=20))
@@ -168,7 +170,7 @@ def test_a_head_that_drips_is_answered_when_it_is_whole_in_time(server: Server) 
     assert status(answer(server.port, head[:10], head[10:40], head[40:], between=0.1)) == 200
 
 
-def test_clients_that_do_not_close_cost_others_nothing(server: Server) -> None:
+def test_clients_that_do_not_close_cost_other_clients_nothing(server: Server) -> None:
     with ExitStack() as held:
         for _ in range(8):
             one = held.enter_context(socket.create_connection(("127.0.0.1", server.port), timeout=20))
@@ -177,7 +179,7 @@ def test_clients_that_do_not_close_cost_others_nothing(server: Server) -> None:
         assert server.answers_others() < 5.0
 
 
-def test_bodies_that_nobody_wants_cost_others_nothing(server: Server) -> None:
+def test_unwanted_bodies_cost_other_clients_nothing(server: Server) -> None:
     stranger = b"POST /v1/p/stacks HTTP/1.1\r\nHost: a\r\nContent-Length: 90000\r\n\r\n{"
     with ExitStack() as held:
         for _ in range(8):
@@ -187,7 +189,7 @@ def test_bodies_that_nobody_wants_cost_others_nothing(server: Server) -> None:
         assert server.answers_others() < 5.0
 
 
-def test_requests_on_one_connection_are_answered_one_after_another(server: Server) -> None:
+def test_requests_on_a_connection_are_answered_in_sequence(server: Server) -> None:
     """Bytes read ahead are neither lost nor mixed up."""
     asked = server.request("GET", "/v1/p/stacks") + server.request("GET", "/v1/p/build_info")
     with socket.create_connection(("127.0.0.1", server.port), timeout=20) as connection:
@@ -208,7 +210,7 @@ def test_requests_on_one_connection_are_answered_one_after_another(server: Serve
         (b"G", {0}),
     ],
 )
-def test_what_comes_behind_a_request_is_judged_like_any_other(
+def test_pipelined_requests_are_validated_like_any_other(
     server: Server, behind: bytes, expected: set[int]
 ) -> None:
     """The thread that answered looks whether more comes: it must not wait for it."""
@@ -248,7 +250,7 @@ def test_a_url_has_at_most_50000_bytes(server: Server, length: int, expected: se
         b"\r\n\r\n\r\n\r\n",
     ],
 )
-def test_what_is_no_request_is_refused(server: Server, head: bytes) -> None:
+def test_invalid_requests_are_refused(server: Server, head: bytes) -> None:
     assert status(answer(server.port, head)) in {0, 400, 401, 405, 414, 431, 501, 505}
 
 

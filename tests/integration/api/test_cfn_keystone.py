@@ -42,7 +42,7 @@ def test_a_key_of_keystones_opens_its_users_project(keystone: Client, world: Wor
         assert b"<StackName>mine</StackName>" in answer.data
 
 
-def test_what_keystone_refuses_is_refused(keystone: Client, known: str) -> None:
+def test_refusals_of_keystone_are_passed_on(keystone: Client, known: str) -> None:
     assert refusal(get(keystone, v2((KEYS[0], "guessed"), LIST))) == (403, "SignatureDoesNotMatch")
     assert refusal(get(keystone, v2(("nobody", KEYS[1]), LIST))) == (403, "InvalidClientTokenId")
     assert refusal(post(keystone, {**LIST, "More": "1"}, headers=v4(KEYS, form=LIST))) == (

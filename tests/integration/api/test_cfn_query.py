@@ -121,7 +121,7 @@ def test_a_signature_is_good_for_minutes(api: Client, keys: Keys) -> None:
         assert refusal(get(api, unclear)) == (400, "IncompleteSignature")
 
 
-def test_what_was_signed_is_what_is_done(api: Client, keys: Keys) -> None:
+def test_the_signed_request_is_the_executed_request(api: Client, keys: Keys) -> None:
     good = v2(keys, {"Action": "DescribeStacks", "StackName": "mine"})
     not_the_same = (403, "SignatureDoesNotMatch")
     assert refusal(get(api, {**good, "StackName": "another"})) == not_the_same
@@ -178,7 +178,7 @@ def test_a_query_that_asks_for_nothing_that_is_is_refused(api: Client, keys: Key
     assert api.http.head("/v1/?Action=ListStacks").status_code == 404
 
 
-def test_a_query_is_told_all_its_faults(api: Client, keys: Keys) -> None:
+def test_a_query_gets_all_its_faults(api: Client, keys: Keys) -> None:
     wrong = {
         "Action": "CreateStack",
         "TimeoutInMinutes": "0",
@@ -211,7 +211,7 @@ def test_a_query_is_told_all_its_faults(api: Client, keys: Keys) -> None:
         assert fault in message
 
 
-def test_what_is_asked_for_reaches_the_operations_as_the_native_apis_does(
+def test_requests_reach_the_operations_as_those_of_the_native_api(
     api: Client, world: World, project: str, keys: Keys
 ) -> None:
     large = "x" * 900_000
@@ -287,7 +287,7 @@ def test_lists_come_in_pages(
         assert refusal(get(api, v2(keys, {**LIST, "NextToken": token}))) == (400, "InvalidParameterValue")
 
 
-def test_more_resources_than_one_answer_has_are_refused_where_there_are_no_pages(
+def test_too_many_resources_for_an_unpaged_answer_are_refused(
     api: Client, world: World, project: str, keys: Keys, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(resources, "MOST", 1)
@@ -328,7 +328,7 @@ def test_a_nested_stack_names_those_it_is_in(api: Client, world: World, project:
     assert [one["StackName"] for one in asked(api, keys, **LIST)["StackSummaries"]] == ["root"]
 
 
-def test_what_xml_has_no_way_to_write_is_replaced(
+def test_characters_that_are_invalid_in_xml_are_replaced(
     api: Client, world: World, project: str, keys: Keys
 ) -> None:
     world.stack(project, "odd", status_reason="bell \x07 & <tag> ö\ufffe")
@@ -344,7 +344,7 @@ def open_api(world: World) -> Client:
     return world.client()
 
 
-def test_without_authentication_the_key_is_the_project_and_without_one_it_is_the_default(
+def test_without_authentication_the_key_names_the_project_or_the_default_applies(
     open_api: Client, world: World, project: str
 ) -> None:
     world.stack(project, "theirs")
@@ -358,9 +358,7 @@ def test_without_authentication_the_key_is_the_project_and_without_one_it_is_the
     assert b"<StackName>of-demo</StackName>" in get(open_api, LIST).data
 
 
-def test_a_key_that_is_known_is_checked_where_nobody_is_asked(
-    open_api: Client, world: World, keys: Keys
-) -> None:
+def test_a_known_key_is_checked_without_authentication(open_api: Client, world: World, keys: Keys) -> None:
     assert get(open_api, v2(keys, LIST)).status_code == 200
     assert refusal(get(open_api, v2((keys[0], "guessed"), LIST))) == (403, "SignatureDoesNotMatch")
     assert refusal(get(open_api, {**LIST, "AWSAccessKeyId": keys[0]})) == (400, "IncompleteSignature")

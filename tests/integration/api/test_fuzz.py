@@ -52,7 +52,7 @@ def test_examples_of_every_route_are_answered_as_described(
 
 
 @pytest.mark.long
-def test_whatever_is_sent_is_answered_as_described(tmp_path: Path) -> None:
+def test_every_request_is_answered_as_described(tmp_path: Path) -> None:
     env = {f"ORCHESTRATOR_{name.upper()}": value for name, value in ALLOWED.items()}
     up = Up(tmp_path / "data", env=env)
     try:

@@ -102,7 +102,7 @@ def test_a_signal_reaches_its_resource_through_a_worker(api: httpx.Client) -> No
     eventually(lambda: api.get(f"{place}/resources/bell/metadata").json()["metadata"]["last"] == "somebody")
 
 
-def test_what_cannot_be_signalled_or_marked_is_refused_as_heat_does(api: httpx.Client) -> None:
+def test_impossible_signals_and_marks_are_refused_as_by_heat(api: httpx.Client) -> None:
     place = create(api, "refusing", {"a": TEST_RESOURCE})
     assert ended(api, place) == "CREATE_COMPLETE"
     physical = api.get(f"{place}/resources/a").json()["resource"]["physical_resource_id"]

@@ -61,13 +61,13 @@ def test_a_small_kitchen_has_none_and_waits_for_nothing(world: World) -> None:
         ),
     ],
 )
-def test_the_cloudformation_example_is_what_its_mapping_says(
+def test_the_cloudformation_example_matches_its_mapping(
     world: World, stage: str, shown: dict[str, Any]
 ) -> None:
     assert make(world, "cloudformation", parameters={"Stage": stage}) == shown
 
 
-def test_the_tour_of_the_functions_shows_what_they_give(world: World) -> None:
+def test_the_tour_of_the_functions_shows_their_values(world: World) -> None:
     outputs = make(world, "functions")
     check = hashlib.sha256(b"shop.example").hexdigest()
     secret = outputs.pop("secret_digest")

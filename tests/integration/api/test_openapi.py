@@ -36,11 +36,11 @@ def test_every_route_and_method_is_described_and_nothing_else(app: Flask) -> Non
     assert undescribed(app) == [], "say in api/openapi what it answers: CONTRIBUTING.md, 'A new route'"
 
 
-def test_the_kept_document_is_the_served_one(document: dict[str, Any]) -> None:
+def test_the_stored_document_equals_the_served_document(document: dict[str, Any]) -> None:
     assert KEPT.read_bytes() == written(document), "renew docs/openapi.json: make openapi"
 
 
-def test_what_a_path_holds_is_explained_and_ids_are_unique(document: dict[str, Any]) -> None:
+def test_path_parameters_are_documented_and_operation_ids_are_unique(document: dict[str, Any]) -> None:
     ids = [operation["operationId"] for _, operation in operations(document)]
     assert len(set(ids)) == len(ids)
     for place, operation in operations(document):
@@ -59,12 +59,12 @@ def test_every_route_names_its_refusals(document: dict[str, Any]) -> None:
     assert "302" in document["paths"]["/v1/{project_id}/stacks/{stack_name}"]["patch"]["responses"]
 
 
-def test_only_what_has_no_version_is_open_to_everybody() -> None:
+def test_only_unversioned_paths_are_public() -> None:
     opened = {key for key, operation in OPERATIONS.items() if operation.secured == "none"}
     assert opened == UNVERSIONED | PUBLIC
 
 
-def test_every_example_is_what_its_schema_says(document: dict[str, Any]) -> None:
+def test_every_example_matches_its_schema(document: dict[str, Any]) -> None:
     def check(where: str, schema: dict[str, Any], example: Any) -> None:
         whole = {**schema, "components": document["components"]}
         errors = [error.message for error in Draft202012Validator(whole).iter_errors(example)]

@@ -52,7 +52,7 @@ def test_language_parameter_type_and_cycle_faults_are_answered_together(postgres
     world.close()
 
 
-def test_one_mistake_is_told_once(postgres_url: str):
+def test_a_mistake_is_reported_once(postgres_url: str):
     world = World(postgres_url)
     value = "  c: {type: OS::Heat::Value, properties: {value: {get_param: m}}}\n"
     template = FAULTY[: FAULTY.index("  a:")] + value

@@ -77,7 +77,7 @@ def test_a_snapshot_from_first_to_last(world: Installation, api: Client) -> None
     assert api.get(f"{path}/snapshots") == {"snapshots": []}
 
 
-def test_what_is_refused_of_snapshots(world: Installation, api: Client) -> None:
+def test_refused_snapshot_requests(world: Installation, api: Client) -> None:
     path = world.made(api)
     unknown = "5d5ba3a5-4d55-4ac1-a1ba-8f4fb5ee4a6a"
     missing = f"The Snapshot ({unknown}) for Stack (s) could not be found."

@@ -76,7 +76,7 @@ def test_updates_in_rapid_fire_end_as_the_last(api: httpx.Client) -> None:
     assert api.delete(place).status_code == 204
 
 
-def test_what_an_update_may_not_do_is_refused_and_changes_nothing(api: httpx.Client) -> None:
+def test_a_forbidden_update_is_refused_and_changes_nothing(api: httpx.Client) -> None:
     place = create(api, "refused", layers(3, "x"))
     assert ended(api, place)["stack_status"] == "CREATE_COMPLETE"
     for body in ({}, {"template": {"heat_template_version": VERSION, "nonsense": 1}}):

@@ -107,7 +107,7 @@ def test_every_fault_of_a_template_is_shown_with_its_line(run: Run, tmp_path: Pa
     assert "bad" not in run("stack", "list").stdout
 
 
-def test_a_name_that_is_taken_is_one_line(run: Run) -> None:
+def test_a_taken_name_is_reported_in_a_single_line(run: Run) -> None:
     assert run("stack", "create", "-t", "hello.yaml", "--wait", "taken").returncode == 0
     again = run("stack", "create", "-t", "hello.yaml", "taken")
     assert (again.returncode, again.stderr) == (1, "Error: The Stack (taken) already exists.\n")

@@ -77,7 +77,7 @@ def test_a_revoked_token_opens_nothing(database: Database) -> None:
     database.engine.dispose()
 
 
-def test_without_a_database_a_command_says_how_to_name_one(
+def test_without_a_database_a_command_explains_the_setting(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("ORCHESTRATOR_DATABASE_URL", raising=False)

@@ -92,7 +92,7 @@ def test_nothing_starts_before_the_schema_is_there_and_the_worker_can_be_scaled(
     assert not {"container_name", "ports"} & services["worker"].keys()  # each of them could be there but once
 
 
-def test_with_keystone_api_and_workers_are_told_all_they_need(
+def test_with_keystone_api_and_workers_get_all_settings(
     compose: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     over = yaml.safe_load((ROOT / "docker-compose.keystone.yml").read_text())

@@ -87,9 +87,7 @@ def test_a_database_keeps_its_rows_over_a_stop(server: Postgres, tmp_path: Path)
         assert read(server.url()) == ["once"]
 
 
-def test_nobody_but_its_owner_reaches_the_database(
-    server: Postgres, start: Callable[[Child], Process]
-) -> None:
+def test_only_its_owner_can_reach_the_database(server: Postgres, start: Callable[[Child], Process]) -> None:
     start(server.child())
     assert stat.S_IMODE(server.directory.stat().st_mode) == 0o700
     with psycopg.connect(server.url()) as connection:
@@ -127,7 +125,7 @@ def test_a_killed_database_starts_again_with_its_rows_while_a_query_was_running(
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a stranger cannot be told from a server")
 @pytest.mark.parametrize("holder", ["stranger", "zombie"])
-def test_a_pid_file_that_names_another_process_stops_nobody(
+def test_a_pid_file_that_names_another_process_stops_nothing(
     server: Postgres, start: Callable[[Child], Process], holder: str
 ) -> None:
     first = start(server.child())
@@ -204,9 +202,7 @@ def test_a_path_too_long_for_a_socket_works_all_the_same(
         assert client.ping()
 
 
-def test_an_interrupted_first_start_is_begun_anew(
-    server: Postgres, start: Callable[[Child], Process]
-) -> None:
+def test_an_interrupted_first_start_is_repeated(server: Postgres, start: Callable[[Child], Process]) -> None:
     half = server.directory.with_name("postgres.new")
     half.mkdir()
     (half / "PG_VERSION").write_text("18\n")
@@ -312,7 +308,7 @@ def test_copies_of_the_programs_are_for_everybody_and_made_once(
 
 
 @as_root
-def test_a_copy_is_never_taken_from_a_folder_of_somebody_else(
+def test_a_copy_is_never_taken_from_a_folder_of_another_user(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     planted = tmp_path / "cache"

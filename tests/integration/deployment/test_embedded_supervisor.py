@@ -131,7 +131,7 @@ def test_a_child_that_keeps_dying_is_started_ever_more_slowly(notes: Notes, tmp_
     assert gaps[0] < 2
 
 
-def test_one_childs_death_leaves_the_others_alone(notes: Notes, tmp_path: Path) -> None:
+def test_the_death_of_a_child_does_not_affect_its_siblings(notes: Notes, tmp_path: Path) -> None:
     def kill() -> None:
         os.kill(notes.pids("one")[0], signal.SIGKILL)
         until(lambda: len(notes.pids("one")) == 2)
@@ -168,7 +168,7 @@ def test_asking_twice_stops_everything_at_once(notes: Notes, tmp_path: Path) -> 
     assert not Path(f"/proc/{notes.pids('deaf')[0]}").exists()
 
 
-def test_asking_while_it_starts_stops_what_was_started(notes: Notes, tmp_path: Path) -> None:
+def test_a_stop_request_during_startup_stops_the_started_children(notes: Notes, tmp_path: Path) -> None:
     never = Child(
         name="never", argv=(sys.executable, "-c", "import signal; signal.pause()"), ready=lambda _: False
     )
@@ -186,7 +186,9 @@ def test_asking_while_it_starts_stops_what_was_started(notes: Notes, tmp_path: P
     assert notes.order() == ["started database", "stopped database"]
 
 
-def test_a_child_that_cannot_start_stops_the_others_and_tells_why(notes: Notes, tmp_path: Path) -> None:
+def test_a_child_that_cannot_start_stops_the_rest_and_reports_the_reason(
+    notes: Notes, tmp_path: Path
+) -> None:
     broken = Child(
         name="api", argv=(sys.executable, "-c", "raise SystemExit('no port')"), ready=lambda _: False
     )
@@ -209,7 +211,7 @@ def test_a_program_that_does_not_exist_is_named(tmp_path: Path) -> None:
         supervisor.start([Child(name="ghost", argv=("/no/such/program",))])
 
 
-def test_a_child_stands_back_as_far_as_it_is_told(tmp_path: Path) -> None:
+def test_a_child_inherits_its_priority(tmp_path: Path) -> None:
     tells = "import os; print(os.nice(0))"
     grouped = os.access(AUTOGROUP, os.W_OK)  # the kernel shares among sessions first
     if grouped:

@@ -134,7 +134,7 @@ def test_an_interrupted_run_is_taken_up_where_it_stopped(sealed: str) -> None:
     ]
 
 
-def test_what_somebody_writes_meanwhile_is_neither_lost_nor_left_behind(sealed: str) -> None:
+def test_concurrent_writes_are_neither_lost_nor_left_behind(sealed: str) -> None:
     class Interrupting(Cipher):
         """Another process seals a row under the old key between our reading and our writing."""
 
@@ -159,7 +159,7 @@ def test_a_value_of_a_lost_key_is_reported(sealed: str) -> None:
         list(rotate_keys(Database(sealed), Cipher([NEW])))
 
 
-def test_a_fresh_key_is_printed_with_what_to_do_and_nothing_changes(
+def test_a_new_key_is_printed_with_instructions_and_nothing_changes(
     sealed: str, command: Callable[..., Result]
 ) -> None:
     done = command("--new")

@@ -68,7 +68,7 @@ def test_no_table_is_joined_in_a_way_that_lets_it_be_walked() -> None:
     assert {join for join in joins if not join.startswith("ON r.id = ")} == set()
 
 
-def test_a_server_that_restarts_is_waited_for_and_one_that_stays_away_is_not_for_ever() -> None:
+def test_a_restarting_server_is_waited_for_but_not_endlessly() -> None:
     tries = []
 
     def connect() -> str:
@@ -84,7 +84,7 @@ def test_a_server_that_restarts_is_waited_for_and_one_that_stays_away_is_not_for
     assert len(tries) < 3
 
 
-def test_while_a_server_stays_away_callers_are_refused_at_once_and_one_looks_now_and_then(
+def test_during_an_outage_requests_fail_at_once_and_a_single_probe_retries(
     monkeypatch,
 ) -> None:
     now, tries = [100.0], []

@@ -89,13 +89,13 @@ def test_the_current_schema_is_accepted(postgres_url: str) -> None:
     schema_version.require_current(postgres_url)
 
 
-def test_a_database_without_a_schema_is_refused_and_says_what_to_run(postgres_server: Postgres) -> None:
+def test_a_database_without_a_schema_is_refused_with_the_command_to_run(postgres_server: Postgres) -> None:
     url = empty_database(postgres_server, "bare")
     with pytest.raises(Misconfigured, match=r"has no schema.*needs 0\d+.*run `orchestrator migrate`"):
         schema_version.require_current(url)
 
 
-def test_an_older_schema_is_refused_and_says_what_to_run(
+def test_an_older_schema_is_refused_with_the_command_to_run(
     postgres_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     older = schema_version.head()
@@ -115,13 +115,13 @@ def test_a_newer_schema_is_refused_and_names_both_versions(
         ask(postgres_url)
 
 
-def test_the_versions_are_what_the_migrations_say_of_themselves() -> None:
+def test_the_versions_equal_those_of_the_migrations() -> None:
     scripts = ScriptDirectory(str(schema_version.folder()))
     assert schema_version.versions() == [script.revision for script in scripts.walk_revisions()][::-1]
     assert schema_version.head() == scripts.get_current_head()
 
 
-def test_a_process_that_starts_loads_nothing_of_what_migrates() -> None:
+def test_a_starting_process_does_not_import_the_migrations() -> None:
     tells = "import sys, api.app, tasks.app; print('alembic' in sys.modules)"
     given = {**os.environ, "ORCHESTRATOR_BROKER_URL": "redis://127.0.0.1:1/0"}
     found = subprocess.run(
@@ -130,13 +130,13 @@ def test_a_process_that_starts_loads_nothing_of_what_migrates() -> None:
     assert found.stdout.strip() == "False"
 
 
-def test_a_database_that_does_not_answer_is_named_in_one_line() -> None:
+def test_an_unreachable_database_is_named_in_a_single_line() -> None:
     with pytest.raises(Misconfigured, match=r"cannot reach the database: .*127\.0\.0\.1") as caught:
         schema_version.current("postgresql://nobody@127.0.0.1:1/none")
     assert "\n" not in str(caught.value)
 
 
-def test_an_upgrade_waits_for_nobody_longer_than_its_lock_timeout(
+def test_an_upgrade_waits_no_longer_than_its_lock_timeout(
     postgres_server: Postgres, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     url = empty_database(postgres_server, "contended")

@@ -49,7 +49,7 @@ def test_a_statement_that_gives_no_rows_gives_none(db: psycopg.Connection) -> No
     assert fetch_prepared(db, "UPDATE stack SET name = %(n)s WHERE false", {"n": "x"}) == []
 
 
-def test_an_error_is_the_one_that_a_cursor_raises_and_the_connection_goes_on(db: psycopg.Connection) -> None:
+def test_an_error_equals_the_error_of_a_cursor_and_the_connection_survives(db: psycopg.Connection) -> None:
     with pytest.raises(psycopg.errors.DivisionByZero):
         fetch_prepared(db, "SELECT 1 / %(n)s::int", {"n": 0})
     with pytest.raises(psycopg.errors.UndefinedTable):
@@ -76,7 +76,7 @@ def test_a_connection_ended_by_the_server_is_an_operational_error(
     assert db.closed
 
 
-def test_what_is_prepared_outlives_a_transaction_that_is_rolled_back(db: psycopg.Connection) -> None:
+def test_prepared_statements_survive_a_rolled_back_transaction(db: psycopg.Connection) -> None:
     fetch_prepared(db, "SELECT %(n)s::int", {"n": 1})
     with pytest.raises(psycopg.errors.DivisionByZero), db.transaction():
         db.execute("SELECT 1 / 0")
@@ -96,7 +96,7 @@ def test_beyond_the_most_that_are_prepared_statements_are_run_all_the_same(
     assert db.execute(query).fetchall() == [(2,)]
 
 
-def test_one_that_is_run_again_reads_what_there_is_now(db: psycopg.Connection) -> None:
+def test_a_repeated_statement_reads_the_current_rows(db: psycopg.Connection) -> None:
     query = "SELECT x, '[1]'::json FROM unnest(string_to_array(%(t)s, ',')) AS x"
     for texts in (["é", "b"], [], ["c"], ["d"] * 1000):
         assert fetch_prepared(db, query, {"t": ",".join(texts)}) == [(text, [1]) for text in texts]
@@ -108,7 +108,7 @@ def test_a_text_that_cannot_be_stored_is_refused_and_not_cut_off(db: psycopg.Con
         fetch_prepared(db, "SELECT %(t)s::text, %(n)s::int", {"t": "half\0of it", "n": (None, 1)[number]})
 
 
-def test_texts_are_written_as_the_server_reads_them_whatever_the_environment_says(
+def test_text_is_encoded_for_the_server_in_any_locale(
     postgres_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PGCLIENTENCODING", "LATIN1")
@@ -116,7 +116,7 @@ def test_texts_are_written_as_the_server_reads_them_whatever_the_environment_say
         assert fetch_prepared(db, "SELECT %(t)s::text, length(%(t)s::text)", {"t": "é"}) == [("é", 1)]
 
 
-def test_a_process_with_a_thousand_connections_is_lent_one_more(postgres_url: str) -> None:
+def test_a_process_with_a_thousand_connections_can_borrow_another(postgres_url: str) -> None:
     """The number of its socket is more than select() takes."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, min(hard, 4096)), hard))

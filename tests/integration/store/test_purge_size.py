@@ -73,7 +73,7 @@ def test_after_many_updates_and_a_purge_there_is_not_much_more_than_after_the_fi
     assert world.stack_row("s").state == "UPDATE_COMPLETE"
 
 
-def test_texts_that_nobody_names_are_found_by_keys_among_very_many(world: World, db):
+def test_unreferenced_contents_are_found_by_keys_among_very_many(world: World, db):
     world.create("s", {"a": test_resource()})
     world.deliver_all()
     with psycopg.connect(world.database.url, autocommit=True) as connection:
@@ -107,7 +107,9 @@ def test_the_tick_purges_when_there_is_nothing_else_to_do(world: World, monkeypa
     assert calls == ["publish", "purge"]
 
 
-def test_the_command_says_what_would_go_and_then_removes_it(world: World, monkeypatch: pytest.MonkeyPatch):
+def test_the_command_reports_the_rows_to_purge_and_then_purges_them(
+    world: World, monkeypatch: pytest.MonkeyPatch
+):
     monkeypatch.setenv("ORCHESTRATOR_DATABASE_URL", world.database.url)
     world.create("s", {"a": test_resource()})
     world.deliver_all()

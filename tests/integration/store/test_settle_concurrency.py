@@ -121,7 +121,7 @@ def graph(postgres_url: str) -> Iterator[Graph]:
 
 
 @pytest.mark.parametrize("batch", [1, 7])
-def test_of_many_feeders_settling_at_once_the_last_releases_and_nobody_else(graph: Graph, batch: int):
+def test_only_the_last_of_many_concurrent_feeders_releases_the_node(graph: Graph, batch: int):
     target = graph.blocked(THREADS * 28)
     feeders = [[graph.checking([target]) for _ in range(28)] for _ in range(THREADS)]
 
@@ -157,7 +157,7 @@ def test_feeders_of_many_shared_nodes_neither_deadlock_nor_lose_a_wake_up(graph:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_feeders_that_nobody_claimed_neither_deadlock_nor_lose_a_wake_up(graph: Graph, seed: int):
+def test_unclaimed_feeders_neither_deadlock_nor_lose_a_release(graph: Graph, seed: int):
     chosen = random.Random(seed)
     wanted = [chosen.sample(range(12), chosen.randint(2, 12)) for _ in range(THREADS * 20)]
     counts = Counter(target for row in wanted for target in row)
@@ -178,7 +178,7 @@ def test_feeders_that_nobody_claimed_neither_deadlock_nor_lose_a_wake_up(graph: 
     assert graph.states([node for node, _ in feeders]) == {("ready", 0): len(feeders)}
 
 
-def test_a_node_that_nobody_claimed_is_settled_once_by_however_many(graph: Graph):
+def test_an_unclaimed_node_is_settled_once_by_concurrent_writers(graph: Graph):
     target, resource = graph.blocked(2), graph.resource()
     feeder = graph.queued(resource, [target])
     settled = graph.at_once(lambda db, _: settle_unclaimed(db, graph, feeder, resource))
@@ -187,7 +187,7 @@ def test_a_node_that_nobody_claimed_is_settled_once_by_however_many(graph: Graph
     assert graph.states([feeder]) == {("ready", 0): 1}
 
 
-def test_a_node_that_nobody_claimed_rings_no_more_than_the_window_has_room_for(graph: Graph):
+def test_an_unclaimed_node_enqueues_no_more_than_the_window_allows(graph: Graph):
     targets, resource = [graph.blocked(1) for _ in range(5)], graph.resource()
     result = settle_unclaimed(graph.db, graph, graph.queued(resource, targets), resource, ring=2)
     assert [ring.node_id for ring in result.messages] == targets[:2]
@@ -220,7 +220,7 @@ def test_a_late_writer_matches_no_row(graph: Graph):
     assert graph.states([target]) == {("queued", 0): 1}
 
 
-def test_what_is_released_beyond_the_window_is_queued_without_a_message(graph: Graph):
+def test_nodes_released_beyond_the_window_are_queued_without_a_message(graph: Graph):
     targets = [graph.blocked(1) for _ in range(5)]
     feeder = graph.checking(targets)
     result = repository.settle_nodes(graph.db, [feeder], LEASE, "root", max_messages=2)
@@ -231,7 +231,7 @@ def test_what_is_released_beyond_the_window_is_queued_without_a_message(graph: G
     assert unrung == 3
 
 
-def test_a_message_that_came_to_everybody_is_taken_by_one(graph: Graph):
+def test_a_broadcast_message_is_processed_once(graph: Graph):
     ids = [graph.queued(graph.resource()) for _ in range(20)]
     shuffled = random.Random(1)
 
@@ -242,7 +242,7 @@ def test_a_message_that_came_to_everybody_is_taken_by_one(graph: Graph):
     assert claimed == dict.fromkeys(ids, 1)
 
 
-def test_of_the_nodes_of_one_resource_one_is_visited_and_the_others_wait(graph: Graph):
+def test_only_one_of_the_nodes_of_a_resource_is_visited_at_a_time(graph: Graph):
     resource = graph.resource()
     ids = [graph.queued(resource) for _ in range(THREADS)]
     got = graph.at_once(lambda db, number: repository.claim(db, [ids[number]], 1, 1000 + number, 30.0))

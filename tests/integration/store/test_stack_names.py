@@ -37,9 +37,7 @@ def test_the_name_of_no_root_is_found_by_index(world: World, project: str, name:
     assert (found.name if found else None) == (None if name == "nobody" else name)
 
 
-def test_of_several_of_a_name_the_root_is_found_then_the_one_that_is_least_deep_and_oldest(
-    world: World, project: str
-) -> None:
+def test_a_name_finds_the_root_stack_first_then_the_least_deep_and_oldest(world: World, project: str) -> None:
     root = world.stack(project, "root")
     inner = {"root_id": root.id, "owner_id": root.id, "parent_resource": "r"}
     deep = world.stack(project, "same", age=-50, depth=2, **inner)

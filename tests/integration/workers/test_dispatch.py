@@ -67,7 +67,7 @@ def taken(broker: redis.Redis, queue: str) -> dict:
 
 
 @pytest.mark.parametrize("queue", ["check", "provider", "bulk"])
-def test_a_rendered_message_equals_what_apply_async_sends(
+def test_a_rendered_message_equals_that_of_apply_async(
     app: Celery, broker_url: str, broker: redis.Redis, queue: str, dispatcher_to
 ):
     ring = CheckMessage(7, 3, queue, "web", RING.root)
@@ -88,7 +88,7 @@ def test_a_rendered_message_equals_what_apply_async_sends(
     assert ours == theirs
 
 
-def test_many_messages_go_in_one_batch_a_queue_and_each_has_its_own_id(
+def test_messages_are_sent_in_a_batch_per_queue_and_each_has_its_own_id(
     broker_url: str, broker: redis.Redis, dispatcher_to
 ):
     rings = [CheckMessage(i, 1, queue, f"n{i}") for i in range(50) for queue in ("check", "provider")]
@@ -99,7 +99,7 @@ def test_many_messages_go_in_one_batch_a_queue_and_each_has_its_own_id(
     assert len({message["properties"]["delivery_tag"] for message in messages}) == 100
 
 
-def test_up_to_a_batch_of_nodes_of_one_traversal_share_a_message(
+def test_up_to_a_batch_of_nodes_of_a_traversal_share_a_message(
     broker_url: str, broker: redis.Redis, dispatcher_to
 ):
     rings = [CheckMessage(i, traversal, "check", f"n{i}", "r") for i in range(7) for traversal in (1, 2)]
@@ -125,7 +125,7 @@ def test_a_broker_that_was_restarted_gets_the_very_next_message(own_valkey, disp
         assert arrived(broker, "check", 1)
 
 
-def test_a_message_about_signals_equals_what_apply_async_sends(
+def test_a_signal_message_equals_that_of_apply_async(
     app: Celery, broker_url: str, broker: redis.Redis, dispatcher_to
 ):
     app.task(name=SIGNAL_TASK, bind=True, max_retries=2, shared=False)(signal)

@@ -68,7 +68,7 @@ def told(receiver: Receiver) -> list[tuple[str, str]]:
     return [(e["stack_name"], e["resource_status_reason"]) for b in receiver.bodies for e in b["events"]]
 
 
-def test_a_sink_is_told_from_the_first_event_on_until_no_environment_names_it(
+def test_a_sink_gets_events_until_no_environment_names_it(
     api: Client, world: World, context: OperationContext, courier: WebhookSender, receiver: Receiver
 ) -> None:
     stack = create(context, sink(receiver.url, secret=SECRET))
@@ -98,7 +98,7 @@ def test_going_back_to_a_revision_is_telling_whom_it_named(
     assert told(receiver) == [("s", "Stack ROLLBACK started")]
 
 
-def test_what_is_shown_of_a_sink_is_masked_and_can_be_sent_again(
+def test_a_shown_sink_is_masked_and_can_be_sent_again(
     api: Client, world: World, context: OperationContext, courier: WebhookSender, receiver: Receiver
 ) -> None:
     stack = create(context, sink(receiver.url, secret=SECRET, events="stack"))
@@ -120,7 +120,7 @@ def test_what_is_shown_of_a_sink_is_masked_and_can_be_sent_again(
         create_delete.create(context, body(one, stack_name="t"))
 
 
-def test_a_sink_of_heats_is_kept_and_nobody_is_told(api: Client, context: OperationContext) -> None:
+def test_a_heat_event_sink_is_stored_and_gets_no_events(api: Client, context: OperationContext) -> None:
     queue = {"type": "zaqar-queue", "target": "news", "ttl": 60}
     stack = create(context, queue)
     path = f"{root_of(stack.project_id)}/stacks/s/{stack.uuid}/environment"
@@ -136,9 +136,7 @@ def test_a_sink_of_heats_is_kept_and_nobody_is_told(api: Client, context: Operat
         (sink("https://example.org/", secret="short"), "event_sinks[0].secret"),
     ],
 )
-def test_a_sink_that_could_not_be_told_is_refused_at_once(
-    context: OperationContext, wrong: Any, path: str
-) -> None:
+def test_an_unsupported_sink_is_refused_at_once(context: OperationContext, wrong: Any, path: str) -> None:
     with pytest.raises(InvalidTemplate) as refused:
         create_delete.create(replace(context, settings=Settings()), body(wrong))
     assert [fault.path for fault in refused.value.diagnostics] == [path]

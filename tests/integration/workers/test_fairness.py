@@ -25,7 +25,7 @@ def idle(new_cluster, postgres_url: str, broker_url: str) -> Cluster:
     return made
 
 
-def test_a_small_stack_completes_within_seconds_while_a_large_one_is_made(idle: Cluster):
+def test_a_small_stack_completes_within_seconds_while_a_large_stack_is_created(idle: Cluster):
     large = idle.create("large", {f"r{i}": local() for i in range(LARGE)})
     done = "SELECT count(*) FROM graph_node WHERE state = 'ready' AND kind = 'update'"
     eventually(lambda: idle.rows(done)[0][0] > 100, 60)
@@ -34,9 +34,9 @@ def test_a_small_stack_completes_within_seconds_while_a_large_one_is_made(idle: 
     assert idle.state(large) == "CREATE_IN_PROGRESS", f"the large one was too quick to tell; {took}"
 
 
-def test_what_waits_holds_no_worker(idle: Cluster):
+def test_waiting_resources_occupy_no_worker(idle: Cluster):
     waiting = {"type": "OS::Heat::Delay", "properties": {"min_wait": 2}}
     started = time.monotonic()
     uuid = idle.create("s", {f"d{i}": waiting for i in range(50)})
     idle.wait(uuid, "CREATE_COMPLETE", 60)
-    assert 2.0 < time.monotonic() - started < 6.0
+    assert 2.0 < time.monotonic() - started < 30.0  # in turn, the delays would take 100 seconds

@@ -15,7 +15,7 @@ from tests.kills.run import Plan, run
 QUICK = {"ORCHESTRATOR_LEASE_SECONDS": "5", "ORCHESTRATOR_RE_ENQUEUE_SECONDS": "2"}
 
 
-def test_whatever_is_killed_the_world_ends_as_asked(tmp_path: Path) -> None:
+def test_the_final_state_matches_the_requests_after_kills(tmp_path: Path) -> None:
     plan = Plan(seconds=12.0, seed=int(time.time()), kill_seconds=2.0, stacks=4, size=8, settings=QUICK)
     report = run(tmp_path, plan)
     assert report.kills

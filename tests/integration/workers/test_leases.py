@@ -65,9 +65,7 @@ def test_a_worker_stopped_past_its_lease_is_replaced_and_can_write_no_more(
     assert cluster.things.alive() == {}
 
 
-def test_what_errs_is_discarded_and_made_again_up_to_the_limit(
-    new_cluster, postgres_url: str, broker_url: str
-):
+def test_a_resource_in_error_is_recreated_up_to_the_limit(new_cluster, postgres_url: str, broker_url: str):
     cluster = new_cluster(postgres_url, broker_url, checkers=1, action_retry_limit=2)
     good = cluster.create("good", {"a": thing(error_times=2)})
     bad = cluster.create("bad", {"a": thing(error_times=3)})

@@ -44,7 +44,7 @@ def crowd(width: int) -> dict[str, Any]:
     return first | second | third
 
 
-def test_workers_that_are_told_to_stop_while_a_stack_is_made_hand_over_what_they_had(
+def test_stopping_workers_hand_over_their_work(
     cluster: Cluster,
 ) -> None:
     resources = crowd(40)  # more than both workers' threads take at once

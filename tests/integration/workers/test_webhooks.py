@@ -121,7 +121,7 @@ def claims(courier: WebhookSender) -> list[Any]:
     return [*courier.claim(9, slow=False), *courier.claim(9, slow=True)]
 
 
-def test_everything_is_told_in_order_signed_and_once(
+def test_every_event_is_delivered_in_order_signed_and_once(
     api: Client, world: World, project: str, courier: WebhookSender, receiver: Receiver
 ) -> None:
     made = hook(api, project, receiver.url, secret=SECRET)
@@ -144,7 +144,7 @@ def test_everything_is_told_in_order_signed_and_once(
     assert (now["delivered"], now["tries"], now["state"]) == (3, 0, "active")
 
 
-def test_the_secret_and_what_an_address_asks_for_are_shown_once_or_never(
+def test_the_secret_and_the_query_of_a_url_are_shown_once_or_never(
     api: Client, world: World, project: str, receiver: Receiver
 ) -> None:
     made = hook(api, project, receiver.url)
@@ -158,7 +158,7 @@ def test_the_secret_and_what_an_address_asks_for_are_shown_once_or_never(
     assert made["secret"].removeprefix("whsec_") not in row
 
 
-def test_who_fails_is_tried_again_with_nothing_lost_and_then_is_dead(
+def test_a_failing_webhook_is_retried_without_losses_and_then_disabled(
     api: Client, world: World, project: str, courier: WebhookSender, receiver: Receiver
 ) -> None:
     made, stack = hook(api, project, receiver.url), world.stack(project, "s")
@@ -184,7 +184,7 @@ def test_who_fails_is_tried_again_with_nothing_lost_and_then_is_dead(
     assert receiver.names == ["a", "b"]
 
 
-def test_a_webhook_of_one_stack_hears_of_it_and_of_those_in_it(
+def test_a_webhook_of_a_stack_gets_its_events_and_those_of_its_descendants(
     api: Client, world: World, project: str, courier: WebhookSender, receiver: Receiver
 ) -> None:
     stack, beside = world.stack(project, "s"), world.stack(project, "beside")
@@ -252,7 +252,7 @@ def test_only_whom_new_events_concern_is_rung_for(
         assert receiver.names == ["a", "b", "c"]
 
 
-def test_one_that_hangs_holds_nobody_up(
+def test_a_hanging_receiver_delays_no_other_receiver(
     api: Client, world: World, project: str, courier: WebhookSender, receiver: Receiver
 ) -> None:
     """Ten receivers that never answer, and one that does: its events are delivered at once."""
@@ -293,9 +293,7 @@ def test_a_webhook_is_tried_without_an_event(api: Client, project: str, receiver
     assert shown(api, project, made)["tries"] == 0
 
 
-def test_addresses_of_our_own_network_are_not_told_anything(
-    world: World, project: str, receiver: Receiver
-) -> None:
+def test_addresses_of_the_own_network_get_no_requests(world: World, project: str, receiver: Receiver) -> None:
     api = world.client()
     for address in (
         "http://127.0.0.1:1/",
@@ -311,7 +309,7 @@ def test_addresses_of_our_own_network_are_not_told_anything(
     assert receiver.came == []
 
 
-def test_every_fault_is_told_at_once(api: Client, project: str) -> None:
+def test_every_fault_is_reported_at_once(api: Client, project: str) -> None:
     asked = {
         "url": "ftp://example.org", "secret": "short", "nested_depth": -1, "events": "some", "after": "x",
         "colour": 1, "stack": 5,

@@ -1,6 +1,6 @@
 """A server that speaks just enough of docs/internals/rest-api.md for the command line's tests, and remembers.
 
-It plays back: every look at a stack's events reveals the next ones, so that no test waits for a clock.
+It plays back: every request for a stack's events reveals the next events, so that no test waits for a clock.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ GENERIC = {"explanation": "generic", "title": "x"}
 
 @dataclass
 class Stack:
-    """One stack, and what is still going to happen to it."""
+    """A stack, and its future events."""
 
     name: str
     id: str = field(default_factory=lambda: str(uuid.uuid4()))
@@ -37,10 +37,10 @@ class Stack:
     outputs: list[dict[str, Any]] = field(default_factory=list)
     snapshots: list[dict[str, Any]] = field(default_factory=list)
     template: Any = field(default_factory=dict)
-    answers: dict[str, Any] = field(default_factory=dict)  # path below the stack -> what is answered
+    answers: dict[str, Any] = field(default_factory=dict)  # path below the stack -> answer
     on_post: dict[str, list[tuple[str, str, str]]] = field(default_factory=dict)
-    changes: dict[str, list[dict[str, Any]]] = field(default_factory=dict)  # that a preview tells of
-    why: list[dict[str, Any]] = field(default_factory=list)  # the answers, one a question
+    changes: dict[str, list[dict[str, Any]]] = field(default_factory=dict)  # reported by a preview
+    why: list[dict[str, Any]] = field(default_factory=list)  # the answers, in order
     progress: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -93,11 +93,11 @@ class Stub:
         self.requests: list[tuple[str, str, dict[str, list[str]], dict[str, str], Any]] = []
         self.next_create: dict[str, Any] = {}
         self.refusal: tuple[int, Any] | None = None
-        self.validation: dict[str, Any] = {}  # what else an answer to that holds
+        self.validation: dict[str, Any] = {}  # additional keys of the answer to validation
         self.preview: dict[str, Any] = {}  # the stack that a create would make
-        self.answers: dict[str, Any] = {}  # "POST webhooks" and the like -> what is answered, or the next of
+        self.answers: dict[str, Any] = {}  # "POST webhooks" and the like -> answer, or a list of answers
         self.breaks = 0  # so many requests are cut off unanswered
-        self.shown_host = ""  # what a proxy makes of our address in Location
+        self.shown_host = ""  # the address that a proxy puts into Location
         self.url = ""
 
     def add(self, name: str, **more: Any) -> Stack:
@@ -113,7 +113,7 @@ class Stub:
     def answer(
         self, method: str, path: str, query: dict[str, list[str]], body: Any
     ) -> tuple[int, Any, dict[str, str]]:
-        """Answer one request."""
+        """Answer a request."""
         if self.refusal:
             return *self.refusal, {"x-openstack-request-id": "req-1"}
         asked = f"{method} {path.split('/', 3)[-1]}"

@@ -1,4 +1,4 @@
-"""The client commands against a server that plays back: what they print, what they send, how they end."""
+"""The client commands against a server that plays back: their output, their requests, their exit status."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def stub() -> Iterator[Stub]:
 
 @pytest.fixture
 def run(stub: Stub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
-    """Run a command line in an empty folder with one template in it."""
+    """Run a command line in an empty folder that contains a template."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("ORCHESTRATOR_URL", stub.url)
     monkeypatch.setenv("TZ", "UTC")

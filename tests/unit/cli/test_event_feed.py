@@ -1,4 +1,4 @@
-"""Following one stack: whose end is the end, what a cut costs, and servers that tell in lists only."""
+"""Following a stack: the end of the action, the cost of a lost connection, and servers without streams."""
 
 from __future__ import annotations
 

@@ -90,5 +90,5 @@ def _commands(text: str) -> str:
     """Return the code blocks and code spans of a document."""
     blocks = re.findall(r"^```(\w*)\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
     lines = [line for language, block in blocks if not language for line in block.splitlines()]
-    plain = [line for line in lines if not line.startswith("openstack ")]  # where it may be who is meant
+    plain = [line for line in lines if not line.startswith("openstack ")]  # its arguments may name a user
     return "\n".join(plain + re.findall(r"`(orchestrator [^`]*)`", text))

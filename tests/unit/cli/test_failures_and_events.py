@@ -1,4 +1,4 @@
-"""`orchestrator webhook`, `failures` and `events`: what is asked, what is printed, how it ends."""
+"""`orchestrator webhook`, `failures` and `events`: their requests, output and exit status."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ def page(*events: dict[str, Any], sequence: str = "9.0", more: bool = False) -> 
 
 
 def words(output: str) -> list[str]:
-    """Return what lines say after the time of day."""
+    """Return the lines without the time of day."""
     return [line.split(" ", 1)[1] for line in output.splitlines()]
 
 

@@ -1,4 +1,4 @@
-"""`--preview` of `stack create` and `stack update`: what is asked, what is printed, how it ends."""
+"""`--preview` of `stack create` and `stack update`: their requests, output and exit status."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def stub() -> Iterator[Stub]:
 
 @pytest.fixture
 def run(stub: Stub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
-    """Run a command line in an empty folder with one template in it."""
+    """Run a command line in an empty folder that contains a template."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("ORCHESTRATOR_URL", stub.url)
     for name in ("ORCHESTRATOR_PROJECT", "ORCHESTRATOR_TOKEN", "ORCHESTRATOR_TOKEN_FILE"):

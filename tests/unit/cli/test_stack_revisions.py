@@ -1,4 +1,4 @@
-"""The commands about what became of a stack, against a server that plays back."""
+"""The commands about the history of a stack, against a server that plays back."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""What is read from this machine and sent: templates as text, the files they name, environments."""
+"""The files that are read from this machine and sent: templates as text, the files they name,
+environments.
+"""
 
 from __future__ import annotations
 

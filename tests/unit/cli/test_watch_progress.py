@@ -1,4 +1,4 @@
-"""The live tree: the order it is drawn in, what it shows when there is no room, and how it counts."""
+"""The live tree: its order, its abbreviation when space is short, and its counts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Where other regions are, and who may call them as whom, is what the operator says."""
+"""The addresses of other regions, and the callers and credentials allowed for them, are the operator's
+settings.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""What a traversal visits, by what is wanted and what is there (docs/internals/protocol.md rules 7, 8)."""
+"""The nodes that a traversal visits, given desired and recorded state (docs/internals/protocol.md rules 7,
+8).
+"""
 
 from __future__ import annotations
 
@@ -30,30 +32,30 @@ def want(requires=(), digest=b"1", kind=KIND):
     return DesiredRow(digest, kind, frozenset(requires))
 
 
-def test_what_is_built_as_wanted_with_what_is_there_is_not_visited():
+def test_a_resource_in_its_desired_state_is_not_visited():
     rows = [row(1, "a"), row(2, "b", [1])]
     found = plan_changes(rows, {"a": want(), "b": want(["a"])})
     assert (found.visited, found.dirty, found.cleanups) == ([], set(), [])
 
 
-def test_a_changed_one_is_visited_with_all_that_is_downstream():
+def test_a_changed_resource_is_visited_with_all_its_dependents():
     rows = [row(1, "a"), row(2, "b", [1]), row(3, "c", [2]), row(4, "d")]
     found = plan_changes(rows, {"a": want(digest=b"2"), "b": want(["a"]), "c": want(["b"]), "d": want()})
     assert (found.dirty, found.visited) == ({"a"}, ["a", "b", "c"])
 
 
-def test_one_that_was_built_with_another_value_is_visited_though_its_definition_is_the_same():
+def test_a_resource_built_with_another_value_is_visited_despite_an_equal_definition():
     """The ripple of a superseded traversal ended before it."""
     rows = [row(1, "a", value_digest="new"), row(2, "b", [1])]
     assert plan_changes(rows, {"a": want(), "b": want(["a"])}).dirty == {"b"}
 
 
-def test_one_that_stands_on_a_row_that_was_replaced_is_visited():
+def test_a_dependent_of_a_replaced_resource_is_visited():
     rows = [row(1, "a", deposed=True), row(2, "a"), row(3, "b", [1])]
     assert plan_changes(rows, {"a": want(), "b": want(["a"])}).dirty == {"b"}
 
 
-def test_whatever_is_not_settled_is_visited():
+def test_every_unsettled_node_is_visited():
     for unsettled in (
         {"status": "FAILED"},
         {"op": "UPDATE", "status": "IN_PROGRESS"},
@@ -63,14 +65,14 @@ def test_whatever_is_not_settled_is_visited():
         assert plan_changes([row(1, "a", **unsettled)], {"a": want()}).dirty == {"a"}
 
 
-def test_going_back_prefers_the_one_that_was_built_like_that():
+def test_a_rollback_prefers_the_resource_with_the_matching_definition():
     rows = [row(1, "a", deposed=True), row(2, "a", digest=b"2")]
     found = plan_changes(rows, {"a": want()})
     assert found.current["a"].id == 1
     assert (found.restored, found.deposed_by) == ([1], {2: 1})
 
 
-def test_one_that_is_being_removed_is_never_gone_on_with():
+def test_a_resource_being_deleted_is_never_used_again():
     rows = [row(1, "a", deposed=True, action="DELETE", op="DELETE", status="IN_PROGRESS")]
     found = plan_changes(rows, {"a": want()})
     assert "a" not in found.current
@@ -78,13 +80,13 @@ def test_one_that_is_being_removed_is_never_gone_on_with():
     assert [one.id for one in found.cleanups] == [1]
 
 
-def test_a_failed_one_is_gone_on_with_when_there_is_no_other():
+def test_a_failed_resource_is_used_again_if_it_is_the_only_candidate():
     assert plan_changes([row(1, "a", status="FAILED")], {"a": want()}).current["a"].id == 1
     both = [row(1, "a", deposed=True), row(2, "a", status="FAILED")]
     assert plan_changes(both, {"a": want()}).current["a"].id == 1
 
 
-def test_what_nothing_that_stays_stands_on_goes_at_once_and_the_rest_later():
+def test_unreferenced_resources_are_deleted_at_once_and_the_rest_later():
     rows = [row(1, "a"), row(2, "b", [1]), row(3, "c"), row(4, "d", [3]), row(5, "e", [4])]
     found = plan_changes(rows, {"b": want(digest=b"2"), "e": want(["d"]), "d": want()})
     assert found.deposed_by == {1: None, 3: None}
@@ -93,13 +95,13 @@ def test_what_nothing_that_stays_stands_on_goes_at_once_and_the_rest_later():
     assert [one.id for one in found.cleanups] == [3, 4, 5]
 
 
-def test_rows_that_nobody_began_are_dropped():
+def test_rows_that_were_never_created_are_dropped():
     rows = [row(1, "a", action="INIT", attempt=0), row(2, "b")]
     found = plan_changes(rows, {"b": want()})
     assert (found.never_created, found.cleanups) == ([1], [])
 
 
-def test_what_an_interrupted_plan_began_is_visited_again():
+def test_nodes_begun_by_an_interrupted_plan_are_visited_again():
     rows = [row(1, "a"), row(2, "b", [1])]
     assert plan_changes(rows, {"a": want(), "b": want(["a"])}, started=["a"]).visited == ["a", "b"]
 

@@ -1,4 +1,4 @@
-"""The graph and its layout: nobody starts early, nobody is forgotten, nothing is wide."""
+"""The graph and its layout: no node starts early, no node is forgotten, no level is wide."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_no_node_is_fed_by_or_releases_more_than_the_width(edges, width):
 
 @given(graphs(), st.integers(2, 5))
 @settings(max_examples=examples(200), deadline=None)
-def test_whoever_a_node_releases_is_written_before_it(edges, width):
+def test_nodes_are_written_before_the_nodes_that_release_them(edges, width):
     layout = lay_out(graph_of(edges), width=width)
     written = set()
     for part in layout.slices(3):
@@ -100,7 +100,7 @@ def test_a_resource_that_requires_itself_is_a_cycle():
 
 
 @given(st.lists(st.sets(st.integers(0, 7)), min_size=8, max_size=8))
-def test_what_is_there_is_visited_in_full_whatever_stands_on_what(edges):
+def test_existing_resources_are_all_visited_for_any_dependencies(edges):
     names = [f"n{number}" for number in range(8)]
     graph = build_anyhow(names, [{f"n{one}" for one in needs} for needs in edges])
     assert sorted(graph.order) == list(range(8))

@@ -1,4 +1,4 @@
-"""What the benchmark measures is what it says, and its figures are computed right."""
+"""The benchmark measures the quantities that it names, and computes its figures correctly."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_every_shape_is_a_valid_template_of_the_size_asked_for(shape: str, size:
     assert len(graph_of(shape, size).order) == size
 
 
-def test_nested_stacks_are_counted_with_what_is_in_them() -> None:
+def test_nested_stacks_are_counted_with_their_contents() -> None:
     resources = template("nested", 11_000)["resources"]
     inside = orjson.loads(FILES["nested"][CHILD])["resources"]
     assert len(resources) * (1 + len(inside)) == 11_000
@@ -104,7 +104,7 @@ def test_an_update_changes_as_many_resources_as_its_name_says_and_no_dependency(
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_each_update_finds_something_to_do_after_the_one_before_it(shape: str) -> None:
+def test_each_update_follows_its_predecessor(shape: str) -> None:
     snippets = {operation: template(shape, 50, operation)["resources"] for operation in OPERATIONS}
     last = next(reversed(snippets["create"]))
     assert all(last not in snippet.get("depends_on", ()) for snippet in snippets["create"].values())
@@ -155,7 +155,7 @@ def good_results() -> Results:
 
 
 def failing(results: Results) -> set[str]:
-    """Return the names of what falls short."""
+    """Return the names of the missed bars."""
     return {verdict.name for verdict in short(judge(results))}
 
 
@@ -256,14 +256,14 @@ def test_parsing_is_measured_in_a_process_of_its_own() -> None:
     assert run.times_text is None or 1 < run.times_text < 100
 
 
-def test_one_slow_run_of_three_does_not_decide() -> None:
+def test_a_single_slow_run_of_three_does_not_decide() -> None:
     results = good_results()
     first = next(run for run in results.runs if (run.shape, run.size) == ("flat", 10_000))
     results.runs[results.runs.index(first)] = run_of("flat", 10_000, 500.0)
     assert failing(results) == set()
 
 
-def test_every_bar_finds_its_figures_among_what_is_measured() -> None:
+def test_every_bar_finds_its_figures_among_the_measurements() -> None:
     results = good_results()
     assert all(verdict.value is not None for verdict in judge(results))
     assert any(wanted.listing and wanted.size == 20_000 for wanted in PLAN)
@@ -315,13 +315,13 @@ def test_a_run_is_compared_with_the_empty_task_of_its_own_moment() -> None:
     assert shown == "1.00"
 
 
-def test_small_stacks_that_wait_for_a_large_one_are_named() -> None:
+def test_small_stacks_that_wait_for_a_large_stack_are_named() -> None:
     results = good_results()
     results.crowds = [CrowdRun(6.0, 18.1)]
     assert failing(results) == {"small stacks beside 100,000"}
 
 
-def test_a_bar_can_be_had_alone_with_just_what_it_needs() -> None:
+def test_a_bar_can_be_measured_alone_with_only_its_measurements() -> None:
     assert plan([BARS["delete"]]) == [Wanted("layered", 10_000, ("create", "delete"), times=3)]
     assert plan([BARS["crowd"]]) == plan([BARS["parse-time"]]) == []
     assert [verdict.name for verdict in judge(good_results(), ["growth"])] == [
@@ -329,14 +329,14 @@ def test_a_bar_can_be_had_alone_with_just_what_it_needs() -> None:
     ]
 
 
-def test_of_a_million_resources_less_is_measured_and_ten_thousand_beside_them() -> None:
+def test_a_million_resources_get_fewer_measurements_and_a_comparison_at_ten_thousand() -> None:
     wanted = asked_for([1_000_000], None, None, 1, rows=False)
     assert [(one.shape, one.size) for one in wanted] == [("layered", 10_000), ("layered", 1_000_000)]
     assert {one.operations for one in wanted} == {("create", "change-one", "delete")}
     assert {one.shape for one in asked_for([1_000], None, None, 1, rows=False)} == set(SHAPES)
 
 
-def test_a_line_has_the_rates_and_a_dash_for_what_nobody_counted() -> None:
+def test_a_line_has_the_rates_and_a_dash_for_missing_figures() -> None:
     results = Results([Yardstick(1_000.0, 0.6, 0.15, 2, 5_000)])
     shown = dict(
         zip(COLUMNS, line(run_of("flat", 1_000, 4.0, reads=None, writes=None), results), strict=True)
@@ -350,7 +350,7 @@ def test_a_line_has_the_rates_and_a_dash_for_what_nobody_counted() -> None:
     assert (shown["rows read"], shown["bytes each"], shown["others"]) == ("-", "-", "-")
 
 
-def test_the_table_names_what_failed_and_the_file_has_every_figure(tmp_path) -> None:
+def test_the_table_names_failures_and_the_file_has_every_figure(tmp_path) -> None:
     results = good_results()
     results.failures.append("create chain-10: not complete")
     out = io.StringIO()
@@ -370,7 +370,7 @@ def test_a_percentile_is_a_value_that_was_seen(count: int, share: float, expecte
     assert percentile(list(range(count, 0, -1)), share) == expected
 
 
-def test_processes_have_roles_by_what_they_run_and_who_started_them() -> None:
+def test_processes_have_roles_by_command_and_parent() -> None:
     fork = "python -c from multiprocessing.forkserver import main"
     seen = {
         10: Seen(1, "python -m orchestrator.cli.main up", 0.0),

@@ -1,4 +1,4 @@
-"""Heat's own tests are run as told, and judged by what became of each."""
+"""The selection of Heat's own tests, and the classification of their results."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from tests.conformance.__main__ import main
 from tests.conformance.chosen import Harness, not_passed
 
 
-def test_without_the_harness_it_is_said_what_to_do(tmp_path):
+def test_without_the_harness_the_error_explains_the_setup(tmp_path):
     done = CliRunner().invoke(main, ["--dir", str(tmp_path)])
     assert done.exit_code == 1
     assert "make conformance CONFORMANCE_DIR=" in str(done.exception or done.output) + done.output
 
 
-def test_the_published_list_is_run_unless_others_are_named(tmp_path):
+def test_the_published_list_is_run_unless_other_tests_are_named(tmp_path):
     harness = Harness(tmp_path)
     for name in ("run.sh", "public.sh"):
         (tmp_path / name).touch()
@@ -34,7 +34,7 @@ def test_the_published_list_is_run_unless_others_are_named(tmp_path):
     ]
 
 
-def test_what_did_not_pass_is_told_with_the_last_that_was_said():
+def test_a_failed_test_is_reported_with_its_last_line():
     results = [
         {"id": "a", "result": "pass", "why": ""},
         {"id": "b", "result": "fail", "why": "first\n last\n\n"},
@@ -43,7 +43,7 @@ def test_what_did_not_pass_is_told_with_the_last_that_was_said():
     assert list(not_passed({"tests": results})) == ["b fail: last", "c skip: nothing said"]
 
 
-def test_the_harness_and_the_server_are_told_the_same():
+def test_the_harness_and_the_server_have_the_same_settings():
     ports = server.Ports(9201, 9202)
     told = configparser.ConfigParser(interpolation=None)
     told.read_string(server.endpoint(ports, 4))

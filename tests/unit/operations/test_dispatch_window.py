@@ -1,4 +1,4 @@
-"""How often a worker looks whether its stacks have messages left, whoever else uses them up."""
+"""How often a worker checks whether its stacks have messages left, although other workers consume them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ ROOT = 1
 
 
 class Database:
-    """Nodes of one root: how many have a message out, how many have none yet."""
+    """Nodes of a root: the number with a message in flight, and the number without a message."""
 
     def __init__(self, nodes: int) -> None:
         self.outstanding, self.unrung = min(SIZE, nodes), max(0, nodes - SIZE)
@@ -25,8 +25,8 @@ class Database:
 
 
 def drained(database: Database, workers: int) -> tuple[int, int]:
-    """Let workers visit in turn what they find; return how often the queue ran empty over what was left, and
-    how often somebody looked.
+    """Let workers visit the queued nodes in turn; return how often the queue ran empty although nodes were
+    left, and how often a worker checked.
     """
     every, empty, looks = [Windows(SIZE) for _ in range(workers)], 0, 0
     while database.outstanding:

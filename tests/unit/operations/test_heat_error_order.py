@@ -1,5 +1,5 @@
-"""Which templates are accepted, and what is said first of the others, as Heat does: when only asked what a
-template holds (`POST /validate`), and when a stack is to be made.
+"""The accepted templates, and the first error of the refused templates, as in Heat: when only asked for what
+a template holds (`POST /validate`), and when a stack is to be made.
 """
 
 from typing import Any, cast
@@ -26,7 +26,7 @@ N = "n.yaml"
 
 
 def answer(template, *, strict, **request):
-    """Return what is said first, an empty text when the template is accepted."""
+    """Return the first error, an empty text if the template is accepted."""
     if isinstance(template, str) and "ersion:" not in template:
         template = f'heat_template_version: "2018-08-31"\n{template}'
     document = yaml.safe_load(template) if isinstance(template, str) else template
@@ -47,7 +47,7 @@ NONE = "resources: {a: {type: OS::Heat::None, %s}}"
 @pytest.mark.parametrize(
     ("template", "asked", "made"),
     [
-        # What a parameter is given may still change; that a default breaks a constraint may not.
+        # A parameter's value may still change; a default that breaks a constraint is an error.
         (
             "parameters: {p: {type: number, default: x}}",
             "",
@@ -61,14 +61,14 @@ NONE = "resources: {a: {type: OS::Heat::None, %s}}"
         ),
         (CFN + 'Parameters: {P: {Type: Number, Default: ""}}', "", ...),
         ("parameters: {p: {type: number, default: x, constraints: [{range: {min: 1}}]}}", ..., ...),
-        # These are evaluated whatever is asked for.
+        # These are evaluated for every request.
         ("parameters: {p: {type: string}}\n" + NONE % "external_id: {get_param: p}", MISSING, MISSING),
         ("parameters: {p: {type: string}}\n" + NONE % "deletion_policy: {get_param: p}", MISSING, MISSING),
         (NONE % "external_id: {get_param: p}", MISSING, MISSING),
         (NONE % "deletion_policy: {get_param: p}", MISSING, MISSING),
         (NONE % "condition: {equals: [{get_param: p}, 1]}", MISSING, MISSING),
         (NONE % "properties: {x: {get_param: p}}", "", ...),
-        # What else of an external resource is written is not used.
+        # The remaining sections of an external resource are not used.
         (NONE % "external_id: x, properties: {x: {get_attr: [nil, y]}, z: {Ref: nil}}", "", ""),
         (NONE % "external_id: {}", *["Resource a external_id type must be string"] * 2),
         (
@@ -132,7 +132,7 @@ def test_a_template_is_accepted_when_heat_accepts_it(template, asked, made):
         ),
     ],
 )
-def test_the_first_fault_is_the_one_that_heat_tells(template, first):
+def test_the_first_fault_is_the_fault_reported_by_heat(template, first):
     said = answer(template, strict=False)
     assert said == (
         first if first is not ... else 'The specified reference "nil" (in a.Properties.x) is incorrect.'
@@ -151,7 +151,7 @@ def test_the_first_fault_is_the_one_that_heat_tells(template, first):
         ("{y: [{get_attr: [a, nil]}]}", "y[0].get_attr"),
     ],
 )
-def test_what_is_inside_a_functions_arguments_is_placed_from_the_function_on(value, place):
+def test_places_inside_function_arguments_start_at_the_function(value, place):
     said = answer(f"{RANDOM}outputs: {{o: {{value: {value}}}}}", strict=False)
     assert said == f"outputs.o.value.{place}: The Referenced Attribute (a nil) is incorrect."
 
@@ -188,7 +188,7 @@ def test_a_text_that_is_no_template_is_said_to_be_none():
     )
 
 
-def test_a_dialect_with_one_version_says_which():
+def test_a_dialect_with_a_single_version_names_it():
     assert answer('AWSTemplateFormatVersion: "2012-12-12"', strict=False) == (
         'The template version is invalid: "AWSTemplateFormatVersion: 2012-12-12". '
         '"AWSTemplateFormatVersion" should be: 2010-09-09'
@@ -213,7 +213,7 @@ def test_an_environment_that_comes_with_a_request_names_its_sections():
         assert answer(template, strict=True, environment=sent) == ""
 
 
-def test_a_value_for_nothing_is_told_before_types_in_both_dialects():
+def test_a_value_for_an_unknown_parameter_is_reported_before_types_in_both_dialects():
     for sections in ("resources: {a: {type: Nope}}", CFN + "Resources: {a: {Type: Nope}}"):
         told = answer(sections, strict=True, parameters={"zz": 1})
         assert told == "The Parameter (zz) was not defined in template."
@@ -247,7 +247,7 @@ def test_a_value_for_nothing_is_told_before_types_in_both_dialects():
     ],
 )
 @pytest.mark.parametrize("strict", [True, False])
-def test_no_fault_quotes_what_is_hidden(place, expression, strict):
+def test_no_fault_quotes_hidden_values(place, expression, strict):
     declared = "parameters: {text: {type: string, hidden: true}, map: {type: json, hidden: true}}"
     nested = 'heat_template_version: "2018-08-31"\nparameters: {p: {type: string}, j: {type: json}}\n'
     nested += "outputs: {o: {value: {if: [{get_param: j}, 1, 2]}}}"

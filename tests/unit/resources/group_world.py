@@ -1,4 +1,4 @@
-"""A group's child without an engine: what its type wants of it is there at once."""
+"""A group's child without an engine: each requested change is applied at once."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from orchestrator.template.group_template import PARAMETER, Members
 
 @dataclass
 class Child:
-    """The child: `made` has what each member was made from, the oldest first."""
+    """The child: `made` has the definition of each member, the oldest first."""
 
     template: str | None = None
     made: dict[str, Any] = field(default_factory=dict)
@@ -80,7 +80,7 @@ class Child:
 
 @dataclass
 class Operated:
-    """One group and its child."""
+    """A group and its child."""
 
     kind: GroupType
     properties: dict[str, Any]
@@ -144,7 +144,7 @@ class Operated:
         return True
 
     def apply(self, **properties: Any) -> list[str]:
-        """Create or update it to the end; return who is there."""
+        """Create or update it to the end; return its members."""
         self.begin(**properties)
         for _ in range(60):
             if not self.go_on():
@@ -181,5 +181,5 @@ class Operated:
 
 
 def timeless(step: NestedStep) -> NestedStep:
-    """Return a step without the time that it tells."""
+    """Return a step without its time."""
     return replace(step, metadata=None) if isinstance(step, Settled) else step

@@ -1,4 +1,4 @@
-"""Signatures and signed URLs, against what others publish about them."""
+"""Signatures and signed URLs, compared with published examples."""
 
 from __future__ import annotations
 

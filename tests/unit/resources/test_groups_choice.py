@@ -1,4 +1,4 @@
-"""Who is removed from a group when somebody says so, and how large it gets when it is scaled."""
+"""The members that a removal request selects, and the size of a group after scaling."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_members_are_named_by_name_by_number_and_by_reference():
     assert skipped(["id-1"], by_reference=lambda: references) == ["1"]
 
 
-def test_what_is_no_member_is_passed_over_or_refused():
+def test_unknown_members_are_ignored_or_refused():
     assert skipped(["7", 8, "id-9", 0]) == ["0"]
     with pytest.raises(ProviderError, match=r"^not among the members of the group: 7, 8, id-9$"):
         skipped(["7", 8, "id-9", 0], strict=True)
@@ -41,7 +41,7 @@ def test_before_there_are_members_every_name_is_skipped():
     assert skipped(["7", 3, "x"], members=None, strict=True) == ["3", "7", "x"]
 
 
-def test_what_was_skipped_once_stays_unless_the_list_is_to_be_the_whole_truth():
+def test_skipped_members_stay_skipped_unless_the_list_is_replaced():
     assert skipped(["0"], kept=["5"]) == ["0", "5"]
     assert skipped(["0"], kept=["5"], mode="update") == ["0"]
     assert skipped(["5"], kept=["5", "6"], mode="update") == ["5"]
@@ -56,7 +56,7 @@ def test_removal_policies_may_be_empty_or_several():
     ]
 
 
-def test_members_named_to_go_are_found_or_nobody_goes():
+def test_members_to_delete_are_found_or_none_is_deleted():
     references = {"id-1": "b"}
     assert named(["a", "id-1", "b"], ["a", "b"], lambda: references) == ["a", "b"]
     with pytest.raises(ProviderError, match=r"^not among the members of the group: x$"):
@@ -118,14 +118,14 @@ def test_a_group_cools_down_after_scaling():
     assert may_scale(told, NOW + timedelta(seconds=60))
 
 
-def test_a_group_is_not_scaled_while_it_is_and_anew_when_it_failed_to_be():
+def test_a_group_is_not_scaled_during_scaling_and_again_after_a_failure():
     assert may_scale({}, NOW)
     busy = begun({})
     assert not may_scale(busy, NOW + timedelta(days=1))
     assert may_scale(finished(busy, 60, None, NOW), NOW)
 
 
-def test_a_shorter_cooldown_does_not_end_a_longer_one():
+def test_a_shorter_cooldown_does_not_end_a_longer_cooldown():
     long = finished({}, 600, "first", NOW)
     assert not may_scale(finished(long, 1, "second", NOW), NOW + timedelta(seconds=599))
     assert may_scale(finished({}, None, "first", NOW), NOW)

@@ -26,7 +26,7 @@ def young_spares(taken: Ordinals, count: int) -> Ordinals:
 
 
 def run(present, renewed, wanted, policy, spare=numbered_spares, lowest_first=False):
-    """Return all groups on the way, after checking each step against what is promised."""
+    """Return all intermediate states of the group, after checking the bounds of each step."""
     group = Group(Ordinals.of(present), Ordinals.of(renewed))
     target = Ordinals.of(wanted)
     way = [group]
@@ -64,14 +64,14 @@ def test_the_matrix_of_batches_never_goes_below_and_ends_as_wanted(target):
     st.booleans(),
     st.booleans(),
 )
-def test_from_whatever_was_left_half_done_it_ends_as_wanted(present, renewed, wanted, policy, young, lowest):
+def test_any_interrupted_state_converges_to_the_template(present, renewed, wanted, policy, young, lowest):
     spare = young_spares if young else numbered_spares
     run(present, renewed & present, wanted, policy, spare, lowest_first=lowest)
 
 
 @given(st.integers(0, 6), st.integers(0, 6), st.integers(1, 6), st.integers(0, 6))
 def test_the_youngest_of_a_group_that_keeps_no_names_end_new(current, target, batch, least):
-    """What is wanted is looked for anew in each step: those that help out are younger and stay."""
+    """Each step computes the desired members again: the temporary members are younger and stay."""
     group = Group(Ordinals.span(0, current), NONE)
     for _ in range(MOST_STEPS):
         wanted = remaining(group.present, target)
@@ -95,12 +95,12 @@ def test_the_highest_are_renewed_first():
     assert shown(way) == [("0-2", ""), ("0-2", "2"), ("0-2", "1-2"), ("0-2", "0-2")]
 
 
-def test_what_is_missing_comes_before_what_is_old():
+def test_missing_members_are_created_before_old_members_are_updated():
     way = run([0, 2], (), range(3), Policy(1))
     assert way[1].renewed.text() == "1"
 
 
-def test_helpers_are_made_where_nobody_can_be_spared_and_go_again():
+def test_temporary_members_are_created_if_none_can_be_spared_and_deleted_afterwards():
     way = run(range(2), (), range(2), Policy(1, 2))
     assert shown(way) == [("0-1", ""), ("0-2", "2"), ("0-2", "1-2"), ("0-2", "0-2"), ("0-1", "0-1")]
 
@@ -140,7 +140,7 @@ def test_numbers_are_the_first_that_are_not_skipped():
     assert not free(0, Ordinals.of([4]))
 
 
-def test_names_from_none_to_three_to_one_to_three():
+def test_server_names_scale_from_none_to_three_to_one_to_three():
     sizes = [0, 3, 1, 3]
     assert [list(free(size, NONE)) for size in sizes] == [[], [0, 1, 2], [0], [0, 1, 2]]
 
@@ -162,7 +162,7 @@ def test_the_failed_go_first_and_then_whom_the_policy_says(more, left):
     assert remaining(Ordinals.span(0, 5), 2, **more).text() == left
 
 
-def test_nobody_goes_while_there_are_not_too_many():
+def test_no_member_is_deleted_within_the_maximum():
     group = Ordinals.span(0, 3)
     assert remaining(group, 3, failed=group, outdated=group, victims="outdated") == group
     assert remaining(group, 7) == group

@@ -1,4 +1,4 @@
-"""What is wrong with the members of a group is told before one is made, by the way through both templates."""
+"""Faults of the members of a group are reported before creation, with the path through both templates."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_a_sound_group_has_no_faults():
     assert told(group()) == []
 
 
-def test_a_wrong_property_of_a_member_is_told_once_through_both_templates():
+def test_a_wrong_property_of_a_member_is_reported_once_with_both_templates():
     wrong = {**MEMBER, "properties": {"valu": "v"}}
     assert told(group(wrong)) == [
         (
@@ -59,7 +59,7 @@ def test_a_wrong_property_of_a_member_is_told_once_through_both_templates():
     ]
 
 
-def test_an_unknown_type_of_a_member_is_told():
+def test_an_unknown_type_of_a_member_is_reported():
     [(path, message)] = told(group({"type": "No::Such"}))
     assert path == "resources.g.properties.resource_def.type"
     assert message.endswith("The Resource Type (No::Such) could not be found.")
@@ -73,13 +73,13 @@ def test_members_of_a_group_without_any_are_not_looked_at():
     ("count", "message"),
     [(-1, "-1 is out of range (min: 0)"), ("many", "Value 'many' is not an integer")],
 )
-def test_a_count_that_is_none_is_told(count, message):
+def test_an_invalid_count_is_reported(count, message):
     [(path, said)] = told(group(count=count))
     assert path == "resources.g.properties.count"
     assert said.endswith(message)
 
 
-def test_what_is_not_known_yet_breaks_no_rule_and_hides_no_fault():
+def test_unknown_values_break_no_rule_and_hide_no_fault():
     member = {
         "type": "OS::Heat::TestResource",
         "properties": {"value": {"get_attr": ["h", "value"]}, "wait_secs": "long"},
@@ -134,7 +134,7 @@ def test_a_template_that_groups_itself_ends_at_the_limit():
     assert any("Recursion depth exceeds 3." in message for _, message in found)
 
 
-def test_members_count_and_what_is_in_them_too():
+def test_members_and_their_contents_are_counted():
     inner = {"heat_template_version": "2021-04-16", "resources": {f"r{n}": MEMBER for n in range(9)}}
     files = {URL: json.dumps(inner)}
     assert told(group({"type": URL}, count=99), files=files) == []
@@ -142,7 +142,7 @@ def test_members_count_and_what_is_in_them_too():
     assert "Maximum resources per stack exceeded" in message
 
 
-def test_a_million_members_are_looked_at_as_one():
+def test_a_million_equal_members_are_validated_once():
     [(_, message)] = told(group(count=10**6))
     assert "Maximum resources per stack exceeded" in message
 
@@ -155,7 +155,7 @@ def test_a_scaling_groups_member_is_looked_at():
     assert "resources.g<nested_stack>.resources." in message
 
 
-def test_a_chains_members_are_looked_at_one_by_one():
+def test_the_members_of_a_chain_are_checked_individually():
     given = {
         "resources": ["OS::Heat::TestResource", "No::Such"],
         "resource_properties": {"value": "v", "a": 1},
@@ -177,7 +177,7 @@ def test_update_policies_are_looked_at():
     ]
 
 
-def test_any_attribute_of_members_may_be_asked_of_a_group_and_only_known_ones_of_a_scaling_group():
+def test_a_group_accepts_any_member_attribute_and_a_scaling_group_only_known_attributes():
     asg = {
         "type": "OS::Heat::AutoScalingGroup",
         "properties": {"min_size": 1, "max_size": 2, "resource": MEMBER},

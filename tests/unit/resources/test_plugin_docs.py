@@ -1,4 +1,4 @@
-"""docs/plugins.md shows the package that is tested, and docs/remote-stacks.md what the settings are."""
+"""docs/plugins.md shows the tested package, and docs/remote-stacks.md lists the settings."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_the_examples_are_templates_of_types_that_there_are() -> None:
             assert set(definition.body["properties"]) <= set(kind.properties)
 
 
-def test_the_catalog_shown_is_one(tmp_path: Path) -> None:
+def test_the_catalog_in_the_docs_is_valid(tmp_path: Path) -> None:
     (text,) = [text for text in blocks("remote-stacks.md", "yaml") if text.startswith("regions")]
     document = yaml.safe_load(text)
     (tmp_path / "token").write_text("t")

@@ -1,4 +1,4 @@
-"""OS::Heat::ResourceGroup and OS::Heat::ResourceChain: what they want of their child."""
+"""OS::Heat::ResourceGroup and OS::Heat::ResourceChain: the desired state of their child."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_a_removed_name_is_never_used_again_unless_the_mode_says_so():
     assert sorted(one.apply(removal_policies_mode="update")) == ["0", "1", "2"]
 
 
-def test_what_is_listed_on_create_is_skipped_at_once():
+def test_members_listed_on_create_are_skipped_at_once():
     assert group(2, removal_policies=listed(0, "7")).apply() == ["1", "2"]
 
 
@@ -190,7 +190,7 @@ def test_batches_stop_by_themselves_when_members_are_unwell():
     one = group(3, update_policy=ROLLING, metadata={KEY: {"health_gate": True}})
     one.apply()
     one.begin(resource_def=definition("w"))
-    one.child.sick = {"0"}  # was unwell before, and is not what the batch changed
+    one.child.sick = {"0"}  # unhealthy before the batch, and not changed by it
     assert one.go_on()
     one.child.sick = {"1"}
     with pytest.raises(ProviderError, match=r"^Stopped after a batch with unhealthy members: 1$"):
@@ -198,7 +198,7 @@ def test_batches_stop_by_themselves_when_members_are_unwell():
     assert values(one) == {"0": "v", "1": "w", "2": "w"}
 
 
-def test_a_child_that_others_made_something_else_is_made_a_group_again():
+def test_a_group_child_that_was_changed_directly_becomes_a_group_again():
     one = group(2)
     one.apply()
     one.child.template = '{"heat_template_version": "2021-04-16"}'
@@ -221,7 +221,7 @@ def test_attributes_of_a_group():
     assert one.kind.child_reference_id(one.context(), one.child) == "child-id"
 
 
-def test_a_large_group_keeps_only_what_is_asked_for():
+def test_a_large_group_keeps_only_the_requested_attributes():
     one = group(500)
     one.apply()
     one.child.read = 0
@@ -245,7 +245,7 @@ def test_a_large_group_keeps_only_what_is_asked_for():
         ([], "must be a map"),
     ],
 )
-def test_what_is_wrong_with_our_own_key_is_told(given, message):
+def test_faults_of_our_own_key_are_reported(given, message):
     with pytest.raises(ProviderError, match=message):
         group(1, metadata={KEY: given}).apply()
 
@@ -254,7 +254,7 @@ def chain(*types, **more):
     return Operated(ResourceChain(), {"resources": list(types), "resource_properties": {"a": 1}, **more})
 
 
-def test_a_chain_has_one_of_each_and_each_waits_for_the_one_before():
+def test_a_chain_has_a_member_per_type_and_each_waits_for_its_predecessor():
     one = chain("A", "B", "A")
     assert one.apply() == ["0", "1", "2"]
     resources = Members.parse(one.child.template).template().resources
@@ -266,7 +266,7 @@ def test_a_chain_has_one_of_each_and_each_waits_for_the_one_before():
     assert one.attribute("refs") == ["id-0", "id-1", "id-2"]
 
 
-def test_a_concurrent_chain_waits_for_nobody():
+def test_the_members_of_a_concurrent_chain_do_not_wait():
     one = chain("A", "B", concurrent=True)
     one.apply()
     assert not any(d.requires for d in Members.parse(one.child.template).template().resources.values())

@@ -38,7 +38,7 @@ def rested(one):
     return one
 
 
-def test_a_group_begins_with_what_is_desired_or_the_least():
+def test_a_group_starts_with_the_desired_capacity_or_the_minimum():
     assert len(group(desired_capacity=3).apply()) == 3
     assert len(group(min_size=2).apply()) == 2
     assert len(group(min_size=0).apply()) == 0
@@ -60,7 +60,7 @@ def test_the_oldest_go_first_and_the_failed_before_them():
     assert one.apply(desired_capacity=2) == [names[1], names[3]]
 
 
-def test_a_template_without_a_size_keeps_the_one_that_policies_made():
+def test_a_template_without_a_size_keeps_the_size_set_by_policies():
     one = group()
     one.apply()
     assert one.scale(3)
@@ -131,7 +131,7 @@ def test_scaling_stays_within_bounds_and_does_nothing_at_them():
     assert not one.scale(-1)
 
 
-def test_scaling_changes_nobody_else():
+def test_scaling_changes_no_other_member():
     one = group(desired_capacity=2)
     names = one.apply()
     made = dict(one.child.made)
@@ -164,7 +164,7 @@ def test_a_group_that_cools_down_is_left_alone():
     assert not one.scale(1, later=999)
 
 
-def test_a_scale_in_may_name_who_goes():
+def test_a_scale_in_may_name_the_members_to_delete():
     one = group(desired_capacity=4)
     names = one.apply()
     assert one.scale(remove=(names[1], f"id-{names[3]}"))
@@ -176,7 +176,7 @@ def test_a_scale_in_may_name_who_goes():
         one.scale(remove=(names[0], names[2]))
 
 
-def test_a_template_may_name_who_goes_and_another_comes():
+def test_a_template_may_name_a_member_to_replace():
     one = group(desired_capacity=3)
     names = one.apply()
     one.metadata = {KEY: {"remove": [names[1]]}}
@@ -191,7 +191,7 @@ def test_a_template_may_name_who_goes_and_another_comes():
 
 
 @pytest.mark.parametrize(("victims", "left"), [("oldest", [2, 3]), ("newest", [0, 1])])
-def test_a_template_may_say_who_goes_first(victims, left):
+def test_a_template_may_name_the_members_to_delete_first(victims, left):
     one = group(desired_capacity=4, metadata={KEY: {"victims": victims}})
     names = one.apply()
     assert one.apply(desired_capacity=2) == [names[place] for place in left]
@@ -253,7 +253,7 @@ def test_how_large_a_large_group_is_takes_no_look_at_its_members():
         ),
     ],
 )
-def test_what_is_wrong_with_a_group(given, message):
+def test_faults_of_a_group(given, message):
     assert message in faults(AutoScalingGroup(), **{"resource": resource(), **given})
 
 
@@ -286,7 +286,7 @@ def test_instances_are_made_from_the_launch_configuration():
     assert one.metadata == {}
 
 
-def test_without_a_policy_instances_keep_what_they_were_made_from():
+def test_without_a_policy_instances_keep_their_definition():
     one = instances()
     one.apply()
     one.apply(LaunchConfigurationName="conf-2", Size=3)
@@ -302,7 +302,7 @@ def test_with_a_policy_instances_change_in_batches():
     assert one.pauses == [60.0]
 
 
-def test_a_launch_configuration_that_is_not_there_is_told():
+def test_a_missing_launch_configuration_is_reported():
     one = instances(LaunchConfigurationName="other")
     with pytest.raises(
         ProviderError, match=r"LaunchConfigurationName \(other\) reference can not be found\."
@@ -320,7 +320,7 @@ def test_amazons_group_scales_and_cools_down():
     assert len(one.names) == 3
 
 
-def test_amazons_group_is_made_from_one_thing():
+def test_an_amazon_group_needs_exactly_one_source():
     either = "Either 'InstanceId' or 'LaunchConfigurationName' must be provided."
     both = faults(
         AwsAutoScalingGroup(),
@@ -372,7 +372,7 @@ def signalled(kind, details, **properties):
 
 
 @pytest.mark.parametrize("details", [None, "x", {}, {"current": "ok"}])
-def test_a_policy_asks_for_its_adjustment_whatever_it_is_told(details):
+def test_a_policy_requests_its_adjustment_for_any_signal(details):
     asked = signalled(ScalingPolicy(), details, **POLICY, cooldown=5)
     assert asked.group == "g"
     assert (asked.asked["amount"], asked.asked["kind"], asked.asked["cooldown"]) == (
@@ -400,7 +400,7 @@ def test_amazons_policy_says_the_same_in_other_words():
     }
 
 
-def test_a_signal_may_name_who_goes():
+def test_a_signal_may_name_the_members_to_delete():
     assert signalled(ScalingPolicy(), {"remove_members": ["a"]}, **POLICY).asked["remove"] == ["a"]
     for wrong in ("a", [], [1]):
         with pytest.raises(ProviderError, match="remove_members must be a list of names or ids"):

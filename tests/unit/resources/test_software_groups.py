@@ -1,4 +1,4 @@
-"""Groups of software deployments: which members a child is asked to have, one step after the other."""
+"""Groups of software deployments: the desired members of the child, step by step."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def test_the_child_is_a_template():
     assert not any(parameter.hidden for parameter in template.parameters.values())
 
 
-def test_what_is_secret_goes_into_hidden_parameters():
+def test_secret_properties_become_hidden_parameters():
     props = read(servers={"a": "s1"}, input_values={"password": "hush"})
     step = KIND.step(context(secret=True), props, Child(), 0)
     assert "hush" not in step.child.text
@@ -124,7 +124,7 @@ def test_a_new_group_is_made_in_batches_with_pauses_between():
     assert {step.seconds for step in told if isinstance(step, Pause)} == {3.0}
 
 
-def test_a_rolling_update_changes_so_many_at_once_and_keeps_the_others_as_they_are():
+def test_a_rolling_update_changes_a_batch_at_a_time_and_keeps_the_rest():
     child, ctx = Child(), context(update_policy=batches(2))
     first = run(read(servers={name: name for name in "abc"}, config="old"), ctx, child)[-1]
     servers = {"b": "b", "c": "c", "d": "d", "e": "e"}
@@ -179,7 +179,7 @@ def test_attributes_are_maps_by_the_deployments_names():
         ),
     ],
 )
-def test_what_cannot_be_is_refused(given: dict[str, Any], message: str):
+def test_impossible_requests_are_refused(given: dict[str, Any], message: str):
     assert [fault.message for fault in KIND.validate(read(**given), 3600.0)] == [message]
 
 

@@ -1,4 +1,4 @@
-"""Inputs and outputs of software configs: what is stored of them, what they become, what comes back."""
+"""Inputs and outputs of software configs: stored form, resolved values, reported values."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from orchestrator.resources.builtin import software_io as io
 
 
 class TestReading:
-    def test_what_was_left_out_is_not_stored_but_for_the_type(self):
+    def test_omitted_properties_are_stored_only_for_the_type(self):
         assert io.read_inputs([{"name": "a", "description": None, "replace_on_change": False}]) == (
             [{"name": "a", "type": "String"}],
             [],
@@ -46,7 +46,7 @@ class TestReading:
             [],
         )
 
-    def test_all_that_is_wrong_is_told_with_its_place(self):
+    def test_all_faults_are_reported_with_their_places(self):
         _, faults = io.read_inputs(
             [{"name": "a"}, {"type": "Text", "zz": 1}, {"name": "b", "default": "x", "type": "Number"}]
         )
@@ -108,7 +108,7 @@ class TestSubstituting:
         config = {"x": {"take": "a"}, "y": {"get_input": "a"}}
         assert io.substitute(config, {"a": 1}, "take", strict=False) == {"x": 1, "y": {"get_input": "a"}}
 
-    def test_what_nobody_gives_is_missed_when_that_is_wanted(self):
+    def test_missing_values_are_reported_if_required(self):
         with pytest.raises(io.MissingInput, match="b"):
             io.substitute([{"get_input": "b"}], {"a": 1}, "get_input", strict=True)
 
@@ -135,13 +135,13 @@ class TestJudging:
         assert told.reason == f"deploy_status_code : Deployment exited with non-zero status code: {code}"
         assert told.summary == f"failed ({code})"
 
-    def test_an_error_output_is_a_failure_and_all_failures_are_told(self):
+    def test_an_error_output_is_a_failure_and_all_failures_are_reported(self):
         told = self.judged({"deploy_status_code": 3, "complaint": "no disk"})
         assert told.reason == (
             "deploy_status_code : Deployment exited with non-zero status code: 3, complaint : no disk"
         )
 
-    def test_only_declared_outputs_are_kept_and_others_stay(self):
+    def test_only_declared_outputs_are_stored_and_earlier_outputs_stay(self):
         told = self.judged({"result": 2, "else": 3, "deploy_stdout": "x"}, {"complaint": "old", "result": 1})
         assert told.outputs == {
             "result": 2,

@@ -90,7 +90,7 @@ def test_a_list_may_be_a_text_with_commas():
     assert (found["l"], faults) == (["a", "b"], [])
 
 
-def test_outputs_are_attributes_beside_what_is_inside():
+def test_outputs_are_attributes_and_nested_resources_are_reachable():
     found = kind(outputs={"o": {"value": 1, "description": "One."}})
     assert found.attributes == {"o": Attribute("One.")}
     for name in ("o", "show", "resource.x", "resource.x.value"):
@@ -158,11 +158,11 @@ def test_a_template_that_does_not_fit_says_where(parameters, outputs, message):
     assert mismatches(parameters, outputs) == [message]
 
 
-def test_everything_that_does_not_fit_is_told():
+def test_every_mismatch_is_reported():
     assert len(mismatches({"more": {"type": "string"}}, [])) == 3
 
 
-# What is no type at all.
+# Names that are not a type.
 
 
 @pytest.mark.parametrize(
@@ -188,7 +188,7 @@ def test_other_faults_of_a_template_leave_it_a_type():
     assert found.parameters.keys() == PARAMETERS.keys()
 
 
-def test_each_set_of_values_defines_the_template_anew():
+def test_each_set_of_values_gets_a_new_definition():
     condition = {"equals": [{"get_param": "p"}, "x"]}
     found = nested({"p": {"type": "string"}}, resources={"a": {"type": "T", "condition": condition}})
     with_it, _ = found.define(ParameterValues({"p": "x"}))

@@ -41,7 +41,7 @@ def asked(role: str, template: dict[str, Any], **more: Any) -> None:
 
 
 @pytest.mark.parametrize("request_", REQUESTS.values(), ids=list(REQUESTS))
-def test_a_member_is_refused_and_an_admin_told_what_else_there_is(request_: dict[str, Any]) -> None:
+def test_a_member_is_refused_and_an_admin_gets_the_full_list(request_: dict[str, Any]) -> None:
     with pytest.raises(Forbidden, match=r"^You are not authorized to use resource_types:OS::Nova::Flavor\.$"):
         asked("member", **request_)
     with pytest.raises(InvalidTemplate):  # the service is not there

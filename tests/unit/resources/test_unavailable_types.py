@@ -79,7 +79,7 @@ def test_any_other_name_is_not_known(name):
     assert unavailable(name) is None
 
 
-def test_together_with_what_is_built_it_is_the_whole_catalogue():
+def test_together_with_the_built_types_it_is_the_whole_catalogue():
     names = (SERVICE_BY_TYPE.keys() - ALIASES.keys()) | built()
     assert Counter("::".join(name.split("::")[:2]) for name in names) == SIZES
 
@@ -88,7 +88,7 @@ def test_no_type_is_both_built_and_missing():
     assert not SERVICE_BY_TYPE.keys() & built()
 
 
-def test_an_older_name_needs_what_the_newer_one_needs():
+def test_an_older_name_has_the_requirements_of_the_newer_name():
     assert required_service("OS::Metering::Alarm") == "alarming"
     assert required_service("OS::Ceilometer::CombinationAlarm") == "alarming"
     assert required_service("OS::Quantum::Router") == "network"

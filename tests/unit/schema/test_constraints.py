@@ -1,4 +1,4 @@
-"""What each constraint accepts, what it says, and how malformed ones are refused."""
+"""Accepted values and messages of each constraint, and the refusal of malformed constraints."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def test_a_value_within_the_constraint_is_fine(constraint, value, kind):
         (Custom("nova.flavr"), "v", "string", '"v" does not validate nova.flavr (constraint not found)'),
     ],
 )
-def test_a_value_outside_is_told_in_heats_words(constraint, value, kind, message):
+def test_a_value_outside_is_reported_with_heats_message(constraint, value, kind, message):
     assert constraint.check(value, kind) == message
 
 
@@ -189,7 +189,7 @@ def test_bounds_may_be_written_as_text():
     assert constraint_from_hot({"modulo": {"step": "2", "offset": "1"}}) == Modulo(2, 1)
 
 
-def test_of_several_in_one_item_the_first_in_a_fixed_order_counts():
+def test_of_several_keys_in_an_item_the_first_in_a_fixed_order_wins():
     both = {"allowed_pattern": "a", "range": {"min": 5}, "modulo": {"step": 2, "offset": 0}}
     assert constraint_from_hot(both) == Modulo(2, 0)
     assert constraint_from_hot(both, modulo=False) == Range(5)

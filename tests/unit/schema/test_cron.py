@@ -1,4 +1,4 @@
-"""Which texts are cron expressions, and what is said about those that are none."""
+"""Valid cron expressions, and the messages for invalid expressions."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ r r(1-5) * * r/2
 
 
 @pytest.mark.parametrize("text", [*FINE, "  *\t* * * *  "])
-def test_it_is_one(text):
+def test_it_is_a_wait_handle(text):
     assert cron_fault(text) is None
 
 

@@ -1,4 +1,4 @@
-"""The custom constraints that need no cloud, those that do, and those of others."""
+"""The custom constraints: local, with a cloud, and from third-party packages."""
 
 from __future__ import annotations
 
@@ -144,12 +144,12 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("name", "value"), FINE)
-def test_what_it_is_for_passes(name, value):
+def test_configs_for_the_action_pass(name, value):
     assert custom_check(name, value) is None
 
 
 @pytest.mark.parametrize(("name", "value", "reason"), WRONG)
-def test_what_it_is_not_for_is_told_in_heats_words(name, value, reason):
+def test_configs_for_other_actions_are_reported_with_heats_message(name, value, reason):
     assert custom_check(name, value) == f"Error validating value '{value}'" + (
         f": {reason}" if reason else ""
     )
@@ -180,11 +180,11 @@ def test_the_names_are_heats():
 
 
 @pytest.mark.parametrize("name", sorted(CLOUD))
-def test_what_no_service_is_there_to_answer_is_accepted(name):
+def test_checks_without_a_service_accept_the_value(name):
     assert custom_check(name, "whatever") is None
 
 
-def test_a_name_that_nobody_knows_is_refused():
+def test_an_unknown_name_is_refused():
     assert custom_check("nova.flavr", "m1") == '"m1" does not validate nova.flavr (constraint not found)'
 
 
@@ -222,7 +222,7 @@ print(json.dumps([
 """
 
 
-def test_an_installed_package_adds_its_own_and_a_broken_one_is_the_operators_business(tmp_path):
+def test_an_installed_package_adds_constraints_and_a_broken_package_is_an_operator_error(tmp_path):
     (tmp_path / "acme_checks.py").write_text(PLUGIN)
     info = tmp_path / "acme-1.0.dist-info"
     info.mkdir()

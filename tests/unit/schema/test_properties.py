@@ -1,4 +1,4 @@
-"""How given property values become what a type's verbs see, and what is said about those that cannot."""
+"""Conversion of property values to the arguments of a type's verbs, and the messages for invalid values."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def test_values_are_converted_to_the_type(kind, given, seen):
         ("list", {"a": 1}, "\"{'a': 1}\" is not a list"),
     ],
 )
-def test_what_cannot_be_converted_is_told_in_heats_words(kind, given, message):
+def test_inconvertible_values_are_reported_with_heats_message(kind, given, message):
     assert one(kind, given) == (None, [message])
 
 
@@ -160,7 +160,7 @@ def test_a_property_that_is_not_implemented_may_not_be_given():
     assert fault.path == "r.m"
 
 
-def test_what_is_deprecated_is_warned_about_wherever_it_is_given():
+def test_deprecated_properties_cause_warnings_everywhere():
     old = Property("string", deprecated="use new instead")
     schema = {
         "old": old,
@@ -219,7 +219,7 @@ def test_a_declaration_that_makes_no_sense_is_refused(declaration, message):
         Property(**declaration)
 
 
-def test_a_default_need_not_please_those_who_ask_elsewhere():
+def test_a_default_need_not_meet_the_constraints_of_other_templates():
     assert Property("string", default="x", constraints=(Custom("ip_addr"),)).default_value == "x"
 
 
@@ -257,7 +257,7 @@ def test_a_template_resource_does_not_take_everything(kind, given, message):
     assert one(kind, given, lax=True) == (None, [message])
 
 
-def test_a_list_for_a_template_resource_may_hold_what_is_not_known_yet():
+def test_a_list_for_a_template_resource_may_contain_unknown_values():
     schema = {"m": Property("map", lax=True), "l": Property("list", lax=True)}
     assert convert(schema, {"m": [UNKNOWN], "l": [UNKNOWN]}, unknown=UNKNOWN) == ({}, [])
 
@@ -289,7 +289,7 @@ def test_a_null_required_property_counts_as_assigned():
     assert convert({"p": Property("string", required=True)}, {"p": None}) == ({"p": ""}, [])
 
 
-def test_an_unknown_property_is_told_with_the_name_that_was_meant():
+def test_an_unknown_property_is_reported_with_a_suggestion():
     _, (fault,) = convert({"length": Property("integer")}, {"lenght": 3}, path="resources.r.properties")
     assert fault.message == "Unknown Property lenght"
     assert fault.path == "resources.r.properties"
@@ -331,7 +331,7 @@ def test_members_are_converted_by_their_own_schema():
     assert result == {"rules": [{"port": 80, "protocol": "tcp"}, {"port": 53, "protocol": "udp"}]}
 
 
-def test_every_fault_of_the_members_is_told_with_its_path():
+def test_every_fault_of_the_members_is_reported_with_its_path():
     rules = [{"port": 0, "prtocol": "udp"}, {"protocol": "icmp"}]
     _, faults = convert(NESTED, {"rules": rules}, path="p")
     assert [(fault.path, fault.message) for fault in faults] == [
@@ -347,7 +347,7 @@ def test_the_list_itself_obeys_its_constraint_too():
     assert (fault.path, fault.message) == ("p.rules", "length (3) is out of range (max: 2)")
 
 
-def test_an_item_of_the_wrong_kind_is_told_by_its_index():
+def test_an_item_of_the_wrong_type_is_reported_with_its_index():
     _, (fault,) = convert(NESTED, {"rules": [{"port": 1}, "x"]}, path="p")
     assert (fault.path, fault.message) == ("p.rules[1]", '"x" is not a map')
 
@@ -356,11 +356,11 @@ def test_an_item_of_the_wrong_kind_is_told_by_its_index():
     "value",
     [UNKNOWN, [UNKNOWN], [{"port": UNKNOWN}], [{"port": 1, "protocol": UNKNOWN}]],
 )
-def test_what_is_not_known_yet_breaks_no_rule_and_is_left_out(value):
+def test_unknown_values_break_no_rule_and_are_omitted(value):
     assert convert(NESTED, {"rules": value}, unknown=UNKNOWN) == ({}, [])
 
 
-def test_what_stands_beside_the_unknown_is_checked_all_the_same():
+def test_known_values_next_to_unknown_values_are_still_checked():
     rules = [{"port": UNKNOWN, "protocol": "icmp", "prot": 1}]
     _, faults = convert(NESTED, {"rules": rules}, path="p", unknown=UNKNOWN)
     assert [fault.path for fault in faults] == ["p.rules[0]", "p.rules[0].protocol"]
@@ -397,7 +397,7 @@ def test_a_whole_number_fits_in_64_bits(kind, given):
 
 @example({"integer": 1.8446744073709552e19})
 @given(st.dictionaries(st.sampled_from([*EVERY_KIND, "other"]), JSON))
-def test_whatever_is_given_is_converted_or_told(values):
+def test_any_given_value_is_converted_or_reported(values):
     result, faults = convert(EVERY_KIND, values, path="p")
     blamed = {name for name in values for fault in faults if fault.where.startswith(f"p.{name}")}
     assert values.keys() <= result.keys() | blamed
@@ -406,7 +406,7 @@ def test_whatever_is_given_is_converted_or_told(values):
 
 
 @given(st.dictionaries(st.sampled_from(list(EVERY_KIND)), JSON))
-def test_what_was_converted_once_stays_as_it_is(values):
+def test_converted_values_are_stable(values):
     result, _ = convert(EVERY_KIND, values)
     clean = {name: value for name, value in result.items() if convert(EVERY_KIND, {name: value})[1] == []}
     assert convert(EVERY_KIND, clean) == (clean, [])

@@ -1,4 +1,4 @@
-"""What translation rules make of given properties, before they are converted."""
+"""Translation rules, applied to properties before they are converted."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from orchestrator.resources.type_schema import type_schema, type_template
 from orchestrator.schema.constraints import Range
 from orchestrator.schema.translation import Add, Delete, Replace, Resolve, translate
 
-UNKNOWN = ...  # any object that no property can have will do; this one is copied as itself
+UNKNOWN = ...  # any object that no property can have will do; copying returns the same object
 TOGETHER = "Cannot define the following properties at the same time: "
 
 
 def done(rule, values, **more):
-    """Apply one rule; see that nothing was changed in place, and that nothing is wrong."""
+    """Apply a rule; check that nothing was changed in place, and that there are no faults."""
     before = copy.deepcopy(values)
     result, faults = translate([rule], values, unknown=UNKNOWN, **more)
     assert faults == []
@@ -41,7 +41,7 @@ def done(rule, values, **more):
         ({"old": UNKNOWN, "new": "2"}, {"new": "2"}),
     ],
 )
-def test_an_old_name_stands_for_the_new_one(given, seen):
+def test_an_old_name_is_an_alias_of_the_new_name(given, seen):
     assert done(Replace(("new",), source=("old",)), given) == seen
 
 
@@ -72,11 +72,11 @@ def test_a_property_may_move_into_a_map_and_out_of_it():
     }
 
 
-def test_what_has_nowhere_to_move_to_stays():
+def test_properties_without_a_new_place_are_unchanged():
     assert done(Replace(("m", "x"), source=("old",)), {"old": "1"}) == {"old": "1"}
 
 
-def test_a_literal_goes_before_what_is_given():
+def test_a_literal_precedes_given_values():
     assert done(Replace(("new",), value="v"), {}) == {"new": "v"}
     assert done(Replace(("new",), value="v"), {"new": "w"}) == {"new": "v"}
 
@@ -152,7 +152,7 @@ def find(finder, entity, value):
         (("net",), {}, {}),
     ],
 )
-def test_names_become_ids_where_there_is_somebody_to_ask(path, given, seen):
+def test_names_are_resolved_to_ids_if_a_provider_is_available(path, given, seen):
     rule = Resolve(path, "f", "e")
     assert done(rule, given) == given
     assert translate([rule], given, unknown=UNKNOWN, resolve=find) == (seen, [])
@@ -163,7 +163,7 @@ def test_a_name_that_is_not_found_is_a_fault_of_its_place():
     assert (fault.message, fault.path) == ("The Network (gone) could not be found.", "p.nets[1]")
 
 
-def test_rules_are_applied_in_their_order_and_every_fault_is_told():
+def test_rules_are_applied_in_order_and_every_fault_is_reported():
     rules = [Replace(("new",), source=("old",)), Resolve(("new",), "f", "e"), Replace(("y",), source=("x",))]
     assert translate(rules, {"old": "1"}, resolve=find) == ({"new": "f-e-1"}, [])
     _, faults = translate(rules, {"old": "1", "new": "gone", "x": 1, "y": 2}, resolve=find)
@@ -194,7 +194,7 @@ def test_a_types_properties_are_translated_and_then_converted():
     assert Sized().read_properties({"length": UNKNOWN}, unknown=UNKNOWN) == ({}, [])
 
 
-def test_what_may_not_be_given_is_not_offered_either():
+def test_unsupported_properties_are_not_listed():
     types = Registry.of(Sized)
     assert type_schema(types, "Test::Sized")["properties"].keys() == {"size", "length"}
     assert type_template(types, "Test::Sized", "hot")["parameters"].keys() == {"size", "length"}
@@ -222,7 +222,7 @@ def test_an_update_policy_obeys_its_schema():
         ({"character_classes": [None]}, [{"class": "lettersdigits", "min": 1}]),
     ],
 )
-def test_the_old_sequence_of_a_random_string_is_one_of_its_classes(given, classes):
+def test_the_old_sequence_of_a_random_string_is_a_character_class(given, classes):
     seen, faults = RandomString().read_properties(given)
     assert faults == []
     assert "sequence" not in seen

@@ -1,4 +1,4 @@
-"""Nobody is let in unasked: without authentication the API listens on this machine only."""
+"""Without authentication the API listens on the local machine only."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who may do what: the table, and an operator's word over it."""
+"""Permissions: the built-in table, and the operator's overrides."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def may(caller: Caller) -> set[str]:
     return {name for name in TABLE if allowed(TABLE, name, caller)}
 
 
-def test_a_role_may_what_the_lesser_one_may_and_more() -> None:
+def test_a_role_includes_the_permissions_of_lesser_roles() -> None:
     assert set() == may(NOBODY) < may(STACK_USER) < may(READER) < may(MEMBER) < may(ADMIN) < set(TABLE)
 
 
@@ -52,7 +52,7 @@ def test_a_stacks_user_may_look_up_read_metadata_and_signal() -> None:
     }
 
 
-def test_admins_may_all_but_what_nobody_may() -> None:
+def test_admins_may_do_everything_that_is_not_forbidden_to_all() -> None:
     assert set(TABLE) - may(ADMIN) == {"stacks:global_index", "software_configs:global_index"}
     assert may(ADMIN) - may(MEMBER) >= {IS_ADMIN, "service:index", "resource_types:OS::Nova::Flavor"}
 
@@ -70,7 +70,7 @@ def test_types_are_refused_by_their_own_rule_and_by_their_namespaces() -> None:
         type_policy(TABLE, ADMIN)(name)
 
 
-def test_an_operators_file_speaks_for_what_it_names(tmp_path: Path) -> None:
+def test_an_operators_file_overrides_the_rules_that_it_names(tmp_path: Path) -> None:
     policy = read(
         tmp_path,
         "stacks:delete: [admin]\nstacks:global_index: [auditor]\n"
@@ -100,7 +100,7 @@ def test_a_wrong_file_is_refused_with_every_fault(tmp_path: Path) -> None:
         policy_of(Settings(policy_file=tmp_path / "none.yaml"))
 
 
-def test_refusals_name_what_was_asked_for() -> None:
+def test_refusals_name_the_requested_object() -> None:
     with pytest.raises(Forbidden, match=r"^You are not authorized to use stacks:create\.$"):
         require(TABLE, "stacks:create", READER)
 

@@ -1,4 +1,4 @@
-"""Several threads ask one thing at once."""
+"""Several threads send the same request at once."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Slow:
 
 
 def ask(slow: Slow, first: int, others: Sequence[int]) -> list[object]:
-    """Return what each is told: the first alone, the others while it is under way."""
+    """Return the results: the first request runs alone, the rest join while it is running."""
     together = Batcher(slow)
 
     def one(number: int) -> object:
@@ -51,7 +51,7 @@ def ask(slow: Slow, first: int, others: Sequence[int]) -> list[object]:
         return [each.result(10) for each in told]
 
 
-def test_who_comes_alone_goes_at_once_and_who_comes_meanwhile_goes_together() -> None:
+def test_a_single_request_runs_at_once_and_concurrent_requests_are_batched() -> None:
     slow = Slow()
     assert ask(slow, 1, [2, 3, 4]) == [2, 4, 6, 8]
     assert slow.asked == [[1], [2, 3, 4]]
@@ -64,12 +64,12 @@ def test_there_is_a_most_that_goes_together() -> None:
     assert [len(numbers) for numbers in slow.asked] == [1, MAX_BATCH, 5]
 
 
-def test_one_that_cannot_be_answered_does_not_spoil_it_for_the_others() -> None:
+def test_a_failing_request_does_not_affect_the_rest_of_its_batch() -> None:
     slow = Slow()
     assert ask(slow, 1, [2, 13, 4]) == [2, 4, "ValueError('13')", 8]
 
 
-def test_a_server_that_is_gone_is_told_to_all_and_asked_once() -> None:
+def test_a_missing_server_is_reported_to_all_deployments_and_requested_once() -> None:
     slow = Slow()
     assert ask(slow, 1, [2, 99, 4]) == [2, *["OperationalError('gone')"] * 3]
     assert slow.asked == [[1], [2, 99, 4]]

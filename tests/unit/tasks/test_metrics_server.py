@@ -1,4 +1,4 @@
-"""A worker's own page of figures: who may read it, and what is on it."""
+"""The metrics page of a worker: its readers, and its contents."""
 
 from __future__ import annotations
 

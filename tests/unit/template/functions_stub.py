@@ -1,4 +1,4 @@
-"""Evaluate one expression the way a template does: first looked at as written, then resolved."""
+"""Evaluate an expression as a template does: validate the unresolved form, then resolve it."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ UNDECIDED = {"get_attr": ["r", "x"]}
 
 
 def resolved(value: Any, version: str = NEW, *, strict: bool = True) -> Any:
-    """Return what an expression gives."""
+    """Return the value of an expression."""
     return StackDefinition(version, VALUES, {"r": NOT_THERE_YET}, strict=strict).resolve(value)
 
 

@@ -1,4 +1,4 @@
-"""Conditions, and what `if` makes of them (docs/internals/hot-language.md §6)."""
+"""Conditions, and the evaluation of `if` (docs/internals/hot-language.md §6)."""
 
 import pytest
 
@@ -99,7 +99,7 @@ def test_a_malformed_condition_is_refused_used_or_not(conditions, message):
     assert faults(conditions=conditions) == [message]
 
 
-def test_a_malformed_condition_is_told_once_however_many_use_it():
+def test_a_malformed_condition_is_reported_once_for_all_its_uses():
     resources = {name: {"type": "T", "condition": "c"} for name in "abc"}
     assert len(faults(conditions={"c": 5}, resources=resources)) == 1
 
@@ -161,7 +161,7 @@ def test_the_branch_that_is_not_chosen_is_never_looked_at():
         assert value_of({"if": ["c", branch, "chosen"]}, conditions={"c": False}) == "chosen"
 
 
-def test_the_branch_that_is_chosen_is_looked_at_and_its_place_is_told():
+def test_the_chosen_branch_is_validated_and_its_place_is_reported():
     text = """heat_template_version: 2018-08-31
 conditions: {c: true}
 resources:
@@ -233,7 +233,7 @@ def test_a_disabled_resource_is_not_there():
     ]
 
 
-def test_what_a_disabled_resource_refers_to_is_not_looked_at():
+def test_references_of_a_disabled_resource_are_not_validated():
     broken = {
         "type": "T",
         "condition": False,
@@ -277,7 +277,7 @@ def test_a_disabled_output_is_not_listed():
     assert again.excluded_outputs == made.excluded_outputs == {"off": "No description given"}
 
 
-def test_a_condition_in_use_needs_its_parameter_and_one_that_is_not_does_not():
+def test_only_a_condition_in_use_needs_its_parameter():
     conditions = {"c": {"equals": [{"get_param": "p"}, "x"]}}
     assert read(conditions=conditions).warnings == ()
     for sections in (
@@ -306,14 +306,14 @@ def test_conditions_came_with_a_version():
     assert message == "Invalid keyword(s) inside a resource definition: condition"
 
 
-def test_what_a_stack_keeps_of_its_outputs_is_decided():
+def test_stored_outputs_are_defined():
     outputs = {"o": {"value": {"if": ["c", {"get_param": "p"}, 2]}}}
     made = read({"p": "v"}, conditions={"c": True}, outputs=outputs)
     assert made.outline()["outputs"]["o"]["value"] == {"get_param": "p"}
     assert type(made).from_outline(made.outline()).outputs["o"].parameters == {"p"}
 
 
-def test_conditions_that_lead_on_and_on_are_told_so():
+def test_endless_condition_references_are_reported():
     chain = {f"c{n}": {"not": f"c{n + 1}"} for n in range(2000)} | {"c2000": True}
     resources = {"a": {"type": "T", "condition": "c0"}}
     assert 'resources.a.condition: The arguments of "not" lead too deep' in faults(

@@ -46,7 +46,7 @@ def test_an_object_without_any_section_is_bare_parameters_and_a_text_is_not():
     assert faults("flavor: m1") == ['Environment not in valid format: environment has wrong section "flavor"']
 
 
-def test_wrong_and_empty_sections_are_told_together_in_heats_words():
+def test_wrong_and_empty_sections_are_reported_together_with_heats_message():
     assert faults({"parameters": None, "zzz": {}}) == [
         'environment has empty section "parameters"',
         'environment has wrong section "zzz"',
@@ -59,7 +59,7 @@ def test_wrong_and_empty_sections_are_told_together_in_heats_words():
     ]
 
 
-def test_a_fault_tells_its_text_line_and_what_may_have_been_meant():
+def test_a_fault_reports_its_file_line_and_a_suggestion():
     with pytest.raises(InvalidTemplate) as caught:
         Environment.parse("parameters: {}\nparameter_default: {}\n")
     [fault] = caught.value.diagnostics
@@ -77,7 +77,7 @@ def test_a_text_that_is_no_map_is_refused():
     assert faults("- a", file="e") == ["The environment is not a valid YAML mapping data type."]
 
 
-def test_faults_of_the_registry_are_told_with_the_others():
+def test_faults_of_the_registry_are_reported_with_the_rest():
     told = faults({"resource_registry": {"resources": {"a": {"hooks": "x"}}, "T": 5}, "zzz": {}})
     assert len(told) == 3
     assert told[0].startswith('Invalid hook type "x" for resource breakpoint')

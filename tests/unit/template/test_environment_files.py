@@ -24,7 +24,7 @@ SCHEMAS = {name: ParameterSchema(name, kind) for name, kind in TYPES.items()}
 
 
 def merged(*environments, request=None, schemas=SCHEMAS, **more):
-    """Return what files e0, e1, … holding `environments` are together."""
+    """Return the merged result of the files e0, e1, … that contain `environments`."""
     files = {
         f"e{n}": one if isinstance(one, str) else orjson.dumps(one).decode()
         for n, one in enumerate(environments)
@@ -65,7 +65,7 @@ def faults(*environments, **more):
         ("n", "1.5", 2, 3.5, 3.5),
     ],
 )
-def test_each_strategy_does_what_the_type_allows(name, old, new, merge, deep):
+def test_each_strategy_merges_as_its_type_allows(name, old, new, merge, deep):
     assert parameters({name: old}, {name: new}) == {name: new}
     assert parameters({name: old}, {name: new}, strategy="overwrite") == {name: new}
     assert parameters({name: old}, {name: new}, strategy="merge") == {name: merge}
@@ -82,7 +82,7 @@ def test_booleans_do_not_merge(strategy):
     assert parameters({"b": True}, {"b": False}) == {"b": False}
 
 
-def test_values_that_do_not_go_together_are_told_with_their_place():
+def test_conflicting_values_are_reported_with_their_place():
     said = "parameter_merge_strategies: {default: merge}\n"
     with pytest.raises(InvalidTemplate) as caught:
         merged(
@@ -101,7 +101,7 @@ def test_values_that_do_not_go_together_are_told_with_their_place():
     assert "secret" not in str(caught.value)
 
 
-def test_a_parameters_strategy_is_its_own_entry_then_what_an_earlier_file_fixed_then_the_files_default():
+def test_a_parameters_merge_strategy_is_its_own_then_an_earlier_files_then_the_default():
     first = {"parameters": {"l": ["a"]}, "parameter_merge_strategies": {"l": "merge"}}
     assert merged(first, {"parameters": {"l": ["b"]}}).parameters == {"l": ["a", "b"]}
     other = {"parameters": {"l": ["b"]}, "parameter_merge_strategies": {"default": "overwrite"}}
@@ -124,7 +124,7 @@ def test_a_strategy_that_differs_from_an_earlier_files_is_a_conflict_also_betwee
     assert merged({"parameters": {"l": "a"}}, {**two, "parameter_defaults": {"l": None}})
 
 
-def test_a_strategy_nobody_knows_is_refused():
+def test_an_unknown_strategy_is_refused():
     assert faults({"parameters": {"l": "a"}, "parameter_merge_strategies": {"l": "append"}}) == [
         ("e0", "parameter_merge_strategies.l", "Invalid merge strategy 'append' for parameter 'l'.")
     ]
@@ -179,7 +179,7 @@ def test_other_sections_merge_by_entry():
     assert names.encrypted_param_names == ("a", "b")
 
 
-def test_the_faults_of_all_files_are_told_together_each_with_its_file():
+def test_the_faults_of_all_files_are_reported_together_each_with_its_file():
     assert faults(
         "zzz: {}", "parameters:", "a: [", {"parameters": {"l": "a"}, "parameter_merge_strategies": {"l": 1}}
     )[:2] == [
@@ -274,7 +274,7 @@ def test_a_wrong_file_of_the_operators_is_named(tmp_path: Path, text, told):
         global_environment(tmp_path / "gone")
 
 
-def test_a_null_entry_of_a_later_file_removes_what_all_earlier_ones_say(tmp_path: Path):
+def test_a_null_entry_of_a_later_file_removes_all_earlier_entries(tmp_path: Path):
     (tmp_path / "10.yaml").write_text("resource_registry: {'My::*': OS::A, 'My::T': OS::B}\n")
     (tmp_path / "20.yaml").write_text("resource_registry: {'My::*': null}\n")
     assert ResourceRegistry.build({}, global_environment(tmp_path)).target("r", "My::T") is None

@@ -5,7 +5,7 @@ import time
 from orchestrator.template.fault_locations import keys_of
 
 
-def test_names_may_hold_dots_and_the_longest_one_counts():
+def test_names_may_contain_dots_and_the_longest_match_wins():
     document = {"resources": {"a": {"b": 1}, "a.b": {"c[0]": [1, {"d": 2}]}}}
     assert keys_of("resources.a.b.c[0][1].d", document) == ("resources", "a.b", "c[0]", 1, "d")
     assert keys_of("resources.a.c", document) == ("resources", "a")
@@ -13,9 +13,9 @@ def test_names_may_hold_dots_and_the_longest_one_counts():
     assert keys_of("nothing", document) == ()
 
 
-def test_a_name_full_of_dots_costs_no_more_than_others():
+def test_a_name_full_of_dots_costs_no_more_than_any_other_name():
     name = "." * 50_000
-    began = time.monotonic()
+    began = time.process_time()
     for _ in range(100):
         assert keys_of(f"resources.{name}.properties.p", {"resources": {name: {}}})
-    assert time.monotonic() - began < 1
+    assert time.process_time() - began < 1

@@ -1,4 +1,4 @@
-"""What functions give, version by version (docs/internals/hot-language.md §5)."""
+"""The values of functions, version by version (docs/internals/hot-language.md §5)."""
 
 import pytest
 
@@ -85,7 +85,7 @@ def test_get_param_refuses_arguments_that_can_never_work():
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_get_resource_gives_the_reference_id_and_before_there_is_one_the_name(version):
+def test_get_resource_returns_the_reference_id_or_the_name_before_creation(version):
     new = proxy("new", "INIT", reference_id=None)
     seen = stack(version, proxy(), new)
     assert seen.resolve([{"get_resource": "r"}, {"get_resource": "new"}]) == ["id-1", "new"]
@@ -132,13 +132,13 @@ def test_attributes_count_in_any_status_of_an_action_that_has_it_exist(action):
 
 
 @pytest.mark.parametrize("action", ["INIT", "DELETE"])
-def test_attributes_of_what_is_not_created_are_null_and_unknown_while_validating(action):
+def test_attributes_of_missing_resources_are_null_and_unknown_during_validation(action):
     gone = proxy("r", action)
     assert stack(NEW, gone).resolve({"get_attr": ["r", "x"]}) is None
     assert stack(NEW, gone, strict=False).resolve({"a": {"get_attr": ["r"]}}) == {"a": UNKNOWN}
 
 
-def test_what_is_computed_from_an_unknown_is_unknown_and_the_rest_is_not():
+def test_only_values_computed_from_unknown_values_are_unknown():
     seen = stack(NEW, proxy("r", "INIT"), strict=False)
     value = {
         "join": {"list_join": [",", [{"get_attr": ["r", "x"]}]]},
@@ -221,7 +221,7 @@ def test_list_join_joins_many_lists_and_json_in_versions_that_can():
         (NEW, [1, ["a"]], '"list_join" delimiter must be a string'),
     ],
 )
-def test_list_join_refuses_what_it_cannot_join(version, arguments, message):
+def test_list_join_refuses_unsupported_items(version, arguments, message):
     assert str(refusal({"list_join": arguments}, version, "x")) == f"x.list_join: {message}"
 
 
@@ -235,11 +235,11 @@ def test_list_join_refuses_what_it_cannot_join(version, arguments, message):
         {},
     ],
 )
-def test_only_a_map_of_one_function_name_is_a_call(value):
+def test_only_a_map_with_a_single_function_name_is_a_call(value):
     assert stack().resolve({"a": [value]}) == {"a": [value]}
 
 
-def test_functions_work_at_any_depth_and_what_is_written_is_left_alone():
+def test_functions_work_at_any_depth_and_do_not_change_the_template():
     written = {"a": [{"b": {"list_join": ["", [{"get_param": "s"}, {"get_resource": "r"}]]}}]}
     before = str(written)
     assert stack().resolve(written) == {"a": [{"b": "textid-1"}]}
@@ -275,7 +275,7 @@ def definition(value):
     return load(document, Limits()).resources["seen"]
 
 
-def test_references_tell_what_an_expression_needs():
+def test_references_list_the_dependencies_of_an_expression():
     value = {
         "a": {"list_join": [",", [{"get_param": "p"}, {"get_attr": ["r", "x", 0]}]]},
         "b": [
@@ -299,7 +299,7 @@ def test_a_computed_name_stands_for_all():
     assert found.dep_attrs == {"r": {"*"}}
 
 
-def test_what_all_functions_of_a_value_make_together_has_a_bound():
+def test_the_total_output_of_all_functions_of_a_value_is_bounded():
     text = {"str_replace": {"template": "a" * 50_000, "params": {"a": "b" * 1000}}}
     with pytest.raises(InvalidTemplate, match="The functions make more than 256 MiB altogether"):
         stack().resolve([text] * 10)
@@ -307,7 +307,7 @@ def test_what_all_functions_of_a_value_make_together_has_a_bound():
         stack().resolve({"str_split": ["b", text]})
 
 
-def test_many_slow_functions_have_one_allowance():
+def test_many_slow_functions_share_a_time_budget():
     digits = list("0123456789")
     slow = {"repeat": {"template": "abcde", "for_each": dict.fromkeys("abcde", digits)}}
     assert len(stack().resolve([slow] * 9)) == 9
@@ -323,7 +323,7 @@ def test_many_slow_functions_have_one_allowance():
         {"yaql": {"expression": "1", "data": [{"get_param": "p"}] * 1000}},
     ],
 )
-def test_one_large_value_named_many_times_is_not_written_out(value):
+def test_a_large_value_referenced_many_times_is_not_expanded(value):
     values = ParameterValues({"p": ["x" * 20] * 10_000})
     with pytest.raises(InvalidTemplate, match="The value would hold more than 1000000 values"):
         StackDefinition("2021-04-16", values, {}).resolve(value)

@@ -1,4 +1,4 @@
-"""Lists and maps made of others, and what is chosen of them (docs/internals/hot-language.md §5.2,
+"""Functions that build lists and maps, and that select from them (docs/internals/hot-language.md §5.2,
 §5.3, §15).
 """
 
@@ -70,7 +70,7 @@ REPLACE_MAPS = f'Incorrect arguments: to "map_replace", arguments must be a list
         ("digest", ["sha256", ""], hashlib.sha256(b"").hexdigest()),
     ],
 )
-def test_what_they_give(name, args, value):
+def test_their_values(name, args, value):
     assert not refused({name: args})
     assert resolved({name: args}) == value
 
@@ -95,7 +95,7 @@ def test_what_they_give(name, args, value):
         ("digest", 5, ""),
     ],
 )
-def test_what_they_refuse_as_written(name, args, message):
+def test_unresolved_arguments_that_they_refuse(name, args, message):
     assert refused({name: args}) == message
 
 
@@ -158,7 +158,7 @@ MERGE_FORM = (
         ("digest", given("none"), 'Argument to function "digest" must be a list of strings'),
     ],
 )
-def test_what_they_cannot_work_with(name, args, message):
+def test_values_that_they_refuse(name, args, message):
     assert failed({name: args}) == message
 
 
@@ -203,7 +203,7 @@ def test_fn_select(version, args, value):
         ([0, "5"], "Arguments to Fn::Select not fully resolved"),
     ],
 )
-def test_what_fn_select_cannot_select(args, message):
+def test_selections_that_fn_select_refuses(args, message):
     assert failed({"Fn::Select": args}, CFN) == message
 
 
@@ -225,7 +225,7 @@ def test_fn_member_list_to_map(members, value):
     assert resolved({"Fn::MemberListToMap": ["N", "V", members]}, CFN) == value
 
 
-def test_what_cloudformations_functions_refuse():
+def test_arguments_that_cloudformation_functions_refuse():
     assert refused({"Fn::Select": [0]}, CFN) == (
         'Arguments to "Fn::Select" must be of the form [index, collection]'
     )
@@ -261,7 +261,7 @@ def test_fn_base64_leaves_its_text_as_it_is():
         ({"digest": ["md5", UNDECIDED]}, NEW),
     ],
 )
-def test_what_is_made_of_something_unknown_is_unknown(value, version):
+def test_values_made_from_unknown_values_are_unknown(value, version):
     assert resolved(value, version, strict=False) is UNKNOWN
 
 

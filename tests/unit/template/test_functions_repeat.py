@@ -107,7 +107,7 @@ FORM = (
     ],
 )
 @pytest.mark.parametrize("version", ALL)
-def test_what_repeat_refuses_as_written(version, args, message):
+def test_unresolved_arguments_that_repeat_refuses(version, args, message):
     assert refused({"repeat": args}, version) == message
 
 
@@ -128,7 +128,7 @@ def test_permutations_are_written_and_boolean(value):
         (repeat("a", given("text")), 'The "for_each" argument to "repeat" must contain a map'),
     ],
 )
-def test_what_repeat_cannot_repeat(value, message):
+def test_values_that_repeat_refuses(value, message):
     assert failed(value) == message
 
 

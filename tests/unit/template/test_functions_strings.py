@@ -36,7 +36,7 @@ def replace(template, params, name="str_replace", **more):
         (given("text"), given("map"), None),
     ],
 )
-def test_every_str_replace_puts_in_longer_keys_first_and_never_looks_at_what_it_put_in(
+def test_every_str_replace_inserts_longer_keys_first_and_never_rescans_inserted_text(
     name, template, params, text
 ):
     if text is None and name != "str_replace":
@@ -45,7 +45,7 @@ def test_every_str_replace_puts_in_longer_keys_first_and_never_looks_at_what_it_
         assert resolved(replace(template, params, name)) == (text if text is not None else "a,b")
 
 
-def test_a_key_that_only_a_longer_one_uses_up_is_not_in_what_is_left():
+def test_a_key_that_occurs_only_in_a_longer_key_is_not_left_over():
     assert resolved(replace("abcd", {"ab": "Y", "bcd": "X"})) == "aX"
     assert failed(replace("ab", {"ab": 1, "a": 2}, "str_replace_strict")) == (
         "The following params were not found in the template: a"
@@ -96,12 +96,12 @@ def test_maps_and_lists_are_not_put_in_by_the_versions_that_cannot(version):
         ({"template": given("none"), "params": given("none")}, ""),
     ],
 )
-def test_what_every_str_replace_refuses_as_written(name, args, message):
+def test_unresolved_arguments_that_every_str_replace_refuses(name, args, message):
     assert refused({name: args}) == message.replace("{}", name)
 
 
 @pytest.mark.parametrize("name", REPLACES)
-def test_what_every_str_replace_refuses_once_it_is_resolved(name):
+def test_resolved_arguments_that_every_str_replace_refuses(name):
     assert failed(replace(5, {}, name)) == f'"{name}" template must be a string'
     assert failed(replace(given("none"), {}, name)) == f'"{name}" template must be a string'
     assert failed(replace("x", given("list"), name)) == f'"{name}" params must be a map'
@@ -151,7 +151,7 @@ def test_list_join_takes_many_lists_and_puts_in_json_in_versions_that_can(args, 
         (NEW, [given("none"), []], '"list_join" delimiter must be a string'),
     ],
 )
-def test_what_list_join_cannot_join(version, args, message):
+def test_items_that_list_join_cannot_join(version, args, message):
     assert failed({"list_join": args}, version) == message
 
 
@@ -205,7 +205,7 @@ def test_the_form_of_str_split_is_a_list(args):
         ([",", ["a"]], 'The text that "str_split" splits must be a string'),
     ],
 )
-def test_what_str_split_cannot_split(args, message):
+def test_values_that_str_split_refuses(args, message):
     assert failed({"str_split": args}) == message
 
 
@@ -244,7 +244,7 @@ def test_cloudformations_names_for_them(version, value, text):
         ({"Fn::Replace": [None, "x"]}, '"Fn::Replace" parameters must be a mapping'),
     ],
 )
-def test_what_cloudformations_names_refuse_as_written(value, message):
+def test_unresolved_arguments_that_cloudformation_functions_refuse(value, message):
     assert refused(value, CFN) == message
 
 
@@ -262,7 +262,7 @@ def test_what_cloudformations_names_refuse_as_written(value, message):
         ({"Fn::Replace": [{"a": "b"}, None]}, '"Fn::Replace" template must be a string'),
     ],
 )
-def test_what_cloudformations_names_cannot_work_with(value, message):
+def test_values_that_cloudformation_functions_cannot_use(value, message):
     assert failed(value, CFN) == message
 
 
@@ -307,7 +307,7 @@ SOME = st.text("ab%", max_size=6)
 
 
 @over(SOME, st.dictionaries(SOME.filter(bool), SOME, max_size=3))
-def test_a_text_without_any_key_stays_and_one_key_is_replaced_as_text_is(template, params):
+def test_a_text_without_any_key_is_unchanged_and_a_key_is_replaced_as_by_str_replace(template, params):
     made = strings.replaced("f", template, params, json_since=True)
     if not any(key in template for key in params):
         assert made == template
@@ -317,7 +317,7 @@ def test_a_text_without_any_key_stays_and_one_key_is_replaced_as_text_is(templat
 
 
 @over(st.lists(st.text("ab,", max_size=4), min_size=1), st.sampled_from([",", "--", "ba"]))
-def test_what_is_split_and_joined_again_is_the_same(texts, delimiter):
+def test_splitting_and_joining_returns_the_same_text(texts, delimiter):
     whole_text = delimiter.join(texts)
     assert resolved({"list_join": [delimiter, {"str_split": [delimiter, whole_text]}]}) == whole_text
 
@@ -327,6 +327,6 @@ def test_what_is_split_and_joined_again_is_the_same(texts, delimiter):
         st.none() | st.booleans() | st.integers(), lambda held: st.lists(held) | st.dictionaries(SOME, held)
     )
 )
-def test_what_is_put_in_as_json_can_be_read_again(value):
+def test_values_inserted_as_json_can_be_parsed_again(value):
     if isinstance(value, (dict, list)):
         assert json.loads(resolved({"list_join": ["", [value]]})) == value

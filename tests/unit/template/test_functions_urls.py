@@ -86,7 +86,7 @@ def test_make_url(parts, url):
         ({"host": given("none"), "query": given("none"), "port": given("none")}, ""),
     ],
 )
-def test_what_make_url_refuses_as_written(parts, message):
+def test_unresolved_arguments_that_make_url_refuses(parts, message):
     assert refused({"make_url": parts}) == message
 
 
@@ -99,7 +99,7 @@ def test_what_make_url_refuses_as_written(parts, message):
         ({"scheme": "a:b"}, "URL \"scheme\" should not contain ':'"),
     ],
 )
-def test_what_make_url_cannot_make(parts, message):
+def test_values_that_make_url_refuses(parts, message):
     assert failed({"make_url": parts}) == message
 
 
@@ -119,7 +119,7 @@ def test_a_url_with_an_unknown_part_is_unknown():
 
 
 @over(st.text("ab/ %é?#@", max_size=8), st.dictionaries(st.text(min_size=1), st.text(min_size=1), max_size=3))
-def test_what_was_put_into_a_url_is_read_from_it_again(path, query):
+def test_url_parts_can_be_parsed_again(path, query):
     made = urlsplit(urls.make_url({"scheme": "http", "host": "h", "path": path, "query": query}))
     assert unquote(made.path).removeprefix("/") == path.removeprefix("/")
     assert {name: values[0] for name, values in parse_qs(made.query).items()} == query

@@ -60,7 +60,7 @@ def resolved(members, name, given):
     st.integers(0, 60),
     st.integers(0, 3),
 )
-def test_what_is_written_is_read_again(sets, seed, beyond, window):
+def test_written_values_are_read_again(sets, seed, beyond, window):
     taken = Ordinals()
     parts = []
     for index, numbers in enumerate(sets):
@@ -94,7 +94,7 @@ def test_another_group_has_other_names():
 
 @pytest.mark.parametrize("name", ["", "a", "0", "00", "-1", "x" * 12, "A" * 12, "1" * 12, " 1", "é" * 12])
 @pytest.mark.parametrize("seed", ["", "s"])
-def test_what_is_nobodys_name_is_no_member(name, seed):
+def test_a_name_without_a_member_is_not_a_member(name, seed):
     resources = Members((Part("d", "T", (), Ordinals.of([5])),), seed=seed).template().resources
     assert name not in resources
     with pytest.raises(KeyError):
@@ -107,7 +107,7 @@ def test_each_member_has_its_own_definition_and_its_name_in_it():
     assert resolved(group(), "7", given) == {"value": "new 7"}
 
 
-def test_what_looks_like_a_function_in_a_definition_is_none():
+def test_function_like_maps_in_a_definition_are_data():
     tricky = Definition(TYPE, {"properties": {"value": {"get_param": "OS::stack_id"}}})
     members = Members((Part.of(tricky, Ordinals.of([0])),))
     assert resolved(members, "0", values(tricky)) == {"value": {"get_param": "OS::stack_id"}}
@@ -130,7 +130,7 @@ def test_properties_of_a_hidden_parameter_are_secret():
     assert view.used_secret
 
 
-def test_a_member_differs_only_when_what_it_is_made_from_does():
+def test_a_member_differs_only_if_its_definition_differs():
     given = ParameterValues({})
 
     def digests(members):
@@ -145,7 +145,7 @@ def test_a_member_differs_only_when_what_it_is_made_from_does():
     assert digests(Members(group().parts, window=1))["2"] != before["2"]
 
 
-def test_a_chain_waits_for_the_one_before():
+def test_each_member_of_a_chain_waits_for_its_predecessor():
     members = Members((Part("d", "T", (), Ordinals.span(0, 4)),), window=2)
     resources = members.template().resources
     assert [sorted(one.requires) for one in resources.values()] == [[], [], ["0"], ["1"]]
@@ -167,7 +167,7 @@ def test_a_million_members_take_no_room():
     assert most < 1_000_000
 
 
-def test_what_is_shown_of_a_million_members_makes_none_of_them(monkeypatch):
+def test_showing_a_million_members_builds_none_of_them(monkeypatch):
     made = []
     make = MemberDefinitions._made
     monkeypatch.setattr(MemberDefinitions, "_made", lambda *args: made.append(args[1]) or make(*args))
@@ -177,7 +177,7 @@ def test_what_is_shown_of_a_million_members_makes_none_of_them(monkeypatch):
     assert Members((Part.of(named, Ordinals.span(0, 2)),)).template().outline()["templates"] == [named.type]
 
 
-def test_what_is_kept_for_showing_is_read_again():
+def test_stored_display_values_can_be_read_again():
     template = group().template()
     again = Template.from_outline(json.loads(json.dumps(template.outline())))
     assert again.version == template.version
@@ -186,7 +186,7 @@ def test_what_is_kept_for_showing_is_read_again():
 
 
 @pytest.mark.parametrize("key", ["", *sorted({form.key for form in all_formats().values()})])
-def test_nobody_can_send_such_a_text(key):
+def test_such_a_text_is_refused(key):
     document = json.loads(group().text())
     with pytest.raises(InvalidTemplate):
         load(group().text(), Limits())
@@ -226,7 +226,7 @@ def test_it_is_shown_as_the_template_that_it_stands_for():
     assert len(load(shown, Limits()).resources) == 4
 
 
-def test_what_is_secret_is_masked_where_it_is_shown():
+def test_secrets_are_masked_in_output():
     shown = as_hot(group().text(), {PARAMETER: None})
     assert shown["resources"]["0"] == {"type": TYPE, "properties": MASK}
 

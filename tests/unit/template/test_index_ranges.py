@@ -1,4 +1,4 @@
-"""Sets of numbers as ranges do what sets do, and cost what they have ranges."""
+"""Sets of numbers as ranges behave like sets, and their cost depends on the number of ranges."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_head_and_tail_are_the_lowest_and_the_highest(numbers, count):
 
 
 @given(NUMBERS)
-def test_what_is_written_is_read_again(numbers):
+def test_written_values_are_read_again(numbers):
     a = Ordinals.of(numbers)
     assert Ordinals.parse(a.text()) == a
 
@@ -44,10 +44,10 @@ def test_a_million_in_a_row_are_few_characters():
 
 
 @pytest.mark.parametrize("text", ["a", "3-1", "1,0", "-1", "1-", "1,,2", " 1", "9" * 19])
-def test_what_is_no_range_is_refused(text):
+def test_invalid_ranges_are_refused(text):
     with pytest.raises(ValueError, match=r"range"):
         Ordinals.parse(text)
 
 
-def test_what_is_no_number_is_not_among_them():
+def test_texts_that_are_not_numbers_are_not_in_a_set():
     assert "1" not in Ordinals.of([1])

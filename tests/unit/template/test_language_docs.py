@@ -1,4 +1,4 @@
-"""What docs/template-language.md says of the language is so: its examples are read, resolved and refused."""
+"""docs/template-language.md is correct: its examples are parsed, resolved and refused as described."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ Row = tuple[str, ...]
 
 
 def section(title: str) -> str:
-    """Return the text below a heading, up to the next one of the same level or above."""
+    """Return the text below a heading, up to the next heading of the same or a higher level."""
     level, _, rest = TEXT.partition(f" {title}\n")
     mark = level.rsplit("\n", 1)[-1]
     assert rest, title
@@ -81,7 +81,7 @@ def values(template: str) -> ParameterValues:
 
 
 def outputs(template: str) -> dict[str, Any]:
-    """Return what the outputs of a template are once its `server` is made."""
+    """Return the outputs of a template after its `server` is created."""
     given = values(template)
     loaded = load(template, Limits(), given)
     assert loaded.warnings == ()
@@ -107,7 +107,7 @@ CFN = rows(TEXT, "| Function | Arguments | Example | Result |")
 
 
 @pytest.mark.parametrize("row", [row for row in FUNCTIONS if row[4]], ids=lambda row: row[0])
-def test_a_function_gives_what_the_table_says(row: Row) -> None:
+def test_a_function_returns_the_value_in_the_table(row: Row) -> None:
     text = f"{HOT_CONTEXT}outputs:\n  example: {{value: {row[3]}}}\n"
     assert outputs(text)["example"] == plain(row[4])
 
@@ -120,7 +120,7 @@ def test_a_condition_holds_when_the_table_says(row: Row) -> None:
 
 
 @pytest.mark.parametrize("row", [row for row in CFN if row[3]], ids=lambda row: row[0])
-def test_a_function_of_cloudformation_gives_what_the_table_says(row: Row) -> None:
+def test_a_cloudformation_function_returns_the_value_in_the_table(row: Row) -> None:
     text = f"{CFN_CONTEXT}Outputs:\n  Example: {{Value: {row[2]}}}\n"
     assert outputs(text)["Example"] == plain(row[3])
 
@@ -188,7 +188,7 @@ def test_an_example_is_a_template_without_a_fault_or_a_warning(body: str) -> Non
     assert loaded.warnings == ()
 
 
-def test_the_example_without_an_else_gives_what_is_said() -> None:
+def test_the_example_without_an_else_returns_the_documented_value() -> None:
     at = next(index for index, (_, body) in enumerate(BLOCKS) if body.startswith("# outputs"))
     assert outputs(BLOCKS[at - 1][1]) == plain(BLOCKS[at][1])
 
@@ -258,7 +258,7 @@ WARNED = {
 
 
 @pytest.mark.parametrize("what", EXCUSED)
-def test_validate_lets_pass_what_the_table_says_and_create_refuses_it(what: str) -> None:
+def test_validate_accepts_the_entries_of_the_table_and_create_refuses_them(what: str) -> None:
     text, more, warnings = EXCUSED[what]
     text = f"heat_template_version: {LATEST}\n{text}\n"
     assert vetted(text, strict=False, **more) == warnings
@@ -267,14 +267,14 @@ def test_validate_lets_pass_what_the_table_says_and_create_refuses_it(what: str)
 
 
 @pytest.mark.parametrize("what", CHECKED)
-def test_validate_and_create_refuse_what_the_table_says(what: str) -> None:
+def test_validate_and_create_refuse_the_entries_of_the_table(what: str) -> None:
     for strict in (False, True):
         with pytest.raises(InvalidTemplate):
             vetted(f"heat_template_version: {LATEST}\n{CHECKED[what]}\n", strict=strict)
 
 
 @pytest.mark.parametrize("code", WARNED)
-def test_what_is_only_warned_of_refuses_nothing(code: str) -> None:
+def test_warnings_refuse_nothing(code: str) -> None:
     assert vetted(f"heat_template_version: {LATEST}\n{WARNED[code]}\n", strict=True) == [code]
 
 

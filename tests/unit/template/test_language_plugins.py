@@ -1,4 +1,4 @@
-"""What packages add to the language, and that one which is broken costs nobody else anything."""
+"""Language extensions by packages; a broken package does not affect the rest."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_a_broken_package_leaves_every_other_format_working(value: str, why: str
     assert why in known.broken["acme"]
 
 
-def test_a_broken_package_is_named_to_whoever_asks_for_a_format_that_is_not_there() -> None:
+def test_an_unknown_format_names_the_broken_package() -> None:
     known = collect([a_format("acme", "no_such_module:FORMATS"), *OURS])
     hint = "installed but not usable, the server's log contains the reason: acme"
     assert refusal(known, {"acme_template_version": "1"}) == ("Template format version not found.", hint)
@@ -63,18 +63,18 @@ def test_a_broken_package_is_named_to_whoever_asks_for_a_format_that_is_not_ther
         known.named("acme_template_version.1")
 
 
-def test_without_a_broken_package_nobody_hears_of_any() -> None:
+def test_without_a_broken_package_no_message_mentions_packages() -> None:
     assert refusal(collect(OURS), {"acme_template_version": "1"})[1] == ""
     assert collect(OURS).broken == {}
 
 
-def test_nobody_takes_the_name_of_a_format_of_ours() -> None:
+def test_a_package_cannot_replace_a_builtin_format() -> None:
     known = collect([a_format("a", f"{HERE}:TAKEN"), *OURS])
     assert known.formats["2021-04-16"].functions.keys() == hot_formats.hot(versions.LATEST).functions.keys()
     assert "a format 2021-04-16 already exists" in known.broken["a"]
 
 
-def test_a_broken_function_is_an_error_of_those_who_call_it() -> None:
+def test_a_broken_function_is_an_error_of_its_callers() -> None:
     found = collect_functions([a_function("greet", "no_such_module:GREET")])["greet"]
     message = 'The function "greet" is installed but not usable'
     with pytest.raises(ValueError, match=message):
@@ -92,7 +92,7 @@ def test_a_function_takes_no_name_of_the_language_or_of_another_package() -> Non
     assert collect_functions(points) == {"greeting": GREETING}
 
 
-def test_a_function_is_the_one_that_its_entry_point_names() -> None:
+def test_a_function_is_found_by_its_entry_point() -> None:
     found = collect_functions([a_function("farewell", f"{HERE}:GREETING")])
     with pytest.raises(FunctionError):
         found["farewell"].call()

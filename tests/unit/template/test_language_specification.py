@@ -1,5 +1,5 @@
-"""What docs/internals/hot-language.md says was observed, fact by fact in its order: the list of its §13.2,
-and what else of §13 stands nowhere else.
+"""The observed facts of docs/internals/hot-language.md, in its order: the list of its §13.2,
+and the facts that only §13 states.
 """
 
 import orjson
@@ -25,7 +25,7 @@ PARAMETERS = {
 
 
 def read(value, version=NEW):
-    """Return a template with one resource that has a value as a property."""
+    """Return a template with a resource that has a value as a property."""
     conditions = {} if version == OLD else {"conditions": {"f": {"get_param": "f"}}}
     body = {"type": "OS::Heat::Value", "properties": {"value": value}}
     source = {
@@ -44,7 +44,7 @@ def values(**more):
 
 
 def resolved(value, version=NEW):
-    """Return what a property is once its functions are evaluated."""
+    """Return a property after its functions were evaluated."""
     properties = read(value, version) if version != CFN else {"value": value}
     if "value" not in properties:
         return "not there"
@@ -63,7 +63,7 @@ URL = {"scheme": "http", "host": "::1", "port": 80, "path": "/a b", "query": {"a
 @pytest.mark.parametrize(
     ("value", "version", "result"),
     [
-        # §2.1: a call is a map with one key that is a function's name.
+        # §2.1: a call is a map whose only key is the name of a function.
         ({"get_param": "s", "x": 1}, NEW, {"get_param": "s", "x": 1}),
         ({"unknown_fn": [1]}, NEW, {"unknown_fn": [1]}),
         ({"equals": [1, 1]}, NEW, {"equals": [1, 1]}),
@@ -73,7 +73,7 @@ URL = {"scheme": "http", "host": "::1", "port": 80, "path": "/a b", "query": {"a
         ({"get_param": ["j", "nope"]}, NEW, ""),
         ({"get_param": ["j", "a", "b", 9]}, NEW, ""),
         ({"get_param": ["s", "x"]}, NEW, ""),
-        # §5.2: what was put in is not looked at again.
+        # §5.2: inserted text is not searched again.
         ({"str_replace": {"template": "ab", "params": {"a": "b", "b": "c"}}}, NEW, "bc"),
         ({"make_url": URL}, NEW, "http://[::1]:80/a%20b?a=b/c+d#f"),
         # §5.3: the last variable runs fastest, keys are replaced too.
@@ -89,17 +89,17 @@ URL = {"scheme": "http", "host": "::1", "port": 80, "path": "/a b", "query": {"a
         ),
         ({"contains": ["ex", {"get_param": "s"}]}, NEW, True),
         ({"contains": ["a", ["a", "b"]]}, NEW, True),
-        # §5.4: an `if` without an else takes away what it stands for.
+        # §5.4: an `if` without an else removes its place.
         ({"a": {"if": ["f", 1]}, "b": [{"if": ["f", 1]}, 2]}, NEW, {"b": [2]}),
         ({"if": ["f", 1]}, NEW, "not there"),
-        # §15: what is not there to select is an empty text.
+        # §15: a missing item of a selection is an empty text.
         ({"Fn::Select": [9, ["a"]]}, OLD, ""),
         ({"Fn::Select": ["nope", {"a": 1}]}, OLD, ""),
         ({"Fn::Select": ["9", ["a"]]}, CFN, ""),
         ({"Fn::Select": ["0", None]}, CFN, ""),
     ],
 )
-def test_an_expression_gives_what_was_observed(value, version, result):
+def test_an_expression_returns_the_observed_value(value, version, result):
     assert resolved(value, version) == result
 
 
@@ -134,7 +134,7 @@ def test_an_expression_is_refused_as_was_observed(value, message):
         *(("boolean", text, False) for text in ("f", "false", "off", "n", "no", "0", "OFF", "False")),
     ],
 )
-def test_a_parameter_becomes_what_was_observed(kind, given, value):
+def test_a_parameter_takes_the_observed_value(kind, given, value):
     made = ParameterSchema.from_hot("p", {"type": kind}, NEW).convert(given)
     assert made == value
     assert type(made) is type(value)
@@ -151,7 +151,7 @@ def merged(*environments, request=None):
 
 
 def conditional(flag):
-    """Return a template of which one resource, and what another is given, hang on a parameter."""
+    """Return a template in which a resource, and the argument of a second, depend on a parameter."""
     length = {"if": ["f", 5]}
     source = {
         "heat_template_version": NEW,
@@ -177,7 +177,7 @@ def test_a_property_that_an_if_takes_away_has_its_default_again():
         assert resolve_properties(body, view, RandomString(), "b")["length"] == length
 
 
-def test_a_condition_that_flips_brings_and_takes_a_resource_and_who_waits_for_it():
+def test_a_changed_condition_adds_and_removes_a_resource_and_its_dependents():
     """§13.5, as far as the definition goes."""
     there, gone = conditional(True).resources, conditional(False).resources
     assert {name: one.requires for name, one in there.items()} == {"a": set(), "b": {"a"}, "c": {"a"}}

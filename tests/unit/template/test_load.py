@@ -59,7 +59,7 @@ outputs:
 """
 
 
-def test_a_template_knows_what_everything_needs():
+def test_a_template_knows_all_dependencies():
     read = load(FULL, LIMITS)
     server = read.resources["server"]
     assert (read.version, read.description) == ("2018-03-02", "A web site")
@@ -239,7 +239,7 @@ def test_a_section_that_is_null_is_empty(section):
         ),
     ],
 )
-def test_a_broken_rule_is_told_with_its_path(source, path, message):
+def test_a_broken_rule_is_reported_with_its_path(source, path, message):
     found, said = fault(source)
     assert found == path
     assert message is None or said == message
@@ -267,7 +267,7 @@ def test_a_broken_rule_is_told_with_its_path(source, path, message):
         ),
     ],
 )
-def test_a_broken_parameter_group_is_told(groups, message):
+def test_a_broken_parameter_group_is_reported(groups, message):
     assert fault(template(parameters={"p": {"type": "string"}}, parameter_groups=groups))[1] == message
 
 
@@ -358,7 +358,7 @@ def test_an_object_nested_too_deep_is_refused():
     assert "nested deeper" in fault(resource(properties={"p": value}))[1]
 
 
-def test_many_faults_are_told_in_little_time():
+def test_many_faults_are_reported_in_little_time():
     resources = {f"r{i}": {"type": "T", "properties": {"p": {"get_param": f"nope{i}"}}} for i in range(3000)}
     parameters = {f"p{i}": {"type": "string"} for i in range(300)}
     assert len(faults(orjson.dumps(template(parameters=parameters, resources=resources)))) == 3000
@@ -377,5 +377,5 @@ def test_many_faults_are_told_in_little_time():
         ),
     ],
 )
-def test_what_is_overlooked_is_warned_of(source, message):
+def test_allowed_unavailable_types_cause_warnings(source, message):
     assert [warning.message for warning in load(source, LIMITS).warnings] == [message]

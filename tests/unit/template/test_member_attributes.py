@@ -16,7 +16,7 @@ def test_a_path_goes_on_in_each_member_and_null_stands_where_it_leads_nowhere():
     assert attribute_at(mark_each([5, None]), ["nets"]) == [None, None]
 
 
-def test_one_member_is_its_id_or_what_is_asked_of_it():
+def test_a_member_attribute_is_its_id_or_the_requested_attribute():
     member = mark_member("id-1", {"ip": "10.0.0.1", "all": mark_each([1, 2])})
     assert unmarked(member) == "id-1"
     assert attribute_at({"resource.1": member}, ["resource.1"]) == "id-1"
@@ -26,7 +26,7 @@ def test_one_member_is_its_id_or_what_is_asked_of_it():
         attribute_at(member, ["nothing"])
 
 
-def test_groups_of_groups_are_gone_through_one_after_the_other():
+def test_nested_groups_are_traversed_in_sequence():
     outer = mark_each([{"ips": mark_each(["a", "b"])}, {"ips": mark_each(["c"])}])
     assert attribute_at(outer, ["ips"]) == [["a", "b"], ["c"]]
     assert unmarked(mark_each([mark_each([1]), 2])) == [[1], 2]

@@ -127,12 +127,12 @@ def test_a_value_of_another_type_is_refused(kind, given, why):
         ("string", {"length": {"min": 2}, "description": "too short"}, "a", "too short"),
     ],
 )
-def test_a_broken_constraint_is_told_in_heats_words(kind, constraint, given, why):
+def test_a_broken_constraint_is_reported_with_heats_message(kind, constraint, given, why):
     wanted = [("StackValidationFailed", f"Parameter 'p' is invalid: {why}")]
     assert fault([schema(kind, constraints=[constraint])], {"p": given}) == wanted
 
 
-def test_what_was_supplied_beats_the_environments_default_and_that_the_templates():
+def test_supplied_values_beat_environment_defaults_which_beat_template_defaults():
     one = schema(default="template")
     assert build([one], {"p": "given"}, {"p": "environment"})["p"] == "given"
     assert build([one], {}, {"p": "environment"})["p"] == "environment"
@@ -144,7 +144,7 @@ def test_null_counts_as_not_given():
     assert fault([schema()], {"p": None}) == [("UserParameterMissing", "The Parameter (p) was not provided.")]
 
 
-def test_every_fault_of_the_values_is_told_at_once():
+def test_every_fault_of_the_values_is_reported_at_once():
     found = fault([schema(name="m"), schema("number", "n")], {"n": "x", "mm": 1})
     assert found == [
         ("UnknownUserParameter", "The Parameter (mm) was not defined in template."),
@@ -207,11 +207,11 @@ def test_a_hidden_value_is_masked_and_never_quoted_in_a_message():
         (None, "Invalid parameter (p), expected a mapping"),
     ],
 )
-def test_a_wrong_declaration_is_told(body, message):
+def test_a_wrong_declaration_is_reported(body, message):
     assert declaration_fault(body) == [message]
 
 
-def test_every_fault_of_a_declaration_is_told_those_first_that_keep_it_from_being_read():
+def test_every_fault_of_a_declaration_is_reported_with_blocking_faults_first():
     body = {"type": "number", "x": 1, "constraints": [{"length": {"min": 1}}, {"range": {}}]}
     assert declaration_fault(body) == [
         "Invalid key 'x' for parameter (p)",
@@ -292,7 +292,7 @@ def test_a_default_must_meet_the_constraints(kind, default, constraint, why):
     ("kind", "default", "given", "constraints"),
     [("number", "x", 5, []), ("json", "x", {}, []), ("json", '{"a": 1}', [1, 2, 3], [LENGTH])],
 )
-def test_a_default_that_nobody_uses_may_be_of_another_type(kind, default, given, constraints):
+def test_an_unused_default_may_be_of_another_type(kind, default, given, constraints):
     one = schema(kind, default=default, constraints=constraints)
     assert build([one], {"p": given})["p"] == given
     [(heat_type, message)] = fault([one])

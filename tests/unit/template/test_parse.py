@@ -1,4 +1,4 @@
-"""Text becomes plain data, within bounds, with the place of what is wrong."""
+"""Text becomes plain data, within limits, with the location of each fault."""
 
 import gc
 import textwrap
@@ -48,11 +48,11 @@ def test_an_empty_text_is_an_empty_mapping(text):
 
 
 @pytest.mark.parametrize("text", ["- a", "[]", "5", "text", '"text"', '["a"]'])
-def test_what_is_no_mapping_is_refused_in_heats_words(text):
+def test_a_body_that_is_not_a_mapping_is_refused_with_heats_message(text):
     assert refusal(text).message == "The template is not a JSON object or YAML mapping."
 
 
-def test_a_yaml_fault_tells_its_line_column_and_source():
+def test_a_yaml_fault_has_line_column_and_source():
     fault = refusal("resources:\n  a: [1, 2\n  b: 3\n")
     assert fault.message.startswith("Error parsing template [root stack] while parsing a flow sequence")
     assert 'in "template", line 3, column 4:\n      b: 3\n       ^' in fault.message
@@ -65,7 +65,7 @@ def test_a_wide_line_is_quoted_around_the_fault():
     assert len(fault.excerpt) < 200
 
 
-def test_merge_keys_yield_to_what_is_written_and_the_first_source_wins():
+def test_merge_keys_yield_to_explicit_keys_and_the_first_source_wins():
     text = """
         base: &base {a: 1, b: 1}
         more: &more {b: 2, c: 2}
@@ -87,7 +87,7 @@ def test_of_a_key_given_twice_the_last_counts_and_a_warning_says_where():
     assert [(w.code, w.line, w.column, w.severity) for w in warnings] == [("duplicate-key", 3, 1, "warning")]
 
 
-def test_a_key_given_twice_in_json_is_told_as_well():
+def test_a_repeated_key_in_json_is_reported_as_well():
     warnings = []
     text = '{"a": {"b": "{\\"c\\": 1, \\"c\\": 2}", "b": 2},\n "d": {"b": 1},\n\t"a": 3}'
     assert parse(text, LIMITS, warnings=warnings) == {"a": 3, "d": {"b": 1}}
@@ -97,7 +97,7 @@ def test_a_key_given_twice_in_json_is_told_as_well():
     ]
 
 
-def test_of_millions_of_keys_given_twice_a_hundred_are_told():
+def test_a_hundred_of_millions_of_repeated_keys_are_reported():
     warnings = []
     parse("a: 1\n" * 5_000, LIMITS, warnings=warnings)
     assert len(warnings) == 100
@@ -184,7 +184,7 @@ def test_a_long_text_repeated_by_aliases_is_refused_for_its_size():
     assert refusal("a: &a " + "x" * 100_000 + "\nb: [" + "*a, " * 100 + "]").code == "too-large"
 
 
-def test_depth_counts_what_aliases_bring_in():
+def test_depth_includes_aliases():
     limits = Limits(max_depth=6)
     assert parse("a: &a [[[x]]]\nb: [*a]", limits)
     assert refusal("a: &a [[[x]]]\nb: [[[*a]]]", limits).code == "too-deep"
@@ -197,7 +197,7 @@ def test_numbers_of_64_bits_are_kept_exactly():
     }
 
 
-def test_a_number_too_large_in_json_tells_its_place():
+def test_a_number_too_large_in_json_is_reported_with_its_place():
     fault = refusal('{"ids": [\n  1, 18446744073709551616]}')
     assert (fault.line, fault.column) == (2, 6)
     assert parse('{"id": "18446744073709551616"}', LIMITS) == {"id": "18446744073709551616"}
@@ -236,7 +236,7 @@ def test_places_are_found_in_json_with_tabs_and_in_keys_that_are_no_texts():
     assert locate("? [x]\n: y\n1: {2: z}\n", [("1", "2")]) == {("1", "2"): (3, 5)}
 
 
-def test_what_only_the_slower_parser_takes_is_taken_with_a_warning():
+def test_documents_only_valid_for_the_slow_parser_are_accepted_with_a_warning():
     warnings = []
     text = "a:\n  b: {get_attr:[c, d]}\n"
     assert parse(text, Limits(), warnings=warnings) == {"a": {"b": {"get_attr": ["c", "d"]}}}

@@ -1,4 +1,4 @@
-"""What stands for which resource type (docs/internals/hot-language.md §9.4-§9.7)."""
+"""The mapping of resource types (docs/internals/hot-language.md §9.4-§9.7)."""
 
 import time
 
@@ -64,9 +64,7 @@ def test_a_type_leads_where_its_entry_says(user, type_name, leads_to):
         ({"resources": {"r": {"OS::*": "own"}}}, {}, "OS::A"),
     ],
 )
-def test_the_resources_own_entry_beats_the_users_exact_one_that_its_wildcard_and_that_the_operators(
-    user, operator, leads_to
-):
+def test_registry_entries_are_ranked_resource_user_exact_wildcard_operator(user, operator, leads_to):
     assert lead(user, "OS::A", operator=operator, known=None) == leads_to
 
 
@@ -77,7 +75,7 @@ def test_an_entry_that_leads_to_no_installed_type_is_passed_over():
     assert lead({"My::T": "No::Such"}, "My::T", known=None) == "No::Such"
 
 
-def test_a_null_removes_what_stands_before_it_and_only_the_operators_removes_installed_types():
+def test_a_null_removes_earlier_mappings_and_only_the_operators_null_removes_installed_types():
     assert lead({"My::T": "OS::A", "My::*": None}, "My::T") == "My::T"
     assert lead({"My::*": None, "My::T": "OS::A"}, "My::T") == "OS::A"
     assert lead({"My::T": None, "My::*": "OS::A"}, "My::T") == "OS::A"
@@ -94,12 +92,12 @@ def test_the_operator_can_map_a_type_away():
     assert lead({"OS::A": "No::Such"}, "OS::A", operator={"OS::A": "OS::B"}) == "OS::B"
 
 
-def test_what_the_operators_entries_lead_to_the_user_does_not_change():
+def test_users_cannot_remap_the_targets_of_the_operators_entries():
     assert lead({"OS::B": "OS::C"}, "My::T", operator={"My::T": "OS::B"}) == "OS::B"
     assert lead({"My::T": "OS::A"}, "OS::A", operator={"OS::A": "My::T"}) is None
 
 
-def test_what_members_of_a_group_are_made_of_the_user_may_say():
+def test_the_user_may_map_the_type_of_group_members():
     operator = {SCALED: "OS::B"}
     assert lead({}, SCALED, operator=operator) == "OS::B"
     assert lead({"OS::B": "t.yaml"}, SCALED, operator=operator) == "t.yaml"
@@ -118,7 +116,7 @@ def test_what_members_of_a_group_are_made_of_the_user_may_say():
         {"resources": {"r": {"A": "B", "B": "A"}}},
     ],
 )
-def test_mappings_that_lead_around_in_a_circle_are_told(user):
+def test_cyclic_mappings_are_reported(user):
     with pytest.raises(InvalidTemplate, match=r"The resource_registry has a cyclic mapping: .* -> "):
         lead(user, "A")
 
@@ -128,10 +126,10 @@ def test_wildcards_that_lead_to_ever_more_types_are_short_work():
     for level in range(30):
         here, there = chr(0x4E00 + level), chr(0x4E01 + level)
         user |= {f"{here}:*": f"{there}:a*", f"{here}*": f"{there}:b*"}
-    began = time.monotonic()
+    began = time.process_time()
     with pytest.raises(InvalidTemplate, match="too many mappings that lead to no type"):
         lead(user, "\u4e00:")
-    assert time.monotonic() - began < 2
+    assert time.process_time() - began < 2
 
 
 def test_names_that_wildcards_lengthen_stay_short():
@@ -144,12 +142,12 @@ def test_a_long_way_around_many_dead_ends_is_short_work():
     user = {f"A{n:02}*": f"A{n + 1:02}x" for n in range(60)} | {
         f"A{n:02}x": f"A{n + 1:02}x" for n in range(60)
     }
-    began = time.monotonic()
+    began = time.process_time()
     assert lead(user, "A00x") == "A00x"
-    assert time.monotonic() - began < 2
+    assert time.process_time() - began < 2
 
 
-def test_a_target_says_whose_entry_it_was_which_and_what_may_be_fetched():
+def test_a_target_names_its_source_entry_and_permitted_urls():
     user = {
         "My::T": "u.yaml",
         "X": "Op::T",
@@ -192,7 +190,7 @@ def test_hooks_and_restricted_actions_hold_for_names_and_patterns_case_sensitive
     assert registry.restricted_actions("c_server") == frozenset()
 
 
-def test_faults_are_told_all_at_once_in_heats_words():
+def test_all_faults_are_reported_at_once_with_heats_messages():
     hooks = "('pre-create', 'pre-update', 'pre-delete', 'post-create', 'post-update', 'post-delete')"
     user = {
         "resources": {
@@ -282,7 +280,7 @@ entries = st.recursive(
 
 @settings(max_examples=examples(200), deadline=None)
 @given(user=st.dictionaries(names | st.just("resources"), entries, max_size=5), type_name=names, name=names)
-def test_whatever_is_in_it_a_registry_is_read_or_refused(user, type_name, name):
+def test_any_registry_is_read_or_refused(user, type_name, name):
     try:
         registry = ResourceRegistry.build(user, {}, INSTALLED)
         target = registry.target(name, type_name)

@@ -43,7 +43,7 @@ def test_each_version_has_as_many_functions_as_heats():
     ]
 
 
-def test_a_text_without_a_version_and_an_object_without_one_are_refused_differently():
+def test_a_text_and_an_object_without_a_version_are_refused_differently():
     assert str(refusal("resources: {}")) == "Template format version not found."
     assert str(refusal("")) == "Template format version not found."
     assert (
@@ -53,7 +53,7 @@ def test_a_text_without_a_version_and_an_object_without_one_are_refused_differen
     assert refusal({}).heat_type == "InvalidTemplateVersion"
 
 
-def test_an_unknown_version_is_told_which_there_are():
+def test_an_unknown_version_is_refused_with_the_list_of_versions():
     error = refusal("heat_template_version: 2099-01-01")
     assert str(error).startswith(
         'The template version is invalid: "heat_template_version: 2099-01-01". '

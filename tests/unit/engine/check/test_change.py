@@ -32,7 +32,7 @@ R = ReplaceReason
 
 
 class Server(ResourceType):
-    """An external type with one property of each sort."""
+    """An external type with a property of each sort."""
 
     name = "A::Server"
     properties = {  # noqa: RUF012

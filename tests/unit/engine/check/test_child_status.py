@@ -53,5 +53,5 @@ def test_a_request_is_stored_with_the_data_of_the_type():
         ("NotFound: resources.b: one\ntwo", "NotFound: resources.a.resources.b: one\ntwo"),
     ],
 )
-def test_a_failure_of_a_child_gets_one_path(reason: str, flat: str):
+def test_a_failure_of_a_child_gets_a_single_path(reason: str, flat: str):
     assert flattened(reason, "a") == flat

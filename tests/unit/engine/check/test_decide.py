@@ -1,4 +1,4 @@
-"""The step of one visit to a resource."""
+"""The step of a visit to a resource."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sample visits and types for the tests of one check."""
+"""Sample visits and types for the tests of a check."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a reason says of itself: its class, whose error, which request, what next."""
+"""The parts of a failure reason: its class, its owner, the request id, the suggested action."""
 
 from __future__ import annotations
 
@@ -35,5 +35,5 @@ def test_the_error_and_the_request_are_read_out_of_it() -> None:
     assert classify("nothing of the kind").request_id is None
 
 
-def test_every_class_says_what_next() -> None:
+def test_every_failure_class_has_a_suggested_action() -> None:
     assert {word for word, _ in SIGNS} | {"other"} == set(NEXT)

@@ -1,4 +1,4 @@
-"""What differs between two revisions: the smallest places, and nothing that is hidden."""
+"""The differences between two revisions: the smallest changed places, and no hidden values."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ JSON = st.recursive(
 
 
 def told(before: Any, after: Any, section: str = "resources", hidden: tuple[str, ...] = ()) -> dict[str, Any]:
-    """Return what is told of one section."""
+    """Return the differences in a section."""
     found = as_json(compare(Side({section: before}, hidden), Side({section: after}, hidden)))
     shown: dict[str, Any] = found.get(section, {})
     return shown
 
 
 def changes(before: Any, after: Any) -> list[tuple[str, Any, Any]]:
-    """Return what is told of one entry: path, before, after."""
+    """Return the report of an entry: path, before, after."""
     found = told({"a": before}, {"a": after})
     if not found:
         return []
@@ -35,12 +35,12 @@ def changes(before: Any, after: Any) -> list[tuple[str, Any, Any]]:
     return [(one["path"], one.get("before", "-"), one.get("after", "-")) for one in entry["changes"]]
 
 
-def test_what_is_alike_is_not_told():
+def test_equal_sections_are_not_reported():
     one = {"a": {"type": "T", "properties": {"x": [1, {"y": 2}]}}}
     assert compare(Side({"resources": one}), Side({"resources": orjson.loads(orjson.dumps(one))})) == {}
 
 
-def test_added_and_removed_entries_are_told_with_their_types():
+def test_added_and_removed_entries_are_reported_with_their_types():
     before, after = {"a": {"type": "T"}, "b": {"type": "T"}}, {"c": {"type": "U"}, "b": {"type": "T"}}
     assert told(before, after) == {
         "added": [{"name": "c", "type": "U"}],
@@ -49,7 +49,7 @@ def test_added_and_removed_entries_are_told_with_their_types():
     }
 
 
-def test_the_smallest_places_of_a_snippet_are_told():
+def test_the_smallest_changed_places_of_a_definition_are_reported():
     before = {
         "type": "T",
         "properties": {"same": 1, "x": "old", "list": [1, 2], "map": {"k": [{"deep": 1}]}, "gone": True},
@@ -77,7 +77,7 @@ def test_another_function_is_another_value():
     assert changes(before, {"p": {"get_param": "z"}}) == [("p.get_param", "x", "z")]
 
 
-def test_what_only_python_takes_for_the_same_differs():
+def test_values_that_only_python_considers_equal_differ():
     assert changes({"p": 1}, {"p": True}) == [("p", 1, True)]
     assert changes({"p": [0]}, {"p": [False]}) == [("p[0]", 0, False)]
     assert changes({"p": 1.0}, {"p": 1}) == [("p", 1.0, 1)]
@@ -88,7 +88,7 @@ def test_null_is_a_value_and_nothing_is_none():
     assert changes({}, {"p": None}) == [("p", "-", None)]
 
 
-def test_of_hidden_parameters_nothing_is_told_but_that_they_differ():
+def test_of_hidden_parameters_only_the_difference_is_reported():
     before = {"h": {"type": "json", "value": {"secret1": 1}, "default": {"secret2": 1}, "label": "l"}}
     after = {"h": {"type": "json", "value": {"secret3": 1}, "default": {"secret2": 4}, "label": "m"}}
     found = told(before, after, "parameters", ("h",))
@@ -113,7 +113,7 @@ def test_parameter_defaults_of_hidden_parameters_are_hidden_too():
     assert added["added"] == [{"name": "h"}]
 
 
-def test_what_was_hidden_on_either_side_is_hidden():
+def test_values_hidden_in_either_revision_are_hidden():
     sections = [{"parameters": {"p": {"value": text}}} for text in ("secret1", "secret2")]
     for hidden in (((), ("p",)), (("p",), ())):
         found = compare(Side(sections[0], hidden[0]), Side(sections[1], hidden[1]))
@@ -132,7 +132,7 @@ def test_long_values_are_cut_and_many_changes_counted(monkeypatch):
 
 
 @given(JSON, JSON)
-def test_the_places_told_are_exactly_those_that_differ(before, after):
+def test_the_reported_places_are_exactly_the_different_places(before, after):
     found = compare(Side({"resources": {"a": {"p": before}}}), Side({"resources": {"a": {"p": after}}}))
     alike = orjson.dumps(before, option=orjson.OPT_SORT_KEYS) == orjson.dumps(
         after, option=orjson.OPT_SORT_KEYS

@@ -1,4 +1,4 @@
-"""What is foreseen of each resource, as far as its values are known."""
+"""The forecast for each resource, as far as its values are known."""
 
 from __future__ import annotations
 
@@ -21,7 +21,9 @@ from orchestrator.template.template import load
 
 
 class Thing(ResourceType):
-    """Made by somebody else; its size can be changed, its place cannot, its owner may not."""
+    """A type of another package; its size can be updated, its place requires a replacement, its owner is
+    fixed.
+    """
 
     name = "A::Thing"
     properties = {  # noqa: RUF012
@@ -50,7 +52,7 @@ class Noted(Thing):
 
 
 class Renamed(Thing):
-    """A thing one of whose properties had another name."""
+    """A thing with a renamed property."""
 
     name = "A::Renamed"
     properties = {**Thing.properties, "mass": Property("any")}  # noqa: RUF012
@@ -97,7 +99,7 @@ def thing(kind: str = "A::Thing", **properties: Any) -> dict[str, Any]:
 def b_expected(
     a: dict[str, Any], b: dict[str, Any], of_a: CurrentResource, of_b: CurrentResource
 ) -> ForecastResource:
-    """Return what becomes of b, which stands on a."""
+    """Return the forecast for b, which requires a."""
     made = forecast({"a": a, "b": b})
     made.visit("a", of_a)
     return made.visit("b", of_b, dirty=False)
@@ -125,7 +127,7 @@ CHANGED = thing(size=2), there("a")
         (CHANGED, thing(place=ADDRESS, size=3), {"place": "here", "size": 2}, "replaced", False),
     ],
 )
-def test_what_another_change_lets_happen(a, b, before, turn, certain):
+def test_consequences_of_another_change(a, b, before, turn, certain):
     found = b_expected(*a[:1], b, a[1], there("b", properties=before))
     assert (found.turn, found.certain) == (turn, certain)
 
@@ -148,7 +150,7 @@ def test_an_id_that_may_stay_makes_nothing_sure():
     ("size", "turn", "after"),
     [("new", "updated", "new"), ("slow", "updated", None), ("boom", "updated", None)],
 )
-def test_a_type_of_our_own_says_what_it_becomes_if_it_can(size, turn, after):
+def test_a_local_type_forecasts_its_attributes_if_it_can(size, turn, after):
     of_a = there(
         "a", "A::Noted", properties={"size": "old"}, attributes={"address": "old"}, data={"size": "old"}
     )
@@ -158,7 +160,7 @@ def test_a_type_of_our_own_says_what_it_becomes_if_it_can(size, turn, after):
     assert (found.turn, found.certain, found.changed) == (turn, after is not None, {"size": ("old", after)})
 
 
-def test_what_is_just_being_made_or_changed_hands_on_what_is_not_known():
+def test_resources_under_operation_have_unknown_attributes():
     for op, physical_id, asked in (
         ("CREATE", None, ID),
         ("CREATE", "a-1", ADDRESS),
@@ -179,7 +181,7 @@ def test_many_causes_are_named_by_the_first():
     assert found.because == f"size changes ({causes})"
 
 
-def test_a_failed_one_that_may_be_well_is_not_sure_to_be_replaced(monkeypatch):
+def test_a_failed_resource_that_may_be_healthy_is_possibly_replaced(monkeypatch):
     made = forecast({"a": thing(size=1)})
     failed = there("a", status="FAILED", status_reason="no luck")
     found = made.visit("a", failed)
@@ -193,7 +195,7 @@ def test_a_failed_one_that_may_be_well_is_not_sure_to_be_replaced(monkeypatch):
     assert (found.turn, found.because) == ("updated", "its last change has failed")
 
 
-def test_what_is_broken_is_replaced():
+def test_a_broken_resource_is_replaced():
     made = forecast({"a": thing(size=1)})
     found = made.visit("a", there("a"), seen=Observation(True, error="no disk"))
     assert (found.turn, found.because) == ("replaced", "it is broken: no disk")
@@ -205,7 +207,7 @@ def test_a_secret_is_masked_wherever_a_translation_puts_it():
     assert found.changed == {"size": (1, "******")}
 
 
-def test_revising_names_what_differs_and_what_may_not():
+def test_a_comparison_names_changed_and_immutable_properties():
     kind = TYPES["A::Thing"]
     assert property_change(kind, {"size": 1}, {"size": 1}).change == "keep"
     assert property_change(kind, {"size": 1}, {"size": 1}, None, {"k": 1}).change == "update"
@@ -217,7 +219,7 @@ def test_revising_names_what_differs_and_what_may_not():
     assert property_change(kind, {}, {}, also=frozenset({"owner"})).immutable == ("owner",)
 
 
-def test_what_was_left_to_the_provider_has_not_drifted():
+def test_values_chosen_by_the_provider_are_not_drift():
     kind, seen = (
         TYPES["A::Thing"],
         Observation(True, properties={"size": 9, "place": "there", "colour": "red"}),

@@ -1,4 +1,4 @@
-"""How a fault of a nested template is told as one of the template around it."""
+"""Reporting the fault of a nested template as a fault of its parent template."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_label_and_place_have_two_colons_for_heats_clients(message, path, told):
 
 
 @pytest.mark.parametrize("inside", ["resources.b.properties.c[0].d", "Resources.b.Properties.c"])
-def test_a_wrong_value_inside_a_nested_template_is_told_of_its_resource(inside):
+def test_a_wrong_value_inside_a_nested_template_is_reported_at_its_resource(inside):
     place = f"resources.properties.x<t.yaml>.{inside}"
     fault = Diagnostic("wrong-value", f"Property error: {place}: Value 'BAD' is not an integer", place)
     told = f"resources.properties.x<t.yaml>.{inside[:11]}: : Value 'BAD' is not an integer"
@@ -81,7 +81,7 @@ def test_a_wrong_value_inside_a_nested_template_is_told_of_its_resource(inside):
     assert as_parent_fault(fault) == f"Property error: : {place}: : no"
 
 
-def test_what_has_a_type_of_its_own_is_passed_on_as_it_is():
+def test_typed_values_are_passed_unchanged():
     fault = Diagnostic("code", "resources.a: no", "resources.a", heat_type="InvalidTemplateReference")
     assert as_parent_fault(fault) == "resources.a: no"
 
@@ -104,7 +104,7 @@ def test_faults_at_in_and_around_a_place_that_is_wrong_already_are_left_out():
 
 def test_many_faults_are_compared_quickly():
     many = [f"resources.r{i}.properties" for i in range(20_000)]
-    started = time.monotonic()
+    started = time.process_time()
     assert paths(many, [*many, "resources.x"]) == ["resources.x"]
     assert paths(["a." * 500_000], ["a." * 500_000]) == []
-    assert time.monotonic() - started < 5
+    assert time.process_time() - started < 5

@@ -1,4 +1,4 @@
-"""What is wrong with a resource's properties, as found just before it is made."""
+"""Property faults of a resource, found immediately before its creation."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_a_description_of_the_resource_stands_in_for_the_property_of_that_name()
     assert resolve_properties(body, view(), Server(), "a")["description"] == "its own"
 
 
-def test_a_value_that_turns_out_wrong_is_told_with_its_path():
+def test_an_invalid_resolved_value_is_reported_with_its_path():
     body = {"properties": {"size": {"get_attr": ["r", "value"]}, "tags": [{"get_attr": ["r", "value"]}]}}
     with pytest.raises(InvalidTemplate) as caught:
         resolve_properties(body, view(r=11), Server(), "a")
@@ -68,9 +68,9 @@ def test_a_secret_is_not_quoted_when_it_turns_out_wrong():
     assert "hunter2" not in str(caught.value.diagnostics)
 
 
-def test_a_function_that_fails_is_one_fault_and_not_a_missing_property_too():
+def test_a_failing_function_is_a_single_fault_and_not_also_a_missing_property():
     resources = {"a": a("Test::Server", properties={"size": {"list_join": [",", [1]]}, "tags": []})}
     assert [path for path, _ in faults(resources)] == ["resources.a.properties.size.list_join"]
 
 
-# What counts, and for how much.
+# Sizes and their limits.

@@ -1,4 +1,4 @@
-"""What is wrong with resources, as found before any of them is made."""
+"""Faults of resources, found before any resource is created."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from orchestrator.template.template import FaultyTemplate, load
 
 
 class Server(ResourceType):
-    """Has one property of each kind of interest."""
+    """Has a property of each relevant kind."""
 
     name = "Test::Server"
     properties = {  # noqa: RUF012
@@ -110,14 +110,14 @@ def test_a_template_without_faults_has_none():
     assert faults(resources, outputs={"o": {"value": {"get_attr": ["b", "value"]}}}) == []
 
 
-def test_an_unknown_type_is_told_with_the_one_that_was_meant():
+def test_an_unknown_type_is_reported_with_a_suggestion():
     (fault,) = diagnostics({"a": a("OS::Heat::RandomStrin")})
     assert fault.message == "The Resource Type (OS::Heat::RandomStrin) could not be found."
     assert fault.path == "resources.a.type"
     assert fault.hint == 'did you mean "OS::Heat::RandomString"?'
 
 
-def test_every_fault_is_told_in_the_order_of_the_template():
+def test_every_fault_is_reported_in_the_order_of_the_template():
     resources = {
         "z": a("No::Such"),
         "b": a("OS::Heat::RandomString", properties={"lenght": 3, "length": 0}),
@@ -162,7 +162,7 @@ def test_values_of_parameters_are_checked():
         {"list_join": ["", [{"get_attr": ["b", "output"]}, "1"]]},
     ],
 )
-def test_what_comes_from_a_resource_is_not_judged_before_it_is_there(size):
+def test_values_from_a_resource_are_not_validated_before_its_creation(size):
     resources = {
         "a": a("Test::Server", properties={"size": size, "tags": [{"get_resource": "b"}]}),
         "b": a("OS::Heat::TestResource"),
@@ -170,7 +170,7 @@ def test_what_comes_from_a_resource_is_not_judged_before_it_is_there(size):
     assert faults(resources) == []
 
 
-def test_what_stands_beside_such_a_value_is_judged():
+def test_values_next_to_an_unknown_value_are_validated():
     waits = {"create": {"get_attr": ["b", "output"]}, "delete": "soon", "resize": 1}
     resources = {
         "a": a("OS::Heat::TestResource", properties={"action_wait_secs": waits}),
@@ -193,7 +193,7 @@ def test_values_are_not_required_when_only_validating():
     ]
 
 
-def test_all_properties_may_come_from_one_function():
+def test_all_properties_may_come_from_a_single_function():
     resources = {"a": a("Test::Server", properties={"get_param": "all"})}
     parameters = {"all": {"type": "json"}}
     assert faults(resources, parameters, strict=False) == []
@@ -204,7 +204,7 @@ def test_all_properties_may_come_from_one_function():
     assert [path for path, _ in faults(resources, parameters, all=[1])] == ["resources.a.properties"]
 
 
-def test_a_types_own_rule_is_told_in_its_own_words():
+def test_the_rule_of_a_type_is_reported_with_its_own_message():
     resources = {
         "a": a("OS::Heat::RandomString", properties={"length": 1, "character_classes": [{"min": 2}]})
     }
@@ -241,13 +241,13 @@ def test_snapshot_is_refused_for_types_that_have_none():
     assert of({"get_param": "p"}, p="keep") == [
         ("resources.a.deletion_policy", 'Invalid deletion policy "keep"')
     ]
-    # Heat evaluates the policy even when it is only asked what a template holds.
+    # Heat evaluates the policy even for requests that only list the contents of a template.
     assert of({"get_param": "p"}, strict=False) == [
         ("resources.a.deletion_policy", "The Parameter (p) was not provided.")
     ]
 
 
-def test_an_attribute_that_the_type_lacks_is_told_where_it_is_asked_for():
+def test_an_unknown_attribute_is_reported_at_its_use():
     resources = {
         "a": a("OS::Heat::TestResource"),
         "b": a("OS::Heat::Value", properties={"value": ["x", {"get_attr": ["a", "outptu"]}]}),
@@ -295,7 +295,7 @@ def test_a_hidden_parameter_is_never_quoted():
         "resources.c.properties.wait_secs",
     ]
     assert "hunter2" not in str(found)
-    assert "is not a list" in found[2][1]  # what is no secret is quoted still
+    assert "is not a list" in found[2][1]  # values that are not secret are still quoted
 
 
 # Just before the create: everything is known.
@@ -316,7 +316,7 @@ def test_before_a_stack_is_to_be_made_a_wrong_value_is_a_warning_and_a_wrong_nam
     ]
 
 
-def test_a_function_that_fails_is_told_of_the_property_it_is_in():
+def test_a_failing_function_is_reported_at_its_property():
     text = {"list_join": [",", [1]]}
     resources = {"a": a("Test::Server", properties={"size": 1, "tags": [text]})}
     (fault,) = diagnostics(resources)
@@ -369,7 +369,7 @@ def test_a_deletion_policy_cannot_depend_on_a_resource():
     assert [path for path, _ in faults(resources)] == ["resources.a.deletion_policy"]
 
 
-def test_of_what_others_made_only_the_id_is_looked_at():
+def test_only_the_id_of_an_external_resource_is_checked():
     wrong = {"properties": {"x": 1}, "deletion_policy": "Snapshot", "update_policy": {"x": 1}}
     assert faults({"a": a("OS::Heat::TestResource", external_id="x", **wrong)}) == []
     resources = {"a": a("OS::Heat::TestResource", external_id={"list_join": [",", [1]]})}
@@ -421,7 +421,7 @@ def test_properties_are_translated_before_they_are_checked():
     )
 
 
-def test_a_template_of_the_other_dialect_is_told_in_its_own_words():
+def test_a_fault_in_a_template_of_the_other_dialect_uses_its_terms():
     source = {
         "HeatTemplateFormatVersion": "2012-12-12",
         "Resources": {

@@ -1,4 +1,4 @@
-"""What stands for the type of a resource: a type, a template, or nothing; what types imply."""
+"""Resolution of the type of a resource to a type, a template, or nothing; implied requirements of types."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ TEMPLATE = json.dumps({"heat_template_version": "2018-08-31"})
 
 
 class Leaf(ResourceType):
-    """Needs every resource whose name it has as the value of a property, and one named `base`."""
+    """Requires every resource named by the value of a property, and a resource named `base`."""
 
     name = "Test::Leaf"
     properties = {"near": Property("list")}  # noqa: RUF012
@@ -71,13 +71,13 @@ def test_an_alias_is_the_type_that_it_leads_to():
         assert found.resolved_name(definition(name)) == "OS::Heat::None"
 
 
-def test_a_mapping_of_one_resource_is_of_that_one_only():
+def test_a_mapping_for_a_resource_applies_only_to_it():
     found = kinds({"resources": {"a": {"OS::Heat::None": "OS::Heat::RandomString"}}})
     assert found.resolved_name(definition("OS::Heat::None", "a")) == "OS::Heat::RandomString"
     assert found.resolved_name(definition("OS::Heat::None", "b")) == "OS::Heat::None"
 
 
-def test_an_unknown_type_is_told_with_what_may_have_been_meant():
+def test_an_unknown_type_is_reported_with_suggestions():
     fault = missing(kinds(), "OS::Heat::RandomStrin")
     assert fault.message == "The Resource Type (OS::Heat::RandomStrin) could not be found."
     assert (fault.path, fault.hint) == ("resources.a.type", 'did you mean "OS::Heat::RandomString"?')
@@ -101,14 +101,14 @@ def test_a_known_type_is_refused_under_the_name_in_the_template():
     assert "Service nova is not available for resource type My::Server, reason: " in fault.message
 
 
-def test_a_known_type_may_be_overlooked_and_an_unknown_one_never():
+def test_a_known_unavailable_type_may_be_allowed_but_an_unknown_type_never():
     found = kinds(allow_unavailable=True)
     assert isinstance(found.of(definition("OS::Nova::Server")), UnavailableType)
     assert found.of(definition("OS::Nova::Server")).has_attribute("anything")
     assert isinstance(found.of(definition("No::Such")), UnknownType)
 
 
-def test_a_name_that_ends_like_a_template_is_one_that_came_along():
+def test_a_type_with_a_template_suffix_is_a_file_of_the_request():
     found = kinds(files={URL: TEMPLATE})
     kind = found.of(definition(URL))
     assert isinstance(kind, TemplateType)
@@ -130,14 +130,14 @@ def test_a_mapped_template_keeps_the_name_it_is_used_under():
         (URL, f"Failed to retrieve template from {URL}"),
     ],
 )
-def test_a_template_that_did_not_come_along_is_told_and_never_fetched(url, problem):
+def test_a_template_missing_from_the_request_is_reported_and_not_fetched(url, problem):
     fault = missing(kinds(), url)
     assert fault.message == f'Could not fetch remote template "{url}": {problem}'
     assert "send the text" in fault.hint
     assert missing(kinds(files={URL[:-1]: TEMPLATE}), URL).hint == f'did you mean "{URL[:-1]}"?'
 
 
-def test_a_broken_template_is_told_with_its_file_and_line():
+def test_a_broken_template_is_reported_with_its_file_and_line():
     fault = missing(kinds(files={URL: "heat_template_version: 2018-08-31\nparameters: {p: {}}\n"}), URL)
     assert (fault.file, fault.line) == (URL, 2)
     assert fault.message == "Missing parameter type for parameter: p"
@@ -157,7 +157,7 @@ def test_a_template_that_is_too_large_is_a_fault_of_the_resource():
     assert missing(found, URL).heat_type == "RequestLimitExceeded"
 
 
-def test_inside_a_template_the_type_it_stands_for_is_the_real_one():
+def test_inside_a_template_its_own_type_name_is_the_real_type():
     found = kinds({"OS::Heat::None": URL}, {URL: TEMPLATE})
     kind = found.of(definition("OS::Heat::None"))
     assert isinstance(kind, TemplateType)
@@ -175,7 +175,7 @@ def test_mappings_reach_into_nested_stacks_by_the_names_on_the_way():
     assert in_b.resolved_name(definition("OS::Heat::None", "x")) == "OS::Heat::None"
 
 
-def test_resources_of_which_the_environment_says_the_same_share_one_kind():
+def test_resources_with_equal_environment_entries_share_a_type():
     registry = {"resources": {"web_*": {"x": {"OS::Heat::None": "OS::Heat::RandomString"}}}}
     found = kinds(registry, {URL: TEMPLATE})
     one, two, other = (found.of(definition(URL, name)) for name in ("web_1", "web_2", "db"))
@@ -186,7 +186,7 @@ def test_resources_of_which_the_environment_says_the_same_share_one_kind():
     assert found.child(other).resolved_name(inside) == "OS::Heat::None"
 
 
-# What a type needs without being told.
+# Implicit requirements of a type.
 
 
 def template(**resources):
@@ -205,7 +205,7 @@ def near(*names):
     return {"properties": {"near": list(names)}}
 
 
-def test_what_a_type_needs_by_itself_is_required():
+def test_implicit_dependencies_of_a_type_are_required():
     found = template(
         leaf=("Test::Leaf", [], near("x", "gone")), base=("OS::Heat::None", [], {}), x=("No::Such", [], {})
     )
@@ -217,7 +217,7 @@ def test_nothing_is_touched_where_no_type_needs_anything():
     assert with_implicit(found, kinds()) is found
 
 
-def test_what_would_close_a_circle_is_left_out():
+def test_implied_dependencies_that_would_form_a_cycle_are_omitted():
     found = template(
         leaf=("Test::Leaf", [], near("x", "y", "leaf")),
         base=("OS::Heat::None", ["leaf"], {}),
@@ -227,7 +227,7 @@ def test_what_would_close_a_circle_is_left_out():
     assert requirements(found)["leaf"] == {"y"}
 
 
-def test_two_that_imply_each_other_wait_one_for_the_other():
+def test_two_resources_that_imply_each_other_wait_in_one_direction():
     found = template(a=("Test::Leaf", [], near("b")), b=("Test::Leaf", [], near("a")))
     assert requirements(found) == {"a": {"b"}, "b": set()}
 

@@ -1,4 +1,4 @@
-"""What `POST /validate` answers (docs/internals/rest-api.md §10.1), without HTTP."""
+"""The answers of `POST /validate` (docs/internals/rest-api.md §10.1), without HTTP."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_nested_parameters_are_shown_when_asked_for_with_the_values_they_get():
     assert "Value" not in nested["b"]["Parameters"]["x"]
 
 
-def test_the_answer_holds_what_heats_holds_and_no_more():
+def test_the_answer_has_exactly_the_fields_of_heat():
     resources = {"a": {"type": "inner.yaml", "properties": {}}}
     answer = ask(hot(description="d", resources=resources), files={"inner.yaml": INNER, "deep.yaml": DEEP})
     assert answer == {
@@ -134,7 +134,7 @@ def test_groups_and_named_stacks_are_among_the_nested():
     assert list(named["NestedParameters"]) == ["deep"]
 
 
-def test_what_depends_on_values_is_a_warning_with_its_place():
+def test_value_dependent_faults_are_warnings_with_their_place():
     text = f"""heat_template_version: {NEW}
 resources:
   a:
@@ -160,7 +160,7 @@ def test_a_type_that_is_known_and_not_there_is_refused_by_name_or_overlooked():
         ask(hot(resources={"a": {"type": "OS::Nothing"}}), overlook=True)
 
 
-def test_nothing_hidden_is_told_wherever_it_was_given():
+def test_hidden_values_are_never_reported():
     declared = "parameters: {x: {type: string}, deep: {type: string, hidden: true}}"
     inner = f"heat_template_version: 2018-08-31\n{declared}\n"
     outer = inner.replace("deep: {", "y: {type: string}, deep: {") + (
