@@ -13,7 +13,7 @@ def build(names: Sequence[str], requires: Sequence[Collection[str]]) -> Graph:
     """Return the graph of `names`; requirements outside of `names` are ignored.
 
     Raises:
-        InvalidTemplate: `Circular Dependency Found: …`, with the members of one cycle in order.
+        InvalidTemplate: `Circular Dependency Found: …`, with the members of a cycle in order.
     """
     edges = _edges(names, requires)
     order = _order(edges)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from orchestrator.graph.model import Graph, in_order
 
-WIDTH = 512  # maximum feeders of a join, and maximum dependents that one statement releases
+WIDTH = 512  # maximum feeders of a join, and maximum dependents that a statement releases
 
 
 @dataclass(slots=True)

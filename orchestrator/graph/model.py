@@ -1,6 +1,6 @@
 """A dependency graph over the positions of a list of names.
 
-Requirements are integer arrays with one integer per edge and direction, so that a million resources fit in
+Requirements are integer arrays with an integer per edge and direction, so that a million resources fit in
 memory.
 """
 

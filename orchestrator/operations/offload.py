@@ -222,10 +222,10 @@ def _restore(job: _Job, answer: Connection, *, stack: StackRow, snapshot_id: str
 
 def _create(job: _Job, answer: Connection) -> None:
     context, lease = _context(job), new_lease()
-    opened, wanted, template = stacks.validate_and_insert(context, Body(path=job.path), lease)
-    answer.send(Accepted(str(wanted.uuid), wanted.name, []))
+    opened, stack, template = stacks.validate_and_insert(context, Body(path=job.path), lease)
+    answer.send(Accepted(str(stack.uuid), stack.name, []))
     answer.close()
-    del wanted
+    del stack  # frees the memory of its texts before the plan
     _continue_planning(context, opened, lease, template)
 
 

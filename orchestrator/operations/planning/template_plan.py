@@ -82,8 +82,8 @@ class TemplatePlanner:
             raise TooLarge
         planned = PlannedDefinitions(template, values, resolver, revision.files)
         in_force = _definitions_in_force(db, stack, subset)
-        known = planned.desired.keys() & in_force.keys()
-        planned.discard([name for name in known if in_force[name][1] == planned.desired[name].digest])
+        defined = planned.desired.keys() & in_force.keys()
+        planned.discard([name for name in defined if in_force[name][1] == planned.desired[name].digest])
         forced = self._always_visited(db, stack, planned, stack_hooks)
         back = stack.action == "ROLLBACK"
         changes = plan_changes(_rows(db, stack, subset), planned.desired, forced, back=back)

@@ -15,7 +15,7 @@ import time
 from dataclasses import dataclass
 
 RECHECK_SECONDS = 0.25  # period after which an empty queue is checked again
-FIRST_LOOK = 32  # divisor of the window's size: visits before the first refill
+FIRST_REFILL_DIVISOR = 32  # divisor of the window's size: visits before the first refill
 
 
 @dataclass(slots=True)
@@ -23,7 +23,7 @@ class _Root:
     each: int  # own visits between two refills
     since: int = 0  # visits since the last refill
     outstanding: int = 0
-    left: bool = True  # nodes without a message may be queued
+    may_have_more: bool = True  # nodes without a message may be queued
     checked_at: float = 0.0
 
 
@@ -41,11 +41,11 @@ class Windows:
         """
         return max(1, self.size - self._root(root_id).outstanding)
 
-    def enqueued(self, root_id: int, rings: int, unrung: int) -> None:
+    def enqueued(self, root_id: int, messages: int, remaining: int) -> None:
         """Count messages about to be sent and ready nodes without a message."""
         root = self._root(root_id)
-        root.outstanding += rings
-        root.left = root.left or unrung > 0
+        root.outstanding += messages
+        root.may_have_more = root.may_have_more or remaining > 0
 
     def completed(self, root_id: int, visits: int) -> None:
         """Count completed visits."""
@@ -58,17 +58,17 @@ class Windows:
         root = self._root(root_id)
         if root.since < root.each:
             return False
-        return root.left or time.monotonic() - root.checked_at > RECHECK_SECONDS
+        return root.may_have_more or time.monotonic() - root.checked_at > RECHECK_SECONDS
 
-    def refilled(self, root_id: int, outstanding: int, rung: int) -> None:
+    def refilled(self, root_id: int, outstanding: int, enqueued: int) -> None:
         """Update the estimate with the database's count."""
         root = self._root(root_id)
         if outstanding * 4 < self.size:
             root.each = max(1, root.each // 2)
         elif outstanding * 8 > self.size * 5:
             root.each = min(root.each + max(1, root.each // 8), max(1, self.size // 2))
-        root.outstanding = outstanding + rung
-        root.left = rung >= self.size - outstanding
+        root.outstanding = outstanding + enqueued
+        root.may_have_more = enqueued >= self.size - outstanding
         root.since, root.checked_at = 0, time.monotonic()
 
     def _root(self, root_id: int) -> _Root:
@@ -76,5 +76,5 @@ class Windows:
         if root is None:
             if len(self._roots) >= self.remember:
                 self._roots.pop(next(iter(self._roots)))
-            root = self._roots[root_id] = _Root(max(1, self.size // FIRST_LOOK))
+            root = self._roots[root_id] = _Root(max(1, self.size // FIRST_REFILL_DIVISOR))
         return root
