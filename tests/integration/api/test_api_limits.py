@@ -42,7 +42,7 @@ def test_a_project_beyond_its_rate_limit_gets_a_retry_time_and_other_projects_ar
     body = answer.get_json()
     assert (body["code"], body["title"]) == (429, "Too Many Requests")
     assert body["error"]["type"] == "HTTPTooManyRequests"
-    assert body["error"]["message"].startswith("The project may send 0.1 requests a second.")
+    assert body["error"]["message"].startswith("The project may send 0.1 requests per second.")
     assert answer.headers["x-openstack-request-id"].startswith("req-")
     api.get(f"{root(other)}/stacks")
 

@@ -64,7 +64,7 @@ def test_a_short_list_equals_the_part_of_a_long_list(
     assert row is not None
     short = list(resources.list_resources(world.database, row, filters))
     tail = list(resources.list_resources(world.database, row, filters, after="a"))
-    monkeypatch.setattr(resources, "SLICE", 0)
+    monkeypatch.setattr(resources, "FETCH_SIZE", 0)
     assert short == list(resources.list_resources(world.database, row, filters))
     assert tail == list(resources.list_resources(world.database, row, filters, after="a"))
     page = list(resources.list_resources(world.database, row, filters, limit=2))
