@@ -138,12 +138,13 @@ class Observation:
     properties: Mapping[str, Value] | None = None  # actual values, as far as the provider reports them
 
 
+@renamed_fields(asked="request")
 @dataclass(frozen=True, slots=True)
 class Resize:
     """A request to resize a group in the same stack; `group` is the group's reference id."""
 
     group: str
-    asked: Mapping[str, Value]
+    request: Mapping[str, Value]
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,10 +238,10 @@ class ResourceType:
         turns names into ids (see `translation.Resolve`), and fault locations begin with `path`.
         """
         values, wrong = translate(self.translation, given, path=path, resolve=resolve, unknown=unknown)
-        seen, faults = convert(
+        converted, faults = convert(
             self.properties, values, path=path, unknown=unknown, any_properties=self.any_properties
         )
-        return seen, wrong + faults
+        return converted, wrong + faults
 
     def implicit_requires(
         self, definition: ResourceDefinition, resources: Mapping[str, ResourceDefinition]
@@ -320,18 +321,18 @@ class ResourceType:
         """
         return {}
 
-    def delete_snapshot(self, ctx: Context, kept: Mapping[str, Value]) -> None:
+    def delete_snapshot(self, ctx: Context, snapshot_data: Mapping[str, Value]) -> None:
         """Request the deletion of a snapshot; a snapshot that is already gone is no error.
 
-        `kept` is the result of `snapshot`, or empty if that result was lost: `ctx.token` then identifies the
-        snapshot, if it exists.
+        `snapshot_data` is the result of `snapshot`, or empty if that result was lost: `ctx.token` then
+        identifies the snapshot, if it exists.
         """
 
-    def restored(self, properties: Mapping[str, Value], kept: Mapping[str, Value]) -> Mapping[str, Value]:
+    def restored(self, properties: Mapping[str, Value], snapshot: Mapping[str, Value]) -> Mapping[str, Value]:
         """Return properties as written in a template, changed to create the object from a snapshot.
 
-        `kept` is the result of `snapshot`. The properties become part of the stack's template, which is
-        public: they must not contain secrets.
+        `snapshot` is the result of the verb `snapshot`. The properties become part of the stack's template,
+        which is public: they must not contain secrets.
         """
         return properties
 

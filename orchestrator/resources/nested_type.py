@@ -170,14 +170,16 @@ class NestedType(ResourceType):
         """
         return None
 
-    def child_attributes(self, ctx: Context, child: ChildView, asked: Collection[str]) -> Mapping[str, Value]:
-        """Return the existing attributes among `asked`, by default the child's outputs.
+    def child_attributes(
+        self, ctx: Context, child: ChildView, requested: Collection[str]
+    ) -> Mapping[str, Value]:
+        """Return the existing attributes among `requested`, by default the child's outputs.
 
-        `asked` holds the names that the parent template uses. The values are stored with the resource when
-        it settles.
+        `requested` holds the names that the parent template uses. The values are stored with the resource
+        when it settles.
         """
         outputs = child.outputs()
-        return {name: outputs[name] for name in asked if name in outputs}
+        return {name: outputs[name] for name in requested if name in outputs}
 
     def child_reference_id(self, ctx: Context, child: ChildView) -> str | None:
         """Return the value of `get_resource`, by default the child's ARN."""

@@ -162,10 +162,12 @@ class TemplateType(NestedType):
         """
         return "update" if changed else "keep"
 
-    def child_attributes(self, ctx: Context, child: ChildView, asked: Collection[str]) -> Mapping[str, Value]:
+    def child_attributes(
+        self, ctx: Context, child: ChildView, requested: Collection[str]
+    ) -> Mapping[str, Value]:
         """Return the outputs, and the requested attributes of resources in the child."""
         found = dict(child.outputs()) if self.attributes else {}
-        inner = [name for name in asked if name.startswith(RESOURCE) and name not in found]
+        inner = [name for name in requested if name.startswith(RESOURCE) and name not in found]
         if inner:
             members = {member.name: member for member in child.members()}
             found |= {name: value for name in inner for value in _inside(members, name)}
@@ -196,9 +198,9 @@ class TemplateType(NestedType):
         return super().has_attribute(name) or name.startswith(RESOURCE)
 
 
-def _inside(members: Mapping[str, Member], asked: str) -> Iterator[Value]:
+def _inside(members: Mapping[str, Member], requested: str) -> Iterator[Value]:
     """Yield the value of ``resource.<name>[.<attribute>]``, nothing if the resource does not exist."""
-    rest = asked.removeprefix(RESOURCE)
+    rest = requested.removeprefix(RESOURCE)
     member = members.get(rest)
     if member is not None:
         reference = member.physical_id if member.reference_id is None else member.reference_id
@@ -233,13 +235,13 @@ def _property(schema: ParameterSchema, has_default: bool) -> Property:
 def _mismatches(facade: ResourceType, provider: TemplateType) -> Iterator[str]:
     """Yield the differences between a template and the type that it replaces, in Heat's order and wording."""
     if not facade.any_properties:
-        for name, wanted in facade.properties.items():
+        for name, declared in facade.properties.items():
             given = provider.properties.get(name)
             if given is None:
-                if wanted.required:
+                if declared.required:
                     yield f"Required property {name} for facade {facade.name} missing in provider"
-            elif not _fits(wanted, given):
-                types = _HEAT_NAMES[wanted.type], _HEAT_NAMES[given.type]
+            elif not _fits(declared, given):
+                types = _HEAT_NAMES[declared.type], _HEAT_NAMES[given.type]
                 yield (
                     f"Property {name} type mismatch between facade {facade.name} ({types[0]}) "
                     f"and provider ({types[1]})"
@@ -252,8 +254,8 @@ def _mismatches(facade: ResourceType, provider: TemplateType) -> Iterator[str]:
             yield f"Attribute {name} for facade {facade.name} missing in provider"
 
 
-def _fits(wanted: Property, given: Property) -> bool:
-    return wanted.type in ("any", given.type) or (wanted.type, given.type) == ("integer", "number")
+def _fits(declared: Property, given: Property) -> bool:
+    return declared.type in ("any", given.type) or (declared.type, given.type) == ("integer", "number")
 
 
 def _defined(
@@ -277,10 +279,10 @@ def _of_text(fault: Diagnostic, url: str, text: str) -> Diagnostic:
     message = fault.message.replace("[root stack]", url, 1).replace(
         'in "template", line', f'in "{url}", line', 1
     )
-    kept = fault.heat_type if fault.heat_type != "HTTPBadRequest" else "StackValidationFailed"
+    heat_type = fault.heat_type if fault.heat_type != "HTTPBadRequest" else "StackValidationFailed"
     if fault.line is not None:
-        return replace(fault, message=message, file=url, heat_type=kept)
-    return replace(_fault(message, url, text, kept), code=fault.code, path=fault.path, hint=fault.hint)
+        return replace(fault, message=message, file=url, heat_type=heat_type)
+    return replace(_fault(message, url, text, heat_type), code=fault.code, path=fault.path, hint=fault.hint)
 
 
 def _fault(message: str, url: str, text: str, heat_type: str) -> Diagnostic:

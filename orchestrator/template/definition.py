@@ -71,14 +71,14 @@ class ResourceDefinition:
     files: frozenset[str] = NO_NAMES
     mappings: frozenset[str] = NO_NAMES
 
-    def digest(self, values: ParameterValues, beside: object = None) -> bytes:
-        """Return a 32-byte digest of the definition, the parameters it uses and `beside`, further inputs."""
+    def digest(self, values: ParameterValues, extra: object = None) -> bytes:
+        """Return a 32-byte digest of the definition, the parameters it uses and `extra`, further inputs."""
         text: tuple[Any, ...] = (self.type, self.body)
         if self.parameters:
             names = values.keys() if "*" in self.parameters else self.parameters
             text += ({name: values[name] for name in names if name in values},)
-        if beside:
-            text += (beside,)
+        if extra:
+            text += (extra,)
         return hashlib.sha256(orjson.dumps(text, option=orjson.OPT_SORT_KEYS)).digest()
 
 

@@ -34,14 +34,14 @@ def path_in_message(path: Iterable[str | int], functions: Container[str], start:
 
     Heat formats paths of nested functions in this way. The branch of a macro is omitted.
     """
-    told, text, macro = "", start, False
+    calls, text, macro = "", start, False
     for part in path:
         if not (macro and isinstance(part, int)):
             text = path_text([part], text)
         macro = part in MACROS
         if isinstance(part, str) and part in functions:
-            told, text = f"{told}: {text}" if told else text, ""
-    return ": ".join(part for part in (told, text) if part)
+            calls, text = f"{calls}: {text}" if calls else text, ""
+    return ": ".join(part for part in (calls, text) if part)
 
 
 class Hints:

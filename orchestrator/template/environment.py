@@ -158,8 +158,8 @@ def _faults(document: Mapping[str, Any]) -> list[Diagnostic]:
         elif body is None:
             faults.append(_fault("empty-section", f'environment has empty section "{name}"', name))
         elif not isinstance(body, list if name in _LISTS else dict):
-            wanted = "list" if name in _LISTS else "map"
-            faults.append(_fault("wrong-type", f'environment section "{name}" must be a {wanted}', name))
+            expected = "list" if name in _LISTS else "map"
+            faults.append(_fault("wrong-type", f'environment section "{name}" must be a {expected}', name))
         elif name == "resource_registry":
             faults += _registry_faults(body)
         elif name == "event_sinks":

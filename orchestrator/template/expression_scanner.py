@@ -228,9 +228,9 @@ class Scanner:
             called = ""
         self._unknown(wrong, wrong.text(called), where, name, "resources")
 
-    def _unordered(self, wrong: UnknownReference, where: Path, name: str, told: str) -> None:
+    def _unordered(self, wrong: UnknownReference, where: Path, name: str, heat_path: str) -> None:
         """Report an unknown reference in an output; an unknown `get_resource` is no fault here yet."""
-        message, plain = f"{told}: {wrong.text('')}", where[-1] == "get_resource"
+        message, plain = f"{heat_path}: {wrong.text('')}", where[-1] == "get_resource"
         self.faults.append(Fault(wrong.code, message, where, warning=plain, name=name, near="resources"))
 
     def _unresolved(

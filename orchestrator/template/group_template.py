@@ -111,8 +111,8 @@ class Members:
 
     def subset(self, members: Ordinals) -> tuple[Part, ...]:
         """Return the parts, reduced to these members."""
-        kept = (replace(part, members=part.members & members) for part in self.parts)
-        return tuple(part for part in kept if part.members)
+        reduced = (replace(part, members=part.members & members) for part in self.parts)
+        return tuple(part for part in reduced if part.members)
 
     def name(self, number: int) -> str:
         """Return the name of a member."""
@@ -197,9 +197,9 @@ class MemberDefinition(ResourceDefinition):
 
     mark: bytes = b""
 
-    def digest(self, values: ParameterValues, beside: object = None) -> bytes:  # noqa: ARG002
-        """Return a 32-byte digest of the definition's digest, the name, the requirements and `beside`."""
-        text = orjson.dumps(beside, option=orjson.OPT_SORT_KEYS) if beside else b""
+    def digest(self, values: ParameterValues, extra: object = None) -> bytes:  # noqa: ARG002
+        """Return a 32-byte digest of the definition's digest, the name, the requirements and `extra`."""
+        text = orjson.dumps(extra, option=orjson.OPT_SORT_KEYS) if extra else b""
         return hashlib.sha256(self.mark + text).digest()
 
 
@@ -319,10 +319,10 @@ def as_hot(text: bytes | str, values: Mapping[str, Any]) -> dict[str, Any]:
     """
     members = Members.parse(text)
     held = values.get(PARAMETER)
-    everybody = members.all
+    all_members = members.all
     shown: dict[str, Any] = {}
     template = members.template()
-    for number in everybody.head(MAX_SHOWN):
+    for number in all_members.head(MAX_SHOWN):
         name = members.name(number)
         definition = template.resources[name]
         shown[name] = {
@@ -332,8 +332,8 @@ def as_hot(text: bytes | str, values: Mapping[str, Any]) -> dict[str, Any]:
         if definition.requires:
             shown[name]["depends_on"] = sorted(definition.requires)
     document: dict[str, Any] = {versions.HOT_KEY: SHOWN_AS}
-    if len(everybody) > MAX_SHOWN:
-        document["description"] = f"The first {MAX_SHOWN} of {len(everybody)} members"
+    if len(all_members) > MAX_SHOWN:
+        document["description"] = f"The first {MAX_SHOWN} of {len(all_members)} members"
     return {**document, "resources": shown}
 
 

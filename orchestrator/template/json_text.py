@@ -31,10 +31,10 @@ def read_json(text: str) -> Any:
         raise ValueError(f"nested deeper than {MAX_DEPTH}")
     if "\\u" in text:
         try:
-            told = json.dumps(read, ensure_ascii=False).encode()
+            encoded = json.dumps(read, ensure_ascii=False).encode()
         except UnicodeEncodeError:
             raise ValueError("half of a character") from None
-        if holds_nul(told):
+        if holds_nul(encoded):
             raise ValueError("the character NUL")
     return read
 

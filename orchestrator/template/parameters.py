@@ -142,10 +142,10 @@ class ParameterSchema:
         cannot be converted is no fault until it is used, and custom constraints, which may depend on existing
         resources, are checked on use.
         """
-        default, seen = self.default, self.default
+        default, checked = self.default, self.default
         if self.type == "comma_delimited_list":
             try:
-                seen = _items(default) or [""] * (default == "")
+                checked = _items(default) or [""] * (default == "")
             except ValueError as error:
                 return str(error).replace("Value", "Default", 1)
         plain = [constraint for constraint in self.constraints if not isinstance(constraint, Custom)]
@@ -153,7 +153,7 @@ class ParameterSchema:
             try:
                 # The values of allowed lists are converted for the comparison.
                 numeric = self.type == "number" and not isinstance(constraint, AllowedValues)
-                wrong = constraint.check(number(default) if numeric else seen, self.type)
+                wrong = constraint.check(number(default) if numeric else checked, self.type)
             except ValueError as error:
                 wrong = str(error)
             if wrong is not None:

@@ -88,22 +88,22 @@ def _yaml(data: bytes, limits: Limits, what: str, warnings: list[Diagnostic] | N
     Texts that libyaml rejects may be valid for PyYAML's own parser, for example ``{get_attr:[a, b]}``. Heat
     accepts them, so a text below the limit for the slow parser is parsed again, with a warning.
     """
-    told: list[Diagnostic] = []
+    found: list[Diagnostic] = []
     try:
-        document = Builder(data, limits.max_depth, limits.max_nodes, what, told).build()
+        document = Builder(data, limits.max_depth, limits.max_nodes, what, found).build()
     except InvalidTemplate as error:
         [fault] = error.diagnostics
         if fault.code != "yaml-syntax" or len(data) > MAX_SLOW_PARSER_BYTES:
             raise
-        told = [replace(fault, code="loose-yaml", severity="warning")]
+        found = [replace(fault, code="loose-yaml", severity="warning")]
         try:
-            again = Builder(data, limits.max_depth, limits.max_nodes, what, told, yaml.SafeLoader)
+            again = Builder(data, limits.max_depth, limits.max_nodes, what, found, yaml.SafeLoader)
             document = again.build()
             orjson.dumps(document)  # this parser accepts characters that are invalid in texts
         except (InvalidTemplate, orjson.JSONEncodeError):
             raise error from None
     if warnings is not None:
-        warnings += told
+        warnings += found
     return document
 
 

@@ -104,16 +104,18 @@ class Reader:
         self.faults: list[Diagnostic] = []
 
     def read(self, body: Mapping[str, Any]) -> Level:
-        kept = self._without_removed(body, ("resource_registry",))
+        remaining = self._without_removed(body, ("resource_registry",))
         removed = frozenset(name for name, to in body.items() if to is None and name != RESOURCES)
-        texts = {name: to for name, to in kept.items() if isinstance(to, str)}
+        texts = {name: to for name, to in remaining.items() if isinstance(to, str)}
         wild = {
             name[:-1]: to for name, to in texts.items() if name.endswith("*") and to and not is_template(to)
         }
-        resources = {name: entry for name, entry in self._resources(kept).items() if isinstance(entry, dict)}
+        resources = {
+            name: entry for name, entry in self._resources(remaining).items() if isinstance(entry, dict)
+        }
         return Level(
             self.user,
-            kept,
+            remaining,
             {name: to for name, to in texts.items() if name not in _SETS},
             wild,
             tuple(sorted({len(prefix) for prefix in wild})),
@@ -125,19 +127,21 @@ class Reader:
 
     def _without_removed(self, body: Mapping[str, Any], path: tuple[str, ...]) -> dict[str, Any]:
         """Return a map after its null entries have removed earlier entries."""
-        kept: dict[str, Any] = {}
+        remaining: dict[str, Any] = {}
         for name, value in body.items():
             at = (*path, name)
             if value is None:
-                _remove(kept, name)
+                _remove(remaining, name)
             elif name in _SETS:
                 if self._are_keywords(name, value, at):
-                    kept[name] = value
+                    remaining[name] = value
             elif isinstance(value, Mapping):
                 if (inner := self._without_removed(value, at)) or at == ("resource_registry", RESOURCES):
-                    kept[name] = inner
+                    remaining[name] = inner
             elif isinstance(value, str):
-                kept[name] = name if is_template(name) else value  # a template is always mapped to itself
+                remaining[name] = (
+                    name if is_template(name) else value
+                )  # a template is always mapped to itself
             else:
                 self._fault(
                     "wrong-type",
@@ -145,10 +149,10 @@ class Reader:
                     f"a map or null; got {type(value).__name__}",
                     at,
                 )
-        return kept
+        return remaining
 
-    def _resources(self, kept: Mapping[str, Any]) -> Mapping[str, Any]:
-        found = kept.get(RESOURCES, {})
+    def _resources(self, remaining: Mapping[str, Any]) -> Mapping[str, Any]:
+        found = remaining.get(RESOURCES, {})
         if not isinstance(found, dict):
             message = 'The resource_registry entry "resources" must be a map of resource names'
             self._fault("wrong-type", message, ("resource_registry", RESOURCES))
@@ -190,13 +194,13 @@ _SETS: Final[Mapping[str, tuple[str, tuple[str, ...], str, str]]] = {
 }
 
 
-def _remove(kept: dict[str, Any], name: str) -> None:
+def _remove(remaining: dict[str, Any], name: str) -> None:
     if name.endswith("*"):
-        for known in [k for k, v in kept.items() if isinstance(v, str) and k.startswith(name[:-1])]:
+        for known in [k for k, v in remaining.items() if isinstance(v, str) and k.startswith(name[:-1])]:
             if known not in _SETS:
-                del kept[known]
+                del remaining[known]
     else:
-        kept.pop(name, None)
+        remaining.pop(name, None)
 
 
 def _named(resources: Mapping[str, Mapping[str, Any]], key: str) -> Named:

@@ -29,7 +29,7 @@ class ResourceReader:
         """Select the resources whose condition is true."""
         self.sections, self.conditions = sections, conditions
         self.faults, self.keywords, self.form = sections.faults, sections.keywords, sections.form
-        self.wanted: dict[str, dict[str, Any]] = {}
+        self.included: dict[str, dict[str, Any]] = {}
         self.absent: dict[str, dict[str, Any]] = {}  # resources whose condition is false
         section = self.keywords.resources
         for name, body in sections.section(section):
@@ -38,7 +38,7 @@ class ResourceReader:
             elif not isinstance(body, dict):
                 sections.not_a_map(section, name, body)
             elif sections.is_included(body, (section, name), conditions):
-                self.wanted[name] = body
+                self.included[name] = body
             else:
                 self.absent[name] = body
         self._meanings = self.keywords.resource_keys()
@@ -53,7 +53,7 @@ class ResourceReader:
         parameters = self.sections.names(self.keywords.parameters)
         section = self.keywords.resources
         made = {}
-        for name, body in self.wanted.items():
+        for name, body in self.included.items():
             path: Path = (section, name)
             if name in parameters:
                 self.faults.add("duplicate-name", f"Duplicate names {{{name!r}}}", path)
@@ -189,7 +189,7 @@ class ResourceReader:
             if name in self.absent:
                 continue
             if item in declared:
-                if item in self.wanted:  # resources whose condition is false are not waited for
+                if item in self.included:  # resources whose condition is false are not waited for
                     yield item
                 continue
             self.faults.add(
@@ -213,8 +213,8 @@ class ResourceReader:
         called = path[0][:-1] if isinstance(path[0], str) else ""
         self.faults.add("missing-type", f"Each {called} must contain a {self.keywords.type} key.", path)
 
-    def _wrong_type(self, path: Path, key: str, wanted: str) -> None:
-        message = f"Resource {path[1]} {key} type must be {wanted}"
+    def _wrong_type(self, path: Path, key: str, expected: str) -> None:
+        message = f"Resource {path[1]} {key} type must be {expected}"
         self.faults.add("wrong-type", message, (*path, key))
 
 

@@ -27,9 +27,9 @@ def locate(text: bytes | str, paths: Iterable[Path]) -> dict[Path, tuple[int, in
     A path that is not in the text as such (under an alias, a missing key) gets the place of the nearest
     parent that is.
     """
-    wanted = list(dict.fromkeys(paths))
+    requested = list(dict.fromkeys(paths))
     trie: Trie = {}
-    for path in wanted:
+    for path in requested:
         branch = trie
         for part in path:
             branch = branch.setdefault(part, {})
@@ -44,7 +44,7 @@ def locate(text: bytes | str, paths: Iterable[Path]) -> dict[Path, tuple[int, in
         if loader is not None:
             loader.dispose()
     placed = {}
-    for path in wanted:
+    for path in requested:
         for size in range(len(path), -1, -1):
             if path[:size] in found:
                 placed[path] = found[path[:size]]

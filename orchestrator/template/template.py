@@ -126,7 +126,7 @@ class Draft:
         sections.check_conditions(conditions)
         snippets = ResourceReader(sections, conditions)
         parameters = sections.names(keywords.parameters).keys() | set(form.pseudo)
-        scanner = Scanner(form, Names(parameters, snippets.wanted.keys(), self.mappings.keys()), conditions)
+        scanner = Scanner(form, Names(parameters, snippets.included.keys(), self.mappings.keys()), conditions)
         resources = snippets.read(scanner)
         outputs = sections.outputs(scanner, conditions)
         sections.warn_of_unused(conditions)

@@ -148,8 +148,8 @@ class Declarations:
             if prop.immutable:
                 assert name in revised.immutable
                 continue
-            wanted = sample.answers.get(name) or ("update" if prop.update_allowed else "replace")
-            assert revised.change == wanted, name
+            expected = sample.answers.get(name) or ("update" if prop.update_allowed else "replace")
+            assert revised.change == expected, name
 
 
 class TypeContract(Declarations):
@@ -226,26 +226,26 @@ class TypeContract(Declarations):
 
     def test_attributes_are_those_declared_and_can_be_stored(self, operated: Operated) -> None:
         operated.create()
-        seen, kind = operated.settled(), operated.kind
-        assert set(kind.attributes) - operated.sample.optional <= set(seen.attributes)
-        assert orjson.loads(orjson.dumps(seen.attributes)) == seen.attributes
-        assert all(kind.has_attribute(name) for name in {*kind.attributes, *seen.attributes, "show"})
+        observation, kind = operated.settled(), operated.kind
+        assert set(kind.attributes) - operated.sample.optional <= set(observation.attributes)
+        assert orjson.loads(orjson.dumps(observation.attributes)) == observation.attributes
+        assert all(kind.has_attribute(name) for name in {*kind.attributes, *observation.attributes, "show"})
 
     def test_its_reference_is_a_text_that_stays(self, operated: Operated) -> None:
         operated.create()
-        seen = operated.settled()
-        assert isinstance(seen.reference_id, str | None)
-        assert seen.reference_id != ""
-        assert operated.observe("CHECK").reference_id == seen.reference_id
+        observation = operated.settled()
+        assert isinstance(observation.reference_id, str | None)
+        assert observation.reference_id != ""
+        assert operated.observe("CHECK").reference_id == observation.reference_id
 
     def test_secrets_are_not_stored_unencrypted(self, operated: Operated) -> None:
         created = operated.create()
-        seen, kind = operated.settled(), operated.kind
-        kept = orjson.dumps(created.data).decode()
+        observation, kind = operated.settled(), operated.kind
+        stored = orjson.dumps(created.data).decode()
         for name, attribute in kind.attributes.items():
-            value = seen.attributes.get(name)
+            value = observation.attributes.get(name)
             if attribute.secret and value and not created.secret:
-                assert orjson.dumps(value).decode().strip('"') not in kept, name
+                assert orjson.dumps(value).decode().strip('"') not in stored, name
 
     # Changing.
 
@@ -262,9 +262,9 @@ class TypeContract(Declarations):
             before = operated.physical_id
             operated.update(**{name: value})
             operated.update(**{name: value})  # the worker may have died before it recorded the first attempt
-            seen = operated.settled()
-            assert seen.exists, name
-            assert bool(seen.error) == (name in sample.breaks), (name, seen.error)
+            observation = operated.settled()
+            assert observation.exists, name
+            assert bool(observation.error) == (name in sample.breaks), (name, observation.error)
             assert operated.physical_id == before or operated.kind.calls_out, name
             operated.delete()
             assert not operated.settled().exists, name
@@ -283,9 +283,9 @@ class TypeContract(Declarations):
         for action in ("SUSPEND", "RESUME"):
             operated.pause(action)
             operated.pause(action)
-            seen = operated.settled()
-            assert is_fine(seen), action
-            assert seen.reference_id == made.reference_id, action
+            observation = operated.settled()
+            assert is_fine(observation), action
+            assert observation.reference_id == made.reference_id, action
         assert operated.observe("CHECK").attributes == made.attributes
 
     def test_a_copy_is_made_once_a_token_and_removed_twice(self, operated: Operated) -> None:
@@ -295,11 +295,11 @@ class TypeContract(Declarations):
         operated.create()
         operated.settled()
         operated.ctx = replace(operated.ctx, action="SNAPSHOT", token=f"{operated.uuid}-s1")
-        kept = kind.snapshot(operated.ctx, operated.physical_id)
-        assert kind.snapshot(operated.ctx, operated.physical_id) == kept
+        stored = kind.snapshot(operated.ctx, operated.physical_id)
+        assert kind.snapshot(operated.ctx, operated.physical_id) == stored
         assert is_fine(operated.settled())
-        assert isinstance(kind.restored(operated.properties, kept), Mapping)
-        for notes in (kept, kept, {}):
+        assert isinstance(kind.restored(operated.properties, stored), Mapping)
+        for notes in (stored, stored, {}):
             kind.delete_snapshot(operated.ctx, notes)
 
     # Deleting.
@@ -330,7 +330,7 @@ class TypeContract(Declarations):
 
 
 class HiddenContract(Declarations):
-    """A type kept for existing stacks: it must support deletion."""
+    """A type stored for existing stacks: it must support deletion."""
 
     def test_an_existing_resource_can_be_deleted_twice(self, kind: ResourceType, sample: Sample) -> None:
         operated = Operated(kind, sample.properties, sample)
@@ -340,9 +340,9 @@ class HiddenContract(Declarations):
             assert not operated.settled().exists
 
 
-def is_fine(seen: Observation) -> bool:
+def is_fine(observation: Observation) -> bool:
     """Return whether an object is in its desired state."""
-    return (seen.exists, seen.ready, seen.error) == (True, True, "")
+    return (observation.exists, observation.ready, observation.error) == (True, True, "")
 
 
 def changeable(kind: ResourceType, sample: Sample) -> Iterator[tuple[str, Property]]:

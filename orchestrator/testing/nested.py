@@ -121,13 +121,13 @@ class NestedContract(Declarations):
 
     def test_its_attributes_can_be_asked_for_at_any_time(self, nested: Operated, child: Child) -> None:
         kind = _kind(nested)
-        asked = [*kind.attributes, "show"]
-        assert all(kind.has_attribute(name) for name in asked)
-        before = kind.child_attributes(nested.ctx, child, asked)
+        names = [*kind.attributes, "show"]
+        assert all(kind.has_attribute(name) for name in names)
+        before = kind.child_attributes(nested.ctx, child, names)
         assert orjson.loads(orjson.dumps(before)) == before
         run_to_end(nested, child, "CREATE")
-        after = kind.child_attributes(nested.ctx, child, asked)
-        assert set(after) <= set(asked)
+        after = kind.child_attributes(nested.ctx, child, names)
+        assert set(after) <= set(names)
         assert orjson.loads(orjson.dumps(after)) == after
 
     def test_it_has_a_reference_once_there_is_a_child(self, nested: Operated, child: Child) -> None:
@@ -144,8 +144,8 @@ def run_to_end(nested: Operated, child: Child, action: str) -> list[NestedStep]:
     while not steps or not isinstance(steps[-1], Settled):
         step = _step(nested, child, len(steps))
         match step:
-            case SetChild(child=wanted, data=data):
-                child.become(wanted.text)
+            case SetChild(child=desired, data=data):
+                child.become(desired.text)
                 _keep(nested, data)
             case Pause(seconds=seconds, data=data):
                 assert seconds >= 0

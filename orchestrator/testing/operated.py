@@ -39,9 +39,9 @@ class Operated:
         )
 
     def _read(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        seen, faults = self.kind.read_properties(given)
+        observation, faults = self.kind.read_properties(given)
         assert faults == []
-        return seen
+        return observation
 
     def create(self) -> Created:
         """Create it and store the returned data."""
@@ -88,19 +88,23 @@ class Operated:
     def settled(self) -> Observation:
         """Observe until the operation is complete, and return the last observation."""
         elapsed, deadline = 0.0, time.monotonic() + PATIENCE_SECONDS
-        seen = self.observe()
-        while not self._over(seen):
+        observation = self.observe()
+        while not self._over(observation):
             self.sample.finish(self)
-            elapsed += seen.retry_after or 0.0
-            seen = self.observe(elapsed=elapsed)
-            if self._over(seen):
+            elapsed += observation.retry_after or 0.0
+            observation = self.observe(elapsed=elapsed)
+            if self._over(observation):
                 break
-            assert time.monotonic() < deadline, f"the operation does not end: {seen}"
+            assert time.monotonic() < deadline, f"the operation does not end: {observation}"
             if self.kind.calls_out:
-                time.sleep(min(seen.retry_after or MAX_SLEEP_SECONDS, MAX_SLEEP_SECONDS))
-        return seen
+                time.sleep(min(observation.retry_after or MAX_SLEEP_SECONDS, MAX_SLEEP_SECONDS))
+        return observation
 
-    def _over(self, seen: Observation) -> bool:
-        if seen.error:
+    def _over(self, observation: Observation) -> bool:
+        if observation.error:
             return True
-        return not seen.exists if self.ctx.action == "DELETE" else seen.ready or not seen.exists
+        return (
+            not observation.exists
+            if self.ctx.action == "DELETE"
+            else observation.ready or not observation.exists
+        )

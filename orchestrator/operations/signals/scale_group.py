@@ -62,7 +62,7 @@ def scale_group(engine: WorkerContext, policy: Visit, asked: Resize) -> list[Mes
         raise ProviderBusy(f"{found.name} is being looked at")
     with engine.leases.keep([(0, found.id, lease)]):
         try:
-            messages = _start_resize(engine, visit, lease, group_type, _adjustment(asked.asked))
+            messages = _start_resize(engine, visit, lease, group_type, _adjustment(asked.request))
         except BaseException:
             group_resize.release(db, visit, lease, visit.stack.uuid)
             raise

@@ -68,7 +68,9 @@ class CloudFormationStack(NestedType):
         """Return whether `name` can be an output; the outputs are unknown until the child exists."""
         return super().has_attribute(name) or (name.startswith(OUTPUTS) and name != OUTPUTS)
 
-    def child_attributes(self, ctx: Context, child: ChildView, asked: Collection[str]) -> Mapping[str, Value]:
+    def child_attributes(
+        self, ctx: Context, child: ChildView, requested: Collection[str]
+    ) -> Mapping[str, Value]:
         """Return the outputs, each as ``Outputs.<name>``."""
         found = {f"{OUTPUTS}{name}": value for name, value in child.outputs().items()}
-        return {name: found[name] for name in asked if name in found}
+        return {name: found[name] for name in requested if name in found}

@@ -125,8 +125,8 @@ class RemoteStack(ResourceType):
         action, status = _split(str(stack["stack_status"]))
         if (action, status) == ("DELETE", "COMPLETE"):
             return Observation(exists=False)
-        asked = ctx.action if ctx.action in ACTED or _is_check_requested(ctx) else action
-        if status == "IN_PROGRESS" or action != asked:
+        requested = ctx.action if ctx.action in ACTED or _is_check_requested(ctx) else action
+        if status == "IN_PROGRESS" or action != requested:
             again = min(1.0 + ctx.elapsed_seconds / 5, SLOWEST_LOOK_SECONDS)
             return Observation(exists=True, ready=False, retry_after=again)
         if status == "FAILED":
@@ -177,12 +177,12 @@ class RemoteStack(ResourceType):
             raise ProviderError(str(error), "EntityNotFound") from error
         return {"snapshot_id": made, "stack_id": physical_id}
 
-    def delete_snapshot(self, ctx: Context, kept: Mapping[str, Value]) -> None:
+    def delete_snapshot(self, ctx: Context, snapshot_data: Mapping[str, Value]) -> None:
         """Request deletion of the snapshot by its id, or by its name if the id was lost."""
         for stacks in _everywhere(ctx):
             try:
-                if kept:
-                    stacks.delete_snapshot(kept["stack_id"], kept["snapshot_id"])
+                if snapshot_data:
+                    stacks.delete_snapshot(snapshot_data["stack_id"], snapshot_data["snapshot_id"])
                 else:
                     stacks.delete_snapshot(ctx.physical_name, ctx.token, named=True)
             except Gone:
@@ -280,8 +280,8 @@ def _request_body(ctx: Context, props: Mapping[str, Value]) -> dict[str, Any]:
 
 def _template_with_files(ctx: Context, props: Mapping[str, Value]) -> dict[str, Any]:
     """Return the template with the files and the environment of the parent stack."""
-    told: dict[str, Any] = {"template": props["template"]}
+    request: dict[str, Any] = {"template": props["template"]}
     if ctx.stack_context is not None:
-        told["files"] = dict(ctx.stack_context.files())
-        told["environment"] = ctx.stack_context.environment(props.get("parameters") or {}).to_json()
-    return told
+        request["files"] = dict(ctx.stack_context.files())
+        request["environment"] = ctx.stack_context.environment(props.get("parameters") or {}).to_json()
+    return request

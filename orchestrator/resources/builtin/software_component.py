@@ -45,13 +45,13 @@ class SoftwareComponent(SoftwareConfig):
 
     def validate(self, properties: Mapping[str, Value], stack_timeout_seconds: float) -> Sequence[Fault]:
         """Allow a single config per action: the order would be ambiguous."""
-        seen: set[str] = set()
+        used: set[str] = set()
         for config in properties.get("configs") or ():
             actions = set(config.get("actions") or ())
-            if seen & actions:
+            if used & actions:
                 message = "Defining more than one configuration for the same action is not allowed."
                 return (Fault(message, "configs"),)
-            seen |= actions
+            used |= actions
         return ()
 
     def draft(self, ctx: Context, props: Mapping[str, Value]) -> ConfigDraft:

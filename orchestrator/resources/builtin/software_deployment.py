@@ -279,11 +279,11 @@ def _built_in_inputs(
         yield "deploy_signal_verb", "POST"
     elif transport == "HEAT_SIGNAL":
         make = action in ("CREATE", "UPDATE")  # these actions also grant access
-        told = api_access(ctx, ctx.software.credentials(deployment_id), make=make)
+        access = api_access(ctx, ctx.software.credentials(deployment_id), make=make)
         for name in ("auth_url", "username", "user_id", "password", "project_id"):
-            yield f"deploy_{name}", told[name]
-        if told["region_name"] is not None:
-            yield "deploy_region_name", told["region_name"]
+            yield f"deploy_{name}", access[name]
+        if access["region_name"] is not None:
+            yield "deploy_region_name", access["region_name"]
 
 
 def _source(ctx: Context, props: Mapping[str, Value]) -> ConfigDraft:

@@ -95,30 +95,32 @@ class SoftwareDeploymentGroup(NestedType):
             return Pause(float(data.pop(PAUSE)), data)
         definition = self._definition(props)
         digest = _digest(definition)
-        wanted: Table = {name: [digest, server] for name, server in props["servers"].items()}
+        desired: Table = {name: [digest, server] for name, server in props["servers"].items()}
         before: Table = data.get(TABLE, {}) if child.template is not None else {}
         if not turn:
             policy = ctx.update_policy.get("rolling_update" if before else "batch_create")
             data[BATCH] = [policy["max_batch_size"], policy["pause_time"]] if policy else None
-        elif before == wanted:
-            return Settled({TABLE: wanted, DEFINITIONS: data[DEFINITIONS]})
-        after = _next(before, wanted, data[BATCH][0]) if data.get(BATCH) else wanted
+        elif before == desired:
+            return Settled({TABLE: desired, DEFINITIONS: data[DEFINITIONS]})
+        after = _next(before, desired, data[BATCH][0]) if data.get(BATCH) else desired
         used = {one for one, _ in after.values()} | {digest}
         known = {**data.get(DEFINITIONS, {}), digest: definition}
         data[TABLE], data[DEFINITIONS] = after, {one: known[one] for one in sorted(used)}
-        data[PAUSE] = data[BATCH][1] if data.get(BATCH) and after != wanted else 0
+        data[PAUSE] = data[BATCH][1] if data.get(BATCH) and after != desired else 0
         return SetChild(self._child(after, data[DEFINITIONS], hidden=ctx.secret), data)
 
     def child_reference_id(self, ctx: Context, child: ChildView) -> str | None:
         """Return the child's id."""
         return child.uuid
 
-    def child_attributes(self, ctx: Context, child: ChildView, asked: Collection[str]) -> Mapping[str, Value]:
+    def child_attributes(
+        self, ctx: Context, child: ChildView, requested: Collection[str]
+    ) -> Mapping[str, Value]:
         """Return the requested attributes by member name; for a small group always include the common
         attributes.
         """
-        names = set(asked) - {"show", "*"}
-        if "*" in asked or len(ctx.data.get(TABLE) or ()) <= MAX_LISTED:
+        names = set(requested) - {"show", "*"}
+        if "*" in requested or len(ctx.data.get(TABLE) or ()) <= MAX_LISTED:
             names |= self.attributes.keys()
         members: Sequence[Member] = child.members() if names else ()
         return {
@@ -150,12 +152,12 @@ class SoftwareDeploymentGroup(NestedType):
         return ChildTemplate("", orjson.dumps(document).decode(), Environment(values))
 
 
-def _next(before: Table, wanted: Table, size: int) -> Table:
+def _next(before: Table, desired: Table, size: int) -> Table:
     """Return the members after the next batch; the first batch removes members that are no longer desired."""
-    batch = set(islice((name for name, one in wanted.items() if before.get(name) != one), size))
+    batch = set(islice((name for name, one in desired.items() if before.get(name) != one), size))
     return {
         name: one if name in batch else before[name]
-        for name, one in wanted.items()
+        for name, one in desired.items()
         if name in batch or name in before
     }
 

@@ -58,10 +58,16 @@ def read_inputs(
     for index, item in enumerate(given):
         place = join(path, index)
         rest = {name: value for name, value in item.items() if name != "value"}
-        seen, wrong = convert(INPUT, rest, path=place)
-        if not wrong and rest.get("type") and not (seen.get("default") == "" and seen["type"] != "String"):
-            wrong = _typed(seen, place)
-        stored = {name: value for name, value in seen.items() if rest.get(name) is not None or name == "type"}
+        declared, wrong = convert(INPUT, rest, path=place)
+        if (
+            not wrong
+            and rest.get("type")
+            and not (declared.get("default") == "" and declared["type"] != "String")
+        ):
+            wrong = _typed(declared, place)
+        stored = {
+            name: value for name, value in declared.items() if rest.get(name) is not None or name == "type"
+        }
         if not stored.get("replace_on_change"):
             stored.pop("replace_on_change", None)
         read.append(stored | ({"value": item["value"]} if "value" in item else {}))
@@ -69,16 +75,16 @@ def read_inputs(
     return read, faults
 
 
-def _typed(seen: dict[str, Value], place: str) -> list[PropertyFault]:
+def _typed(declared: dict[str, Value], place: str) -> list[PropertyFault]:
     """Convert the default to the input's type."""
-    default = seen.get("default")
+    default = declared.get("default")
     if default is None:
         return []
-    if seen["type"] == "Json" and isinstance(default, str):
+    if declared["type"] == "Json" and isinstance(default, str):
         with suppress(orjson.JSONDecodeError):
             default = orjson.loads(default)
-    converted, faults = convert(_DEFAULTS[seen["type"]], {"default": default}, path=place)
-    seen |= converted
+    converted, faults = convert(_DEFAULTS[declared["type"]], {"default": default}, path=place)
+    declared |= converted
     return faults
 
 
@@ -88,9 +94,9 @@ def read_outputs(
     """Return the outputs in stored form, and all faults in them."""
     read, faults = [], []
     for index, item in enumerate(given):
-        seen, wrong = convert(OUTPUT, item, path=join(path, index))
-        kept = ("type", "error_output")
-        read.append({k: value for k, value in seen.items() if item.get(k) is not None or k in kept})
+        declared, wrong = convert(OUTPUT, item, path=join(path, index))
+        always = ("type", "error_output")
+        read.append({k: value for k, value in declared.items() if item.get(k) is not None or k in always})
         faults += wrong
     return read, faults
 

@@ -74,10 +74,10 @@ class Handle(ResourceType):
         status, id_ = signal.get(keys.status), signal.get(keys.id)
         if signal.keys() != keys.all or status not in (SUCCESS, FAILURE):
             raise ValueError(INVALID)
-        kept = {keys.data: signal[keys.data], keys.reason: signal[keys.reason], keys.status: status}
+        stored = {keys.data: signal[keys.data], keys.reason: signal[keys.reason], keys.status: status}
         return Signalled(
             f"status:{status} reason:{signal[keys.reason]}",
-            metadata={**ctx.metadata, _key(id_): kept},
+            metadata={**ctx.metadata, _key(id_): stored},
         )
 
     def completed(self, details: dict[str, Any], number: int) -> dict[str, Any]:

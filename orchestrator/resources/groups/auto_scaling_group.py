@@ -126,13 +126,13 @@ class AutoScalingGroup(ScalingGroup):
 
 def sizes(properties: Mapping[str, Value], least: str, most: str, desired: str) -> list[Fault]:
     """Return faults in a group's sizes, with Heat's messages."""
-    low, high, wanted = properties.get(least), properties.get(most), properties.get(desired)
+    low, high, size = properties.get(least), properties.get(most), properties.get(desired)
     faults = []
     if low is not None and high is not None and high < low:
         faults.append(Fault("MinSize can not be greater than MaxSize"))
     if low is not None and low < 0:
         faults.append(Fault("The size of AutoScalingGroup can not be less than zero"))
-    if wanted is not None and ((low is not None and wanted < low) or (high is not None and wanted > high)):
+    if size is not None and ((low is not None and size < low) or (high is not None and size > high)):
         faults.append(Fault("DesiredCapacity must be between MinSize and MaxSize"))
     return faults
 

@@ -27,16 +27,16 @@ def new_capacity(
     """
     match kind:
         case "change_in_capacity":
-            wanted = current + math.trunc(amount)
+            new_size = current + math.trunc(amount)
         case "exact_capacity":
-            wanted = math.trunc(amount)
+            new_size = math.trunc(amount)
         case "percent_change_in_capacity":
             change = current * amount / 100
             whole = math.trunc(change) or (math.ceil(change) if change > 0 else math.floor(change))
             if amount and min_step and abs(whole) < min_step:
                 whole = min_step if amount > 0 else -min_step
-            wanted = current + whole
-    return bounded(wanted, least, most)
+            new_size = current + whole
+    return bounded(new_size, least, most)
 
 
 def bounded(size: int, least: int, most: int) -> int:
@@ -74,8 +74,8 @@ def utc_now() -> datetime:
 
 def _ends_at(metadata: Mapping[str, Any]) -> str:
     """Return when a group has cooled down, "" if it has not scaled."""
-    told = metadata.get(COOLDOWN_END)
-    return str(next(iter(told), "")) if isinstance(told, Mapping) else ""
+    recorded = metadata.get(COOLDOWN_END)
+    return str(next(iter(recorded), "")) if isinstance(recorded, Mapping) else ""
 
 
 def _stamp(moment: datetime) -> str:

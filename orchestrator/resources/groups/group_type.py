@@ -57,22 +57,24 @@ class GroupType(NestedType):
         """Return the child's id."""
         return child.uuid
 
-    def child_attributes(self, ctx: Context, child: ChildView, asked: Collection[str]) -> Mapping[str, Value]:
+    def child_attributes(
+        self, ctx: Context, child: ChildView, requested: Collection[str]
+    ) -> Mapping[str, Value]:
         """Return the requested attributes; for a small group always include the member list."""
-        wanted = set(asked) - {"show"}
-        if ALL in wanted:
-            wanted = (wanted | self.attributes.keys()) - {ALL}
+        names = set(requested) - {"show"}
+        if ALL in names:
+            names = (names | self.attributes.keys()) - {ALL}
         before = members_in_child(child)
         if before is None or len(before.all) <= MAX_LISTED:
-            wanted |= self.attributes.keys() & {"refs", "refs_map", SIZE}
+            names |= self.attributes.keys() & {"refs", "refs_map", SIZE}
         found: dict[str, Value] = {}
-        if before is not None and SIZE in wanted & self.attributes.keys():
+        if before is not None and SIZE in names & self.attributes.keys():
             found[SIZE] = len(before.all - failed_in(child, before))
-            wanted.remove(SIZE)
-        if not wanted:
+            names.remove(SIZE)
+        if not names:
             return found
         members = [member for member in self.in_order(child.members()) if not member.failed]
-        found |= {name: self.attribute(ctx, members, name) for name in sorted(wanted)}
+        found |= {name: self.attribute(ctx, members, name) for name in sorted(names)}
         return {name: value for name, value in found.items() if value is not None}
 
     def in_order(self, members: Sequence[Member]) -> Sequence[Member]:
@@ -139,7 +141,7 @@ def by_reference(child: ChildView) -> dict[str, str]:
 
 
 def parts_of(
-    before: Members | None, after: Group, definition: Definition, kept: Mapping[str, Value]
+    before: Members | None, after: Group, definition: Definition, stored: Mapping[str, Value]
 ) -> tuple[Part, ...]:
     """Return the parts of a group in which renewed members have the new definition, all others their old one.
 
@@ -148,7 +150,7 @@ def parts_of(
     new = after.renewed
     older: list[Part] = []
     for part in () if before is None else before.subset(after.present - after.renewed):
-        if part.digest == definition.digest or part.digest not in kept:
+        if part.digest == definition.digest or part.digest not in stored:
             new |= part.members
         else:
             older.append(part)
@@ -165,8 +167,8 @@ def set_child(
     known = {**(data.get(DEFINITIONS) or {}), definition.digest: definition.value()}
     used = {part.digest for part in members.parts} | {definition.digest}
     definitions = {digest: value for digest, value in known.items() if digest in used}
-    wanted = ChildTemplate("", members.text(), child.environment({PARAMETER: definitions}))
-    return SetChild(wanted, {**data, DEFINITIONS: definitions}, keeps_files=len(used) > 1)
+    template = ChildTemplate("", members.text(), child.environment({PARAMETER: definitions}))
+    return SetChild(template, {**data, DEFINITIONS: definitions}, keeps_files=len(used) > 1)
 
 
 def pause_due(ctx: Context, turn: int) -> NestedStep | None:
@@ -183,9 +185,11 @@ def check_health(child: ChildView, members: Members, digest: str) -> None:
     Raises:
         ProviderError: a member is unhealthy; the remaining members keep their definition.
     """
-    sick = members.names(members.with_definition(digest) & failed_in(child, members))
-    if sick:
-        shown = ", ".join(sick[:10]) + (f" and {len(sick) - 10} more" if len(sick) > 10 else "")
+    unhealthy = members.names(members.with_definition(digest) & failed_in(child, members))
+    if unhealthy:
+        shown = ", ".join(unhealthy[:10]) + (
+            f" and {len(unhealthy) - 10} more" if len(unhealthy) > 10 else ""
+        )
         raise ProviderError(f"Stopped after a batch with unhealthy members: {shown}", kind="UnhealthyMembers")
 
 

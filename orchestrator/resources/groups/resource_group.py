@@ -132,9 +132,9 @@ class ResourceGroup(GroupType):
     def planned(self, props: Mapping[str, Value]) -> Planned:
         """Return a new group's child."""
         listed = entries(props.get("removal_policies") or ())
-        wanted = free(props.get("count", 1), numbered(map(str, listed)))
+        desired = free(props.get("count", 1), numbered(map(str, listed)))
         definition = _definition(props)
-        parts = (Part.of(definition, wanted),) if wanted else ()
+        parts = (Part.of(definition, desired),) if desired else ()
         return Planned(Members(parts), {definition.digest: definition.value()})
 
     def step(self, ctx: Context, props: Mapping[str, Value], child: ChildView, turn: int) -> NestedStep:
@@ -149,15 +149,15 @@ class ResourceGroup(GroupType):
             data[SKIPPED] = self._skipped(ctx, props, child, before, strict=extras.strict)
             data.pop(BATCH, None)
         skipped = numbered(data.get(SKIPPED) or ())
-        wanted = free(props.get("count", 1), skipped)
+        desired = free(props.get("count", 1), skipped)
         if not turn:
-            return self._begin(ctx, child, before, wanted, definition, data)
+            return self._begin(ctx, child, before, desired, definition, data)
         if BATCH not in data:
             return Settled(data)
         if extras.health_gate and before is not None:
             check_health(child, before, definition.digest)
         group = _group(before, definition)
-        return self._batch(child, group, before, wanted, definition, data) or Settled(_without(data, BATCH))
+        return self._batch(child, group, before, desired, definition, data) or Settled(_without(data, BATCH))
 
     def in_order(self, members: Sequence[Member]) -> Sequence[Member]:
         """Return members by their numbers."""
@@ -194,41 +194,43 @@ class ResourceGroup(GroupType):
         ctx: Context,
         child: ChildView,
         before: Members | None,
-        wanted: Ordinals,
+        desired: Ordinals,
         definition: Definition,
         data: dict[str, Value],
     ) -> NestedStep:
         policy = _policy(ctx, "batch_create" if before is None else "rolling_update")
-        everybody = NO_MEMBERS if before is None else before.all
-        is_new = before is None and bool(wanted)
-        is_old = before is not None and bool((everybody & wanted) - before.with_definition(definition.digest))
+        all_members = NO_MEMBERS if before is None else before.all
+        is_new = before is None and bool(desired)
+        is_old = before is not None and bool(
+            (all_members & desired) - before.with_definition(definition.digest)
+        )
         if policy is None or not (is_new or is_old):
-            members = Members((Part.of(definition, wanted),) if wanted else ())
+            members = Members((Part.of(definition, desired),) if desired else ())
             return set_child(child, members, definition, data)
         group = _group(before, definition)
         if before is not None:
-            sound = everybody - failed_in(child, before) - numbered(data[SKIPPED])
-            group = Group(sound, group.renewed & sound)
+            healthy = all_members - failed_in(child, before) - numbered(data[SKIPPED])
+            group = Group(healthy, group.renewed & healthy)
         data[BATCH] = [policy.batch, policy.min_in_service, policy.pause_seconds]
         spare = _spares(data)
-        check_pauses(batches(group, wanted, policy, spare), policy, ctx.stack_timeout_seconds)
-        return self._batch(child, group, before, wanted, definition, data) or Settled(_without(data, BATCH))
+        check_pauses(batches(group, desired, policy, spare), policy, ctx.stack_timeout_seconds)
+        return self._batch(child, group, before, desired, definition, data) or Settled(_without(data, BATCH))
 
     def _batch(
         self,
         child: ChildView,
         group: Group,
         before: Members | None,
-        wanted: Ordinals,
+        desired: Ordinals,
         definition: Definition,
         data: dict[str, Value],
     ) -> NestedStep | None:
         """Return the next batch, None after the last."""
         policy, spare = Policy(*data[BATCH]), _spares(data)
-        after = next_batch(group, wanted, policy, spare)
+        after = next_batch(group, desired, policy, spare)
         if after is None:
             return None
-        more = next_batch(after, wanted, policy, spare) is not None
+        more = next_batch(after, desired, policy, spare) is not None
         if more and policy.pause_seconds > 0:
             data = {**data, PAUSE: policy.pause_seconds}
         parts = parts_of(before, after, definition, data.get(DEFINITIONS) or {})

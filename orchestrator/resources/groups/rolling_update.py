@@ -35,36 +35,36 @@ class Group:
 
 
 def next_batch(
-    group: Group, wanted: Ordinals, policy: Policy, spare: FreeIndexes, *, lowest_first: bool = False
+    group: Group, desired: Ordinals, policy: Policy, spare: FreeIndexes, *, lowest_first: bool = False
 ) -> Group | None:
-    """Return the group after the next batch, None when it has exactly the members `wanted`, all with the new
+    """Return the group after the next batch, None when it has exactly the members `desired`, all with the new
     definition.
 
     A batch starts with missing members, followed by members with an older definition, highest numbers first
     or `lowest_first`.
     """
     present, renewed = group.present, group.renewed & group.present
-    missing, old = wanted - present, (wanted & present) - renewed
-    if not missing and not old and present == wanted:
+    missing, old = desired - present, (desired & present) - renewed
+    if not missing and not old and present == desired:
         return None
-    batch, least = max(policy.batch, 1), min(policy.min_in_service, len(wanted), len(present))
+    batch, least = max(policy.batch, 1), min(policy.min_in_service, len(desired), len(present))
     made = missing.head(batch)
     left = min(batch - len(made), len(old))
     spared = min(left, len(present) - least)  # maximum number of members out of service
     changed = old.head(spared) if lowest_first else old.tail(spared)
-    helpers = spare(present | wanted, left - spared) if left > spared else Ordinals()
-    stay, beyond = wanted & present, present - wanted
+    helpers = spare(present | desired, left - spared) if left > spared else Ordinals()
+    stay, beyond = desired & present, present - desired
     short = max(least - (len(stay) - len(changed)), 0)
-    kept = (beyond & renewed).tail(short)
-    kept |= (beyond - renewed).tail(short - len(kept))
-    return Group(stay | kept | made | helpers, (renewed & (stay | kept)) | changed | made | helpers)
+    retained = (beyond & renewed).tail(short)
+    retained |= (beyond - renewed).tail(short - len(retained))
+    return Group(stay | retained | made | helpers, (renewed & (stay | retained)) | changed | made | helpers)
 
 
 def batches(
-    group: Group, wanted: Ordinals, policy: Policy, spare: FreeIndexes, *, lowest_first: bool = False
+    group: Group, desired: Ordinals, policy: Policy, spare: FreeIndexes, *, lowest_first: bool = False
 ) -> Iterator[Group]:
     """Yield the group after each batch."""
-    while (after := next_batch(group, wanted, policy, spare, lowest_first=lowest_first)) is not None:
+    while (after := next_batch(group, desired, policy, spare, lowest_first=lowest_first)) is not None:
         yield after
         group = after
 

@@ -137,19 +137,19 @@ class ScalingGroup(GroupType):
     ) -> NestedStep:
         definition, bounds = self.definition(ctx, props, child), self.bounds(props)
         failed = failed_in(child, before)
-        everybody = before.all
-        size = _bounded(bounds.desired or len(everybody - failed), bounds)
+        all_members = before.all
+        size = _bounded(bounds.desired or len(all_members - failed), bounds)
         data = {**_without(data, ROLLING, BATCHED), SIZE: size}
         policy = self.rolling(ctx, props)
-        if policy is None or not everybody - before.with_definition(definition.digest):
+        if policy is None or not all_members - before.with_definition(definition.digest):
             return self._resize(ctx, child, before, definition, data, failed)
-        first = min(bounds.desired or len(everybody), len(everybody))
+        first = min(bounds.desired or len(all_members), len(all_members))
         data[BATCHED] = True
         data[ROLLING] = [policy.batch, policy.min_in_service, policy.pause_seconds, first]
-        sound = Group(everybody - failed, before.with_definition(definition.digest) - failed)
-        steps = batches(sound, _lasting(sound.present, first, before), policy, _younger(before))
+        healthy = Group(all_members - failed, before.with_definition(definition.digest) - failed)
+        steps = batches(healthy, _lasting(healthy.present, first, before), policy, _younger(before))
         check_pauses(steps, policy, ctx.stack_timeout_seconds)
-        step = self._batch(child, sound, before, definition, data)
+        step = self._batch(child, healthy, before, definition, data)
         return step or self._resize(ctx, child, before, definition, _without(data, ROLLING), failed)
 
     def _roll_on(
@@ -178,8 +178,8 @@ class ScalingGroup(GroupType):
         """Return the next batch, None after the last."""
         *numbers, size = data[ROLLING]
         policy, spare = Policy(*numbers), _younger(before)
-        wanted = _lasting(group.present, size, before)
-        after = next_batch(group, wanted, policy, spare, lowest_first=True)
+        desired = _lasting(group.present, size, before)
+        after = next_batch(group, desired, policy, spare, lowest_first=True)
         if after is None:
             return None
         given = max(before.first_unused, after.present.beyond)
@@ -214,14 +214,19 @@ class ScalingGroup(GroupType):
             return Settled(data, batched=batched)
         before = members_in_child(child)
         size = 0 if before is None else len(before.all)
-        told, now = f"ExactCapacity : {size}", scaling.utc_now()
-        metadata = scaling.finished(ctx.metadata, self.cooldown(props), told, now)
+        reason, now = f"ExactCapacity : {size}", scaling.utc_now()
+        metadata = scaling.finished(ctx.metadata, self.cooldown(props), reason, now)
         return Settled(data, metadata, batched=batched)
 
     # A group that is scaled.
 
     def scaled(
-        self, ctx: Context, props: Mapping[str, Value], child: ChildView, asked: Adjustment, now: datetime
+        self,
+        ctx: Context,
+        props: Mapping[str, Value],
+        child: ChildView,
+        adjustment: Adjustment,
+        now: datetime,
     ) -> SetChild | None:
         """Return the step for an adjustment, None if nothing changes or the group is cooling down.
 
@@ -234,19 +239,19 @@ class ScalingGroup(GroupType):
             return None
         bounds, extras = self.bounds(props), Extras.of(ctx.metadata)
         failed = failed_in(child, before)
-        everybody = before.all
-        capacity = len(everybody - failed)
-        gone = _named(asked.remove, child, before, strict=True) if asked.remove else NO_MEMBERS
-        if asked.remove:
-            size = len(everybody - gone)
+        all_members = before.all
+        capacity = len(all_members - failed)
+        removed = _named(adjustment.remove, child, before, strict=True) if adjustment.remove else NO_MEMBERS
+        if adjustment.remove:
+            size = len(all_members - removed)
             if size < bounds.minimum:
                 raise ProviderError(f"the group would have {size} members; the minimum is {bounds.minimum}")
         else:
             size = scaling.new_capacity(
                 capacity,
-                asked.amount,
-                asked.kind,
-                min_step=asked.min_step,
+                adjustment.amount,
+                adjustment.kind,
+                min_step=adjustment.min_step,
                 least=bounds.minimum,
                 most=capacity if bounds.maximum is None else bounds.maximum,
             )
@@ -256,7 +261,7 @@ class ScalingGroup(GroupType):
             return None
         definition = self.definition(ctx, props, child)
         data = {**_without(dict(ctx.data), ROLLING, PAUSE), SIZE: size}
-        return _resized(child, before, everybody - gone, definition, data, failed, extras)
+        return _resized(child, before, all_members - removed, definition, data, failed, extras)
 
 
 def _resized(
@@ -270,28 +275,28 @@ def _resized(
 ) -> SetChild:
     size = data[SIZE]
     old = present - before.with_definition(definition.digest)
-    kept = remaining(present, size, failed=failed, outdated=old, victims=extras.victims)
-    fresh = _younger(before)(kept, size - len(kept))
-    after = Group(kept | fresh, (kept - old) | fresh)
+    retained = remaining(present, size, failed=failed, outdated=old, victims=extras.victims)
+    fresh = _younger(before)(retained, size - len(retained))
+    after = Group(retained | fresh, (retained - old) | fresh)
     parts = parts_of(before, after, definition, data.get(DEFINITIONS) or {})
     given = max(before.first_unused, fresh.beyond)
     return set_child(child, Members(parts, before.seed, given), definition, data)
 
 
-def _named(wanted: tuple[str, ...], child: ChildView, before: Members, *, strict: bool = False) -> Ordinals:
+def _named(desired: tuple[str, ...], child: ChildView, before: Members, *, strict: bool = False) -> Ordinals:
     """Return the members selected for removal; earlier removed members may be listed again, unless `strict`.
 
     Raises:
         ProviderError: an entry never was a member.
     """
-    found, unknown, everybody = set(), [], before.all
+    found, unknown, all_members = set(), [], before.all
     references: Mapping[str, str] | None = None
-    for one in wanted:
+    for one in desired:
         number = before.number(one)
         if number is None or number >= before.first_unused:
             references = by_reference(child) if references is None else references
             number = before.number(references.get(one, ""))
-        if number is None or (strict and number not in everybody):
+        if number is None or (strict and number not in all_members):
             unknown.append(one)
         else:
             found.add(number)
@@ -322,8 +327,8 @@ def _younger(before: Members) -> FreeIndexes:
 
 def _lasting(present: Ordinals, size: int, before: Members) -> Ordinals:
     """Return the final members: the youngest, and new members if too few exist."""
-    kept = remaining(present, size)
-    return kept | _younger(before)(present, size - len(kept))
+    retained = remaining(present, size)
+    return retained | _younger(before)(present, size - len(retained))
 
 
 def _without(data: Mapping[str, Value], *keys: str) -> dict[str, Value]:

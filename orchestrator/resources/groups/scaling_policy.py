@@ -109,7 +109,7 @@ class ScalingPolicy(ResourceType):
             ProviderError: `remove_members` is not a list of names.
         """
         group, amount, kind, cooldown, step = (ctx.properties.get(word) for word in self.property_names)
-        asked: dict[str, Any] = {
+        request: dict[str, Any] = {
             "amount": amount,
             "kind": CFN_ADJUSTMENTS.get(str(kind), kind),
             "min_step": step,
@@ -120,8 +120,8 @@ class ScalingPolicy(ResourceType):
         if remove is not None:
             if not isinstance(remove, list) or not remove or not all(isinstance(one, str) for one in remove):
                 raise ProviderError(f"{REMOVE} must be a list of names or ids", kind="ValueError")
-            asked["remove"] = remove
-        return Signalled(resize=Resize(str(group), asked))
+            request["remove"] = remove
+        return Signalled(resize=Resize(str(group), request))
 
 
 class AwsScalingPolicy(ScalingPolicy):

@@ -57,9 +57,9 @@ class FunctionError(Exception):
         """Return the error without quoted values, which may be secret."""
         if self.code not in QUOTING:
             return self
-        told = type(self)(HIDDEN)
-        told.keys = self.keys
-        return told
+        error = type(self)(HIDDEN)
+        error.keys = self.keys
+        return error
 
 
 QUOTING: Final = frozenset({"function-error", "condition"})  # codes of errors that may quote a value

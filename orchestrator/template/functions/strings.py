@@ -205,8 +205,8 @@ def _text(item: Any, json_since: bool) -> str:
         return item
     if json_since and isinstance(item, (dict, list)):
         return to_json(item)
-    wanted = "string, map or list" if json_since else "strings"
-    raise TypeError(f"Items to join must be {wanted} not {shown(repr(item))}")
+    expected = "string, map or list" if json_since else "strings"
+    raise TypeError(f"Items to join must be {expected} not {shown(repr(item))}")
 
 
 def _join_form(name: str, more: str = "") -> str:

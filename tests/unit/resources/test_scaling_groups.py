@@ -375,7 +375,7 @@ def signalled(kind, details, **properties):
 def test_a_policy_requests_its_adjustment_for_any_signal(details):
     asked = signalled(ScalingPolicy(), details, **POLICY, cooldown=5)
     assert asked.group == "g"
-    assert (asked.asked["amount"], asked.asked["kind"], asked.asked["cooldown"]) == (
+    assert (asked.request["amount"], asked.request["kind"], asked.request["cooldown"]) == (
         2,
         "change_in_capacity",
         5,
@@ -391,7 +391,7 @@ def test_amazons_policy_says_the_same_in_other_words():
         AdjustmentType="PercentChangeInCapacity",
         MinAdjustmentStep=2,
     )
-    assert asked.asked == {
+    assert asked.request == {
         "amount": 10,
         "kind": "percent_change_in_capacity",
         "min_step": 2,
@@ -401,7 +401,7 @@ def test_amazons_policy_says_the_same_in_other_words():
 
 
 def test_a_signal_may_name_the_members_to_delete():
-    assert signalled(ScalingPolicy(), {"remove_members": ["a"]}, **POLICY).asked["remove"] == ["a"]
+    assert signalled(ScalingPolicy(), {"remove_members": ["a"]}, **POLICY).request["remove"] == ["a"]
     for wrong in ("a", [], [1]):
         with pytest.raises(ProviderError, match="remove_members must be a list of names or ids"):
             signalled(ScalingPolicy(), {"remove_members": wrong}, **POLICY)
