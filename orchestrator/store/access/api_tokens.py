@@ -55,7 +55,7 @@ def create(
 
 
 def list_all(database: Database, project_id: str | None) -> list[TokenRow]:
-    """Return the tokens of one project, or of all projects, the oldest first."""
+    """Return the tokens of a project, or of all projects, the oldest first."""
     query = select(*_LISTED).order_by(ApiToken.id)
     if project_id is not None:
         query = query.where(ApiToken.project_id == project_id)

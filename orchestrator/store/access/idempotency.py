@@ -61,24 +61,24 @@ WHERE project_id = %(project_id)s AND token = %(token)s
 """
 
 
-def record(db: Db, project_id: str, asked: ClientToken | None, uuid: uuid_.UUID, name: str) -> None:
+def record(db: Db, project_id: str, client_token: ClientToken | None, uuid: uuid_.UUID, name: str) -> None:
     """Record a request with a token as accepted, in the transaction that accepts it.
 
     Raises:
         TokenTaken: a request with this token was accepted before.
     """
-    if asked is None:
+    if client_token is None:
         return
     values = {
         "project_id": project_id,
-        "token": asked.token,
-        "digest": asked.digest,
+        "token": client_token.token,
+        "digest": client_token.digest,
         "stack_uuid": uuid,
         "stack_name": name,
     }
     db.execute(DELETE_EXPIRED, {"seconds": KEEP_SECONDS, "limit": MAX_EXPIRED})
     if db.execute(INSERT, values).fetchone() is None:
-        raise TokenTaken(asked.token)
+        raise TokenTaken(client_token.token)
 
 
 def find(db: Db, project_id: str, token: str) -> AcceptedRequest | None:

@@ -1,4 +1,4 @@
-"""Key pairs in SQL: an access key and its encrypted secret, for one project."""
+"""Key pairs in SQL: an access key and its encrypted secret, for a project."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def create(
 
 
 def list_all(database: Database, project_id: str | None) -> list[KeyPairRow]:
-    """Return the key pairs of one project, or of all projects, the oldest first."""
+    """Return the key pairs of a project, or of all projects, the oldest first."""
     query = select(*_LISTED).order_by(KeyPair.id)
     if project_id is not None:
         query = query.where(KeyPair.project_id == project_id)

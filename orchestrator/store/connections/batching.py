@@ -1,5 +1,5 @@
-"""Group commit: requests that several threads make at the same moment run as one statement, with one round
-trip and one commit.
+"""Group commit: requests that several threads make at the same moment run as a single statement, with a
+single round trip and commit.
 
 A request that arrives while the connection is free runs at once and alone. Requests that arrive while it is
 busy wait; the first of them then runs all of them. No request is delayed to collect more, and no thread is
@@ -24,11 +24,11 @@ MAX_BATCH: Final = 100  # requests per statement
 class _Waiter(Generic[Request, Result]):
     """A waiting caller: its request, then its result."""
 
-    __slots__ = ("asked", "error", "over", "told", "turn")
+    __slots__ = ("error", "over", "request", "results", "turn")
 
-    def __init__(self, asked: Request) -> None:
-        self.asked = asked
-        self.told: list[Result] = []
+    def __init__(self, request: Request) -> None:
+        self.request = request
+        self.results: list[Result] = []
         self.error: BaseException | None = None
         self.over = False
         self.turn = threading.Lock()  # released with the result, or to run the batch
@@ -36,7 +36,7 @@ class _Waiter(Generic[Request, Result]):
 
 
 class Batcher(Generic[Request, Result]):
-    """One kind of request, made by any number of threads."""
+    """A kind of request, made by any number of threads."""
 
     def __init__(self, ask: Callable[[Sequence[Request]], Sequence[Result]]) -> None:
         """`ask` runs several requests and returns their results in the same order; one thread at a time calls
@@ -47,13 +47,13 @@ class Batcher(Generic[Request, Result]):
         self._busy = False
         self._lock = threading.Lock()
 
-    def __call__(self, asked: Request) -> Result:
+    def __call__(self, request: Request) -> Result:
         """Return the result of a request, run together with requests of other threads.
 
         Raises every error of `ask`. If `ask` refuses a batch because of its content, each request is run
         alone; if the server is unreachable, all requests of the batch fail.
         """
-        mine = _Waiter[Request, Result](asked)
+        mine = _Waiter[Request, Result](request)
         with self._lock:
             self._queue.append(mine)
             goes, self._busy = not self._busy, True
@@ -63,7 +63,7 @@ class Batcher(Generic[Request, Result]):
             self._go()
         if mine.error is not None:
             raise mine.error
-        return mine.told[0]
+        return mine.results[0]
 
     def _go(self) -> None:
         """Run the waiting requests; the caller is the first of them."""
@@ -83,8 +83,8 @@ class Batcher(Generic[Request, Result]):
 
     def _answer(self, batch: Sequence[_Waiter[Request, Result]]) -> None:
         try:
-            for one, told in zip(batch, self._ask([one.asked for one in batch]), strict=True):
-                one.told.append(told)
+            for one, results in zip(batch, self._ask([one.request for one in batch]), strict=True):
+                one.results.append(results)
         except BaseException as error:
             gone = isinstance(error, psycopg.OperationalError) or not isinstance(error, Exception)
             if len(batch) > 1 and not gone:
@@ -92,5 +92,5 @@ class Batcher(Generic[Request, Result]):
                     self._answer([one])
                 return
             for one in batch:
-                one.told.clear()
+                one.results.clear()
                 one.error = error

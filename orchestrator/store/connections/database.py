@@ -187,8 +187,8 @@ class Database:
                     return ask(db, several)
 
             found = self._together.setdefault(key, Batcher(lent))
-        told: Result = found(one)
-        return told
+        result: Result = found(one)
+        return result
 
     def _close_lent(self, _engine: Any) -> None:
         while self._lent:

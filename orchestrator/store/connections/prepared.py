@@ -119,13 +119,13 @@ class PreparedConnection(psycopg.Connection[TupleRow]):
 
     def _fetched(self, statement: str, values: Mapping[str, Any]) -> list[TupleRow]:
         text, names = numbered(statement)
-        given = [values[name] for name in names]
-        dumped: Any = as_texts(given)
+        arguments = [values[name] for name in names]
+        dumped: Any = as_texts(arguments)
         types: tuple[int, ...] = ()
         formats = None
         if dumped is None:
             transformer = Transformer(self)
-            dumped = transformer.dump_sequence(given, [PyFormat.AUTO] * len(given))
+            dumped = transformer.dump_sequence(arguments, [PyFormat.AUTO] * len(arguments))
             types, formats = transformer.types or (), transformer.formats
         prepared = self._named(text, types)
         if prepared is None:

@@ -49,7 +49,7 @@ def streamed(database: Database, statement: Select[Any], limit: int | None = Non
 
 @contextmanager
 def by_keys(database: Database) -> Iterator[Connection]:
-    """Lend a connection whose statements reach rows by index, whatever the statistics of the tables.
+    """Lend a connection whose statements reach rows by index, independent of the statistics.
 
     To the planner a table that was filled just now looks empty, and a sequential scan would read the rows of
     all stacks.

@@ -95,14 +95,14 @@ def all_projects(database: Database, after: Position) -> EventPage:
 
 def of_project(database: Database, within: EventScope, after: Position, limit: int) -> EventPage:
     """Return a project's next events, at most `limit`; a page may be empty although later pages are not."""
-    given = within.texts or {}
-    filters = "".join(f" AND w.{_NAMES.get(name, name)} = ANY(:{name})" for name in given)
+    wanted_texts = within.texts or {}
+    filters = "".join(f" AND w.{_NAMES.get(name, name)} = ANY(:{name})" for name in wanted_texts)
     values: dict[str, Any] = {
         "project_id": within.project_id,
         "levels": within.levels,
         "only_stacks": within.only_stacks,
         "type": STACK,
-        **{name: list(texts) for name, texts in given.items()},
+        **{name: list(texts) for name, texts in wanted_texts.items()},
     }
     return _walk(database, _OF_PROJECT.replace("{filters}", filters), after, limit, values)
 
@@ -128,9 +128,9 @@ SELECT xid::text::bigint FROM event WHERE stack_id = :stack_id ORDER BY xid DESC
 def _walk(
     database: Database, statement: str, after: Position, limit: int, values: Mapping[str, Any]
 ) -> EventPage:
-    asked = {**values, "xid": str(after.xid), "id": after.id, "walk": WALK, "limit": limit}
+    parameters = {**values, "xid": str(after.xid), "id": after.id, "walk": WALK, "limit": limit}
     with by_keys(database) as db:
-        found = db.execute(text(statement), asked).mappings().all()
+        found = db.execute(text(statement), parameters).mappings().all()
     head = found[0]
     rows = tuple(
         EventRow(**{name: row[name] for name in EventRow._fields if name != "properties"}, properties=None)

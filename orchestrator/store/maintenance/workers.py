@@ -51,10 +51,10 @@ def report(
     kept: int,
 ) -> None:
     """Record that a worker is running, and delete workers that have been silent for `kept` seconds."""
-    told = {"uuid": uuid, "name": name, "hostname": hostname, "queues": ",".join(queues)}
+    values = {"uuid": uuid, "name": name, "hostname": hostname, "queues": ",".join(queues)}
     with database.connect() as db:  # too rare to keep a connection
         db.execute(FORGET, {"seconds": kept})
-        db.execute(REPORT, {**told, "report_interval": interval})
+        db.execute(REPORT, {**values, "report_interval": interval})
 
 
 def remove(database: Database, uuid: UUID) -> None:

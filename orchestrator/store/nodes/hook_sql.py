@@ -86,8 +86,8 @@ SETTLE_PAUSED: Final = OutcomeStatement(
     events=_PAUSED_EVENTS,
     next=Next.NOTHING,
 )
-# A resource that was deleted keeps its row until the hook is cleared, as one that was never created: the next
-# visit deletes the row.
+# A resource that was deleted keeps its row until the hook is cleared, like a resource that was never created:
+# the next visit deletes the row.
 DELETE_PAUSED: Final = OutcomeStatement(
     "delete_paused",
     resource="""action = i.action, status = i.status, status_reason = i.reason, physical_id = NULL,

@@ -61,9 +61,9 @@ def pause_after(db: Db, row: Mapping[str, Any], hook: str, lease: int | None) ->
     """
     paused = sql.DELETE_PAUSED if hook == "post-delete" else sql.SETTLE_PAUSED
     statement = render(paused, leased=lease is not None, rows="one")
-    told = {"hook": hook, "paused": hooks.pause_reason(hook), "lease": lease}
+    parameters = {"hook": hook, "paused": hooks.pause_reason(hook), "lease": lease}
     return bool(
-        repository.retried(db, statement, {**repository.single_row_parameters(row, statement), **told})
+        repository.retried(db, statement, {**repository.single_row_parameters(row, statement), **parameters})
     )
 
 

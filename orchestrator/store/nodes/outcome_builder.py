@@ -1,9 +1,9 @@
 """Outcome statements: values made of named parts, and the function that renders them as SQL.
 
-One statement records the outcome of a visit: it writes the resource, changes the node, records events, and
-releases or wakes other nodes. Each `OutcomeStatement` is rendered in up to four forms: for a node that was
-claimed (`leased`) or not (operations/adr/0001), and for one row or many. The rendered texts are in
-tests/golden/sql.
+A single statement records the outcome of a visit: it writes the resource, changes the node, records events,
+and releases or wakes other nodes. Each `OutcomeStatement` is rendered in up to four forms: for a node
+that was claimed (`leased`) or not (operations/adr/0001), and for a single row or many. The rendered texts are
+in tests/golden/sql.
 
 Every statement returns rows of (effect, id, traversal, queue, label). The effects are `send` (send a
 message), `queued` (released, no message yet), `clean` (released, needs no visit) and `held` (a resource that
@@ -22,7 +22,7 @@ from orchestrator.engine.states import STATES_VISITED
 from orchestrator.store.nodes.visit_sql import CHECKING, QUEUED
 from orchestrator.store.tables.base import check_in
 
-# The columns of an outcome row, and their types. Many rows are one JSON array. A single row is a list of
+# The columns of an outcome row, and their types. Many rows are a JSON array. A single row is a list of
 # typed parameters, of which only those in use are listed: `i` then dissolves into the plan, which is half as
 # large.
 COLUMNS: Final = {
@@ -103,7 +103,7 @@ class NodeEffect:
     source: str = "JOIN r ON r.id = i.resource_id"
     expired_lease_too: bool = False  # also after the lease of the node, not of its resource, has expired
     before: str = ""  # CTEs that `set` reads
-    # What the merged form sets in addition, None where the node and its dependents are updated separately.
+    # The additional SET of the merged form, None where the node and its dependents are updated separately.
     merged_set: str | None = None
     merged_source: str = "r"  # the CTE whose row permits the change
 

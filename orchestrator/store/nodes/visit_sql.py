@@ -149,7 +149,7 @@ FROM unnest(%(ids)s::bigint[]) AS x(id)
 JOIN graph_node n ON n.id = ANY (ARRAY[x.id])
 {VISIT_JOINS}WHERE x.id > 0 AND {_STILL_QUEUED}
 """
-# Without a list of ids the plan has one step less that copies all those columns.
+# Without a list of ids the plan has a step less that copies all those columns.
 READ_QUEUED_ONE = f"""
 {_QUEUED_COLUMNS}
 FROM graph_node n
@@ -180,7 +180,7 @@ UPDATE graph_node SET leased_until = clock_timestamp() + make_interval(secs => %
 WHERE id = ANY(%(nodes)s) AND lease = ANY(%(leases)s)
 """
 
-# The sweep sends the next message: the sender of this one may not be notified any more.
+# The sweep sends the next message: the sender of the last message may not be notified any more.
 RELEASE = """
 UPDATE graph_node SET state = 'queued', lease = NULL, leased_until = NULL, rung_at = NULL, rings = 0
 WHERE id = %(id)s AND state = 'checking' AND lease = %(lease)s

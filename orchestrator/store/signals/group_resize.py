@@ -76,7 +76,7 @@ WITH r AS (
         built_digest = CASE WHEN %(failure)s::text IS NULL THEN r.built_digest END
     WHERE {_HELD} {_BACK}
 ), over AS (DELETE FROM signal g USING r WHERE g.id = %(signal_id)s AND g.resource_id = r.id),
-told AS (
+recorded AS (
     INSERT INTO event (stack_id, resource_name, resource_type, physical_id, action, status, reason)
     SELECT r.stack_id, r.name, r.type, r.physical_id, 'SIGNAL', 'FAILED', %(failure)s
     FROM r WHERE %(failure)s::text IS NOT NULL
@@ -127,10 +127,10 @@ def record_started(
     details: bytes,
 ) -> list[CheckMessage] | None:
     """Write a group whose child started to change, and the follow-up; return None if the lease is lost."""
-    given = {**columns(values, sealed), "details": details}
+    parameters = {**columns(values, sealed), "details": details}
     assert visit.resource is not None
     done = repository.run(
-        db, RECORD_STARTED, {**given, "resource_id": visit.resource.id, "lease": lease}, root
+        db, RECORD_STARTED, {**parameters, "resource_id": visit.resource.id, "lease": lease}, root
     )
     return done.messages if visit.resource.id in done.held else None
 
@@ -152,8 +152,8 @@ def record_finished(
     failure: str | None,
 ) -> list[CheckMessage]:
     """Write a group whose child has ended, with an event if the child failed."""
-    given = {**columns(values, sealed), "signal_id": pending.id, "failure": failure}
-    return _run(db, ENDED, pending.visit, lease, root, given)
+    parameters = {**columns(values, sealed), "signal_id": pending.id, "failure": failure}
+    return _run(db, ENDED, pending.visit, lease, root, parameters)
 
 
 def wait_for_child(db: Db, pending: Pending, lease: int, root: str) -> list[CheckMessage]:
@@ -176,5 +176,5 @@ def _run(
     db: Db, statement: str, visit: Visit, lease: int, root: str, values: Mapping[str, Any]
 ) -> list[CheckMessage]:
     assert visit.resource is not None
-    given = {**values, "resource_id": visit.resource.id, "lease": lease}
-    return repository.run(db, statement, given, root).messages
+    parameters = {**values, "resource_id": visit.resource.id, "lease": lease}
+    return repository.run(db, statement, parameters, root).messages

@@ -20,7 +20,7 @@ from orchestrator.store.connections.prepared import fetch_prepared
 
 Db = Connection[TupleRow]
 
-# A resource with one of these actions accepts no signals, unless its type says otherwise.
+# A resource with any of these actions accepts no signals, unless its type says otherwise.
 REFUSING: Final = ("SUSPEND", "DELETE")
 _REFUSING: Final = f"{{{','.join(REFUSING)}}}"
 
@@ -109,13 +109,13 @@ def accept(db: Db, several: Sequence[NewSignal]) -> list[bool | None]:
         first.setdefault((stack_id, resource_id), id_)
     if not first:
         return [None] * len(several)
-    asked = {"resources": numbers(resource for _, resource in first), "ids": numbers(first.values())}
-    first_of = {row[0] for row in fetch_prepared(db, OLDEST, asked)}
-    told: list[bool | None] = []
+    parameters = {"resources": numbers(resource for _, resource in first), "ids": numbers(first.values())}
+    first_of = {row[0] for row in fetch_prepared(db, OLDEST, parameters)}
+    results: list[bool | None] = []
     for one in several:
-        told.append(one.resource_id in first_of if one[:2] in first else None)
-        first_of.discard(one.resource_id)  # one message per resource
-    return told
+        results.append(one.resource_id in first_of if one[:2] in first else None)
+        first_of.discard(one.resource_id)  # a single message per resource
+    return results
 
 
 class SignalAddress(NamedTuple):
@@ -144,14 +144,14 @@ def resolve_target(db: Db, several: Sequence[SignalAddress]) -> list[ResolvedTar
         {"nth": nth, "uuid": one.uuid, "stack": one.stack, "project_id": one.project_id, "name": one.name}
         for nth, one in enumerate(several)
     ]
-    told: list[ResolvedTarget | None] = [None] * len(several)
+    results: list[ResolvedTarget | None] = [None] * len(several)
     for nth, *stack, id_, name, type_, runs_as, action, physical_id in fetch_prepared(
         db, REACH, {"rows": _json(rows)}
     ):
         row = Receiver(id_, name, type_, runs_as, action, physical_id)
         stack_id, uuid, stack_name, project_id, deleted_at = stack
-        told[nth] = ResolvedTarget(stack_id, uuid, stack_name, project_id, deleted_at, row)
-    return told
+        results[nth] = ResolvedTarget(stack_id, uuid, stack_name, project_id, deleted_at, row)
+    return results
 
 
 def receiver(db: Db, stack_id: int, name: str) -> Receiver | None:

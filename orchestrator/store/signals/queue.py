@@ -109,7 +109,7 @@ UNION ALL SELECT 'send', id, traversal, queue, label FROM woken
 
 _TAKEN = """
 , taken AS (DELETE FROM signal g USING r WHERE g.id = ANY(%(signal_ids)s) AND g.resource_id = r.id),
-told AS (
+recorded AS (
     INSERT INTO event (stack_id, resource_name, resource_type, physical_id, action, status, reason)
     SELECT r.stack_id, r.name, r.type, r.physical_id, 'SIGNAL', coalesce(x.status, r.status), x.reason
     FROM r CROSS JOIN
@@ -147,13 +147,13 @@ WITH w AS MATERIALIZED (
     WHERE w.op IS NOT NULL AND n.id = ANY (ARRAY[held_up.id]) AND n.traversal + 0 = s.traversal
         AND n.state IN ('waiting', '') AND n.due_at IS NOT NULL
     RETURNING n.id, n.traversal, n.queue, n.label, n.resource_id
-), told AS (
+), notified AS (
     INSERT INTO signal (stack_id, resource_id, details, about, due_at)
     SELECT w.stack_id, w.id, %(details)s, '{peers.LOOK}', now() + make_interval(secs => %(seconds)s)
     FROM w WHERE NOT EXISTS (SELECT 1 FROM woken WHERE woken.resource_id = w.id)
     RETURNING resource_id
 )
-SELECT 'told', w.id, NULL, NULL, w.name FROM told JOIN w ON w.id = told.resource_id
+SELECT 'notified', w.id, NULL, NULL, w.name FROM notified JOIN w ON w.id = notified.resource_id
 UNION ALL SELECT 'send', id, traversal, queue, label FROM woken
 """
 
@@ -187,7 +187,7 @@ WITH r AS (
         AND CASE WHEN %(status)s::text = 'FAILED' THEN r.action <> 'DELETE'
             ELSE r.action = 'CHECK' AND r.status = 'FAILED' END
     RETURNING *
-), told AS ({STATE_EVENT} FROM r)
+), recorded AS ({STATE_EVENT} FROM r)
 SELECT id FROM r
 """
 LOCKED = """
@@ -287,17 +287,17 @@ def record(
 
     Watchers of the resource are woken, or get the signal `told`.
     """
-    given = {**columns(values, sealed), **_which(pending, lease, done), **_events(events)}
+    parameters = {**columns(values, sealed), **_which(pending, lease, done), **_events(events)}
     root = pending.visit.stack.uuid
-    watchers = {"details": told, "seconds": ring_seconds, "resource_id": given["resource_id"]}
+    watchers = {"details": told, "seconds": ring_seconds, "resource_id": parameters["resource_id"]}
     while True:
         try:
             with db.transaction():
-                ended = repository.run(db, RECORD, given, root, tries=1)
+                ended = repository.run(db, RECORD, parameters, root, tries=1)
                 rows = fetch_prepared(db, NOTIFY_WATCHERS, watchers) if ended.held else []
         except (errors.DeadlockDetected, errors.SerializationFailure):
             continue
-        looks = [SignalMessage(row[1], row[4], root) for row in rows if row[0] == "told"]
+        looks = [SignalMessage(row[1], row[4], root) for row in rows if row[0] == "notified"]
         return [*ended.messages, *repository.settled(rows, root).messages, *looks]
 
 

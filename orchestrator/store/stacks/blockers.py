@@ -372,18 +372,20 @@ def _holders(
         values = {**where, "ids": ids, "definitions": definitions, "required": required}
         for id_, label, state in db.execute(text(REQUIREMENTS), values):
             found.setdefault(id_, []).append(Blocker(label, state))
-    asked: dict[int, set[int]] = {id_: {id_} for id_, _ in blocked if id_ not in found}  # -> blocked nodes
+    blocked_for: dict[int, set[int]] = {
+        id_: {id_} for id_, _ in blocked if id_ not in found
+    }  # -> blocked nodes
     for _ in range(4):  # joins above joins: up to the fourth power of a thousand
-        if not asked:
+        if not blocked_for:
             break
         joins: dict[int, set[int]] = {}
-        ids = sorted(asked)
+        ids = sorted(blocked_for)
         values = {**where, "ids": ids, "first": ids[0], "last": ids[-1] + SCAN_LIMIT, "most": 5 * COUNTED}
         for target, feeder, kind, label, state in db.execute(text(FEEDERS), values):
             if kind == "join":
-                joins.setdefault(feeder, set()).update(asked[target])
+                joins.setdefault(feeder, set()).update(blocked_for[target])
             elif kind != "plan":
-                for id_ in asked[target]:
+                for id_ in blocked_for[target]:
                     found.setdefault(id_, []).append(Blocker(label, state))
-        asked = joins
+        blocked_for = joins
     return found

@@ -106,7 +106,7 @@ ORDER BY id LIMIT 1
 """
 # A replacement is created while the replaced object still exists: it has another physical id.
 EFFECTS = """
-WITH told AS MATERIALIZED (
+WITH recorded AS MATERIALIZED (
     SELECT id, resource_name AS name, coalesce(physical_id, '') AS thing, action, status, reason,
         resource_type = 'OS::Heat::Stack' AND physical_id = :stack AS by_stack
     FROM event WHERE stack_id = :stack_id AND id >= :first AND id < :next
@@ -116,7 +116,7 @@ WITH told AS MATERIALIZED (
         array_agg(thing) FILTER (WHERE action = 'DELETE' AND status = 'COMPLETE') AS gone,
         min(id) FILTER (WHERE action = 'UPDATE' AND status = 'COMPLETE') AS changed,
         max(id) FILTER (WHERE action = 'CREATE' AND status = 'COMPLETE') AS made_last
-    FROM told WHERE NOT by_stack GROUP BY name
+    FROM recorded WHERE NOT by_stack GROUP BY name
 ), netted AS (
     SELECT failed, made IS NOT NULL AND NOT made <@ coalesce(gone, '{}') AS made,
         gone IS NOT NULL AND NOT gone <@ coalesce(made, '{}') AS gone,
@@ -128,8 +128,8 @@ SELECT count(*) FILTER (WHERE NOT failed AND made AND NOT gone AND NOT changed_f
     count(*) FILTER (WHERE NOT failed AND made AND (gone OR changed_first)),
     count(*) FILTER (WHERE NOT failed AND gone AND NOT made),
     count(*) FILTER (WHERE failed),
-    (SELECT reason FROM told WHERE by_stack AND status <> 'IN_PROGRESS' ORDER BY id DESC LIMIT 1),
-    EXISTS (SELECT 1 FROM told WHERE id = :first)
+    (SELECT reason FROM recorded WHERE by_stack AND status <> 'IN_PROGRESS' ORDER BY id DESC LIMIT 1),
+    EXISTS (SELECT 1 FROM recorded WHERE id = :first)
 FROM netted
 """
 

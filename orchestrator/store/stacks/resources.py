@@ -284,8 +284,8 @@ def _dependents(stack: StackRow, name: str | None = None) -> Any:
 
 def _nobody() -> Any:
     """As `_dependents`, where they were not requested."""
-    nobody = select(null().cast(Text).label("name"), null().cast(ARRAY(Text)).label("names"))
-    return nobody.where(false()).subquery("dependents")
+    empty = select(null().cast(Text).label("name"), null().cast(ARRAY(Text)).label("names"))
+    return empty.where(false()).subquery("dependents")
 
 
 def _joined(newest: Any, stack: StackRow, dependents: Any, *, with_values: bool) -> Select[Any]:

@@ -93,7 +93,7 @@ def number(db: Connection[TupleRow], revision_id: int) -> int:
 
 
 def parameters(db: Connection[TupleRow], revision_id: int) -> tuple[dict[str, Any], bytes | None]:
-    """Return the parameter values of a revision: the visible ones, and the hidden ones encrypted."""
+    """Return the parameter values of a revision: visible values, and hidden values encrypted."""
     [(visible, sealed)] = fetch_prepared(db, PARAMETERS, {"id": str(revision_id)})
     return visible, sealed
 
@@ -107,7 +107,7 @@ def files(database: Database, revision_id: int) -> Mapping[str, str]:
 
 
 def content(database: Database, content_hash: bytes) -> bytes | None:
-    """Return a template or file in one piece, None if it is gone."""
+    """Return a template or file as a whole, None if it is gone."""
     with database.engine.connect() as connection:
         return connection.execute(
             select(Content.body).where(Content.hash == content_hash)

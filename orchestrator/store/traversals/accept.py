@@ -305,15 +305,15 @@ def accept_restore(
     with db.transaction():
         if _lock_unless_suspended(db, stack_id) is None:
             return None
-        sound = db.execute(
+        snapshot = db.execute(
             LOCK_COMPLETE_SNAPSHOT, {"snapshot_id": snapshot_id, "stack_id": stack_id}
         ).fetchone()
-        if sound is None:
+        if snapshot is None:
             return None
         values = {
             "number": _next_number(db, stack_id),
             "action": "RESTORE",
-            "revision_id": sound[0],
+            "revision_id": snapshot[0],
             "created_by": created_by,
         }
         made = db.execute(COPY_REVISION, values).fetchone()

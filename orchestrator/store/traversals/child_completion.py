@@ -71,5 +71,6 @@ def complete_child(db: repository.CheckConnection, node_id: int, root: str) -> C
     rows = repository.retried(db, COMPLETE_CHILD, {"node_id": str(node_id)})
     rings = repository.settled(rows, root).messages
     return next(
-        (CompletedChild(uuid, action, rings) for what, _, _, action, uuid in rows if what == "ended"), None
+        (CompletedChild(uuid, action, rings) for effect, _, _, action, uuid in rows if effect == "ended"),
+        None,
     )

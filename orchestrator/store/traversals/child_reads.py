@@ -1,4 +1,4 @@
-"""Reads of child stacks and of what they inherit from the parent (docs/internals/engine-semantics.md §13)."""
+"""Reads of child stacks and of the inputs that they inherit (docs/internals/engine-semantics.md §13)."""
 
 from __future__ import annotations
 
