@@ -35,7 +35,7 @@ Outcome = Literal["complete", "failed", "cancelled", "superseded"]
 OUTCOMES: Final = get_args(Outcome)
 # Actions on existing resources, without a new template.
 ACTS: Final = frozenset({"CHECK", "SUSPEND", "RESUME", "SNAPSHOT"})
-# Actions whose completion makes the desired revision the last good one.
+# Actions whose completion makes the desired revision the last good revision.
 TEMPLATE_ACTIONS: Final = ("CREATE", "UPDATE", "ROLLBACK", "ADOPT", "RESTORE")
 RESOURCE_ACTIONS: Final = ("INIT", *(action for action in STACK_ACTIONS if action != "RESTORE"))
 # Open until their end is observed. CHECK is open only for nested stacks: other checks end at once.
@@ -49,7 +49,7 @@ NODE_MOVES: Final = frozenset(
     {
         ("blocked", "queued"),  # its last requirement settled
         ("queued", "checking"),  # claimed
-        ("queued", "ready"),  # of a local type: claimed and settled in one statement
+        ("queued", "ready"),  # of a local type: claimed and settled in the same statement
         ("queued", "failed"),
         ("queued", "waiting"),  # not ready yet, or another visit holds its resource
         ("queued", "paused"),  # a hook

@@ -2,7 +2,7 @@
 
 Resources are taken in the order of a traversal, requirements before dependents, and decided by the same
 function as in a check (`engine/check/change.py`). The outputs of a requirement are known as far as possible:
-a kept resource has its recorded outputs, a local type computes its new ones, and every other output may
+a kept resource has its recorded outputs, a local type computes its new outputs, and every other output may
 differ. A change that depends on an unknown value is not `certain`.
 """
 

@@ -93,7 +93,8 @@ class PropertyForecast:
 def forecast_properties(
     definition: ResourceDefinition, kind: ResourceType, view: ForecastDefinition, before: Iterable[str] = ()
 ) -> PropertyForecast:
-    """Return the forecast properties of a resource; `before` are the names of the recorded ones.
+    """Return the forecast properties of a resource; `before` are the names of the recorded
+    properties.
 
     Errors are in `faults`, as a check would report them.
     """

@@ -1,6 +1,6 @@
-"""The forecast of one resource during an update: pure.
+"""The forecast of a resource during an update: pure.
 
-The decision is `engine/check/change.py`'s, as in a check. A forecast adds what it cannot know: it decides
+The decision is `engine/check/change.py`'s, as in a check. A forecast lacks some values: it decides
 once with the properties that are sure to differ, and once more with those that may.
 """
 
@@ -62,7 +62,7 @@ class ForecastState:
 
 
 class ResourceForecast:
-    """One resource's part of a forecast."""
+    """The part of a resource in a forecast."""
 
     def __init__(
         self, state: ForecastState, definition: ResourceDefinition, type_: ResourceType, type_name: str
@@ -182,7 +182,8 @@ class ResourceForecast:
         *,
         as_built: bool,
     ) -> ForecastResource:
-        """Return the greater change of two: the certain one, and the one with every unknown value changed."""
+        """Return the greater change of two: the certain change, and the change if every
+        unknown value differs."""
         found, certain = decision, True
         if outlook.maybe:
             undetermined = outlook.sure | outlook.maybe
@@ -270,7 +271,7 @@ class ResourceForecast:
         return self.kept(current)
 
     def _evaluate(self, before: Iterable[str]) -> PropertyForecast:
-        """Return the forecast properties; `before` are the names of the recorded ones."""
+        """Return the forecast properties; `before` are the names of the recorded properties."""
         state = self.state
         view = ForecastDefinition(state.template, state.values, state.files, self.inputs)
         outlook = forecast_properties(self.definition, self.type, view, before)

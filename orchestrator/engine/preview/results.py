@@ -41,7 +41,7 @@ class CurrentResource:
 
 @dataclass(frozen=True, slots=True)
 class ForecastResource:
-    """The forecast change of one resource.
+    """The forecast change of a resource.
 
     `changed` maps properties to their values before and after, masked where secret; the new values of
     `unknown` are not known yet. A change that depends on unknown values is not `certain`.

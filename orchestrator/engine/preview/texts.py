@@ -13,7 +13,7 @@ MAX_NAMES: Final = 3  # names listed before "and n more"
 
 
 def joined(*texts: str) -> str:
-    """Return the non-empty texts as one."""
+    """Return the non-empty texts, joined."""
     return "; ".join(text for text in texts if text)
 
 
@@ -24,7 +24,7 @@ def listed(names: Sequence[str]) -> str:
 
 
 def drifted(names: Sequence[str]) -> str:
-    """Return the text for properties that others have changed."""
+    """Return the text for properties changed outside the stack."""
     return f"{listed(names)} {'is' if len(names) == 1 else 'are'} not as it was made"
 
 
@@ -69,7 +69,7 @@ def _causes(
     written = [properties.get(n) for n in changed] if isinstance(properties, Mapping) else []
     used = mentioned(written if changed else body.get("metadata"), moved)
     if isinstance(properties, Mapping) and not used and maybe:
-        used = mentioned(properties, moved)  # one function returns all properties
+        used = mentioned(properties, moved)  # a single function returns all properties
     if not used:
         return ""
     shown = [f"{name} {moved[name].why}" for name in used[:MAX_NAMES]]

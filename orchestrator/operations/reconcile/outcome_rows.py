@@ -55,12 +55,8 @@ def outcome_statement(
             row["started"] = was_healthy(visit)
         case Deleted(silent=silent, detached_child=detached):
             statement = ending.SETTLE_DELETED
-            row |= {
-                "status": "COMPLETE",
-                "reason": "state changed",
-                "changed": True,
-                "detached_child": detached,
-            }
+            row |= {"status": "COMPLETE", "reason": "state changed", "changed": True}
+            row["detached_child"] = detached
             if silent:
                 row["action"] = None
         case Wait(seconds=seconds, reason=reason, retried=retried, discard=discard):

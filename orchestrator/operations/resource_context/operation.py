@@ -1,4 +1,4 @@
-"""A resource operation: one visit's view of the resource, its type and its environment."""
+"""A resource operation: the view that a visit has of the resource, its type and its environment."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from orchestrator.template.parameters import ParameterValues
 
 @dataclass(frozen=True, slots=True)
 class OperationServices:
-    """Services shared by all operations of one batch of visits."""
+    """Services shared by all operations of a batch of visits."""
 
     cipher: Cipher
     settings: Settings
@@ -43,7 +43,7 @@ class OperationServices:
 
 @dataclass(frozen=True, slots=True)
 class ResourceOperation:
-    """One visit to a resource: input of every step. Only `state` changes during the visit."""
+    """A visit to a resource: input of every step. Only `state` changes during the visit."""
 
     visit: Visit
     resource: ResourceView

@@ -23,7 +23,7 @@ SHADOWED_BY_NONE: Final = "stood in for"
 
 @dataclass(slots=True)
 class ResourceState:
-    """The decrypted values of a resource: first as recorded, then updated by the steps of one visit.
+    """The decrypted values of a resource: first as recorded, then updated by the steps of a visit.
 
     It is updated at once when the provider answers, so that an existing object reaches the row even if the
     next line of the step raises an error.
@@ -117,7 +117,7 @@ def load_state(visit: Visit, cipher: Cipher) -> ResourceState:
 
 
 def to_columns(state: ResourceState) -> dict[str, Any]:
-    """Return the columns that are encrypted together if one of them is secret."""
+    """Return the columns that are encrypted together if any of them is secret."""
     data = dict(state.data)
     if state.given_metadata is not None:
         data[GIVEN_METADATA] = state.given_metadata
