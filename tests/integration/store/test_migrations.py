@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 import os
+import pkgutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -17,9 +19,13 @@ from sqlalchemy.engine import make_url
 
 from orchestrator.embedded.postgres import Postgres
 from orchestrator.errors import Misconfigured
+from orchestrator.store import tables
 from orchestrator.store.schema import migrate
 from orchestrator.store.schema import version as schema_version
 from orchestrator.store.tables.base import Base
+
+for _module in pkgutil.iter_modules(tables.__path__):  # importing a table declares it
+    importlib.import_module(f"{tables.__name__}.{_module.name}")
 
 CATALOGUE = """
 SELECT 'column', c.relname, a.attname, format_type(a.atttypid, a.atttypmod),
