@@ -122,8 +122,8 @@ def deliver(url: str, secret: str, id_: str, body: bytes, *, seconds: float, pri
         raise NotDelivered(f"it did not answer within {seconds:g} seconds") from error
     except (OSError, ValueError, httpx.InvalidURL, httpcore.NetworkError, httpcore.ProtocolError) as error:
         raise NotDelivered(str(error) or type(error).__name__) from error
-    told = " ".join(said.decode(errors="replace").split())[:MAX_QUOTED]
-    raise NotDelivered(f"it answered {answer.status}" + (f": {told}" if told else ""))
+    quoted = " ".join(said.decode(errors="replace").split())[:MAX_QUOTED]
+    raise NotDelivered(f"it answered {answer.status}" + (f": {quoted}" if quoted else ""))
 
 
 def _key(secret: str) -> bytes:

@@ -126,8 +126,8 @@ CHANGES: Final = frozenset(
 
 def allowed(policy: Policy, name: str, caller: Caller) -> bool:
     """Whether the policy allows an operation to the caller."""
-    wanted = policy[name]
-    return any(role in wanted or not wanted.isdisjoint(IMPLIED.get(role, ())) for role in caller.roles)
+    required = policy[name]
+    return any(role in required or not required.isdisjoint(IMPLIED.get(role, ())) for role in caller.roles)
 
 
 def require(policy: Policy, name: str, caller: Caller) -> None:
@@ -189,6 +189,6 @@ def _faults(document: Mapping[Any, Any]) -> Iterable[str]:
     for name, roles in document.items():
         if not isinstance(name, str) or (name not in TABLE and not name.startswith(TYPES)):
             hint = did_you_mean(str(name), TABLE)
-            yield f"{name}: there is no such policy. {hint}".rstrip()
+            yield f"{name}: unknown policy. {hint}".rstrip()
         if not isinstance(roles, list) or not all(isinstance(role, str) and role for role in roles):
             yield f"{name}: must be a list of roles; [] allows no caller"

@@ -116,7 +116,7 @@ def is_signed(secret: str, request: SignedRequest, received: Credential, endpoin
     if received.v4:
         return _is_good_v4(secret, request, received.v4)
     return any(
-        _same(received.signature, wanted) for wanted in _expected_signatures(secret, request, endpoint)
+        _same(received.signature, expected) for expected in _expected_signatures(secret, request, endpoint)
     )
 
 
@@ -164,11 +164,11 @@ def _expected_signatures(secret: str, request: SignedRequest, endpoint: str) -> 
         return []
     if request.params.get("SignatureMethod", "HmacSHA256") not in METHODS:
         return []
-    told = urlsplit(endpoint)
+    issued = urlsplit(endpoint)
     places = {
         (request.host, request.path),
         (request.host.rpartition(":")[0] or request.host, request.path),
-        (told.netloc, f"{told.path}{request.below}"),
+        (issued.netloc, f"{issued.path}{request.below}"),
     }
     return [signature_v2(secret, request.verb, host, path, request.params) for host, path in places]
 
@@ -182,7 +182,7 @@ def _is_good_v4(secret: str, request: SignedRequest, received: Mapping[str, str]
     _require_now(_stamped(request))
     if scope[:8] != stamp[:8] or not scope.endswith("/aws4_request"):
         return False
-    wanted = signature_v4(
+    expected = signature_v4(
         secret,
         request.verb,
         request.path,
@@ -192,8 +192,8 @@ def _is_good_v4(secret: str, request: SignedRequest, received: Mapping[str, str]
         stamp=stamp,
         body_hash=request.body_hash,
     )
-    return _same(received.get("Signature", ""), wanted)
+    return _same(received.get("Signature", ""), expected)
 
 
-def _same(received: str, wanted: str) -> bool:
-    return hmac.compare_digest(received.encode("utf-8", "surrogatepass"), wanted.encode())
+def _same(received: str, expected: str) -> bool:
+    return hmac.compare_digest(received.encode("utf-8", "surrogatepass"), expected.encode())

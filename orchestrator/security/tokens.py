@@ -56,6 +56,6 @@ def revoke_token(database: Database, token_id: int) -> bool:
 
 def find_token(database: Database, token: str) -> TokenRow | None:
     """Return the row of a usable token, by the database's clock."""
-    wanted = token_hash(token)
-    found = api_tokens.find_usable(database, wanted)
-    return found[0] if found is not None and hmac.compare_digest(found[1], wanted) else None
+    digest = token_hash(token)
+    found = api_tokens.find_usable(database, digest)
+    return found[0] if found is not None and hmac.compare_digest(found[1], digest) else None

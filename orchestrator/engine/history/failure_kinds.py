@@ -29,16 +29,16 @@ _SIGNS: Final = (
 SIGNS: Final = tuple((word, re.compile(text, re.IGNORECASE)) for word, text in _SIGNS)
 
 NEXT: Final = {
-    "quota": "free what is not needed or have the quota raised, then update the stack again",
-    "capacity": "try again later, or ask for less or for another place, then update the stack",
-    "auth": "see that the project's credentials may do this, then update the stack again",
-    "conflict": "see what holds it, remove or rename one of the two, then update the stack again",
-    "timeout": "see whether it came up after all; update the stack again, with a longer timeout if needed",
-    "busy": "the service could not be had: update the stack again when it is there",
-    "not-found": "see that what the template names exists where it is looked for, then update the stack",
+    "quota": "delete unused resources or request a higher quota, then update the stack again",
+    "capacity": "try again later, or request less capacity, then update the stack",
+    "auth": "check that the project's credentials permit this, then update the stack again",
+    "conflict": "find the conflicting object, remove or rename one of the two, then update the stack again",
+    "timeout": "check whether it is ready now; update the stack again, with a longer timeout if needed",
+    "busy": "the service was not available: update the stack again when it is",
+    "not-found": "check that the objects named in the template exist, then update the stack",
     "invalid": "correct the properties in the template, then update the stack",
-    "outcome-unknown": "see at the provider whether it was made, remove it if so, then update the stack",
-    "bug": "ask whoever runs the service, with the request's id if there is one",
+    "outcome-unknown": "check at the provider whether it was created, delete it if so, then update the stack",
+    "bug": "ask the operator of the service, with the request's id if there is one",
     "other": "read the message, remove its cause, then update the stack again",
 }
 

@@ -121,14 +121,14 @@ def _hide(section: Section, hidden: Collection[str], *, declared: bool) -> None:
     declaration.
     """
     for name in hidden & section.changed.keys():
-        told: dict[str, Change] = {}
+        merged: dict[str, Change] = {}
         for change in section.changed[name]:
             at = change.path.partition(".")[0].partition("[")[0] if declared else ""
             secret = at in SECRET
-            told[at if secret else change.path] = (
+            merged[at if secret else change.path] = (
                 Change(at, _masked(change.before), _masked(change.after)) if secret else change
             )
-        section.changed[name] = list(told.values())
+        section.changed[name] = list(merged.values())
 
 
 def _masked(value: Any) -> Any:
@@ -138,11 +138,11 @@ def _masked(value: Any) -> Any:
 def _shorten(section: Section, left: int) -> int:
     """Drop excess changes, and count them; return how many more may be reported."""
     for name, changes in section.changed.items():
-        told = min(len(changes), MOST_OF_ONE, left)
-        if told < len(changes):
-            section.omitted[name] = len(changes) - told
-            section.changed[name] = changes[:told]
-        left -= told
+        shown = min(len(changes), MOST_OF_ONE, left)
+        if shown < len(changes):
+            section.omitted[name] = len(changes) - shown
+            section.changed[name] = changes[:shown]
+        left -= shown
     return left
 
 
@@ -173,8 +173,10 @@ def _entry(name: str, value: Any, typed: bool) -> dict[str, Any]:
 
 
 def _change(change: Change) -> dict[str, Any]:
-    told = {"before": change.before, "after": change.after}
-    return {"path": change.path} | {key: _short(value) for key, value in told.items() if value is not ABSENT}
+    values = {"before": change.before, "after": change.after}
+    return {"path": change.path} | {
+        key: _short(value) for key, value in values.items() if value is not ABSENT
+    }
 
 
 def _short(value: Any) -> Any:

@@ -37,12 +37,12 @@ def explain(node: Unfinished, stack: StackRow, retry_limit: int) -> Explanation:
     if node.kind == "plan":
         return _planned(node, stack)
     if node.kind == "finish":
-        text = "everything is done; the end of it is being written down"
+        text = "all nodes are done; the result is being recorded"
         if node.state == "waiting" and node.last_error:
-            text = f"the resources are gone, and something else is still to go. {node.last_error}"
+            text = f"the resources are deleted; the rest of the delete is pending. {node.last_error}"
         return Explanation("ending", text, node.waiting_since)
     if node.state in {"blocked", "queued"} and node.op is None and given_up(stack):
-        return Explanation("given-up", "it is not begun any more: something else failed", None)
+        return Explanation("given-up", "it will not start: another resource failed", None)
     match node.state:
         case "blocked":
             return Explanation("waiting-for", _waits_for(node), stack.action_started_at)
@@ -56,10 +56,10 @@ def explain(node: Unfinished, stack: StackRow, retry_limit: int) -> Explanation:
                 "paused-at-hook", f"paused until the hook {hook} is cleared", node.waiting_since
             )
         case "failed":
-            reason = node.last_error or node.status_reason or "no reason was told"
+            reason = node.last_error or node.status_reason or "no reason was given"
             return Explanation("failed", f"failed: {reason}", None)
         case "ready":
-            return Explanation("nothing", "nothing: it is as wanted", None)
+            return Explanation("nothing", "nothing: it is in the desired state", None)
         case _:
             return _waiting(node, stack, retry_limit)
 
@@ -72,42 +72,46 @@ def given_up(stack: StackRow) -> bool:
 def _planned(node: Unfinished, stack: StackRow) -> Explanation:
     since = stack.action_started_at
     if node.name == CLEANUP_PLAN_LABEL:
-        text = "all else is done; the removal of what is not wanted any more is being planned"
+        text = "all else is done; the delete of unreferenced resources is being planned"
         return Explanation("being-planned", f"{text}{_enqueued(node)}{_lost(node)}", node.waiting_since)
     if node.state == "checking":
         return Explanation("being-planned", f"being planned since {time(since)}{_lost(node)}", since)
-    return Explanation("being-planned", f"a worker comes to plan it{_enqueued(node)}{_lost(node)}", since)
+    return Explanation("being-planned", f"waits for a worker to plan it{_enqueued(node)}{_lost(node)}", since)
 
 
 def _queued(node: Unfinished, stack: StackRow) -> Explanation:
     since = node.rung_at or node.waiting_since or stack.action_started_at
-    return Explanation("queued", f"a worker comes to it{_enqueued(node)}{_lost(node)}", since)
+    return Explanation("queued", f"waits for a worker{_enqueued(node)}{_lost(node)}", since)
 
 
 def _checked(node: Unfinished, stack: StackRow) -> Explanation:
-    until = f", and has until {time(node.leased_until)} to say that it is alive" if node.leased_until else ""
-    text = f"{_operation(node)}: a worker is at it{until}{_lost(node)}"
+    until = f", with a lease until {time(node.leased_until)}" if node.leased_until else ""
+    text = f"{_operation(node)}: a worker is processing it{until}{_lost(node)}"
     if node.traversal != stack.traversal:
         return Explanation(
-            "holding", f"{text}. It was begun before, and what is wanted now waits for it", _since(node)
+            "holding",
+            f"{text}. It belongs to an earlier traversal, which the current traversal waits for",
+            _since(node),
         )
     return Explanation("being-checked", text, _since(node))
 
 
 def _waiting(node: Unfinished, stack: StackRow, retry_limit: int) -> Explanation:
     if node.traversal != stack.traversal:
-        next_ = f"waits for {_child(node)}" if node.child_name else f"looked at again {_at(node)}"
-        text = f"{_operation(node)}, begun for an earlier template, and {next_}"
+        next_ = f"waits for {_child(node)}" if node.child_name else f"checked again {_at(node)}"
+        text = f"{_operation(node)}, started for an earlier template, and {next_}"
         return Explanation("holding", text, _since(node))
     if node.held_until is not None:
-        whose = "another visit"
+        holder = "another visit"
         if node.other_traversal is not None and node.other_traversal != stack.traversal:
-            whose = "a visit of an earlier traversal"
-        text = f"{whose} has the resource until {time(node.held_until)} or sooner; tried again {_at(node)}"
+            holder = "a visit of an earlier traversal"
+        text = f"{holder} holds the resource until {time(node.held_until)} at the latest; retried {_at(node)}"
         return Explanation("held", text, node.waiting_since)
     if node.retry_count and node.last_error:
         tries = f"try {node.retry_count + 1} of {retry_limit + 1} {_at(node)}"
-        return Explanation("retrying", f"{tries}; the last one failed: {node.last_error}", node.waiting_since)
+        return Explanation(
+            "retrying", f"{tries}; the last attempt failed: {node.last_error}", node.waiting_since
+        )
     if node.child_name:
         text = f"{_operation(node)}: waits for {_child(node)}"
         return Explanation("waiting-for-its-stack", text, _since(node))
@@ -115,7 +119,7 @@ def _waiting(node: Unfinished, stack: StackRow, retry_limit: int) -> Explanation
         return Explanation(
             "waiting-to-be-told", f"{_operation(node)}: waits for a signal{_noted(node)}", _since(node)
         )
-    text = f"{_operation(node)}: looked at again {_at(node)}{_noted(node)}{_lost(node)}"
+    text = f"{_operation(node)}: checked again {_at(node)}{_noted(node)}{_lost(node)}"
     return Explanation("waiting-until", text, _since(node))
 
 
@@ -146,10 +150,10 @@ def _count(number: int, word: str) -> str:
 
 def _operation(node: Unfinished) -> str:
     if node.op == "DISCARD":
-        return "what went wrong is being removed"
+        return "the failed resource is being deleted"
     began = f" since {time(node.op_started_at)}" if node.op_started_at else ""
     verb = node.op or ("DELETE" if node.kind == "cleanup" else node.action)
-    return f"{verb} is in progress{began}" if node.op else "it is looked at"
+    return f"{verb} is in progress{began}" if node.op else "it is being checked"
 
 
 def _noted(node: Unfinished) -> str:
@@ -160,15 +164,15 @@ def _noted(node: Unfinished) -> str:
 def _lost(node: Unfinished) -> str:
     if not node.lost_leases:
         return ""
-    return f"; {_count(node.lost_leases, 'worker')} went down while at it"
+    return f"; {_count(node.lost_leases, 'worker')} stopped while processing it"
 
 
 def _enqueued(node: Unfinished) -> str:
-    return f", called at {time(node.rung_at)}" if node.rung_at else ", when it is its turn"
+    return f", enqueued at {time(node.rung_at)}" if node.rung_at else ", not enqueued yet"
 
 
 def _at(node: Unfinished) -> str:
-    return f"at {time(node.due_at)}" if node.due_at else "when told to"
+    return f"at {time(node.due_at)}" if node.due_at else "on a signal"
 
 
 def _since(node: Unfinished) -> dt.datetime | None:

@@ -60,9 +60,9 @@ class FailureLocator:
         text = self._text(hash_) if hash_ else None
         if text is None:
             return None
-        wanted = [(section, node.row.resource_name) for section in SECTIONS]
-        found = locate(text, wanted)
-        for section, key in wanted:
+        places = [(section, node.row.resource_name) for section in SECTIONS]
+        found = locate(text, places)
+        for section, key in places:
             there = found.get((section, key))
             if there is not None and there != found.get((section,)) and there != (1, 1):
                 line, column = there

@@ -72,17 +72,17 @@ def _nodes(
         history.stacks_for(search.database, stack, {row.resource_name for row in rows}) if levels else {}
     )
     found: list[FailureNode] = []
-    told: set[str] = set()
+    listed: set[str] = set()
     for row in rows:
         if search.left <= 0:
             break
-        if row.resource_name in told:
+        if row.resource_name in listed:
             continue  # causes in the same nested stack are listed once
         path = (*above, row.resource_name)
         for child in children.get(row.resource_name, ()):
             traversal = history.failed_between(search.database, child, since, row.created_at)
             if traversal is not None:
-                told.add(row.resource_name)
+                listed.add(row.resource_name)
                 causes = _nodes(search, child, [traversal], levels - 1, path, row.created_at)
                 found.append(FailureNode(row, stack, path, child, tuple(causes)))
                 break

@@ -75,12 +75,12 @@ def _resolved(
     if revision is None:
         return []
     template = Template.from_outline(revision.outline)
-    wanted = [output for output in template.outputs.values() if names is None or output.name in names]
+    requested = [output for output in template.outputs.values() if names is None or output.name in names]
     given = pseudo_parameters(str(stack.uuid), stack.name, stack.project_id)
     values = stored_values(revision.parameters, revision.sealed, cipher, given)
-    required = {name for output in wanted for name in output.requires}
+    required = {name for output in requested for name in output.requires}
     known = proxies(database, cipher, stack, required)
-    wrong = _nested_output_errors(database, cipher, stack, wanted, known)
+    wrong = _nested_output_errors(database, cipher, stack, requested, known)
     files = FileCache(database)
 
     def view() -> StackDefinition:
@@ -92,7 +92,7 @@ def _resolved(
         Output(output.name, output.description, error=wrong[output.name])
         if output.name in wrong
         else _resolve(output, view())
-        for output in wanted
+        for output in requested
     ]
 
 

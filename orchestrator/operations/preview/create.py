@@ -78,24 +78,24 @@ def preview_create(context: OperationContext, body: Body) -> CreatePreview:
     request = read_request(body.read(), fetcher(context.settings))
     if request.adopt_stack_data is not None:
         request, _ = adoption_request(context, request)
-    vetted = validate_request(context, request, stack_uuid="None")
+    validated = validate_request(context, request, stack_uuid="None")
     project = context.caller.project_id
     with preview_reads.consistent_snapshot(context.database) as db:
         enforce_quota(db, project, context.quota("max_stacks_per_tenant"))
         if preview_reads.is_taken(db, project, request.stack_name):
             raise StackExists(request.stack_name)
-    return _shown(context, request, vetted)
+    return _shown(context, request, validated)
 
 
 @time_budget(EXPRESSIONS_SECONDS)
-def _shown(context: OperationContext, request: StackRequest, vetted: ValidatedRequest) -> CreatePreview:
-    template = vetted.template
-    whole = HypotheticalChild(request.stack_name, UNMADE, template, vetted.values, vetted.kinds)
+def _shown(context: OperationContext, request: StackRequest, validated: ValidatedRequest) -> CreatePreview:
+    template = validated.template
+    whole = HypotheticalChild(request.stack_name, UNMADE, template, validated.values, validated.kinds)
     view = _view(whole)
     return CreatePreview(
         request.stack_name,
         template.description,
-        vetted.values.public(template.parameters),
+        validated.values.public(template.parameters),
         [
             Output(one.name, one.description, _value(view, one.value, f"outputs.{one.name}.value"))
             for one in template.outputs.values()
@@ -124,10 +124,10 @@ def planned_resources(context: OperationContext, whole: HypotheticalChild) -> li
 def _view(whole: HypotheticalChild) -> StackDefinition:
     """Return the stack as its functions see it before any resource exists: unknown values are null."""
     template, values = whole.template, whole.values
-    nobody = {name: ResourceProxy(name, None, {}, "INIT", "COMPLETE") for name in template.resources}
+    uncreated = {name: ResourceProxy(name, None, {}, "INIT", "COMPLETE") for name in template.resources}
     filled = ParameterValues({**dict.fromkeys(values.missing), **values}, values.hidden)
     return StackDefinition(
-        template.version, filled, nobody, whole.kinds.files.get, mappings=template.mappings
+        template.version, filled, uncreated, whole.kinds.files.get, mappings=template.mappings
     )
 
 

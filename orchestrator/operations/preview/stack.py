@@ -35,7 +35,7 @@ from orchestrator.template.template import Template
 
 SLICE: Final = 1_000  # resources whose values are in memory at a time
 EXPRESSIONS_SECONDS: Final = 20.0  # time budget for all expressions of a forecast
-NOT_LISTED: Final = "its deletion policy lets what was made stay where it is"
+NOT_LISTED: Final = "its deletion policy keeps the physical resource"
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,8 +125,8 @@ class Preview:
             most = self.context.settings.max_preview_observations
             if len(kinds) > most:
                 raise LimitExceeded(
-                    f"Previewing what is really there takes a look at {len(kinds)} resources, more than the "
-                    f"{most} of max_preview_observations. Leave out 'converge', or check the stack first."
+                    f"A preview with 'converge' would observe {len(kinds)} resources, more than {most}: "
+                    "see max_preview_observations. Leave out 'converge', or check the stack first."
                 )
             things = self._there(db, kinds)
         looked_at = [(kinds[id_], there) for id_, there in things.items()]
@@ -163,14 +163,14 @@ class Preview:
         visited, found = set(changes.visited), {}
         for names in self._in_order(changes.visited):
             near = {one for name in names for one in self.template.resources[name].requires}
-            beside = [one for one in near if one not in visited and one not in forecast.outputs]
+            neighbours = [one for one in near if one not in visited and one not in forecast.outputs]
             rows = [
                 row
-                for name in (*names, *beside)
+                for name in (*names, *neighbours)
                 if (row := changes.current.get(name)) and not row.never_created
             ]
             there = {one.name: one for one in self._there(db, [row.id for row in rows]).values()}
-            for name in beside:
+            for name in neighbours:
                 if name in there:
                     forecast.add_unvisited(there[name])
             for name in names:
@@ -218,16 +218,16 @@ class Preview:
         kept = {row.id for row in changes.current.values()} | set(changes.never_created)
         going = [row for row in rows if row.id not in kept and changes.deposed_by.get(row.id) is None]
         retained = preview_reads.retained(db, self.stack.id, [row.id for row in going], RETAINED)
-        told = []
+        removed = []
         for row in going:
             because = ""
             if row.name in self.wanted:
                 going_on = row.action == "DELETE" or row.op == "DELETE"
                 because = "it is being removed already" if going_on else "it is left over from before"
-            told.append(
+            removed.append(
                 (row, "; ".join(text for text in (because, NOT_LISTED if row.id in retained else "") if text))
             )
-        return told
+        return removed
 
     def _preview(
         self,

@@ -43,12 +43,12 @@ def preview_update(
         in a nested stack.
     """
     proposal = propose(context, stack, body, patch=patch)
-    wanted, vetted = proposal.wanted, proposal.validated
+    desired, validated = proposal.desired, proposal.validated
     given = pseudo_parameters(str(stack.uuid), stack.name, stack.project_id)
-    parameters = orjson.loads(orjson.dumps(wanted.parameters))
-    values = stored_values(parameters, wanted.sealed, context.cipher, given)
-    hashes = {name: hashlib.sha256(text.encode()).hexdigest() for name, text in wanted.files.items()}
-    intent = DesiredStack(vetted.template, values, vetted.kinds, hashes, proposal.requested.converge)
+    parameters = orjson.loads(orjson.dumps(desired.parameters))
+    values = stored_values(parameters, desired.sealed, context.cipher, given)
+    hashes = {name: hashlib.sha256(text.encode()).hexdigest() for name, text in desired.files.items()}
+    intent = DesiredStack(validated.template, values, validated.kinds, hashes, proposal.requested.converge)
     preview = Preview(context, stack, intent)
     try:
         found = preview.run()
@@ -56,6 +56,6 @@ def preview_update(
         if faults:
             raise InvalidTemplate(faults)
     except InvalidTemplate as error:
-        told = error.diagnostics[:MOST_FAULTS]
-        raise InvalidTemplate(placed(told, proposal.request.template, vetted.document)) from None
+        reported = error.diagnostics[:MOST_FAULTS]
+        raise InvalidTemplate(placed(reported, proposal.request.template, validated.document)) from None
     return replace(found, nested=nested) if show_nested else found

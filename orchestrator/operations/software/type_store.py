@@ -148,7 +148,7 @@ class DeploymentStore:
                 return
             refuse_beyond(db, self.settings, self.place.project_id, "software_deployment")
             if not store.add_deployment(db, {**values, "uuid": deployment_id, "stack_user_project_id": None}):
-                raise ProviderBusy(f"Deployment {deployment_id} is being made by somebody else.")
+                raise ProviderBusy(f"Deployment {deployment_id} is being created by another request.")
 
     def signal(self, deployment_id: str, details: Mapping[str, Any]) -> str:
         """Record the result of a deployment that still waits for it; return the event's text.
@@ -168,11 +168,11 @@ class DeploymentStore:
             assert config is not None  # guaranteed by a foreign key
             values = self.cipher.open(row.sealed)
             outputs = opened(self.cipher, config).draft.outputs
-            told = judge(outputs, details, values["output_values"] or {})
-            status = "FAILED" if told.failed else "COMPLETE"
-            kept = self._values(values["input_values"], told.outputs)
-            self._write(db, row, status=status, status_reason=told.reason, sealed=kept)
-        return f"deployment {deployment_id} {told.summary}"
+            verdict = judge(outputs, details, values["output_values"] or {})
+            status = "FAILED" if verdict.failed else "COMPLETE"
+            kept = self._values(values["input_values"], verdict.outputs)
+            self._write(db, row, status=status, status_reason=verdict.reason, sealed=kept)
+        return f"deployment {deployment_id} {verdict.summary}"
 
     def cancel(self, deployment_id: str) -> None:
         """Fail a deployment, and stop waiting for its result."""

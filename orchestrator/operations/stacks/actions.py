@@ -110,7 +110,7 @@ def _start_traversal_over_all(context: OperationContext, stack: StackRow, action
 
 
 def _lock_in_progress(db: Connection[TupleRow], stack: StackRow, *actions: str) -> Locked:
-    """Lock the stack and return its state, if one of these actions is in progress.
+    """Lock the stack and return its state, if any of these actions is in progress.
 
     Raises:
         NotFound: the stack is deleted.

@@ -48,8 +48,8 @@ def create(context: OperationContext, body: Body) -> Accepted:
     Raises:
         InvalidRequest, InvalidTemplate, LimitExceeded, StackExists: no row was written.
     """
-    opened, wanted, _ = validate_and_insert(context, body)
-    return Accepted(str(wanted.uuid), wanted.name, [opened.message])
+    opened, desired, _ = validate_and_insert(context, body)
+    return Accepted(str(desired.uuid), desired.name, [opened.message])
 
 
 def validate_and_insert(
@@ -60,24 +60,24 @@ def validate_and_insert(
     if request.adopt_stack_data is not None:
         request, adopted = adoption_request(context, request)
     stack_uuid = uuid.uuid4()
-    vetted = validate_request(context, request, stack_uuid=str(stack_uuid))
-    wanted = desired_stack(context, request, vetted, stack_uuid)
+    validated = validate_request(context, request, stack_uuid=str(stack_uuid))
+    desired = desired_stack(context, request, validated, stack_uuid)
     if adopted is not None:
-        wanted = replace(wanted, adopted=context.cipher.seal(adopted))
+        desired = replace(desired, adopted=context.cipher.seal(adopted))
     with (
         delegated_credentials.credential_for_create(context, stack_uuid) as given,
         context.database.connect() as db,
         db.transaction(),
     ):
-        idempotency.record(db, wanted.project_id, context.asked, wanted.uuid, wanted.name)
+        idempotency.record(db, desired.project_id, context.asked, desired.uuid, desired.name)
         opened = accept_create(
             db,
-            replace(wanted, credential_id=given),
+            replace(desired, credential_id=given),
             quota=context.quota("max_stacks_per_tenant"),
             lease=lease,
             seconds=context.settings.lease_seconds,
         )
-    return opened, wanted, vetted.template
+    return opened, desired, validated.template
 
 
 def delete(context: OperationContext, stack: StackRow) -> list[CheckMessage]:
@@ -95,18 +95,18 @@ def delete(context: OperationContext, stack: StackRow) -> list[CheckMessage]:
 
 
 def desired_stack(
-    context: OperationContext, request: StackRequest, vetted: ValidatedRequest, stack_uuid: uuid.UUID
+    context: OperationContext, request: StackRequest, validated: ValidatedRequest, stack_uuid: uuid.UUID
 ) -> StackInsert:
     """Return the rows to insert for a validated request."""
-    hidden = {name: vetted.values[name] for name in vetted.values.hidden if name in vetted.values}
+    hidden = {name: validated.values[name] for name in validated.values.hidden if name in validated.values}
     shown = {
         name: None if name in hidden else value
-        for name, value in vetted.values.items()
-        if name in vetted.template.parameters or name in FACADE_PARAMETERS
+        for name, value in validated.values.items()
+        if name in validated.template.parameters or name in FACADE_PARAMETERS
     }
-    told = event_sinks.read(context, stack_uuid, vetted.environment.event_sinks)
-    template, environment = orjson.dumps(vetted.document), _shown(vetted.environment, hidden)
-    environment["event_sinks"] = list(told.kept)
+    sinks = event_sinks.read(context, stack_uuid, validated.environment.event_sinks)
+    template, environment = orjson.dumps(validated.document), _shown(validated.environment, hidden)
+    environment["event_sinks"] = list(sinks.kept)
     reject_nul_bytes(template, orjson.dumps([environment, shown]))  # YAML allows NUL where JSON did not
     return StackInsert(
         uuid=stack_uuid,
@@ -114,17 +114,17 @@ def desired_stack(
         project_id=context.caller.project_id,
         username=context.caller.user,
         template=template,
-        files=vetted.files,
+        files=validated.files,
         environment=environment,
         parameters=shown,
         sealed=context.cipher.seal(hidden) if hidden else None,
-        outline=vetted.template.outline(),
+        outline=validated.template.outline(),
         disable_rollback=request.disable_rollback,
         timeout_mins=request.timeout_mins,
         tags=request.tags,
         keep_going=request.keep_going,
         delete_on_failure=request.delete_on_failure,
-        sinks=told.new,
+        sinks=sinks.new,
     )
 
 

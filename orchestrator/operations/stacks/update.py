@@ -45,7 +45,7 @@ class ProposedUpdate:
     requested: UpdateRequest
     request: StackRequest  # with the defaults of a PATCH filled in
     validated: ValidatedRequest
-    wanted: StackInsert
+    desired: StackInsert
 
 
 def update(context: OperationContext, stack: StackRow, body: Body, *, patch: bool = False) -> Accepted:
@@ -113,7 +113,7 @@ def _accept(
                 opened = accept_update(
                     db,
                     stack.id,
-                    replace(proposal.wanted, credential_id=credential[0]),
+                    replace(proposal.desired, credential_id=credential[0]),
                     action="UPDATE",
                     lease=lease,
                     converge=requested.converge,
@@ -126,7 +126,7 @@ def _accept(
         if opened is None:
             raise NotFound("Stack", stack.name)
         return opened, proposal.validated.template
-    raise Conflict(f"Stack {stack.name} is being changed by others all the time. Please try again.")
+    raise Conflict(f"Stack {stack.name} is being changed by other requests continuously. Please try again.")
 
 
 def _retry_on_conflict(context: OperationContext, stack: StackRow) -> StackRow:

@@ -51,8 +51,8 @@ def heat_first(errors: Sequence[Diagnostic], words: Keywords) -> list[Diagnostic
         first = next(keys, first)
     rest = (error for error in errors if error is not first)
     # Heat reports an unknown section with an error type of its own only in a nested template.
-    told = replace(first, heat_type="StackValidationFailed") if first.code == "unknown-section" else first
-    return [told, *rest]
+    reported = replace(first, heat_type="StackValidationFailed") if first.code == "unknown-section" else first
+    return [reported, *rest]
 
 
 def _rank(error: Diagnostic, words: Keywords) -> int:

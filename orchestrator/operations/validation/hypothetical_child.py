@@ -139,13 +139,13 @@ def _look_inside(
         return None
     action = "CREATE" if child.uuid is None else "UPDATE"
     asked = Context(around.name, name, "preview", action, 0.0, around.properties, around.data or {})
-    told = kind.step(asked, around.properties, child, 0)
-    if not isinstance(told, SetChild):
+    step = kind.step(asked, around.properties, child, 0)
+    if not isinstance(step, SetChild):
         return None
-    wanted = told.child
-    draft = read_stored(wanted.text, Limits.of(context.settings))
+    desired = step.child
+    draft = read_stored(desired.text, Limits.of(context.settings))
     unknown = {one for one in around.unknown if one in draft.parameters}
-    environment = wanted.environment
+    environment = desired.environment
     built = ParameterValues.build(
         {one: schema for one, schema in draft.parameters.items() if one not in unknown},
         {one: value for one, value in environment.parameters.items() if one not in unknown},
@@ -157,7 +157,7 @@ def _look_inside(
             str(around.deletion_policy or "Delete").capitalize(),
             secret=around.secret_metadata,
         ),
-        hide=around.secret if wanted.url else {*around.secret, *(draft.parameters if around.secret else ())},
+        hide=around.secret if desired.url else {*around.secret, *(draft.parameters if around.secret else ())},
     )
     missing = built.missing | unknown
     if around.metadata is UNKNOWN:

@@ -243,10 +243,10 @@ def _read(template: Mapping[str, Any] | str, limits: Limits) -> Draft:
     except InvalidTemplate as error:
         if not isinstance(template, str) or error.heat_type != BAD_REQUEST:
             raise
-        told = [
+        diagnostics = [
             replace(one, message=f"Template not in valid format: {one.message}") for one in error.diagnostics
         ]
-        raise InvalidTemplate(told) from None
+        raise InvalidTemplate(diagnostics) from None
 
 
 def _environment(

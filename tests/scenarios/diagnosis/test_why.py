@@ -143,7 +143,7 @@ def test_a_retried_fault_reports_its_reason_time_and_count(world: World, cloud: 
     told = because(world, "a")
     assert told.word == "retrying"
     assert told.text.startswith("try 2 of 6 at 20")
-    assert told.text.endswith("the last one failed: ProviderError: nobody answers")
+    assert told.text.endswith("the last attempt failed: ProviderError: nobody answers")
     assert nodes(world)["a"].retry_count == 1
 
 

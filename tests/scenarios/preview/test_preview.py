@@ -159,7 +159,7 @@ def test_a_retained_resource_reports_this_on_delete(clouded):
     rested(clouded, {"a": kept, "b": cloud_thing(), "c": cloud_thing()})
     found = foreseen(clouded, {"c": cloud_thing()})
     assert names(found) == {"deleted": {"a", "b"}, "unchanged": {"c"}}
-    assert expected(found, "a").because == "its deletion policy lets what was made stay where it is"
+    assert expected(found, "a").because == "its deletion policy keeps the physical resource"
     assert expected(found, "b").because == ""
 
 
@@ -336,7 +336,7 @@ def test_too_many_resources_to_observe_in_an_answer_are_refused(clouded, cloud):
     clouded.settings.max_preview_observations = 2
     rested(clouded, {name: cloud_thing() for name in "abc"})
     with pytest.raises(
-        LimitExceeded, match="a look at 3 resources, more than the 2 of max_preview_observations"
+        LimitExceeded, match="would observe 3 resources, more than 2: see max_preview_observations"
     ):
         foreseen(clouded, {name: cloud_thing() for name in "abc"}, converge=True)
     assert foreseen(clouded, {name: cloud_thing() for name in "abc"}).unchanged == set("abc")

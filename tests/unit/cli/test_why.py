@@ -43,7 +43,7 @@ def node(name: str, word: str, text: str, *holds_up: str, visit: str = "update")
 def test_why_tells_who_waits_for_what_and_who_holds_whom_up(stub: Stub, run: Run) -> None:
     slow = node("db", "waiting-until", "CREATE is in progress", "app", "job", "web", "log")
     blocked = node("app", "waiting-for", "waits for db")
-    gone = node("old", "queued", "a worker comes to it", visit="cleanup")
+    gone = node("old", "queued", "waits for a worker", visit="cleanup")
     stub.add("shop", why=[{"why": told(slow, blocked, gone)}])
     result = run("why", "shop")
     assert result.exit_code == 0
@@ -58,7 +58,7 @@ def test_why_tells_who_waits_for_what_and_who_holds_whom_up(stub: Stub, run: Run
         "    └ blocks web",
         "    └ blocks 1 more",
         "  app  waiting-for  waits for db",
-        "  old (to be deleted)  queued  a worker comes to it",
+        "  old (to be deleted)  queued  waits for a worker",
     ]
 
 

@@ -89,7 +89,7 @@ def test_a_wrong_file_is_refused_with_every_fault(tmp_path: Path) -> None:
     with pytest.raises(Misconfigured) as refused:
         read(tmp_path, "stacks:delte: [admin]\nstacks:create: admin\nstacks:show: [1]\n")
     assert str(refused.value).splitlines()[1:] == [
-        '  stacks:delte: there is no such policy. did you mean "stacks:delete"?',
+        '  stacks:delte: unknown policy. did you mean "stacks:delete"?',
         "  stacks:create: must be a list of roles; [] allows no caller",
         "  stacks:show: must be a list of roles; [] allows no caller",
     ]
