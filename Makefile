@@ -49,11 +49,13 @@ up: $(RUNTIME)  ## the server in the foreground (database, broker, workers, API)
 flower: $(STAMP)  ## the server in the foreground with Flower watching the tasks
 	@$(BIN)/orchestrator up --flower
 
-check: $(STAMP)  ## ruff, mypy strict, import contracts
+check: $(STAMP)  ## ruff, mypy strict, import contracts, limits on size and dialect
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
+	@$(BIN)/python tools/code_metrics.py --limits
+	@$(BIN)/python tools/prose_words.py > /dev/null || { $(BIN)/python tools/prose_words.py | grep '^\*'; exit 1; }
 
 test: $(STAMP)  ## everything that must hold on every change; T=path or T=expression for a part
 	@$(PYTEST) -m "not long" -p no:cacheprovider $(if $(T),$(PART),$(PARALLEL))
