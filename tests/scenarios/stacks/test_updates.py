@@ -490,3 +490,30 @@ def test_a_delete_with_several_join_nodes_completes(world, monkeypatch):
     assert len(world.rows("SELECT 1 FROM resource")) == 10
     joins = "SELECT 1 FROM graph_node WHERE kind = 'join' AND traversal = 2 AND state = 'ready'"
     assert len(world.rows(joins)) == 2 * (4 + 2)
+
+
+def test_an_update_refuses_unknown_parameters_and_a_patch_drops_them(world):
+    parameters = {"p": {"type": "string", "default": "x"}}
+    world.create("s", {"a": test_resource()}, parameters=parameters)
+    world.deliver_all()
+    with pytest.raises(InvalidTemplate, match=r"The Parameter \(typo\) was not defined in template\."):
+        world.update("s", {"a": test_resource()}, environment={"parameters": {"typo": "1"}})
+    world.patch("s", parameters={"typo": "1"})  # as in Heat
+    world.deliver_all()
+    assert world.stack_row("s").status == "COMPLETE"
+
+
+def test_every_missing_nested_template_is_reported_with_its_line(world):
+    text = """heat_template_version: 2021-04-16
+resources:
+  a:
+    type: one.yaml
+  b:
+    type: two.yaml
+"""
+    with pytest.raises(InvalidTemplate) as refused:
+        world.submit("s", text)
+    found = [(fault.path, fault.line) for fault in refused.value.diagnostics]
+    assert found == [("resources.a.type", 4), ("resources.b.type", 6)]
+    for fault, name in zip(refused.value.diagnostics, ("one.yaml", "two.yaml"), strict=True):
+        assert f'"{name}"' in fault.message
