@@ -34,7 +34,7 @@ class ReplaceReason(Enum):
     MISSING = "it is gone"
     BROKEN = "it is broken: {error}"
     FIXED_PROPERTIES = "{names} cannot be changed in place"
-    TYPE_RULE = "its type has it replaced when {names} {verb}"
+    TYPE_RULE = "its type requires a replacement when {names} {verb}"
     NOT_FEASIBLE = "its type cannot make this change in place now"
     OPERATION_CANCELLED = "its unfinished operation was cancelled"
 

@@ -92,7 +92,7 @@ class Forecast:
         if back and there is not None and found.turn != "replaced":
             found = resource.restored(found)
         if unseen:
-            text = f"it could not be looked at: {unseen}"
+            text = f"it could not be observed: {unseen}"
             found = replace(found, because=texts.joined(found.because, text), certain=False)
         return found if there is None else self._with_restriction(found, definition, there)
 

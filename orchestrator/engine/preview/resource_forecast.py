@@ -106,12 +106,12 @@ class ResourceForecast:
         certain: bool = True,
         observed: Observation | None = None,
     ) -> ForecastResource:
-        pending = {"CREATE": "is just being created", "UPDATE": "is just being changed"}.get(current.op or "")
+        pending = {"CREATE": "is being created", "UPDATE": "is being updated"}.get(current.op or "")
         if pending:
             new = current.physical_id is None
             output = InputForecast(current.proxy, moved=True, new_id=new, unsure=True, why=pending)
         elif observed is not None and observed.ready:
-            output = _output(current, observed, "is not as it was", current.secret)
+            output = _output(current, observed, "was changed outside the stack", current.secret)
         else:
             output = InputForecast(current.proxy)
         self.state.inputs[self.name] = output
@@ -120,7 +120,7 @@ class ResourceForecast:
     def restored(self, forecast: ForecastResource) -> ForecastResource:
         """Return the forecast of a deposed resource that takes the place of its replacement."""
         self.state.inputs[self.name] = replace(self.state.inputs[self.name], moved=True, why="is replaced")
-        because = texts.joined("the one from before is taken back", forecast.because)
+        because = texts.joined("the previous resource is restored", forecast.because)
         return replace(forecast, turn="replaced", because=because)
 
     def compared(
@@ -199,7 +199,7 @@ class ResourceForecast:
             if self.nested and not as_built:
                 return self._nested_update(current, after, outlook)
             healed = current.status == "FAILED" and not self.nested
-            because = "it has failed and is well by now" if healed else ""
+            because = "it failed earlier and is healthy now" if healed else ""
             return self.kept(current, because, observed=case.evidence.observation)
         before = case.recorded.properties
         shown = self._shown(current, before, after, found.changed, outlook)
@@ -220,18 +220,18 @@ class ResourceForecast:
 
     def _shadowed(self, current: CurrentResource) -> ForecastResource:
         proxy = replace(current.proxy, attributes={}, reference_id=current.physical_id)
-        self.state.inputs[self.name] = InputForecast(proxy, moved=True, why="is stood in for")
-        return ForecastResource(self.name, "unchanged", f"{NOTHING_TYPE} stands in for it")
+        self.state.inputs[self.name] = InputForecast(proxy, moved=True, why=f"is mapped to {NOTHING_TYPE}")
+        return ForecastResource(self.name, "unchanged", f"it is mapped to {NOTHING_TYPE}")
 
     def _nested_update(
         self, current: CurrentResource, after: Mapping[str, Any], outlook: PropertyForecast
     ) -> ForecastResource:
         """Return the update of a nested stack, which computes its own changes."""
-        because = "what its stack is made with changes, or others have changed it"
+        because = "the inputs of its stack change, or its stack was changed directly"
         if current.status == "FAILED":
             because = f"it has failed: {current.status_reason}" if current.status_reason else "it has failed"
         elif current.op is not None:
-            because = "its stack is at work"
+            because = "an operation of its stack is in progress"
         self._output_changed(current, after, NO_NAMES, outlook)
         return ForecastResource(self.name, "updated", because, current.op is None)
 
@@ -259,7 +259,7 @@ class ResourceForecast:
         differ = {name for name in sent & after.keys() if current.properties.get(name) != after[name]}
         shown = self._shown(current, current.properties, after, differ, outlook)
         self._output_changed(current, after, sent & after.keys(), outlook)
-        return ForecastResource(self.name, "updated", "its last change has failed", **shown)
+        return ForecastResource(self.name, "updated", "its last update failed", **shown)
 
     def _refused(self, current: CurrentResource, refuse: Refuse) -> ForecastResource:
         place = f"{self.keywords.resources}.{self.name}"

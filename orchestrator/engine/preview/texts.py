@@ -25,7 +25,7 @@ def listed(names: Sequence[str]) -> str:
 
 def drifted(names: Sequence[str]) -> str:
     """Return the text for properties changed outside the stack."""
-    return f"{listed(names)} {'is' if len(names) == 1 else 'are'} not as it was made"
+    return f"{listed(names)} {'was' if len(names) == 1 else 'were'} changed outside the stack"
 
 
 def change_reason(
@@ -48,7 +48,7 @@ def change_reason(
             return ReplaceReason.TYPE_RULE.value.format(names=names, verb=changes) + causes
         if certain:
             return ReplaceReason.FIXED_PROPERTIES.value.format(names=listed(fixed)) + causes
-        return f"{listed(fixed)} may change, and not in place{causes}"
+        return f"{listed(fixed)} may change, which requires a replacement{causes}"
     if changed:
         return f"{names} {changes}{causes}"
     return f"its metadata {'changes' if certain else changes}"

@@ -252,7 +252,7 @@ def test_a_rollback_restores_the_previous_resource(clouded, cloud):
     ]
     found = foreseen(clouded, wanted("1"))
     assert expected(found, "a").turn == "replaced"
-    assert expected(found, "a").because == "the one from before is taken back"
+    assert expected(found, "a").because == "the previous resource is restored"
     assert expected(found, "b").turn == "replaced"  # it has failed
     found = foreseen(clouded, wanted("2"))
     assert [(item.expected.turn, item.expected.because) for item in found.items["deleted"]] == [
@@ -313,7 +313,7 @@ def test_a_plan_from_the_observed_state_finds_drift_and_missing_resources(cloude
     found = foreseen(clouded, wanted, converge=True)
     assert sorted(cloud.calls[calls:]) == [f"observe {name}" for name in "abcd"]
     assert expected(found, "a").changed == {"value": ("drifted", "v")}
-    assert expected(found, "a").because == "value changes; value is not as it was made"
+    assert expected(found, "a").because == "value changes; value was changed outside the stack"
     assert expected(found, "b").because == "it is gone"
     assert names(found)["replaced"] == {"b"}
     assert "c" in names(found)["unchanged"]
@@ -328,7 +328,7 @@ def test_an_unobservable_resource_is_not_absent(clouded, cloud):
     cloud.on["observe"] = refuse
     found = foreseen(clouded, {"a": cloud_thing()}, converge=True)
     assert names(found) == {"unchanged": {"a"}}
-    assert expected(found, "a").because == "it could not be looked at: nobody answers"
+    assert expected(found, "a").because == "it could not be observed: nobody answers"
     assert not expected(found, "a").certain
 
 

@@ -148,7 +148,7 @@ def test_a_changed_file_is_an_update_all_the_way_down(world: World) -> None:
         "outer": {"updated": ["inner"]},
         "inner": {"updated": ["first"], "unchanged": ["second"]},
     }
-    assert found.items["updated"][0].expected.because.startswith("what its stack is made with changes")
+    assert found.items["updated"][0].expected.because.startswith("the inputs of its stack change")
 
 
 def test_new_and_gone_children_are_listed_whole(world: World) -> None:

@@ -140,7 +140,7 @@ def test_an_id_that_may_stay_makes_nothing_sure():
     assert (b.turn, b.certain, b.because) == (
         "replaced",
         False,
-        "place may change, and not in place (a is changed)",
+        "place may change, which requires a replacement (a is changed)",
     )
     assert (c.turn, c.certain, c.because) == ("updated", False, "size may change (b may be replaced)")
     assert (c.changed, c.unknown) == ({"size": ("b-1", None)}, ("size",))
@@ -190,9 +190,9 @@ def test_a_failed_resource_that_may_be_healthy_is_possibly_replaced(monkeypatch)
     assert not made.visit("a", failed).certain
     assert made.visit("a", failed, well=False).certain
     found = made.visit("a", failed, well=True)
-    assert (found.turn, found.because) == ("unchanged", "it has failed and is well by now")
+    assert (found.turn, found.because) == ("unchanged", "it failed earlier and is healthy now")
     found = made.visit("a", there("a", action="UPDATE", status="FAILED"), well=True)
-    assert (found.turn, found.because) == ("updated", "its last change has failed")
+    assert (found.turn, found.because) == ("updated", "its last update failed")
 
 
 def test_a_broken_resource_is_replaced():
