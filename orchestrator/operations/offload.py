@@ -154,7 +154,7 @@ def _run_in_subprocess(
             raise LimitExceeded(f"The template could not be checked within {ANSWER_SECONDS:.0f} seconds.")
         answer = here.recv()
     except EOFError as error:
-        raise LimitExceeded("The template needs more memory than a request may have.") from error
+        raise LimitExceeded("The template needs more memory than the limit for requests.") from error
     finally:
         here.close()
     if isinstance(answer, Exception):
@@ -170,7 +170,7 @@ def _run(work: Callable[[_Job, Connection], None], job: _Job, answer: Connection
     try:
         work(job, answer)
     except MemoryError:
-        answer.send(LimitExceeded("The template needs more memory than a request may have."))
+        answer.send(LimitExceeded("The template needs more memory than the limit for requests."))
     except (OrchestratorError, *UNREACHABLE) as error:
         if answer.closed:  # the request is answered already: a worker continues the plan
             log.warning("plan_interrupted", error=str(error))

@@ -61,7 +61,7 @@ def reject_nul_bytes(*texts: bytes) -> None:
         InvalidRequest: a text contains it.
     """
     if any(map(holds_nul, texts)):
-        raise InvalidRequest("The request holds the character NUL, which cannot be stored.")
+        raise InvalidRequest("The request contains the NUL character, which cannot be stored.")
 
 
 def read_object(body: bytes) -> dict[str, Any]:
@@ -95,14 +95,16 @@ def read_request(body: bytes, fetch: Fetch, *, named: bool = True) -> StackReque
             raise InvalidRequest("No stack name specified")
         check_name(name)
         if "converge" in document:
-            raise InvalidRequest("Creating a stack takes no 'converge': there is nothing yet to observe.")
+            raise InvalidRequest(
+                "'converge' is not supported for creates: a new stack has no resources to observe."
+            )
     data = document.get("adopt_stack_data")
     if data is None:
         return _request(document, name, fetch, needs_template=True)
     if not named:
-        raise InvalidRequest("'adopt_stack_data' makes a stack: it cannot be validated.")
+        raise InvalidRequest("'adopt_stack_data' is not supported for validation.")
     if not isinstance(data, str):
-        raise InvalidRequest("'adopt_stack_data' must be a text in JSON or YAML.")
+        raise InvalidRequest("'adopt_stack_data' must be a string in JSON or YAML.")
     return replace(_request(document, name, fetch, needs_template=False), adopt_stack_data=data)
 
 
@@ -155,7 +157,7 @@ def _request(document: Mapping[str, Any], name: Any, fetch: Fetch, *, needs_temp
 
 def _fetched(url: Any, fetch: Fetch) -> str:
     if not isinstance(url, str):
-        raise InvalidRequest("'template_url' must be the address of a template.")
+        raise InvalidRequest("'template_url' must be the URL of a template.")
     try:
         return fetch(url)
     except CouldNotFetch as error:
@@ -186,7 +188,7 @@ def _mapping(document: Mapping[str, Any], key: str) -> Mapping[str, Any]:
 def _environment(document: Mapping[str, Any]) -> Mapping[str, Any] | str | None:
     value = document.get("environment")
     if value is not None and not isinstance(value, dict | str):
-        raise InvalidRequest("'environment' must be a JSON object or a text in YAML or JSON.")
+        raise InvalidRequest("'environment' must be a JSON object or a string in YAML or JSON.")
     return value
 
 
@@ -194,7 +196,7 @@ def _files(document: Mapping[str, Any]) -> Mapping[str, str]:
     files = _mapping(document, "files")
     for name, text in files.items():
         if not isinstance(text, str):
-            raise InvalidRequest(f"The content of the file {name} must be a text.")
+            raise InvalidRequest(f"The content of the file {name} must be a string.")
     return files
 
 
@@ -243,7 +245,7 @@ def _tags(document: Mapping[str, Any]) -> tuple[str, ...]:
     if value is None or value == "":
         return ()
     if not isinstance(value, str):
-        raise InvalidRequest("'tags' must be one string with commas between the tags.")
+        raise InvalidRequest("'tags' must be a string of comma-separated tags.")
     return checked_tags(value.split(","))
 
 

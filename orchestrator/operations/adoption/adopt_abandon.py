@@ -77,7 +77,7 @@ def abandon(context: OperationContext, stack: StackRow) -> Abandoned:
             opened = traversals.start_traversal(db, stack.id, "DELETE", expected=stack.traversal, retain=True)
             children.mark_stale(db, stack.id)
         if opened is None:
-            raise Conflict(f"Stack {stack.name} was changed at this moment. Please try again.")
+            raise Conflict(f"Stack {stack.name} was changed by another request. Please try again.")
     except BaseException:
         document.close()
         raise
@@ -182,12 +182,12 @@ def _resources(
         is_stack = "resources" in body  # the parent stack contains its template, so this document may lack it
         physical_id = whole.get("resource_id") or (whole.get("id") if is_stack else None)
         if physical_id is not None and not isinstance(physical_id, str):
-            raise InvalidRequest(f"Invalid adopt data: {path}.resource_id must be a text.")
+            raise InvalidRequest(f"Invalid adopt data: {path}.resource_id must be a string.")
         resource_data, metadata = _mapping(whole, "resource_data", path), _mapping(whole, "metadata", path)
         if name not in secrets and is_masked([resource_data, metadata]):
             raise InvalidRequest(
-                f"Invalid adopt data: values of {path} are masked. Write them in clear, or keep 'sealed' as "
-                "it was exported."
+                f"Invalid adopt data: values of {path} are masked. Write the plain values, or keep the "
+                "exported value of 'sealed'."
             )
         found[name] = {
             "resource_id": physical_id or None,
@@ -216,7 +216,7 @@ def _tags(data: Mapping[str, Any]) -> tuple[str, ...]:
     if tags is None:
         return ()
     if not isinstance(tags, list) or not all(isinstance(tag, str) for tag in tags):
-        raise InvalidRequest("Invalid adopt data: tags must be a list of texts.")
+        raise InvalidRequest("Invalid adopt data: tags must be a list of strings.")
     for tag in tags:
         if "," in tag:
             raise InvalidRequest(f"Invalid adopt data: the tag {tag} has a comma.")
@@ -227,5 +227,5 @@ def _texts(data: Mapping[str, Any], key: str) -> dict[str, str]:
     files = _mapping(data, key)
     for name, text in files.items():
         if not isinstance(text, str):
-            raise InvalidRequest(f"Invalid adopt data: the content of the file {name} must be a text.")
+            raise InvalidRequest(f"Invalid adopt data: the content of the file {name} must be a string.")
     return dict(files)

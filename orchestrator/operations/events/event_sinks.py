@@ -21,7 +21,7 @@ from orchestrator.store.events.event_sinks import SinkRow
 from orchestrator.template.environment import WEBHOOK
 from orchestrator.template.parameters import MASK
 
-MASKED: Final = "An event sink of this stack only may be masked: write it in clear"
+MASKED: Final = "Only an event sink of this stack may be masked: write the plain value"
 
 
 @dataclass(frozen=True, slots=True)

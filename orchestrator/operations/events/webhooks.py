@@ -179,27 +179,27 @@ def webhook_body(row: WebhookRow) -> dict[str, Any]:
     }
 
 
-_NO_POSITION: Final = "Invalid sequence '{}' for 'after': take it from an event, or give 0.0 or now."
+_NO_POSITION: Final = "Invalid sequence '{}' for 'after': must be the sequence of an event, 0.0 or now."
 
 
 def _faults(context: OperationContext, asked: dict[str, Any]) -> Any:
     url, secret, depth = asked.get("url"), asked.get("secret"), asked.get("nested_depth")
     for key in sorted(asked.keys() - set(KEYS)):
-        yield _fault("unknown-key", f"A webhook has no {key!r}, but {', '.join(KEYS)}", key)
+        yield _fault("unknown-key", f"Unknown key {key!r}, must be one of: {', '.join(KEYS)}", key)
     if not isinstance(url, str):
-        yield _fault("missing-url", "A webhook needs a url, a text", "url")
+        yield _fault("missing-url", "url is required and must be a string", "url")
     elif wrong := url_fault(url, private=context.settings.webhook_allow_private):
         yield _fault("invalid-url", wrong, "url")
     if secret is not None:
-        wrong = secret_fault(secret) if isinstance(secret, str) else "A secret is a text"
+        wrong = secret_fault(secret) if isinstance(secret, str) else "secret must be a string"
         if wrong:
             yield _fault("invalid-secret", wrong, "secret")
     if depth is not None and (not isinstance(depth, int) or isinstance(depth, bool) or depth < 0):
-        yield _fault("invalid-depth", "nested_depth is a number of levels, 0 or more", "nested_depth")
+        yield _fault("invalid-depth", "nested_depth must be an integer of 0 or more", "nested_depth")
     if asked.get("stack") is not None and not isinstance(asked["stack"], str):
-        yield _fault("invalid-stack", "stack is the name or id of one", "stack")
+        yield _fault("invalid-stack", "stack must be the name or id of a stack", "stack")
     if asked.get("events") is not None and asked["events"] not in [*KINDS]:
-        yield _fault("invalid-events", f"events is one of: {', '.join(KINDS)}", "events")
+        yield _fault("invalid-events", f"events must be one of: {', '.join(KINDS)}", "events")
     if asked.get("after") is not None and not _is_position(asked["after"]):
         yield _fault("invalid-sequence", _NO_POSITION.format(asked["after"]), "after")
 

@@ -138,9 +138,9 @@ def _delegated_roles(settings: Settings, login: Login) -> list[dict[str, str]]:
 def _refusal(settings: Settings, reason: str) -> Forbidden:
     kinds = {"trusts": "a trust", "application_credential": "an application credential"}
     return Forbidden(
-        f"Keystone does not let your token give the stack {kinds[settings.deferred_auth_method]}, by which"
-        f" it acts for you later: {reason} Tokens of application credentials and trusts may do so only where"
-        " they were made for it; sign in with a password."
+        f"Keystone does not allow your token to create {kinds[settings.deferred_auth_method]} for the"
+        f" stack's later operations: {reason} Tokens of application credentials and trusts may do so only if"
+        " they were created with that permission; authenticate with a password."
     )
 
 

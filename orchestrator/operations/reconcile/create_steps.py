@@ -108,7 +108,7 @@ def adopt(operation: ResourceOperation) -> StepResult:
     try:
         seen = operation.resource_type.observe(operation.context("CHECK", 0.0), physical_id)
     except LookupError as error:
-        reason = f"Its resource_data do not say {error}."
+        reason = f"Its resource_data has no {error}."
         return StepResult(Failed(failure_reason("Exception", resource.name, reason)), state, started)
     case = comparison(operation, state)._replace(evidence=Evidence(observation=seen))
     if isinstance(decide_change(case, ADOPT), Replace):

@@ -321,7 +321,7 @@ def _details(context: OperationContext, data: bytes) -> dict[str, Any]:
     try:
         check_size(details, Limits.of(context.settings), "signal")
     except InvalidTemplate as error:
-        raise InvalidRequest(f"The signal cannot be taken: {error}") from error
+        raise InvalidRequest(f"The signal cannot be accepted: {error}") from error
     return details
 
 

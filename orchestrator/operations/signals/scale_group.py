@@ -53,13 +53,13 @@ def scale_group(engine: WorkerContext, policy: Visit, asked: Resize) -> list[Mes
         raise ProviderError(message, kind="NotFound")
     group_type = engine.types.get(found.kind)
     if not isinstance(group_type, ScalingGroup):
-        raise ProviderError(f"{found.name} ({found.kind}) is no group that scales", kind="NotSupported")
+        raise ProviderError(f"{found.name} ({found.kind}) is not a scaling group", kind="NotSupported")
     if not found.settled:
         return None
     lease = new_lease()
     visit = group_resize.claim(db, found.id, lease, engine.settings.lease_seconds)
     if visit is None:
-        raise ProviderBusy(f"{found.name} is being looked at")
+        raise ProviderBusy(f"{found.name} is being processed by another worker")
     with engine.leases.keep([(0, found.id, lease)]):
         try:
             messages = _start_resize(engine, visit, lease, group_type, _adjustment(asked.request))

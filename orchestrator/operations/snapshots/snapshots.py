@@ -150,10 +150,10 @@ def restore(context: OperationContext, stack: StackRow, snapshot_id: str) -> lis
 def _name(body: Body) -> str | None:
     text = body.read()
     if not text.startswith(b"{"):
-        raise InvalidRequest("A snapshot is asked for with a JSON object, at least an empty one: {}")
+        raise InvalidRequest("The body of a snapshot request must be a JSON object; {} is accepted.")
     name = read_object(text).get("name")
     if name is not None and not isinstance(name, str):
-        raise InvalidRequest("The 'name' of a snapshot must be a text.")
+        raise InvalidRequest("The 'name' of a snapshot must be a string.")
     return name
 
 

@@ -123,7 +123,7 @@ def delete_config(context: OperationContext, config_id: str) -> None:
 
 def _draft(asked: Mapping[str, Any]) -> ConfigDraft:
     faults = [
-        _fault(f"'{name}' must be a text.", name)
+        _fault(f"'{name}' must be a string.", name)
         for name in ("name", "group")
         if not isinstance(asked.get(name), str | None)
     ]
@@ -334,12 +334,12 @@ def _object(context: OperationContext, body: Body) -> dict[str, Any]:
     """
     text = body.read()
     if not text.startswith(b"{"):
-        raise InvalidRequest("The request needs a JSON object as its body.")
+        raise InvalidRequest("The request body must be a JSON object.")
     asked = read_object(text)
     try:
         check_size(asked, Limits.of(context.settings), "request")
     except InvalidTemplate as error:
-        raise InvalidRequest(f"The request cannot be taken: {error}") from error
+        raise InvalidRequest(f"The request cannot be accepted: {error}") from error
     return asked
 
 
@@ -349,7 +349,7 @@ def _deployment(asked: Mapping[str, Any]) -> Mapping[str, Any]:
     Raises:
         InvalidRequest: with every field of the wrong type.
     """
-    wrong = [f"'{name}' must be a text." for name in TEXTS if not isinstance(asked.get(name), str | None)]
+    wrong = [f"'{name}' must be a string." for name in TEXTS if not isinstance(asked.get(name), str | None)]
     wrong += [f"'{name}' must be a map." for name in MAPS if not isinstance(asked.get(name), dict | None)]
     if wrong:
         raise InvalidRequest(" ".join(wrong))

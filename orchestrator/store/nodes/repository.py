@@ -116,7 +116,7 @@ def _read_again(db: CheckConnection, visit: Visit, statement: str) -> Visit:
     row = db.execute(statement, {"id": visit.node_id}).fetchone()
     seen = None if row is None else visit_of(row)
     if seen is None or seen.resource is None:
-        raise Superseded("the resource is gone")
+        raise Superseded("the resource no longer exists")
     return seen
 
 

@@ -158,7 +158,7 @@ def wait_for_older_checks(db: Db, seconds: float = 30.0) -> None:
         if not there_are:
             return
         if time.monotonic() > deadline:
-            raise TimeoutError("a worker's statement runs on; see pg_stat_activity")
+            raise TimeoutError("a worker's statement is still running; see pg_stat_activity")
         time.sleep(0.002)
 
 

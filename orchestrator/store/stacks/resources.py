@@ -219,7 +219,7 @@ def stack_with(database: Database, project_id: str, physical_id: str) -> uuid_.U
             if not isinstance(error.orig, QueryCanceled):
                 raise
             raise LimitExceeded(
-                "The project has too many resources to find one by its physical id."
+                "The project has too many resources to find a resource by its physical id."
             ) from error
 
 

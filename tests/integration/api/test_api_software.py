@@ -108,7 +108,7 @@ class TestConfigs:
                 {"name": 5, "inputs": [{"type": "Text"}], "outputs": [{"name": "a", "sort": 1}]},
                 "ValueError",
                 [
-                    "'name' must be a text.",
+                    "'name' must be a string.",
                     'Property error: inputs[0].type: "Text" is not an allowed value '
                     "(String, Number, CommaDelimitedList, Json, Boolean)",
                     "Property error: inputs[0]: Property name not assigned",
@@ -244,7 +244,7 @@ class TestDeployments:
             ),
             (
                 {"config_id": 5, "server_id": [], "input_values": "a"},
-                "'server_id' must be a text. 'config_id' must be a text. 'input_values' must be a map.",
+                "'server_id' must be a string. 'config_id' must be a string. 'input_values' must be a map.",
             ),
         ],
     )

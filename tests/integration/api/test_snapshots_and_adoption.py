@@ -86,7 +86,7 @@ def test_refused_snapshot_requests(world: Installation, api: Client) -> None:
     error = api.ask("GET", f"{path}/snapshots/{unknown}", 404)["error"]
     assert error["type"] == "SnapshotNotFound"
     assert "JSON object" in api.message("POST", f"{path}/snapshots", 400)
-    assert "must be a text" in api.message("POST", f"{path}/snapshots", 400, json={"name": 1})
+    assert "must be a string" in api.message("POST", f"{path}/snapshots", 400, json={"name": 1})
     made = api.ask("POST", f"{path}/snapshots", 200, json={})["id"]
     busy = api.message("POST", f"{path}/snapshots", 409, json={})
     assert busy == "Stack s already has an action (SNAPSHOT) in progress."

@@ -389,7 +389,7 @@ def test_parameters_of_the_request_win_over_those_of_the_data(world):
         ('{"template": {}, "resources": {"a": 1}}', "Invalid adopt data: resources.a must be a map."),
         (
             '{"template": {}, "resources": {"a": {"resource_id": 1}}}',
-            "Invalid adopt data: resources.a.resource_id must be a text.",
+            "Invalid adopt data: resources.a.resource_id must be a string.",
         ),
         (
             '{"template": {}, "resources": {"a": {"resource_data": {"value": "******"}}}}',
@@ -398,8 +398,8 @@ def test_parameters_of_the_request_win_over_those_of_the_data(world):
         ('{"template": {}, "sealed": "x"}', "Invalid adopt data: 'sealed' was written by another"),
         ('{"template": {}, "resources": {"a": {"resource_id": "x\\u0000"}}}', "the character NUL"),
         ('{"template": {}, "files": {"f\\u0000": "x"}}', "the character NUL"),
-        ('{"template": {}, "tags": ["a", {}]}', "Invalid adopt data: tags must be a list of texts."),
-        ('{"template": {}, "tags": "a"}', "Invalid adopt data: tags must be a list of texts."),
+        ('{"template": {}, "tags": ["a", {}]}', "Invalid adopt data: tags must be a list of strings."),
+        ('{"template": {}, "tags": "a"}', "Invalid adopt data: tags must be a list of strings."),
         (f'{{"template": {{}}, "tags": ["{"a" * 81}"]}}', "is longer than 80 characters"),
         ('{"template": {}, "tags": ["a,b"]}', "Invalid adopt data: the tag a,b has a comma."),
     ],

@@ -216,6 +216,6 @@ def test_nested_faults_are_reported_with_their_place(world: World) -> None:
     made(world)
     data = export(world)
     data["resources"]["child"]["resources"]["thing"]["resource_id"] = 5
-    place = r"resources\.child\.resources\.thing\.resource_id must be a text"
+    place = r"resources\.child\.resources\.thing\.resource_id must be a string"
     with pytest.raises(InvalidRequest, match=place):
         adopt(world, data, name="t")

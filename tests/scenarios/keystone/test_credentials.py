@@ -198,7 +198,7 @@ def test_a_token_that_may_give_nothing_makes_no_stack_and_leaves_nothing(
 ) -> None:
     keystone.trusts["t"] = {"id": "t", "trustor_user_id": "u1", "allow_redelegation": False}
     sign_in(world, keystone, "ada", **token_of)
-    with pytest.raises(Forbidden, match="does not let your token give the stack a trust"):
+    with pytest.raises(Forbidden, match="does not allow your token to create a trust"):
         world.create("mine", NOTHING)
     assert world.rows("SELECT 1 FROM stack") == []
     tidy(world)

@@ -225,7 +225,7 @@ def test_a_request_names_environment_files_among_its_files():
     ("files", "named", "told"),
     [
         ({}, ["e1"], 'No content found in the "files" section for environment file: e1'),
-        ({"e1": 5}, ["e1"], "The content of the file e1 must be a text."),
+        ({"e1": 5}, ["e1"], "The content of the file e1 must be a string."),
         ({"e1": ""}, "e1", "'environment_files' must be a list of names in 'files'."),
         ({"e1": ""}, [1], "'environment_files' must be a list of names in 'files'."),
     ],
