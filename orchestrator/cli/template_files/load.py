@@ -88,11 +88,18 @@ class FileCollector:
     files: dict[str, str] = field(default_factory=dict)
     paths: dict[str, Path] = field(default_factory=dict)
     pending: deque[str] = field(default_factory=deque)  # templates whose references are not read yet
-    missing: list[str] = field(default_factory=list)  # an error for each reference to an unreadable file
+    missing: list[str] = field(default_factory=list)  # an error for each unreadable environment or reference
 
     def environment(self, path: Path) -> str:
-        """Return the text of an environment, and add the templates it references."""
-        text = read_text(path, "environment")
+        """Return the text of an environment, and add the templates it references.
+
+        An unreadable environment counts as empty, until `read_nested` reports it.
+        """
+        try:
+            text = read_text(path, "environment")
+        except Failure as failure:
+            self.missing.append(failure.message)
+            return ""
         references = named_in_environment(text)
         return renamed(text, self.add_references(references, _absolute(path), text, display_path(path)))
 
@@ -106,7 +113,7 @@ class FileCollector:
         """Read the references of the nested templates, to any depth.
 
         Raises:
-            Failure: files cannot be read; lists all of them with the places of their references.
+            Failure: files cannot be read; lists all of them, with the places of references.
         """
         while self.pending:
             name = self.pending.popleft()
@@ -118,7 +125,7 @@ class FileCollector:
             raise Failure(self.missing[0])
         if self.missing:
             details = [f"  {error}" for error in self.missing]
-            raise Failure(f"{len(self.missing)} referenced files cannot be read", details=details)
+            raise Failure(f"{len(self.missing)} files cannot be read", details=details)
 
     def add_references(
         self, references: Iterable[FileReference], user: Path, text: str, shown: Path

@@ -144,11 +144,27 @@ def test_all_missing_files_are_reported_with_their_places(tmp_path: Path) -> Non
         t_yaml="a: {get_file: gone.txt}\nr:\n  type: inner.yaml\n",
         inner_yaml="heat_template_version: 2018-08-31\nb: {get_file: lost.txt}\n",
     )
-    with pytest.raises(Failure, match="2 referenced files cannot be read") as failure:
+    with pytest.raises(Failure, match="2 files cannot be read") as failure:
         read_template(tmp_path / "t.yaml")
     first, second = failure.value.details
     assert "t.yaml:1:15: cannot read the file" in first
     assert "inner.yaml:2:15: cannot read the file" in second
+
+
+def test_all_missing_environments_are_reported_with_the_missing_templates_of_others(tmp_path: Path) -> None:
+    write(
+        tmp_path, t_yaml="heat_template_version: 2018-08-31\n", e_yaml="resource_registry:\n  My::T: m.yaml\n"
+    )
+    source = read_template(tmp_path / "t.yaml")
+    paths = [tmp_path / name for name in ("gone.yaml", "e.yaml", "lost.yaml")]
+    with pytest.raises(Failure, match="3 files cannot be read") as failure:
+        request_body(source, paths, {})
+    gone, template, lost = failure.value.details
+    assert "cannot read the environment" in gone
+    assert "gone.yaml" in gone
+    assert "e.yaml:2:10: cannot read the file" in template
+    assert "m.yaml" in template
+    assert "lost.yaml" in lost
 
 
 def test_one_environment_is_sent_as_written_with_the_templates_it_names(tmp_path: Path) -> None:
