@@ -61,7 +61,7 @@ def reject_nul_bytes(*texts: bytes) -> None:
         InvalidRequest: a text contains it.
     """
     if any(map(holds_nul, texts)):
-        raise InvalidRequest("The request contains the NUL character, which cannot be stored.")
+        raise InvalidRequest("The request contains the character NUL, which cannot be stored.")
 
 
 def read_object(body: bytes) -> dict[str, Any]:
