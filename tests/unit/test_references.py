@@ -299,3 +299,12 @@ def test_paths_of_the_repository_exist():
 
 def test_cited_decisions_exist():
     check(faults_of_decisions)
+
+
+def test_functions_of_the_index_exist():
+    index = (INTERNALS / "where-to-look.md").read_text()
+    rows = re.findall(r"^\|[^|]+\| `([^`]+)` \| (.+) \|$", index, re.MULTILINE)
+    assert len(rows) == index.count("\n| ") - 1  # all lines of the table except its header
+    for path, functions in rows:
+        defined = re.findall(r"^ *def (\w+)", (ROOT / path).read_text(), re.MULTILINE)
+        assert set(re.findall(r"`(\w+)`", functions)) <= set(defined), path
