@@ -1,1 +1,5 @@
-"""Requests that start a traversal: create, update, delete, stack actions, rollback."""
+"""Requests that start a traversal: create, update, delete, stack actions, rollback.
+
+`actions.py` also cancels an update: with a rollback it starts a traversal that supersedes the update, without
+one it halts the update's traversal. `engine/check/decide.py` stops the visits of such traversals.
+"""

@@ -1,1 +1,8 @@
-"""Stack-level transitions: accept a request, start and complete a traversal."""
+"""Stack-level transitions: accept a request, start and complete a traversal.
+
+* `accept.py`: a request and its revision, in a single transaction
+* `traversals.py`: start, supersede or halt a traversal (a cancel halts it)
+* `completion.py`: the end of a root stack or of a failed stack, and the wake-up of the parent's node
+* `child_completion.py`: the successful end of a child stack, and the wake-up of the parent's node
+* `children.py`, `child_reads.py`: the rows of child stacks
+"""
