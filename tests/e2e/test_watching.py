@@ -197,11 +197,11 @@ def test_the_dashboard_the_rules_and_prometheus_settings_speak_of_figures_that_t
     asked = [target["expr"] for panel in dashboard["panels"] for target in panel["targets"]]
     asked += [rule["expr"] for group in rules["groups"] for rule in group["rules"]]
     named = {name for text in asked for name in re.findall(r"orchestrator_[a-z_]+", text)}
-    declared = {sample.name for family in metrics._OURS.collect() for sample in family.samples}
-    declared |= {f"{family.name}_total" for family in metrics._OURS.collect() if family.type == "counter"}
+    declared = {sample.name for family in metrics._REGISTRY.collect() for sample in family.samples}
+    declared |= {f"{family.name}_total" for family in metrics._REGISTRY.collect() if family.type == "counter"}
     declared |= {
         f"{family.name}_{part}"
-        for family in metrics._OURS.collect()
+        for family in metrics._REGISTRY.collect()
         if family.type == "histogram"
         for part in ("bucket", "count", "sum")
     }

@@ -75,7 +75,7 @@ class TimelessWindows(Windows):
 
     def needs_refill(self, root_id: int) -> bool:
         root = self._root(root_id)
-        return root.left and root.since >= root.each
+        return root.may_have_more and root.since >= root.each
 
 
 class TimelessSweep(Sweep):

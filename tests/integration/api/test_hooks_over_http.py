@@ -136,12 +136,12 @@ def test_the_command_line_does_all_of_it(api: httpx.Client, up: Up) -> None:
     listed = command(up, "stack", "hooks", "cli")
     assert listed.stdout.splitlines()[1].split()[:3] == ["a", "pre-create", "INIT_COMPLETE"]
     cleared = command(up, "stack", "clear-hook", "cli", "a")
-    assert (cleared.exit_code, cleared.stdout) == (0, "Resource a of stack cli goes on from pre-create.\n")
+    assert (cleared.exit_code, cleared.stdout) == (0, "Hook pre-create of resource a of stack cli cleared.\n")
     eventually(lambda: "post-create" in api.get(f"{place}/hooks").text)
     wrong = command(up, "stack", "clear-hook", "cli", "bell")
     assert wrong.exit_code == 1
     assert wrong.stderr == (
-        "Error: resource bell of stack cli waits at no hook\n  these do: a (post-create)\n"
+        "Error: resource bell of stack cli does not wait at a hook\n  resources that do: a (post-create)\n"
     )
     assert command(up, "stack", "clear-hook", "cli", "a", "post-create").exit_code == 0
     sent = command(up, "stack", "signal", "cli", "bell", "--data", '{"by": "me"}')

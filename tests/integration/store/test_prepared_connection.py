@@ -133,7 +133,10 @@ def test_a_process_with_a_thousand_connections_can_borrow_another(postgres_url: 
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
-CLOSE = "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE application_name = %s"
+CLOSE = """
+SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity
+WHERE datname = current_database() AND application_name = %s
+"""
 
 
 def test_a_checks_connection_that_the_server_closed_is_replaced_before_it_is_used(postgres_url: str) -> None:

@@ -359,20 +359,25 @@ def test_how_many_wait_and_how_long_is_a_figure(
         lines = (line.rsplit(" ", 1) for line in text.splitlines() if line.startswith("orchestrator_webhook"))
         return {name.removeprefix("orchestrator_webhook"): float(value) for name, value in lines}
 
-    none = {'s{state="dead"}': 0.0, 's{state="due"}': 0.0, 's{state="failing"}': 0.0, "_oldest_seconds": 0.0}
+    none = {
+        's{state="dead"}': 0.0,
+        's{state="due"}': 0.0,
+        's{state="failing"}': 0.0,
+        "_oldest_pending_seconds": 0.0,
+    }
     assert figures() == none
     hook(api, project, receiver.url)
     world.event(world.stack(project, "s"), "a")
     receiver.statuses = [500] * 3
     seen = figures()
     assert (seen['s{state="due"}'], seen['s{state="failing"}']) == (1.0, 0.0)
-    assert seen["_oldest_seconds"] > 0
+    assert seen["_oldest_pending_seconds"] > 0
     work(world, courier)
     with psycopg.connect(world.database.url, autocommit=True) as db:
         db.execute("UPDATE webhook SET failing_since = failing_since - interval '1 hour'")
     seen = figures()
     assert seen['s{state="failing"}'] == 1.0
-    assert 3600 < seen["_oldest_seconds"] < 3700
+    assert 3600 < seen["_oldest_pending_seconds"] < 3700
     for _ in range(2):
         work(world, courier, again=True)
     assert figures() == {**none, 's{state="dead"}': 1.0}

@@ -294,7 +294,7 @@ def test_half_a_stack_domain_is_refused_by_a_worker(keystone: StandIn) -> None:
     half = keystone.settings(stack_domain_admin="admin", broker_url="redis://127.0.0.1:1/0")
     given = {f"ORCHESTRATOR_{name.upper()}": value for name, value in half.items()}
     given["ORCHESTRATOR_ENCRYPTION_KEYS"] = new_key()
-    starting = [sys.executable, "-c", "from tasks import app; app._refuse_wrong_schema()"]
+    starting = [sys.executable, "-c", "from tasks import app; app._require_valid_setup()"]
     environment = {**os.environ, **given}
     ended = subprocess.run(starting, env=environment, capture_output=True, text=True, timeout=60, check=False)
     assert ended.returncode == 1
