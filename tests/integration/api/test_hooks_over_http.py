@@ -145,7 +145,7 @@ def test_the_command_line_does_all_of_it(api: httpx.Client, up: Up) -> None:
     )
     assert command(up, "stack", "clear-hook", "cli", "a", "post-create").exit_code == 0
     sent = command(up, "stack", "signal", "cli", "bell", "--data", '{"by": "me"}')
-    assert sent.stdout == "Resource bell of stack cli was sent a signal.\n"
+    assert sent.stdout == "Signal sent to resource bell of stack cli.\n"
     assert ended(api, place) == "CREATE_COMPLETE"
     assert command(up, "stack", "metadata", "cli", "bell").stdout == "last: me\n"
     assert json.loads(command(up, "stack", "metadata", "cli", "bell", "--json").stdout) == {
