@@ -153,9 +153,9 @@ def test_the_command_line_does_all_of_it(api: httpx.Client, up: Up) -> None:
     }
     bad = command(up, "stack", "signal", "cli", "bell", "--data", "[]")
     assert bad.exit_code == 1
-    assert "it must be a JSON object" in bad.stderr
+    assert "must be a JSON object" in bad.stderr
     marked = command(up, "stack", "mark-unhealthy", "cli", "a", "it smells")
-    assert marked.stdout == "Resource a of stack cli is replaced by the next update.\n"
+    assert marked.stdout == "The next update replaces resource a of stack cli.\n"
     shown = api.get(f"{place}/resources/a").json()["resource"]
     assert (shown["resource_status"], shown["resource_status_reason"]) == ("CHECK_FAILED", "it smells")
     assert command(up, "stack", "mark-unhealthy", "cli", "a", "--reset").exit_code == 0
