@@ -43,6 +43,7 @@ _CLASSES_IN_SET: Final = {
     r"\W": r"\W",  # has no equivalent in a set: ASCII only
     r"\S": r"\S",
 }
+_ASSERTIONS: Final = (op.ASSERT, op.ASSERT_NOT)
 _TOKEN: Final = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]", re.DOTALL)
 _ESCAPE: Final = re.compile(r"\\.", re.DOTALL)
 
@@ -123,6 +124,8 @@ def _freedom_of(kind: Any, value: Any) -> float:
     if kind in _REPEATS:
         low, high, part = value
         inside = _freedom(part)
+        if all(kind in _ASSERTIONS for kind, _ in part):  # consumes nothing: an iteration changes nothing
+            return inside
         if high is op.MAXREPEAT:
             return math.inf if inside else 1.0
         choices: int = high - low + 1
@@ -131,7 +134,7 @@ def _freedom_of(kind: Any, value: Any) -> float:
         return _freedom(value[3])
     if kind is op.BRANCH:
         return max(map(_freedom, value[1])) + _bits(len(value[1]))
-    if kind in (op.ASSERT, op.ASSERT_NOT):
+    if kind in _ASSERTIONS:
         inside = _freedom(value[1])
         return inside if inside >= _TOO_FREE else 0.0  # a successful assertion is not tried again
     if kind in (op.ATOMIC_GROUP, op.POSSESSIVE_REPEAT, op.GROUPREF_EXISTS):

@@ -96,3 +96,10 @@ def test_linear_matching_knows_all_of_unicode(pattern: str, text: str) -> None:
     assert Matcher(pattern).is_linear
     assert Matcher(pattern).matches(text) == (re.fullmatch(pattern, text) is not None)
     assert Matcher(pattern).matches(text)
+
+
+def test_a_repeated_assertion_consumes_nothing() -> None:
+    """From a template for a Windows domain controller."""
+    domain = Matcher(r"[A-Za-z0-9]+(?=[\.\-][a-zA-Z0-9])*\.[a-zA-z09]+")
+    assert domain.matches("example.com")
+    assert not domain.matches("example")
