@@ -81,10 +81,16 @@ def renamed_fields(**names: str) -> Callable[[C], C]:
 
         @wraps(initialize)
         def accept_old_names(self: Any, *args: Any, **given: Any) -> None:
-            for old in names.keys() & given.keys():
-                warn_renamed(f"{cls.__name__}({old}=…)", f"{names[old]}=…")
-                given[names[old]] = given.pop(old)
-            initialize(self, *args, **given)
+            try:
+                initialize(self, *args, **given)
+            except TypeError:
+                renamed = names.keys() & given.keys()
+                if not renamed:
+                    raise
+                for old in renamed:
+                    warn_renamed(f"{cls.__name__}({old}=…)", f"{names[old]}=…")
+                    given[names[old]] = given.pop(old)
+                initialize(self, *args, **given)
 
         cls.__init__ = accept_old_names  # type: ignore[misc]
         return renamed_attributes(**names)(cls)

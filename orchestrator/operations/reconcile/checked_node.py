@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from orchestrator.engine.check.outcome import Failed, Outcome, Restricted, Unhealthy
 from orchestrator.engine.check.visit import Visit
@@ -10,8 +10,7 @@ from orchestrator.engine.check.visit import Visit
 MAX_SHOWN = 5  # nodes named in full; further nodes are counted
 
 
-@dataclass(frozen=True, slots=True)
-class CheckedNode:
+class CheckedNode(NamedTuple):
     """One visited node and the result of its step."""
 
     stack: str  # name

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import uuid4
 
 import psycopg
@@ -63,8 +63,7 @@ log = logger()
 MAX_LOST_LEASES = 10  # consecutive lost leases: the node itself seems to end its workers
 
 
-@dataclass(frozen=True, slots=True)
-class BatchContext:
+class BatchContext(NamedTuple):
     """Context of a batch of visits under a claim; `lease` is None without a claim."""
 
     worker: WorkerContext

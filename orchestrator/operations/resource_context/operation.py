@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from orchestrator.clients.keystone.cloud_session import Cloud, Orchestrations
 from orchestrator.clients.region_catalog import catalog_of
@@ -29,8 +30,7 @@ from orchestrator.security.encryption import Cipher
 from orchestrator.template.parameters import ParameterValues
 
 
-@dataclass(frozen=True, slots=True)
-class OperationServices:
+class OperationServices(NamedTuple):
     """Services shared by all operations of a batch of visits."""
 
     cipher: Cipher

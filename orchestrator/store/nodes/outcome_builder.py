@@ -13,7 +13,7 @@ was written).
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import Enum
 from functools import cache
 from typing import Final, Literal
@@ -125,21 +125,21 @@ class Next(Enum):
     NOTHING = "none"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)  # a constant: hashed by identity in each check
 class OutcomeStatement:
-    """A statement that records the outcome of a visit; identified by its name."""
+    """A statement that records the outcome of a visit."""
 
     name: str
-    resource: str | None = field(compare=False)  # the SET list; None: the row is deleted
-    node: NodeEffect | None = field(default=READY, compare=False)
-    events: EventRule | None = field(default=BOTH_EVENTS, compare=False)
-    next: Next = field(default=Next.DEPENDENTS, compare=False)
-    replacement: str = field(default="", compare=False)  # its INSERT; the id is r.replaced_by
-    returning: str = field(default="r.id", compare=False)  # of the resource
-    failure: str = field(default="", compare=False)  # the INSERT of the failure
-    halts: bool = field(default=False, compare=False)  # the first failure stops the traversal
-    child: str = field(default="", compare=False)  # the CTEs that insert a child stack
-    child_rows: str = field(default="", compare=False)  # the rows that these add to the result
+    resource: str | None  # the SET list; None: the row is deleted
+    node: NodeEffect | None = READY
+    events: EventRule | None = BOTH_EVENTS
+    next: Next = Next.DEPENDENTS
+    replacement: str = ""  # its INSERT; the id is r.replaced_by
+    returning: str = "r.id"  # of the resource
+    failure: str = ""  # the INSERT of the failure
+    halts: bool = False  # the first failure stops the traversal
+    child: str = ""  # the CTEs that insert a child stack
+    child_rows: str = ""  # the rows that these add to the result
 
 
 def render(statement: OutcomeStatement, *, leased: bool, rows: Literal["one", "many"]) -> str:
