@@ -1,4 +1,4 @@
-# Everything a developer does here. `make help` lists it; each target makes .venv when there is none.
+# The commands of a developer; `make help` lists them. Each target creates .venv if it does not exist.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -7,22 +7,23 @@ RUNTIME := $(VENV)/.runtime
 PIP := $(BIN)/python -m pip --disable-pip-version-check install -q
 PYTEST := $(BIN)/python -m pytest
 
-# Twice the cores: half of the tests wait for servers. Each process has its own PostgreSQL and Valkey.
+# Number of test processes: twice the number of cores, because half of the tests wait for servers. Each process starts its own
+# PostgreSQL and Valkey.
 JOBS ?= $(shell expr 2 \* $$(nproc))
 PARALLEL = -n $(JOBS) --dist loadscope
-# T is a file, a folder, a test's id, or an expression for pytest -k.
+# T selects a part of the tests: a file, a folder, the id of a test, or an expression for pytest -k.
 PART = $(if $(wildcard $(firstword $(subst ::, ,$(T)))),"$(T)",-k "$(T)")
 FAST := tests/unit tests/golden tests/property tests/scenarios/stacks/test_create_and_delete.py \
 	tests/scenarios/stacks/test_updates.py tests/scenarios/children/test_nested_stacks.py tests/scenarios/reconcile \
 	tests/scenarios/signals/test_signals.py tests/integration/api/test_api_stacks.py
 
-# What the tests start are hundreds of processes: where nothing compiled is kept, each compiles all of it anew.
+# The tests start hundreds of Python processes. Without stored bytecode, each of them compiles all modules again.
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .PHONY: help venv demo up flower check test test-fast test-long soak bench bench-bars corpus conformance openapi lock clean
 
-help:  ## this list
+help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
 $(STAMP): pyproject.toml requirements.lock
@@ -31,25 +32,26 @@ $(STAMP): pyproject.toml requirements.lock
 	@$(PIP) --no-deps --no-build-isolation -e .
 	@touch $@ $(RUNTIME)
 
-# Without the packages of the developers. Modules are compiled on first use: most are never imported.
+# The packages that the server needs, without the packages for development. --no-compile: modules are compiled on first use,
+# because most are never imported.
 $(RUNTIME): pyproject.toml requirements-runtime.lock
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@$(PIP) --no-compile --require-hashes -r requirements-runtime.lock
 	@$(PIP) --no-compile --no-deps --no-build-isolation -e .
 	@touch $@
 
-venv: $(STAMP)  ## make .venv from the committed lock
+venv: $(STAMP)  ## create .venv from the committed lock file
 
 demo: $(RUNTIME)  ## create, inspect and delete a stack on a temporary server
 	@$(BIN)/python -m orchestrator.cli.commands.demo
 
-up: $(RUNTIME)  ## the server in the foreground (database, broker, workers, API); Ctrl-C stops it
+up: $(RUNTIME)  ## run the server in the foreground (database, broker, workers, API); Ctrl-C stops it
 	@$(BIN)/orchestrator up
 
-flower: $(STAMP)  ## the server in the foreground with Flower watching the tasks
+flower: $(STAMP)  ## run the server in the foreground, with Flower as a monitor of the tasks
 	@$(BIN)/orchestrator up --flower
 
-check: $(STAMP)  ## ruff, mypy strict, import contracts, limits on size and dialect
+check: $(STAMP)  ## run ruff, mypy (strict), import contracts, and the limits on code size and on dialect words in prose
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
@@ -57,31 +59,31 @@ check: $(STAMP)  ## ruff, mypy strict, import contracts, limits on size and dial
 	@$(BIN)/python tools/code_metrics.py --limits
 	@$(BIN)/python tools/prose_words.py > /dev/null || { $(BIN)/python tools/prose_words.py | grep '^\*'; exit 1; }
 
-test: $(STAMP)  ## everything that must hold on every change; T=path or T=expression for a part
+test: $(STAMP)  ## run all tests except the long tests; T=path or T=expression selects a part
 	@$(PYTEST) -m "not long" -p no:cacheprovider $(if $(T),$(PART),$(PARALLEL))
 
-test-fast: $(STAMP)  ## the inner loop: unit tests and the core scenarios, in under two minutes
+test-fast: $(STAMP)  ## run unit tests and core scenarios, in under two minutes
 	@TEST_PROFILE=fast $(PYTEST) -m "not long" $(PARALLEL) $(if $(T),$(PART),$(FAST))
 
-test-long: $(STAMP)  ## the long runs: many kills, many seeds
+test-long: $(STAMP)  ## run the long tests: many kills, many random seeds
 	@$(PYTEST) -m long
 
-soak: $(STAMP)  ## an hour of random requests and kill -9: make soak [SECONDS=3600] [SEED=1]
+soak: $(STAMP)  ## send random requests and kill processes for an hour: make soak [SECONDS=3600] [SEED=1]
 	@$(BIN)/python -m tests.kills --seconds $(or $(SECONDS),3600) $(if $(SEED),--seed $(SEED))
 
-bench: $(STAMP)  ## the table of speeds: make bench [SHAPES=flat,chain] [SIZE=1000]
+bench: $(STAMP)  ## measure the speed and print a table: make bench [SHAPES=flat,chain] [SIZE=1000]
 	@$(BIN)/python -m tests.bench $(if $(SHAPES),--shapes $(SHAPES)) $(if $(SIZE),--sizes $(SIZE)) $(BENCH_ARGS)
 
-bench-bars: $(STAMP)  ## the figures we hold ourselves to, or BAR=growth,crowd alone; exits with what falls short
+bench-bars: $(STAMP)  ## check the guaranteed minimums of speed, all or BAR=growth,crowd; exits with 1 if any is missed
 	@$(BIN)/python -m tests.bench $(if $(BAR),--bar $(BAR),--bars) $(BENCH_ARGS)
 
-corpus: $(STAMP)  ## real templates, compared with what Heat answers: make corpus [CORPUS_DIR=...]
+corpus: $(STAMP)  ## compare the results for real templates with those of Heat: make corpus [CORPUS_DIR=...]
 	@$(BIN)/python -m tests.corpus $(CORPUS_DIR)
 
-openapi: $(STAMP)  ## renew docs/openapi.json from the routes and what is said of them
+openapi: $(STAMP)  ## generate docs/openapi.json from the routes and their descriptions
 	@$(BIN)/python -m tests.openapi
 
-conformance: $(STAMP)  ## Heat's own tests: make conformance [TESTS="hooks preview"] [CONFORMANCE_LIST=file] [CONFORMANCE_OUT=file]
+conformance: $(STAMP)  ## run Heat's own tests: make conformance [TESTS="hooks preview"] [CONFORMANCE_LIST=file] [CONFORMANCE_OUT=file]
 	@$(BIN)/python -m tests.conformance $(TESTS) $(if $(CONFORMANCE_DIR),--dir $(CONFORMANCE_DIR)) \
 		$(if $(CONFORMANCE_LIST),--list $(CONFORMANCE_LIST)) $(if $(CONFORMANCE_OUT),--out $(CONFORMANCE_OUT))
 
@@ -91,5 +93,5 @@ lock: $(STAMP)  ## update requirements.lock and requirements-runtime.lock from p
 	@$(BIN)/uv pip compile -q --universal --generate-hashes --no-emit-index-url --no-annotate --group build --extra embedded \
 		--constraints requirements.lock --output-file requirements-runtime.lock pyproject.toml
 
-clean:  ## remove what the targets made
+clean:  ## delete all files that the targets created
 	rm -rf $(VENV) build dist bench-results .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
