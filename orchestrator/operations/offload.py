@@ -237,7 +237,8 @@ def _continue_planning(
     planner = build_planner(database, context.cipher, context.types, settings)
     with Leases(database, settings.lease_seconds).keep([(opened.plan_node_id, None, lease)]):
         db = database.connect(hot=True)
-        for visit in repository.read_claimed(db, [opened.plan_node_id], lease):
+        visit = repository.read_claimed_plan(db, opened.plan_node_id, lease)
+        if visit is not None:
             set_log_context(visit.log_context)
             log.info("plan_started", action=visit.stack.action)
             planner.run(db, visit, lease, template, enqueue=False)

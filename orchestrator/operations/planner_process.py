@@ -42,15 +42,15 @@ def main(node_id: int, lease: int) -> None:
     database = open_database(chosen, "orchestrator-planner")
     planner = build_planner(database, cipher(chosen), load_registry(), chosen)
     db = database.connect(hot=True)
-    visits = repository.read_claimed(db, [node_id], lease)
-    if not visits:
+    visit = repository.read_claimed_plan(db, node_id, lease)
+    if visit is None:
         return
-    set_log_context(visits[0].log_context)
-    log.info("plan_in_subprocess", action=visits[0].stack.action)
+    set_log_context(visit.log_context)
+    log.info("plan_in_subprocess", action=visit.stack.action)
     signal.signal(signal.SIGTERM, _stop)
     try:
         with Leases(database, chosen.lease_seconds).keep([(node_id, None, lease)]):
-            planner.run(db, visits[0], lease, enqueue=False)
+            planner.run(db, visit, lease, enqueue=False)
     except UNREACHABLE as error:
         log.warning("database_unreachable", error=str(error))
     except _Stopped:

@@ -12,7 +12,7 @@ from psycopg import Connection
 from psycopg.rows import TupleRow
 
 from orchestrator import metrics
-from orchestrator.engine.check.visit import Visit
+from orchestrator.engine.check.visit import ControlVisit
 from orchestrator.engine.messages import CheckMessage
 from orchestrator.logs import logger
 from orchestrator.store import snapshots
@@ -29,7 +29,7 @@ POLL_SECONDS = 1.0  # poll interval while a deleted stack's snapshots are being 
 ROLLS_BACK = frozenset({"CREATE", "UPDATE", "ADOPT", "RESTORE"})
 
 
-def complete_or_drain(database: Database, visit: Visit, lease: int) -> list[CheckMessage]:
+def complete_or_drain(database: Database, visit: ControlVisit, lease: int) -> list[CheckMessage]:
     """Settle a finish node that has no blockers."""
     db = database.check_connection(durable=True)
     stack = visit.stack

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from orchestrator.engine.check.visit import Json, ResourceView, Visit
+from orchestrator.engine.check.visit import Json, ResourceView, ResourceVisit
 from orchestrator.resources.base import ResourceType
 
 
@@ -112,10 +112,9 @@ OPEN_ACTS = frozenset({"SUSPEND", "RESUME", "SNAPSHOT", "CHECK"})
 RETAINED = frozenset({"Retain", "retain"})
 
 
-def decide(visit: Visit, kind: ResourceType) -> Step:
+def decide(visit: ResourceVisit, kind: ResourceType) -> Step:
     """Return the step of this visit to a resource."""
     resource = visit.resource
-    assert resource is not None
     if visit.superseded or (visit.halted and resource.op is None):
         return Abandon("superseded" if visit.superseded else "halted")
     if visit.kind == "cleanup":
@@ -143,7 +142,7 @@ def decide(visit: Visit, kind: ResourceType) -> Step:
     return _begin(visit, resource)
 
 
-def _begin(visit: Visit, resource: ResourceView) -> Step:
+def _begin(visit: ResourceVisit, resource: ResourceView) -> Step:
     """Return the step for a resource without an open operation."""
     if resource.action == "INIT":
         return Adopt() if resource.physical_id is not None or visit.stack.action == "ADOPT" else Create()
@@ -169,9 +168,8 @@ def _act(action: str, resource: ResourceView, kind: ResourceType) -> Step:
     return RunAction(action)
 
 
-def _cleanup(visit: Visit, kind: ResourceType) -> Step:
+def _cleanup(visit: ResourceVisit, kind: ResourceType) -> Step:
     resource = visit.resource
-    assert resource is not None
     body: Json = visit.definition.body if visit.definition else {}
     policy = "Retain" if body.get("external_id") else body.get("deletion_policy") or "Delete"
     if not resource.deposed:
@@ -191,7 +189,7 @@ def _cleanup(visit: Visit, kind: ResourceType) -> Step:
     return Delete()
 
 
-def _in_flight(visit: Visit, kind: ResourceType) -> float:
+def _in_flight(visit: ResourceVisit, kind: ResourceType) -> float:
     """Return for how many seconds a request of a worker that lost its lease may still arrive."""
-    lost = visit.resource.lost_seconds if visit.resource else None
+    lost = visit.resource.lost_seconds
     return 0.0 if lost is None else max(0.0, lost + kind.flight_seconds)

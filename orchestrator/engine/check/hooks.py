@@ -14,7 +14,7 @@ from typing import Final
 
 from orchestrator.engine.check.decide import Compare, Create, Delete, DropRow, Step
 from orchestrator.engine.check.outcome import Deleted, Outcome, PreviousOperationEnded, Ready
-from orchestrator.engine.check.visit import Visit
+from orchestrator.engine.check.visit import ResourceVisit
 from orchestrator.engine.plan_changes import Changes
 from orchestrator.template.resource_registry import ResourceRegistry
 from orchestrator.template.resource_registry_entries import HOOKS, RESTRICTED_ACTIONS
@@ -39,7 +39,7 @@ def forbidden_reason(action: str) -> str:
     return f"no-{action}"
 
 
-def restricted(visit: Visit) -> frozenset[str]:
+def restricted(visit: ResourceVisit) -> frozenset[str]:
     """Return the actions that the environment forbids (docs/internals/hot-language.md §9.6)."""
     return frozenset(action for action in RESTRICTED_ACTIONS if forbidden_reason(action) in visit.hooks)
 
@@ -103,7 +103,7 @@ class Hooks:
         return tuple(hook for hook in hooks if hook in found)
 
 
-def before(visit: Visit, step: Step) -> str | None:
+def before(visit: ResourceVisit, step: Step) -> str | None:
     """Return the hook at which a visit pauses instead of taking a step.
 
     An open operation is completed before a pause.
@@ -117,11 +117,11 @@ def before(visit: Visit, step: Step) -> str | None:
             hook = "pre-delete"
         case _:
             return None
-    is_open = visit.resource is not None and visit.resource.op is not None
+    is_open = visit.resource.op is not None
     return hook if hook in visit.hooks and not is_open else None
 
 
-def after(visit: Visit, outcome: Outcome, action: str) -> str | None:
+def after(visit: ResourceVisit, outcome: Outcome, action: str) -> str | None:
     """Return the hook at which a visit pauses after its step, before its dependents are released."""
     match outcome:
         case Ready() if action in ("CREATE", "UPDATE"):
@@ -133,13 +133,13 @@ def after(visit: Visit, outcome: Outcome, action: str) -> str | None:
     return hook if hook in visit.hooks else None
 
 
-def outcome_after_hooks(visit: Visit, outcome: Outcome) -> Outcome:
+def outcome_after_hooks(visit: ResourceVisit, outcome: Outcome) -> Outcome:
     """Return the outcome of a node with hooks.
 
     An operation of an older traversal may end in the desired state. With a hook before the update, the node
     is visited again, so that it reaches that hook.
     """
-    is_open = visit.resource is not None and visit.resource.op is not None
+    is_open = visit.resource.op is not None
     if isinstance(outcome, Ready) and is_open and "pre-update" in visit.hooks:
         return PreviousOperationEnded(outcome.observation)
     return outcome

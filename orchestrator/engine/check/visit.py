@@ -1,6 +1,7 @@
 """Input of a visit: its node, its resource, and the outputs of the resource's requirements.
 
-These are built from database rows, thousands each second: hence named tuples.
+These are built from database rows, thousands each second: hence named tuples. A visit combines a named tuple
+of its fields with the behaviour of every visit: `NamedTuple` permits no other base class.
 """
 
 from __future__ import annotations
@@ -97,37 +98,24 @@ class DefinitionView(NamedTuple):
     dep_attrs: Json
 
 
-class Visit(NamedTuple):
-    """A claimed node with the input of its visit."""
+class _NodeVisit:
+    """Behaviour of every visit."""
+
+    __slots__ = ()
 
     node_id: int
-    kind: str
     traversal: int
-    queue: str
-    label: str
-    retry_count: int
-    lost_leases: int
     stack: StackView
-    resource: ResourceView | None = None
-    definition: DefinitionView | None = None
-    inputs: tuple[NodeData, ...] = ()
-    hooks: Sequence[str] = ()  # applicable hooks and restrictions (engine/check/hooks.py)
+
+    @property
+    def resource_name(self) -> str | None:
+        """The name of the visited resource, None without a resource."""
+        return None
 
     @property
     def act(self) -> str | None:
         """The action of a traversal without a new template, otherwise None."""
         return self.stack.action if self.stack.action in ACTS else None
-
-    def log_context(self) -> Mapping[str, object]:
-        """Return the ids that every log line of this visit carries."""
-        return {
-            "stack": self.stack.uuid,
-            "project": self.stack.project_id,
-            "resource": None if self.resource is None else self.resource.name,
-            "node": self.node_id,
-            "traversal": self.traversal,
-            "request_id": self.stack.request_id,
-        }
 
     @property
     def superseded(self) -> bool:
@@ -139,14 +127,70 @@ class Visit(NamedTuple):
         """Whether this traversal has failed and is draining."""
         return self.stack.halted_traversal == self.traversal
 
+    def log_context(self) -> Mapping[str, object]:
+        """Return the ids that every log line of this visit carries."""
+        return {
+            "stack": self.stack.uuid,
+            "project": self.stack.project_id,
+            "resource": self.resource_name,
+            "node": self.node_id,
+            "traversal": self.traversal,
+            "request_id": self.stack.request_id,
+        }
 
-def replacement_visit(visit: Visit, uuid: str) -> Visit:
+
+class _ControlFields(NamedTuple):
+    node_id: int
+    kind: str
+    traversal: int
+    queue: str
+    label: str
+    retry_count: int
+    lost_leases: int
+    stack: StackView
+
+
+class ControlVisit(_ControlFields, _NodeVisit):
+    """A node without a resource: plan, join, finish, or a cleanup whose resource row was deleted."""
+
+    __slots__ = ()
+
+
+class _ResourceFields(NamedTuple):
+    node_id: int
+    kind: str
+    traversal: int
+    queue: str
+    label: str
+    retry_count: int
+    lost_leases: int
+    stack: StackView
+    resource: ResourceView
+    definition: DefinitionView | None = None
+    inputs: tuple[NodeData, ...] = ()
+    hooks: Sequence[str] = ()  # applicable hooks and restrictions (engine/check/hooks.py)
+
+
+class ResourceVisit(_ResourceFields, _NodeVisit):
+    """A node of a resource, with the input of its visit."""
+
+    __slots__ = ()
+
+    @property
+    def resource_name(self) -> str:
+        """The name of the visited resource."""
+        return self.resource.name
+
+
+Visit = ResourceVisit | ControlVisit
+
+
+def replacement_visit(visit: ResourceVisit, uuid: str) -> ResourceVisit:
     """Return a visit to the replacement of a resource, before its row exists.
 
     Until then it has the id of the replaced resource.
     """
     replaced, definition = visit.resource, visit.definition
-    assert replaced is not None
     assert definition is not None
     replacement = ResourceView(
         id=replaced.id,

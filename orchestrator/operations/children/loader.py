@@ -15,7 +15,7 @@ import orjson
 
 from orchestrator.config import Settings
 from orchestrator.engine.check.child_status import ChildState
-from orchestrator.engine.check.visit import StackView, Visit
+from orchestrator.engine.check.visit import ResourceVisit, StackView
 from orchestrator.engine.validation.type_resolution import TypeEnvironment, TypeResolver, UnknownType
 from orchestrator.errors import InvalidTemplate, LimitExceeded, NotFound
 from orchestrator.operations.children.child_view import StoredChildView
@@ -120,7 +120,7 @@ class ChildStackLoader:
             return stack.uuid
         return self._roots.get_or_make(stack.root_id, lambda: stacks.uuid(self.database, stack.root_id))
 
-    def type_of(self, visit: Visit) -> ResourceType:
+    def type_of(self, visit: ResourceVisit) -> ResourceType:
         """Return the type of a visited resource, including types made from templates.
 
         Raises:
@@ -128,7 +128,6 @@ class ChildStackLoader:
             InvalidTemplate: an update needs the type, and its template is invalid.
         """
         resource = visit.resource
-        assert resource is not None
         installed = self.types.get(resource.resource_type)
         if installed is not None:
             return installed
@@ -144,9 +143,10 @@ class ChildStackLoader:
             return MissingType(resource.resource_type)
         raise NotFound("resource type", resource.resource_type)
 
-    def child_view(self, db: CheckConnection, visit: Visit, child: ChildState | None) -> StoredChildView:
+    def child_view(
+        self, db: CheckConnection, visit: ResourceVisit, child: ChildState | None
+    ) -> StoredChildView:
         """Return a view of the child of a visited resource."""
-        assert visit.resource is not None
         resolver = self.inherited_context(visit.stack).resolver
         return StoredChildView(
             db, self.database, self.cipher, child, resolver, visit.stack.id, visit.resource.name
@@ -187,7 +187,7 @@ class ChildStackLoader:
 
     def desired_child(
         self,
-        visit: Visit,
+        visit: ResourceVisit,
         child: ChildTemplate,
         *,
         child_uuid: str,
@@ -316,7 +316,7 @@ class ChildStackLoader:
 class LazyStackContext:
     """The stack of a visited resource, as far as resource types may read it; read on demand."""
 
-    def __init__(self, stacks: ChildStackLoader, visit: Visit) -> None:
+    def __init__(self, stacks: ChildStackLoader, visit: ResourceVisit) -> None:
         """Read nothing yet."""
         self._stacks, self._visit = stacks, visit
 
@@ -330,7 +330,6 @@ class LazyStackContext:
 
     def environment(self, parameters: Mapping[str, Any]) -> Environment:
         """Return the environment of a stack nested in the resource."""
-        assert self._visit.resource is not None
         inherited = self._stacks.inherited_context(self._visit.stack).environment
         return inherited.child(self._visit.resource.name, parameters, None)
 

@@ -13,7 +13,7 @@ from typing import Final
 
 from orchestrator.clients.keystone.stack_domain import Kind, StackDomain
 from orchestrator.config import Settings
-from orchestrator.engine.check.visit import Visit
+from orchestrator.engine.check.visit import ResourceVisit
 from orchestrator.engine.physical_names import physical_name
 from orchestrator.errors import Forbidden, ProviderBusy, ProviderError, Unavailable
 from orchestrator.operations.keystone.reaper import Reaper
@@ -37,10 +37,12 @@ class StackUserProvisioner:
     cipher: Cipher
     settings: Settings
     domain: StackDomain
-    visit: Visit
+    visit: ResourceVisit
 
     @classmethod
-    def of(cls, visit: Visit, db: Db, cipher: Cipher, settings: Settings) -> StackUserProvisioner | None:
+    def of(
+        cls, visit: ResourceVisit, db: Db, cipher: Cipher, settings: Settings
+    ) -> StackUserProvisioner | None:
         """Return the provisioner for a visit, None if no stack domain is configured.
 
         Raises:
@@ -56,7 +58,6 @@ class StackUserProvisioner:
             ProviderError: Keystone refuses.
             ProviderBusy: Keystone does not respond.
         """
-        assert self.visit.resource is not None
         try:
             found = store.held(self.db, self.visit.resource.id) or self._create_user(self._ensure_project())
             return to_stack_user(found, self.cipher, self.settings, self.domain)
@@ -67,13 +68,11 @@ class StackUserProvisioner:
 
     def held(self) -> StackUser | None:
         """Return the resource's user if it exists."""
-        assert self.visit.resource is not None
         found = store.held(self.db, self.visit.resource.id)
         return None if found is None else to_stack_user(found, self.cipher, self.settings, self.domain)
 
     def release(self) -> None:
         """Have the user removed once the resource is deleted."""
-        assert self.visit.resource is not None
         store.release(self.db, self.visit.resource.id)
 
     def _ensure_project(self) -> str:
@@ -92,7 +91,6 @@ class StackUserProvisioner:
 
     def _create_user(self, project_id: str) -> store.HeldUser:
         visit = self.visit
-        assert visit.resource is not None
         uuid = str(visit.resource.uuid)
         name = physical_name(visit.stack.name, visit.resource.name, uuid, MAX_NAME - 1 - len(uuid))
         name = f"{name}-{uuid}"

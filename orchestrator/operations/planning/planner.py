@@ -16,7 +16,7 @@ from psycopg import Connection
 from psycopg.rows import TupleRow
 
 from orchestrator.config import Settings
-from orchestrator.engine.check.visit import StackView, Visit
+from orchestrator.engine.check.visit import ControlVisit, StackView
 from orchestrator.engine.messages import CheckMessage
 from orchestrator.engine.plan_changes import Changes
 from orchestrator.engine.states import ACTS
@@ -58,7 +58,7 @@ class Planner:
     def run(
         self,
         db: Connection[TupleRow],
-        visit: Visit,
+        visit: ControlVisit,
         lease: int,
         template: Template | None = None,
         *,
@@ -100,7 +100,7 @@ class Planner:
     def plan_in_one_statement(
         self,
         db: Connection[TupleRow],
-        visit: Visit,
+        visit: ControlVisit,
         lease: int | None,
         max_enqueued: int,
         inputs: CreateInputs | None = None,
@@ -122,7 +122,9 @@ class Planner:
         except OrchestratorError as error:
             return repository.Settled(self._failed(visit, error), frozenset())
 
-    def begin_removals(self, db: Connection[TupleRow], visit: Visit, lease: int) -> Visit | None:
+    def begin_removals(
+        self, db: Connection[TupleRow], visit: ControlVisit, lease: int
+    ) -> ControlVisit | None:
         """Hold a claimed finish node by a second plan, of the deposed resources; return the visit to that
         plan's node, None when no deposed resource is left (adr/0002).
 
@@ -138,11 +140,11 @@ class Planner:
             raise Superseded("another worker finishes the traversal")
         return visit._replace(node_id=node_id, kind="plan", label=bulk_writer.CLEANUP_PLAN_LABEL)
 
-    def _failed(self, visit: Visit, error: OrchestratorError) -> list[CheckMessage]:
+    def _failed(self, visit: ControlVisit, error: OrchestratorError) -> list[CheckMessage]:
         log.error("plan_failed", stack=visit.stack.uuid, error=str(error))
         return stack_completion.fail(self.database, visit.stack.id, visit.traversal, str(error))
 
-    def _restart(self, db: Connection[TupleRow], visit: Visit, lease: int) -> list[CheckMessage]:
+    def _restart(self, db: Connection[TupleRow], visit: ControlVisit, lease: int) -> list[CheckMessage]:
         """Plan an interrupted update as a new traversal.
 
         Checks of the slices already written have changed the rows, so the rest would be planned from other

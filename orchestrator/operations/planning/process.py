@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
-from orchestrator.engine.check.visit import Visit
+from orchestrator.engine.check.visit import ControlVisit
 from orchestrator.engine.messages import CheckMessage
 from orchestrator.engine.states import ACTS
 from orchestrator.errors import Superseded
@@ -64,7 +64,9 @@ class PlanNodeHandler:
     planner: Planner
     start_process: Callable[[int, int], None] = start_planner
 
-    def __call__(self, visit: Visit, lease: int, max_enqueued: int | None = None) -> list[CheckMessage]:
+    def __call__(
+        self, visit: ControlVisit, lease: int, max_enqueued: int | None = None
+    ) -> list[CheckMessage]:
         """Plan a small stack in place, or start a process for a large stack; return the messages to send.
 
         A plan written in a single statement returns at most `max_enqueued` messages.
@@ -89,7 +91,7 @@ class PlanNodeHandler:
     def small(
         self,
         db: Connection[TupleRow],
-        visit: Visit,
+        visit: ControlVisit,
         max_enqueued: int,
         inputs: small_plans.CreateInputs | None,
     ) -> repository.Settled | None:
@@ -98,7 +100,7 @@ class PlanNodeHandler:
         """
         return self.planner.plan_in_one_statement(db, visit, None, max_enqueued, inputs)
 
-    def plan_cleanup(self, visit: Visit, lease: int) -> list[CheckMessage] | None:
+    def plan_cleanup(self, visit: ControlVisit, lease: int) -> list[CheckMessage] | None:
         """Plan the cleanups of deposed resources; None when no deposed resource is left."""
         db = self.planner.database.check_connection(durable=True)
         try:
@@ -109,7 +111,7 @@ class PlanNodeHandler:
             ).messages
         return None if plan is None else self(plan, lease)
 
-    def _is_large(self, db: Connection[TupleRow], visit: Visit) -> bool:
+    def _is_large(self, db: Connection[TupleRow], visit: ControlVisit) -> bool:
         stack = visit.stack
         if visit.label == bulk_writer.CLEANUP_PLAN_LABEL:
             limit = MAX_DEPOSED_IN_PLACE
@@ -127,7 +129,7 @@ class PlanNodeHandler:
         return visit.traversal == 1 or stack.converge or pending
 
 
-def is_small_plan_candidate(visit: Visit) -> bool:
+def is_small_plan_candidate(visit: ControlVisit) -> bool:
     """Whether a single statement can write the plan if the stack is small: a first traversal or a delete."""
     stack = visit.stack
     if stack.action in DELETE_ACTIONS:

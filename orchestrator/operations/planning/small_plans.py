@@ -15,7 +15,7 @@ from psycopg import Connection
 from psycopg.rows import TupleRow
 
 from orchestrator.engine.check.hooks import Hooks
-from orchestrator.engine.check.visit import Visit
+from orchestrator.engine.check.visit import ControlVisit
 from orchestrator.engine.plan_changes import plan_changes
 from orchestrator.engine.validation.implicit_requirements import with_implicit
 from orchestrator.errors import Superseded
@@ -53,7 +53,7 @@ class SmallPlanner:
     def create(
         self,
         db: Connection[TupleRow],
-        visit: Visit,
+        visit: ControlVisit,
         lease: int | None,
         max_enqueued: int,
         inputs: CreateInputs | None = None,
@@ -93,7 +93,7 @@ class SmallPlanner:
         )
 
     def delete(
-        self, db: Connection[TupleRow], visit: Visit, lease: int | None, max_enqueued: int
+        self, db: Connection[TupleRow], visit: ControlVisit, lease: int | None, max_enqueued: int
     ) -> Settled | None:
         """Plan the delete of a stack's resources; needs no template."""
         stack = visit.stack
@@ -123,7 +123,7 @@ class SmallPlanner:
             db, small_plans.WRITE_DELETE, visit, lease, inputs.finish_id, plan, rows, max_enqueued
         )
 
-    def _planned_definitions(self, visit: Visit, inputs: CreateInputs) -> PlannedDefinitions | None:
+    def _planned_definitions(self, visit: ControlVisit, inputs: CreateInputs) -> PlannedDefinitions | None:
         """Return the template's resources; None for a large template or a template with hooks."""
         stack, settings = visit.stack, self.stacks.settings
         if inputs.length > min(MAX_TEMPLATE_BYTES, settings.inline_body_size):
@@ -149,7 +149,7 @@ class SmallPlanner:
         self,
         db: Connection[TupleRow],
         statement: str,
-        visit: Visit,
+        visit: ControlVisit,
         lease: int | None,
         finish_id: int,
         plan: TraversalPlan,

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from orchestrator import metrics
-from orchestrator.engine.check.visit import Visit
+from orchestrator.engine.check.visit import ControlVisit, ResourceVisit, Visit
 from orchestrator.engine.messages import CheckMessage
 from orchestrator.logs import logger, set_log_context
 from orchestrator.operations import stack_completion
@@ -23,7 +23,7 @@ class CheckedBatch(NamedTuple):
     """Result of a batch: messages to send, and visits to repeat with a lease."""
 
     messages: list[CheckMessage]
-    needing_lease: list[Visit]
+    needing_lease: list[ControlVisit]
 
 
 def check_batch(
@@ -46,7 +46,7 @@ def check_batch(
 
 
 def _visit(batch: BatchContext, visit: Visit, plan_inputs: small_plans.CreateInputs | None) -> Pending | None:
-    if visit.resource is not None:
+    if isinstance(visit, ResourceVisit):
         return visit_resource(batch, visit)
     result = _visit_control_node(batch, visit, plan_inputs)
     metrics.count_visit(visit.kind, "visit", "done")
@@ -55,7 +55,7 @@ def _visit(batch: BatchContext, visit: Visit, plan_inputs: small_plans.CreateInp
 
 
 def _visit_control_node(
-    batch: BatchContext, visit: Visit, plan_inputs: small_plans.CreateInputs | None
+    batch: BatchContext, visit: ControlVisit, plan_inputs: small_plans.CreateInputs | None
 ) -> Pending:
     """Visit a node without a resource: plan, join, finish, or a cleanup whose row is deleted already."""
     if visit.superseded or (visit.halted and visit.kind != "finish"):
@@ -72,7 +72,7 @@ def _visit_control_node(
 
 
 def _plan(
-    batch: BatchContext, visit: Visit, plan_inputs: small_plans.CreateInputs | None
+    batch: BatchContext, visit: ControlVisit, plan_inputs: small_plans.CreateInputs | None
 ) -> Enqueue | NeedsLease:
     log.info("plan_started", action=visit.stack.action)
     worker, root_id = batch.worker, visit.stack.root_id
@@ -88,13 +88,13 @@ def _plan(
     return Enqueue(messages)
 
 
-def _finish_child(batch: BatchContext, visit: Visit) -> Enqueue | NeedsLease:
+def _finish_child(batch: BatchContext, visit: ControlVisit) -> Enqueue | NeedsLease:
     """End the traversal of a child stack."""
     messages = stack_completion.end_child(batch.db, visit.node_id, batch.worker.stacks.root_of(visit.stack))
     return NeedsLease(visit) if messages is None else Enqueue(messages)
 
 
-def _finish(batch: BatchContext, visit: Visit, lease: int) -> list[CheckMessage]:
+def _finish(batch: BatchContext, visit: ControlVisit, lease: int) -> list[CheckMessage]:
     """End the traversal, or start the cleanup of the resources that can be deleted only now (adr/0002)."""
     worker = batch.worker
     if not visit.halted:

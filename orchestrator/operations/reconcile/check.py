@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from orchestrator.engine.check.visit import Visit
+from orchestrator.engine.check.visit import ResourceVisit, Visit
 from orchestrator.engine.messages import CheckMessage
 from orchestrator.logs import set_log_context
 from orchestrator.operations.planning.process import is_small_plan_candidate
@@ -71,10 +71,13 @@ def _check_with_lease(
     claimed = repository.claim(db, ids, traversal, lease, engine.settings.lease_seconds)
     visits = repository.read_claimed(db, ids if again else claimed, lease) if claimed or again else []
     if again:  # a plan may run in a process of its own by now, under our lease
-        visits = [visit for visit in visits if visit.resource is not None or visit.node_id in claimed]
+        visits = [visit for visit in visits if isinstance(visit, ResourceVisit) or visit.node_id in claimed]
     if not visits:  # late or duplicate message
         return []
-    held = [(visit.node_id, visit.resource.id if visit.resource else None, lease) for visit in visits]
+    held = [
+        (visit.node_id, visit.resource.id if isinstance(visit, ResourceVisit) else None, lease)
+        for visit in visits
+    ]
     if again:  # it was not renewed since
         repository.renew(db, held, engine.settings.lease_seconds)
     with engine.leases.keep(held):
@@ -119,7 +122,7 @@ def _needs_no_lease(engine: WorkerContext, visit: Visit) -> bool:
     """Whether a visit needs no lease: to a local type, to a nested stack, or to a plan or finish node of a
     child.
     """
-    if visit.resource is not None:
+    if isinstance(visit, ResourceVisit):
         type_ = engine.types.get(visit.resource.resource_type)
         if type_ is not None:
             return not type_.needs_lease

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from orchestrator.engine.check.outcome import Failed, Outcome, Restricted, Unhealthy
-from orchestrator.engine.check.visit import Visit
+from orchestrator.engine.check.visit import ResourceVisit
 
 MAX_SHOWN = 5  # nodes named in full; further nodes are counted
 
@@ -24,9 +24,8 @@ class CheckedNode(NamedTuple):
         return f"{self.stack}/{self.node} {self.action} {self.step}"
 
 
-def resource_checked(visit: Visit, step: str, outcome: Outcome) -> CheckedNode:
+def resource_checked(visit: ResourceVisit, step: str, outcome: Outcome) -> CheckedNode:
     """Return the summary of a visit to a resource."""
-    assert visit.resource is not None
     match outcome:
         case Failed(reason=reason) | Unhealthy(reason=reason):
             failure = reason

@@ -18,7 +18,7 @@ from orchestrator.engine.check.outcome import (
     Wait,
 )
 from orchestrator.engine.check.property_diff import needs_other_type
-from orchestrator.engine.check.visit import Visit
+from orchestrator.engine.check.visit import ResourceVisit
 from orchestrator.engine.states import ACTS
 from orchestrator.operations.resource_context.state import StepResult, to_columns
 from orchestrator.resources.base import Observation
@@ -29,10 +29,9 @@ from orchestrator.store.nodes.outcome_builder import OutcomeStatement
 
 
 def outcome_statement(
-    visit: Visit, result: StepResult, outcome: Outcome
+    visit: ResourceVisit, result: StepResult, outcome: Outcome
 ) -> tuple[OutcomeStatement, dict[str, Any]]:
     """Return the statement that writes an outcome, and its own columns."""
-    assert visit.resource is not None
     statement, row = ending.SETTLE, dict[str, Any]()
     match outcome:
         case Ready(observation=seen) | PreviousOperationEnded(observation=seen) | Refreshed(observation=seen):
@@ -79,10 +78,9 @@ def outcome_statement(
     return statement, row
 
 
-def outcome_row(visit: Visit, result: StepResult, cipher: Cipher, *, claimed: bool) -> dict[str, Any]:
+def outcome_row(visit: ResourceVisit, result: StepResult, cipher: Cipher, *, claimed: bool) -> dict[str, Any]:
     """Return the columns that every outcome writes."""
     resource, state, definition = visit.resource, result.state, visit.definition
-    assert resource is not None
     row: dict[str, Any] = {
         "node_id": visit.node_id,
         "resource_id": resource.id,
@@ -121,10 +119,9 @@ def ready_columns(seen: Observation) -> dict[str, Any]:
     return {"status": "COMPLETE", "reason": seen.reason or "state changed", "observed": "ready"}
 
 
-def was_healthy(visit: Visit) -> bool:
+def was_healthy(visit: ResourceVisit) -> bool:
     """Whether a replaced resource was complete, and keeps its type."""
     resource, definition = visit.resource, visit.definition
-    assert resource is not None
     assert definition is not None
     created = resource.physical_id is not None and resource.status == "COMPLETE" and resource.op is None
     return created and definition.body["type"] == resource.type

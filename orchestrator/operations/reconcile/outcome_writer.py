@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
 
-from orchestrator.engine.check.visit import Visit
+from orchestrator.engine.check.visit import ControlVisit, ResourceVisit, Visit
 from orchestrator.engine.messages import CheckMessage
 from orchestrator.logs import logger
 from orchestrator.operations import stack_completion
@@ -91,7 +91,7 @@ class OutcomeWriter:
         with child_transitions.child_side_effects(db, items) as finish:
             settled = repository.write_outcome(db, statement, rows, batch.lease, self.root, self._budget())
             finish(settled)
-        messages, late = self._released(settled), []
+        messages, late = self._released(settled), list[Visit]()
         for item in items:
             if item.row["resource_id"] not in settled.held:
                 late.append(item.visit)
@@ -126,17 +126,18 @@ class OutcomeWriter:
                 batch.worker.windows.enqueued(self.root_id, len(sent), 0)
         return messages, others
 
-    def _visit_again(self, visit: Visit) -> Pending | None:
+    def _visit_again(self, visit: ResourceVisit) -> Pending | None:
         """Repeat the visit to a resource whose child has changed since it was read."""
         batch = self.batch
         if batch.lease is not None:
             fresh = repository.read_claimed(batch.db, [visit.node_id], batch.lease)
         else:
             fresh, _ = repository.read_queued(batch.db, [visit.node_id], visit.traversal)
-        if not fresh:
-            return Drop(visit)
-        found = visit_resource(batch, fresh[0])
-        return Drop(visit) if isinstance(found, Drop) else found
+        match fresh:
+            case [ResourceVisit() as again]:
+                return visit_resource(batch, again)
+            case _:
+                return Drop(visit)
 
     def _pause(self, pauses: Sequence[Pause]) -> Written:
         """Pause nodes at their hooks."""
@@ -160,7 +161,7 @@ class OutcomeWriter:
             finish(repository.Settled([], frozenset({row["resource_id"]} if paused else ())))
         return paused
 
-    def _settle(self, joins: Sequence[Visit], lease: int) -> list[CheckMessage]:
+    def _settle(self, joins: Sequence[ControlVisit], lease: int) -> list[CheckMessage]:
         ids = [visit.node_id for visit in joins]
         return self._released(repository.settle_nodes(self.batch.db, ids, lease, self.root, self._budget()))
 
@@ -191,10 +192,9 @@ class OutcomeWriter:
     def _budget(self) -> int:
         return self.batch.worker.windows.budget(self.root_id)
 
-    def _record_orphan(self, visit: Visit, state: ResourceState, row: Mapping[str, Any]) -> None:
+    def _record_orphan(self, visit: ResourceVisit, state: ResourceState, row: Mapping[str, Any]) -> None:
         """Record an object that was created under a lost lease; an external resource is not ours."""
         resource = visit.resource
-        assert resource is not None
         if row.get("traversal") is not None:  # no request was sent
             return
         log.warning("lease_lost", resource=resource.name, stack=visit.stack.uuid)

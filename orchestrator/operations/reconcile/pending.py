@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from orchestrator.engine.check.visit import Visit
+from orchestrator.engine.check.visit import ControlVisit, ResourceVisit, Visit
 from orchestrator.engine.messages import CheckMessage
 from orchestrator.operations.resource_context.state import ResourceState, StepResult
 from orchestrator.store.nodes.outcome_builder import OutcomeStatement
@@ -15,7 +15,7 @@ from orchestrator.store.nodes.outcome_builder import OutcomeStatement
 class Write(NamedTuple):
     """An outcome, with the statement that writes it."""
 
-    visit: Visit
+    visit: ResourceVisit
     state: ResourceState
     row: dict[str, Any]
     statement: OutcomeStatement
@@ -24,14 +24,14 @@ class Write(NamedTuple):
 class Transition(NamedTuple):
     """A transition of a child stack, together with the wait of its resource's node."""
 
-    visit: Visit
+    visit: ResourceVisit
     result: StepResult
 
 
 class Pause(NamedTuple):
     """A pause at a hook: without `state` before the step, otherwise after it."""
 
-    visit: Visit
+    visit: ResourceVisit
     hook: str
     state: ResourceState | None
     row: dict[str, Any]
@@ -46,13 +46,13 @@ class Drop(NamedTuple):
 class Join(NamedTuple):
     """A node without work, to be settled."""
 
-    visit: Visit
+    visit: ControlVisit
 
 
 class NeedsLease(NamedTuple):
     """A visit that must be repeated with a lease."""
 
-    visit: Visit
+    visit: ControlVisit
 
 
 class Enqueue(NamedTuple):
@@ -72,8 +72,8 @@ class Partition:
     transitions: Sequence[Transition] = ()
     pauses: Sequence[Pause] = ()
     drops: Sequence[Visit] = ()
-    joins: Sequence[Visit] = ()
-    needing_lease: Sequence[Visit] = ()
+    joins: Sequence[ControlVisit] = ()
+    needing_lease: Sequence[ControlVisit] = ()
     messages: Sequence[CheckMessage] = ()
 
 
@@ -83,8 +83,8 @@ def partition(results: Iterable[Pending]) -> Partition:
     transitions: list[Transition] = []
     pauses: list[Pause] = []
     drops: list[Visit] = []
-    joins: list[Visit] = []
-    needing_lease: list[Visit] = []
+    joins: list[ControlVisit] = []
+    needing_lease: list[ControlVisit] = []
     messages: list[CheckMessage] = []
     for result in results:
         match result:

@@ -25,7 +25,7 @@ from orchestrator.engine.check.outcome import (
     Unchanged,
     failure_reason,
 )
-from orchestrator.engine.check.visit import Visit, replacement_visit
+from orchestrator.engine.check.visit import ResourceVisit, replacement_visit
 from orchestrator.errors import InvalidTemplate, NotFound, Superseded
 from orchestrator.logs import logger
 from orchestrator.operations.children.loader import LazyStackContext
@@ -86,10 +86,9 @@ def batch_context(worker: WorkerContext, db: repository.CheckConnection, lease: 
     return BatchContext(worker, db, lease, services, [])
 
 
-def visit_resource(batch: BatchContext, visit: Visit) -> Pending | None:
+def visit_resource(batch: BatchContext, visit: ResourceVisit) -> Pending | None:
     """Run the step of a resource; None: nothing to write, the visit is repeated when its lease expires."""
     resource, worker = visit.resource, batch.worker
-    assert resource is not None
     try:
         type_ = worker.stacks.type_of(visit)
     except (NotFound, InvalidTemplate) as error:
@@ -115,7 +114,7 @@ def visit_resource(batch: BatchContext, visit: Visit) -> Pending | None:
         return None
 
 
-def _run(batch: BatchContext, visit: Visit, type_: ResourceType, step: Step) -> Pending:
+def _run(batch: BatchContext, visit: ResourceVisit, type_: ResourceType, step: Step) -> Pending:
     """Execute a step with the definition that belongs to it."""
     worker = batch.worker
     seen = _with_operation_inputs(batch, visit, step)
@@ -143,10 +142,9 @@ def _execute(batch: BatchContext, operation: ResourceOperation, step: Step, retr
 
 
 def _operation(
-    batch: BatchContext, visit: Visit, type_: ResourceType, desired: DesiredResource | None = None
+    batch: BatchContext, visit: ResourceVisit, type_: ResourceType, desired: DesiredResource | None = None
 ) -> ResourceOperation:
     worker, resource = batch.worker, visit.resource
-    assert resource is not None
     software: SoftwareStore = UNCONNECTED
     if type_.needs_lease:  # a local type has no use for it
         software = DeploymentStore.of(visit, worker.database, worker.cipher, worker.settings)
@@ -163,13 +161,12 @@ def _operation(
     )
 
 
-def _with_operation_inputs(batch: BatchContext, visit: Visit, step: Step) -> Visit:
+def _with_operation_inputs(batch: BatchContext, visit: ResourceVisit, step: Step) -> ResourceVisit:
     """Return the visit with the definition and parameters of the operation that it completes, or of the
     adoption. The current definition is applied by a later visit, after those to its requirements.
     """
     match step:
         case Adopt():
-            assert visit.resource is not None
             assert visit.definition is not None
             if visit.resource.definition_id not in (None, visit.definition.id):
                 return repository.read_for_adoption(batch.db, visit)
@@ -179,7 +176,7 @@ def _with_operation_inputs(batch: BatchContext, visit: Visit, step: Step) -> Vis
 
 
 def _replace_inline(
-    batch: BatchContext, visit: Visit, replaced_type: ResourceType, desired: DesiredResource | None
+    batch: BatchContext, visit: ResourceVisit, replaced_type: ResourceType, desired: DesiredResource | None
 ) -> Write | None:
     """Create the replacement of a local type in the same visit (adr/0004); None if it needs its own visit,
     without effects here.
@@ -187,8 +184,6 @@ def _replace_inline(
     if batch.lease is not None or visit.hooks:
         return None
     new = replacement_visit(visit, str(uuid4()))
-    assert visit.resource is not None
-    assert new.resource is not None
     type_ = batch.worker.types.get(new.resource.resource_type)
     if type_ is None or type_.needs_lease or isinstance(type_, NestedType):
         return None
@@ -210,14 +205,13 @@ def _replace_inline(
 
 
 def pending_outcome(
-    batch: BatchContext, visit: Visit, result: StepResult, *, opened: bool = False
+    batch: BatchContext, visit: ResourceVisit, result: StepResult, *, opened: bool = False
 ) -> Write | Transition | Pause:
     """Return a result as it is written; `opened` if the visit recorded the start of an operation."""
     if isinstance(result.outcome, ChildTransition):
         return Transition(visit, result)
     row = row_of(batch, visit, result)
     outcome = hooks.outcome_after_hooks(visit, result.outcome) if visit.hooks else result.outcome
-    assert visit.resource is not None
     unrecorded = isinstance(outcome, Replaced) or (visit.resource.op is None and not opened)
     if unrecorded and batch.lease is not None:
         # Without a recorded operation, the planner of a newer traversal has planned from the row as it is.
@@ -231,14 +225,13 @@ def pending_outcome(
     return Write(visit, result.state, row, statement)
 
 
-def row_of(batch: BatchContext, visit: Visit, result: StepResult) -> dict[str, Any]:
+def row_of(batch: BatchContext, visit: ResourceVisit, result: StepResult) -> dict[str, Any]:
     """Return the columns of every outcome."""
     return outcome_row(visit, result, batch.worker.cipher, claimed=batch.lease is not None)
 
 
-def _count(batch: BatchContext, visit: Visit, step: str, outcome: Outcome) -> None:
+def _count(batch: BatchContext, visit: ResourceVisit, step: str, outcome: Outcome) -> None:
     """Count a step in the metrics and log it, at debug level for local types."""
-    assert visit.resource is not None
     batch.checked.append(resource_checked(visit, step, outcome))
     name, became = visit.resource.resource_type, type(outcome).__name__.lower()
     metrics.count_visit(name if name in batch.worker.types else metrics.OTHER, step, became)
@@ -250,7 +243,7 @@ def _record_start(
     worker: WorkerContext,
     db: repository.CheckConnection,
     lease: int | None,
-    visit: Visit,
+    visit: ResourceVisit,
     state: ResourceState,
 ) -> bool:
     """Record the start of an operation durably; False: the lease is lost."""
@@ -278,7 +271,7 @@ def _record_start(
 def _record_snapshot(
     worker: WorkerContext,
     db: repository.CheckConnection,
-    visit: Visit,
+    visit: ResourceVisit,
     state: ResourceState,
     token: str,
     kept: Mapping[str, Any] | None,

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from orchestrator.clients.keystone.cloud_session import Cloud, Orchestrations
 from orchestrator.clients.region_catalog import catalog_of
 from orchestrator.config import Settings
-from orchestrator.engine.check.visit import ResourceView, Visit
+from orchestrator.engine.check.visit import ResourceView, ResourceVisit
 from orchestrator.engine.physical_names import physical_name
 from orchestrator.errors import Superseded
 from orchestrator.operations.keystone.delegated_credentials import cloud_of_stack
@@ -45,7 +45,7 @@ class OperationServices(NamedTuple):
 class ResourceOperation:
     """A visit to a resource: input of every step. Only `state` changes during the visit."""
 
-    visit: Visit
+    visit: ResourceVisit
     resource: ResourceView
     resource_type: ResourceType
     state: ResourceState
@@ -117,7 +117,7 @@ def record_observation(state: ResourceState, resource_type: ResourceType, observ
 
 
 def context(
-    visit: Visit,
+    visit: ResourceVisit,
     state: ResourceState,
     action: str,
     elapsed: float | None = None,
@@ -126,7 +126,6 @@ def context(
 ) -> Context:
     """Return the context of a verb, `elapsed` seconds into the operation; None: as long as it is open."""
     resource = visit.resource
-    assert resource is not None
     return Context(
         name=resource.name,
         physical_name=physical_name(visit.stack.name, resource.name, resource.uuid),

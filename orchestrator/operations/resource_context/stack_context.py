@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from orchestrator.engine.check.visit import Visit
+from orchestrator.engine.check.visit import ResourceVisit
 from orchestrator.errors import Superseded
 from orchestrator.operations.resource_context.state import ResourceState
 from orchestrator.resources.stack_context import (
@@ -34,13 +34,12 @@ class StoredStackContext:
     lease: int | None
     endpoint: str
 
-    def place(self, visit: Visit) -> StackLocation:
+    def place(self, visit: ResourceVisit) -> StackLocation:
         """Return the location of a resource."""
-        assert visit.resource is not None
         stack = visit.stack
         return StackLocation(stack.project_id, stack.name, stack.uuid, visit.resource.name, self.endpoint)
 
-    def peers(self, visit: Visit, state: ResourceState) -> RequiredResources:
+    def peers(self, visit: ResourceVisit, state: ResourceState) -> RequiredResources:
         """Return the requirements of the resource."""
         return NO_PEERS if self.lease is None else RequiredPeers(self, visit, state)
 
@@ -74,8 +73,7 @@ class StoredStackContext:
 class RequiredPeers:
     """The requirements of a visited resource, read on demand."""
 
-    def __init__(self, context: StoredStackContext, visit: Visit, state: ResourceState) -> None:
-        assert visit.resource is not None
+    def __init__(self, context: StoredStackContext, visit: ResourceVisit, state: ResourceState) -> None:
         self.context, self.state, self.id = context, state, visit.resource.id
 
     def find(self, reference_id: str, *, watch: bool = False) -> RequiredResource | None:

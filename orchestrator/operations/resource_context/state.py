@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 import orjson
 
 from orchestrator.engine.check.outcome import Outcome
-from orchestrator.engine.check.visit import NodeData, Visit
+from orchestrator.engine.check.visit import NodeData, ResourceVisit
 from orchestrator.resources.base import Observation
 from orchestrator.security.encryption import Cipher
 from orchestrator.template.definition import ResourceProxy
@@ -71,10 +71,10 @@ class StepResult:
     desired: DesiredResource | None = None
 
 
-def in_progress_event_written(visit: Visit, state: ResourceState) -> bool:
+def in_progress_event_written(visit: ResourceVisit, state: ResourceState) -> bool:
     """Whether the event for the start of this action was already written."""
     resource = visit.resource
-    return resource is not None and (resource.action, resource.status) == (state.action, "IN_PROGRESS")
+    return (resource.action, resource.status) == (state.action, "IN_PROGRESS")
 
 
 class OperationNotRecorded(Exception):
@@ -82,18 +82,17 @@ class OperationNotRecorded(Exception):
 
 
 # Records the start of an operation durably; False: the lease is lost.
-RecordStart = Callable[[Visit, ResourceState], bool]
+RecordStart = Callable[[ResourceVisit, ResourceState], bool]
 # Records a resource snapshot by its token, with its data; returns the token of the first request and the
 # recorded data.
 RecordSnapshot = Callable[
-    [Visit, ResourceState, str, Mapping[str, Any] | None], tuple[str, Mapping[str, Any] | None]
+    [ResourceVisit, ResourceState, str, Mapping[str, Any] | None], tuple[str, Mapping[str, Any] | None]
 ]
 
 
-def load_state(visit: Visit, cipher: Cipher) -> ResourceState:
+def load_state(visit: ResourceVisit, cipher: Cipher) -> ResourceState:
     """Return the recorded values of the visited resource, decrypted."""
     resource = visit.resource
-    assert resource is not None
     opened: Mapping[str, Any] = cipher.open(resource.sealed.encode()) if resource.sealed else {}
     data = dict(opened.get("data", resource.data) or {})
     return ResourceState(

@@ -253,7 +253,6 @@ def _clear_scaling_in_progress(context: OperationContext, resource_id: int) -> N
         visit = group_resize.claim(db, resource_id, lease, context.settings.lease_seconds)
         if visit is None:
             return
-        assert visit.resource is not None
         known, root = load_state(visit, context.cipher), visit.stack.uuid
         kind = context.types.get(visit.resource.resource_type)
         if not isinstance(kind, ScalingGroup) or not (known.metadata or {}).get(capacity.IN_PROGRESS):

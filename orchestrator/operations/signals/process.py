@@ -66,7 +66,6 @@ class SignalProcessor:
 
     def __init__(self, engine: WorkerContext, pending: Pending, lease: int) -> None:
         self.engine, self.pending, self.lease = engine, pending, lease
-        assert pending.visit.resource is not None
         self.resource = pending.visit.resource
         self.db = engine.database.check_connection(durable=True)
         self.surroundings = StoredStackContext(self.db, engine.cipher, lease, engine.settings.endpoint)

@@ -15,7 +15,7 @@ from psycopg import errors
 
 from orchestrator.engine.check.child_status import ChildRequest, ChildState, split_request, with_request
 from orchestrator.engine.check.outcome import failure_reason
-from orchestrator.engine.check.visit import Visit
+from orchestrator.engine.check.visit import ResourceVisit
 from orchestrator.engine.messages import Message
 from orchestrator.errors import ProviderBusy, ProviderError
 from orchestrator.logs import logger
@@ -38,14 +38,13 @@ CHILD_FINISHED: Final = "::resized"  # the key of the details of a signal that w
 _KNOWN: Final = frozenset(field.name for field in fields(Adjustment))
 
 
-def scale_group(engine: WorkerContext, policy: Visit, asked: Resize) -> list[Message] | None:
+def scale_group(engine: WorkerContext, policy: ResourceVisit, asked: Resize) -> list[Message] | None:
     """Start the resize of a group's child; None when there is no change, or the group is busy.
 
     Raises:
         ProviderError: the group does not exist, or cannot be resized so.
         ProviderBusy: another worker has just claimed the group.
     """
-    assert policy.resource is not None
     db, name = engine.database.check_connection(durable=True), policy.resource.name
     found = group_resize.find(db, policy.stack.id, asked.group)
     if found is None:
@@ -81,7 +80,6 @@ def after_child_finished(
 ) -> list[Message]:
     """Finish the resize of a group whose child has ended; wait again if it has not."""
     db, visit = engine.database.check_connection(durable=True), pending.visit
-    assert visit.resource is not None
     event, root = details[CHILD_FINISHED], visit.stack.uuid
     with db.transaction():
         child = child_reads.state(db, visit.resource.id)
@@ -108,10 +106,9 @@ def after_child_finished(
 
 
 def _start_resize(
-    engine: WorkerContext, visit: Visit, lease: int, group_type: ScalingGroup, asked: Adjustment
+    engine: WorkerContext, visit: ResourceVisit, lease: int, group_type: ScalingGroup, asked: Adjustment
 ) -> list[Message] | None:
     db, resource, root = engine.database.check_connection(durable=True), visit.resource, visit.stack.uuid
-    assert resource is not None
     state, child = load_state(visit, engine.cipher), child_reads.state(db, resource.id)
     if child is None or child.gone or child.status == "IN_PROGRESS":
         return None
@@ -175,7 +172,7 @@ def _adjustment(asked: Mapping[str, Value]) -> Adjustment:
 
 def _refresh(
     engine: WorkerContext,
-    visit: Visit,
+    visit: ResourceVisit,
     state: ResourceState,
     group_type: ScalingGroup,
     child: ChildState | None,
@@ -198,7 +195,9 @@ def _set_metadata(state: ResourceState, metadata: Mapping[str, Any]) -> None:
     state.metadata = metadata
 
 
-def _context(engine: WorkerContext, visit: Visit, state: ResourceState, data: Mapping[str, Any]) -> Context:
+def _context(
+    engine: WorkerContext, visit: ResourceVisit, state: ResourceState, data: Mapping[str, Any]
+) -> Context:
     software = DeploymentStore.of(visit, engine.database, engine.cipher, engine.settings)
     return replace(operation.context(visit, state, "CHECK", software=software), data=data)
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from orchestrator.config import Settings
-from orchestrator.engine.check.visit import Visit
+from orchestrator.engine.check.visit import ResourceVisit
 from orchestrator.errors import LimitExceeded, ProviderBusy, ProviderError
 from orchestrator.operations.context import OperationContext
 from orchestrator.operations.masking import masked
@@ -51,18 +51,19 @@ class DeploymentStore:
     traversal: int | None = None
 
     @classmethod
-    def of(cls, visit: Visit, database: Database, cipher: Cipher, settings: Settings) -> DeploymentStore:
+    def of(
+        cls, visit: ResourceVisit, database: Database, cipher: Cipher, settings: Settings
+    ) -> DeploymentStore:
         """Return the store for a visit, on the connection of its thread."""
         stack, resource = visit.stack, visit.resource
-        name, id_ = ("", None) if resource is None else (resource.name, resource.id)
-        place = StackLocation(stack.project_id, stack.name, stack.uuid, name, settings.endpoint)
+        place = StackLocation(stack.project_id, stack.name, stack.uuid, resource.name, settings.endpoint)
         return cls(
             lambda: nullcontext(database.check_connection(durable=True)),
             cipher,
             settings,
             place,
             stack.id,
-            id_,
+            resource.id,
             stack.traversal,
         )
 

@@ -11,7 +11,7 @@ from psycopg import Connection
 from psycopg.rows import TupleRow
 
 from orchestrator.engine.check import hooks
-from orchestrator.engine.check.visit import Visit
+from orchestrator.engine.check.visit import ResourceVisit
 from orchestrator.engine.messages import CheckMessage
 from orchestrator.store.nodes import hook_sql as sql
 from orchestrator.store.nodes import repository
@@ -39,7 +39,7 @@ def write_hooks(db: Db, words: Mapping[int, Sequence[str]]) -> None:
         db.execute(sql.SET_HOOKS, {"ids": list(words), "hooks": texts})
 
 
-def pause_before(db: Db, visit: Visit, hook: str, lease: int | None) -> bool:
+def pause_before(db: Db, visit: ResourceVisit, hook: str, lease: int | None) -> bool:
     """Pause a node at a hook before its step; return False if its traversal is over or another visit has
     claimed it.
     """

@@ -16,7 +16,15 @@ from psycopg import Connection, errors
 from psycopg.rows import TupleRow
 from psycopg.types.json import Json
 
-from orchestrator.engine.check.visit import DefinitionView, NodeData, ResourceView, StackView, Visit
+from orchestrator.engine.check.visit import (
+    ControlVisit,
+    DefinitionView,
+    NodeData,
+    ResourceView,
+    ResourceVisit,
+    StackView,
+    Visit,
+)
 from orchestrator.engine.messages import CheckMessage
 from orchestrator.errors import Superseded
 from orchestrator.store.connections.prepared import fetch_prepared, numbered
@@ -28,6 +36,7 @@ from orchestrator.store.nodes.outcome_builder import OutcomeStatement, render
 CheckConnection = Connection[TupleRow]
 
 MAX_CLEAN_NODES = 512
+RESOURCE_ID = 21  # index in VISIT_COLUMNS
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +79,7 @@ def _defer(db: CheckConnection, ids: Sequence[int], claimed: Collection[int], tr
 
 def read_queued(db: CheckConnection, ids: Sequence[int], traversal: int) -> tuple[list[Visit], list[int]]:
     """Read queued nodes without a claim; return the visits, and the nodes whose resource is claimed."""
-    visits, busy = [], []
+    visits, busy = list[Visit](), []
     if len(ids) == 1:
         rows = fetch_prepared(db, sql.READ_QUEUED_ONE, {"id": str(ids[0]), "traversal": str(traversal)})
     else:
@@ -79,7 +88,7 @@ def read_queued(db: CheckConnection, ids: Sequence[int], traversal: int) -> tupl
         if row[-1]:
             busy.append(row[0])
         else:
-            visits.append(visit_of(row))
+            visits.append(control_visit(row) if row[RESOURCE_ID] is None else resource_visit(row))
     return visits, busy
 
 
@@ -90,10 +99,22 @@ def defer_busy(db: CheckConnection, ids: Sequence[int], traversal: int) -> None:
 
 def read_claimed(db: CheckConnection, ids: Sequence[int], lease: int) -> list[Visit]:
     """Read claimed nodes, in a snapshot later than the claim (docs/internals/protocol.md rule 2)."""
-    return [visit_of(row) for row in fetch_prepared(db, sql.READ_CLAIMED, {"ids": list(ids), "lease": lease})]
+    return [
+        control_visit(row) if row[RESOURCE_ID] is None else resource_visit(row)
+        for row in fetch_prepared(db, sql.READ_CLAIMED, {"ids": list(ids), "lease": lease})
+    ]
 
 
-def read_for_adoption(db: CheckConnection, visit: Visit) -> Visit:
+def read_claimed_plan(db: CheckConnection, node_id: int, lease: int) -> ControlVisit | None:
+    """Read a claimed plan node; None if the lease is lost."""
+    match read_claimed(db, [node_id], lease):
+        case [ControlVisit() as visit]:
+            return visit
+        case _:
+            return None
+
+
+def read_for_adoption(db: CheckConnection, visit: ResourceVisit) -> ResourceVisit:
     """Return the visit of a resource to be adopted, with the definition that it was adopted with.
 
     Raises:
@@ -102,7 +123,7 @@ def read_for_adoption(db: CheckConnection, visit: Visit) -> Visit:
     return _read_again(db, visit, sql.READ_FOR_ADOPTION)
 
 
-def read_with_operation_inputs(db: CheckConnection, visit: Visit) -> Visit:
+def read_with_operation_inputs(db: CheckConnection, visit: ResourceVisit) -> ResourceVisit:
     """Return the visit of a resource with an open operation, with the definition and requirements that this
     was started with.
 
@@ -112,12 +133,11 @@ def read_with_operation_inputs(db: CheckConnection, visit: Visit) -> Visit:
     return _read_again(db, visit, sql.READ_WITH_OPERATION_INPUTS)
 
 
-def _read_again(db: CheckConnection, visit: Visit, statement: str) -> Visit:
+def _read_again(db: CheckConnection, visit: ResourceVisit, statement: str) -> ResourceVisit:
     row = db.execute(statement, {"id": visit.node_id}).fetchone()
-    seen = None if row is None else visit_of(row)
-    if seen is None or seen.resource is None:
+    if row is None or row[RESOURCE_ID] is None:
         raise Superseded("the resource no longer exists")
-    return seen
+    return resource_visit(row)
 
 
 def begin(db: CheckConnection, rows: Sequence[Mapping[str, Any]], lease: int) -> frozenset[int]:
@@ -222,13 +242,12 @@ def refill_window(db: CheckConnection, root_id: int, root: str, window: int) -> 
 
 
 def upsert_resource_snapshot(
-    db: CheckConnection, visit: Visit, values: Mapping[str, Any]
+    db: CheckConnection, visit: ResourceVisit, values: Mapping[str, Any]
 ) -> tuple[str, bytes | None]:
     """Write the snapshot of a resource, or find the snapshot that an older traversal requested; return its
     token and the stored answer.
     """
     resource = visit.resource
-    assert resource is not None
     named = {"name": resource.name, "type": resource.type, "runs_as": resource.runs_as}
     where = {"stack_id": visit.stack.id, "traversal": visit.traversal}
     statement = act.UPSERT_RESOURCE_SNAPSHOT if visit.act == "SNAPSHOT" else act.UNFINISHED_RESOURCE_SNAPSHOT
@@ -236,9 +255,8 @@ def upsert_resource_snapshot(
     return (values["token"], None) if row is None else (row[0], row[1])
 
 
-def record_orphan(db: CheckConnection, visit: Visit, token: str, physical_id: str) -> None:
+def record_orphan(db: CheckConnection, visit: ResourceVisit, token: str, physical_id: str) -> None:
     """Record an object that was created under a lost lease (docs/internals/protocol.md rule 4)."""
-    assert visit.resource is not None
     db.execute(
         sql.INSERT_ORPHAN,
         {
@@ -282,9 +300,20 @@ def retried(
                 raise
 
 
-def visit_of(row: tuple[Any, ...]) -> Visit:
-    """Return the visit in a row of VISIT_COLUMNS."""
-    resource = None if row[21] is None else ResourceView(*row[21:45])
+def resource_visit(row: tuple[Any, ...]) -> ResourceVisit:
+    """Return the visit in a row of VISIT_COLUMNS that has a resource."""
     definition = None if row[45] is None else DefinitionView(*row[45:50])
     inputs = tuple([NodeData(*data) for data in row[50]]) if row[50] else ()
-    return Visit(*row[:7], StackView(*row[7:21]), resource, definition, inputs, row[51] or ())  # type: ignore[call-arg]  # a row of Any
+    return ResourceVisit(  # type: ignore[call-arg]  # a row of Any
+        *row[:7],
+        StackView(*row[7:21]),
+        ResourceView(*row[21:45]),
+        definition,
+        inputs,
+        row[51] or (),
+    )
+
+
+def control_visit(row: tuple[Any, ...]) -> ControlVisit:
+    """Return the visit in a row that begins as VISIT_COLUMNS and has no resource."""
+    return ControlVisit(*row[:7], StackView(*row[7:21]))  # type: ignore[call-arg]  # a row of Any

@@ -29,7 +29,7 @@ STACK_COLUMNS = stack_columns()
 
 
 def visit_columns(revision: str = "s.revision_id") -> str:
-    """Return the columns that `repository.visit_of` reads: of n (node), s (stack), r (resource),
+    """Return the columns that `repository.resource_visit` reads: of n (node), s (stack), r (resource),
     d (definition) and the required resources.
     """
     return f"""

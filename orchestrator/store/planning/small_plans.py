@@ -12,7 +12,7 @@ import orjson
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
-from orchestrator.engine.check.visit import StackView, Visit
+from orchestrator.engine.check.visit import ControlVisit, StackView
 from orchestrator.engine.plan_changes import Row
 from orchestrator.store.connections.prepared import fetch_prepared
 from orchestrator.store.nodes import repository
@@ -175,12 +175,12 @@ class PlannedRow(NamedTuple):
     deposed: bool = False  # mark the existing resource deposed
 
 
-def read_plan_node(db: Db, node_id: int) -> tuple[Visit, CreateInputs] | None:
+def read_plan_node(db: Db, node_id: int) -> tuple[ControlVisit, CreateInputs] | None:
     """Return the visit to the queued plan node of a nested stack's first traversal, and the plan's inputs;
     None for any other node.
     """
     for row in fetch_prepared(db, READ_PLAN_NODE, {"node_id": str(node_id), "ahead": str(PREALLOCATED_IDS)}):
-        visit = Visit(*row[:7], StackView(*row[7:21]), None, None, ())  # type: ignore[call-arg]  # a row of Any
+        visit = ControlVisit(*row[:7], StackView(*row[7:21]))  # type: ignore[call-arg]  # a row of Any
         return visit, CreateInputs(*row[21:])
     return None
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
-from orchestrator.engine.check.visit import Visit
+from orchestrator.engine.check.visit import ResourceVisit
 from orchestrator.engine.messages import CheckMessage
 from orchestrator.store.nodes import repository
 from orchestrator.store.signals.queue import VISIT, WAKE, WRITTEN, Pending, columns
@@ -103,23 +103,23 @@ def find(db: Db, stack_id: int, id_: str) -> Found | None:
     return None if row is None else Found(*row)
 
 
-def claim(db: Db, resource_id: int, lease: int, seconds: float) -> Visit | None:
+def claim(db: Db, resource_id: int, lease: int, seconds: float) -> ResourceVisit | None:
     """Claim a group; return None if it is claimed already or not settled."""
     values = {"resource_id": resource_id, "lease": lease, "seconds": seconds}
     if db.execute(CLAIM, values).fetchone() is None:
         return None
     row = db.execute(VISIT, values).fetchone()
-    return None if row is None else repository.visit_of(row)
+    return None if row is None else repository.resource_visit(row)
 
 
-def release(db: Db, visit: Visit, lease: int, root: str) -> list[CheckMessage]:
+def release(db: Db, visit: ResourceVisit, lease: int, root: str) -> list[CheckMessage]:
     """Release a group unchanged."""
     return _run(db, LET_GO, visit, lease, root, {})
 
 
 def record_started(
     db: Db,
-    visit: Visit,
+    visit: ResourceVisit,
     lease: int,
     root: str,
     values: Mapping[str, Any],
@@ -128,7 +128,6 @@ def record_started(
 ) -> list[CheckMessage] | None:
     """Write a group whose child started to change, and the follow-up; return None if the lease is lost."""
     parameters = {**columns(values, sealed), "details": details}
-    assert visit.resource is not None
     done = repository.run(
         db, RECORD_STARTED, {**parameters, "resource_id": visit.resource.id, "lease": lease}, root
     )
@@ -136,7 +135,7 @@ def record_started(
 
 
 def record_pending(
-    db: Db, visit: Visit, lease: int, root: str, values: Mapping[str, Any], sealed: str | None
+    db: Db, visit: ResourceVisit, lease: int, root: str, values: Mapping[str, Any], sealed: str | None
 ) -> list[CheckMessage]:
     """Write a group's values and release it."""
     return _run(db, KEPT, visit, lease, root, columns(values, sealed))
@@ -173,8 +172,7 @@ def mark_batched(db: Db, child_id: int) -> None:
 
 
 def _run(
-    db: Db, statement: str, visit: Visit, lease: int, root: str, values: Mapping[str, Any]
+    db: Db, statement: str, visit: ResourceVisit, lease: int, root: str, values: Mapping[str, Any]
 ) -> list[CheckMessage]:
-    assert visit.resource is not None
     parameters = {**values, "resource_id": visit.resource.id, "lease": lease}
     return repository.run(db, statement, parameters, root).messages

@@ -16,7 +16,7 @@ from psycopg import Connection, errors
 from psycopg.rows import TupleRow
 from psycopg.types.json import Json
 
-from orchestrator.engine.check.visit import Visit
+from orchestrator.engine.check.visit import ResourceVisit
 from orchestrator.engine.messages import CheckMessage, SignalMessage
 from orchestrator.engine.states import NODE_ENDS, STATES_VISITED
 from orchestrator.store.connections.prepared import fetch_prepared
@@ -216,7 +216,7 @@ class Pending:
     """The oldest signals of a claimed resource, with the resource."""
 
     sent: tuple[PendingSignal, ...]
-    visit: Visit  # without a node
+    visit: ResourceVisit  # without a node
 
     @property
     def id(self) -> int:
@@ -226,7 +226,7 @@ class Pending:
     @property
     def name(self) -> str:
         """The name of the resource."""
-        return self.visit.resource.name if self.visit.resource is not None else ""
+        return self.visit.resource.name
 
 
 def record_refusal_event(db: Db, stack_id: int, resource_id: int, action: str) -> None:
@@ -269,7 +269,7 @@ def look(db: Db, resource_id: int, lease: int, limit: int) -> Pending | None:
     if not rows:
         return None
     sent = [PendingSignal(*one) for one in zip(*rows[0][-4:], strict=True)]
-    return Pending(tuple(sent), repository.visit_of(rows[0]))
+    return Pending(tuple(sent), repository.resource_visit(rows[0]))
 
 
 def record(
@@ -337,7 +337,6 @@ def _ended(db: Db, statement: str, pending: Pending, values: Mapping[str, Any]) 
 
 
 def _which(pending: Pending, lease: int, done: Sequence[PendingSignal]) -> dict[str, Any]:
-    assert pending.visit.resource is not None
     return {
         "signal_ids": [one.id for one in done],
         "resource_id": pending.visit.resource.id,

@@ -17,7 +17,7 @@ from psycopg import errors
 
 from orchestrator.engine.check.child_status import ChildRequest, ChildStep, split_request, with_request
 from orchestrator.engine.check.outcome import ChildTransition
-from orchestrator.engine.check.visit import Visit
+from orchestrator.engine.check.visit import ResourceVisit
 from orchestrator.engine.messages import CheckMessage
 from orchestrator.operations.reconcile.pending import Pause, Write
 from orchestrator.operations.resource_context.state import StepResult
@@ -38,7 +38,7 @@ class LeaseLost(Exception):
     """The lease is lost, or the traversal is over."""
 
 
-Row = Callable[[Visit, StepResult], dict[str, Any]]
+Row = Callable[[ResourceVisit, StepResult], dict[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class TransitionContext:
 
 
 def apply_child_transition(
-    context: TransitionContext, visit: Visit, result: StepResult
+    context: TransitionContext, visit: ResourceVisit, result: StepResult
 ) -> list[CheckMessage]:
     """Apply the transition of a child and let its resource's node wait; return the messages to send.
 
@@ -79,7 +79,7 @@ def apply_child_transition(
 
 
 def _spawn(
-    context: TransitionContext, visit: Visit, result: StepResult, step: ChildStep
+    context: TransitionContext, visit: ResourceVisit, result: StepResult, step: ChildStep
 ) -> list[CheckMessage]:
     """Create the child."""
     state = result.state
@@ -94,7 +94,7 @@ def _spawn(
 
 
 def _apply(
-    context: TransitionContext, visit: Visit, result: StepResult, step: ChildStep
+    context: TransitionContext, visit: ResourceVisit, result: StepResult, step: ChildStep
 ) -> list[CheckMessage]:
     """Start the traversal of an existing child, or only wait for it."""
     if step.verb == "create":
@@ -113,7 +113,7 @@ def _apply(
     return settled.messages + ([] if started is None else [started.message])
 
 
-def _row(visit: Visit, result: StepResult, step: ChildStep, row_of: Row) -> dict[str, Any]:
+def _row(visit: ResourceVisit, result: StepResult, step: ChildStep, row_of: Row) -> dict[str, Any]:
     row = row_of(visit, result)
     row |= {
         "op": result.state.op,
@@ -121,13 +121,12 @@ def _row(visit: Visit, result: StepResult, step: ChildStep, row_of: Row) -> dict
         "reason": "state changed",
         "retried": False,
     }
-    assert visit.resource is not None
     if visit.resource.op is None:
         row["traversal"] = visit.traversal  # the planner of a newer traversal has not seen this operation
     return row
 
 
-def _start(db: repository.CheckConnection, visit: Visit, step: ChildStep) -> StartedChild | None:
+def _start(db: repository.CheckConnection, visit: ResourceVisit, step: ChildStep) -> StartedChild | None:
     """Start the child's traversal; None: only wait."""
     child = step.child
     if step.verb == "pause":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from orchestrator.engine.check.visit import DefinitionView, ResourceView, StackView, Visit
+from orchestrator.engine.check.visit import DefinitionView, ResourceView, ResourceVisit, StackView
 from orchestrator.resources.base import Context, ResourceType
 
 STACK = StackView(1, "stack-uuid", "s", "p", 1, 7, None, "UPDATE", "IN_PROGRESS", 1, 60.0)
@@ -52,16 +52,16 @@ class Local(External):
 
 
 def visit(
-    resource: ResourceView | None = RESOURCE,
+    resource: ResourceView = RESOURCE,
     *,
     kind: str = "update",
     body: dict[str, Any] | None = None,
     hooks: tuple[str, ...] = (),
     traversal: int = 7,
     **stack: Any,
-) -> Visit:
+) -> ResourceVisit:
     """Return a visit of traversal 7; `stack` are fields of the stack."""
     definition = DefinitionView(3, {"type": "A::Type"} if body is None else body, "digest", (), {})
-    return Visit(
+    return ResourceVisit(
         1, kind, traversal, "local", "a", 0, 0, STACK._replace(**stack), resource, definition, hooks=hooks
     )

@@ -1,0 +1,34 @@
+"""The visits in the rows of the statements that read nodes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from orchestrator.engine.check.visit import ControlVisit, DefinitionView, NodeData, ResourceVisit
+from orchestrator.store.nodes import repository
+from tests.unit.engine.check.visit_samples import RESOURCE, STACK
+
+NODE = (1, "update", 7, "local", "a", 0, 0)
+DEFINITION = DefinitionView(3, {"type": "A::Type"}, "digest", ("b",), {})
+INPUT = NodeData(6, "b", "b-1", None, "CREATE", "COMPLETE", {}, None)
+NO_RESOURCE = (None,) * len(RESOURCE)
+NO_DEFINITION = (None,) * len(DEFINITION)
+
+
+def test_a_row_with_a_resource_is_a_resource_visit():
+    row: tuple[Any, ...] = (*NODE, *STACK, *RESOURCE, *DEFINITION, [list(INPUT)], ["pre-update"])
+    assert row[repository.RESOURCE_ID] == RESOURCE.id
+    assert repository.resource_visit(row) == ResourceVisit(
+        *NODE, STACK, RESOURCE, DEFINITION, (INPUT,), ["pre-update"]
+    )
+
+
+def test_a_resource_may_have_no_definition_no_inputs_and_no_hooks():
+    row: tuple[Any, ...] = (*NODE, *STACK, *RESOURCE, *NO_DEFINITION, None, None)
+    assert repository.resource_visit(row) == ResourceVisit(*NODE, STACK, RESOURCE, None, (), ())
+
+
+def test_a_row_without_a_resource_is_a_control_visit():
+    row: tuple[Any, ...] = (*NODE, *STACK, *NO_RESOURCE, *NO_DEFINITION, None, None)
+    assert row[repository.RESOURCE_ID] is None
+    assert repository.control_visit(row) == ControlVisit(*NODE, STACK)
