@@ -292,7 +292,8 @@ class ResourceForecast:
         unknown = outlook.sure | outlook.maybe
 
         def old(name: str) -> Any:
-            return MASK if current.secret and name in before else before.get(name)
+            secret = name in before and (current.is_secret(name) or name in outlook.secret)
+            return MASK if secret else before.get(name)
 
         def new(name: str) -> Any:
             if name in unknown or name not in after:

@@ -13,7 +13,10 @@ Turn = Literal["unchanged", "updated", "replaced", "added", "deleted"]
 
 @dataclass(frozen=True, slots=True)
 class CurrentResource:
-    """A resource as recorded, values decrypted; `secret` values must not be shown."""
+    """A resource as recorded, values decrypted.
+
+    If it is `secret`, its outputs must not be shown, nor its `secret_properties` (None: all of them).
+    """
 
     id: int
     uuid: str
@@ -31,6 +34,12 @@ class CurrentResource:
     data: Mapping[str, Any]
     metadata: Mapping[str, Any] | None
     secret: bool
+    secret_properties: frozenset[str] | None
+
+    def is_secret(self, name: str) -> bool:
+        """Whether the recorded value of a property must not be shown."""
+        names = self.secret_properties
+        return self.secret and (names is None or name in names)
 
     @property
     def proxy(self) -> ResourceProxy:

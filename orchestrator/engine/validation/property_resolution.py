@@ -12,7 +12,7 @@ from typing import Any, Final
 from orchestrator.errors import Diagnostic, InvalidTemplate
 from orchestrator.resources.base import Fault, ResourceType
 from orchestrator.schema.properties import Property, PropertyFault, join
-from orchestrator.schema.translation import Finder
+from orchestrator.schema.translation import Finder, reached
 from orchestrator.template.definition import StackDefinition
 from orchestrator.template.diagnostics import path_text
 from orchestrator.template.formats import format_named
@@ -31,8 +31,9 @@ def resolve_properties(
     name: str,
     *,
     resolve: Finder | None = None,
-) -> dict[str, Any]:
-    """Return a resource's properties resolved, translated, converted and fully checked.
+) -> tuple[dict[str, Any], frozenset[str]]:
+    """Return a resource's properties resolved, translated, converted and fully checked, and the names of the
+    properties computed from secrets.
 
     `body` is the resource's snippet, `name` its logical name; `resolve` looks up ids by name for the type's
     translation rules, if a service is available. Afterwards `view.used_secret` states whether they contain a
@@ -48,7 +49,8 @@ def resolve_properties(
         given, faults = kind.read_properties(resolved.values, path=resolved.path, resolve=resolve)
         own = () if faults else kind.validate(given, float("inf"))
         if not faults and not own:
-            return given
+            secret = frozenset(reached(kind.translation, resolved.secrets)) if resolved.secrets else NOBODY
+            return given, secret
         resolved.report(faults, own)
     raise InvalidTemplate(resolved.errors)
 

@@ -23,6 +23,7 @@ from orchestrator.operations.context import OperationContext
 from orchestrator.operations.planning.definitions import PlannedDefinitions
 from orchestrator.operations.preview.live_observation import LiveObservation, observe_all
 from orchestrator.operations.resource_context.operation import with_provider_access
+from orchestrator.operations.resource_context.state import recorded_secrets
 from orchestrator.operations.software.type_store import DeploymentStore
 from orchestrator.resources.base import ResourceType
 from orchestrator.security.encryption import Cipher
@@ -297,4 +298,5 @@ def opened(stored: StoredProperties, cipher: Cipher) -> CurrentResource:
         known.get("data", stored.data) or {},
         known.get("metadata", stored.metadata),
         bool(known),
+        recorded_secrets(known),
     )

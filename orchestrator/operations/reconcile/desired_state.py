@@ -16,7 +16,7 @@ def apply_definition(operation: ResourceOperation) -> DesiredResource:
     state.properties = desired.properties
     if state.given_metadata is None or (desired.metadata or {}) != state.given_metadata:
         state.metadata, state.given_metadata = desired.metadata, None  # else a signal's changes stay
-    state.secret = desired.secret
+    state.secret, state.secret_properties = desired.secret, desired.secret_properties
     record_requirements(operation)
     return desired
 
@@ -35,13 +35,14 @@ def _evaluate(operation: ResourceOperation) -> DesiredResource:
     definition, name = operation.visit.definition, operation.resource.name
     assert definition is not None
     body, view = definition.body, definition_view(operation)
-    properties = resolve_properties(body, view, operation.resource_type, name)
+    properties, secret_properties = resolve_properties(body, view, operation.resource_type, name)
     metadata = body.get("metadata")
     metadata = view.resolve(metadata, f"resources.{name}.metadata") if metadata else metadata
     secret, external = view.used_secret, body.get("external_id")
     if external is not None:
         external = view.resolve(external, f"resources.{name}.external_id")
-    return DesiredResource(properties, metadata, secret, None if external is None else str(external))
+    external_id = None if external is None else str(external)
+    return DesiredResource(properties, metadata, secret, external_id, secret_properties)
 
 
 def definition_view(operation: ResourceOperation) -> StackDefinition:

@@ -20,7 +20,7 @@ from orchestrator.engine.check.outcome import (
 from orchestrator.engine.check.property_diff import needs_other_type
 from orchestrator.engine.check.visit import ResourceVisit
 from orchestrator.engine.states import ACTS
-from orchestrator.operations.resource_context.state import StepResult, to_columns
+from orchestrator.operations.resource_context.state import StepResult, sealed_columns, to_columns
 from orchestrator.resources.base import Observation
 from orchestrator.security.encryption import Cipher
 from orchestrator.store.nodes import action_sql
@@ -107,8 +107,8 @@ def outcome_row(visit: ResourceVisit, result: StepResult, cipher: Cipher, *, cla
         if not needs_other_type(resource.resource_type, body.get("runs_as") or body["type"]):
             row |= {"type": body["type"], "runs_as": body.get("runs_as")}  # the same type, perhaps renamed
     values = to_columns(state)
-    if state.secret:
-        row["sealed"] = cipher.seal(values).decode()
+    if (sealed := sealed_columns(state, values, cipher)) is not None:
+        row["sealed"] = sealed
     else:
         row |= values
     return row

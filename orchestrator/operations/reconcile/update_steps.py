@@ -129,6 +129,10 @@ def _settle_unchanged(operation: ResourceOperation, before: ResourceState) -> St
     state, status = operation.state, operation.resource.status
     state.secret = state.secret or before.secret
     state.properties = before.properties
+    if before.secret_properties is None or state.secret_properties is None:
+        state.secret_properties = None
+    else:
+        state.secret_properties |= before.secret_properties
     if status == "COMPLETE" and state.value_digest == before.value_digest:
         return StepResult(Unchanged(), state)
     if status == "FAILED":

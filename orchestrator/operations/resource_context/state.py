@@ -9,6 +9,7 @@ from typing import Any, Final, NamedTuple
 
 import orjson
 
+from orchestrator.engine.check.change import NO_NAMES
 from orchestrator.engine.check.outcome import Outcome
 from orchestrator.engine.check.visit import NodeData, ResourceVisit
 from orchestrator.resources.base import Observation
@@ -16,9 +17,11 @@ from orchestrator.security.encryption import Cipher
 from orchestrator.template.definition import ResourceProxy
 from orchestrator.template.functions import ALL
 
-# Keys in the column `data`, next to the data of the type. Stored: never change the texts.
+# Stored keys: never change the texts. In the column `data`, next to the data of the type:
 GIVEN_METADATA: Final = "template's metadata"
 SHADOWED_BY_NONE: Final = "stood in for"
+# Next to the encrypted columns:
+SECRET_PROPERTIES: Final = "secret_properties"  # noqa: S105 - names, not values
 
 
 @dataclass(slots=True)
@@ -39,6 +42,7 @@ class ResourceState:
     op: str | None = None
     action: str = "INIT"
     secret: bool = False
+    secret_properties: frozenset[str] | None = NO_NAMES  # None: any may be secret
     unanswered: bool = False  # a request was sent and not answered: it may still be carried out
     requires: tuple[int, ...] = ()
     input_digests: tuple[str, ...] = ()  # parallel to `requires`; "" if only the old definition requires it
@@ -56,6 +60,7 @@ class DesiredResource(NamedTuple):
     metadata: Any
     secret: bool
     external_id: str | None
+    secret_properties: frozenset[str] = NO_NAMES
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +113,7 @@ def load_state(visit: ResourceVisit, cipher: Cipher) -> ResourceState:
         op=resource.op,
         action=resource.action,
         secret=bool(opened),
+        secret_properties=recorded_secrets(opened),
         requires=tuple(resource.requires),
         input_digests=tuple(resource.input_digests),
         value_digest=resource.value_digest,
@@ -129,6 +135,23 @@ def to_columns(state: ResourceState) -> dict[str, Any]:
         "metadata": state.metadata,
         "reference_id": state.reference_id,
     }
+
+
+def sealed_columns(state: ResourceState, values: Mapping[str, Any], cipher: Cipher) -> str | None:
+    """Return the columns of a secret resource, encrypted with the names of its secret properties; None for
+    other resources.
+    """
+    if not state.secret:
+        return None
+    if state.secret_properties is not None:
+        values = {**values, SECRET_PROPERTIES: sorted(state.secret_properties)}
+    return cipher.seal(values).decode()
+
+
+def recorded_secrets(opened: Mapping[str, Any]) -> frozenset[str] | None:
+    """Return the names of the secret properties of a decrypted row; None if the row does not record them."""
+    names = opened.get(SECRET_PROPERTIES)
+    return (None if opened else NO_NAMES) if names is None else frozenset(names)
 
 
 def proxy(data: NodeData, cipher: Cipher, used: Collection[str] = (ALL,)) -> ResourceProxy:

@@ -28,7 +28,7 @@ from orchestrator.errors import (
 )
 from orchestrator.operations.context import Body, OperationContext
 from orchestrator.operations.request_body import read_object
-from orchestrator.operations.resource_context.state import load_state, to_columns
+from orchestrator.operations.resource_context.state import load_state, sealed_columns, to_columns
 from orchestrator.resources.base import Context, ResourceType
 from orchestrator.resources.groups import capacity
 from orchestrator.resources.groups.scaling_group import ScalingGroup
@@ -261,7 +261,7 @@ def _clear_scaling_in_progress(context: OperationContext, resource_id: int) -> N
         known.given_metadata = known.metadata if known.given_metadata is None else known.given_metadata
         known.metadata = capacity.finished(known.metadata or {}, None, None, capacity.utc_now())
         values = to_columns(known)
-        sealed = context.cipher.seal(values).decode() if known.secret else None
+        sealed = sealed_columns(known, values, context.cipher)
         group_resize.record_pending(
             db, visit, lease, root, {**values, "value_digest": known.value_digest}, sealed
         )

@@ -22,7 +22,12 @@ from orchestrator.operations.keystone.delegated_credentials import cloud_of_stac
 from orchestrator.operations.reconcile.worker_context import WorkerContext
 from orchestrator.operations.resource_context import operation
 from orchestrator.operations.resource_context.stack_context import StoredStackContext
-from orchestrator.operations.resource_context.state import ResourceState, load_state, to_columns
+from orchestrator.operations.resource_context.state import (
+    ResourceState,
+    load_state,
+    sealed_columns,
+    to_columns,
+)
 from orchestrator.operations.runtime.lease_keeper import new_lease
 from orchestrator.operations.signals import scale_group
 from orchestrator.operations.software.type_store import DeploymentStore
@@ -157,7 +162,7 @@ class SignalProcessor:
         if self.resource.op is None and self.resource.status == "COMPLETE":
             self._refresh(resource_type)
         values = to_columns(state)
-        sealed = cipher.seal(values).decode() if state.secret else None
+        sealed = sealed_columns(state, values, cipher)
         values["value_digest"] = state.value_digest
         no_details, re_enqueue_seconds = cipher.seal(None), self.engine.settings.re_enqueue_seconds
         ended = queue.record(

@@ -21,7 +21,12 @@ from orchestrator.errors import ProviderBusy, ProviderError
 from orchestrator.logs import logger
 from orchestrator.operations.reconcile.worker_context import WorkerContext
 from orchestrator.operations.resource_context import operation
-from orchestrator.operations.resource_context.state import ResourceState, load_state, to_columns
+from orchestrator.operations.resource_context.state import (
+    ResourceState,
+    load_state,
+    sealed_columns,
+    to_columns,
+)
 from orchestrator.operations.runtime.lease_keeper import new_lease
 from orchestrator.operations.software.type_store import DeploymentStore
 from orchestrator.resources.base import Context, Observation, Resize, Value
@@ -204,6 +209,6 @@ def _context(
 
 def _stored(engine: WorkerContext, state: ResourceState) -> tuple[dict[str, Any], str | None]:
     values = to_columns(state)
-    sealed = engine.cipher.seal(values).decode() if state.secret else None
+    sealed = sealed_columns(state, values, engine.cipher)
     values["value_digest"] = state.value_digest
     return values, sealed

@@ -7,6 +7,7 @@ from typing import Any
 
 import orjson
 import pytest
+from sqlalchemy import text
 
 from orchestrator.engine.preview.results import ForecastResource
 from orchestrator.errors import InvalidTemplate, LimitExceeded, NotFound, ProviderBusy
@@ -183,8 +184,59 @@ def test_secrets_are_masked_and_nothing_shows_them(world):
     assert expected(found, "a").changed == expected(found, "b").changed == {"value": ("******", "******")}
     assert expected(found, "c").changed == {"value": ("******", None)}
     assert expected(found, "d").changed == {"value": ("x", "y")}
+    assert expected(found, "r").changed == {"salt": ("x", "y")}  # only its attribute is secret
     for secret in ("sesame-1", "sesame-2", drawn):
         assert secret not in repr(found)
+
+
+def secret_and_open(value: Any, name: str) -> Resources:
+    """Return a resource with an open property besides its value."""
+    return {"a": test_resource(value, client_name=name)}
+
+
+@pytest.fixture
+def hidden() -> dict[str, Any]:
+    """A hidden parameter and its value."""
+    parameters = {"p": {"type": "string", "hidden": True}}
+    return {"parameters": parameters, "environment": {"parameters": {"p": "sesame"}}}
+
+
+def test_recorded_values_are_masked_by_property(world, hidden):
+    secret = {"get_param": "p"}
+    rested(world, secret_and_open(secret, "one"), **hidden)
+    found = foreseen(world, secret_and_open("open", "two"), **hidden)
+    assert expected(found, "a").changed == {"client_name": ("one", "two"), "value": ("******", "open")}
+    world.update("s", secret_and_open({"list_join": ["-", ["x", secret]]}, "two"), **hidden)
+    world.deliver_all()
+    found = foreseen(world, secret_and_open("open", "three"), **hidden)
+    assert expected(found, "a").changed == {"client_name": ("two", "three"), "value": ("******", "open")}
+    assert "sesame" not in repr(found)
+
+
+def test_a_property_that_becomes_secret_is_masked_on_both_sides(world, hidden):
+    """Its open value may be the secret: an equal value is not written again when its parameter is hidden."""
+    rested(world, secret_and_open("sesame", "one"), **hidden)
+    world.update("s", secret_and_open({"get_param": "p"}, "one"), **hidden)
+    world.deliver_all()
+    changed = {**hidden, "environment": {"parameters": {"p": "other"}}}
+    found = foreseen(world, secret_and_open({"get_param": "p"}, "two"), **changed)
+    assert expected(found, "a").changed == {"client_name": ("one", "two"), "value": ("******", "******")}
+
+
+def test_a_row_without_recorded_names_stays_masked(world, hidden):
+    """A row last written by an earlier version."""
+    rested(world, secret_and_open({"get_param": "p"}, "one"), **hidden)
+    [row] = world.rows("SELECT sealed FROM resource WHERE name = 'a'")
+    opened = world.cipher.open(row.sealed)
+    assert opened.pop("secret_properties") == ["value"]
+    with world.database.engine.begin() as connection:
+        connection.execute(text("UPDATE resource SET sealed = :s"), {"s": world.cipher.seal(opened)})
+    found = foreseen(world, secret_and_open("open", "two"), **hidden)
+    assert expected(found, "a").changed == {"client_name": ("******", "two"), "value": ("******", "open")}
+    world.update("s", secret_and_open({"get_param": "p"}, "two"), **hidden)  # writes the row again
+    world.deliver_all()
+    found = foreseen(world, secret_and_open("open", "three"), **hidden)
+    assert expected(found, "a").changed["client_name"] == ("two", "three")
 
 
 def test_immutable_changes_are_refused_with_each_place(clouded):

@@ -51,7 +51,7 @@ def values(*definitions):
 def resolved(members, name, given):
     template = members.template()
     view = StackDefinition(template.version, given, {})
-    return resolve_properties(template.resources[name].body, view, ValueResource(), name)
+    return resolve_properties(template.resources[name].body, view, ValueResource(), name)[0]
 
 
 @given(

@@ -174,7 +174,7 @@ def test_a_property_that_an_if_takes_away_has_its_default_again():
     view = StackDefinition(NEW, values(), {})
     for flag, length in ((True, 5), (False, 32)):
         body = conditional(flag).resources["b"].body
-        assert resolve_properties(body, view, RandomString(), "b")["length"] == length
+        assert resolve_properties(body, view, RandomString(), "b")[0]["length"] == length
 
 
 def test_a_changed_condition_adds_and_removes_a_resource_and_its_dependents():

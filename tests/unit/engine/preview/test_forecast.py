@@ -80,6 +80,7 @@ def there(name: str, kind: str = "A::Thing", **more: Any) -> CurrentResource:
         "data": {},
         "metadata": None,
         "secret": False,
+        "secret_properties": frozenset(),
     }
     return CurrentResource(**{**facts, **more})
 
@@ -204,7 +205,21 @@ def test_a_broken_resource_is_replaced():
 def test_a_secret_is_masked_wherever_a_translation_puts_it():
     made = forecast({"a": thing("A::Renamed", mass={"get_param": "p"})}, {"p": "sesame"})
     found = made.visit("a", there("a", "A::Renamed"))
-    assert found.changed == {"size": (1, "******")}
+    assert found.changed == {"size": ("******", "******")}
+
+
+@pytest.mark.parametrize(
+    ("recorded", "shown"),
+    [
+        (frozenset(), {"size": (1, 2), "place": ("x", "y")}),
+        (frozenset({"place"}), {"size": (1, 2), "place": ("******", "y")}),
+        (None, {"size": ("******", 2), "place": ("******", "y")}),
+    ],
+)
+def test_recorded_values_of_an_encrypted_resource_are_masked_by_property(recorded, shown):
+    made = forecast({"a": thing(size=2, place="y")})
+    before = there("a", properties={"size": 1, "place": "x"}, secret=True, secret_properties=recorded)
+    assert made.visit("a", before).changed == shown
 
 
 def test_a_comparison_names_changed_and_immutable_properties():

@@ -24,18 +24,18 @@ def view(**resources):
 
 def test_properties_are_resolved_converted_and_completed():
     body = {"properties": {"size": {"get_attr": ["r", "value"]}, "tags": [{"get_resource": "r"}]}}
-    assert resolve_properties(body, view(r="5"), Server(), "a") == {"size": 5, "tags": ["r-id"]}
+    assert resolve_properties(body, view(r="5"), Server(), "a")[0] == {"size": 5, "tags": ["r-id"]}
 
 
 def test_a_resource_without_properties_has_the_defaults():
-    assert resolve_properties({}, view(), Delay(), "a")["actions"] == ["CREATE"]
+    assert resolve_properties({}, view(), Delay(), "a")[0]["actions"] == ["CREATE"]
 
 
 def test_a_description_of_the_resource_stands_in_for_the_property_of_that_name():
     body = {"description": "mine", "properties": {"size": 1}}
-    assert resolve_properties(body, view(), Server(), "a")["description"] == "mine"
+    assert resolve_properties(body, view(), Server(), "a")[0]["description"] == "mine"
     body["properties"]["description"] = "its own"
-    assert resolve_properties(body, view(), Server(), "a")["description"] == "its own"
+    assert resolve_properties(body, view(), Server(), "a")[0]["description"] == "its own"
 
 
 def test_an_invalid_resolved_value_is_reported_with_its_path():
@@ -59,6 +59,16 @@ def test_whether_something_secret_went_in_is_remembered():
     assert (plain.used_secret, secret.used_secret) == (False, True)
     resolve_properties({"properties": {"value": 1, "type": "number"}}, secret, ValueResource(), "a")
     assert secret.used_secret
+
+
+def test_the_properties_computed_from_secrets_are_named():
+    properties = {"value": {"a": [{"get_param": "secret"}]}, "type": "json"}
+    _, secret = resolve_properties({"properties": properties}, view(), ValueResource(), "a")
+    assert secret == {"value"}
+    _, secret = resolve_properties(
+        {"properties": {"value": 1, "type": "number"}}, view(), ValueResource(), "a"
+    )
+    assert secret == frozenset()
 
 
 def test_a_secret_is_not_quoted_when_it_turns_out_wrong():
