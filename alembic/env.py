@@ -7,19 +7,7 @@ from sqlalchemy import Connection, NullPool, create_engine
 from sqlalchemy.engine import make_url
 
 from orchestrator.config import Settings
-from orchestrator.store.tables import (
-    access,
-    client_requests,
-    credentials,
-    events,
-    graph,
-    snapshots,
-    software,
-    stack_users,
-    stacks,
-    webhooks,
-    workers,
-)
+from orchestrator.store.tables import access, events, graph, keystone, snapshots, software, stacks, workers
 from orchestrator.store.tables.base import Base, Xid8
 
 

@@ -13,7 +13,7 @@ from orchestrator.engine.messages import Message
 from orchestrator.operations import offload
 from orchestrator.operations.outputs import outputs
 from orchestrator.operations.signals import accept
-from orchestrator.operations.stacks import actions, create_delete, rollback
+from orchestrator.operations.stacks import actions, create_delete
 from orchestrator.resources.registry import load_registry
 from orchestrator.security.bind_address import require_safe_binding
 from orchestrator.security.encryption import cipher
@@ -70,7 +70,7 @@ def operations() -> Operations:
         pending_hooks=accept.waiting,
         validate=offload.validate,
         resolve_outputs=outputs.resolve_outputs,
-        roll_back=rollback.roll_back,
+        roll_back=actions.roll_back,
         diff_revisions=offload.differ,
         preview_create=offload.preview_create,
         preview_update=offload.preview_update,

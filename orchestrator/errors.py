@@ -23,8 +23,10 @@ its fields, and `str(error)` is that message.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import lru_cache
 from typing import Any, Literal
 
 
@@ -302,3 +304,21 @@ class Superseded(OrchestratorError):
 
 class Misconfigured(OrchestratorError):
     """The installation is misconfigured; the message names the setting or command that fixes it."""
+
+
+_MAX_LENGTH = 80  # characters; typing errors in longer names are unlikely, and the comparison is quadratic
+
+
+def did_you_mean(word: object, known: Iterable[str]) -> str:
+    """Return ``did you mean "x"?`` for the most similar name in `known`, "" if none is similar."""
+    if not isinstance(word, str) or len(word) > _MAX_LENGTH:
+        return ""
+    near = _nearest(word, tuple(known))
+    return f'did you mean "{near}"?' if near else ""
+
+
+@lru_cache(maxsize=1024)  # a mistake repeated in a thousand resources is compared once
+def _nearest(word: str, known: tuple[str, ...]) -> str:
+    lowered = word.lower()
+    same = next((name for name in known if name.lower() == lowered), None)
+    return same or next(iter(get_close_matches(word, known, n=1)), "")

@@ -40,8 +40,7 @@ from orchestrator.store.connections.database import open_database
 from orchestrator.store.schema.version import require_current
 from tasks import metrics_server
 from tasks.celery_settings import celery_settings
-from tasks.keystone_cleanup import KeystoneCleanupThread
-from tasks.periodic import PeriodicThread
+from tasks.periodic import KeystoneCleanupThread, PeriodicThread
 from tasks.publisher import Dispatcher, broker_url
 from tasks.webhook_delivery import WebhookDeliveryThread
 

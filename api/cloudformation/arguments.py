@@ -1,14 +1,14 @@
 """Query parameters: texts by name, lists as `Name.member.1`, structures as `Name.member.1.Field`.
 
 Readers record faults and return an empty value, so that all faults of a query are reported together by
-`check`. An empty value counts as absent.
+`check`. An empty value counts as absent. Of a paginated list, `NextToken` is the start of the next page.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
-from typing import Final
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final, TypeVar
 
 from orchestrator import errors
 
@@ -18,6 +18,11 @@ COMBINATION: Final = "Parameters that must not be used together were used togeth
 NOT_SUPPORTED: Final = "not supported here: leave it out"
 _MEMBER: Final = re.compile(r"(?P<name>\w+)\.member\.(?P<number>[0-9]{1,6})(?:\.(?P<field>[\w.]+))?")
 LARGEST: Final = (1 << 31) - 1
+PAGE: Final = 1_000  # items
+FULL_PAGE: Final = 100  # items that are expensive to read
+LONGEST_TOKEN: Final = 1_024  # characters
+
+Row = TypeVar("Row")
 
 
 class QueryFault(errors.InvalidRequest):
@@ -121,3 +126,19 @@ class Arguments:
     def fault(self, code: str, message: str) -> None:
         """Record a fault."""
         self._faults.append((code, message))
+
+
+def token(arguments: Arguments) -> str | None:
+    """Return the start of the requested page; None for the first page."""
+    text = arguments.text("NextToken")
+    if text is not None and len(text) > LONGEST_TOKEN:
+        arguments.wrong("NextToken is none of ours")
+    return text
+
+
+def page(rows: Iterable[Row], size: int, after: Callable[[Row], str]) -> tuple[list[Row], dict[str, Any]]:
+    """Return at most `size` rows and the token of the next page. `rows` has at most a single extra row."""
+    found = list(rows)
+    if len(found) <= size:
+        return found, {}
+    return found[:size], {"NextToken": after(found[size - 1])}

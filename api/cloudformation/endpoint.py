@@ -30,9 +30,8 @@ from orchestrator.operations.context import OperationContext
 from orchestrator.security.caller import Caller
 from orchestrator.security.cfn_callers import CfnCallers
 from orchestrator.security.policy import allowed, policy_of
-from orchestrator.security.resource_credentials import STACK_USER
+from orchestrator.security.resource_credentials import STACK_USER, authenticate
 from orchestrator.security.signatures import IncompleteSignature, Refused, RequestExpired, SignedRequest
-from orchestrator.security.signed_urls import authenticate
 from orchestrator.store.access.grants import AccessRow
 from orchestrator.store.access.idempotency import TokenTaken
 from orchestrator.store.connections.database import UNREACHABLE

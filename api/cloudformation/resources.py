@@ -8,9 +8,8 @@ from typing import Any, Final
 
 import orjson
 
-from api.cloudformation.arguments import COMBINATION, Arguments, QueryFault
+from api.cloudformation.arguments import COMBINATION, PAGE, Arguments, QueryFault, page, token
 from api.cloudformation.names import arn, find_stack, state
-from api.cloudformation.pages import PAGE, page, token
 from api.dependencies import caller, dependencies, operation_context
 from api.response.serialization import time
 from api.v1.resources import metadata_of

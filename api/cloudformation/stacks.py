@@ -9,9 +9,8 @@ from uuid import UUID
 
 import orjson
 
-from api.cloudformation.arguments import Arguments
+from api.cloudformation.arguments import FULL_PAGE, PAGE, Arguments, page, token
 from api.cloudformation.names import ARN, arn, find_stack, live_stack, relatives, state
-from api.cloudformation.pages import FULL_PAGE, PAGE, page, token
 from api.cloudformation.templates import template_of
 from api.cloudformation.tokens import once
 from api.dependencies import caller, dependencies

@@ -29,9 +29,8 @@ from orchestrator.operations.context import Body, OperationContext
 from orchestrator.security.authenticators import Authenticator
 from orchestrator.security.caller import Caller, for_project
 from orchestrator.security.policy import allowed, policy_of
-from orchestrator.security.resource_credentials import STACK_USER
+from orchestrator.security.resource_credentials import STACK_USER, authenticate
 from orchestrator.security.signatures import SignedRequest
-from orchestrator.security.signed_urls import authenticate
 from orchestrator.store.signals.ingest import SignalAddress
 
 if TYPE_CHECKING:

@@ -13,6 +13,8 @@ from urllib.parse import quote, urlencode
 import orjson
 from flask import Response, request
 
+from orchestrator.operations.events.event_body import event_body, event_stack_fields
+from orchestrator.store.events.events import EventRow
 from orchestrator.store.stacks.stacks import StackRow
 
 Items = Generator[dict[str, Any], None, None]
@@ -106,3 +108,22 @@ def link(rel: str, href: str) -> dict[str, str]:
 @lru_cache(maxsize=4096)  # consecutive rows of a page have the same stack
 def _part(text: str) -> str:
     return quote(text, safe="")
+
+
+def event_in_list(row: EventRow, stack: StackRow, links: Links, root: str | None = None) -> dict[str, Any]:
+    """Return an event as an entry of a list (docs/internals/rest-api.md §8), with its sequence."""
+    url, result = links.of(stack), event_body(row, stack)
+    resource = below(url, "resources", row.resource_name)
+    result["links"] = linked = [
+        link("self", f"{resource}/events/{result['id']}"),
+        link("resource", resource),
+        link("stack", url),
+    ]
+    if root is not None:  # clients take this link as support for nested depth
+        linked.append(link("root_stack", root))
+    return result
+
+
+def event_with_stack(row: EventRow, stack: StackRow, links: Links, root: str | None = None) -> dict[str, Any]:
+    """Return an event with the fields of its stack, for streams of several stacks."""
+    return event_in_list(row, stack, links, root) | event_stack_fields(row, stack)

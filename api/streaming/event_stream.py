@@ -23,8 +23,7 @@ from flask import Response, current_app, request
 
 from api.dependencies import Dependencies, dependencies
 from api.request import query_params
-from api.response.event import event_with_stack
-from api.response.serialization import Links
+from api.response.serialization import Links, event_with_stack
 from api.streaming import hub as live
 from api.streaming.hub import EventHub, Scope, Subscriber
 from orchestrator.store.events import stream as tail

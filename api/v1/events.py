@@ -13,8 +13,7 @@ from api.dependencies import caller, dependencies
 from api.request import query_params
 from api.request.stack_lookup import get_stack
 from api.response.errors import HttpNotFound
-from api.response.event import event_in_list, event_with_stack
-from api.response.serialization import Links, json_list, json_response
+from api.response.serialization import Links, event_in_list, event_with_stack, json_list, json_response
 from api.streaming import event_stream
 from orchestrator.errors import InvalidRequest
 from orchestrator.store.events import stream as tail

@@ -15,7 +15,7 @@ from api.response.serialization import Links, below, json_list, json_response, l
 from orchestrator.errors import InvalidRequest, ResourceNotFound
 from orchestrator.operations.context import OperationContext
 from orchestrator.operations.masking import masked
-from orchestrator.operations.outputs.nested_metadata import live_metadata
+from orchestrator.operations.outputs.outputs import live_metadata
 from orchestrator.operations.resource_context.state import GIVEN_METADATA
 from orchestrator.operations.software.api_requests import machine_metadata
 from orchestrator.resources.base import Attribute, ResourceType

@@ -13,8 +13,8 @@ import orjson
 from click.core import ParameterSource
 from rich.console import Console
 
+from orchestrator.cli.argument_values import complete_stacks
 from orchestrator.cli.client.api_client import Client
-from orchestrator.cli.completion import complete_stacks
 from orchestrator.cli.exit_codes import Failure, clean
 from orchestrator.cli.profiles import DEFAULT_PROJECT, DEFAULT_URL, endpoint
 from orchestrator.cli.template_files.load import Source, request_body

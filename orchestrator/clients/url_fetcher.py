@@ -19,6 +19,7 @@ from urllib.parse import unquote, urljoin, urlsplit
 import httpcore
 import httpx
 
+from orchestrator.config import Settings
 from orchestrator.errors import CouldNotFetch
 
 REMOTE: Final = ("http", "https")
@@ -180,3 +181,14 @@ def _onwards(url: str, headers: Iterable[tuple[bytes, bytes]]) -> str:
 
 def _failed(url: str, why: str) -> CouldNotFetch:
     return CouldNotFetch(url, f"Failed to retrieve template from {url}", why)
+
+
+def fetcher(settings: Settings) -> Fetcher:
+    """Return a fetcher for the files of a request."""
+    return Fetcher(
+        Fetched(
+            max_bytes=min(settings.max_fetched_size, settings.max_template_size),
+            seconds=settings.template_fetch_timeout,
+            private=settings.template_fetch_allow_private,
+        )
+    )

@@ -22,7 +22,7 @@ from orchestrator.embedded.binaries import postgres_bin
 from orchestrator.embedded.process import Child, identity, server_account
 from orchestrator.embedded.socket_paths import short_path
 from orchestrator.errors import Misconfigured
-from orchestrator.store.schema.provision import ensure_database
+from orchestrator.store.schema.migrate import ensure_database
 
 VERSION = "18"
 ROLE = "orchestrator"

@@ -1,12 +1,45 @@
-"""Build a graph from names and their requirements; a cycle is an error that names its members."""
+"""The dependency graph of named things, built from their requirements; a cycle is an error that names its
+members.
+"""
 
 from __future__ import annotations
 
 from array import array
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 
 from orchestrator.errors import Diagnostic, InvalidTemplate
-from orchestrator.graph.model import Graph, in_order
+
+
+@dataclass(frozen=True, slots=True)
+class Graph:
+    """`requires[i]` are the requirements of position `i`; `order` has requirements before dependents."""
+
+    names: Sequence[str]
+    requires: Sequence[array[int]]
+    order: array[int]
+
+    def dependents(self) -> list[array[int]]:
+        """Return the dependents of each position, in order of position."""
+        dependents = [array("q") for _ in self.names]
+        for position, requires in enumerate(self.requires):
+            for required in requires:
+                dependents[required].append(position)
+        return dependents
+
+
+def in_order(unmet: array[int], frees: Sequence[Sequence[int]]) -> array[int]:
+    """Return positions in topological order (Kahn); positions on a cycle are missing.
+
+    `unmet[i]` counts the predecessors of `i`, and is modified; `frees[i]` are the successors of `i`.
+    """
+    order = array("q", (position for position, count in enumerate(unmet) if not count))
+    for position in order:  # grows during the iteration
+        for freed in frees[position]:
+            unmet[freed] -= 1
+            if not unmet[freed]:
+                order.append(freed)
+    return order
 
 
 def build(names: Sequence[str], requires: Sequence[Collection[str]]) -> Graph:

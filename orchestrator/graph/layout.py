@@ -12,7 +12,7 @@ from array import array
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from orchestrator.graph.model import Graph, in_order
+from orchestrator.graph.build import Graph, in_order
 
 WIDTH = 512  # maximum feeders of a join, and maximum dependents that a statement releases
 

@@ -12,8 +12,8 @@ from orchestrator.operations.children.loader import ChildStackLoader
 from orchestrator.operations.planning.planner import Planner
 from orchestrator.operations.planning.process import PlanNodeHandler, start_planner
 from orchestrator.operations.reconcile.worker_context import WorkerContext
+from orchestrator.operations.runtime.caches import FileCache
 from orchestrator.operations.runtime.dispatch_window import Windows
-from orchestrator.operations.runtime.file_cache import FileCache
 from orchestrator.operations.runtime.lease_keeper import Leases
 from orchestrator.operations.runtime.parameter_cache import ParameterCache
 from orchestrator.resources.base import ResourceType

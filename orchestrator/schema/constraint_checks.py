@@ -14,7 +14,7 @@ import re
 import zoneinfo
 from typing import Any, Final
 
-from orchestrator.schema.cron import cron_fault
+from croniter import croniter
 
 _MAC: Final = tuple(
     re.compile(pattern, re.ASCII | re.IGNORECASE)
@@ -27,6 +27,7 @@ _MAC: Final = tuple(
 )
 _PREFIX: Final = re.compile(r"0|[1-9][0-9]{0,2}")
 _LABEL: Final = re.compile(r"[a-z0-9-]{1,63}")
+_MAX_CRON_LENGTH: Final = 1_000  # characters; expanding lists takes time
 _MAX_NAME_LENGTH: Final = 255  # characters of a full name
 _MIN_DOMAIN_LENGTH: Final = 3  # minimum length that a domain adds to a relative name
 _TIME: Final = re.compile(
@@ -237,4 +238,17 @@ def _label_fault(label: str) -> str | None:
             f"Name '{label}' must be 1-63 characters long, "
             "each of which can only be alphanumeric or a hyphen."
         )
+    return None
+
+
+def cron_fault(text: str) -> str | None:
+    """Return the reason why `text` is not a cron expression, None if it is valid. croniter decides, as in
+    Heat.
+    """
+    if len(text) > _MAX_CRON_LENGTH:
+        return f"{len(text)} characters are more than {_MAX_CRON_LENGTH}"
+    try:
+        croniter.expand(text)
+    except Exception as error:  # like Heat: croniter raises several exception types
+        return str(error).partition("  Cron:")[0].rstrip()  # the rest describes croniter's internal state
     return None

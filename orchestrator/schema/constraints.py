@@ -19,6 +19,7 @@ from orchestrator.schema.safe_regex import matcher
 
 Number = int | float
 
+WHOLE: Final = range(-(2**63), 2**64)  # the integers that every JSON implementation represents
 NUMERIC: Final = frozenset({"number", "integer"})
 SIZED: Final = frozenset({"string", "list", "map", "comma_delimited_list", "json"})
 LISTED: Final = frozenset({"string", "number", "integer", "boolean", "list", "comma_delimited_list"})
@@ -318,3 +319,14 @@ def _as(type: str, value: Any) -> Any:
                 return value
     except (ValueError, TypeError, OverflowError, LookupError):
         raise ValueError(f'Value "{value}" is invalid for data type "{type}".') from None
+
+
+def whole(number: int) -> int:
+    """Return a whole number.
+
+    Raises:
+        ValueError: 64 bits have no room for it.
+    """
+    if number not in WHOLE:
+        raise ValueError(f"{number} does not fit in 64 bits")
+    return number

@@ -12,9 +12,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from orchestrator.schema.constraints import Constraint, Custom, misplaced
-from orchestrator.schema.numbers import whole
-from orchestrator.schema.suggestions import did_you_mean
+from orchestrator.errors import did_you_mean
+from orchestrator.schema.constraints import Constraint, Custom, misplaced, whole
 
 TYPES: Final = ("string", "integer", "number", "boolean", "map", "list", "any")
 

@@ -20,8 +20,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from orchestrator.config import Settings
-from orchestrator.errors import Forbidden, InvalidTemplate, LimitExceeded, Misconfigured
-from orchestrator.schema.suggestions import did_you_mean
+from orchestrator.errors import Forbidden, InvalidTemplate, LimitExceeded, Misconfigured, did_you_mean
 from orchestrator.security.caller import Caller
 from orchestrator.security.resource_credentials import STACK_USER
 from orchestrator.template.parse import Limits, parse

@@ -8,7 +8,7 @@ import re
 from collections.abc import Sequence
 from typing import Any, Final
 
-from orchestrator.schema.numbers import whole
+from orchestrator.schema.constraints import whole
 
 MAX_DIGITS: Final = 400  # characters; no number that fits is longer
 MAX_DEPTH: Final = 100

@@ -19,7 +19,7 @@ import yaml
 from orchestrator.config import Settings
 from orchestrator.errors import Diagnostic, InvalidTemplate, LimitExceeded
 from orchestrator.gc_policy import collection_paused
-from orchestrator.schema.numbers import WHOLE
+from orchestrator.schema.constraints import WHOLE
 from orchestrator.template.source_locator import locate
 from orchestrator.template.yaml_builder import Builder, yaml_fault
 

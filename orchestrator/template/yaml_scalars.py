@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import yaml
 
-from orchestrator.schema.numbers import WHOLE
+from orchestrator.schema.constraints import WHOLE
 
 _PREFIX: Final = "tag:yaml.org,2002:"
 _RESOLVERS: Final = yaml.SafeLoader.yaml_implicit_resolvers

@@ -7,13 +7,10 @@ from typing import Self
 
 from orchestrator.cli.client.connection import Connection
 from orchestrator.cli.client.diagnosis import Diagnosis
-from orchestrator.cli.client.events import Events
-from orchestrator.cli.client.resource_types import ResourceTypes
-from orchestrator.cli.client.resources import Resources
-from orchestrator.cli.client.revisions import Revisions
-from orchestrator.cli.client.snapshots import Snapshots
+from orchestrator.cli.client.events import Events, Webhooks
+from orchestrator.cli.client.history import Revisions, Snapshots
+from orchestrator.cli.client.resources import Resources, ResourceTypes
 from orchestrator.cli.client.stacks import Stacks
-from orchestrator.cli.client.webhooks import Webhooks
 
 
 class Client:

@@ -1,4 +1,4 @@
-"""Requests about the resources of a stack."""
+"""Requests about the resources of a stack, and about the resource types of the server."""
 
 from __future__ import annotations
 
@@ -49,3 +49,25 @@ class Resources:
 
 def _path(stack: StackId, name: str) -> str:
     return f"{stack.path}/resources/{quote(name, safe='')}"
+
+
+class ResourceTypes:
+    """The resource types that templates of the project can use."""
+
+    def __init__(self, connection: Connection) -> None:
+        """Use `connection`."""
+        self._connection = connection
+
+    def list_all(self) -> list[dict[str, Any]]:
+        """Return the types with their descriptions."""
+        query = {"with_description": "true"}
+        found: list[dict[str, Any]] = self._connection.request("GET", "resource_types", query)[
+            "resource_types"
+        ]
+        return found
+
+    def show(self, name: str) -> dict[str, Any]:
+        """Return the schema of a type: properties and attributes."""
+        path = f"resource_types/{quote(name, safe='')}"
+        answer: dict[str, Any] = self._connection.request("GET", path, {"with_description": "true"})
+        return answer

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from orchestrator.cli.completion import complete_stacks
+from orchestrator.cli.argument_values import complete_stacks
 from orchestrator.cli.options import FILE, Session, client_command
 from orchestrator.cli.output.graph import Graph, dot, mermaid, of_resources, of_template
 from orchestrator.cli.template_files.load import display_path, read_text

@@ -6,8 +6,8 @@ import sys
 
 import click
 
+from orchestrator.cli.argument_values import complete_stacks
 from orchestrator.cli.client.connection import StackId
-from orchestrator.cli.completion import complete_stacks
 from orchestrator.cli.exit_codes import Exit, Failure
 from orchestrator.cli.options import Session, Wait, client_command, wait_options, yes_option
 from orchestrator.cli.watch.follow import Event

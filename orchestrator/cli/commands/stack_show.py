@@ -7,8 +7,8 @@ from typing import Any, Final
 
 import click
 
+from orchestrator.cli.argument_values import Keyword, describe
 from orchestrator.cli.exit_codes import Failure
-from orchestrator.cli.filters import Keyword, describe
 from orchestrator.cli.options import Session, client_command, stack_argument
 from orchestrator.cli.output import render
 from orchestrator.cli.output.event_line import counts_text

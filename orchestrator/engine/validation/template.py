@@ -23,7 +23,7 @@ from orchestrator.engine.validation.nested_faults import (
     nested_too_deep,
     not_yet_reported,
 )
-from orchestrator.engine.validation.nested_values import (
+from orchestrator.engine.validation.nested_templates import (
     explicit_values,
     known_values,
     unknown_values,
@@ -36,13 +36,12 @@ from orchestrator.engine.validation.property_resolution import (
     function_fault,
 )
 from orchestrator.engine.validation.type_resolution import TypeResolver, UnavailableType, UnknownType
-from orchestrator.errors import Diagnostic, InvalidTemplate
+from orchestrator.errors import Diagnostic, InvalidTemplate, did_you_mean
 from orchestrator.resources.base import Fault, ResourceType, Value, read_update_policy
 from orchestrator.resources.groups.group_type import GroupType
 from orchestrator.resources.nested_type import NestedType
 from orchestrator.resources.template_type import NestedTemplate, TemplateType
 from orchestrator.schema.properties import deprecations, join
-from orchestrator.schema.suggestions import did_you_mean
 from orchestrator.template.definition import ResourceDefinition
 from orchestrator.template.diagnostics import path_in_message, path_text
 from orchestrator.template.formats import Keywords

@@ -13,12 +13,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from orchestrator.engine.validation.nested_templates import Fetch, NestedTemplates
-from orchestrator.errors import Diagnostic, InvalidTemplate, ResourceTypeUnavailable
+from orchestrator.errors import Diagnostic, InvalidTemplate, ResourceTypeUnavailable, did_you_mean
 from orchestrator.resources.base import ResourceType
 from orchestrator.resources.nested_type import NestedType
 from orchestrator.resources.template_type import TemplateType
 from orchestrator.resources.unavailable_types import SERVICE_BY_TYPE, unavailable
-from orchestrator.schema.suggestions import did_you_mean
 from orchestrator.template.definition import ResourceDefinition
 from orchestrator.template.environment import Environment
 from orchestrator.template.functions import ALL

@@ -19,8 +19,7 @@ from orchestrator.engine.check.visit import ResourceVisit, StackView
 from orchestrator.engine.validation.type_resolution import TypeEnvironment, TypeResolver, UnknownType
 from orchestrator.errors import InvalidTemplate, LimitExceeded, NotFound
 from orchestrator.operations.children.child_view import StoredChildView
-from orchestrator.operations.runtime.bounded_cache import BoundedCache
-from orchestrator.operations.runtime.file_cache import FileCache
+from orchestrator.operations.runtime.caches import BoundedCache, FileCache
 from orchestrator.operations.runtime.parameter_cache import pseudo_parameters, stored_values
 from orchestrator.operations.snapshots.restored_template import with_restored_resources
 from orchestrator.resources.base import ResourceType

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from orchestrator.engine.allowed_actions import accepted, suggested_operations
+from orchestrator.engine.states import accepted, suggested_operations
 from orchestrator.store.planning.bulk_writer import CLEANUP_PLAN_LABEL
 from orchestrator.store.stacks.blockers import Blocker, StackState, Unfinished
 from orchestrator.store.stacks.stacks import StackRow

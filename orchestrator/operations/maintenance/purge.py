@@ -21,7 +21,7 @@ from psycopg.rows import TupleRow
 
 from orchestrator.config import Settings
 from orchestrator.logs import logger
-from orchestrator.store.connections import locks
+from orchestrator.store.connections.database import try_lock
 from orchestrator.store.maintenance import purge as purging
 
 log = logger()
@@ -194,7 +194,7 @@ class IncrementalPurge:
 
     def _take(self, db: Connection[TupleRow]) -> bool:
         if self._mine is not db:
-            self._mine = db if locks.try_lock(db, LOCK) else None
+            self._mine = db if try_lock(db, LOCK) else None
         return self._mine is db
 
     def _rest(self) -> None:

@@ -29,8 +29,7 @@ from orchestrator.operations.software.type_store import DeploymentStore
 from orchestrator.resources.base import ResourceType
 from orchestrator.resources.stack_context import StackLocation
 from orchestrator.security.encryption import Cipher
-from orchestrator.store.connections import locks
-from orchestrator.store.connections.database import Database
+from orchestrator.store.connections.database import Database, try_lock, unlock
 from orchestrator.store.events import webhooks
 from orchestrator.store.maintenance import stalled, sweep_queries
 from orchestrator.store.nodes import repository
@@ -171,7 +170,7 @@ class Sweep:
 
     def _count(self, db: Connection[TupleRow]) -> None:
         """Count the progress of active stacks; the more expensive the count, the more rarely."""
-        if not locks.try_lock(db, COUNTING):
+        if not try_lock(db, COUNTING):
             return
         try:
             started = time.monotonic()
@@ -180,4 +179,4 @@ class Sweep:
                 if time.monotonic() - started > COUNTING_SECONDS:
                     break
         finally:
-            locks.unlock(db, COUNTING)
+            unlock(db, COUNTING)

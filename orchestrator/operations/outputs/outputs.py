@@ -1,5 +1,5 @@
-"""Resolve a stack's outputs from the stored state of its resources, at each read. An error in an output does
-not affect other outputs (docs/internals/hot-language.md §11).
+"""Resolve a stack's outputs, and the metadata of its nested stacks, from the stored state of its resources,
+at each read. An error in an output does not affect other outputs (docs/internals/hot-language.md §11).
 """
 
 from __future__ import annotations
@@ -9,13 +9,14 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from orchestrator.errors import OrchestratorError
-from orchestrator.operations.resource_context.state import proxy
-from orchestrator.operations.runtime.file_cache import FileCache
+from orchestrator.operations.context import OperationContext
+from orchestrator.operations.resource_context.state import GIVEN_METADATA, proxy
+from orchestrator.operations.runtime.caches import FileCache
 from orchestrator.operations.runtime.parameter_cache import pseudo_parameters, stored_values
 from orchestrator.security.encryption import Cipher
 from orchestrator.store.connections.database import Database
 from orchestrator.store.stacks import output_inputs
-from orchestrator.template.definition import OutputDefinition, ResourceProxy, StackDefinition
+from orchestrator.template.definition import NO_ATTRIBUTES, OutputDefinition, ResourceProxy, StackDefinition
 from orchestrator.template.functions.time_budget import time_budget
 from orchestrator.template.template import Template
 
@@ -140,3 +141,38 @@ def proxies(
     rows = output_inputs.resources(database, stack.id, names)
     found = {data.name: proxy(data, cipher) for data in rows}
     return {name: found.get(name) or ResourceProxy(name, None, {}, "INIT", "COMPLETE") for name in names}
+
+
+@time_budget(EXPRESSIONS_SECONDS)
+def live_metadata(
+    context: OperationContext, stack: OutputInputs, resource_id: int
+) -> tuple[Mapping[str, Any], bool] | None:
+    """Return the metadata of a nested stack, evaluated against its current parent, and whether it contains a
+    secret.
+
+    A signal that resizes a group changes no other resource of the group's stack, although the metadata of a
+    sibling may list the group's members. Heat evaluates the metadata of nested stacks after each signal. Here
+    it is evaluated when it is read, and stored by the next update.
+
+    None if the stored metadata is current: it requires no other resource, was set by a signal, or cannot be
+    evaluated.
+    """
+    found = output_inputs.metadata(context.database, resource_id, stack.revision_id)
+    if found is None or not found.body.get("metadata") or not found.requires:
+        return None
+    data = context.cipher.open(found.sealed).get("data") if found.sealed else found.data
+    if GIVEN_METADATA in (data or {}):
+        return None
+    body, given = found.body, pseudo_parameters(str(stack.uuid), stack.name, stack.project_id)
+    view = StackDefinition(
+        body["version"],
+        stored_values(found.parameters, found.sealed_parameters, context.cipher, given),
+        proxies(context.database, context.cipher, stack, set(found.requires)),
+        FileCache(context.database).reader(body.get("files", NO_ATTRIBUTES)),
+        mappings=body.get("mappings", NO_ATTRIBUTES),
+    )
+    try:
+        made = view.resolve(body["metadata"], f"resources.{found.name}.metadata")
+    except OrchestratorError:
+        return None
+    return (made, view.used_secret) if isinstance(made, Mapping) else None

@@ -12,7 +12,7 @@ from psycopg.rows import TupleRow
 from orchestrator.engine.check.child_status import ADOPTED_KEY
 from orchestrator.operations.planning.definitions import PlannedDefinitions
 from orchestrator.security.encryption import Cipher
-from orchestrator.store.planning import adoptions, bulk_writer
+from orchestrator.store.planning import bulk_writer, plan_inputs
 from orchestrator.store.planning.bulk_writer import PlanTarget
 
 SLICE: Final = 5_000  # maximum rows of each table per transaction
@@ -35,7 +35,7 @@ class AdoptedResources:
                 if "nested" in adopted:
                     state["data"] = {**state["data"], ADOPTED_KEY: adopted["nested"]}
                 rows.append((row, adopted["resource_id"], self.cipher.seal(state), definition))
-        adoptions.write_adopted(db, rows)
+        plan_inputs.write_adopted(db, rows)
 
     def apply_interrupted_adoption(
         self, db: Connection[TupleRow], target: PlanTarget, planned: PlannedDefinitions, number: int

@@ -24,7 +24,7 @@ from orchestrator.operations import stack_completion
 from orchestrator.operations.planning.planner import Planner
 from orchestrator.operations.planning.template_plan import DELETE_ACTIONS, TooLarge
 from orchestrator.store.nodes import repository
-from orchestrator.store.planning import adoptions, bulk_writer, revision_texts, small_plans
+from orchestrator.store.planning import bulk_writer, plan_inputs, small_plans
 from orchestrator.store.stacks import resources
 from orchestrator.template.group_template import Members, is_members
 
@@ -119,12 +119,12 @@ class PlanNodeHandler:
         if stack.action in DELETE_ACTIONS or stack.action in ACTS:
             limit = MAX_RESOURCES_IN_PLACE
             return resources.count_up_to(db, stack.id, limit + 1) > limit
-        text = revision_texts.template_text(db, stack.revision_id, self.planner.settings.inline_body_size)
+        text = plan_inputs.template_text(db, stack.revision_id, self.planner.settings.inline_body_size)
         if text is None:
             return True
         if not is_members(text) or len(Members.parse(text).all) <= MAX_RESOURCES_IN_PLACE:
             return False
-        pending = adoptions.pending_adoption(db, stack.id) is not None
+        pending = plan_inputs.pending_adoption(db, stack.id) is not None
         # Otherwise the number of changed members decides: `Planner.run` raises TooLarge.
         return visit.traversal == 1 or stack.converge or pending
 

@@ -25,7 +25,7 @@ from orchestrator.operations.runtime.parameter_cache import ParameterCache
 from orchestrator.resources.base import ResourceType
 from orchestrator.security.encryption import Cipher
 from orchestrator.store.nodes import hooks
-from orchestrator.store.planning import adoptions, bulk_writer, group_diff, revision_texts
+from orchestrator.store.planning import bulk_writer, group_diff, plan_inputs
 from orchestrator.store.planning.bulk_writer import PlanTarget
 from orchestrator.store.traversals import child_reads
 from orchestrator.template.group_template import load_stored
@@ -67,7 +67,7 @@ class TemplatePlanner:
             TooLarge: more than `max_members` members of a group have to be planned.
         """
         values = self.parameters.get(stack)
-        revision = revision_texts.revision(db, stack.revision_id)
+        revision = plan_inputs.revision(db, stack.revision_id)
         resolver = self.stacks.inherited_context(stack).resolver
         stack_hooks = Hooks(resolver.registry, stack.action)
         if template is None and stack.action not in DELETE_ACTIONS:
@@ -89,7 +89,7 @@ class TemplatePlanner:
         changes = plan_changes(_rows(db, stack, subset), planned.desired, forced, back=back)
         adopted = None
         if stack.action == "ADOPT":
-            adopted = AdoptedResources(self.cipher, adoptions.adopted_resources(db, stack.revision_id))
+            adopted = AdoptedResources(self.cipher, plan_inputs.adopted_resources(db, stack.revision_id))
         resources = ResourceWriter(db, target, planned, changes, in_force, adopted)
         resources.write_row_changes()
 
@@ -100,7 +100,7 @@ class TemplatePlanner:
         nodes.write(resources.write_visited, put_hooks if stack_hooks else None)
         if stack.action == "ADOPT" or resumed_adoption:
             with bulk_writer.slice_of(db, target):
-                adoptions.clear_adoptions(db, stack.id)
+                plan_inputs.clear_adoptions(db, stack.id)
 
     def _template(
         self,
@@ -108,14 +108,14 @@ class TemplatePlanner:
         stack: StackView,
         values: ParameterValues,
         resolver: TypeResolver,
-        revision: revision_texts.RevisionTexts,
+        revision: plan_inputs.RevisionTexts,
     ) -> Template:
         """Return a stack's template; a short one, which many children share, is parsed once per process."""
         template = None
         if revision.length <= MAX_CACHED_BYTES:
             template = self.stacks.template(revision.template_hash, values, MAX_RESOURCES)
         if template is None:
-            text = revision_texts.template_text(db, stack.revision_id)
+            text = plan_inputs.template_text(db, stack.revision_id)
             template = load_stored(text, Limits.of(self.settings), values)
         elif isinstance(template.resources, dict):  # the plan discards unchanged resources from its copy
             template = replace(template, resources=dict(template.resources))
@@ -152,13 +152,13 @@ class TemplatePlanner:
     def _finish_adoption(self, db: Db, stack: StackView, target: PlanTarget) -> bool:
         """Write the rows of an adoption that a newer traversal interrupted; return whether there was any."""
         continues = stack.traversal > 1 and stack.action not in DELETE_ACTIONS | {"ROLLBACK"}
-        pending = adoptions.pending_adoption(db, stack.id) if continues else None
+        pending = plan_inputs.pending_adoption(db, stack.id) if continues else None
         if pending is None:
             return False
         revision_id, number, sealed = pending
         then = stack._replace(revision_id=revision_id)
         values, resolver = self.parameters.get(then), self.stacks.inherited_context(then).resolver
-        revision = revision_texts.revision(db, revision_id)
+        revision = plan_inputs.revision(db, revision_id)
         template = self._template(db, then, values, resolver, revision)
         planned = PlannedDefinitions(template, values, resolver, revision.files)
         AdoptedResources(self.cipher, sealed).apply_interrupted_adoption(db, target, planned, number)

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from orchestrator.clients.url_fetcher import fetcher
 from orchestrator.engine.validation.property_resolution import Resolved
 from orchestrator.errors import OrchestratorError, StackExists
 from orchestrator.operations.adoption.adopt_abandon import adoption_request
@@ -18,7 +19,6 @@ from orchestrator.operations.validation.hypothetical_child import (
     hypothetical_child_of,
 )
 from orchestrator.operations.validation.request import ValidatedRequest, validate_request
-from orchestrator.operations.validation.template_fetcher import fetcher
 from orchestrator.resources.base import ResourceType
 from orchestrator.resources.nested_type import NestedType
 from orchestrator.schema.translation import reached

@@ -37,8 +37,7 @@ from orchestrator.engine.check.outcome import (
 )
 from orchestrator.errors import ProviderError, Superseded
 from orchestrator.operations.reconcile.action_steps import run_action_step
-from orchestrator.operations.reconcile.create_steps import adopt, create, recreate
-from orchestrator.operations.reconcile.delete_steps import delete
+from orchestrator.operations.reconcile.create_delete_steps import adopt, create, delete, recreate
 from orchestrator.operations.reconcile.step_outcomes import error_outcome
 from orchestrator.operations.reconcile.update_steps import compare, follow_operation, reissue_update
 from orchestrator.operations.resource_context.operation import ResourceOperation

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from orchestrator.config import Settings
 from orchestrator.operations.children.loader import ChildStackLoader
 from orchestrator.operations.planning.process import PlanNodeHandler
+from orchestrator.operations.runtime.caches import FileCache
 from orchestrator.operations.runtime.dispatch_window import Windows
-from orchestrator.operations.runtime.file_cache import FileCache
 from orchestrator.operations.runtime.lease_keeper import Leases
 from orchestrator.operations.runtime.parameter_cache import ParameterCache
 from orchestrator.resources.base import ResourceType

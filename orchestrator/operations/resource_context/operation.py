@@ -22,7 +22,7 @@ from orchestrator.operations.resource_context.state import (
     ResourceState,
     output_digest,
 )
-from orchestrator.operations.runtime.file_cache import FileCache
+from orchestrator.operations.runtime.caches import FileCache
 from orchestrator.resources.base import EMPTY_CATALOG, Context, Observation, ResourceType, StackContext
 from orchestrator.resources.software_api import UNCONNECTED, SoftwareStore
 from orchestrator.resources.stack_context import NO_PEERS, StackLocation

@@ -1,4 +1,4 @@
-"""Stack actions: suspend, resume, check, cancel (docs/internals/rest-api.md §6)."""
+"""Stack actions: suspend, resume, check, cancel, roll back to a revision (docs/internals/rest-api.md §6)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from orchestrator.operations.request_body import read_object
 from orchestrator.store.access import idempotency
 from orchestrator.store.stacks.stacks import StackRow
 from orchestrator.store.traversals import children, completion, traversals
-from orchestrator.store.traversals.accept import accept_rollback
+from orchestrator.store.traversals.accept import accept_rollback, revision_of_number
 from orchestrator.store.traversals.traversals import Locked
 
 Action = Callable[[OperationContext, StackRow], list[CheckMessage]]
@@ -131,3 +131,26 @@ ACTIONS: Final[Mapping[str, Action]] = {
     "resume": resume,
     "check": check,
 }
+
+
+def roll_back(context: OperationContext, stack: StackRow, number: int) -> list[CheckMessage]:
+    """Start the rollback of a stack to the revision of that number, as a new revision; supersede an operation
+    in progress (docs/internals/engine-semantics.md §8, §17).
+
+    Raises:
+        NotFound: the stack is deleted, or has no such revision.
+        NotSupported: it is suspended.
+    """
+    with context.database.connect() as db, db.transaction():
+        now = traversals.lock(db, stack.id)
+        if now is None:
+            raise NotFound("Stack", stack.name)
+        if now.action == "SUSPEND":
+            raise NotSupported("Rolling back a stack when it is suspended")
+        revision_id = revision_of_number(db, stack.id, number)
+        if revision_id is None:
+            raise NotFound("Revision", str(number))
+        opened = accept_rollback(db, stack.id, revision_id, created_by=context.caller.user)
+        children.mark_stale(db, stack.id)
+    assert opened is not None  # it exists: it is locked
+    return [opened.message]

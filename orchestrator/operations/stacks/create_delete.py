@@ -14,6 +14,7 @@ from typing import Any
 
 import orjson
 
+from orchestrator.clients.url_fetcher import fetcher
 from orchestrator.engine.messages import CheckMessage
 from orchestrator.errors import NotFound
 from orchestrator.operations.adoption.adopt_abandon import adoption_request
@@ -23,7 +24,6 @@ from orchestrator.operations.keystone import delegated_credentials
 from orchestrator.operations.request_body import StackRequest, read_request, reject_nul_bytes
 from orchestrator.operations.stack_completion import start_delete
 from orchestrator.operations.validation.request import ValidatedRequest, validate_request
-from orchestrator.operations.validation.template_fetcher import fetcher
 from orchestrator.store.access import idempotency
 from orchestrator.store.stacks.stacks import StackRow
 from orchestrator.store.traversals.accept import StackInsert, accept_create

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import orjson
 
+from orchestrator.clients.url_fetcher import fetcher
 from orchestrator.errors import Conflict, Diagnostic, InvalidRequest, InvalidTemplate, NotFound, NotSupported
 from orchestrator.operations.context import Body, OperationContext
 from orchestrator.operations.keystone import delegated_credentials
@@ -19,7 +20,6 @@ from orchestrator.operations.request_body import StackRequest, UpdateRequest, re
 from orchestrator.operations.runtime.parameter_cache import pseudo_parameters, stored_values
 from orchestrator.operations.stacks.create_delete import Accepted, desired_stack
 from orchestrator.operations.validation.request import ValidatedRequest, validate_request
-from orchestrator.operations.validation.template_fetcher import fetcher
 from orchestrator.store.access import idempotency
 from orchestrator.store.stacks import revisions, stacks
 from orchestrator.store.stacks.revisions import RevisionRow

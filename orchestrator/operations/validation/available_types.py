@@ -11,11 +11,11 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
+from orchestrator.clients.url_fetcher import fetcher
 from orchestrator.config import Settings
 from orchestrator.engine.validation.type_resolution import TypeEnvironment, TypeResolver, UnknownType
 from orchestrator.errors import Forbidden, Misconfigured, ResourceTypeUnavailable
 from orchestrator.logs import logger
-from orchestrator.operations.validation.template_fetcher import fetcher
 from orchestrator.resources.base import ResourceType
 from orchestrator.resources.template_type import TemplateType
 from orchestrator.resources.unavailable_types import unavailable

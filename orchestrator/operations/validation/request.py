@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import orjson
 
+from orchestrator.clients.url_fetcher import fetcher
 from orchestrator.config import Settings
 from orchestrator.engine.validation.implicit_requirements import with_implicit
 from orchestrator.engine.validation.nested_faults import nested_cycles, not_yet_reported
@@ -27,7 +28,6 @@ from orchestrator.operations.request_body import StackRequest
 from orchestrator.operations.resource_context.operation import with_provider_access
 from orchestrator.operations.runtime.parameter_cache import pseudo_parameters
 from orchestrator.operations.validation.heat_error_order import heat_first
-from orchestrator.operations.validation.template_fetcher import fetcher
 from orchestrator.resources.base import CALL_SECONDS, Context, Fault, ResourceType
 from orchestrator.security.policy import policy_of, type_policy
 from orchestrator.template.environment import Environment

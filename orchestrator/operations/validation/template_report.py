@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping
 from itertools import islice
 from typing import Any, Final
 
+from orchestrator.clients.url_fetcher import fetcher
 from orchestrator.engine.validation.hypothetical_stack import HypotheticalStack
 from orchestrator.engine.validation.property_resolution import Resolved
 from orchestrator.engine.validation.type_resolution import TypeResolver
@@ -18,7 +19,6 @@ from orchestrator.operations.validation.hypothetical_child import (
     hypothetical_child_of,
 )
 from orchestrator.operations.validation.request import validate_request
-from orchestrator.operations.validation.template_fetcher import fetcher
 from orchestrator.resources.groups.group_type import GroupType
 from orchestrator.resources.nested_type import NestedType
 from orchestrator.resources.template_type import TemplateType

@@ -1,7 +1,7 @@
 """OS::Heat::None: a placeholder without any effect (docs/internals/resource-types.md §A4).
 
 If it replaces the type of an existing resource, that resource is left unchanged and its attributes are null.
-Deleting the placeholder deletes the shadowed resource (`operations/reconcile/delete_steps.py`).
+Deleting the placeholder deletes the shadowed resource (`operations/reconcile/create_delete_steps.py`).
 """
 
 from __future__ import annotations

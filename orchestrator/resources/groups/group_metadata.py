@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Final, get_args
 
 from orchestrator.errors import ProviderError
-from orchestrator.resources.groups.member_names import Victims
+from orchestrator.resources.groups.member_removal import Victims
 
 KEY: Final = "orchestrator:group"
 VICTIMS: Final = get_args(Victims)

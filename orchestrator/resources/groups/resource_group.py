@@ -24,8 +24,7 @@ from orchestrator.resources.groups.group_type import (
     require_known,
     set_child,
 )
-from orchestrator.resources.groups.member_names import free, numbered
-from orchestrator.resources.groups.member_removal import entries, skip_list
+from orchestrator.resources.groups.member_removal import entries, free, numbered, skip_list
 from orchestrator.resources.groups.rolling_update import (
     FreeIndexes,
     Group,

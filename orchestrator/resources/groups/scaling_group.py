@@ -27,8 +27,7 @@ from orchestrator.resources.groups.group_type import (
     pause_due,
     set_child,
 )
-from orchestrator.resources.groups.member_names import remaining
-from orchestrator.resources.groups.member_removal import not_members
+from orchestrator.resources.groups.member_removal import not_members, remaining
 from orchestrator.resources.groups.rolling_update import (
     FreeIndexes,
     Group,

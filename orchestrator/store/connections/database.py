@@ -17,6 +17,7 @@ from typing import Any, Final, TypeVar
 
 import orjson
 import psycopg
+from psycopg import Connection
 from psycopg.rows import TupleRow
 from psycopg.types.json import set_json_dumps, set_json_loads
 from sqlalchemy import Engine, create_engine, event
@@ -295,3 +296,20 @@ def open_database(
         )
     url = settings.database_url.get_secret_value()
     return Database(url, application_name, patience_seconds=patience_seconds)
+
+
+# Advisory locks of a session: held until unlocked or until the connection ends.
+
+TRY_LOCK: Final = "SELECT pg_try_advisory_lock(%(key)s)"
+UNLOCK: Final = "SELECT pg_advisory_unlock(%(key)s)"
+
+
+def try_lock(db: Connection[TupleRow], key: int) -> bool:
+    """Take a lock unless another session holds it; return whether it was taken."""
+    row = db.execute(TRY_LOCK, {"key": key}).fetchone()
+    return row is not None and bool(row[0])
+
+
+def unlock(db: Connection[TupleRow], key: int) -> None:
+    """Release a lock."""
+    db.execute(UNLOCK, {"key": key})

@@ -1,4 +1,4 @@
-"""Migrations: bring a database to the schema that this code needs.
+"""Migrations: bring a database to the schema that this code needs. A missing database is created first.
 
 The migrations are in `alembic/` of the source tree and in the folder `migrations` of the package in the
 wheel. To add a migration after a change in `tables/`, set ORCHESTRATOR_DATABASE_URL to a database at the head
@@ -9,10 +9,13 @@ detects neither CHECK constraints nor storage settings (tests/integration/store/
 from __future__ import annotations
 
 import logging
+from typing import Final
 
+import psycopg
 from alembic import command
 from alembic.config import Config
 from alembic.migration import MigrationContext
+from psycopg import sql
 from sqlalchemy import Connection, NullPool, create_engine, text
 from sqlalchemy.dialects.postgresql.base import ischema_names
 from sqlalchemy.engine import make_url
@@ -63,3 +66,18 @@ def _connect(url: str) -> Connection:
         return engine.connect()
     except OperationalError as error:
         raise unreachable(error.orig) from error
+
+
+FIND: Final = "SELECT 1 FROM pg_database WHERE datname = %(name)s"
+CREATE: Final = sql.SQL("CREATE DATABASE {name}")
+
+
+def ensure_database(maintenance_url: str, name: str) -> bool:
+    """Create a database if it is missing; return False if the server does not answer within 2 seconds."""
+    try:
+        with psycopg.connect(maintenance_url, autocommit=True, connect_timeout=2) as connection:
+            if connection.execute(FIND, {"name": name}).fetchone() is None:
+                connection.execute(CREATE.format(name=sql.Identifier(name)))
+    except psycopg.OperationalError:
+        return False
+    return True

@@ -8,7 +8,6 @@ from orchestrator.template.functions import (
     cloudformation,
     collections,
     condition_functions,
-    digests,
     references,
     repeat,
     strings,

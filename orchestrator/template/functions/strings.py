@@ -1,9 +1,10 @@
 """Functions on texts (docs/internals/hot-language.md §5.2): `str_replace` and its strict variants,
-`list_join`, `str_split`, and their CloudFormation equivalents (§15).
+`list_join`, `str_split`, `digest`, and their CloudFormation equivalents (§15).
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Collection, Mapping
 from itertools import chain
@@ -281,3 +282,23 @@ def _split(name: str, delimiter: str | None, text: str) -> list[str]:
     if len(parts) > MAX_VALUES:
         raise ValueError(f'The result of "{name}" would have more than {MAX_VALUES} values')
     return parts
+
+
+# Digests.
+
+DIGEST_USAGE: Final = 'Function "digest" usage: ["<algorithm>", "<value>"]'
+NOT_TEXTS: Final = 'Argument to function "digest" must be a list of strings'
+
+
+@whole_function("digest", since="2015-04-30")
+def digest(args: Any) -> str:
+    """``{digest: [sha256, text]}`` gives the hexadecimal digest of the text's Latin-1 bytes."""
+    if not isinstance(args, list) or not all(isinstance(item, str) for item in args):
+        raise TypeError(NOT_TEXTS)
+    if len(args) != 2:
+        raise ValueError(DIGEST_USAGE)
+    algorithm, text = args
+    if algorithm.lower() not in hashlib.algorithms_available:
+        known = ", ".join(f"'{name}'" for name in sorted(hashlib.algorithms_available))
+        raise ValueError(f"Algorithm must be one of {{{known}}}")
+    return hashlib.new(algorithm, text.encode("latin-1"), usedforsecurity=False).hexdigest()

@@ -13,7 +13,7 @@ from orchestrator.config import Settings
 from orchestrator.errors import InvalidTemplate, LimitExceeded
 from orchestrator.operations.context import Body, OperationContext
 from orchestrator.operations.events.webhook_delivery import WebhookSender
-from orchestrator.operations.stacks import create_delete, rollback, update
+from orchestrator.operations.stacks import actions, create_delete, update
 from orchestrator.resources.registry import load_registry
 from orchestrator.security.caller import Caller
 from orchestrator.store.stacks import stacks as store
@@ -93,7 +93,7 @@ def test_going_back_to_a_revision_is_telling_whom_it_named(
     update.update(context, stack, body())
     work(world, courier)
     assert told(receiver) == []  # it stood where it was made, and was off by then
-    rollback.roll_back(context, stack, 1)
+    actions.roll_back(context, stack, 1)
     work(world, courier)
     assert told(receiver) == [("s", "Stack ROLLBACK started")]
 

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
-from orchestrator.engine.allowed_actions import accepted
-from orchestrator.engine.states import STACK_ACTIONS, STATUSES
+from orchestrator.engine.states import STACK_ACTIONS, STATUSES, accepted
 from orchestrator.errors import NotFound, OrchestratorError
 from orchestrator.operations.diagnosis.explain import Explanation, explain, summarize
 from orchestrator.operations.stacks.actions import ACTIONS

@@ -8,7 +8,7 @@ import pytest
 
 from orchestrator.errors import NotFound, NotSupported
 from orchestrator.operations.planning import row_writer
-from orchestrator.operations.stacks.rollback import roll_back
+from orchestrator.operations.stacks.actions import roll_back
 from orchestrator.security.caller import Caller
 from orchestrator.store.stacks import history
 from tests.scenarios.world import World, test_resource

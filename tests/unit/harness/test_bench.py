@@ -10,8 +10,7 @@ import orjson
 import pytest
 from rich.console import Console
 
-from orchestrator.graph.build import build
-from orchestrator.graph.model import Graph
+from orchestrator.graph.build import Graph, build
 from orchestrator.template.parse import Limits
 from orchestrator.template.template import load
 from tests.bench import shapes

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestrator.errors import ProviderError
-from orchestrator.resources.groups.member_names import free, numbered, remaining
+from orchestrator.resources.groups.member_removal import free, numbered, remaining
 from orchestrator.resources.groups.rolling_update import Group, Policy, batches, check_pauses
 from orchestrator.template.index_ranges import Ordinals
 

@@ -10,7 +10,6 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from orchestrator.schema.constraints import AllowedPattern, AllowedValues, Custom, Length, Modulo, Range
-from orchestrator.schema.list_text import list_to_text
 from orchestrator.schema.properties import (
     Property,
     convert,
@@ -260,20 +259,6 @@ def test_a_template_resource_does_not_take_everything(kind, given, message):
 def test_a_list_for_a_template_resource_may_contain_unknown_values():
     schema = {"m": Property("map", lax=True), "l": Property("list", lax=True)}
     assert convert(schema, {"m": [UNKNOWN], "l": [UNKNOWN]}, unknown=UNKNOWN) == ({}, [])
-
-
-@pytest.mark.parametrize(
-    ("items", "text"),
-    [
-        (["a", None, 5], "a,,5"),
-        ([], ""),
-        ([{"k": "v", "z": 1}, {"k": None}], ".member.0.k=v,.member.0.z=1,.member.1.k=None"),
-        ([{"k": True}, "a"], ".member.0.k=True,a"),
-        ([{}], ""),
-    ],
-)
-def test_a_list_becomes_the_text_of_a_parameter(items, text):
-    assert list_to_text(items) == text
 
 
 def test_absent_without_default_stays_absent():

@@ -1,19 +1,53 @@
-"""The texts for `get_file`, read by hash and cached: content never changes."""
+"""Caches shared by the threads of a process, for content that never changes."""
 
 from __future__ import annotations
 
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
+from typing import Generic, TypeVar
 
 from orchestrator.store.connections.database import Database
 from orchestrator.store.stacks import revisions
 
 MAX_CACHED_CHARACTERS = 1 << 20  # characters; a larger text is read each time
 
+Key = TypeVar("Key")
+Value = TypeVar("Value")
+
+
+class BoundedCache(Generic[Key, Value]):
+    """Keeps the last values added, bounded by their number."""
+
+    def __init__(self, size: int) -> None:
+        """Keep up to `size` values."""
+        self._size = size
+        self._values: OrderedDict[Key, Value] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, key: Key) -> Value | None:
+        """Return a cached value."""
+        with self._lock:
+            return self._values.get(key)
+
+    def put(self, key: Key, value: Value) -> None:
+        """Add a value; a full cache drops its oldest entry."""
+        with self._lock:
+            self._values[key] = value
+            if len(self._values) > self._size:
+                self._values.popitem(last=False)
+
+    def get_or_make(self, key: Key, make: Callable[[], Value]) -> Value:
+        """Return a cached value, or make and add it; two threads may make the same value."""
+        found = self.get(key)
+        if found is None:
+            found = make()
+            self.put(key, found)
+        return found
+
 
 class FileCache:
-    """The files that this process used last, bounded by their total size."""
+    """The texts for `get_file` that this process used last, by hash; bounded by their total size."""
 
     def __init__(self, database: Database, size: int = 16 << 20) -> None:
         """Keep up to `size` characters."""

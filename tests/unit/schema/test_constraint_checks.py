@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.schema.cron import cron_fault
+from orchestrator.schema.constraint_checks import cron_fault
 
 FINE = """
 * * * * *

@@ -1,4 +1,6 @@
-"""The table of credentials that users delegated at Keystone, for the later operations of their stacks."""
+"""Tables of objects at Keystone: credentials that users delegated for the later operations of their stacks,
+and the users and projects of stacks.
+"""
 
 from __future__ import annotations
 
@@ -41,4 +43,36 @@ class Credential(Base):
         CheckConstraint("state <> 'held' OR stack_id IS NOT NULL", name="held_by_a_stack"),
         Index("uq_credential_held", "stack_id", unique=True, postgresql_where=text("state = 'held'")),
         Index("ix_credential_due", "due_at", postgresql_where=text("due_at IS NOT NULL")),
+    )
+
+
+class StackUser(Base):
+    """The user of a resource, or the project for all users of a tree of stacks. The row exists before the
+    request to Keystone and until the removal is confirmed (docs/internals/protocol.md rule 14).
+
+    `making`: requested, or about to be; `held`: created; `going`: being removed, because the resource or the
+    stack is gone.
+    """
+
+    __tablename__ = "stack_user"
+
+    id: Mapped[int] = mapped_column(Identity(), primary_key=True)
+    root_id: Mapped[int]  # the root stack
+    resource_id: Mapped[int | None]  # null: the project
+    name: Mapped[str] = mapped_column(unique=True)  # at Keystone
+    keystone_id: Mapped[str | None]  # null: not known to exist
+    state: Mapped[str] = mapped_column(server_default="making")
+    sealed: Mapped[bytes]  # the password, encrypted
+    due_at: Mapped[dt.datetime | None]  # it is removed from then on, unless it is in use
+    tries: Mapped[int] = mapped_column(SmallInteger, server_default=text("0"))  # failed attempts to remove it
+    last_error: Mapped[str | None]
+    created_at: Mapped[dt.datetime] = mapped_column(server_default=now)
+
+    __table_args__ = (
+        CheckConstraint(check_in("state", STATES), name="state_known"),
+        CheckConstraint("state <> 'held' OR keystone_id IS NOT NULL", name="held_is_known"),
+        CheckConstraint("state = 'held' OR due_at IS NOT NULL", name="looked_after"),
+        Index("ix_stack_user_resource", "resource_id"),
+        Index("ix_stack_user_root", "root_id"),
+        Index("ix_stack_user_due", "due_at", postgresql_where=text("due_at IS NOT NULL")),
     )
