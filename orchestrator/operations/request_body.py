@@ -12,7 +12,7 @@ from typing import Any
 import orjson
 
 from orchestrator.errors import CouldNotFetch, Diagnostic, InvalidRequest, InvalidTemplate
-from orchestrator.template.json_text import holds_nul
+from orchestrator.template.json_text import holds_nul, load_json
 
 Fetch = Callable[[str], str]  # returns the text at an address; raises CouldNotFetch
 NAME = re.compile(r"[a-zA-Z][a-zA-Z0-9_.-]{0,254}")
@@ -75,7 +75,7 @@ def read_object(body: bytes) -> dict[str, Any]:
         return {}
     reject_nul_bytes(body)
     try:
-        document: dict[str, Any] = orjson.loads(body)
+        document: dict[str, Any] = load_json(body)
     except orjson.JSONDecodeError as error:
         raise InvalidRequest(f"The request body is not valid JSON: {error}") from error
     return document

@@ -8,6 +8,8 @@ import re
 from collections.abc import Sequence
 from typing import Any, Final
 
+import orjson
+
 from orchestrator.schema.constraints import whole
 
 MAX_DIGITS: Final = 400  # characters; no number that fits is longer
@@ -92,3 +94,18 @@ def too_deep(value: Any, limit: int) -> bool:
             if item.__class__ is dict or item.__class__ is list
         ]
     return False
+
+
+def load_json(data: bytes) -> Any:
+    """Return a JSON document.
+
+    Raises:
+        orjson.JSONDecodeError: the text is not JSON.
+        MemoryError: orjson ran out of memory, which it reports as invalid JSON.
+    """
+    try:
+        return orjson.loads(data)
+    except orjson.JSONDecodeError as error:
+        if "Not enough memory" in error.msg:
+            raise MemoryError(error.msg) from None
+        raise

@@ -20,6 +20,7 @@ from orchestrator.config import Settings
 from orchestrator.errors import Diagnostic, InvalidTemplate, LimitExceeded
 from orchestrator.gc_policy import collection_paused
 from orchestrator.schema.constraints import WHOLE
+from orchestrator.template.json_text import load_json
 from orchestrator.template.source_locator import locate
 from orchestrator.template.yaml_builder import Builder, yaml_fault
 
@@ -130,7 +131,7 @@ def _json(data: bytes, limits: Limits, what: str, warnings: list[Diagnostic] | N
     if data[:_SLICE].lstrip()[:1] != b"{":  # only objects are tried as JSON; YAML covers the rest
         return _NOT_JSON
     try:
-        document = orjson.loads(data)
+        document = load_json(data)
     except orjson.JSONDecodeError:
         return _NOT_JSON
     check_size(document, limits, what, data)
