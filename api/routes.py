@@ -132,8 +132,8 @@ def _begin_request() -> None:
     if request.endpoint not in UNVERSIONED:
         rate_limits.take_for_caller(request)
     actor = None
-    known = api_version.versioned() and request.endpoint not in PUBLIC
-    if known and not _is_signed():
+    is_cloud = api_version.versioned() and request.endpoint not in PUBLIC
+    if is_cloud and not _is_signed():
         actor = cast(Authenticator, current_app.extensions["authenticator"])(request.environ)
     if isinstance(request.routing_exception, HTTPException):
         raise request.routing_exception

@@ -37,9 +37,9 @@ class QueryFault(errors.InvalidRequest):
 class Arguments:
     """The parameters of a query."""
 
-    def __init__(self, given: Mapping[str, str]) -> None:
+    def __init__(self, parameters: Mapping[str, str]) -> None:
         """Take the decoded parameters."""
-        self.given = given
+        self.given = parameters
         self._faults: list[tuple[str, str]] = []
 
     def check(self) -> None:
@@ -66,7 +66,7 @@ class Arguments:
         """Return a boolean, case-insensitive."""
         value = self.text(name)
         if value is not None and value.lower() not in {"true", "false"}:
-            self.wrong(f"{name} must be true or false, not {value}")
+            self.invalid(f"{name} must be true or false, not {value}")
         return None if value is None else value.lower() == "true"
 
     def integer(self, name: str) -> int | None:
@@ -76,14 +76,14 @@ class Arguments:
             return None
         number = int(value) if value.isascii() and value.isdigit() and len(value) <= len(str(LARGEST)) else 0
         if not 1 <= number <= LARGEST:
-            self.wrong(f"{name} must be a whole number above 0, not {value}")
+            self.invalid(f"{name} must be a whole number above 0, not {value}")
         return number
 
     def choice(self, name: str, among: Iterable[str]) -> str | None:
         """Return a value out of `among`."""
         value = self.text(name)
         if value is not None and value not in among:
-            self.wrong(f"{name} must be one of {', '.join(among)}, not {value}")
+            self.invalid(f"{name} must be one of {', '.join(among)}, not {value}")
         return value
 
     def members(self, name: str) -> list[str]:
@@ -92,12 +92,12 @@ class Arguments:
 
     def structures(self, name: str) -> list[dict[str, str]]:
         """Return a list of structures in the order of their numbers; a plain text is the field ""."""
-        found: dict[int, dict[str, str]] = {}
+        fields: dict[int, dict[str, str]] = {}
         for key, value in self.given.items():
             match = _MEMBER.fullmatch(key)
             if match is not None and match["name"] == name:
-                found.setdefault(int(match["number"]), {})[match["field"] or ""] = value
-        return [found[number] for number in sorted(found)]
+                fields.setdefault(int(match["number"]), {})[match["field"] or ""] = value
+        return [fields[number] for number in sorted(fields)]
 
     def is_given(self, name: str) -> bool:
         """Whether `name` was given, including an empty list."""
@@ -108,20 +108,20 @@ class Arguments:
         for name in names:
             inside = any(key.startswith(f"{name}.") for key in self.given)
             if inside or self.text(name) not in {None, "false"}:
-                self.wrong(f"{name} is {NOT_SUPPORTED}")
+                self.invalid(f"{name} is {NOT_SUPPORTED}")
 
-    def not_both(self, one: str, other: str) -> None:
+    def not_both(self, name: str, other: str) -> None:
         """Reject two contradictory parameters."""
-        if self.text(one) is not None and self.text(other) is not None:
-            self.fault("InvalidParameterCombination", f"{COMBINATION}:{one} and {other}")
+        if self.text(name) is not None and self.text(other) is not None:
+            self.fault("InvalidParameterCombination", f"{COMBINATION}:{name} and {other}")
 
     def missing(self, name: str) -> None:
         """Record a missing parameter."""
         self.fault("MissingParameter", f"{MISSING}:{name}")
 
-    def wrong(self, what: str) -> None:
+    def invalid(self, message: str) -> None:
         """Record an invalid value."""
-        self.fault("InvalidParameterValue", f"{INVALID_VALUE}:{what}")
+        self.fault("InvalidParameterValue", f"{INVALID_VALUE}:{message}")
 
     def fault(self, code: str, message: str) -> None:
         """Record a fault."""

@@ -21,7 +21,7 @@ from api.cloudformation.actions import ACTIONS, INSTEAD
 from api.cloudformation.arguments import INVALID_VALUE, Arguments, QueryFault
 from api.cloudformation.names import ARN
 from api.dependencies import dependencies
-from api.middleware.api_version import ASKED, QUERY
+from api.middleware.api_version import QUERY, QUERY_PATH
 from api.request.body import client_read_errors, read_body
 from api.response.errors import http_error
 from api.response.serialization import json_response
@@ -81,7 +81,7 @@ def signal(rest: str) -> Response:
 @cfn.route(QUERY, methods=["GET", "POST", "PUT", "PATCH", "DELETE"])
 def query() -> Response:
     """Run a CloudFormation action."""
-    if ASKED not in request.environ:
+    if QUERY_PATH not in request.environ:
         raise NoSuchPath
     limit = min(LONGEST_QUERY, dependencies().settings.max_json_body_size)
     request.max_content_length = request.max_form_memory_size = limit
@@ -94,7 +94,7 @@ def query() -> Response:
     if not name:
         raise QueryFault("MissingAction", "The request is missing an action or a required parameter")
     callers = cast(CfnCallers, current_app.extensions["query_callers"])
-    g.caller = callers.identify(_signed(request.environ[ASKED], values))
+    g.caller = callers.identify(_signed(request.environ[QUERY_PATH], values))
     if dependencies().settings.auth == "none":
         _not_from_elsewhere()
     action = ACTIONS.get(name)
@@ -113,25 +113,25 @@ def _parameters() -> dict[str, str]:
         QueryFault: a parameter is repeated, so that the signed value might differ from the used value, or has
             a character that cannot be stored.
     """
-    given: dict[str, str] = {}
+    parameters: dict[str, str] = {}
     for source in (request.args, request.form):
         for name, values in source.lists():
-            if len(values) > 1 or name in given:
+            if len(values) > 1 or name in parameters:
                 raise QueryFault("InvalidParameterCombination", f"The parameter {name[:100]} is given twice.")
             if "\0" in name or "\0" in values[0]:
                 raise QueryFault("InvalidParameterValue", f"{INVALID_VALUE}:the character NUL")
-            given[name] = values[0]
-    return given
+            parameters[name] = values[0]
+    return parameters
 
 
-def _require_allowed(action: str, who: Caller) -> None:
+def _require_allowed(action: str, subject: Caller) -> None:
     """Return if the policy allows the action.
 
     Raises:
         Refused: it does not.
     """
     g.policy_name = f"cloudformation:{action}"  # for the audit
-    if not allowed(policy_of(dependencies().settings), g.policy_name, who):
+    if not allowed(policy_of(dependencies().settings), g.policy_name, subject):
         raise Refused
 
 
@@ -199,10 +199,10 @@ def _refused(error: errors.OrchestratorError) -> Response:
     if isinstance(error, Refused):
         return _fault(403, error.heat_type, str(error))
     codes = QUERY_CODES if request.path == QUERY else CODES
-    found = next((codes[kind] for kind in type(error).__mro__ if kind in codes), None)
-    if found is None:
+    known_code = next((codes[cls] for cls in type(error).__mro__ if cls in codes), None)
+    if known_code is None:
         return _failed(error)
-    status, code, begins = found
+    status, code, begins = known_code
     message = str(error)
     if isinstance(error, errors.InvalidTemplate):
         message = "\n".join(dict.fromkeys(diagnostic.message for diagnostic in error.diagnostics))
@@ -220,11 +220,11 @@ def _http(error: HTTPException) -> Response | HTTPException:
 def _failed(error: Exception) -> Response:
     if isinstance(error, (errors.Unavailable, *UNREACHABLE)):
         log.error("service_unreachable", error=str(error))
-        words = "The request has failed due to a temporary failure of the server"
-        return _fault(503, "ServiceUnavailable", words, "Server")
+        message = "The request has failed due to a temporary failure of the server"
+        return _fault(503, "ServiceUnavailable", message, "Server")
     log.error("request_failed", path=request.path, exc_info=error)
-    words = "The request processing has failed due to an internal error"
-    return _fault(500, "InternalFailure", words, "Server")
+    message = "The request processing has failed due to an internal error"
+    return _fault(500, "InternalFailure", message, "Server")
 
 
 def _fault(status: int, code: str, message: str, type_: str = "Sender") -> Response:

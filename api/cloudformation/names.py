@@ -15,9 +15,9 @@ ARN: Final = "arn:openstack:heat::"
 class NoSuchStack(QueryFault):
     """The stack does not exist for this caller; clients that wait for a delete rely on this error."""
 
-    def __init__(self, asked: str) -> None:
+    def __init__(self, identifier: str) -> None:
         """Use Amazon's message."""
-        super().__init__("ValidationError", f"Stack with id {asked} does not exist")
+        super().__init__("ValidationError", f"Stack with id {identifier} does not exist")
 
 
 def arn(stack: StackRow) -> str:
@@ -37,13 +37,13 @@ def find_stack(arguments: Arguments, name: str = "StackName") -> StackRow:
     if reference.startswith(ARN):
         head, _, path = reference.partition(":stacks/")
         stack_name, _, uuid = path.rpartition("/")
-        own = head == f"{ARN}{project_id}"
-        found = stacks.get(database, project_id, stack_name, uuid) if own else None
+        is_own_arn = head == f"{ARN}{project_id}"
+        stack = stacks.get(database, project_id, stack_name, uuid) if is_own_arn else None
     else:
-        found = stacks.find(database, project_id, reference)
-    if found is None:
+        stack = stacks.find(database, project_id, reference)
+    if stack is None:
         raise NoSuchStack(reference)
-    return found
+    return stack
 
 
 def live_stack(arguments: Arguments) -> StackRow:

@@ -61,12 +61,12 @@ def list_stack_resources(arguments: Arguments) -> Mapping[str, Any]:
     """List the resources of a stack by name, page by page."""
     after = token(arguments)
     stack = find_stack(arguments)
-    found = list_resources(dependencies().database, stack, after=after, limit=PAGE + 1)
-    rows, more = page(found, PAGE, lambda row: row.name)
+    resources = list_resources(dependencies().database, stack, after=after, limit=PAGE + 1)
+    rows, has_more = page(resources, PAGE, lambda row: row.name)
     summaries = [_resource(row, stack, "LastUpdatedTimestamp") for row in rows]
     for item in summaries:
         del item["StackId"], item["StackName"]
-    return {"StackResourceSummaries": summaries, **more}
+    return {"StackResourceSummaries": summaries, **has_more}
 
 
 def describe_stack_events(arguments: Arguments) -> Mapping[str, Any]:
@@ -74,10 +74,10 @@ def describe_stack_events(arguments: Arguments) -> Mapping[str, Any]:
     marker = token(arguments)
     stack = find_stack(arguments)
     database = dependencies().database
-    found = list_events(database, stack, EventQuery(marker=marker, limit=PAGE + 1))
-    rows, more = page(found, PAGE, lambda row: event_uuid(stack.uuid, row.id))
+    events = list_events(database, stack, EventQuery(marker=marker, limit=PAGE + 1))
+    rows, has_more = page(events, PAGE, lambda row: event_uuid(stack.uuid, row.id))
     back = _Rollbacks(stack, rows)
-    return {"StackEvents": [_event(row, stack, back) for row in rows], **more}
+    return {"StackEvents": [_event(row, stack, back) for row in rows], **has_more}
 
 
 def _opened(arguments: Arguments, resource: str) -> StackRow:
@@ -130,10 +130,10 @@ class _Rollbacks:
     """The rollbacks of a stack that led to an earlier template, by their first event."""
 
     def __init__(self, stack: StackRow, rows: list[EventRow]) -> None:
-        known = any(row.action == "ROLLBACK" for row in rows)
-        found = revisions.rollbacks(dependencies().database, stack) if known else []
-        self._first = [first for first, _ in found]
-        self._back = [back for _, back in found]
+        has_rollback = any(row.action == "ROLLBACK" for row in rows)
+        rollbacks = revisions.rollbacks(dependencies().database, stack) if has_rollback else []
+        self._first = [first for first, _ in rollbacks]
+        self._back = [back for _, back in rollbacks]
 
     def led_back(self, row: EventRow) -> bool:
         """Whether the rollback of an event led to an earlier template."""
@@ -142,7 +142,7 @@ class _Rollbacks:
 
 
 def _event(row: EventRow, stack: StackRow, back: _Rollbacks) -> dict[str, Any]:
-    own = row.resource_name == stack.name and row.physical_id == str(stack.uuid)
+    is_stack_event = row.resource_name == stack.name and row.physical_id == str(stack.uuid)
     return {
         "EventId": event_uuid(stack.uuid, row.id),
         "StackId": arn(stack),
@@ -151,7 +151,7 @@ def _event(row: EventRow, stack: StackRow, back: _Rollbacks) -> dict[str, Any]:
         "PhysicalResourceId": row.physical_id or "",
         "ResourceType": row.resource_type,
         "Timestamp": time(row.created_at),
-        "ResourceStatus": state(row.action, row.status, back=own and back.led_back(row)),
+        "ResourceStatus": state(row.action, row.status, back=is_stack_event and back.led_back(row)),
         "ResourceStatusReason": row.reason,
         "ResourceProperties": orjson.dumps(dict(row.properties or {}), default=str).decode(),
     }

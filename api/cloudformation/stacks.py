@@ -47,25 +47,25 @@ NOT_DONE: Final = (
 
 def list_stacks(arguments: Arguments) -> Mapping[str, Any]:
     """List the project's stacks, newest first; deleted stacks if their status is requested."""
-    wanted = set(arguments.members("StackStatusFilter"))
-    rows, more = _listing(arguments, PAGE, deleted=DELETED in wanted)
+    statuses = set(arguments.members("StackStatusFilter"))
+    rows, has_more = _listing(arguments, PAGE, deleted=DELETED in statuses)
     briefs = revisions.briefs(dependencies().database, [row.revision_id for row in rows if row.revision_id])
     summaries = [_summary(row, briefs.get(row.revision_id or 0)) for row in rows]
-    retained = [item for item in summaries if not wanted or item["StackStatus"] in wanted]
-    return {"StackSummaries": retained, **more}
+    retained = [item for item in summaries if not statuses or item["StackStatus"] in statuses]
+    return {"StackSummaries": retained, **has_more}
 
 
 def describe_stacks(arguments: Arguments) -> Mapping[str, Any]:
     """Return a stack, or all live stacks."""
     if arguments.text("StackName") is not None:
         return {"Stacks": [_described(find_stack(arguments))]}
-    rows, more = _listing(arguments, FULL_PAGE)
-    return {"Stacks": [_described(row) for row in rows], **more}
+    rows, has_more = _listing(arguments, FULL_PAGE)
+    return {"Stacks": [_described(row) for row in rows], **has_more}
 
 
 def create_stack(arguments: Arguments) -> Mapping[str, Any] | None:
     """Accept a new stack. A failure rolls it back unless the caller disables that."""
-    return once(arguments, partial(_create, arguments), told=True)
+    return once(arguments, partial(_create, arguments), with_body=True)
 
 
 def _create(arguments: Arguments, context: OperationContext) -> Mapping[str, Any]:
@@ -90,7 +90,7 @@ def _create(arguments: Arguments, context: OperationContext) -> Mapping[str, Any
 
 def update_stack(arguments: Arguments) -> Mapping[str, Any] | None:
     """Accept a new template, or new values for the current template. Tags are kept unless given."""
-    return once(arguments, partial(_update, arguments), told=True)
+    return once(arguments, partial(_update, arguments), with_body=True)
 
 
 def _update(arguments: Arguments, context: OperationContext) -> Mapping[str, Any]:
@@ -120,7 +120,7 @@ def _update(arguments: Arguments, context: OperationContext) -> Mapping[str, Any
 
 def cancel_update_stack(arguments: Arguments) -> None:
     """Cancel the running update and return to the previous state."""
-    once(arguments, partial(_cancel, arguments), told=False)
+    once(arguments, partial(_cancel, arguments), with_body=False)
 
 
 def _cancel(arguments: Arguments, context: OperationContext) -> None:
@@ -130,7 +130,7 @@ def _cancel(arguments: Arguments, context: OperationContext) -> None:
 
 def delete_stack(arguments: Arguments) -> None:
     """Start to delete a stack, also during another action."""
-    once(arguments, partial(_delete, arguments), told=False)
+    once(arguments, partial(_delete, arguments), with_body=False)
 
 
 def _delete(arguments: Arguments, context: OperationContext) -> None:
@@ -145,7 +145,7 @@ def _listing(
 ) -> tuple[list[StackRow], dict[str, Any]]:
     database, project_id, marker = dependencies().database, caller().project_id, token(arguments)
     if marker is not None and (not _is_id(marker) or stacks.find(database, project_id, marker) is None):
-        arguments.wrong("NextToken is none of ours")
+        arguments.invalid("NextToken is none of ours")
     arguments.check()
     hidden = [tag.strip() for tag in dependencies().settings.hidden_stack_tags.split(",") if tag.strip()]
     query = StackQuery(hidden_tags=hidden, show_deleted=deleted, marker=marker, limit=size + 1)
@@ -234,20 +234,20 @@ def _values(arguments: Arguments) -> tuple[dict[str, str], set[str]]:
         if not name:
             arguments.missing("ParameterKey")
         elif name in values or name in retained:
-            arguments.wrong(f"the parameter {name} is given twice")
+            arguments.invalid(f"the parameter {name} is given twice")
         elif keeps and value is not None:
-            arguments.wrong(f"the parameter {name} has a ParameterValue and UsePreviousValue")
+            arguments.invalid(f"the parameter {name} has a ParameterValue and UsePreviousValue")
         elif keeps:
             retained.add(name)
         elif value is None:
-            arguments.wrong(f"the parameter {name} has no ParameterValue")
+            arguments.invalid(f"the parameter {name} has no ParameterValue")
         else:
             values[name] = value
     return values, retained
 
 
 def _removed_parameters(
-    arguments: Arguments, stack: StackRow, given: set[str], kept: set[str], *, again: bool
+    arguments: Arguments, stack: StackRow, named: set[str], kept: set[str], *, again: bool
 ) -> list[str]:
     """Return the parameters that lose their values: neither given nor kept.
 
@@ -257,11 +257,11 @@ def _removed_parameters(
     revision = revisions.desired(dependencies().database, stack)
     declared: Mapping[str, Any] = revision.outline.get("parameters") or {} if revision else {}
     stored: Mapping[str, Any] = revision.environment.get("parameters") or {} if revision else {}
-    unknown = sorted((kept | given if again else kept) - set(declared))
+    unknown = sorted((kept | named if again else kept) - set(declared))
     for name in unknown:
         arguments.fault("ValidationError", f"The Parameter ({name}) was not defined in template.")
     arguments.check()
-    return sorted(set(stored) - given - kept)
+    return sorted(set(stored) - named - kept)
 
 
 def _tags(arguments: Arguments) -> list[str]:
@@ -272,7 +272,7 @@ def _tags(arguments: Arguments) -> list[str]:
         if not key:
             arguments.missing("Key")
         elif "=" in key or "," in key or "," in value:
-            arguments.wrong(f"the tag {key} has a comma, or = in its key")
+            arguments.invalid(f"the tag {key} has a comma, or = in its key")
         tags.append(f"{key}={value}" if value else key)
     return tags
 

@@ -24,10 +24,10 @@ def validate_template(arguments: Arguments) -> Mapping[str, Any]:
     context, document = operation_context(), template_of(arguments)
     arguments.check()
     with spooled_body(document, context.settings) as body:
-        found = dependencies().operations.validate(context, body)
-    declared = found.get("Parameters") or {}
+        result = dependencies().operations.validate(context, body)
+    declared = result.get("Parameters") or {}
     return {
-        "Description": found["Description"],
+        "Description": result["Description"],
         "Parameters": [_parameter(name, schema) for name, schema in declared.items()],
         "Capabilities": [],
     }

@@ -24,12 +24,14 @@ _HOW: Final = re.compile(
     r"ClientRequestToken|AWSAccessKeyId|Signature\w*|Timestamp|Expires|Version|ContentType|X-Amz-.*"
 )
 
-Told = Mapping[str, Any] | None
+Response_ = Mapping[str, Any] | None
 
 
-def once(arguments: Arguments, accept: Callable[[OperationContext], Told], *, told: bool) -> Told:
+def once(
+    arguments: Arguments, accept: Callable[[OperationContext], Response_], *, with_body: bool
+) -> Response_:
     """Run `accept` with the token to record. For a repeated request return the first response; it has the
-    stack's id if `told`.
+    stack's id if `with_body`.
 
     Raises:
         TokenTaken: another request used the token.
@@ -38,26 +40,26 @@ def once(arguments: Arguments, accept: Callable[[OperationContext], Told], *, to
     if token is None:
         return accept(context)
     if not _TOKEN.fullmatch(token):
-        arguments.wrong(f"{NAME} is a letter or digit and up to 127 of those and hyphens")
+        arguments.invalid(f"{NAME} is a letter or digit and up to 127 of those and hyphens")
         arguments.check()
     client_token = ClientToken(token, _digest(arguments.given))
     if (previous := _earlier_response(context, client_token)) is not None:
-        return previous if told else None
+        return previous if with_body else None
     try:
-        return accept(replace(context, asked=client_token))
+        return accept(replace(context, client_token=client_token))
     except TokenTaken:
         previous = _earlier_response(context, client_token)  # a concurrent repetition won
         if previous is None:
             raise
-        return previous if told else None
+        return previous if with_body else None
 
 
-def _digest(given: Mapping[str, str]) -> bytes:
-    identity = {name: value for name, value in given.items() if not _HOW.fullmatch(name)}
+def _digest(parameters: Mapping[str, str]) -> bytes:
+    identity = {name: value for name, value in parameters.items() if not _HOW.fullmatch(name)}
     return hashlib.sha256(orjson.dumps(identity, option=orjson.OPT_SORT_KEYS)).digest()
 
 
-def _earlier_response(context: OperationContext, asked: ClientToken) -> Mapping[str, Any] | None:
+def _earlier_response(context: OperationContext, client_token: ClientToken) -> Mapping[str, Any] | None:
     """Return the first response to a repeated request.
 
     Raises:
@@ -65,9 +67,9 @@ def _earlier_response(context: OperationContext, asked: ClientToken) -> Mapping[
     """
     project_id = context.caller.project_id
     with dependencies().database.borrow() as db:
-        found = idempotency.find(db, project_id, asked.token)
-    if found is None:
+        recorded = idempotency.find(db, project_id, client_token.token)
+    if recorded is None:
         return None
-    if found.digest != asked.digest:
-        raise TokenTaken(asked.token)
-    return {"StackId": f"{ARN}{project_id}:stacks/{found.stack_name}/{found.stack_uuid}"}
+    if recorded.digest != client_token.digest:
+        raise TokenTaken(client_token.token)
+    return {"StackId": f"{ARN}{project_id}:stacks/{recorded.stack_name}/{recorded.stack_uuid}"}

@@ -48,16 +48,16 @@ class Logged:
         path, method = environ.get("PATH_INFO", ""), environ.get("REQUEST_METHOD", "")
         statuses: list[int] = []
 
-        def start(status: str, headers: list[tuple[str, str]], *more: Any) -> Any:
+        def start(status: str, headers: list[tuple[str, str]], *rest: Any) -> Any:
             statuses.append(int(status[:3]))
-            return start_response(status, headers, *more)
+            return start_response(status, headers, *rest)
 
         def closed() -> None:
             seconds, status = time.perf_counter() - started, statuses[-1] if statuses else 500
             endpoint = environ.get(ENDPOINT, "none")
             metrics.observe_request(endpoint, status, seconds)
-            tell = log.debug if endpoint in OFTEN and status < 400 else log.info
-            tell(
+            write = log.debug if endpoint in OFTEN and status < 400 else log.info
+            write(
                 "request",
                 method=method,
                 path=path,

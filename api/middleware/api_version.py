@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 MARK: Final = "orchestrator.version"
 EMPTY_PROJECT: Final = "orchestrator.empty_project"
-ASKED: Final = "orchestrator.asked"  # path of a CloudFormation query, which has no path of its own
+QUERY_PATH: Final = "orchestrator.asked"  # path of a CloudFormation query, which has no path of its own
 QUERY: Final = "/.query"  # route of these queries
 ACCEPTED: Final = "application/vnd.openstack.orchestration-v1.0"
 _PREFIX: Final = re.compile(r"/(v1(?:\.0)?)(?=/(?!/)|\Z)")
@@ -39,16 +39,16 @@ class Versioned:
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         """Pass the request on with its prefix moved."""
         environ.pop(MARK, None)
-        environ.pop(ASKED, None)
+        environ.pop(QUERY_PATH, None)
         environ.pop(EMPTY_PROJECT, None)
         path = environ.get("PATH_INFO", "")
-        found = _PREFIX.match(path)
-        if found:
-            environ["SCRIPT_NAME"] = environ.get("SCRIPT_NAME", "") + found.group(0)
-            environ["PATH_INFO"] = path[found.end() :] or "/"
-            environ[MARK] = found.group(1)
-            if path[found.end() :] in {"", "/"} and _is_query(environ):
-                environ[ASKED], environ["PATH_INFO"] = path[found.end() :], QUERY
+        match = _PREFIX.match(path)
+        if match:
+            environ["SCRIPT_NAME"] = environ.get("SCRIPT_NAME", "") + match.group(0)
+            environ["PATH_INFO"] = path[match.end() :] or "/"
+            environ[MARK] = match.group(1)
+            if path[match.end() :] in {"", "/"} and _is_query(environ):
+                environ[QUERY_PATH], environ["PATH_INFO"] = path[match.end() :], QUERY
         elif _EMPTY_PROJECT.match(path):
             environ[EMPTY_PROJECT] = True
         elif path in {"", "/"} or _OTHER.match(path):

@@ -71,19 +71,19 @@ def take_for_project(project_id: str) -> None:
         _take(buckets, project_id, "The project")
 
 
-def _take(buckets: TokenBuckets, whose: str, who: str) -> None:
+def _take(buckets: TokenBuckets, whose: str, client: str) -> None:
     seconds = buckets.take(whose)
     if seconds:
         metrics.count_rate_limited()
-        raise TooManyRequests(who, buckets.rate, math.ceil(seconds))
+        raise TooManyRequests(client, buckets.rate, math.ceil(seconds))
 
 
-def _buckets(kind: str, rate: float) -> TokenBuckets | None:
+def _buckets(scope: str, rate: float) -> TokenBuckets | None:
     if not rate:
         return None
     created: dict[str, TokenBuckets] = current_app.extensions.setdefault("buckets", {})
-    if kind not in created:
+    if scope not in created:
         created.setdefault(
-            kind, TokenBuckets(rate, max(1.0, rate * dependencies().settings.request_burst_seconds))
+            scope, TokenBuckets(rate, max(1.0, rate * dependencies().settings.request_burst_seconds))
         )
-    return created[kind]
+    return created[scope]

@@ -111,7 +111,7 @@ class SignalFastPath:
         return [text]
 
     def _accept(
-        self, environ: WSGIEnvironment, asked: SignalRequest
+        self, environ: WSGIEnvironment, signal: SignalRequest
     ) -> tuple[Caller, Sequence[Message], Any]:
         """Accept the signal; return the caller, the messages to publish, and the response.
 
@@ -119,52 +119,52 @@ class SignalFastPath:
             NotEligible: the request falls back; nothing was changed.
         """
         deps = self.deps
-        if asked.view == "signals.send":
-            actor = self._caller(environ, asked)
+        if signal.view == "signals.send":
+            actor = self._caller(environ, signal)
         else:
             bearer = authenticate(deps.database, deps.cipher, deps.settings, _signed_request(environ))
             location = (bearer.project_id, bearer.stack_name, bearer.stack_uuid)
-            if location != (asked.project, asked.stack, asked.stack_id):
+            if location != (signal.project, signal.stack, signal.stack_id):
                 raise NotEligible
             actor = Caller(bearer.project_id, bearer.resource, (STACK_USER,), bearer=bearer)
         body = _body(environ, deps.settings.inline_body_size)
         context = OperationContext(deps.database, deps.cipher, actor, deps.settings, deps.types)
-        address = SignalAddress(asked.stack_id, asked.stack, asked.project, asked.resource)
+        address = SignalAddress(signal.stack_id, signal.stack, signal.project, signal.resource)
         assert self.fast_signal is not None
         accepted = self.fast_signal(
             context,
             address,
             body,
-            by_url=asked.view != "signals.send",
-            shown=asked.view == "cfn.wait_condition",
+            by_url=signal.view != "signals.send",
+            shown=signal.view == "cfn.wait_condition",
         )
         if accepted is None:
             raise NotEligible
         messages, metadata = accepted
-        visible = {"resource": asked.resource, "metadata": metadata}
-        return actor, messages, visible if asked.view == "cfn.wait_condition" else None
+        visible = {"resource": signal.resource, "metadata": metadata}
+        return actor, messages, visible if signal.view == "cfn.wait_condition" else None
 
-    def _caller(self, environ: WSGIEnvironment, asked: SignalRequest) -> Caller:
+    def _caller(self, environ: WSGIEnvironment, signal: SignalRequest) -> Caller:
         """Return the caller if the policy allows the signal."""
         settings = self.deps.settings
-        actor = for_project(self.authenticate(environ), asked.project, admin=settings.anonymous_admin)
+        actor = for_project(self.authenticate(environ), signal.project, admin=settings.anonymous_admin)
         if actor.is_admin or not allowed(policy_of(settings), POLICY, actor):
             raise NotEligible
         return actor
 
-    def _record(self, environ: WSGIEnvironment, asked: SignalRequest, who: Caller) -> None:
-        native = asked.view == "signals.send"
-        environ[access_log.ENDPOINT] = asked.view
+    def _record(self, environ: WSGIEnvironment, signal: SignalRequest, caller: Caller) -> None:
+        native = signal.view == "signals.send"
+        environ[access_log.ENDPOINT] = signal.view
         environ[access_log.ABOUT] = {
-            "project": asked.project if native else None,
-            "stack": asked.stack_id if native else None,
+            "project": signal.project if native else None,
+            "stack": signal.stack_id if native else None,
         }
         audit.log_change(
             POLICY,
-            who,
-            stack=f"{asked.stack}/{asked.stack_id}",
+            caller,
+            stack=f"{signal.stack}/{signal.stack_id}",
             status=200,
-            project=who.project_id,
+            project=caller.project_id,
             method=environ["REQUEST_METHOD"],
             path=f"{environ.get('SCRIPT_NAME', '')}{environ['PATH_INFO']}",
             address=environ.get("REMOTE_ADDR"),
@@ -188,8 +188,8 @@ def _signal_request(environ: Mapping[str, Any]) -> SignalRequest | None:
     signed = SIGNED.fullmatch(path)
     if signed is None or len(query) > MAX_PATH_LENGTH or "HTTP_AUTHORIZATION" in environ:
         return None
-    kind, project, stack, stack_id, resource = signed.groups()
-    view = VIEWS.get((method, kind))
+    purpose, project, stack, stack_id, resource = signed.groups()
+    view = VIEWS.get((method, purpose))
     return None if view is None else SignalRequest(view, stack, stack_id, project, resource)
 
 

@@ -41,16 +41,16 @@ def ready() -> Response:
     The API works without the broker: the sweep enqueues accepted work later.
     """
     deps = dependencies()
-    found = {"database": _probe(lambda: _schema(deps)), "broker": _probe(lambda: _broker(deps))}
-    if found["database"]["status"] == "ok":
-        schema = found["database"].pop("value")
-        found["schema"] = {"status": "ok" if schema == required_schema() else "failed", "version": schema}
+    probes = {"database": _probe(lambda: _schema(deps)), "broker": _probe(lambda: _broker(deps))}
+    if probes["database"]["status"] == "ok":
+        schema = probes["database"].pop("value")
+        probes["schema"] = {"status": "ok" if schema == required_schema() else "failed", "version": schema}
         if schema != required_schema():
-            found["schema"]["reason"] = f"this code needs {required_schema()}"
-    essential = [part["status"] for name, part in found.items() if name != "broker"]
-    well = all(part["status"] == "ok" for part in found.values())
+            probes["schema"]["reason"] = f"this code needs {required_schema()}"
+    essential = [part["status"] for name, part in probes.items() if name != "broker"]
+    well = all(part["status"] == "ok" for part in probes.values())
     able = all(status == "ok" for status in essential)
-    body = {"status": "ok" if well else "degraded" if able else "failed", "parts": found}
+    body = {"status": "ok" if well else "degraded" if able else "failed", "parts": probes}
     response = json_response(body, 200 if able else 503)
     if not able:
         response.headers["Retry-After"] = str(RETRY_SECONDS)

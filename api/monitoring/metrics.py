@@ -46,7 +46,7 @@ def show() -> Response:
     return Response(counted.exposition([_sampler()]), content_type=counted.CONTENT_TYPE)
 
 
-def require_reader(asked: Request, settings: Settings) -> None:
+def require_reader(request_: Request, settings: Settings) -> None:
     """Return if the request may read metrics: with the token, or from this machine if no token is set.
 
     A request that a proxy on this machine forwarded does not count as local.
@@ -55,17 +55,17 @@ def require_reader(asked: Request, settings: Settings) -> None:
         Forbidden: any other request.
     """
     if settings.metrics_token is not None:
-        token = asked.headers.get("Authorization", "").removeprefix("Bearer ").encode()
+        token = request_.headers.get("Authorization", "").removeprefix("Bearer ").encode()
         if not hmac.compare_digest(token, settings.metrics_token.get_secret_value().encode()):
             raise Forbidden("Access was denied to this resource.")
         return
-    passed_on = not settings.trusted_proxies and _is_forwarded(asked)
-    if passed_on or not _is_local(asked.remote_addr):
+    passed_on = not settings.trusted_proxies and _is_forwarded(request_)
+    if passed_on or not _is_local(request_.remote_addr):
         raise Forbidden("Access was denied to this resource.")
 
 
-def _is_forwarded(asked: Request) -> bool:
-    return any(name in asked.headers for name in ("X-Forwarded-For", "X-Real-IP", "Forwarded", "Via"))
+def _is_forwarded(request_: Request) -> bool:
+    return any(name in request_.headers for name in ("X-Forwarded-For", "X-Real-IP", "Forwarded", "Via"))
 
 
 def _is_local(address: str | None) -> bool:
@@ -81,7 +81,7 @@ class Sampler(Collector):
 
     database: Database
     depths: Callable[[], Mapping[str, int]] | None  # of the broker's queues; None without a broker
-    _seen: Gauges | None = None
+    _gauges: Gauges | None = None
     _messages: Mapping[str, int] | None = None
     _seen_at: float = -CACHE_SECONDS
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -92,7 +92,7 @@ class Sampler(Collector):
             if time.monotonic() - self._seen_at >= CACHE_SECONDS:
                 self._sample()
                 self._seen_at = time.monotonic()
-            observed, messages = self._seen, self._messages
+            observed, messages = self._gauges, self._messages
         yield InfoMetricFamily(
             "orchestrator_build",
             "Version and schema of this installation.",
@@ -109,9 +109,15 @@ class Sampler(Collector):
         if messages is not None:
             yield _gauge("orchestrator_queue_messages", "Messages in the broker.", "queue", messages)
         if observed is not None:
-            rung, oldest = {**_zeros(QUEUES), **observed.rung}, {**_zeros(QUEUES), **observed.oldest_seconds}
+            enqueued, oldest = (
+                {**_zeros(QUEUES), **observed.rung},
+                {**_zeros(QUEUES), **observed.oldest_seconds},
+            )
             yield _gauge(
-                "orchestrator_queue_nodes", "Nodes in the queue, enqueued but not yet checked.", "queue", rung
+                "orchestrator_queue_nodes",
+                "Nodes in the queue, enqueued but not yet checked.",
+                "queue",
+                enqueued,
             )
             yield _gauge(
                 "orchestrator_queue_oldest_node_seconds",
@@ -138,9 +144,9 @@ class Sampler(Collector):
 
     def _sample(self) -> None:
         try:
-            self._seen = read_gauges(self.database)
+            self._gauges = read_gauges(self.database)
         except DATABASE_ERRORS:
-            self._seen = None
+            self._gauges = None
         try:
             self._messages = None if self.depths is None else self.depths()
         except UNREACHABLE:

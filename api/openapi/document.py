@@ -141,10 +141,10 @@ def document(app: Flask, version: str) -> dict[str, Any]:
     Raises:
         Undescribed: a route is not described.
     """
-    found = sorted(_described(app), key=lambda one: (one[0], VERB_ORDER.index(one[1])))
-    schemas, shapes = _schemas([operation for _, _, _, operation in found])
+    operations = sorted(_described(app), key=lambda item: (item[0], VERB_ORDER.index(item[1])))
+    schemas, shapes = _schemas([operation for _, _, _, operation in operations])
     paths: dict[str, Any] = {}
-    for path, verb, rule, operation in found:
+    for path, verb, rule, operation in operations:
         description = _operation(app, rule, verb, operation, schemas, shapes)
         paths.setdefault(path, {})[verb] = description
     refusals = {
@@ -266,7 +266,7 @@ def _query_parameters(
         schema = {
             key: value for key, value in values.items() if key not in {"description", "default", "examples"}
         }
-        kinds = [kind for kind in schema.pop("anyOf", []) if kind != {"type": "null"}]
+        kinds = [choice for choice in schema.pop("anyOf", []) if choice != {"type": "null"}]
         if kinds:
             schema.update(kinds[0] if len(kinds) == 1 else {"anyOf": kinds})
         description: dict[str, Any] = {
@@ -304,8 +304,8 @@ def _answer(
 
 def _content(shape: Any, schemas: Mapping[Any, Any], shapes: Mapping[str, Any]) -> dict[str, Any]:
     content = {"schema": schemas[shape]}
-    found = example(schemas[shape], shapes)
-    return content if found is _NONE else content | {"example": found}
+    value = example(schemas[shape], shapes)
+    return content if value is _NONE else content | {"example": value}
 
 
 _NONE: Final = object()
@@ -321,9 +321,9 @@ def example(schema: Mapping[str, Any], shapes: Mapping[str, Any]) -> Any:
     if "enum" in schema:
         return schema["enum"][0]
     for choice in schema.get("anyOf", ()):
-        found = example(choice, shapes)
-        if found is not _NONE:
-            return found
+        value = example(choice, shapes)
+        if value is not _NONE:
+            return value
     match schema.get("type"):
         case "object" if "properties" in schema:
             parts = {
@@ -361,10 +361,10 @@ def _schemas(operations: Iterable[Operation]) -> tuple[Mapping[Any, Any], dict[s
             named.update(dict.fromkeys(s for s in (answer.shape, *answer.also.values()) if s is not None))
     named.update(dict.fromkeys(answer.shape for answer in ERROR_RESPONSES.values()))
     shapes = list(named)
-    found, defined = TypeAdapter.json_schemas(
+    inputs, defined = TypeAdapter.json_schemas(
         [(number, "validation", TypeAdapter(shape)) for number, shape in enumerate(shapes)],
         ref_template=REF,
         schema_generator=_Schemas,
     )
-    by_shape = {shape: found[number, "validation"] for number, shape in enumerate(shapes)}
+    by_shape = {shape: inputs[number, "validation"] for number, shape in enumerate(shapes)}
     return by_shape, defined.get("$defs", {})

@@ -21,16 +21,16 @@ class Shape(BaseModel):
     model_config = ConfigDict(extra="allow")
 
 
-def described(text: str, *example: Any, **more: Any) -> Any:
+def described(text: str, *example: Any, **options: Any) -> Any:
     """Return a field with a description; required unless a `default` is given."""
     if example:
-        more["examples"] = list(example)
-    return Field(description=text, **more)
+        options["examples"] = list(example)
+    return Field(description=text, **options)
 
 
-def optional(text: str, *example: Any, **more: Any) -> Any:
+def optional(text: str, *example: Any, **options: Any) -> Any:
     """Return an optional field."""
-    return described(text, *example, default=None, **more)
+    return described(text, *example, default=None, **options)
 
 
 @dataclass(frozen=True, slots=True)

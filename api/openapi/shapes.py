@@ -90,7 +90,7 @@ class Unauthorized(Shape):
     error: UnauthorizedDetail = described("Events of stacks, as lists and as streams.")
 
 
-class Found(Shape):
+class TypeMatch(Shape):
     """A redirect: repeat the request with method and body at `Location`."""
 
     message: str = described(

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import ConfigDict, Field
 
 from api.openapi.operation import Operation, Operations, Response, Shape, described, no_content, ok, optional
-from api.openapi.shapes import UUID, Found, Id, JsonMap, Link, Page, State, Time
+from api.openapi.shapes import UUID, Id, JsonMap, Link, Page, State, Time, TypeMatch
 
 TAG: Final = "stacks"
 TEMPLATE: Final = {
@@ -331,7 +331,7 @@ PREVIEWED: Final = ok("The effect on each resource.", UpdatePreview)
 REDIRECTED: Final = {
     302: Response(
         "Repeat the request at `Location`.",
-        Found,
+        TypeMatch,
         headers={"Location": "The stack's canonical URL, such as "},
     )
 }
@@ -359,8 +359,8 @@ OPERATIONS: Final[Operations] = {
     "lookup.by_name": Operation("lookup", REDIRECTED, text="By name or id; the query is kept."),
     "lookup.by_arn": Operation("lookup", REDIRECTED),
     **{
-        f"lookup.below_{word}": Operation("lookup", REDIRECTED)
-        for word in (
+        f"lookup.below_{keyword}": Operation("lookup", REDIRECTED)
+        for keyword in (
             "resources", "events", "template", "actions", "environment", "files", "revisions", "failures",
             "why", "progress", "hooks",
         )

@@ -25,9 +25,9 @@ def texts(*names: str) -> list[str]:
     return [value for name in names for value in request.args.getlist(name) if value]
 
 
-def words(name: str) -> list[str]:
+def comma_separated(name: str) -> list[str]:
     """Return the comma-separated words of `name`."""
-    return [word.strip() for word in (text(name) or "").split(",") if word.strip()]
+    return [item.strip() for item in (text(name) or "").split(",") if item.strip()]
 
 
 def boolean(name: str, *, default: bool = False) -> bool:

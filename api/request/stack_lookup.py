@@ -100,19 +100,19 @@ def _find(name_or_id: str) -> StackRow | None:
     return stacks.find(dependencies().database, asks.project_id, name_or_id, everywhere=asks.is_admin)
 
 
-for _word in READ_BELOW:
+for _collection in READ_BELOW:
     lookup.add_url_rule(
-        f"/<project_id>/stacks/<stack_name>/{_word}",
-        endpoint=f"below_{_word}",
+        f"/<project_id>/stacks/<stack_name>/{_collection}",
+        endpoint=f"below_{_collection}",
         view_func=_below,
-        methods=["GET", "POST"] if _word in POSTED_BELOW else ["GET"],
+        methods=["GET", "POST"] if _collection in POSTED_BELOW else ["GET"],
     )
 
 
-def _redirect(stack: StackRow | None, asked: str, *under: str) -> Response:
+def _redirect(stack: StackRow | None, identifier: str, *under: str) -> Response:
     """Return the 302 response: an absolute URL with the caller's prefix and query."""
     if stack is None or not _is_open(stack):
-        raise NotFound("Stack", asked)
+        raise NotFound("Stack", identifier)
     url = below(Links().of(stack), *under)
     query = request.query_string.decode("latin-1")
     message = "The resource was found at a different location; repeat the request there."

@@ -91,13 +91,17 @@ def register(app: Flask) -> None:
 
 
 def fault(
-    status: int, kind: str, message: str | None, problems: list[dict[str, Any]] | None = None, **more: object
+    status: int,
+    error_type: str,
+    message: str | None,
+    problems: list[dict[str, Any]] | None = None,
+    **fields: object,
 ) -> Response:
     """Return an error response. Without a message the key is omitted, as clients of Heat expect."""
-    error: dict[str, Any] = {"type": kind, "traceback": None, **more}
+    error: dict[str, Any] = {"type": error_type, "traceback": None, **fields}
     if message is not None:
         error["message"] = message
-        error["errors"] = problems or [_problem(_code(kind), message)]
+        error["errors"] = problems or [_problem(_code(error_type), message)]
     title = TITLES.get(status, "Error")
     body = {
         "code": status,
@@ -109,7 +113,7 @@ def fault(
 
 
 def _orchestrator_error(error: errors.OrchestratorError) -> Response:
-    status = next((STATUSES[kind] for kind in type(error).__mro__ if kind in STATUSES), 500)
+    status = next((STATUSES[cls] for cls in type(error).__mro__ if cls in STATUSES), 500)
     if isinstance(error, errors.TooManyStreams):
         response = fault(503, error.heat_type, str(error))
         response.headers["Retry-After"] = str(RETRY_SECONDS)
@@ -119,10 +123,10 @@ def _orchestrator_error(error: errors.OrchestratorError) -> Response:
     if isinstance(error, errors.Unauthenticated):
         return _unauthenticated(error)
     if isinstance(error, errors.InvalidTemplate):
-        kind, message = error.heat_type, as_parent_fault(error.diagnostics[0])
-        if request.endpoint == "templates.validate" and kind == "StackValidationFailed":
-            kind, message = "HTTPBadRequest", str(error)  # Heat's engine reports this error as a plain text
-        return fault(status, kind, message, [diagnostic_body(diagnostic) for diagnostic in error.diagnostics])
+        cls, message = error.heat_type, as_parent_fault(error.diagnostics[0])
+        if request.endpoint == "templates.validate" and cls == "StackValidationFailed":
+            cls, message = "HTTPBadRequest", str(error)  # Heat's engine reports this error as a plain text
+        return fault(status, cls, message, [diagnostic_body(diagnostic) for diagnostic in error.diagnostics])
     response = fault(status, error.heat_type, str(error))
     if isinstance(error, errors.TooManyRequests):
         response.headers["Retry-After"] = str(error.retry_seconds)
@@ -141,8 +145,8 @@ def http_error(error: HTTPException) -> Response | HTTPException:
     status = error.code or 500
     if status < 400:
         return error
-    kind = "HTTP" + re.sub(r"[^A-Za-z]", "", error.name)
-    response = fault(status, kind, EXPLANATIONS.get(status) or error.description or MALFORMED)
+    error_type = "HTTP" + re.sub(r"[^A-Za-z]", "", error.name)
+    response = fault(status, error_type, EXPLANATIONS.get(status) or error.description or MALFORMED)
     if isinstance(error, MethodNotAllowed):
         allowed = sorted(set(error.valid_methods or ()) - {"HEAD", "OPTIONS"})
         if request.method == "OPTIONS":
@@ -183,6 +187,6 @@ def _problem(code: str, message: str) -> dict[str, Any]:
     return {"code": code, "message": message, **nowhere}
 
 
-def _code(kind: str) -> str:
+def _code(error_type: str) -> str:
     """`StackExists` → `stack-exists`."""
-    return re.sub(r"(?<=[a-z])(?=[A-Z])", "-", kind.removeprefix("HTTP")).lower()
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "-", error_type.removeprefix("HTTP")).lower()

@@ -32,8 +32,8 @@ def failure_body(row: FailureRow, stack: StackRow, links: Links) -> dict[str, An
         "physical_resource_id": row.physical_id,
         "action": row.action,
         "attempts": row.attempts,
-        "class": reading.word,
-        "error_type": reading.kind,
+        "class": reading.category,
+        "error_type": reading.error_type,
         "request_id": reading.request_id,
         "next_step": reading.next_step,
         "links": [link("resource", below(url, "resources", row.resource_name)), link("stack", url)],
@@ -58,13 +58,13 @@ def diagnostics(stack: StackRow, name: str | None = None) -> list[dict[str, Any]
     The line in the template of a nested stack is included if that template is a file.
     """
     database, levels = dependencies().database, dependencies().settings.max_nested_stack_depth
-    found, _ = tree(database, stack, history.failures_of(database, stack), levels)
+    failures, _ = tree(database, stack, history.failures_of(database, stack), levels)
     places = FailureLocator(database, LONGEST_FILE)
     result = []
-    for leaf, location in places.leaves([node for node in found if name in (None, node.path[0])]):
+    for leaf, location in places.leaves([node for node in failures if name in (None, node.path[0])]):
         reading = classify(leaf.row.reason)
         fault = Diagnostic(
-            code=reading.word,
+            code=reading.category,
             message=leaf.row.reason,
             path="resources." + ".resources.".join(leaf.path),
             hint=reading.next_step,

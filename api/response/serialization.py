@@ -42,8 +42,8 @@ def json_list(
     """
     first = list(islice(items, WHOLE))
     if len(first) < WHOLE:
-        more = tail(len(first), first[-1] if first else {}) if tail else {}
-        return json_response({name: first, **more})
+        trailer = tail(len(first), first[-1] if first else {}) if tail else {}
+        return json_response({name: first, **trailer})
 
     def chunks() -> Iterator[bytes]:
         with closing(items):
@@ -54,10 +54,10 @@ def json_list(
                 yield text if count == 0 else b"," + text
                 count, last = count + len(slice_), slice_[-1]
                 slice_ = list(islice(items, WHOLE))
-            more = tail(count, last) if tail else {}
+            trailer = tail(count, last) if tail else {}
             yield (
                 b"]"
-                + b"".join(b"," + orjson.dumps(k) + b":" + orjson.dumps(v) for k, v in more.items())
+                + b"".join(b"," + orjson.dumps(k) + b":" + orjson.dumps(v) for k, v in trailer.items())
                 + b"}"
             )
 
@@ -88,11 +88,11 @@ class NextPage:
 
     def __init__(self) -> None:
         """Keep the URL and query of the request."""
-        self.place, self.given = request.base_url, request.args.to_dict(flat=False)
+        self.place, self.query = request.base_url, request.args.to_dict(flat=False)
 
     def after(self, marker: str) -> str:
         """Return the URL of the page after `marker`."""
-        return f"{self.place}?{urlencode({**self.given, 'marker': [marker]}, doseq=True)}"
+        return f"{self.place}?{urlencode({**self.query, 'marker': [marker]}, doseq=True)}"
 
 
 def below(place: str, *parts: str) -> str:

@@ -51,10 +51,10 @@ class BufferedSocket(socket.socket):
     @classmethod
     def of(cls, client: socket.socket) -> BufferedSocket:
         """Wrap a connection."""
-        mine = cls(client.family, client.type, client.proto, fileno=client.detach())
-        mine.ahead, mine.scanned = bytearray(), 0
-        mine.restart()
-        return mine
+        wrapper = cls(client.family, client.type, client.proto, fileno=client.detach())
+        wrapper.ahead, wrapper.scanned = bytearray(), 0
+        wrapper.restart()
+        return wrapper
 
     def restart(self) -> None:
         """Start the body limits after a complete head."""
@@ -168,7 +168,7 @@ class Worker(ThreadWorker):
         except TooLong as long:
             with contextlib.suppress(OSError):
                 conn.sock.send(_refusal(long.status))
-            self._let_go(conn, registered=conn in self.pending_conns)
+            self._release(conn, registered=conn in self.pending_conns)
             return True
         if complete:
             conn.data_ready = True
@@ -208,17 +208,17 @@ class Worker(ThreadWorker):
     def finish_request(self, conn: Any, fs: Any) -> None:
         """Keep the connection alive, or close it without blocking."""
         retained = not fs.cancelled() and fs.exception() is None and fs.result()
-        mine = isinstance(conn.sock, BufferedSocket)
-        if mine:
+        is_buffered = isinstance(conn.sock, BufferedSocket)
+        if is_buffered:
             self.lent -= 1
-        if retained and mine and conn.sock.ahead:
+        if retained and is_buffered and conn.sock.ahead:
             self.enqueue_req(conn)  # part of the next head, which the poller would not report
-        elif retained or not mine:
+        elif retained or not is_buffered:
             super().finish_request(conn, fs)
         else:
-            self._let_go(conn)
+            self._release(conn)
 
-    def _let_go(self, conn: Any, *, registered: bool = False) -> None:
+    def _release(self, conn: Any, *, registered: bool = False) -> None:
         """Shut down writing, and close once the client did, so that it receives the end of its response."""
         if registered:
             self.poller.unregister(conn.sock)

@@ -39,7 +39,7 @@ LOOK_SECONDS: Final = 1.0  # seconds between checks for a disconnected client
 AGAIN_MILLISECONDS: Final = 500  # milliseconds before a disconnected client reconnects
 AT_ONCE: Final = 1_000  # events per read
 
-Told = tuple[EventRow, StackRow]
+EventItem = tuple[EventRow, StackRow]
 
 
 def asked_for() -> bool:
@@ -110,7 +110,7 @@ class Following:
                 continue
             result = self.viewer.take(LOOK_SECONDS)
             for event, stack in result:
-                if (event.xid, event.id) > self.position and self._wanted(event):
+                if (event.xid, event.id) > self.position and self._is_wanted(event):
                     yield self._frame(event, stack)
                     heard = time.monotonic()
                     if self._is_end(event):
@@ -126,9 +126,13 @@ class Following:
     def _catch_up(self) -> Iterator[tuple[bytes, bool]]:
         """Yield all events that were settled at the start, each with whether it ends the stream."""
         self.hub.resume(self.viewer)
-        own = self.scope.stack
-        now = stacks.get(self.deps.database, own.project_id, own.name, str(own.uuid)) if own else None
-        newest = tail.stack_events(self.deps.database, own) if own else 0
+        own_stack = self.scope.stack
+        now = (
+            stacks.get(self.deps.database, own_stack.project_id, own_stack.name, str(own_stack.uuid))
+            if own_stack
+            else None
+        )
+        newest = tail.stack_events(self.deps.database, own_stack) if own_stack else 0
         while True:
             settled = tail.end_position(self.deps.database)
             for event, stack in self._settled():
@@ -146,10 +150,10 @@ class Following:
         if self.ends and now is not None and now.status != "IN_PROGRESS":
             yield self._ended(), True
 
-    def _settled(self) -> Iterator[Told]:
+    def _settled(self) -> Iterator[EventItem]:
         """Yield settled events after the position, page by page."""
-        database, own = self.deps.database, self.scope.stack
-        if own is None:
+        database, own_stack = self.deps.database, self.scope.stack
+        if own_stack is None:
             within, drained = EventScope(self.scope.project_id, self.scope.levels, self.filters), False
             at = self.position
             while not drained:
@@ -160,23 +164,23 @@ class Following:
             return
         count = AT_ONCE
         while count == AT_ONCE:
-            below = list(descendants(database, own, self.scope.levels, deleted=True))
-            owners = {item.id: item for item in (own, *below)}
+            below = list(descendants(database, own_stack, self.scope.levels, deleted=True))
+            owners = {item.id: item for item in (own_stack, *below)}
             query = EventQuery(self.filters, sort_dir="asc", after=self.position, limit=AT_ONCE)
-            rows = list(list_events(database, own, query, below))
+            rows = list(list_events(database, own_stack, query, below))
             count = len(rows)
             yield from ((row, owners[row.stack_id]) for row in rows)
 
-    def _wanted(self, event: EventRow) -> bool:
+    def _is_wanted(self, event: EventRow) -> bool:
         columns = ((FILTERS[name].key, texts) for name, texts in self.filters.items())
         return all(getattr(event, column) in texts for column, texts in columns)
 
     def _is_end(self, event: EventRow) -> bool:
-        own = self.scope.stack
+        own_stack = self.scope.stack
         return (
             self.ends
-            and own is not None
-            and (event.stack_id, event.physical_id) == (own.id, str(own.uuid))
+            and own_stack is not None
+            and (event.stack_id, event.physical_id) == (own_stack.id, str(own_stack.uuid))
             and event.resource_type == tail.STACK
             and event.status != "IN_PROGRESS"
         )
@@ -189,14 +193,18 @@ class Following:
             orjson.dumps(event_with_stack(event, stack, self.links, root), default=str),
         )
 
-    def _message(self, kind: str, body: Mapping[str, Any]) -> bytes:
+    def _message(self, message_type: str, body: Mapping[str, Any]) -> bytes:
         url = str(self.position).encode()
-        return b"id: %s\nevent: %s\ndata: %s\n\n" % (url, kind.encode(), orjson.dumps(body, default=str))
+        return b"id: %s\nevent: %s\ndata: %s\n\n" % (
+            url,
+            message_type.encode(),
+            orjson.dumps(body, default=str),
+        )
 
     def _ended(self) -> bytes:
-        own = self.scope.stack
-        assert own is not None
-        now = stacks.get(self.deps.database, own.project_id, own.name, str(own.uuid))
+        own_stack = self.scope.stack
+        assert own_stack is not None
+        now = stacks.get(self.deps.database, own_stack.project_id, own_stack.name, str(own_stack.uuid))
         return self._message("end", self._standing(now))
 
     def _standing(self, stack: StackRow | None) -> dict[str, Any]:

@@ -28,7 +28,7 @@ from orchestrator.store.stacks.stacks import StackRow
 
 POLL_SECONDS: Final = 0.25
 KEPT: Final = 4_000  # maximum queued events per subscriber
-KNOWN: Final = 20_000  # cached stacks
+MAX_CACHED_STACKS: Final = 20_000  # cached stacks
 FORGET_SECONDS: Final = 60.0  # a cached stack may have become a root
 
 log = logger()
@@ -63,12 +63,12 @@ class Subscriber:
     behind: bool = True
     _woken: threading.Condition = field(default_factory=threading.Condition)
 
-    def put(self, told: Iterable[tuple[EventRow, StackRow]]) -> None:
+    def put(self, items: Iterable[tuple[EventRow, StackRow]]) -> None:
         """Queue events, unless the subscriber is behind."""
         with self._woken:
             if self.behind:
                 return
-            self.waiting.extend(told)
+            self.waiting.extend(items)
             if len(self.waiting) > KEPT:
                 self.waiting.clear()
                 self.behind = True
@@ -79,9 +79,9 @@ class Subscriber:
         with self._woken:
             if not self.waiting and not self.behind:
                 self._woken.wait(seconds)
-            found = list(self.waiting)
+            batch = list(self.waiting)
             self.waiting.clear()
-            return found
+            return batch
 
 
 class EventHub:
@@ -94,7 +94,7 @@ class EventHub:
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
         self._position = stream.START
-        self._known: dict[int, StackRow] = {}
+        self._stacks: dict[int, StackRow] = {}
         self._forget_at = 0.0
 
     def join(self, scope: Scope) -> Subscriber:
@@ -148,13 +148,15 @@ class EventHub:
             walked = stream.all_projects(self.database, self._position)
             if walked.rows:
                 self._learn({row.stack_id for row in walked.rows})
-            result = [(row, self._known[row.stack_id]) for row in walked.rows if row.stack_id in self._known]
+            result = [
+                (row, self._stacks[row.stack_id]) for row in walked.rows if row.stack_id in self._stacks
+            ]
             with self._lock:  # a subscriber that resumes now reads these events by itself
                 self._position = walked.position
                 for viewer in self._viewers if result else ():
-                    mine = [item for item in result if self._concerns(viewer.scope, item[1])]
-                    if mine:
-                        viewer.put(mine)
+                    relevant = [item for item in result if self._concerns(viewer.scope, item[1])]
+                    if relevant:
+                        viewer.put(relevant)
             if walked.drained:
                 return
 
@@ -167,14 +169,14 @@ class EventHub:
 
     def _learn(self, ids: set[int]) -> None:
         """Load stacks and their ancestors into the cache."""
-        if time.monotonic() > self._forget_at or len(self._known) > KNOWN:
-            self._known, self._forget_at = {}, time.monotonic() + FORGET_SECONDS
-        wanted = ids - self._known.keys()
-        while wanted:
-            found = stacks.by_ids(self.database, wanted)
-            self._known |= found
+        if time.monotonic() > self._forget_at or len(self._stacks) > MAX_CACHED_STACKS:
+            self._stacks, self._forget_at = {}, time.monotonic() + FORGET_SECONDS
+        rows = ids - self._stacks.keys()
+        while rows:
+            found = stacks.by_ids(self.database, rows)
+            self._stacks |= found
             owners = {row.owner_id for row in found.values() if row.owner_id is not None}
-            wanted = owners - self._known.keys()
+            rows = owners - self._stacks.keys()
 
     def _concerns(self, scope: Scope, stack: StackRow) -> bool:
         """Whether a stack belongs to a scope."""
@@ -184,7 +186,7 @@ class EventHub:
             return stack.depth <= scope.levels
         levels, at = scope.levels, stack
         while at.id != scope.stack.id:
-            above = self._known.get(at.owner_id) if at.owner_id is not None else None
+            above = self._stacks.get(at.owner_id) if at.owner_id is not None else None
             if above is None or not levels:
                 return False
             levels, at = levels - 1, above

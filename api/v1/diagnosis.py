@@ -35,7 +35,7 @@ def of_stack(project_id: str, stack_name: str, stack_id: str) -> Response:  # no
     limit = query_params.integer("limit")
     limit = LIMIT if limit is None else max(1, min(limit, MOST))
     page = stored.unfinished(dependencies().database, stack, _marker(query_params.text("marker")), limit)
-    result = _told(stack) | {"waiting": [_node(node, stack) for node in page.nodes]}
+    result = _diagnosis(stack) | {"waiting": [_node(node, stack) for node in page.nodes]}
     answer: dict[str, Any] = {"why": result}
     if page.marker is not None:
         values = request.args.to_dict(flat=False) | {"marker": [".".join(map(str, page.marker))]}
@@ -47,14 +47,14 @@ def of_stack(project_id: str, stack_name: str, stack_id: str) -> Response:  # no
 def of_resource(project_id: str, stack_name: str, stack_id: str, resource_name: str) -> Response:  # noqa: ARG001
     """Return the explanation of a resource; empty if it has no pending visit."""
     stack = get_stack(stack_name, stack_id)
-    found = stored.of_resource(dependencies().database, stack, resource_name)
-    if found is None:
+    blocker = stored.of_resource(dependencies().database, stack, resource_name)
+    if blocker is None:
         raise ResourceNotFound(resource_name, stack.name)
-    result = _told(stack) | {
+    result = _diagnosis(stack) | {
         "resource_name": resource_name,
-        "resource_status": f"{found.action}_{found.status}",
-        "resource_status_reason": found.status_reason,
-        "waiting": [_node(node, stack) for node in found.nodes],
+        "resource_status": f"{blocker.action}_{blocker.status}",
+        "resource_status_reason": blocker.status_reason,
+        "waiting": [_node(node, stack) for node in blocker.nodes],
     }
     return json_response({"why": result})
 
@@ -68,21 +68,21 @@ def progress(project_id: str, stack_name: str, stack_id: str) -> Response:  # no
     return json_response({"progress": result})
 
 
-def progress_body(found: Progress) -> dict[str, Any]:
+def progress_body(status: Progress) -> dict[str, Any]:
     """Return the counts in the response format. Nodes in none of them were abandoned after a failure."""
     return {
-        "total": found.total,
-        "ready": found.of("ready"),
-        "failed": found.of("failed"),
-        "running": found.of("checking", "waiting"),
-        "waiting": found.of("queued", "paused"),
-        "blocked": found.of("blocked"),
-        "counted_at": time(found.counted_at),
+        "total": status.total,
+        "ready": status.of("ready"),
+        "failed": status.of("failed"),
+        "running": status.of("checking", "waiting"),
+        "waiting": status.of("queued", "paused"),
+        "blocked": status.of("blocked"),
+        "counted_at": time(status.counted_at),
     }
 
 
-def _summary(stack: StackRow, found: StackState) -> Summary:
-    return summarize(stack, found, dependencies().settings.stack_action_timeout)
+def _summary(stack: StackRow, state: StackState) -> Summary:
+    return summarize(stack, state, dependencies().settings.stack_action_timeout)
 
 
 def _summarized(stack: StackRow, summary: Summary) -> dict[str, Any]:
@@ -97,17 +97,17 @@ def _summarized(stack: StackRow, summary: Summary) -> dict[str, Any]:
     }
 
 
-def _told(stack: StackRow) -> dict[str, Any]:
-    found = stored.standing(dependencies().database, stack)
-    summary = _summary(stack, found)
+def _diagnosis(stack: StackRow) -> dict[str, Any]:
+    state = stored.standing(dependencies().database, stack)
+    summary = _summary(stack, state)
     return _summarized(stack, summary) | {
         "progress": progress_body(stored_progress.read(dependencies().database, stack)),
-        "running": found.running,
+        "running": state.running,
         "causes": [
             {"resource_name": cause.name, "reason": cause.reason, "at": time(cause.at)}
-            for cause in found.causes
+            for cause in state.causes
         ],
-        "causes_count": found.cause_count,
+        "causes_count": state.cause_count,
         "accepts": list(summary.accepts),
     }
 
@@ -123,7 +123,7 @@ def _node(node: Unfinished, stack: StackRow) -> Mapping[str, Any]:
         "word": because.word,
         "text": because.text,
         "since": time(because.since),
-        "waits_for": [held.name for held in node.waits_for],
+        "waits_for": [blocker.name for blocker in node.waits_for],
         "waits_for_count": node.waits_for_count,
         "holds_up": list(node.holds_up),
         "holds_up_count": node.holds_up_count,
@@ -147,19 +147,19 @@ def _child(node: Unfinished) -> Mapping[str, Any] | None:
     return {"id": node.child_uuid, "stack_name": node.child_name, "stack_status": node.child_state}
 
 
-def _marker(given: str | None) -> Marker | None:
+def _marker(text: str | None) -> Marker | None:
     """Return the position where the previous page ended.
 
     Raises:
         InvalidRequest: the marker is invalid.
     """
-    if given is None:
+    if text is None:
         return None
-    match = re.fullmatch(r"(active|update|cleanup)\.(\d{1,18})\.(\d{1,18})", given)
-    largest = re.fullmatch(r"update\.9223372036854775807\.0", given)
+    match = re.fullmatch(r"(active|update|cleanup)\.(\d{1,18})\.(\d{1,18})", text)
+    largest = re.fullmatch(r"update\.9223372036854775807\.0", text)
     if largest is not None:
         return Marker("update", (1 << 63) - 1, 0)
     if match is None:
-        raise InvalidRequest(f"Invalid marker '{given}': take it from the link of the page before.")
+        raise InvalidRequest(f"Invalid marker '{text}': take it from the link of the page before.")
     group, resource, node = match.groups()
     return Marker(group, int(resource), int(node))  # type: ignore[arg-type]  # one of the groups, by the pattern

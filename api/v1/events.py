@@ -136,7 +136,7 @@ def _after() -> Position | None:
     values = query_params.text("after")
     if values is None:
         return None
-    found = tail.end_position(dependencies().database) if values == "now" else _position(values, "after")
+    position = tail.end_position(dependencies().database) if values == "now" else _position(values, "after")
     if (
         query_params.direction() == "desc"
         or query_params.text("marker") is not None
@@ -145,7 +145,7 @@ def _after() -> Position | None:
         raise InvalidRequest(
             "'after' lists in the order of writing: leave out sort_dir, sort_keys and marker."
         )
-    return found
+    return position
 
 
 def _again(first: Any, rows: Any) -> Any:
@@ -153,10 +153,10 @@ def _again(first: Any, rows: Any) -> Any:
     yield from rows
 
 
-def _position(given: str, name: str) -> Position:
-    found = read_sequence(given)
-    if found is None:
+def _position(text: str, name: str) -> Position:
+    position = read_sequence(text)
+    if position is None:
         raise InvalidRequest(
-            f"Invalid sequence '{given}' for '{name}': take it from an event, or start with 0.0."
+            f"Invalid sequence '{text}' for '{name}': take it from an event, or start with 0.0."
         )
-    return Position(*found)
+    return Position(*position)

@@ -66,15 +66,20 @@ def create(project_id: str) -> Response:  # noqa: ARG001 - every path starts wit
     return json_response({"stack": visible})
 
 
-def _created(identity: _EngineFormat, one: PlannedResource) -> Form | list[Any]:
+def _created(identity: _EngineFormat, resource: PlannedResource) -> Form | list[Any]:
     """Return a planned resource; a nested stack is the list of its resources."""
-    if one.nested is not None:
-        inner = _EngineFormat(identity.stack["tenant"], one.nested.name, "None", parent=one.name)
-        return [_created(inner, two) for two in one.nested.resources]
+    if resource.nested is not None:
+        inner = _EngineFormat(identity.stack["tenant"], resource.nested.name, "None", parent=resource.name)
+        return [_created(inner, two) for two in resource.nested.resources]
     form = identity.planned(
-        one.name, one.type, one.required_by, one.description, one.attributes, one.metadata
+        resource.name,
+        resource.type,
+        resource.required_by,
+        resource.description,
+        resource.attributes,
+        resource.metadata,
     )
-    return form | {"properties": one.properties}
+    return form | {"properties": resource.properties}
 
 
 @previews.route("/<project_id>/stacks/<stack_name>/<stack_id>/preview", methods=["PUT", "PATCH"])
@@ -103,7 +108,7 @@ class _EngineFormat:
 
     def existing(self, row: ResourceRow, required_by: Sequence[str]) -> Form:
         """Return an existing resource."""
-        known = {
+        existing_fields = {
             "creation_time": time(row.created_at),
             "updated_time": time(row.updated_at or row.created_at),
             "physical_resource_id": row.physical_id or "",
@@ -113,7 +118,7 @@ class _EngineFormat:
             "metadata": shown_metadata(row, self.deps.types, self.deps.cipher),
             "attributes": shown_attributes(row, self.deps.types, []),
         }
-        return self.planned(row.name, row.type, required_by, row.description, (), None) | known
+        return self.planned(row.name, row.type, required_by, row.description, (), None) | existing_fields
 
     def planned(
         self,
@@ -152,22 +157,22 @@ def _lists(stack: StackRow, preview: UpdatePreview) -> Mapping[str, Iterator[For
     clients rely on that. A nested stack without changes has `unchanged`.
     """
     every = [
-        (one, row, _identity(stack.project_id, one, row))
-        for one, row in ((preview, stack), *((one, one.stack) for one in preview.nested))
+        (entry, row, _identity(stack.project_id, entry, row))
+        for entry, row in ((preview, stack), *((entry, entry.stack) for entry in preview.nested))
     ]
 
     def of(turn: str) -> Iterator[Form]:
-        for one, row, identity in every:
-            result, same = one.items.get("unchanged", ()), frozenset(one.unchanged)
+        for entry, row, identity in every:
+            result, same = entry.items.get("unchanged", ()), frozenset(entry.unchanged)
             if turn == "unchanged":
-                yield from _unchanged(row, identity, same - frozenset(one.stacks))
-                result = [item for item in result if item.expected.name not in one.stacks]
+                yield from _unchanged(row, identity, same - frozenset(entry.stacks))
+                result = [item for item in result if item.expected.name not in entry.stacks]
                 yield from _touched(row, identity, result)
                 continue
-            yield from _touched(row, identity, one.items.get(turn, ()))
+            yield from _touched(row, identity, entry.items.get(turn, ()))
             if turn == "updated":
-                result = [item for item in result if item.expected.name in one.stacks]
-                quiet = _unchanged(row, identity, same & frozenset(one.stacks))
+                result = [item for item in result if item.expected.name in entry.stacks]
+                quiet = _unchanged(row, identity, same & frozenset(entry.stacks))
                 yield from (form | UNTOUCHED for form in chain(quiet, _touched(row, identity, result)))
 
     return {turn: of(turn) for turn in TURNS}

@@ -69,10 +69,10 @@ def services(project_id: str) -> Response:  # noqa: ARG001 - as above
     """List the workers, which Heat's clients know as engines; for operators."""
     if dependencies().settings.auth != "none":  # without authentication every caller is the operator
         require_named("service:index")
-    found = workers.list_workers(dependencies().database)
-    if not any(worker.is_up for worker in found):
+    rows = workers.list_workers(dependencies().database)
+    if not any(worker.is_up for worker in rows):
         return fault(503, "HTTPServiceUnavailable", "All heat engines are down.")
-    return json_response({"services": [_service(worker) for worker in found]})
+    return json_response({"services": [_service(worker) for worker in rows]})
 
 
 def _service(worker: WorkerRow) -> dict[str, Any]:

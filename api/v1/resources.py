@@ -53,7 +53,7 @@ def index(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa:
 def show(project_id: str, stack_name: str, stack_id: str, resource_name: str) -> Response:  # noqa: ARG001 - as above
     """Return a resource with its attributes."""
     stack = get_stack(stack_name, stack_id)
-    row = _found(stack, resource_name)
+    row = _resource_row(stack, resource_name)
     body = _body(row, stack, Links(), dependencies().types, request.args.getlist("with_attr"))
     if query_params.boolean("with_diagnostics"):
         body["diagnostics"] = diagnostics(stack, resource_name)
@@ -66,7 +66,7 @@ def metadata(project_id: str, stack_name: str, stack_id: str, resource_name: str
     stack, bearer = get_stack(stack_name, stack_id), caller().bearer
     if bearer is not None:
         require(dependencies().database, bearer, stack.id, resource_name)
-    row = _found(stack, resource_name)
+    row = _resource_row(stack, resource_name)
     return json_response({"metadata": metadata_of(row, stack, operation_context())})
 
 
@@ -77,7 +77,7 @@ def _of_page(row: ResourceRow, stack: StackRow, links: Links, types: Registry | 
     return body
 
 
-def _found(stack: StackRow, name: str) -> ResourceRow:
+def _resource_row(stack: StackRow, name: str) -> ResourceRow:
     row = get_resource(dependencies().database, stack, name)
     if row is None:
         raise ResourceNotFound(name, stack.name)
@@ -119,20 +119,20 @@ def _body(
 
 def shown_attributes(row: ResourceRow, types: Registry, with_attr: list[str]) -> dict[str, Any]:
     """Return the last observed attributes: null if unknown, masked if secret or encrypted."""
-    kind = types.get(row.kind)
-    declared: Mapping[str, Attribute] = kind.attributes if kind is not None else {}
-    known = row.attributes or {}
+    resource_type = types.get(row.kind)
+    declared: Mapping[str, Attribute] = resource_type.attributes if resource_type is not None else {}
+    recorded = row.attributes or {}
 
     def value(name: str) -> Any:
         if row.sealed is not None and name in declared:
             return MASK
         attribute = declared.get(name)
-        hidden = attribute is not None and attribute.secret and name in known
-        return MASK if hidden else unmarked(known.get(name))
+        hidden = attribute is not None and attribute.secret and name in recorded
+        return MASK if hidden else unmarked(recorded.get(name))
 
-    if row.sealed is None and isinstance(known.get("show"), Mapping):
-        return {**{name: value(name) for name in with_attr}, **known["show"]}
-    names = declared.keys() if kind is not None else known.keys()
+    if row.sealed is None and isinstance(recorded.get("show"), Mapping):
+        return {**{name: value(name) for name in with_attr}, **recorded["show"]}
+    names = declared.keys() if resource_type is not None else recorded.keys()
     return {name: value(name) for name in dict.fromkeys([*names, *with_attr]) if name != "show"}
 
 
@@ -145,9 +145,9 @@ def whole_metadata(row: ResourceRow, cipher: Cipher) -> dict[str, Any]:
 
 def metadata_of(row: ResourceRow, stack: StackRow, context: OperationContext) -> Any:
     """Return the metadata as visible to the caller: unmasked for its intended reader, masked otherwise."""
-    kind = context.types.get(row.kind)
-    if kind is not None and kind.publishes:
-        return machine_metadata(context, stack, row, kind)
+    resource_type = context.types.get(row.kind)
+    if resource_type is not None and resource_type.publishes:
+        return machine_metadata(context, stack, row, resource_type)
     if row.child_uuid is not None and (live := live_metadata(context, stack, row.id)) is not None:
         created, secret = live
         return masked(created) if secret and context.caller.bearer is None else created
@@ -163,8 +163,8 @@ def shown_metadata(row: ResourceRow, types: Mapping[str, ResourceType], cipher: 
     """
     if row.sealed is None:
         return row.metadata or {}
-    retained, kind = whole_metadata(row, cipher), types.get(row.kind)
-    if kind is None or not kind.open_metadata:
+    retained, resource_type = whole_metadata(row, cipher), types.get(row.kind)
+    if resource_type is None or not resource_type.open_metadata:
         return masked(retained)
     values = (cipher.open(row.sealed).get("data") or {}).get(GIVEN_METADATA)
     secret = retained if values is None else values

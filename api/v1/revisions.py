@@ -83,8 +83,8 @@ def diff(project_id: str, stack_name: str, stack_id: str, before: str, after: st
     """Return the differences between two revisions."""
     stack, context = get_stack(stack_name, stack_id), operation_context()
     item, other = _chapter(stack, before), _chapter(stack, after)
-    found = dependencies().operations.diff_revisions(context, stack, item.number, other.number)
-    return json_response({"diff": {"before": item.number, "after": other.number, "sections": found}})
+    differences = dependencies().operations.diff_revisions(context, stack, item.number, other.number)
+    return json_response({"diff": {"before": item.number, "after": other.number, "sections": differences}})
 
 
 @revisions.post(f"{STACK}/revisions/<number>/rollback")
@@ -112,8 +112,8 @@ def failures(project_id: str, stack_name: str, stack_id: str) -> Response:  # no
     else:
         traversals = history.failures_of(dependencies().database, stack)
     if levels := query_params.levels():
-        found, more = tree(dependencies().database, stack, traversals, levels)
-        return json_response({"failures": [cause_body(node, links) for node in found], "more": more})
+        causes, has_more = tree(dependencies().database, stack, traversals, levels)
+        return json_response({"failures": [cause_body(node, links) for node in causes], "more": has_more})
     marker, limit = query_params.text("marker") or "", query_params.integer("limit")
     after = int(marker) if DIGITS.fullmatch(marker) else None
     rows = history.list_failures(dependencies().database, stack, traversals, after=after, limit=limit)

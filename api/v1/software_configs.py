@@ -23,8 +23,8 @@ def index(project_id: str) -> Response:  # noqa: ARG001 - every path starts with
     if everywhere:
         require_named("software_configs:global_index")
     limit, marker = query_params.integer("limit"), query_params.text("marker")
-    found = operations.list_configs(operation_context(), limit, marker, everywhere=everywhere)
-    return json_response({"software_configs": found})
+    configs = operations.list_configs(operation_context(), limit, marker, everywhere=everywhere)
+    return json_response({"software_configs": configs})
 
 
 @software_configs.post("/<project_id>/software_configs")

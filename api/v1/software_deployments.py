@@ -17,8 +17,8 @@ software_deployments = Blueprint("software_deployments", __name__)
 @software_deployments.get("/<project_id>/software_deployments")
 def index(project_id: str) -> Response:  # noqa: ARG001 - every path starts with it
     """List the project's deployments, or those of a server."""
-    found = operations.list_deployments(operation_context(), query_params.text("server_id"))
-    return json_response({"software_deployments": found})
+    deployments = operations.list_deployments(operation_context(), query_params.text("server_id"))
+    return json_response({"software_deployments": deployments})
 
 
 @software_deployments.get("/<project_id>/software_deployments/metadata/<server_id>")
@@ -41,8 +41,8 @@ def create(project_id: str) -> Response:  # noqa: ARG001 - as above
 @software_deployments.get("/<project_id>/software_deployments/<deployment_id>")
 def show(project_id: str, deployment_id: str) -> Response:  # noqa: ARG001 - as above
     """Return a deployment."""
-    found = operations.show_deployment(operation_context(), deployment_id)
-    return json_response({"software_deployment": found})
+    deployment = operations.show_deployment(operation_context(), deployment_id)
+    return json_response({"software_deployment": deployment})
 
 
 @software_deployments.put("/<project_id>/software_deployments/<deployment_id>")

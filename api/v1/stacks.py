@@ -54,8 +54,8 @@ def index(project_id: str) -> Response:  # noqa: ARG001 - every path starts with
 
     def tail(number: int, last: Mapping[str, Any]) -> dict[str, Any]:
         full = query.limit is not None and 0 < query.limit == number
-        more: dict[str, Any] = {"links": [link("next", next_page.after(last["id"]))]} if full else {}
-        return more if count is None else {**more, "count": count}
+        links: dict[str, Any] = {"links": [link("next", next_page.after(last["id"]))]} if full else {}
+        return links if count is None else {**links, "count": count}
 
     rows = list_stacks(database, scope, query)
     return json_list("stacks", (_listed(row, links, admin=admin) for row in rows), tail)
@@ -152,17 +152,17 @@ def delete(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa
 
 def _query() -> StackQuery:
     """Read the query of a listing; unknown parameters are ignored, as in Heat."""
-    given = query_params.filters([*FILTERS, "status"])
+    filters = query_params.filters([*FILTERS, "status"])
     for alias, name in OTHER_NAMES.items():
         if values := query_params.texts(alias):
-            given.setdefault(name, []).extend(values)
+            filters.setdefault(name, []).extend(values)
     return StackQuery(
-        filters={name: values for name, values in given.items() if name != "status"},
-        states=[_state(value) for value in given.get("status", ())],
-        tags=query_params.words("tags"),
-        tags_any=query_params.words("tags_any"),
-        not_tags=query_params.words("not_tags"),
-        not_tags_any=query_params.words("not_tags_any"),
+        filters={name: values for name, values in filters.items() if name != "status"},
+        states=[_state(value) for value in filters.get("status", ())],
+        tags=query_params.comma_separated("tags"),
+        tags_any=query_params.comma_separated("tags_any"),
+        not_tags=query_params.comma_separated("not_tags"),
+        not_tags_any=query_params.comma_separated("not_tags_any"),
         hidden_tags=[] if query_params.boolean("show_hidden") else _hidden_tags(),
         show_deleted=query_params.boolean("show_deleted"),
         show_nested=query_params.boolean("show_nested"),
@@ -179,8 +179,8 @@ def _hidden_tags() -> list[str]:
 
 def _state(text: str) -> tuple[str | None, str]:
     """Split `CREATE_FAILED` into action and status; `FAILED` alone matches every action."""
-    action, found, status = text.partition("_")
-    return (action, status) if found and action in STACK_ACTIONS else (None, text)
+    action, separator, status = text.partition("_")
+    return (action, status) if separator and action in STACK_ACTIONS else (None, text)
 
 
 def _listed(row: StackRow, links: Links, *, admin: bool) -> dict[str, Any]:
@@ -196,13 +196,13 @@ def _outputs(stack: StackRow) -> list[dict[str, Any]]:
 
 
 def _detailed(row: StackRow, links: Links, *, admin: bool) -> dict[str, Any]:
-    more: dict[str, Any] = {
+    details: dict[str, Any] = {
         "disable_rollback": row.disable_rollback,
         "timeout_mins": row.timeout_mins,
         "capabilities": [],
         "notification_topics": [],
     }
-    return {**_listed(row, links, admin=admin), **more}
+    return {**_listed(row, links, admin=admin), **details}
 
 
 def _common(row: StackRow, links: Links) -> dict[str, Any]:
@@ -228,6 +228,8 @@ def parameters_of(stack: StackRow, revision: RevisionRow | None) -> dict[str, st
     template = Template.from_outline(revision.outline)
     schemas = template.parameters
     values = pseudo_parameters(str(stack.uuid), stack.name, stack.project_id, template.form)
-    given = {name: value for name, value in revision.parameters.items() if name in schemas}
-    hidden = frozenset(name for name in given if schemas[name].hidden or given[name] is None)  # encrypted
-    return ParameterValues({**values, **given}, hidden).public(schemas)
+    supplied = {name: value for name, value in revision.parameters.items() if name in schemas}
+    hidden = frozenset(
+        name for name in supplied if schemas[name].hidden or supplied[name] is None
+    )  # encrypted
+    return ParameterValues({**values, **supplied}, hidden).public(schemas)

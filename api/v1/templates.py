@@ -26,16 +26,16 @@ templates = Blueprint("templates", __name__)
 def validate(project_id: str) -> Response:  # noqa: ARG001 - every path starts with it
     """Validate a template; every fault is a 400."""
     requested = {name: query_params.boolean(name) for name in ("show_nested", "with_warnings")}
-    ignored = query_params.words("ignore_errors")
+    ignored = query_params.comma_separated("ignore_errors")
     unknown = [code for code in ignored if code not in IGNORABLE]
     if unknown:
         raise InvalidRequest(f"Invalid codes in ignore_errors : {unknown}")
     context = operation_context()
     with read_body(request, context.settings) as body:
-        found = dependencies().operations.validate(
+        result = dependencies().operations.validate(
             context, body, overlook=UNAVAILABLE in ignored, **requested
         )
-        return json_response(found)
+        return json_response(result)
 
 
 @templates.get("/<project_id>/template_versions")

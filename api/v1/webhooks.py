@@ -13,7 +13,7 @@ from orchestrator.operations.events import webhooks as operations
 webhooks = Blueprint("webhooks", __name__)
 
 COLLECTION = "/<project_id>/webhooks"
-ONE = f"{COLLECTION}/<webhook_id>"
+ITEM = f"{COLLECTION}/<webhook_id>"
 
 
 @webhooks.get(COLLECTION)
@@ -22,13 +22,13 @@ def index(project_id: str) -> Response:  # noqa: ARG001 - every path starts with
     attempts.
     """
     query_params.require_known("state", "marker", "limit")
-    found = operations.listed(
+    rows = operations.listed(
         operation_context(),
         state=query_params.text("state"),
         marker=query_params.text("marker"),
         limit=query_params.integer("limit"),
     )
-    return json_response({"webhooks": found})
+    return json_response({"webhooks": rows})
 
 
 @webhooks.post(COLLECTION)
@@ -42,26 +42,26 @@ def create(project_id: str) -> Response:
     return response
 
 
-@webhooks.get(ONE)
+@webhooks.get(ITEM)
 def show(project_id: str, webhook_id: str) -> Response:  # noqa: ARG001 - as above
     """Return a webhook with its state and last error."""
     return json_response({"webhook": operations.show(operation_context(), webhook_id)})
 
 
-@webhooks.delete(ONE)
+@webhooks.delete(ITEM)
 def delete(project_id: str, webhook_id: str) -> Response:  # noqa: ARG001 - as above
     """Delete a webhook."""
     operations.delete(operation_context(), webhook_id)
     return Response(status=204)
 
 
-@webhooks.post(f"{ONE}/test")
+@webhooks.post(f"{ITEM}/test")
 def test(project_id: str, webhook_id: str) -> Response:  # noqa: ARG001 - as above
     """Send a test message without events now, and return the result."""
     return json_response({"test": operations.test(operation_context(), webhook_id)})
 
 
-@webhooks.post(f"{ONE}/rearm")
+@webhooks.post(f"{ITEM}/rearm")
 def rearm(project_id: str, webhook_id: str) -> Response:  # noqa: ARG001 - as above
     """Reactivate a dead webhook."""
     context = operation_context()
