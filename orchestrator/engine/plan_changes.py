@@ -164,12 +164,12 @@ def _downstream(desired: Mapping[str, DesiredRow], dirty: set[str]) -> list[str]
     return [name for name in desired if name in reached]
 
 
-def _removable_now(rows: Sequence[Row], kept: set[int], unmade: set[int]) -> list[Row]:
+def _removable_now(rows: Sequence[Row], kept: set[int], never_created: set[int]) -> list[Row]:
     """Return the deposed rows that can be deleted at once: only other such rows require them.
 
     The remaining rows are deleted after all updates, when the final requirements are known (adr/0002).
     """
-    removable = {row.id: row for row in rows if row.id not in kept and row.id not in unmade}
+    removable = {row.id: row for row in rows if row.id not in kept and row.id not in never_created}
     required: list[int] = []
     for row in rows:
         if row.id in kept:

@@ -167,8 +167,8 @@ def wait(ctx: Context, seconds: float) -> Observation | None:
     """
     if seconds < 0:
         return Observation(exists=True, ready=False, retry_after=None)
-    left = seconds - ctx.elapsed_seconds
-    return Observation(exists=True, ready=False, retry_after=left) if left > 0 else None
+    remaining = seconds - ctx.elapsed_seconds
+    return Observation(exists=True, ready=False, retry_after=remaining) if remaining > 0 else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,27 +206,27 @@ class ResourceType:
     support_version: ClassVar[str | None] = None
 
     # Capabilities that the engine reads. They follow from the declarations and the verbs of a type.
-    can_check: ClassVar[bool] = derived(lambda kind: kind.calls_out)  # a check observes the provider
+    can_check: ClassVar[bool] = derived(lambda class_: class_.calls_out)  # a check observes the provider
     can_pause: ClassVar[bool] = implements("suspend")  # suspend and resume call the provider
     can_cancel: ClassVar[bool] = implements("cancel")  # an open operation can be aborted
     can_copy: ClassVar[bool] = implements("snapshot")  # a snapshot calls the provider
     takes_signals: ClassVar[bool] = implements("signal")
     has_provider_check: ClassVar[bool] = implements("check")  # a check requests more than an observation
     can_find: ClassVar[bool] = implements(  # a create with an unknown outcome can be looked up
-        "find", or_if=lambda kind: not kind.calls_out
+        "find", or_if=lambda class_: not class_.calls_out
     )
     needs_lease: ClassVar[bool] = derived(  # a visit must lease the resource before it reads the row
-        lambda kind: kind.calls_out or kind.takes_signals or kind.claimed_first
+        lambda class_: class_.calls_out or class_.takes_signals or class_.claimed_first
     )
 
-    def __init_subclass__(cls, **more: Any) -> None:
+    def __init_subclass__(cls, **options: Any) -> None:
         """Accept hooks under their deprecated names."""
-        super().__init_subclass__(**more)
+        super().__init_subclass__(**options)
         adopt_renamed_methods(cls, RENAMED_HOOKS)
 
     def read_properties(
         self,
-        given: Mapping[str, Value],
+        raw_properties: Mapping[str, Value],
         *,
         path: str = "",
         unknown: object = _NEVER,
@@ -237,11 +237,13 @@ class ResourceType:
         Properties are translated, then converted. `unknown` marks values that are not known yet, `resolve`
         turns names into ids (see `translation.Resolve`), and fault locations begin with `path`.
         """
-        values, wrong = translate(self.translation, given, path=path, resolve=resolve, unknown=unknown)
+        values, translation_faults = translate(
+            self.translation, raw_properties, path=path, resolve=resolve, unknown=unknown
+        )
         converted, faults = convert(
             self.properties, values, path=path, unknown=unknown, any_properties=self.any_properties
         )
-        return converted, wrong + faults
+        return converted, translation_faults + faults
 
     def implicit_requires(
         self, definition: ResourceDefinition, resources: Mapping[str, ResourceDefinition]
@@ -389,10 +391,16 @@ for _old, _new in RENAMED_HOOKS.items():
 
 
 def read_update_policy(
-    kind: ResourceType, given: Mapping[str, Value], *, path: str = "", unknown: object = _NEVER
+    resource_type: ResourceType, raw: Mapping[str, Value], *, path: str = "", unknown: object = _NEVER
 ) -> tuple[dict[str, Value], list[PropertyFault]]:
     """Return a definition's update policy with its defaults, and all faults in it."""
-    return convert(kind.update_policy, given, path=path, unknown=unknown, any_properties=kind.any_properties)
+    return convert(
+        resource_type.update_policy,
+        raw,
+        path=path,
+        unknown=unknown,
+        any_properties=resource_type.any_properties,
+    )
 
 
 if not TYPE_CHECKING:

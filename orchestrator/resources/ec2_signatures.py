@@ -44,7 +44,7 @@ def signal_url(
     place: StackLocation,
     key: str,
     secret: str,
-    kind: Signalling = "signal",
+    style: Signalling = "signal",
     *,
     at: dt.datetime | None = None,
 ) -> str:
@@ -53,13 +53,13 @@ def signal_url(
     `at` is the creation time; a URL without it never expires formally. In both cases the URL is valid as long
     as the resource exists.
     """
-    base = f"{place.endpoint}/v1/{kind}"
+    base = f"{place.endpoint}/v1/{style}"
     parts = urlsplit(base)
     params = {"AWSAccessKeyId": key, "SignatureMethod": "HmacSHA256", "SignatureVersion": "2"}
     if at is not None:
         params["Timestamp"] = at.astimezone(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     path = f"{unquote(parts.path)}/{place.arn}"
-    params["Signature"] = signature_v2(secret, VERBS[kind], parts.netloc, path, params)
+    params["Signature"] = signature_v2(secret, VERBS[style], parts.netloc, path, params)
     return f"{base}/{quote(place.arn)}?{urlencode(params)}"
 
 

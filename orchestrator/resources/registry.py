@@ -31,7 +31,7 @@ class Registry(Mapping[str, ResourceType]):
     @classmethod
     def of(cls, *kinds: type[ResourceType]) -> Registry:
         """Return a registry of just these types."""
-        return cls({}, {kind.name: kind() for kind in kinds})
+        return cls({}, {resource_type.name: resource_type() for resource_type in kinds})
 
     def __getitem__(self, name: str) -> ResourceType:
         """Return the type.
@@ -40,8 +40,8 @@ class Registry(Mapping[str, ResourceType]):
             NotFound: unknown name.
             Misconfigured: the type is registered but cannot be loaded.
         """
-        kind = self._kinds.get(name)
-        return kind if kind is not None else self._load(name)
+        resource_type = self._kinds.get(name)
+        return resource_type if resource_type is not None else self._load(name)
 
     def __contains__(self, name: object) -> bool:
         """Return whether the type is registered, without loading it."""
@@ -71,14 +71,14 @@ class Registry(Mapping[str, ResourceType]):
 
 def _instance(name: str, point: EntryPoint) -> ResourceType:
     try:
-        kind = point.load()
+        resource_type = point.load()
     except Exception as error:
         raise Misconfigured(f"resource type {name} cannot be loaded from {point.value}: {error}") from error
-    if not (isinstance(kind, type) and issubclass(kind, ResourceType)):
+    if not (isinstance(resource_type, type) and issubclass(resource_type, ResourceType)):
         raise Misconfigured(f"resource type {name}: {point.value} is not a ResourceType")
-    if kind.name != name:
-        raise Misconfigured(f"resource type {name}: {point.value} calls itself {kind.name}")
-    return kind()
+    if resource_type.name != name:
+        raise Misconfigured(f"resource type {name}: {point.value} calls itself {resource_type.name}")
+    return resource_type()
 
 
 @cache

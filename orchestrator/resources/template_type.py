@@ -87,7 +87,9 @@ class NestedTemplate:
             raise InvalidTemplate([_fault(str(error), url, text, error.heat_type)]) from None
         undecided, faults = _defined(draft.define, url, text)
         # Stricter than for the template of a stack: these faults prevent its use as a type.
-        strange = [replace(one, severity="error", file=url) for one in undecided.warnings if one.path]
+        strange = [
+            replace(warning, severity="error", file=url) for warning in undecided.warnings if warning.path
+        ]
         if broken := [fault for fault in [*faults, *strange] if _breaks(fault, draft.form)]:
             raise InvalidTemplate(broken)
         outputs = document.get(draft.form.keywords.outputs) or {}
@@ -166,18 +168,18 @@ class TemplateType(NestedType):
         self, ctx: Context, child: ChildView, requested: Collection[str]
     ) -> Mapping[str, Value]:
         """Return the outputs, and the requested attributes of resources in the child."""
-        found = dict(child.outputs()) if self.attributes else {}
-        inner = [name for name in requested if name.startswith(RESOURCE) and name not in found]
+        outputs = dict(child.outputs()) if self.attributes else {}
+        inner = [name for name in requested if name.startswith(RESOURCE) and name not in outputs]
         if inner:
             members = {member.name: member for member in child.members()}
-            found |= {name: value for name in inner for value in _inside(members, name)}
-        return found
+            outputs |= {name: value for name in inner for value in _inside(members, name)}
+        return outputs
 
     def child_reference_id(self, ctx: Context, child: ChildView) -> str | None:
         """Return the output `OS::stack_id` if it exists: a template may stand for one of its resources."""
         if STACK_ID in self.attributes:
-            given = child.outputs().get(STACK_ID)
-            return child.arn if given is None else str(given)
+            stack_id = child.outputs().get(STACK_ID)
+            return child.arn if stack_id is None else str(stack_id)
         return child.arn
 
     def child(self, props: Mapping[str, Value]) -> ChildTemplate:
@@ -225,10 +227,10 @@ def flattened(items: Sequence[Value]) -> list[Value]:
 
 def _property(schema: ParameterSchema, has_default: bool) -> Property:
     required = schema.default is None and not has_default
-    kind = TYPES[schema.type]
-    fitting = tuple(one for one in schema.constraints if kind in one.types)
+    type_ = TYPES[schema.type]
+    fitting = tuple(constraint for constraint in schema.constraints if type_ in constraint.types)
     return Property(
-        kind, schema.description, required=required, update_allowed=True, constraints=fitting, lax=True
+        type_, schema.description, required=required, update_allowed=True, constraints=fitting, lax=True
     )
 
 
@@ -236,26 +238,26 @@ def _mismatches(facade: ResourceType, provider: TemplateType) -> Iterator[str]:
     """Yield the differences between a template and the type that it replaces, in Heat's order and wording."""
     if not facade.any_properties:
         for name, declared in facade.properties.items():
-            given = provider.properties.get(name)
-            if given is None:
+            property_ = provider.properties.get(name)
+            if property_ is None:
                 if declared.required:
                     yield f"Required property {name} for facade {facade.name} missing in provider"
-            elif not _fits(declared, given):
-                types = _HEAT_NAMES[declared.type], _HEAT_NAMES[given.type]
+            elif not _fits(declared, property_):
+                types = _HEAT_NAMES[declared.type], _HEAT_NAMES[property_.type]
                 yield (
                     f"Property {name} type mismatch between facade {facade.name} ({types[0]}) "
                     f"and provider ({types[1]})"
                 )
-    for name, given in provider.properties.items():
-        if name not in facade.properties and given.required:
+    for name, property_ in provider.properties.items():
+        if name not in facade.properties and property_.required:
             yield f"Provider requires property {name} unknown in facade {facade.name}"
     for name in facade.attributes:
         if name not in provider.attributes:
             yield f"Attribute {name} for facade {facade.name} missing in provider"
 
 
-def _fits(declared: Property, given: Property) -> bool:
-    return declared.type in ("any", given.type) or (declared.type, given.type) == ("integer", "number")
+def _fits(declared: Property, provided: Property) -> bool:
+    return declared.type in ("any", provided.type) or (declared.type, provided.type) == ("integer", "number")
 
 
 def _defined(

@@ -58,16 +58,18 @@ def list_types(
     except re.error:
         return []
     kinds = [
-        (known, kind)
-        for known, kind in types.items()
-        if not kind.hidden
-        and pattern.match(known)
-        and support_status in (None, kind.support_status)
-        and version in (None, kind.support_version)
+        (type_name, resource_type)
+        for type_name, resource_type in types.items()
+        if not resource_type.hidden
+        and pattern.match(type_name)
+        and support_status in (None, resource_type.support_status)
+        and version in (None, resource_type.support_version)
     ]
     if not with_description:
-        return [known for known, _ in kinds]
-    return [{"resource_type": known, "description": _doc(kind)} for known, kind in kinds]
+        return [type_name for type_name, _ in kinds]
+    return [
+        {"resource_type": type_name, "description": _doc(resource_type)} for type_name, resource_type in kinds
+    ]
 
 
 def type_schema(
@@ -79,20 +81,22 @@ def type_schema(
         NotFound: no such type.
         NotSupported: the type is hidden.
     """
-    kind = _visible(types, name)
+    resource_type = _visible(types, name)
     schema: dict[str, Any] = {
         "resource_type": name,
-        "properties": {key: property_schema(prop) for key, prop in _shown(kind).items()},
-        "attributes": {key: _attribute_schema(attribute) for key, attribute in _attributes(kind).items()},
+        "properties": {key: property_schema(prop) for key, prop in _shown(resource_type).items()},
+        "attributes": {
+            key: _attribute_schema(attribute) for key, attribute in _attributes(resource_type).items()
+        },
         "support_status": {
-            "status": kind.support_status,
-            "message": kind.support_message,
-            "version": kind.support_version,
+            "status": resource_type.support_status,
+            "message": resource_type.support_message,
+            "version": resource_type.support_version,
             "previous_status": None,
         },
     }
     if with_description:
-        schema["description"] = _doc(kind)
+        schema["description"] = _doc(resource_type)
     return schema
 
 
@@ -127,13 +131,15 @@ def type_template(types: Mapping[str, ResourceType], name: str, template_type: s
     """
     if template_type not in ("hot", "cfn"):
         raise InvalidRequest(f'Template type is not supported: {template_type}, should be "hot" or "cfn"')
-    kind = _visible(types, name)
-    logical, shown = name.rpartition("::")[2], _shown(kind)
+    resource_type = _visible(types, name)
+    logical, shown = name.rpartition("::")[2], _shown(resource_type)
     make = _hot if template_type == "hot" else _cfn
-    return make(kind, name, logical, shown)
+    return make(resource_type, name, logical, shown)
 
 
-def _hot(kind: ResourceType, name: str, logical: str, shown: Mapping[str, Property]) -> dict[str, Any]:
+def _hot(
+    resource_type: ResourceType, name: str, logical: str, shown: Mapping[str, Property]
+) -> dict[str, Any]:
     return {
         "heat_template_version": "2016-10-14",
         "description": f"Initial template of {logical}",
@@ -143,13 +149,15 @@ def _hot(kind: ResourceType, name: str, logical: str, shown: Mapping[str, Proper
         },
         "outputs": {
             key: {"description": attribute.doc, "value": {"get_attr": [logical, key]}}
-            for key, attribute in _attributes(kind).items()
+            for key, attribute in _attributes(resource_type).items()
         }
         | {STACK_ID: {"value": {"get_resource": logical}}},
     }
 
 
-def _cfn(kind: ResourceType, name: str, logical: str, shown: Mapping[str, Property]) -> dict[str, Any]:
+def _cfn(
+    resource_type: ResourceType, name: str, logical: str, shown: Mapping[str, Property]
+) -> dict[str, Any]:
     def fed(key: str, prop: Property) -> dict[str, Any]:
         reference = {"Ref": key}
         return {"Fn::Split": [",", reference]} if prop.type == "list" else reference
@@ -163,7 +171,7 @@ def _cfn(kind: ResourceType, name: str, logical: str, shown: Mapping[str, Proper
         },
         "Outputs": {
             key: {"Description": attribute.doc, "Value": {"Fn::GetAtt": [logical, key]}}
-            for key, attribute in _attributes(kind).items()
+            for key, attribute in _attributes(resource_type).items()
         }
         | {STACK_ID: {"Value": {"Ref": logical}}},
     }
@@ -194,28 +202,30 @@ def _cfn_parameter(prop: Property) -> dict[str, Any]:
 
 
 def _cfn_constraint(constraint: Constraint) -> dict[str, Any]:
-    found: dict[str, Any]
+    result: dict[str, Any]
     match constraint:
         case Length(low, high):
-            found = {"MinLength": low, "MaxLength": high}
+            result = {"MinLength": low, "MaxLength": high}
         case Range(low, high):
-            found = {"MinValue": low, "MaxValue": high}
+            result = {"MinValue": low, "MaxValue": high}
         case AllowedValues(values):
-            found = {"AllowedValues": list(values)}
+            result = {"AllowedValues": list(values)}
         case AllowedPattern(pattern):
-            found = {"AllowedPattern": pattern}
+            result = {"AllowedPattern": pattern}
         case _:  # has no CloudFormation equivalent
-            found = {}
-    return {key: value for key, value in found.items() if value is not None}
+            result = {}
+    return {key: value for key, value in result.items() if value is not None}
 
 
-def _shown(kind: ResourceType) -> dict[str, Property]:
+def _shown(resource_type: ResourceType) -> dict[str, Property]:
     """Return the properties that a template can set."""
-    return {key: prop for key, prop in kind.properties.items() if prop.implemented and not prop.hidden}
+    return {
+        key: prop for key, prop in resource_type.properties.items() if prop.implemented and not prop.hidden
+    }
 
 
-def _attributes(kind: ResourceType) -> dict[str, Attribute]:
-    return {**kind.attributes, "show": _SHOW}
+def _attributes(resource_type: ResourceType) -> dict[str, Attribute]:
+    return {**resource_type.attributes, "show": _SHOW}
 
 
 def _attribute_schema(attribute: Attribute) -> dict[str, Any]:
@@ -226,13 +236,13 @@ def _attribute_schema(attribute: Attribute) -> dict[str, Any]:
 
 
 def _visible(types: Mapping[str, ResourceType], name: str) -> ResourceType:
-    kind = types.get(name)
-    if kind is None:
+    resource_type = types.get(name)
+    if resource_type is None:
         raise NotFound("Resource Type", name)
-    if kind.hidden:
+    if resource_type.hidden:
         raise NotSupported(name)
-    return kind
+    return resource_type
 
 
-def _doc(kind: ResourceType) -> str:
-    return kind.doc or next(iter((kind.__doc__ or "").strip().splitlines()), "")
+def _doc(resource_type: ResourceType) -> str:
+    return resource_type.doc or next(iter((resource_type.__doc__ or "").strip().splitlines()), "")

@@ -105,10 +105,10 @@ _TYPES: Final[dict[str, dict[str, str]]] = {
 }
 
 _SERVICES: Final = {
-    f"{space}::{word}": service
+    f"{space}::{type_name}": service
     for service, spaces in _TYPES.items()
-    for space, words in spaces.items()
-    for word in words.split()
+    for space, type_names in spaces.items()
+    for type_name in type_names.split()
 }
 
 # Older names of the same types, as Heat's shipped environment maps them.
@@ -118,7 +118,7 @@ _ALARMS: Final = (
 )
 ALIASES: Final[Mapping[str, str]] = MappingProxyType(
     {"OS::Metering::Alarm": "OS::Aodh::Alarm"}
-    | {f"OS::Ceilometer::{word}": f"OS::Aodh::{word}" for word in _ALARMS.split()}
+    | {f"OS::Ceilometer::{type_name}": f"OS::Aodh::{type_name}" for type_name in _ALARMS.split()}
     | {
         name.replace("OS::Neutron", "OS::Quantum", 1): name
         for name in _SERVICES

@@ -151,8 +151,8 @@ def timezone(value: Any) -> str | None:
 def cron_expression(value: Any) -> str | None:
     """A cron expression; may be empty."""
     text = _text(value)
-    wrong = cron_fault(text) if text else None
-    return None if wrong is None else f"Invalid CRON expression: {wrong}"
+    fault = cron_fault(text) if text else None
+    return None if fault is None else f"Invalid CRON expression: {fault}"
 
 
 def test_constr(value: Any) -> str | None:  # noqa: ARG001 - it only ever takes time, which here is the resource's own
@@ -217,15 +217,15 @@ def _name_fault(text: str) -> str | None:
     if not text:
         return None
     bare = text.removesuffix(".")
-    wrong = None
+    problem = None
     if len(bare) > _MAX_NAME_LENGTH:
-        wrong = f"'{bare}' exceeds the {_MAX_NAME_LENGTH} character FQDN limit"
+        problem = f"'{bare}' exceeds the {_MAX_NAME_LENGTH} character FQDN limit"
     else:
         labels = bare.split(".")
-        wrong = next((fault for fault in map(_label_fault, labels) if fault), None)
-        if wrong is None and bare != text and len(labels) > 1 and labels[-1].isdecimal():
-            wrong = f"TLD '{labels[-1]}' must not be all numeric."
-    return None if wrong is None else f"'{text}' not in valid format. Reason: {wrong}"
+        problem = next((fault for fault in map(_label_fault, labels) if fault), None)
+        if problem is None and bare != text and len(labels) > 1 and labels[-1].isdecimal():
+            problem = f"TLD '{labels[-1]}' must not be all numeric."
+    return None if problem is None else f"'{text}' not in valid format. Reason: {problem}"
 
 
 def _label_fault(label: str) -> str | None:

@@ -108,13 +108,13 @@ class AllowedValues:
             return None
         try:
             if isinstance(value, (list, tuple)):
-                found = all(item in self.values for item in value)
+                is_allowed = all(item in self.values for item in value)
             else:
                 allowed = [_as(type, item) for item in self.values]
-                found = _as(type, value) in allowed
+                is_allowed = _as(type, value) in allowed
         except ValueError as error:
             return str(error)
-        if found:
+        if is_allowed:
             return None
         return self.description or f"{json.dumps(value)} is not an allowed value {json.dumps(self.values)}"
 
@@ -154,8 +154,8 @@ class Custom:
 
     def check(self, value: Any, type: str) -> str | None:  # noqa: ARG002
         """Return the fault in `value`, None if it is valid."""
-        wrong = custom_check(self.name, value)
-        return None if wrong is None else self.description or wrong
+        fault = custom_check(self.name, value)
+        return None if fault is None else self.description or fault
 
     def to_hot(self) -> dict[str, Any]:
         """Return the item as a template writes it."""
@@ -177,11 +177,11 @@ def constraint_from_hot(item: Any, *, modulo: bool = True) -> Constraint:
         ValueError: the item is malformed; the message is Heat's.
     """
     _only(item, {*_READERS, "description"}, "parameter constraints")
-    kind = next((key for key in _READERS if key in item and (modulo or key != "modulo")), None)
-    if kind is None:
+    name = next((key for key in _READERS if key in item and (modulo or key != "modulo")), None)
+    if name is None:
         raise ValueError("No constraint expressed")
     description = item.get("description")
-    return _READERS[kind](item[kind], "" if description is None else str(description))
+    return _READERS[name](item[name], "" if description is None else str(description))
 
 
 def misplaced(constraint: Constraint, type: str) -> str | None:
@@ -255,12 +255,12 @@ _READERS: Final[Mapping[str, Callable[[Any, str], Constraint]]] = {
 }
 
 
-def _only(body: Any, allowed: set[str], what: str) -> None:
+def _only(body: Any, allowed: set[str], label: str) -> None:
     if not isinstance(body, Mapping):
-        raise ValueError(f"Invalid {what}, expected a mapping")
+        raise ValueError(f"Invalid {label}, expected a mapping")
     for key in body:
         if key not in allowed:
-            raise ValueError(f"Invalid key '{key}' for {what}")
+            raise ValueError(f"Invalid key '{key}' for {label}")
 
 
 def _number(value: Any, otherwise: str) -> Number | None:

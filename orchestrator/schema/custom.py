@@ -45,7 +45,7 @@ _SERVICES: Final[Mapping[str, str]] = {
     "zaqar": "queue",
 }
 CLOUD: Final = frozenset(
-    f"{service}.{kind}" for service, kinds in _SERVICES.items() for kind in kinds.split()
+    f"{service}.{object_type}" for service, kinds in _SERVICES.items() for object_type in kinds.split()
 )
 
 
@@ -91,8 +91,8 @@ def find_check(name: str) -> Check | None:
         raise Misconfigured(f"constraint {name} cannot be loaded from {point.value}: {error}") from error
     if not callable(check):
         raise Misconfigured(f"constraint {name}: {point.value} cannot be called")
-    found: Check = check
-    return found
+    decorated: Check = check
+    return decorated
 
 
 @cache

@@ -144,8 +144,11 @@ def deprecations(
         items: Sequence[tuple[Any, str]] = [(value, place)]
         members = prop.schema
         if isinstance(members, Property):
-            given = value if isinstance(value, list | tuple) else ()
-            items, members = [(item, join(place, index)) for index, item in enumerate(given)], members.schema
+            entries = value if isinstance(value, list | tuple) else ()
+            items, members = (
+                [(item, join(place, index)) for index, item in enumerate(entries)],
+                members.schema,
+            )
         if isinstance(members, Mapping):
             for item, where in items:
                 if isinstance(item, Mapping):
@@ -175,7 +178,7 @@ def join(path: str, key: str | int) -> str:
 
 
 def _unknown(name: str, schema: Mapping[str, Property], path: str) -> PropertyFault:
-    hint = did_you_mean(name, (known for known, prop in schema.items() if not prop.hidden))
+    hint = did_you_mean(name, (candidate for candidate, prop in schema.items() if not prop.hidden))
     return PropertyFault("unknown-property", f"Unknown Property {name}", path, join(path, name), hint)
 
 
@@ -192,9 +195,9 @@ def _value(
     value = _converted(prop, value, place, faults, unknown)
     if value is not unknown:
         for constraint in prop.constraints:
-            wrong = constraint.check(value, prop.type)
-            if wrong is not None:
-                raise ValueError(wrong)
+            fault = constraint.check(value, prop.type)
+            if fault is not None:
+                raise ValueError(fault)
     return value
 
 
@@ -202,19 +205,19 @@ def _converted(
     prop: Property, value: Any, place: tuple[str, str | int], faults: list[PropertyFault], unknown: object
 ) -> Any:
     """Return the converted value, before checking its own constraints."""
-    kind = prop.type
+    type_ = prop.type
     if value is unknown:
         return unknown
     if value is None:
-        value = prop.default_value if prop.default is not None else _ZEROS[kind]
-    elif kind == "string" and value.__class__ is str:
+        value = prop.default_value if prop.default is not None else _ZEROS[type_]
+    elif type_ == "string" and value.__class__ is str:
         pass  # by far the most
-    elif prop.lax and kind in _LAX:
+    elif prop.lax and type_ in _LAX:
         if _holds(value, unknown):
             return unknown
-        value = _LAX[kind](value)
-    elif kind != "any":
-        value = _CONVERTERS[kind](value)
+        value = _LAX[type_](value)
+    elif type_ != "any":
+        value = _CONVERTERS[type_](value)
     if prop.schema is not None:
         return _members(prop.schema, value, join(*place), faults, unknown)
     return unknown if _holds(value, unknown) else value
@@ -228,8 +231,8 @@ def _members(
     unknown: object,
 ) -> Any:
     if not isinstance(schema, Property):
-        members, wrong = convert(schema, value, path=path, unknown=unknown)
-        faults.extend(wrong)
+        members, member_faults = convert(schema, value, path=path, unknown=unknown)
+        faults.extend(member_faults)
         return unknown if _holds(value, unknown) else members
     items = []
     for index, item in enumerate(value):
@@ -333,9 +336,9 @@ def _declared(prop: Property) -> None:
     if prop.schema is not None and prop.type != ("list" if isinstance(prop.schema, Property) else "map"):
         raise ValueError(f"{prop.type} has no members of that kind")
     for constraint in prop.constraints:
-        wrong = misplaced(constraint, prop.type)
-        if wrong is not None:
-            raise ValueError(wrong)
+        misplacement = misplaced(constraint, prop.type)
+        if misplacement is not None:
+            raise ValueError(misplacement)
 
 
 def _default(prop: Property) -> Any:
@@ -346,10 +349,10 @@ def _default(prop: Property) -> Any:
     except ValueError as error:
         raise ValueError(f"default: {error}") from None
     # Custom constraints may depend on existing objects.
-    plain = [constraint for constraint in prop.constraints if not isinstance(constraint, Custom)]
-    broken = [wrong for constraint in plain if (wrong := constraint.check(value, prop.type))]
-    for wrong in [*(fault.message for fault in faults), *broken]:
-        raise ValueError(f"default: {wrong}")
+    checkable = [constraint for constraint in prop.constraints if not isinstance(constraint, Custom)]
+    broken = [problem for constraint in checkable if (problem := constraint.check(value, prop.type))]
+    for problem in [*(fault.message for fault in faults), *broken]:
+        raise ValueError(f"default: {problem}")
     return value
 
 

@@ -117,27 +117,27 @@ def _translated(token: re.Match[str]) -> str:
 
 def _freedom(parsed: Iterable[tuple[Any, Any]]) -> float:
     """Return the number of attempts of a backtracking matcher, as a power of the text's length."""
-    return sum(_freedom_of(kind, value) for kind, value in parsed)
+    return sum(_freedom_of(opcode, value) for opcode, value in parsed)
 
 
-def _freedom_of(kind: Any, value: Any) -> float:
-    if kind in _REPEATS:
+def _freedom_of(opcode: Any, value: Any) -> float:
+    if opcode in _REPEATS:
         low, high, part = value
         inside = _freedom(part)
-        if all(kind in _ASSERTIONS for kind, _ in part):  # consumes nothing: an iteration changes nothing
+        if all(opcode in _ASSERTIONS for opcode, _ in part):  # consumes nothing: an iteration changes nothing
             return inside
         if high is op.MAXREPEAT:
             return math.inf if inside else 1.0
         choices: int = high - low + 1
         return inside * int(high) + (1.0 if choices > _LONG_REPEAT else _bits(choices))
-    if kind is op.SUBPATTERN:
+    if opcode is op.SUBPATTERN:
         return _freedom(value[3])
-    if kind is op.BRANCH:
+    if opcode is op.BRANCH:
         return max(map(_freedom, value[1])) + _bits(len(value[1]))
-    if kind in _ASSERTIONS:
+    if opcode in _ASSERTIONS:
         inside = _freedom(value[1])
         return inside if inside >= _TOO_FREE else 0.0  # a successful assertion is not tried again
-    if kind in (op.ATOMIC_GROUP, op.POSSESSIVE_REPEAT, op.GROUPREF_EXISTS):
+    if opcode in (op.ATOMIC_GROUP, op.POSSESSIVE_REPEAT, op.GROUPREF_EXISTS):
         return math.inf  # rare, not analysed
     return 0.0
 

@@ -71,13 +71,13 @@ Rule = Add | Replace | Delete | Resolve
 
 def reached(rules: Sequence[Rule], names: Collection[str]) -> set[str]:
     """Return the properties that may contain values of the properties `names` after a translation."""
-    found = set(names)
+    result = set(names)
     for rule in rules:
-        if isinstance(rule, Add | Replace) and rule.source and rule.source[0] in found:
-            found.add(rule.path[0])
-        if isinstance(rule, Replace) and len(rule.path) == 1 and rule.sibling in found:
-            found.add(rule.path[0])
-    return found
+        if isinstance(rule, Add | Replace) and rule.source and rule.source[0] in result:
+            result.add(rule.path[0])
+        if isinstance(rule, Replace) and len(rule.path) == 1 and rule.sibling in result:
+            result.add(rule.path[0])
+    return result
 
 
 def translate(
@@ -118,10 +118,12 @@ class _Translation:
 
     def places(self, path: Path) -> Iterator[tuple[dict[str, Any], str, str]]:
         """Yield the maps that may contain the last name of `path`, each with that name and its path."""
-        found: list[tuple[dict[str, Any], str]] = [(self.values, self.path)]
+        holders: list[tuple[dict[str, Any], str]] = [(self.values, self.path)]
         for name in path[:-1]:
-            found = [inner for holder, place in found for inner in _maps(holder.get(name), join(place, name))]
-        for holder, place in found:
+            holders = [
+                inner for holder, place in holders for inner in _maps(holder.get(name), join(place, name))
+            ]
+        for holder, place in holders:
             yield holder, path[-1], join(place, path[-1])
 
     def first(self, path: Path) -> Any:
@@ -136,26 +138,26 @@ class _Translation:
         if source is self.unknown:
             added = [source]
         elif source is not None:
-            given = source if isinstance(source, list) else [source]
-            added += [rule.make(item) for item in given] if rule.make else given
+            sources = source if isinstance(source, list) else [source]
+            added += [rule.make(item) for item in sources] if rule.make else sources
         if not added:
             return
         for holder, name, _ in self.places(rule.path):
-            known = holder.get(name)
-            if known is None:
+            current = holder.get(name)
+            if current is None:
                 holder[name] = _copy(added)
-            elif isinstance(known, list):
-                known += _copy(added)
+            elif isinstance(current, list):
+                current += _copy(added)
 
     def replace(self, rule: Replace) -> None:
         literal = not rule.source and not rule.sibling
-        given = rule.value if literal else self.first(rule.source) if rule.source else None
-        if given is None and not rule.sibling:
+        replacement = rule.value if literal else self.first(rule.source) if rule.source else None
+        if replacement is None and not rule.sibling:
             return
         taken = False
         for holder, name, place in self.places(rule.path):
             new = holder.get(name)
-            old = holder.get(rule.sibling) if rule.sibling else given
+            old = holder.get(rule.sibling) if rule.sibling else replacement
             if old is None:
                 continue
             if new is None or literal:
@@ -177,12 +179,12 @@ class _Translation:
             value = holder.get(name)
             if isinstance(value, list):
                 holder[name] = [
-                    self._found(rule, item, join(place, index)) for index, item in enumerate(value)
+                    self._resolve(rule, item, join(place, index)) for index, item in enumerate(value)
                 ]
             elif value is not None:
-                holder[name] = self._found(rule, value, place)
+                holder[name] = self._resolve(rule, value, place)
 
-    def _found(self, rule: Resolve, value: Any, place: str) -> Any:
+    def _resolve(self, rule: Resolve, value: Any, place: str) -> Any:
         if self.finder is None or value is None or value == "" or value is self.unknown:
             return value
         try:

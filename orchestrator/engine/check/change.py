@@ -165,10 +165,10 @@ def _external(case: Comparison) -> Decision | None:
 
 def _adoption_failed(case: Comparison) -> Decision | None:
     """The second attempt to adopt a missing or broken resource replaces it."""
-    seen = case.evidence.observation
-    if seen is None:
+    observation = case.evidence.observation
+    if observation is None:
         return Ask("observation")
-    failed = case.recorded.status == "FAILED" and (seen.error or not seen.exists)
+    failed = case.recorded.status == "FAILED" and (observation.error or not observation.exists)
     return Replace(ReplaceReason.ADOPTION_FAILED) if failed else Keep()
 
 
@@ -190,13 +190,13 @@ def _failed(case: Comparison) -> Decision | None:
 
 def _missing_or_broken(case: Comparison) -> Decision | None:
     """The provider's answer decides before the properties are compared."""
-    seen = case.evidence.observation
-    if seen is None:
+    observation = case.evidence.observation
+    if observation is None:
         asks = case.converge and case.resource_type.calls_out
         return Ask("observation") if asks else None
-    if not seen.exists:
+    if not observation.exists:
         return Replace(ReplaceReason.MISSING)
-    return Replace(ReplaceReason.BROKEN) if seen.error else None
+    return Replace(ReplaceReason.BROKEN) if observation.error else None
 
 
 def _properties_changed(case: Comparison) -> Decision:
@@ -267,9 +267,9 @@ def decide_change(case: Comparison, rules: tuple[Rule, ...] = COMPARE) -> Decisi
     """Return the decision about an existing resource; `rules` depend on its open operation, if any."""
     decision: Decision = Keep()
     for rule in rules:
-        found = rule(case)
-        if found is not None:
-            decision = found
+        step = rule(case)
+        if step is not None:
+            decision = step
             break
     return _permitted(decision, case.restricted) if case.restricted else decision
 

@@ -46,16 +46,16 @@ class ChildRequest(NamedTuple):
 def split_request(data: Mapping[str, Any]) -> tuple[ChildRequest | None, dict[str, Any]]:
     """Return the request to the child, and the type's own data."""
     kept = dict(data)
-    found = kept.pop(REQUEST_KEY, None)
-    return (None if found is None else ChildRequest(*found)), kept
+    request = kept.pop(REQUEST_KEY, None)
+    return (None if request is None else ChildRequest(*request)), kept
 
 
-def with_request(kept: Mapping[str, Any], asked: ChildRequest | None) -> dict[str, Any]:
+def with_request(kept: Mapping[str, Any], request: ChildRequest | None) -> dict[str, Any]:
     """Return the type's data with the request to the child."""
-    return dict(kept) if asked is None else {**kept, REQUEST_KEY: list(asked)}
+    return dict(kept) if request is None else {**kept, REQUEST_KEY: list(request)}
 
 
-def child_status(child: ChildState | None, asked: ChildRequest | None) -> Standing:
+def child_status(child: ChildState | None, request: ChildRequest | None) -> Standing:
     """Return the status of a child with respect to a request.
 
     `elsewhere`: a newer traversal was started independently; `none`: no child exists.
@@ -64,7 +64,7 @@ def child_status(child: ChildState | None, asked: ChildRequest | None) -> Standi
         return "none"
     if child.status == "IN_PROGRESS":
         return "running"
-    if asked is None or child.traversal != asked.traversal:
+    if request is None or child.traversal != request.traversal:
         return "elsewhere"
     return "done" if child.status == "COMPLETE" else "failed"
 
@@ -86,7 +86,7 @@ class ChildStep:
 
 def flattened(reason: str, name: str) -> str:
     """Return a failure of a child's resource as a failure of the parent stack, with the whole path."""
-    found = _PLACED.fullmatch(reason)
-    if found is None:
+    match = _PLACED.fullmatch(reason)
+    if match is None:
         return f"Error: resources.{name}: {reason}"
-    return f"{found[1] or ''}resources.{name}.{found[2]}"
+    return f"{match[1] or ''}resources.{name}.{match[2]}"

@@ -112,13 +112,13 @@ OPEN_ACTS = frozenset({"SUSPEND", "RESUME", "SNAPSHOT", "CHECK"})
 RETAINED = frozenset({"Retain", "retain"})
 
 
-def decide(visit: ResourceVisit, kind: ResourceType) -> Step:
+def decide(visit: ResourceVisit, resource_type: ResourceType) -> Step:
     """Return the step of this visit to a resource."""
     resource = visit.resource
     if visit.superseded or (visit.halted and resource.op is None):
         return Abandon("superseded" if visit.superseded else "halted")
     if visit.kind == "cleanup":
-        return _cleanup(visit, kind)
+        return _cleanup(visit, resource_type)
     if resource.op in OPEN_ACTS:  # of whichever traversal: it is completed first
         return RunAction(resource.op, request=resource.lost_seconds is not None)
     if resource.op == "DISCARD":
@@ -128,15 +128,15 @@ def decide(visit: ResourceVisit, kind: ResourceType) -> Step:
     if resource.op == "CREATE":
         if resource.physical_id is not None:
             return Observe()
-        if not kind.calls_out:
+        if not resource_type.calls_out:
             return Create()
-        if not kind.can_find:
+        if not resource_type.can_find:
             return OutcomeUnknown(
                 "it was cut off while being created, and its type cannot be asked whether it was"
             )
-        return Create(wait_seconds=_in_flight(visit, kind))
+        return Create(wait_seconds=_in_flight(visit, resource_type))
     if visit.act is not None:
-        return Keep() if resource.deposed else _act(visit.act, resource, kind)
+        return Keep() if resource.deposed else _act(visit.act, resource, resource_type)
     if resource.suspended:
         return RunAction("RESUME")
     return _begin(visit, resource)
@@ -151,11 +151,11 @@ def _begin(visit: ResourceVisit, resource: ResourceView) -> Step:
     return Compare()
 
 
-def _act(action: str, resource: ResourceView, kind: ResourceType) -> Step:
+def _act(action: str, resource: ResourceView, resource_type: ResourceType) -> Step:
     """Return the step of an action without a new template (docs/internals/engine-semantics.md §10)."""
     failed = resource.status == "FAILED"
     if resource.action == "INIT":
-        if action == "CHECK" and kind.can_check:
+        if action == "CHECK" and resource_type.can_check:
             return InvalidState(f"Can not check {resource.name}, resource not created yet.")
         return Keep()
     if action == "CHECK" and resource.never_created and resource.physical_id is not None:
@@ -168,7 +168,7 @@ def _act(action: str, resource: ResourceView, kind: ResourceType) -> Step:
     return RunAction(action)
 
 
-def _cleanup(visit: ResourceVisit, kind: ResourceType) -> Step:
+def _cleanup(visit: ResourceVisit, resource_type: ResourceType) -> Step:
     resource = visit.resource
     body: Json = visit.definition.body if visit.definition else {}
     policy = "Retain" if body.get("external_id") else body.get("deletion_policy") or "Delete"
@@ -179,17 +179,17 @@ def _cleanup(visit: ResourceVisit, kind: ResourceType) -> Step:
     if visit.stack.retain or policy in RETAINED:
         return DropRow(retained=True)
     if resource.physical_id is None:
-        if not kind.calls_out:
+        if not resource_type.calls_out:
             return DropRow()
-        if not kind.can_find:
+        if not resource_type.can_find:
             return OutcomeUnknown(
                 "it was cut off while being created, and its type cannot be asked whether it was"
             )
-        return Delete(find_first=True, wait_seconds=_in_flight(visit, kind))
+        return Delete(find_first=True, wait_seconds=_in_flight(visit, resource_type))
     return Delete()
 
 
-def _in_flight(visit: ResourceVisit, kind: ResourceType) -> float:
+def _in_flight(visit: ResourceVisit, resource_type: ResourceType) -> float:
     """Return for how many seconds a request of a worker that lost its lease may still arrive."""
     lost = visit.resource.lost_seconds
-    return 0.0 if lost is None else max(0.0, lost + kind.flight_seconds)
+    return 0.0 if lost is None else max(0.0, lost + resource_type.flight_seconds)

@@ -71,15 +71,15 @@ class Hooks:
 
         The updates are numbered first, then the cleanups.
         """
-        found: dict[int, tuple[str, ...]] = {}
+        pauses: dict[int, tuple[str, ...]] = {}
         for node, id_ in ids.items():
             if node < len(changes.visited):
                 row = changes.current.get(changes.visited[node])
                 made = row is not None and not row.never_created
-                found[id_] = self.of_update(changes.visited[node], made=made)
+                pauses[id_] = self.of_update(changes.visited[node], made=made)
             elif node < len(changes.visited) + len(changes.cleanups):
-                found[id_] = self.of_cleanup(changes.cleanups[node - len(changes.visited)].name)
-        return {id_: words for id_, words in found.items() if words}
+                pauses[id_] = self.of_cleanup(changes.cleanups[node - len(changes.visited)].name)
+        return {id_: hooks for id_, hooks in pauses.items() if hooks}
 
     def of_update(self, name: str, *, made: bool) -> tuple[str, ...]:
         """Return the hooks of an update node; `made` if the resource exists.
@@ -90,8 +90,8 @@ class Hooks:
             return self._set(name, "pre-create", "post-create")
         if self.action in UPDATES and made:
             forbidden = self.registry.restricted_actions(name)
-            words = tuple(forbidden_reason(action) for action in RESTRICTED_ACTIONS if action in forbidden)
-            return (*self._set(name, "pre-update", "post-update"), *words)
+            reasons = tuple(forbidden_reason(action) for action in RESTRICTED_ACTIONS if action in forbidden)
+            return (*self._set(name, "pre-update", "post-update"), *reasons)
         return ()
 
     def of_cleanup(self, name: str) -> tuple[str, ...]:
@@ -99,8 +99,8 @@ class Hooks:
         return self._set(name, "pre-delete", "post-delete") if self.action == "DELETE" else ()
 
     def _set(self, name: str, *hooks: str) -> tuple[str, ...]:
-        found = self.registry.hooks(name)
-        return tuple(hook for hook in hooks if hook in found)
+        hook_names = self.registry.hooks(name)
+        return tuple(hook for hook in hooks if hook in hook_names)
 
 
 def before(visit: ResourceVisit, step: Step) -> str | None:

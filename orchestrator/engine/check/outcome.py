@@ -116,31 +116,39 @@ def retry_seconds(retry_count: int) -> float:
 
 
 def outcome_of_observation(
-    seen: Observation, *, name: str, deleting: bool, retries_left: int, retry_count: int
+    observation: Observation, *, name: str, deleting: bool, retries_left: int, retry_count: int
 ) -> Outcome:
     """Return the outcome of an observation during a create, update or delete."""
     if deleting:
-        if not seen.exists:
+        if not observation.exists:
             return Deleted()
-        if seen.error:
-            return Failed(failure_reason(seen.error_kind, name, seen.error))
-        return Wait(seen.retry_after, seen.reason or "state changed")
-    if seen.error or not seen.exists:
-        error = seen.error or "it disappeared while it was being made"
-        if (seen.replaceable or not seen.exists) and retries_left > 0:
-            return Wait(retry_seconds(retry_count), f"{seen.error_kind}: {error}", retried=True, discard=True)
-        return Failed(failure_reason(seen.error_kind, name, error))
-    if not seen.ready:
-        return Wait(seen.retry_after, seen.reason or "state changed")
-    return Ready(seen)
+        if observation.error:
+            return Failed(failure_reason(observation.error_kind, name, observation.error))
+        return Wait(observation.retry_after, observation.reason or "state changed")
+    if observation.error or not observation.exists:
+        error = observation.error or "it disappeared while it was being made"
+        if (observation.replaceable or not observation.exists) and retries_left > 0:
+            return Wait(
+                retry_seconds(retry_count), f"{observation.error_kind}: {error}", retried=True, discard=True
+            )
+        return Failed(failure_reason(observation.error_kind, name, error))
+    if not observation.ready:
+        return Wait(observation.retry_after, observation.reason or "state changed")
+    return Ready(observation)
 
 
-def outcome_of_action(seen: Observation, *, name: str, physical_id: str) -> Outcome:
+def outcome_of_action(observation: Observation, *, name: str, physical_id: str) -> Outcome:
     """Return the outcome of an observation during a check, suspend, resume or snapshot."""
-    if seen.error or not seen.exists:
-        error = seen.error or f"There is no {physical_id} any more."
-        return Failed(failure_reason(seen.error_kind if seen.error else "NotFound", name, error))
-    return Ready(seen) if seen.ready else Wait(seen.retry_after, seen.reason or "state changed")
+    if observation.error or not observation.exists:
+        error = observation.error or f"There is no {physical_id} any more."
+        return Failed(
+            failure_reason(observation.error_kind if observation.error else "NotFound", name, error)
+        )
+    return (
+        Ready(observation)
+        if observation.ready
+        else Wait(observation.retry_after, observation.reason or "state changed")
+    )
 
 
 def outcome_of_error(error: Exception, *, name: str, retries_left: int, retry_count: int) -> Outcome:
@@ -156,6 +164,6 @@ def outcome_of_error(error: Exception, *, name: str, retries_left: int, retry_co
     return Failed(failure_reason(type(error).__name__, name, str(error)))
 
 
-def failure_reason(kind: str, name: str, message: str) -> str:
+def failure_reason(error_type: str, name: str, message: str) -> str:
     """Return `ValueError: resources.a: message`, as docs/internals/engine-semantics.md §1 has it."""
-    return f"{kind}: resources.{name}: {message}"
+    return f"{error_type}: resources.{name}: {message}"

@@ -25,7 +25,7 @@ class PropertyChange:
 
 
 def property_change(
-    kind: ResourceType,
+    resource_type: ResourceType,
     before: Mapping[str, Any],
     after: Mapping[str, Any],
     metadata_before: Any = None,
@@ -38,11 +38,11 @@ def property_change(
     values that are not known yet; `after` has their old values.
     """
     changed = also | {name for name in before.keys() | after.keys() if before.get(name) != after.get(name)}
-    immutable = immutable_changes(kind.properties, before, after)
+    immutable = immutable_changes(resource_type.properties, before, after)
     if also:
-        declared = kind.properties
+        declared = resource_type.properties
         immutable += sorted(name for name in also if name in declared and declared[name].immutable)
-    change = kind.change(before, after, changed)
+    change = resource_type.change(before, after, changed)
     if change == "keep" and (metadata_before or None) != (metadata_after or None):
         change = "update"
     return PropertyChange(change, changed, tuple(immutable))
@@ -64,7 +64,7 @@ def as_stored(properties: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def with_drift(
-    kind: ResourceType, before: Mapping[str, Any], after: Mapping[str, Any], seen: Observation
+    resource_type: ResourceType, before: Mapping[str, Any], after: Mapping[str, Any], observation: Observation
 ) -> dict[str, Any]:
     """Return the recorded properties, with observed values for updatable properties
     (docs/internals/engine-semantics.md §6).
@@ -72,10 +72,10 @@ def with_drift(
     A drifted property then differs from the desired value, and an update repairs it. A property that neither
     the old nor the new definition sets belongs to the provider.
     """
-    declared = kind.properties
+    declared = resource_type.properties
     drifted = {
         name: value
-        for name, value in (seen.properties or {}).items()
+        for name, value in (observation.properties or {}).items()
         if (name in before or name in after) and name in declared and declared[name].update_allowed
     }
     return {**before, **drifted}

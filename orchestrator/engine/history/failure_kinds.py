@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 REQUEST_ID: Final = re.compile(r"\breq-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b")
-KIND: Final = re.compile(r"([A-Z][A-Za-z0-9]*): ")
+ERROR_NAME: Final = re.compile(r"([A-Z][A-Za-z0-9]*): ")
 
 # The first match wins.
 _SIGNS: Final = (
@@ -26,7 +26,7 @@ _SIGNS: Final = (
     ("outcome-unknown", r"outcome (?:is )?unknown"),
     ("bug", r"internal error|\b500\b|traceback"),
 )
-SIGNS: Final = tuple((word, re.compile(text, re.IGNORECASE)) for word, text in _SIGNS)
+SIGNS: Final = tuple((category, re.compile(text, re.IGNORECASE)) for category, text in _SIGNS)
 
 NEXT: Final = {
     "quota": "delete unused resources or request a higher quota, then update the stack again",
@@ -47,15 +47,15 @@ NEXT: Final = {
 class FailureKind:
     """The classification of a reason."""
 
-    word: str  # a member of NEXT
-    kind: str | None  # the error's own name
+    category: str  # a member of NEXT
+    error_type: str | None  # the error's own name
     request_id: str | None  # the provider's
     next_step: str
 
 
 def classify(reason: str) -> FailureKind:
     """Classify a reason."""
-    kind, request = KIND.match(reason), REQUEST_ID.search(reason)
-    plain = REQUEST_ID.sub("", reason)  # the digits of the request id are no HTTP status
-    word = next((word for word, sign in SIGNS if sign.search(plain)), "other")
-    return FailureKind(word, kind[1] if kind else None, request[0] if request else None, NEXT[word])
+    error, request = ERROR_NAME.match(reason), REQUEST_ID.search(reason)
+    text = REQUEST_ID.sub("", reason)  # the digits of the request id are no HTTP status
+    category = next((category for category, sign in SIGNS if sign.search(text)), "other")
+    return FailureKind(category, error[1] if error else None, request[0] if request else None, NEXT[category])

@@ -67,15 +67,15 @@ class Section:
 def compare(before: Side, after: Side) -> dict[str, Section]:
     """Return the differences by section, in the order of `after`; equal sections are left out."""
     hidden = {*before.hidden, *after.hidden}
-    found, left = {}, MOST
+    sections, budget = {}, MOST
     for name in dict.fromkeys((*after.sections, *before.sections)):
         section = _section(before.sections.get(name, {}), after.sections.get(name, {}))
         if name in VALUED:
             _hide(section, hidden, declared=name == "parameters")
         if section:
-            left = _shorten(section, left)
-            found[name] = section
-    return found
+            budget = _shorten(section, budget)
+            sections[name] = section
+    return sections
 
 
 def _section(before: Mapping[str, Any], after: Mapping[str, Any]) -> Section:
@@ -106,14 +106,14 @@ def _changes(path: Path, before: Any, after: Any) -> Iterator[Change]:
     yield Change(path_text(path), before, after)
 
 
-def _same(one: Any, other: Any) -> bool:
+def _same(value: Any, other: Any) -> bool:
     """Whether two values are written alike; Python considers 1, 1.0 and true equal."""
-    if one is other:
+    if value is other:
         return True
-    if one is ABSENT or other is ABSENT:
+    if value is ABSENT or other is ABSENT:
         return False
     order = orjson.OPT_SORT_KEYS
-    return one == other and orjson.dumps(one, option=order) == orjson.dumps(other, option=order)
+    return value == other and orjson.dumps(value, option=order) == orjson.dumps(other, option=order)
 
 
 def _hide(section: Section, hidden: Collection[str], *, declared: bool) -> None:
@@ -135,15 +135,15 @@ def _masked(value: Any) -> Any:
     return value if value is ABSENT else MASK
 
 
-def _shorten(section: Section, left: int) -> int:
+def _shorten(section: Section, budget: int) -> int:
     """Drop excess changes, and count them; return how many more may be reported."""
     for name, changes in section.changed.items():
-        shown = min(len(changes), MOST_OF_ONE, left)
+        shown = min(len(changes), MOST_OF_ONE, budget)
         if shown < len(changes):
             section.omitted[name] = len(changes) - shown
             section.changed[name] = changes[:shown]
-        left -= shown
-    return left
+        budget -= shown
+    return budget
 
 
 def as_json(differences: Mapping[str, Section]) -> dict[str, Any]:

@@ -54,18 +54,18 @@ class Forecast:
         """The errors for which the update would fail."""
         return self.state.faults
 
-    def add_unvisited(self, there: CurrentResource) -> None:
+    def add_unvisited(self, current: CurrentResource) -> None:
         """Add a resource that the update does not reach."""
-        self.state.inputs[there.name] = InputForecast(there.proxy)
+        self.state.inputs[current.name] = InputForecast(current.proxy)
 
     def visit(
         self,
         name: str,
-        there: CurrentResource | None,
+        current: CurrentResource | None,
         *,
         dirty: bool = True,
         back: bool = False,
-        seen: Observation | None = None,
+        observation: Observation | None = None,
         well: bool | None = None,
         unseen: str = "",
         as_built: bool = False,
@@ -74,34 +74,34 @@ class Forecast:
 
         `as_built`: a nested resource whose child is as requested, from the same definition. `dirty`: visited
         even if no requirement changes. `back`: a deposed resource that takes the place of its replacement.
-        `seen` is a fresh observation, `well` the health of a failed resource (None: not asked), `unseen` why
-        it could not be observed.
+        `observation` is a fresh observation, `well` the health of a failed resource (None: not asked),
+        `unseen` why it could not be observed.
         """
         definition = self.template.resources[name]
         type_ = self.kinds.of(definition)
         assert isinstance(type_, ResourceType)
         resource = ResourceForecast(self.state, definition, type_, self.kinds.resolved_name(definition))
-        if there is None:
-            found = resource.added()
-        elif (other := resource.type_changed(there)) is not None:
-            found = other
-        elif not (dirty or resource.moved or seen is not None):
-            found = resource.kept(there)
+        if current is None:
+            forecast = resource.added()
+        elif (other := resource.type_changed(current)) is not None:
+            forecast = other
+        elif not (dirty or resource.moved or observation is not None):
+            forecast = resource.kept(current)
         else:
-            found = resource.compared(there, seen, well, as_built=as_built)
-        if back and there is not None and found.turn != "replaced":
-            found = resource.restored(found)
+            forecast = resource.compared(current, observation, well, as_built=as_built)
+        if back and current is not None and forecast.turn != "replaced":
+            forecast = resource.restored(forecast)
         if unseen:
             text = f"it could not be observed: {unseen}"
-            found = replace(found, because=texts.joined(found.because, text), certain=False)
-        return found if there is None else self._with_restriction(found, definition, there)
+            forecast = replace(forecast, because=texts.joined(forecast.because, text), certain=False)
+        return forecast if current is None else self._with_restriction(forecast, definition, current)
 
     def _with_restriction(
-        self, found: ForecastResource, definition: ResourceDefinition, there: CurrentResource
+        self, forecast: ForecastResource, definition: ResourceDefinition, current: CurrentResource
     ) -> ForecastResource:
         """Mark a change that the environment forbids (docs/internals/hot-language.md §9.6)."""
         # OS::Heat::None in place of a resource counts as a replacement, too.
-        other = needs_other_type(there.resource_type, self.kinds.resolved_name(definition))
-        action = "replace" if other else {"updated": "update", "replaced": "replace"}.get(found.turn)
-        forbidden = action in self.kinds.registry.restricted_actions(found.name)
-        return replace(found, restricted=action) if action and forbidden else found
+        other = needs_other_type(current.resource_type, self.kinds.resolved_name(definition))
+        action = "replace" if other else {"updated": "update", "replaced": "replace"}.get(forecast.turn)
+        forbidden = action in self.kinds.registry.restricted_actions(forecast.name)
+        return replace(forecast, restricted=action) if action and forbidden else forecast

@@ -91,16 +91,19 @@ class PropertyForecast:
 
 
 def forecast_properties(
-    definition: ResourceDefinition, kind: ResourceType, view: ForecastDefinition, before: Iterable[str] = ()
+    definition: ResourceDefinition,
+    resource_type: ResourceType,
+    view: ForecastDefinition,
+    before: Iterable[str] = (),
 ) -> PropertyForecast:
     """Return the forecast properties of a resource; `before` are the names of the recorded
     properties.
 
     Errors are in `faults`, as a check would report them.
     """
-    body, words = definition.body, format_named(view.version).keywords
-    place = f"{words.resources}.{definition.name}"
-    resolved = Resolved(body, view, kind, place, f"{place}.{words.properties}")
+    body, keywords = definition.body, format_named(view.version).keywords
+    place = f"{keywords.resources}.{definition.name}"
+    resolved = Resolved(body, view, resource_type, place, f"{place}.{keywords.properties}")
     failed = bool(resolved.errors)
     values = dict(resolved.values)
     unknown = {name for name, value in values.items() if not knows_all(value)}
@@ -112,21 +115,21 @@ def forecast_properties(
         elif value is not UNKNOWN:
             values[name] = value
             unknown.remove(name)
-    given, faults = kind.read_properties(values, path=resolved.path, unknown=UNKNOWN)
+    properties, faults = resource_type.read_properties(values, path=resolved.path, unknown=UNKNOWN)
     resolved.report(faults)
     if not faults and not failed:
-        resolved.report((), kind.validate(given, float("inf")))
-    if unknown and kind.translation:  # a translation may rename an unknown property
-        unknown |= {name for name in before if name not in given}
-    if not kind.any_properties:
-        unknown &= kind.properties.keys()
+        resolved.report((), resource_type.validate(properties, float("inf")))
+    if unknown and resource_type.translation:  # a translation may rename an unknown property
+        unknown |= {name for name in before if name not in properties}
+    if not resource_type.any_properties:
+        unknown &= resource_type.properties.keys()
     view.used_secret = False
-    metadata, wrong_metadata = _section(body.get("metadata"), view, f"{place}.{words.metadata}")
+    metadata, wrong_metadata = _section(body.get("metadata"), view, f"{place}.{keywords.metadata}")
     secret_metadata = view.used_secret
-    external, wrong_external = _section(body.get("external_id"), view, f"{place}.{words.external_id}")
-    secret = frozenset(reached(kind.translation, resolved.secrets))
+    external, wrong_external = _section(body.get("external_id"), view, f"{place}.{keywords.external_id}")
+    secret = frozenset(reached(resource_type.translation, resolved.secrets))
     return PropertyForecast(
-        given,
+        properties,
         frozenset(sure & unknown),
         frozenset(unknown - sure),
         secret,
@@ -170,7 +173,7 @@ def _section(written: Any, view: ForecastDefinition, path: str) -> tuple[Any, tu
 
 def mentioned(value: Any, names: Iterable[str]) -> list[str]:
     """Return the names of the resources to which an unevaluated value refers."""
-    remaining, found, todo = set(names), [], [value]
+    remaining, mentions, todo = set(names), [], [value]
     while todo and remaining:
         current = todo.pop()
         if isinstance(current, Mapping):
@@ -178,9 +181,9 @@ def mentioned(value: Any, names: Iterable[str]) -> list[str]:
                 used = item[0] if key in ATTRIBUTES and isinstance(item, list) and item else item
                 if key in IDS | ATTRIBUTES and isinstance(used, str) and used in remaining:
                     remaining.remove(used)
-                    found.append(used)
+                    mentions.append(used)
                 else:
                     todo.append(item)
         elif isinstance(current, list):
             todo.extend(current)
-    return sorted(found)
+    return sorted(mentions)

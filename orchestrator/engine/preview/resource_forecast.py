@@ -184,34 +184,34 @@ class ResourceForecast:
     ) -> ForecastResource:
         """Return the greater change of two: the certain change, and the change if every
         unknown value differs."""
-        found, certain = decision, True
+        result, certain = decision, True
         if outlook.maybe:
             undetermined = outlook.sure | outlook.maybe
             possible = decide_change(case._replace(desired=case.desired._replace(undetermined=undetermined)))
             if isinstance(possible, Refuse):
                 possible = Replace(ReplaceReason.FIXED_PROPERTIES, possible.changed)
             if _weight(possible) > _weight(decision):
-                found, certain = possible, False
-        if outlook.metadata is UNKNOWN and isinstance(found, Keep):
-            found, certain = Update(), False
+                result, certain = possible, False
+        if outlook.metadata is UNKNOWN and isinstance(result, Keep):
+            result, certain = Update(), False
         after = case.desired.properties or {}
-        if not isinstance(found, Update | Replace):
+        if not isinstance(result, Update | Replace):
             if self.nested and not as_built:
                 return self._nested_update(current, after, outlook)
             healed = current.status == "FAILED" and not self.nested
             because = "it failed earlier and is healthy now" if healed else ""
             return self.kept(current, because, observed=case.evidence.observation)
         before = case.recorded.properties
-        shown = self._shown(current, before, after, found.changed, outlook)
-        drifted = sorted(n for n in found.changed if before.get(n) != current.properties.get(n))
+        shown = self._shown(current, before, after, result.changed, outlook)
+        drifted = sorted(n for n in result.changed if before.get(n) != current.properties.get(n))
         because = texts.change_reason(
-            found, self.definition.body, self.type, self.inputs, certain=certain, maybe=bool(outlook.maybe)
+            result, self.definition.body, self.type, self.inputs, certain=certain, maybe=bool(outlook.maybe)
         )
         if drifted:
             because = texts.joined(because, texts.drifted(drifted))
-        if isinstance(found, Replace):
+        if isinstance(result, Replace):
             return self._replaced(because, certain=certain, **shown)
-        self._output_changed(current, after, found.changed, outlook)
+        self._output_changed(current, after, result.changed, outlook)
         return ForecastResource(self.name, "updated", because, certain, **shown)
 
     def _replaced(self, because: str, *, certain: bool, **shown: Any) -> ForecastResource:
@@ -246,8 +246,8 @@ class ResourceForecast:
         never_healthy = type(self.type).is_healthy_after_failure is ResourceType.is_healthy_after_failure
         certain = not may_be_healthy or (never_healthy and current.action != "ADOPT")  # adoption is retried
         after = as_stored(outlook.properties)
-        known = (after.keys() | current.properties.keys()) - (outlook.sure | outlook.maybe)
-        changed = {name for name in known if current.properties.get(name) != after.get(name)}
+        comparable = (after.keys() | current.properties.keys()) - (outlook.sure | outlook.maybe)
+        changed = {name for name in comparable if current.properties.get(name) != after.get(name)}
         shown = self._shown(current, current.properties, after, changed, outlook)
         return self._replaced(because, certain=certain, **shown)
 

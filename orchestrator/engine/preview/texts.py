@@ -73,5 +73,5 @@ def _causes(
     if not used:
         return ""
     shown = [f"{name} {moved[name].why}" for name in used[:MAX_NAMES]]
-    more = [f"{len(used) - MAX_NAMES} more"] if len(used) > MAX_NAMES else []
-    return f" ({', '.join([*shown, *more])})"
+    rest = [f"{len(used) - MAX_NAMES} more"] if len(used) > MAX_NAMES else []
+    return f" ({', '.join([*shown, *rest])})"

@@ -12,13 +12,17 @@ from orchestrator.template.diagnostics import Path
 ATTRIBUTE_FUNCTIONS: Final = ("get_attr", "Fn::GetAtt")
 
 
-def has_attribute(kind: ResourceType, name: str) -> bool:
+def has_attribute(resource_type: ResourceType, name: str) -> bool:
     """Whether a type has an attribute; a template's `resource.NAME` requires that resource."""
-    if not kind.has_attribute(name):
+    if not resource_type.has_attribute(name):
         return False
-    if not isinstance(kind, TemplateType) or not name.startswith(RESOURCE) or name in kind.attributes:
+    if (
+        not isinstance(resource_type, TemplateType)
+        or not name.startswith(RESOURCE)
+        or name in resource_type.attributes
+    ):
         return True
-    inside = kind.template.undecided.resources
+    inside = resource_type.template.undecided.resources
     inner = name.removeprefix(RESOURCE)
     return inner in inside or inner.partition(".")[0] in inside
 
@@ -34,8 +38,8 @@ def find_get_attr(values: Sequence[tuple[Any, str]], name: str, attribute: str) 
         if isinstance(item, Mapping):
             function = next(iter(item)) if len(item) == 1 else None
             if function in ATTRIBUTE_FUNCTIONS:
-                asked = item[function]
-                if isinstance(asked, list) and asked[:2] == [name, attribute]:
+                arguments = item[function]
+                if isinstance(arguments, list) and arguments[:2] == [name, attribute]:
                     return (*keys, str(function)), place
             todo.extend((member, (*keys, key), place) for key, member in item.items())
         elif isinstance(item, list):

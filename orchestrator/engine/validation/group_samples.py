@@ -34,16 +34,16 @@ class Sample:
     count: int
 
 
-def samples(kind: GroupType, given: Mapping[str, Any], resolved: Resolved) -> Iterator[Sample]:
-    """Yield samples of a group whose `given` properties are known."""
-    props = dict(given)
-    for name in kind.definition_properties:
-        # partly unknown values are missing in `given`
+def samples(resource_type: GroupType, properties: Mapping[str, Any], resolved: Resolved) -> Iterator[Sample]:
+    """Yield samples of a group whose `properties` properties are known."""
+    props = dict(properties)
+    for name in resource_type.definition_properties:
+        # partly unknown values are missing in `properties`
         value = props.setdefault(name, resolved.values.get(name))
         if value is UNKNOWN:
             return
-    planned = kind.planned(props)
-    secret = not resolved.secrets.isdisjoint(kind.definition_properties)
+    planned = resource_type.planned(props)
+    secret = not resolved.secrets.isdisjoint(resource_type.definition_properties)
     hidden = frozenset({PARAMETER} if secret else ())
     values = ParameterValues({PARAMETER: planned.definitions}, hidden)
     template = planned.members.template()
@@ -51,21 +51,21 @@ def samples(kind: GroupType, given: Mapping[str, Any], resolved: Resolved) -> It
     assert isinstance(resources, MemberDefinitions)
     for part, definition in zip(planned.members.parts, resources.samples(), strict=True):
         if part.type:
-            one = replace(definition, requires=frozenset())
-            yield Sample(replace(template, resources={one.name: one}), values, len(part.members))
+            member = replace(definition, requires=frozenset())
+            yield Sample(replace(template, resources={member.name: member}), values, len(part.members))
 
 
-def group_fault(fault: Diagnostic, kind: GroupType, place: str, properties: str) -> Diagnostic:
+def group_fault(fault: Diagnostic, resource_type: GroupType, place: str, properties: str) -> Diagnostic:
     """Return a member's fault as a fault of the group at `place`, whose properties are at `properties`."""
-    found = nested_path(fault, f"{place}<{CHILD}>")
+    nested = nested_path(fault, f"{place}<{CHILD}>")
     inside = _MEMBER.match(fault.path)
     if fault.file or inside is None:
-        return found
+        return nested
     rest = fault.path[inside.end() :]
-    if isinstance(kind, ResourceChain):
+    if isinstance(resource_type, ResourceChain):
         where = f"{properties}.resources[{inside[1]}]"
         if rest.startswith(".properties"):
             where = f"{properties}.resource_properties{rest.removeprefix('.properties')}"
     else:
-        where = f"{properties}.{kind.definition_properties[0]}{rest}"
-    return replace(found, path=where)
+        where = f"{properties}.{resource_type.definition_properties[0]}{rest}"
+    return replace(nested, path=where)

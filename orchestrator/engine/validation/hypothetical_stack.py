@@ -12,7 +12,7 @@ from orchestrator.template.parameters import ParameterValues
 from orchestrator.template.template import Template
 
 # The state of every resource: not created, with a value that equals no other.
-_UNMADE: Final = ResourceProxy("", UNKNOWN, {}, "INIT", "COMPLETE")  # type: ignore[arg-type]
+_NEVER_CREATED: Final = ResourceProxy("", UNKNOWN, {}, "INIT", "COMPLETE")  # type: ignore[arg-type]
 
 
 class HypotheticalStack(StackDefinition):
@@ -39,7 +39,7 @@ class HypotheticalStack(StackDefinition):
             return super().resource(name)  # refuses it
         self.not_yet()  # marks all values derived from it as unknown
         self.used_uncreated = True
-        return _UNMADE
+        return _NEVER_CREATED
 
     def reference(self, name: str) -> Any:
         """Return a parameter's value; the id of a resource is unknown."""

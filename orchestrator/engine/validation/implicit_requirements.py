@@ -23,27 +23,27 @@ def with_implicit(template: Template, resolver: TypeResolver) -> Template:
     if not any(_implies(resolver.of(definition)) for definition in resolver.samples(template)):
         return template
     resources = template.resources
-    more: dict[str, frozenset[str]] = {}
+    implicit: dict[str, frozenset[str]] = {}
     for name, definition in resources.items():
         resource_type = resolver.of(definition)
         if isinstance(resource_type, ResourceType) and _implies(resource_type):
             implied = {n for n in resource_type.implicit_requires(definition, resources) if n in resources}
             if implied := implied - definition.requires - {name}:
-                more[name] = frozenset(implied)
-    if not more:
+                implicit[name] = frozenset(implied)
+    if not implicit:
         return template
     requires = {name: definition.requires for name, definition in resources.items()}
-    wider = {name: needs | more.get(name, frozenset()) for name, needs in requires.items()}
+    wider = {name: needs | implicit.get(name, frozenset()) for name, needs in requires.items()}
     if not _is_ordered(wider):
-        wider = _without_cycles(requires, more) if _is_ordered(requires) else requires
-    changed = {name: replace(resources[name], requires=wider[name]) for name in more}
+        wider = _without_cycles(requires, implicit) if _is_ordered(requires) else requires
+    changed = {name: replace(resources[name], requires=wider[name]) for name in implicit}
     return replace(template, resources={**resources, **changed})
 
 
-def _implies(found: ResourceType | UnknownType) -> bool:
+def _implies(resource_type: ResourceType | UnknownType) -> bool:
     """Whether a type may imply requirements."""
     base = ResourceType.implicit_requires
-    return isinstance(found, ResourceType) and type(found).implicit_requires is not base
+    return isinstance(resource_type, ResourceType) and type(resource_type).implicit_requires is not base
 
 
 def _is_ordered(requires: Mapping[str, frozenset[str]]) -> bool:
@@ -55,19 +55,19 @@ def _is_ordered(requires: Mapping[str, frozenset[str]]) -> bool:
 
 
 def _without_cycles(
-    requires: Mapping[str, frozenset[str]], more: Mapping[str, frozenset[str]]
+    requires: Mapping[str, frozenset[str]], implicit: Mapping[str, frozenset[str]]
 ) -> dict[str, frozenset[str]]:
-    """Return `requires` with each requirement of `more` that closes no cycle.
+    """Return `requires` with each requirement of `implicit` that closes no cycle.
 
     The search is bounded by MAX_WALKED; beyond it, the remaining implied requirements are left out.
     """
     made = dict(requires)
-    left = MAX_WALKED
-    for name, implied in more.items():
+    budget = MAX_WALKED
+    for name, implied in implicit.items():
         for required in sorted(implied):
-            walked = _walk(required, name, made, left)
-            left -= len(walked)
-            if left <= 0:
+            walked = _walk(required, name, made, budget)
+            budget -= len(walked)
+            if budget <= 0:
                 return made
             if name not in walked:
                 made[name] |= {required}
@@ -76,10 +76,10 @@ def _without_cycles(
 
 def _walk(start: str, end: str, requires: Mapping[str, frozenset[str]], limit: int) -> set[str]:
     """Return `start` and its requirements, direct or not, at most until `end` is found."""
-    seen = {start}
+    visited = {start}
     todo = [start]
-    while todo and end not in seen and len(seen) < limit:
-        fresh = requires[todo.pop()] - seen
-        seen |= fresh
+    while todo and end not in visited and len(visited) < limit:
+        fresh = requires[todo.pop()] - visited
+        visited |= fresh
         todo += fresh
-    return seen
+    return visited

@@ -82,22 +82,26 @@ def in_file(faults: Iterable[Diagnostic], template: NestedTemplate) -> list[Diag
     here = [fault for fault in faults if not fault.file]
     if not here:
         return list(faults)
-    found = iter(placed(here, template.text, template.document))
-    return [fault if fault.file else _somewhere(replace(next(found), file=template.url)) for fault in faults]
+    located = iter(placed(here, template.text, template.document))
+    return [
+        fault if fault.file else _somewhere(replace(next(located), file=template.url)) for fault in faults
+    ]
 
 
 CHOSEN: Final = re.compile(r"\.(if|Fn::If)\[\d\]")
 
 
-def not_yet_reported(known: Iterable[Diagnostic], more: Iterable[Diagnostic]) -> list[Diagnostic]:
+def not_yet_reported(reported: Iterable[Diagnostic], faults: Iterable[Diagnostic]) -> list[Diagnostic]:
     """Return the faults that are not at, in or around a path with a reported fault."""
     # Checks of values do not see which branch of a condition was taken.
-    wrong = {path for fault in known for path in (fault.path, CHOSEN.sub("", fault.path))}
-    around = {outer for path in wrong for outer in _around(path)}
+    reported_paths = {path for fault in reported for path in (fault.path, CHOSEN.sub("", fault.path))}
+    enclosing = {outer for path in reported_paths for outer in _enclosing_paths(path)}
     return [
         fault
-        for fault in more
-        if fault.path not in wrong and fault.path not in around and wrong.isdisjoint(_around(fault.path))
+        for fault in faults
+        if fault.path not in reported_paths
+        and fault.path not in enclosing
+        and reported_paths.isdisjoint(_enclosing_paths(fault.path))
     ]
 
 
@@ -117,7 +121,7 @@ def nested_cycles(template: Template) -> list[Diagnostic]:
     return []
 
 
-def _around(path: str) -> Iterator[str]:
+def _enclosing_paths(path: str) -> Iterator[str]:
     """Yield the ancestors of a path; for names with many dots, not all of them."""
     for cut in islice(_JOINT.finditer(path), MOST_LEVELS):
         yield path[: cut.start()]

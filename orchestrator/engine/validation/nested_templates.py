@@ -33,7 +33,7 @@ class NestedTemplates:
     @property
     def hidden(self) -> frozenset[str]:
         """The names of the hidden parameters of all templates read so far."""
-        read = [found for found in self._read.values() if isinstance(found, NestedTemplate)]
+        read = [entry for entry in self._read.values() if isinstance(entry, NestedTemplate)]
         return frozenset(
             name for template in read for name, schema in template.parameters.items() if schema.hidden
         )
@@ -45,16 +45,16 @@ class NestedTemplates:
             InvalidTemplate: its text is missing, or is no template.
         """
         url = target.name
-        known = self._read.get(url)
-        if known is None:
+        cached = self._read.get(url)
+        if cached is None:
             try:
-                known = NestedTemplate.read(url, self._text(target), self.limits)
+                cached = NestedTemplate.read(url, self._text(target), self.limits)
             except InvalidTemplate as error:
-                known = error
-            self._read[url] = known
-        if isinstance(known, InvalidTemplate):
-            raise known
-        return known
+                cached = error
+            self._read[url] = cached
+        if isinstance(cached, InvalidTemplate):
+            raise cached
+        return cached
 
     def _text(self, target: Target) -> str:
         """Return the text of a template, from the files or from its address.

@@ -21,13 +21,13 @@ from orchestrator.template.functions import HIDDEN, FunctionError, UnknownRefere
 from orchestrator.template.functions.resolved_argument import measure
 
 BEFORE: Final = "Property error: "  # Heat's prefix of faults found before a create
-NOBODY: Final[frozenset[str]] = frozenset()
+NO_NAMES: Final[frozenset[str]] = frozenset()
 
 
 def resolve_properties(
     body: Mapping[str, Any],
     view: StackDefinition,
-    kind: ResourceType,
+    resource_type: ResourceType,
     name: str,
     *,
     resolve: Finder | None = None,
@@ -42,16 +42,16 @@ def resolve_properties(
     Raises:
         InvalidTemplate: with every fault.
     """
-    words = format_named(view.version).keywords
-    place = f"{words.resources}.{name}"
-    resolved = Resolved(body, view, kind, place, f"{place}.{words.properties}")
+    keywords = format_named(view.version).keywords
+    place = f"{keywords.resources}.{name}"
+    resolved = Resolved(body, view, resource_type, place, f"{place}.{keywords.properties}")
     if not resolved.errors:
-        given, faults = kind.read_properties(resolved.values, path=resolved.path, resolve=resolve)
-        own = () if faults else kind.validate(given, float("inf"))
-        if not faults and not own:
-            secret = frozenset(reached(kind.translation, resolved.secrets)) if resolved.secrets else NOBODY
-            return given, secret
-        resolved.report(faults, own)
+        properties, faults = resource_type.read_properties(resolved.values, path=resolved.path, resolve=resolve)
+        own_faults = () if faults else resource_type.validate(properties, float("inf"))
+        if not faults and not own_faults:
+            secret = frozenset(reached(resource_type.translation, resolved.secrets)) if resolved.secrets else NO_NAMES
+            return properties, secret
+        resolved.report(faults, own_faults)
     raise InvalidTemplate(resolved.errors)
 
 
@@ -67,11 +67,11 @@ class Resolved:
         self,
         body: Mapping[str, Any],
         view: StackDefinition,
-        kind: ResourceType,
+        resource_type: ResourceType,
         place: str,
         path: str,
         prefix: str = "",
-        secret: Collection[str] = NOBODY,
+        secret: Collection[str] = NO_NAMES,
     ) -> None:
         self.place, self.path, self.prefix = place, path, prefix
         self.values: Mapping[str, Any] = {}
@@ -83,18 +83,20 @@ class Resolved:
             properties = {}
         view.made = 0
         if len(properties) == 1:  # possibly a function that returns all of them
-            self.values = self._alone(properties, view, kind)
+            self.values = self._alone(properties, view, resource_type)
         else:
             self.values = self._each(properties, view)
         if body.get("description") and self.values.get("description") is None:
-            self._describe(body["description"], kind)
+            self._describe(body["description"], resource_type)
         try:
             measure(self.values)
         except FunctionError as error:
             self.errors.append(Diagnostic(error.code, f"{prefix}{path}: {error}", path))
-            self.values = dict.fromkeys(kind.properties, UNKNOWN)
+            self.values = dict.fromkeys(resource_type.properties, UNKNOWN)
 
-    def _alone(self, properties: Any, view: StackDefinition, kind: ResourceType) -> Mapping[str, Any]:
+    def _alone(
+        self, properties: Any, view: StackDefinition, resource_type: ResourceType
+    ) -> Mapping[str, Any]:
         if next(iter(properties)) not in format_named(view.version).callable:
             return self._each(properties, view)
         before, view.used_secret = view.used_secret, False
@@ -105,7 +107,7 @@ class Resolved:
             values = UNKNOWN
         secret, view.used_secret = view.used_secret, view.used_secret or before
         if values is UNKNOWN:
-            return dict.fromkeys(kind.properties, UNKNOWN)
+            return dict.fromkeys(resource_type.properties, UNKNOWN)
         if values is None:
             return {}
         if secret and isinstance(values, Mapping):
@@ -115,7 +117,7 @@ class Resolved:
             return values
         shown = HIDDEN if secret else f'"{values}" is not a map'
         self.errors.append(Diagnostic("wrong-value", f"{BEFORE}{self.path}: {shown}", self.path))
-        return dict.fromkeys(kind.properties, UNKNOWN)
+        return dict.fromkeys(resource_type.properties, UNKNOWN)
 
     def _each(self, properties: Mapping[str, Any], view: StackDefinition) -> dict[str, Any]:
         values: dict[str, Any] = {}
@@ -136,9 +138,9 @@ class Resolved:
         view.used_secret = before or any_secret
         return values
 
-    def _describe(self, description: Any, kind: ResourceType) -> None:
+    def _describe(self, description: Any, resource_type: ResourceType) -> None:
         """Use the resource's own description for the property of that name."""
-        prop = kind.properties.get("description")
+        prop = resource_type.properties.get("description")
         if prop is not None and prop.update_allowed:
             self.values = {**self.values, "description": description}
 
@@ -146,16 +148,16 @@ class Resolved:
         place = join(self.path, name) if name else self.path
         self.errors.append(function_fault(error, place, view, self.prefix))
 
-    def report(self, faults: Iterable[PropertyFault], own: Sequence[Fault] = ()) -> None:
+    def report(self, faults: Iterable[PropertyFault], type_faults: Sequence[Fault] = ()) -> None:
         """Add faults of the schema, and of the type's own rules, to the errors."""
         for fault in faults:
             self.errors.append(self.of(fault))
-        for mine in own:
-            where = join(self.path, mine.property) if mine.property else self.place
-            secret = mine.property in self.secrets or (not mine.property and bool(self.secrets))
-            message = HIDDEN if secret else mine.message
+        for type_fault in type_faults:
+            where = join(self.path, type_fault.property) if type_fault.property else self.place
+            secret = type_fault.property in self.secrets or (not type_fault.property and bool(self.secrets))
+            message = HIDDEN if secret else type_fault.message
             # A fault of the properties as a whole is reported separately before a stack is accepted.
-            if not mine.alone and (mine.property or not self.prefix):
+            if not type_fault.alone and (type_fault.property or not self.prefix):
                 message = f"{self.prefix}{where}: {message}"
             self.errors.append(Diagnostic("wrong-value", message, where))
 
@@ -186,8 +188,8 @@ def function_fault(error: FunctionError, place: str, view: StackDefinition, pref
     where = path_text(reversed(error.keys), place)
     if isinstance(error, UnknownReference):
         return Diagnostic(error.code, error.text(where), where, hint=error.hint, heat_type=error.heat_type)
-    told = error.discreet() if view.used_secret else error
-    return Diagnostic(error.code, f"{prefix}{place}: {told.text('')}", where, hint=told.hint)
+    shown = error.discreet() if view.used_secret else error
+    return Diagnostic(error.code, f"{prefix}{place}: {shown.text('')}", where, hint=shown.hint)
 
 
 def declares_deprecated(prop: Property) -> bool:

@@ -82,12 +82,12 @@ def validate_stack(
     """
     tree = _Tree(strict, stack_timeout_seconds if strict else math.inf, inquire)
     check = _StackCheck(template, values, kinds, tree)
-    found = check.run()
+    faults = check.run()
     if check.resources > kinds.type_environment.max_resources:
         message = "Request limit exceeded: Maximum resources per stack exceeded."
         limit = Diagnostic("too-many-resources", message, heat_type="RequestLimitExceeded")
-        found.append(limit if strict else replace(limit, severity="warning"))
-    return found
+        faults.append(limit if strict else replace(limit, severity="warning"))
+    return faults
 
 
 @dataclass(slots=True)
@@ -100,7 +100,7 @@ class _Tree:
     looked_at: int = 0  # nested resources
     sizes: dict[object, int] = field(default_factory=dict)  # number of resources of each checked nested stack
     # reported faults of nested templates, and reported retired types
-    told: set[object] = field(default_factory=set)
+    reported: set[object] = field(default_factory=set)
     # id(type) -> whether it declares deprecated properties
     deprecated: dict[int, bool] = field(default_factory=dict)
 
@@ -117,7 +117,7 @@ class _StackCheck:
         nested: bool = False,
     ) -> None:
         self.template, self.kinds, self.tree, self.nested = template, kinds, tree, nested
-        self.words: Keywords = template.form.keywords
+        self.keywords: Keywords = template.form.keywords
         self.view = HypotheticalStack(template, values, kinds.files, nested=nested)
         self.resources = len(template.resources)
         self.types: list[Diagnostic] = []
@@ -130,7 +130,7 @@ class _StackCheck:
             rest += self._resource(definition)
         for output in self.template.outputs.values():
             if output.dep_attrs:
-                place = f"{self.words.outputs}.{output.name}.{self.words.value}"
+                place = f"{self.keywords.outputs}.{output.name}.{self.keywords.value}"
                 rest += self._attributes(output.dep_attrs, [(output.value, place)])
         return [*self.types, *self.policies, *rest]
 
@@ -141,46 +141,50 @@ class _StackCheck:
         return [replace(fault, severity="warning") for fault in faults]
 
     def _resource(self, definition: ResourceDefinition) -> Iterator[Diagnostic]:
-        place = f"{self.words.resources}.{definition.name}"
-        kind = self.kinds.of(definition)
-        if isinstance(kind, UnknownType):
-            yield from self._missing(definition, kind, f"{place}.{self.words.type}")
+        place = f"{self.keywords.resources}.{definition.name}"
+        resource_type = self.kinds.of(definition)
+        if isinstance(resource_type, UnknownType):
+            yield from self._missing(definition, resource_type, f"{place}.{self.keywords.type}")
         else:
-            if kind.support_status in RETIRED:
-                yield from self._retired(kind, f"{place}.{self.words.type}")
-            yield from self._typed(definition, kind, place)
+            if resource_type.support_status in RETIRED:
+                yield from self._retired(resource_type, f"{place}.{self.keywords.type}")
+            yield from self._typed(definition, resource_type, place)
         if definition.body.get("metadata"):
-            yield from self._evaluated(definition.body["metadata"], f"{place}.{self.words.metadata}")
+            yield from self._evaluated(definition.body["metadata"], f"{place}.{self.keywords.metadata}")
 
-    def _missing(self, definition: ResourceDefinition, kind: UnknownType, path: str) -> Iterable[Diagnostic]:
-        if not kind.unavailable:
-            self.types += kind.at(path)
+    def _missing(
+        self, definition: ResourceDefinition, unknown_type: UnknownType, path: str
+    ) -> Iterable[Diagnostic]:
+        if not unknown_type.unavailable:
+            self.types += unknown_type.at(path)
             return ()
         external = definition.body.get("external_id") is not None
         # An external resource needs no service of ours before the create.
-        return () if external and not self.tree.strict else kind.at(path)
+        return () if external and not self.tree.strict else unknown_type.at(path)
 
-    def _typed(self, definition: ResourceDefinition, kind: ResourceType, place: str) -> Iterator[Diagnostic]:
-        body, words = definition.body, self.words
+    def _typed(
+        self, definition: ResourceDefinition, resource_type: ResourceType, place: str
+    ) -> Iterator[Diagnostic]:
+        body, keywords = definition.body, self.keywords
         if body.get("external_id") is not None:  # all else of it is unused
-            path = f"{place}.{words.external_id}"
+            path = f"{place}.{keywords.external_id}"
             self.view.missed = None
             yield from self._evaluated(body["external_id"], path)
             yield from self._missed(path)
             return
         if body.get("deletion_policy") is not None:
-            yield from self._deletion_policy(body["deletion_policy"], kind, place)
-        if isinstance(kind, UnavailableType):
+            yield from self._deletion_policy(body["deletion_policy"], resource_type, place)
+        if isinstance(resource_type, UnavailableType):
             return
         if body.get("update_policy"):
-            self.policies += self._update_policy(body["update_policy"], kind, place)
+            self.policies += self._update_policy(body["update_policy"], resource_type, place)
         if definition.dep_attrs:
             sections = [
-                (body.get("properties"), f"{place}.{words.properties}"),
-                (body.get("metadata"), f"{place}.{words.metadata}"),
+                (body.get("properties"), f"{place}.{keywords.properties}"),
+                (body.get("metadata"), f"{place}.{keywords.metadata}"),
             ]
             yield from self._attributes(definition.dep_attrs, sections)
-        yield from self._properties(definition, kind, place)
+        yield from self._properties(definition, resource_type, place)
 
     def _evaluated(self, value: Any, path: str) -> Iterable[Diagnostic]:
         """Return the faults of evaluating a value's functions."""
@@ -191,77 +195,79 @@ class _StackCheck:
             return self._of_values(error.diagnostics)
         return ()
 
-    def _retired(self, kind: ResourceType, path: str) -> Iterator[Diagnostic]:
+    def _retired(self, resource_type: ResourceType, path: str) -> Iterator[Diagnostic]:
         """Warn once of a retired type, where it is used first."""
-        if kind.name not in self.tree.told:
-            self.tree.told.add(kind.name)
-            message = f"The resource type {kind.name} is {kind.support_status.lower()}."
+        if resource_type.name not in self.tree.reported:
+            self.tree.reported.add(resource_type.name)
+            message = f"The resource type {resource_type.name} is {resource_type.support_status.lower()}."
             yield Diagnostic("retired-type", message, path, severity="warning")
 
     # Properties.
 
     def _properties(
-        self, definition: ResourceDefinition, kind: ResourceType, place: str
+        self, definition: ResourceDefinition, resource_type: ResourceType, place: str
     ) -> Iterator[Diagnostic]:
-        path = f"{place}.{self.words.properties}"
-        secret = kind.secret_parameters if isinstance(kind, TemplateType) else ()
-        resolved = Resolved(definition.body, self.view, kind, place, path, BEFORE, secret)
-        given, faults = kind.read_properties(resolved.values, path=path, unknown=UNKNOWN)
+        path = f"{place}.{self.keywords.properties}"
+        secret = resource_type.secret_parameters if isinstance(resource_type, TemplateType) else ()
+        resolved = Resolved(definition.body, self.view, resource_type, place, path, BEFORE, secret)
+        properties, faults = resource_type.read_properties(resolved.values, path=path, unknown=UNKNOWN)
         structure = [f for f in faults if f.code in STRUCTURE and f.path == path] if faults else faults
         yield from map(resolved.of, structure)
         failed = bool(resolved.errors)
         if len(faults) > len(structure):
             resolved.report(fault for fault in faults if fault not in structure)
         if not faults and not failed:
-            others = self.template.resources
-            wrong = list(kind.validate(given, self.tree.timeout_seconds))
-            wrong += kind.validate_among(definition.name, given, others)
-            if not wrong and self.tree.inquire is not None:
-                wrong += self.tree.inquire(definition.name, kind, given)
-            resolved.report((), wrong)
+            siblings = self.template.resources
+            type_faults = list(resource_type.validate(properties, self.tree.timeout_seconds))
+            type_faults += resource_type.validate_among(definition.name, properties, siblings)
+            if not type_faults and self.tree.inquire is not None:
+                type_faults += self.tree.inquire(definition.name, resource_type, properties)
+            resolved.report((), type_faults)
         if resolved.errors:
             yield from self._of_values(resolved.errors)
-        if self._has_deprecated(kind):
-            for warning in deprecations(kind.properties, resolved.values, path=path):
+        if self._has_deprecated(resource_type):
+            for warning in deprecations(resource_type.properties, resolved.values, path=path):
                 yield replace(resolved.of(warning), severity="warning")
-        if isinstance(kind, TemplateType):
-            build = partial(known_values, kind, given, resolved)
-            yield from self._of_values(self._inside(kind, place, path, build))
-        elif isinstance(kind, GroupType):
-            inside = self._in_group(definition, kind, given, resolved)
-            yield from self._of_values(group_fault(fault, kind, place, path) for fault in inside)
-        elif isinstance(kind, NestedType) and not faults and not failed:
-            yield from self._of_values(self._named(kind, place, given, resolved))
+        if isinstance(resource_type, TemplateType):
+            build = partial(known_values, resource_type, properties, resolved)
+            yield from self._of_values(self._inside(resource_type, place, path, build))
+        elif isinstance(resource_type, GroupType):
+            inside = self._in_group(definition, resource_type, properties, resolved)
+            yield from self._of_values(group_fault(fault, resource_type, place, path) for fault in inside)
+        elif isinstance(resource_type, NestedType) and not faults and not failed:
+            yield from self._of_values(self._named(resource_type, place, properties, resolved))
 
-    def _has_deprecated(self, kind: ResourceType) -> bool:
-        known = self.tree.deprecated.get(id(kind))
-        if known is None:
-            known = self.tree.deprecated[id(kind)] = any(map(declares_deprecated, kind.properties.values()))
-        return known
+    def _has_deprecated(self, resource_type: ResourceType) -> bool:
+        cached = self.tree.deprecated.get(id(resource_type))
+        if cached is None:
+            cached = self.tree.deprecated[id(resource_type)] = any(
+                map(declares_deprecated, resource_type.properties.values())
+            )
+        return cached
 
     # Policies.
 
-    def _update_policy(self, policy: Any, kind: ResourceType, place: str) -> Iterator[Diagnostic]:
-        path = f"{place}.{self.words.update_policy}"
+    def _update_policy(self, policy: Any, resource_type: ResourceType, place: str) -> Iterator[Diagnostic]:
+        path = f"{place}.{self.keywords.update_policy}"
         self.view.used_secret, self.view.made = False, 0
         try:
-            given = self.view.resolved(policy)
-            measure(given)
+            policies = self.view.resolved(policy)
+            measure(policies)
         except FunctionError as error:
             yield replace(function_fault(error, path, self.view, BEFORE), code="update-policy")
             return
-        if given is UNKNOWN or not given:
+        if policies is UNKNOWN or not policies:
             return
-        if not isinstance(given, Mapping):
+        if not isinstance(policies, Mapping):
             yield Diagnostic("update-policy", f"{BEFORE}{path}: it is not a map", path)
             return
-        secret = kind.update_policy if self.view.used_secret else ()
-        shown = Resolved({}, self.view, kind, place, path, BEFORE, secret)
-        for fault in read_update_policy(kind, given, path=path, unknown=UNKNOWN)[1]:
+        secret = resource_type.update_policy if self.view.used_secret else ()
+        shown = Resolved({}, self.view, resource_type, place, path, BEFORE, secret)
+        for fault in read_update_policy(resource_type, policies, path=path, unknown=UNKNOWN)[1]:
             yield replace(shown.of(fault), code="update-policy")
 
-    def _deletion_policy(self, policy: Any, kind: ResourceType, place: str) -> Iterator[Diagnostic]:
-        path = f"{place}.{self.words.deletion_policy}"
+    def _deletion_policy(self, policy: Any, resource_type: ResourceType, place: str) -> Iterator[Diagnostic]:
+        path = f"{place}.{self.keywords.deletion_policy}"
         self.view.used_secret = self.view.used_uncreated = False
         self.view.missed = None
         try:
@@ -278,7 +284,7 @@ class _StackCheck:
         if meant is None:
             said = HIDDEN_POLICY if self.view.used_secret else f'Invalid deletion policy "{policy}"'
             yield Diagnostic("deletion-policy", said, path)
-        elif meant == "Snapshot" and not kind.can_snapshot:
+        elif meant == "Snapshot" and not resource_type.can_snapshot:
             yield Diagnostic("deletion-policy", f'{path}: "{meant}" deletion policy not supported', path)
 
     def _missed(self, path: str) -> Iterator[Diagnostic]:
@@ -297,30 +303,30 @@ class _StackCheck:
     ) -> Iterator[Diagnostic]:
         for name, attributes in used.items():
             target = self.template.resources.get(name)
-            kind = self.kinds.of(target) if target is not None else None
-            if kind is None or isinstance(kind, UnknownType):
+            resource_type = self.kinds.of(target) if target is not None else None
+            if resource_type is None or isinstance(resource_type, UnknownType):
                 continue  # reported already
             for attribute in sorted(attributes):
-                if attribute != ALL and not has_attribute(kind, attribute):
+                if attribute != ALL and not has_attribute(resource_type, attribute):
                     path = find_get_attr(values, name, attribute)
                     keys, place = path
-                    told = path_in_message(keys, self.template.form.functions, place)
+                    location = path_in_message(keys, self.template.form.functions, place)
                     yield Diagnostic(
                         "unknown-attribute",
-                        f"{told}: The Referenced Attribute ({name} {attribute}) is incorrect.",
+                        f"{location}: The Referenced Attribute ({name} {attribute}) is incorrect.",
                         path_text(keys, place),
-                        hint=did_you_mean(attribute, kind.attributes),
+                        hint=did_you_mean(attribute, resource_type.attributes),
                         # The attributes of a nested stack are certain only once it exists.
-                        severity="warning" if isinstance(kind, TemplateType) else "error",
+                        severity="warning" if isinstance(resource_type, TemplateType) else "error",
                     )
 
     # Nested stacks.
 
     def _named(
-        self, kind: NestedType, place: str, given: Mapping[str, Any], resolved: Resolved
+        self, resource_type: NestedType, place: str, properties: Mapping[str, Any], resolved: Resolved
     ) -> Iterator[Diagnostic]:
         """Yield the faults of a template that a property refers to, and of its content."""
-        named = kind.template_of(given)
+        named = resource_type.template_of(properties)
         if named is None:
             return
         try:
@@ -328,57 +334,61 @@ class _StackCheck:
         except InvalidTemplate as error:
             yield from UnknownType(error.diagnostics).at(join(resolved.path, named.url_property))
             return
-        known = resolved.values.keys() <= given.keys()
-        values = named.parameters if known else None
+        is_complete = resolved.values.keys() <= properties.keys()
+        values = named.parameters if is_complete else None
         build = partial(explicit_values, inner.template, values, bool(resolved.secrets))
         yield from self._inside(inner, place, join(resolved.path, named.parameters_property), build)
 
     def _inside(
-        self, kind: TemplateType, place: str, path: str, build: Callable[[], ParameterValues]
+        self, resource_type: TemplateType, place: str, path: str, build: Callable[[], ParameterValues]
     ) -> Iterator[Diagnostic]:
         """Yield the faults in the template of a nested resource, reported once even if it is used repeatedly.
 
         `path` is the path of the properties, from which `build` makes the values of the template's
         parameters.
         """
-        for mismatch in kind.mismatches:
-            yield Diagnostic("facade", mismatch, f"{place}.{self.words.type}")
-        prefix = f"{place}<{kind.template.url}>"
-        kinds = self.kinds.child(kind)
+        for mismatch in resource_type.mismatches:
+            yield Diagnostic("facade", mismatch, f"{place}.{self.keywords.type}")
+        prefix = f"{place}<{resource_type.template.url}>"
+        kinds = self.kinds.child(resource_type)
         if kinds.depth > kinds.max_depth:
             fault = nested_path(nested_too_deep(kinds.max_depth), prefix)
-            yield replace(fault, path=f"{place}.{self.words.type}")
+            yield replace(fault, path=f"{place}.{self.keywords.type}")
             return
         try:
             values = build()
         except InvalidTemplate as error:
-            values = unknown_values(kind.template)
+            values = unknown_values(resource_type.template)
             for fault in error.diagnostics:
                 yield replace(nested_path(fault, prefix), path=join(path, fault.path.rpartition(".")[2]))
         key = (id(kinds), values_key(values))
         if key not in self.tree.sizes and self.tree.looked_at > MOST_NESTED:
-            values = unknown_values(kind.template)
+            values = unknown_values(resource_type.template)
             key = (id(kinds), values_key(values))
         if key in self.tree.sizes:
             self.resources += self.tree.sizes[key]
             return
-        faults = self._look_into(kind.template, values, kinds, key)
+        faults = self._look_into(resource_type.template, values, kinds, key)
         self.resources += self.tree.sizes[key]
         for fault in faults:
             mark = (fault.file, fault.line, fault.column, fault.code, fault.message)
-            if mark not in self.tree.told and len(self.tree.told) < MOST_FAULTS:
-                self.tree.told.add(mark)
+            if mark not in self.tree.reported and len(self.tree.reported) < MOST_FAULTS:
+                self.tree.reported.add(mark)
                 yield nested_path(fault, prefix)
 
     def _in_group(
-        self, definition: ResourceDefinition, kind: GroupType, given: Mapping[str, Any], resolved: Resolved
+        self,
+        definition: ResourceDefinition,
+        resource_type: GroupType,
+        properties: Mapping[str, Any],
+        resolved: Resolved,
     ) -> Iterator[Diagnostic]:
         """Yield the faults of a group's members; a sample stands for all equal members."""
         kinds = self.kinds.within(definition)
         if kinds.depth > kinds.max_depth:
             yield nested_too_deep(kinds.max_depth)
             return
-        for sample in samples(kind, given, resolved):
+        for sample in samples(resource_type, properties, resolved):
             check = _StackCheck(sample.template, sample.values, kinds, self.tree, nested=True)
             yield from check.run()
             self.resources += sample.count * check.resources
@@ -389,9 +399,9 @@ class _StackCheck:
         defined, faults = template.define(values)
         self.tree.looked_at += len(defined.resources)
         check = _StackCheck(defined, values, kinds, self.tree, nested=True)
-        more = check.run()
+        nested_faults = check.run()
         if not faults:
-            more = [*nested_cycles(defined), *more]
+            nested_faults = [*nested_cycles(defined), *nested_faults]
         self.tree.sizes[key] = check.resources
         warnings = [replace(warning, file=template.url) for warning in defined.warnings]
-        return in_file([*faults, *not_yet_reported(faults, more), *warnings], template)
+        return in_file([*faults, *not_yet_reported(faults, nested_faults), *warnings], template)

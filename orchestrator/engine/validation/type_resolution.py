@@ -102,7 +102,7 @@ class TypeEnvironment:
         )
 
 
-class _Found(NamedTuple):
+class _Resolution(NamedTuple):
     type: ResourceType | UnknownType
     name: str  # of the type that runs the resource
     nested: bool = False  # the resource is a stack
@@ -115,7 +115,7 @@ class TypeResolver:
         """Look nothing up yet."""
         self.type_environment = type_environment
         self._addressed: dict[str, TemplateType] = {}
-        self._found: dict[object, _Found] = {}
+        self._resolutions: dict[object, _Resolution] = {}
         self._children: dict[int, TypeResolver] = {}
         self._within: dict[str, TypeResolver] = {}
         self._files: dict[int, frozenset[str]] = {}
@@ -170,32 +170,32 @@ class TypeResolver:
         """Whether a resource is a nested stack."""
         return self._entry(definition).nested
 
-    def files_of(self, found: ResourceType | UnknownType) -> frozenset[str]:
+    def files_of(self, resource_type: ResourceType | UnknownType) -> frozenset[str]:
         """Return the names of the files that the stack of a nested resource uses; ALL among them means all
         files.
         """
-        if not isinstance(found, TemplateType):
+        if not isinstance(resource_type, TemplateType):
             return frozenset((ALL,))
-        known = self._files.get(id(found))
-        if known is None:
-            known = self._files[id(found)] = frozenset(self._used_files(found))
-        return known
+        cached = self._files.get(id(resource_type))
+        if cached is None:
+            cached = self._files[id(resource_type)] = frozenset(self._used_files(resource_type))
+        return cached
 
     def child(self, nested: TemplateType) -> TypeResolver:
         """Return the resolver of the stack nested in a resource of this type."""
-        known = self._children.get(id(nested))
-        if known is None:
+        cached = self._children.get(id(nested))
+        if cached is None:
             environment = self.type_environment.child(nested.resource_name, nested.target)
-            known = self._children[id(nested)] = TypeResolver(environment)
-        return known
+            cached = self._children[id(nested)] = TypeResolver(environment)
+        return cached
 
     def within(self, definition: ResourceDefinition) -> TypeResolver:
         """Return the resolver of the stack that a resource's type generates, such as a group's."""
         name = definition.name if self._key(definition) != definition.type else ""
-        known = self._within.get(name)
-        if known is None:
-            known = self._within[name] = TypeResolver(self.type_environment.child(name, None))
-        return known
+        cached = self._within.get(name)
+        if cached is None:
+            cached = self._within[name] = TypeResolver(self.type_environment.child(name, None))
+        return cached
 
     def at(self, url: str) -> TemplateType:
         """Return the type of the template at an address, for a type that nests such templates.
@@ -203,24 +203,24 @@ class TypeResolver:
         Raises:
             InvalidTemplate: its text is missing, or is no template.
         """
-        known = self._addressed.get(url)
-        if known is None:
+        cached = self._addressed.get(url)
+        if cached is None:
             target = Target("template", url, user=True)
             template = self.type_environment.templates.get(target)
-            known = self._addressed[url] = TemplateType(url, template, target, self.environment)
-        return known
+            cached = self._addressed[url] = TemplateType(url, template, target, self.environment)
+        return cached
 
     def samples(self, template: Template) -> Iterator[ResourceDefinition]:
         """Yield a resource for each type that a template's resources may have."""
-        seen: set[object] = set()
+        checked: set[object] = set()
         resources = template.resources
-        found: Iterable[ResourceDefinition] = resources.values()
+        definitions: Iterable[ResourceDefinition] = resources.values()
         if isinstance(resources, MemberDefinitions) and not self._named_entries:
-            found = resources.samples()  # members with the same definition are alike
-        for definition in found:
+            definitions = resources.samples()  # members with the same definition are alike
+        for definition in definitions:
             key = self._key(definition)
-            if key not in seen:
-                seen.add(key)
+            if key not in checked:
+                checked.add(key)
                 yield definition
 
     def _used_files(self, nested: TemplateType) -> set[str]:
@@ -239,39 +239,39 @@ class TypeResolver:
         if not self._named_entries:
             return definition.type
         name = definition.name
-        own = name if name in self._named_entries else ""
+        entry_name = name if name in self._named_entries else ""
         matching = tuple([index for index, pattern in enumerate(self._patterns) if pattern.match(name)])
-        return (definition.type, own, matching) if own or matching else definition.type
+        return (definition.type, entry_name, matching) if entry_name or matching else definition.type
 
-    def _entry(self, definition: ResourceDefinition) -> _Found:
+    def _entry(self, definition: ResourceDefinition) -> _Resolution:
         key = self._key(definition)
-        found = self._found.get(key)
-        if found is None:
-            found = self._found[key] = self._look_up(definition)
-        return found
+        cached = self._resolutions.get(key)
+        if cached is None:
+            cached = self._resolutions[key] = self._look_up(definition)
+        return cached
 
-    def _look_up(self, definition: ResourceDefinition) -> _Found:
+    def _look_up(self, definition: ResourceDefinition) -> _Resolution:
         written, scope = definition.type, self.type_environment
         try:
             target = self.registry.target(definition.name, written)
         except InvalidTemplate as error:
-            return _Found(UnknownType(error.diagnostics), written)
+            return _Resolution(UnknownType(error.diagnostics), written)
         if target is None:
-            return _Found(self._unknown(written), written)
+            return _Resolution(self._unknown(written), written)
         if scope.authorize is not None:
             for name in dict.fromkeys((written, target.name)):
                 scope.authorize(name)
         if target.kind == "template":
-            return _Found(self._template(definition, target), target.name, nested=True)
-        found = scope.types.get(target.name)
-        if found is not None:
-            return _Found(found, target.name, isinstance(found, NestedType))
+            return _Resolution(self._template(definition, target), target.name, nested=True)
+        resource_type = scope.types.get(target.name)
+        if resource_type is not None:
+            return _Resolution(resource_type, target.name, isinstance(resource_type, NestedType))
         refusal = unavailable(target.name)
         if refusal is None:
-            return _Found(self._unknown(written), written)
+            return _Resolution(self._unknown(written), written)
         if scope.allow_unavailable:
-            return _Found(UnavailableType(written), target.name)
-        return _Found(_unavailable(written, refusal), target.name)
+            return _Resolution(UnavailableType(written), target.name)
+        return _Resolution(_unavailable(written, refusal), target.name)
 
     def _unknown(self, written: str) -> UnknownType:
         hint = did_you_mean(written, self.type_environment.types) or did_you_mean(written, SERVICE_BY_TYPE)

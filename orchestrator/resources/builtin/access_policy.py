@@ -35,9 +35,9 @@ class AccessPolicy(ResourceType):
         """Each must be there."""
         allowed = properties.get("AllowedResources") or ()
         return [
-            Fault(f"AccessPolicy resource {one} not in stack")
-            for one in allowed
-            if isinstance(one, str | int | float) and str(one) not in resources
+            Fault(f"AccessPolicy resource {allowed_name} not in stack")
+            for allowed_name in allowed
+            if isinstance(allowed_name, str | int | float) and str(allowed_name) not in resources
         ]
 
     def create(self, ctx: Context, props: Mapping[str, Value]) -> Created:

@@ -46,9 +46,11 @@ class IamUser(ResourceType):
         self, name: str, properties: Mapping[str, Value], resources: Mapping[str, ResourceDefinition]
     ) -> Sequence[Fault]:
         """Require that every policy is a resource of this template."""
-        wrong = any(_is_wrong(policy, resources) for policy in _named(properties))
+        is_invalid = any(_is_wrong(policy, resources) for policy in _named(properties))
         return (
-            [Fault(f"The Referenced Attribute ({name} Policies) is incorrect.", "Policies")] if wrong else []
+            [Fault(f"The Referenced Attribute ({name} Policies) is incorrect.", "Policies")]
+            if is_invalid
+            else []
         )
 
     def create(self, ctx: Context, props: Mapping[str, Value]) -> Created:
@@ -70,10 +72,10 @@ class IamUser(ResourceType):
 
 def _named(properties: Mapping[str, Value]) -> list[str]:
     """Return the policies given by name; inline policies are ignored, as in Heat."""
-    given: Any = properties.get("Policies") or ()
-    return [policy for policy in given if isinstance(policy, str)]
+    policies: Any = properties.get("Policies") or ()
+    return [policy for policy in policies if isinstance(policy, str)]
 
 
 def _is_wrong(policy: str, resources: Mapping[str, ResourceDefinition]) -> bool:
-    found = resources.get(policy)
-    return found is None or (found.type != POLICY and found.type.startswith(("OS::", "AWS::")))
+    definition = resources.get(policy)
+    return definition is None or (definition.type != POLICY and definition.type.startswith(("OS::", "AWS::")))

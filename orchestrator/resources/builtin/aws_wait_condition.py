@@ -46,13 +46,13 @@ class AwsWaitCondition(WaitCondition):
         url = str(ctx.properties["Handle"])
         peer = ctx.peers.find(url, watch=True)
         if peer is None:
-            raise ValueError(f"WaitCondition invalid Handle {_wrong(url, ctx)}")
+            raise ValueError(f"WaitCondition invalid Handle {_failure(url, ctx)}")
         if HANDLES.get(peer.type) is not AWS:
             raise ValueError(f"WaitCondition invalid Handle {peer.name}")
         return peer
 
 
-def _wrong(url: str, ctx: Context) -> str:
+def _failure(url: str, ctx: Context) -> str:
     """Return which part of a URL does not lead to a handle of this stack."""
     _, _, arn = unquote(urlsplit(url).path).partition("/arn:openstack:heat::")
     tenant, _, path = arn.partition(":stacks/")

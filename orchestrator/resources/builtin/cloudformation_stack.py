@@ -72,5 +72,5 @@ class CloudFormationStack(NestedType):
         self, ctx: Context, child: ChildView, requested: Collection[str]
     ) -> Mapping[str, Value]:
         """Return the outputs, each as ``Outputs.<name>``."""
-        found = {f"{OUTPUTS}{name}": value for name, value in child.outputs().items()}
-        return {name: found[name] for name in requested if name in found}
+        outputs = {f"{OUTPUTS}{name}": value for name, value in child.outputs().items()}
+        return {name: outputs[name] for name in requested if name in outputs}

@@ -115,8 +115,8 @@ class DeployedServer(ResourceType):
 
     def published(self, ctx: Context, physical_id: str) -> Mapping[str, Value]:
         """Return the agent's configuration; the template's own metadata have precedence."""
-        own = ctx.metadata.get(AGENT)
-        settings = {**(own if isinstance(own, Mapping) else {}), **_agent(ctx, physical_id)}
+        recorded = ctx.metadata.get(AGENT)
+        settings = {**(recorded if isinstance(recorded, Mapping) else {}), **_agent(ctx, physical_id)}
         deployments = ctx.software.published(physical_id) or ctx.metadata.get(DEPLOYMENTS) or []
         return {AGENT: settings, DEPLOYMENTS: deployments}
 

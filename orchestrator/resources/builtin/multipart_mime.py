@@ -64,15 +64,15 @@ def _parts(ctx: Context, item: Mapping[str, Value]) -> Iterator[MIMEText]:
         yield _part(text, item.get("subtype"), item.get("filename"))
         return
     inner = email.message_from_string(text)
-    for one in inner.get_payload() if inner.is_multipart() else ():
-        if isinstance(one, Message):
-            payload = one.get_payload(decode=True)
+    for part in inner.get_payload() if inner.is_multipart() else ():
+        if isinstance(part, Message):
+            payload = part.get_payload(decode=True)
             content = (
-                payload.decode(one.get_content_charset() or "utf-8", "replace")
+                payload.decode(part.get_content_charset() or "utf-8", "replace")
                 if isinstance(payload, bytes)
                 else ""
             )
-            yield _part(content, one.get_content_subtype(), one.get_filename())
+            yield _part(content, part.get_content_subtype(), part.get_filename())
 
 
 def _content(ctx: Context, config: str) -> str:
@@ -81,10 +81,10 @@ def _content(ctx: Context, config: str) -> str:
         config_id = str(uuid.UUID(config))
     except ValueError:
         return config
-    found = ctx.software.config(config_id)
-    if found is None:
+    stored = ctx.software.config(config_id)
+    if stored is None:
         return config
-    content = found.draft.config
+    content = stored.draft.config
     return content if isinstance(content, str) else orjson.dumps(content).decode()
 
 

@@ -119,7 +119,7 @@ class RemoteStack(ResourceType):
     def observe(self, ctx: Context, physical_id: str) -> Observation:
         """Observe whether the requested action is complete."""
         try:
-            stack = _found(ctx, physical_id)
+            stack = _remote_stack(ctx, physical_id)
         except Gone:
             return Observation(exists=False)
         action, status = _split(str(stack["stack_status"]))
@@ -133,7 +133,7 @@ class RemoteStack(ResourceType):
             reason = stack.get("stack_status_reason") or "Unknown"
             message = f'Went to status {action}_{status} due to "{reason}"'
             return Observation(exists=True, error=message, replaceable=action == "CREATE")
-        outputs = {one["output_key"]: one.get("output_value") for one in stack.get("outputs") or ()}
+        outputs = {output["output_key"]: output.get("output_value") for output in stack.get("outputs") or ()}
         return Observation(exists=True, attributes={"stack_name": stack["stack_name"], "outputs": outputs})
 
     def update(
@@ -195,7 +195,7 @@ class RemoteStack(ResourceType):
         if ctx.action == "CHECK":
             return False
         try:
-            action, status = _split(str(_found(ctx, physical_id)["stack_status"]))
+            action, status = _split(str(_remote_stack(ctx, physical_id)["stack_status"]))
         except Gone:
             return False
         return action != "DELETE" and (ctx.action == "UPDATE" or status == "COMPLETE")
@@ -221,18 +221,18 @@ def _stacks(ctx: Context, props: Mapping[str, Value]) -> RemoteStacks:
     Raises:
         ProviderError: the region is not in the catalog.
     """
-    given: Mapping[str, Any] = props.get("context") or {}
-    if given.get("credential_secret_id"):
+    context: Mapping[str, Any] = props.get("context") or {}
+    if context.get("credential_secret_id"):
         raise ProviderError(NO_SECRETS, "EndpointNotFound")
-    return _at(ctx, ctx.catalog.endpoint(_region(props)), given)
+    return _at(ctx, ctx.catalog.endpoint(_region(props)), context)
 
 
-def _at(ctx: Context, endpoint: Endpoint, given: Mapping[str, Any]) -> RemoteStacks:
+def _at(ctx: Context, endpoint: Endpoint, context: Mapping[str, Any]) -> RemoteStacks:
     return RemoteStacks(
         endpoint,
         ctx.deadline_seconds,
-        insecure=bool(given.get("insecure")),
-        ca_cert=given.get("ca_cert") or "",
+        insecure=bool(context.get("insecure")),
+        ca_cert=context.get("ca_cert") or "",
     )
 
 
@@ -243,7 +243,7 @@ def _everywhere(ctx: Context) -> list[RemoteStacks]:
     return [_at(ctx, endpoint, {}) for endpoint in ctx.catalog.everywhere()]
 
 
-def _found(ctx: Context, physical_id: str) -> Mapping[str, Any]:
+def _remote_stack(ctx: Context, physical_id: str) -> Mapping[str, Any]:
     """Return the stack from the first region that has it.
 
     Raises:

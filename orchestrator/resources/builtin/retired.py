@@ -24,7 +24,9 @@ _GROUPS: Final = {
     "OS::Senlin": "Cluster Node Policy Profile Receiver",
     "OS::Vitrage": "Template",
 }
-NAMES: Final = tuple(f"{space}::{word}" for space, words in _GROUPS.items() for word in words.split())
+NAMES: Final = tuple(
+    f"{space}::{type_name}" for space, type_names in _GROUPS.items() for type_name in type_names.split()
+)
 
 
 class Retired(NoneResource):

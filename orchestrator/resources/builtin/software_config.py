@@ -60,15 +60,15 @@ class SoftwareConfig(ResourceType):
 
     def find(self, ctx: Context, token: str) -> str | None:
         """Return the id that a try with this token gave it."""
-        found = ctx.software.config(id_of(token))
-        return None if found is None else found.id
+        config = ctx.software.config(id_of(token))
+        return None if config is None else config.id
 
     def observe(self, ctx: Context, physical_id: str) -> Observation:
         """Read it."""
-        found = ctx.software.config(physical_id)
-        if found is None:
+        config = ctx.software.config(physical_id)
+        if config is None:
             return Observation(exists=False)
-        return Observation(exists=True, attributes=self.shown(found.draft.config))
+        return Observation(exists=True, attributes=self.shown(config.draft.config))
 
     def delete(self, ctx: Context, physical_id: str) -> None:
         """Remove it."""

@@ -112,8 +112,8 @@ class SoftwareDeployment(ResourceType):
         self, name: str, properties: Mapping[str, Value], resources: Mapping[str, ResourceDefinition]
     ) -> Sequence[Fault]:
         """Require that a server of the same template supports deployments."""
-        given = resources[name].body.get("properties")
-        server = given.get("server") if isinstance(given, Mapping) else None
+        other_properties = resources[name].body.get("properties")
+        server = other_properties.get("server") if isinstance(other_properties, Mapping) else None
         called = server.get("get_resource", server.get("Ref")) if isinstance(server, Mapping) else None
         other = resources.get(called) if isinstance(called, str) else None
         if other is None:
@@ -147,8 +147,8 @@ class SoftwareDeployment(ResourceType):
 
     def find(self, ctx: Context, token: str) -> str | None:
         """Return the id that an attempt with this token published."""
-        found = ctx.software.deployment(id_of(token))
-        return None if found is None else found.id
+        deployment = ctx.software.deployment(id_of(token))
+        return None if deployment is None else deployment.id
 
     def observe(self, ctx: Context, physical_id: str) -> Observation:
         """Return the result of the current action; an action that triggers nothing is complete at once."""
@@ -295,10 +295,10 @@ def _source(ctx: Context, props: Mapping[str, Value]) -> ConfigDraft:
     config_id = props.get("config")
     if not config_id:
         return ConfigDraft(group=None)
-    found = ctx.software.config(config_id)
-    if found is None:
+    config = ctx.software.config(config_id)
+    if config is None:
         raise ConfigNotFound(config_id)
-    return found.draft
+    return config.draft
 
 
 def _triggers(props: Mapping[str, Value], source: ConfigDraft) -> Collection[str]:

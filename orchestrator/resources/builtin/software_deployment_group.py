@@ -103,9 +103,9 @@ class SoftwareDeploymentGroup(NestedType):
         elif before == desired:
             return Settled({TABLE: desired, DEFINITIONS: data[DEFINITIONS]})
         after = _next(before, desired, data[BATCH][0]) if data.get(BATCH) else desired
-        used = {one for one, _ in after.values()} | {digest}
-        known = {**data.get(DEFINITIONS, {}), digest: definition}
-        data[TABLE], data[DEFINITIONS] = after, {one: known[one] for one in sorted(used)}
+        used = {digest_ for digest_, _ in after.values()} | {digest}
+        definitions = {**data.get(DEFINITIONS, {}), digest: definition}
+        data[TABLE], data[DEFINITIONS] = after, {digest_: definitions[digest_] for digest_ in sorted(used)}
         data[PAUSE] = data[BATCH][1] if data.get(BATCH) and after != desired else 0
         return SetChild(self._child(after, data[DEFINITIONS], hidden=ctx.secret), data)
 
@@ -141,8 +141,11 @@ class SoftwareDeploymentGroup(NestedType):
         """Return a child with these members; members with equal definitions share a parameter."""
         resources = {}
         for name, (digest, server) in table.items():
-            given = {one: {"get_param": [_parameter(digest), one]} for one in definitions[digest]}
-            resources[name] = {"type": self.member.name, "properties": {**given, "server": server}}
+            inputs = {
+                input_name: {"get_param": [_parameter(digest), input_name]}
+                for input_name in definitions[digest]
+            }
+            resources[name] = {"type": self.member.name, "properties": {**inputs, "server": server}}
         document = {
             "heat_template_version": VERSION,
             "parameters": {_parameter(digest): {"type": "json", "hidden": hidden} for digest in definitions},
@@ -154,10 +157,10 @@ class SoftwareDeploymentGroup(NestedType):
 
 def _next(before: Table, desired: Table, size: int) -> Table:
     """Return the members after the next batch; the first batch removes members that are no longer desired."""
-    batch = set(islice((name for name, one in desired.items() if before.get(name) != one), size))
+    batch = set(islice((name for name, member in desired.items() if before.get(name) != member), size))
     return {
-        name: one if name in batch else before[name]
-        for name, one in desired.items()
+        name: member if name in batch else before[name]
+        for name, member in desired.items()
         if name in batch or name in before
     }
 

@@ -23,8 +23,8 @@ STATUS_CODE: Final = "deploy_status_code"
 ALWAYS: Final = (STDOUT, STDERR, STATUS_CODE)  # outputs of every deployment, declared or not
 
 _DEFAULTS: Final[Mapping[str, Mapping[str, Property]]] = {
-    word: {"default": Property(kind, lax=kind == "list")}
-    for word, kind in zip(TYPES, ("string", "number", "list", "map", "boolean"), strict=True)
+    type_name: {"default": Property(schema_type, lax=schema_type == "list")}
+    for type_name, schema_type in zip(TYPES, ("string", "number", "list", "map", "boolean"), strict=True)
 }
 
 INPUT: Final[Mapping[str, Property]] = {
@@ -49,29 +49,29 @@ OUTPUTS: Final = Property("list", "The outputs of the config.", schema=Property(
 
 
 def read_inputs(
-    given: Sequence[Mapping[str, Value]], path: str = "inputs"
+    declarations: Sequence[Mapping[str, Value]], path: str = "inputs"
 ) -> tuple[list[dict[str, Value]], list[PropertyFault]]:
     """Return the inputs in stored form (absent keys removed, defaults converted to the input's type, values
     unchanged) and all faults in them.
     """
     read, faults = [], []
-    for index, item in enumerate(given):
+    for index, item in enumerate(declarations):
         place = join(path, index)
         rest = {name: value for name, value in item.items() if name != "value"}
-        declared, wrong = convert(INPUT, rest, path=place)
+        declared, item_faults = convert(INPUT, rest, path=place)
         if (
-            not wrong
+            not item_faults
             and rest.get("type")
             and not (declared.get("default") == "" and declared["type"] != "String")
         ):
-            wrong = _typed(declared, place)
+            item_faults = _typed(declared, place)
         stored = {
             name: value for name, value in declared.items() if rest.get(name) is not None or name == "type"
         }
         if not stored.get("replace_on_change"):
             stored.pop("replace_on_change", None)
         read.append(stored | ({"value": item["value"]} if "value" in item else {}))
-        faults += wrong
+        faults += item_faults
     return read, faults
 
 
@@ -89,15 +89,15 @@ def _typed(declared: dict[str, Value], place: str) -> list[PropertyFault]:
 
 
 def read_outputs(
-    given: Sequence[Mapping[str, Value]], path: str = "outputs"
+    declarations: Sequence[Mapping[str, Value]], path: str = "outputs"
 ) -> tuple[list[dict[str, Value]], list[PropertyFault]]:
     """Return the outputs in stored form, and all faults in them."""
     read, faults = [], []
-    for index, item in enumerate(given):
-        declared, wrong = convert(OUTPUT, item, path=join(path, index))
+    for index, item in enumerate(declarations):
+        declared, item_faults = convert(OUTPUT, item, path=join(path, index))
         always = ("type", "error_output")
         read.append({k: value for k, value in declared.items() if item.get(k) is not None or k in always})
-        faults += wrong
+        faults += item_faults
     return read, faults
 
 
@@ -110,9 +110,9 @@ def derive_inputs(
 
     `added` holds name, value and description of the built-in inputs.
     """
-    left = dict(values)
-    inputs = [{**one, "value": left.pop(one["name"], one.get("default"))} for one in declared]
-    inputs += [{"name": name, "type": "String", "value": value} for name, value in left.items()]
+    remaining = dict(values)
+    inputs = [{**item, "value": remaining.pop(item["name"], item.get("default"))} for item in declared]
+    inputs += [{"name": name, "type": "String", "value": value} for name, value in remaining.items()]
     inputs += [
         {"name": name, "type": "String", "description": described, "value": value}
         for name, value, described in added
@@ -122,16 +122,16 @@ def derive_inputs(
 
 def values_of(inputs: Iterable[Mapping[str, Value]]) -> dict[str, Value]:
     """Return the inputs' values by name."""
-    return {one["name"]: one.get("value") for one in inputs}
+    return {item["name"]: item.get("value") for item in inputs}
 
 
 def asks_for_another(before: Iterable[Mapping[str, Value]], after: Iterable[Mapping[str, Value]]) -> bool:
     """Whether an input differs that replaces the deployment when it does."""
     old = values_of(before)
     return any(
-        one["name"] in old and one.get("value") != old[one["name"]]
-        for one in after
-        if one.get("replace_on_change")
+        item["name"] in old and item.get("value") != old[item["name"]]
+        for item in after
+        if item.get("replace_on_change")
     )
 
 
@@ -167,9 +167,9 @@ class AgentReport:
 
 
 def judge(
-    outputs: Iterable[Mapping[str, Value]], details: Mapping[str, Value], known: Mapping[str, Value]
+    outputs: Iterable[Mapping[str, Value]], details: Mapping[str, Value], recorded: Mapping[str, Value]
 ) -> AgentReport:
-    """Interpret a reported result. `known` holds earlier outputs; outputs that are not reported again are
+    """Interpret a reported result. `recorded` holds earlier outputs; outputs that are not reported again are
     kept.
 
     A status code other than 0, or a value of an output declared as an error output, is a failure.
@@ -180,20 +180,20 @@ def judge(
     if code and str(code) != "0":
         failures[STATUS_CODE] = f"Deployment exited with non-zero status code: {code}"
         summary = f"failed ({code})"
-    came = dict(known)
-    for one in outputs:
-        name = one["name"]
+    came = dict(recorded)
+    for output in outputs:
+        name = output["name"]
         if name in details:
             came[name] = details[name]
-            if one.get("error_output"):
+            if output.get("error_output"):
                 failures[name] = details[name]
                 summary = "failed"
     came |= {name: details.get(name) for name in ALWAYS}
-    reason = ", ".join(f"{name} : {what}" for name, what in failures.items()) or "Outputs received"
+    reason = ", ".join(f"{name} : {reason_}" for name, reason_ in failures.items()) or "Outputs received"
     return AgentReport(bool(failures), reason, came, summary)
 
 
 def actions_of(config: Any) -> Iterator[str]:
     """Yield the actions that a config of the group `component` supports."""
-    for one in config.get("configs") or () if isinstance(config, Mapping) else ():
-        yield from one.get("actions") or ()
+    for item in config.get("configs") or () if isinstance(config, Mapping) else ():
+        yield from item.get("actions") or ()

@@ -87,10 +87,10 @@ def converted(props: Mapping[str, Value]) -> Any:
     Raises:
         ValueError: the value does not convert.
     """
-    value, kind = props.get("value"), props.get("type")
-    if value is None or not kind:
+    value, type_ = props.get("value"), props.get("type")
+    if value is None or not type_:
         return value
-    read, faults = convert(_AS[kind], {"value": value})
+    read, faults = convert(_AS[type_], {"value": value})
     if faults:
         raise ValueError(faults[0].message)
     return read["value"]
@@ -105,8 +105,8 @@ def _sure(props: Mapping[str, Value]) -> Any:
 
 # The type names are those of parameters, the accepted values those of properties.
 _AS: Final[Mapping[str, Mapping[str, Property]]] = {
-    word: {"value": Property(kind)}
-    for word, kind in (
+    type_name: {"value": Property(schema_type)}
+    for type_name, schema_type in (
         ("string", "string"),
         ("number", "number"),
         ("comma_delimited_list", "list"),

@@ -69,16 +69,18 @@ class WaitCondition(ResourceType):
             return Observation(exists=False)
         peer = self.handle(ctx)
         keys = HANDLES[peer.type]
-        signals = [one for one in peer.metadata.values() if isinstance(one, Mapping) and keys.status in one]
+        signals = [
+            body for body in peer.metadata.values() if isinstance(body, Mapping) and keys.status in body
+        ]
         data = {
-            id_: one[keys.data]
-            for id_, one in peer.metadata.items()
-            if isinstance(one, Mapping) and keys.data in one
+            id_: body[keys.data]
+            for id_, body in peer.metadata.items()
+            if isinstance(body, Mapping) and keys.data in body
         }
         if ctx.action in ("CREATE", "UPDATE"):
-            left = self._unfinished(ctx, peer, keys, signals)
-            if left is not None:
-                return left
+            remaining = self._unfinished(ctx, peer, keys, signals)
+            if remaining is not None:
+                return remaining
         return Observation(exists=True, attributes={self.property_names[3]: json.dumps(data)})
 
     def update(
@@ -107,19 +109,19 @@ class WaitCondition(ResourceType):
         self, ctx: Context, peer: RequiredResource, keys: SignalKeys, signals: list[Mapping[str, Any]]
     ) -> Observation | None:
         """Return the waiting or failed state, None when the wait is over."""
-        failures = [str(one[keys.reason]) for one in signals if one[keys.status] == FAILURE]
+        failures = [str(body[keys.reason]) for body in signals if body[keys.status] == FAILURE]
         if failures:
             why = ";".join(failures) or "a signal said so"
             return Observation(exists=True, error=why, error_kind="WaitConditionFailure")
         if peer.properties.get("signal_transport") == "NO_SIGNAL":
             return None
-        _, timeout, count, _ = (ctx.properties.get(word, 0) for word in self.property_names)
-        reasons = [str(one[keys.reason]) for one in signals if one[keys.status] == SUCCESS]
+        _, timeout, count, _ = (ctx.properties.get(name, 0) for name in self.property_names)
+        reasons = [str(body[keys.reason]) for body in signals if body[keys.status] == SUCCESS]
         if len(reasons) >= count:
             return None
         received = f"{len(reasons)} of {count} received"
-        left = float(timeout) - ctx.elapsed_seconds
-        if left > 0:
-            return Observation(exists=True, ready=False, retry_after=left, reason=received)
+        remaining = float(timeout) - ctx.elapsed_seconds
+        if remaining > 0:
+            return Observation(exists=True, ready=False, retry_after=remaining, reason=received)
         why = f"{received} - {';'.join(reasons)}" if reasons else received
         return Observation(exists=True, error=why, error_kind="WaitConditionTimeout")

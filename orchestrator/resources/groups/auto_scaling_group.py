@@ -97,16 +97,16 @@ class AutoScalingGroup(ScalingGroup):
 
     def planned_definition(self, props: Mapping[str, Value]) -> Definition:
         """Return the same."""
-        given = props.get("resource")
-        given = given if isinstance(given, Mapping) else {}
-        body: dict[str, Any] = {key: given[key] for key in KEYS if given.get(key) is not None}
-        kind = given.get("type")
-        return Definition(kind if isinstance(kind, str) else "", body)
+        resource = props.get("resource")
+        resource = resource if isinstance(resource, Mapping) else {}
+        body: dict[str, Any] = {key: resource[key] for key in KEYS if resource.get(key) is not None}
+        type_name = resource.get("type")
+        return Definition(type_name if isinstance(type_name, str) else "", body)
 
     def rolling(self, ctx: Context, props: Mapping[str, Value]) -> Policy | None:
         """Return the batches of the property, which has a default."""
-        given = props.get("rolling_updates") or self.properties["rolling_updates"].default_value
-        return Policy(given["max_batch_size"], given["min_in_service"], float(given["pause_time"]))
+        policy = props.get("rolling_updates") or self.properties["rolling_updates"].default_value
+        return Policy(policy["max_batch_size"], policy["min_in_service"], float(policy["pause_time"]))
 
     def attribute(self, ctx: Context, members: Sequence[Member], name: str) -> Value:
         """Return an attribute of the group."""
@@ -139,24 +139,24 @@ def sizes(properties: Mapping[str, Value], least: str, most: str, desired: str) 
 
 def _shape(properties: Mapping[str, Value]) -> list[Fault]:
     """Return faults in a member's definition, with the messages for resources."""
-    given = properties.get("resource")
-    if given is None:
+    resource = properties.get("resource")
+    if resource is None:
         return []
     faults = []
-    kind = given.get("type")
-    if kind is None:
+    type_name = resource.get("type")
+    if type_name is None:
         faults.append(Fault("Each resource must contain a type key.", "resource"))
-    elif not isinstance(kind, str):
+    elif not isinstance(type_name, str):
         faults.append(Fault("Resource member type type must be string", "resource"))
-    known = {"type", "depends_on", "description", "condition", *KEYS}
+    allowed = {"type", "depends_on", "description", "condition", *KEYS}
     faults += [
         Fault(f'"{key}" is not a valid keyword inside a resource definition', "resource")
-        for key in given
-        if key not in known
+        for key in resource
+        if key not in allowed
     ]
     faults += [
         Fault(f"Resource member {key} type must be object", "resource")
         for key in ("properties", "metadata", "update_policy")
-        if given.get(key) is not None and not isinstance(given[key], Mapping)
+        if resource.get(key) is not None and not isinstance(resource[key], Mapping)
     ]
     return faults

@@ -19,13 +19,13 @@ COOLDOWN_END, IN_PROGRESS = "cooldown_end", "scaling_in_progress"  # keys of a g
 
 
 def new_capacity(
-    current: int, amount: float, kind: Adjustment, *, min_step: int | None, least: int, most: int
+    current: int, amount: float, adjustment_type: Adjustment, *, min_step: int | None, least: int, most: int
 ) -> int:
     """Return the new number of members after an adjustment, within the group's bounds.
 
     A percentage that amounts to less than one member counts as one member; other fractions are truncated.
     """
-    match kind:
+    match adjustment_type:
         case "change_in_capacity":
             new_size = current + math.trunc(amount)
         case "exact_capacity":

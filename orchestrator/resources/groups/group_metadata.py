@@ -32,25 +32,25 @@ class Extras:
         Raises:
             ProviderError: lists all faults.
         """
-        given = metadata.get(KEY)
-        if given is None:
+        recorded = metadata.get(KEY)
+        if recorded is None:
             return cls()
-        if not isinstance(given, Mapping):
-            raise _wrong([f"{KEY} must be a map"])
-        faults = [f'unknown key "{key}"' for key in given if key not in cls.__slots__]
-        victims, remove = given.get("victims", "oldest"), given.get("remove", [])
+        if not isinstance(recorded, Mapping):
+            raise _failure([f"{KEY} must be a map"])
+        faults = [f'unknown key "{key}"' for key in recorded if key not in cls.__slots__]
+        victims, remove = recorded.get("victims", "oldest"), recorded.get("remove", [])
         if victims not in VICTIMS:
             faults.append(f"victims must be one of {', '.join(VICTIMS)}")
-        if not isinstance(remove, list) or not all(isinstance(one, str) for one in remove):
+        if not isinstance(remove, list) or not all(isinstance(name, str) for name in remove):
             faults.append("remove must be a list of names or ids")
-        flags = {key: given.get(key, False) for key in ("strict", "health_gate")}
+        flags = {key: recorded.get(key, False) for key in ("strict", "health_gate")}
         faults += [
             f"{key} must be true or false" for key, flag in flags.items() if not isinstance(flag, bool)
         ]
         if faults:
-            raise _wrong(faults)
+            raise _failure(faults)
         return cls(victims, tuple(remove), **flags)
 
 
-def _wrong(faults: list[str]) -> ProviderError:
+def _failure(faults: list[str]) -> ProviderError:
     return ProviderError(f"metadata.{KEY}: {'; '.join(faults)}", kind="StackValidationFailed")

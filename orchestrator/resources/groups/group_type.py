@@ -67,15 +67,15 @@ class GroupType(NestedType):
         before = members_in_child(child)
         if before is None or len(before.all) <= MAX_LISTED:
             names |= self.attributes.keys() & {"refs", "refs_map", SIZE}
-        found: dict[str, Value] = {}
+        attributes: dict[str, Value] = {}
         if before is not None and SIZE in names & self.attributes.keys():
-            found[SIZE] = len(before.all - failed_in(child, before))
+            attributes[SIZE] = len(before.all - failed_in(child, before))
             names.remove(SIZE)
         if not names:
-            return found
+            return attributes
         members = [member for member in self.in_order(child.members()) if not member.failed]
-        found |= {name: self.attribute(ctx, members, name) for name in sorted(names)}
-        return {name: value for name, value in found.items() if value is not None}
+        attributes |= {name: self.attribute(ctx, members, name) for name in sorted(names)}
+        return {name: value for name, value in attributes.items() if value is not None}
 
     def in_order(self, members: Sequence[Member]) -> Sequence[Member]:
         """Return members in the order of list attributes; `members` are ordered by age, oldest first."""
@@ -164,9 +164,9 @@ def set_child(
     """Return the step to these members; `data` holds the older definitions, of which the used ones are
     kept.
     """
-    known = {**(data.get(DEFINITIONS) or {}), definition.digest: definition.value()}
+    all_definitions = {**(data.get(DEFINITIONS) or {}), definition.digest: definition.value()}
     used = {part.digest for part in members.parts} | {definition.digest}
-    definitions = {digest: value for digest, value in known.items() if digest in used}
+    definitions = {digest: value for digest, value in all_definitions.items() if digest in used}
     template = ChildTemplate("", members.text(), child.environment({PARAMETER: definitions}))
     return SetChild(template, {**data, DEFINITIONS: definitions}, keeps_files=len(used) > 1)
 
@@ -194,7 +194,7 @@ def check_health(child: ChildView, members: Members, digest: str) -> None:
 
 
 def _joined(sets: Iterable[Ordinals]) -> Ordinals:
-    found = Ordinals()
-    for one in sets:
-        found |= one
-    return found
+    removed = Ordinals()
+    for part in sets:
+        removed |= part
+    return removed

@@ -88,14 +88,16 @@ class InstanceGroup(ScalingGroup):
             ProviderError: the configuration does not exist.
         """
         name = props.get("LaunchConfigurationName") or ""
-        found = child.sibling(name)
-        if found is None:
+        definition = child.sibling(name)
+        if definition is None:
             raise ProviderError(
                 f"LaunchConfigurationName ({name}) reference can not be found.", kind="ValueError"
             )
-        body: dict[str, Any] = {"properties": {**found.properties, **self._own(ctx, props)}}
-        if found.metadata:
-            body["metadata"] = found.metadata
+        body: dict[str, Any] = {
+            "properties": {**definition.properties, **self._member_properties(ctx, props)}
+        }
+        if definition.metadata:
+            body["metadata"] = definition.metadata
         body["properties"].pop("InstanceId", None)
         return Definition(SCALED, body)
 
@@ -109,11 +111,11 @@ class InstanceGroup(ScalingGroup):
         Raises:
             ProviderError: its pauses are no duration, or too long.
         """
-        given = ctx.update_policy.get(self.policy_name)
-        if given is None:
+        policy = ctx.update_policy.get(self.policy_name)
+        if policy is None:
             return None
         return Policy(
-            given["MaxBatchSize"], given["MinInstancesInService"], pause_seconds(given["PauseTime"])
+            policy["MaxBatchSize"], policy["MinInstancesInService"], pause_seconds(policy["PauseTime"])
         )
 
     def attribute(self, ctx: Context, members: Sequence[Member], name: str) -> Value:
@@ -128,7 +130,7 @@ class InstanceGroup(ScalingGroup):
         """Return the member at a place, the oldest first."""
         return members[int(key)] if key.isdecimal() and int(key) < len(members) else None
 
-    def _own(self, ctx: Context, props: Mapping[str, Value]) -> dict[str, Value]:
+    def _member_properties(self, ctx: Context, props: Mapping[str, Value]) -> dict[str, Value]:
         tags = list(props.get("Tags") or ())
         if not any(tag["Key"].startswith("metering.") for tag in tags):
             tags.append({"Key": "metering.groupname", "Value": ctx.physical_name})
@@ -196,9 +198,9 @@ class AwsAutoScalingGroup(InstanceGroup):
             )
         return super().definition(ctx, props, child)
 
-    def _own(self, ctx: Context, props: Mapping[str, Value]) -> dict[str, Value]:
+    def _member_properties(self, ctx: Context, props: Mapping[str, Value]) -> dict[str, Value]:
         zones = props.get("VPCZoneIdentifier")
-        return {**super()._own(ctx, props), **({"SubnetId": zones[0]} if zones else {})}
+        return {**super()._member_properties(ctx, props), **({"SubnetId": zones[0]} if zones else {})}
 
 
 def pause_seconds(text: str) -> float:
@@ -207,12 +209,12 @@ def pause_seconds(text: str) -> float:
     Raises:
         ProviderError: not a duration, or longer than an hour.
     """
-    found = _DURATION.fullmatch(text)
-    if found is None:
+    match = _DURATION.fullmatch(text)
+    if match is None:
         raise ProviderError(
             "Only ISO 8601 duration format of the form PT#H#M#S is supported.", kind="ValueError"
         )
-    hours, minutes, seconds = (int(part or 0) for part in found.groups())
+    hours, minutes, seconds = (int(part or 0) for part in match.groups())
     if (total := hours * 3600 + minutes * 60 + seconds) > MAX_PAUSE_SECONDS:
         raise ProviderError("Maximum PauseTime is 1 hour.", kind="ValueError")
     return float(total)

@@ -81,13 +81,13 @@ def skip_list(
         if members is None or name in kept or name in members:
             skipped.add(name)
             continue
-        found = None
+        result = None
         if isinstance(entry, str):
             if references is None:
                 references = by_reference()
-            found = references.get(entry)
-        if found is not None:
-            skipped.add(found)
+            result = references.get(entry)
+        if result is not None:
+            skipped.add(result)
         else:
             unknown.append(name)
     if unknown and strict:
@@ -95,28 +95,28 @@ def skip_list(
     return sorted(skipped)
 
 
-def named(wanted: Iterable[Any], members: Collection[str], by_reference: Named) -> list[str]:
+def named(names: Iterable[Any], members: Collection[str], by_reference: Named) -> list[str]:
     """Return the names of the members selected for removal.
 
     Raises:
         ProviderError: an entry matches no member's name or reference id; no other member is removed
             instead.
     """
-    found, unknown = [], []
+    matches, unknown = [], []
     references: Mapping[str, str] | None = None
-    for entry in wanted:
+    for entry in names:
         name = str(entry)
         if name not in members:
             if references is None:
                 references = by_reference()
             name = references.get(name, "")
         if name:
-            found.append(name)
+            matches.append(name)
         else:
             unknown.append(str(entry))
     if unknown:
         raise not_members(unknown)
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(matches))
 
 
 def not_members(names: Sequence[str]) -> ProviderError:

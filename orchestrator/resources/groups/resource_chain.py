@@ -38,13 +38,13 @@ class ResourceChain(GroupType):
 
     def planned(self, props: Mapping[str, Value]) -> Planned:
         """Return the child."""
-        given = props.get("resource_properties")
-        properties = dict(given) if isinstance(given, Mapping) else None
+        written = props.get("resource_properties")
+        properties = dict(written) if isinstance(written, Mapping) else None
         body = {} if properties is None else {"properties": properties}
         parts, definitions = [], {}
         types = props.get("resources")
-        for index, kind in enumerate(types if isinstance(types, list) else ()):
-            definition = Definition(kind if isinstance(kind, str) else "", body)
+        for index, type_name in enumerate(types if isinstance(types, list) else ()):
+            definition = Definition(type_name if isinstance(type_name, str) else "", body)
             parts.append(Part.of(definition, Ordinals.of([index])))
             definitions[definition.digest] = definition.value()
         return Planned(Members(tuple(parts), window=0 if props.get("concurrent") else 1), definitions)

@@ -229,8 +229,8 @@ class ResourceGroup(GroupType):
         after = next_batch(group, desired, policy, spare)
         if after is None:
             return None
-        more = next_batch(after, desired, policy, spare) is not None
-        if more and policy.pause_seconds > 0:
+        has_more = next_batch(after, desired, policy, spare) is not None
+        if has_more and policy.pause_seconds > 0:
             data = {**data, PAUSE: policy.pause_seconds}
         parts = parts_of(before, after, definition, data.get(DEFINITIONS) or {})
         return set_child(child, Members(parts), definition, data)
@@ -238,23 +238,25 @@ class ResourceGroup(GroupType):
 
 def _definition(props: Mapping[str, Value]) -> Definition:
     """Return the definition of the members; a null property counts as absent."""
-    given = props.get("resource_def")
-    given = given if isinstance(given, Mapping) else {}
+    definition = props.get("resource_def")
+    definition = definition if isinstance(definition, Mapping) else {}
     body: dict[str, Any] = {}
-    properties = given.get("properties")
+    properties = definition.get("properties")
     if isinstance(properties, Mapping):
         body["properties"] = {key: value for key, value in properties.items() if value is not None}
-    if given.get("metadata"):
-        body["metadata"] = given["metadata"]
-    kind = given.get("type")
-    return Definition(kind if isinstance(kind, str) else "", body, props.get("index_var", "%index%"))
+    if definition.get("metadata"):
+        body["metadata"] = definition["metadata"]
+    type_name = definition.get("type")
+    return Definition(
+        type_name if isinstance(type_name, str) else "", body, props.get("index_var", "%index%")
+    )
 
 
 def _policy(ctx: Context, name: str) -> Policy | None:
-    given = ctx.update_policy.get(name)
-    if given is None:
+    policy = ctx.update_policy.get(name)
+    if policy is None:
         return None
-    return Policy(given["max_batch_size"], given.get("min_in_service", 0), float(given["pause_time"]))
+    return Policy(policy["max_batch_size"], policy.get("min_in_service", 0), float(policy["pause_time"]))
 
 
 def _group(before: Members | None, definition: Definition) -> Group:
@@ -269,4 +271,4 @@ def _spares(data: Mapping[str, Value]) -> FreeIndexes:
 
 
 def _without(data: Mapping[str, Value], key: str) -> dict[str, Value]:
-    return {one: value for one, value in data.items() if one != key}
+    return {name: value for name, value in data.items() if name != key}

@@ -49,10 +49,10 @@ def next_batch(
         return None
     batch, least = max(policy.batch, 1), min(policy.min_in_service, len(desired), len(present))
     made = missing.head(batch)
-    left = min(batch - len(made), len(old))
-    spared = min(left, len(present) - least)  # maximum number of members out of service
+    remaining = min(batch - len(made), len(old))
+    spared = min(remaining, len(present) - least)  # maximum number of members out of service
     changed = old.head(spared) if lowest_first else old.tail(spared)
-    helpers = spare(present | desired, left - spared) if left > spared else Ordinals()
+    helpers = spare(present | desired, remaining - spared) if remaining > spared else Ordinals()
     stay, beyond = desired & present, present - desired
     short = max(least - (len(stay) - len(changed)), 0)
     retained = (beyond & renewed).tail(short)

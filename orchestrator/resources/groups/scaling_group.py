@@ -58,7 +58,7 @@ class Adjustment:
     """A scaling policy's request to a group: a change of size, or specific members to remove."""
 
     amount: float = 0
-    kind: scaling.Adjustment = "change_in_capacity"
+    adjustment_type: scaling.Adjustment = "change_in_capacity"
     min_step: int | None = None
     cooldown: float | None = None  # None: the cooldown of the group
     type_label: str = ""  # the adjustment type as spelled in the policy
@@ -181,12 +181,14 @@ class ScalingGroup(GroupType):
         after = next_batch(group, desired, policy, spare, lowest_first=True)
         if after is None:
             return None
-        given = max(before.first_unused, after.present.beyond)
-        left = _lasting(after.present, size, replace(before, first_unused=given))
-        if policy.pause_seconds > 0 and (after.present != left or after.renewed != left):
+        first_unused = max(before.first_unused, after.present.beyond)
+        remaining_members = _lasting(after.present, size, replace(before, first_unused=first_unused))
+        if policy.pause_seconds > 0 and (
+            after.present != remaining_members or after.renewed != remaining_members
+        ):
             data = {**data, PAUSE: policy.pause_seconds}
         parts = parts_of(before, after, definition, data.get(DEFINITIONS) or {})
-        return set_child(child, Members(parts, before.seed, given), definition, data)
+        return set_child(child, Members(parts, before.seed, first_unused), definition, data)
 
     def _resize(
         self,
@@ -249,7 +251,7 @@ class ScalingGroup(GroupType):
             size = scaling.new_capacity(
                 capacity,
                 adjustment.amount,
-                adjustment.kind,
+                adjustment.adjustment_type,
                 min_step=adjustment.min_step,
                 least=bounds.minimum,
                 most=capacity if bounds.maximum is None else bounds.maximum,
@@ -278,8 +280,8 @@ def _resized(
     fresh = _younger(before)(retained, size - len(retained))
     after = Group(retained | fresh, (retained - old) | fresh)
     parts = parts_of(before, after, definition, data.get(DEFINITIONS) or {})
-    given = max(before.first_unused, fresh.beyond)
-    return set_child(child, Members(parts, before.seed, given), definition, data)
+    first_unused = max(before.first_unused, fresh.beyond)
+    return set_child(child, Members(parts, before.seed, first_unused), definition, data)
 
 
 def _named(desired: tuple[str, ...], child: ChildView, before: Members, *, strict: bool = False) -> Ordinals:
@@ -288,20 +290,20 @@ def _named(desired: tuple[str, ...], child: ChildView, before: Members, *, stric
     Raises:
         ProviderError: an entry never was a member.
     """
-    found, unknown, all_members = set(), [], before.all
+    matches, unknown, all_members = set(), [], before.all
     references: Mapping[str, str] | None = None
-    for one in desired:
-        number = before.number(one)
+    for name in desired:
+        number = before.number(name)
         if number is None or number >= before.first_unused:
             references = by_reference(child) if references is None else references
-            number = before.number(references.get(one, ""))
+            number = before.number(references.get(name, ""))
         if number is None or (strict and number not in all_members):
-            unknown.append(one)
+            unknown.append(name)
         else:
-            found.add(number)
+            matches.add(number)
     if unknown:
         raise not_members(unknown)
-    return Ordinals.of(found)
+    return Ordinals.of(matches)
 
 
 def _initial(bounds: Bounds) -> int:
@@ -331,4 +333,4 @@ def _lasting(present: Ordinals, size: int, before: Members) -> Ordinals:
 
 
 def _without(data: Mapping[str, Value], *keys: str) -> dict[str, Value]:
-    return {one: value for one, value in data.items() if one not in keys}
+    return {name: value for name, value in data.items() if name not in keys}

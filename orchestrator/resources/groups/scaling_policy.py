@@ -71,10 +71,14 @@ class ScalingPolicy(ResourceType):
 
     def validate(self, properties: Mapping[str, Value], stack_timeout_seconds: float) -> Sequence[Fault]:
         """A least step is for percentages."""
-        _, _, kind, _, step = self.property_names
-        if properties.get(step) is None or properties.get(kind) in (None, self.percent):
+        _, _, adjustment_type, _, step = self.property_names
+        if properties.get(step) is None or properties.get(adjustment_type) in (None, self.percent):
             return ()
-        return (Fault(f"{step} property should only be specified for {kind} with value {self.percent}."),)
+        return (
+            Fault(
+                f"{step} property should only be specified for {adjustment_type} with value {self.percent}."
+            ),
+        )
 
     def create(self, ctx: Context, props: Mapping[str, Value]) -> Created:
         """Create a signing key for signals."""
@@ -108,17 +112,23 @@ class ScalingPolicy(ResourceType):
         Raises:
             ProviderError: `remove_members` is not a list of names.
         """
-        group, amount, kind, cooldown, step = (ctx.properties.get(word) for word in self.property_names)
+        group, amount, adjustment_type, cooldown, step = (
+            ctx.properties.get(name) for name in self.property_names
+        )
         request: dict[str, Any] = {
             "amount": amount,
-            "kind": CFN_ADJUSTMENTS.get(str(kind), kind),
+            "kind": CFN_ADJUSTMENTS.get(str(adjustment_type), adjustment_type),
             "min_step": step,
             "cooldown": cooldown,
-            "type_label": kind,
+            "type_label": adjustment_type,
         }
         remove = details.get(REMOVE) if isinstance(details, Mapping) else None
         if remove is not None:
-            if not isinstance(remove, list) or not remove or not all(isinstance(one, str) for one in remove):
+            if (
+                not isinstance(remove, list)
+                or not remove
+                or not all(isinstance(item, str) for item in remove)
+            ):
                 raise ProviderError(f"{REMOVE} must be a list of names or ids", kind="ValueError")
             request["remove"] = remove
         return Signalled(resize=Resize(str(group), request))
