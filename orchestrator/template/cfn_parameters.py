@@ -58,14 +58,14 @@ def read_parameter(name: str, body: Any, rules: str) -> ParameterSchema:
         for key in body
         if key not in KEYS
     ]
-    kind = body.get("Type")
-    if kind is not None and TYPES.get(kind if isinstance(kind, str) else "") is None:
-        message = f"Invalid type ({kind})"
+    type_name = body.get("Type")
+    if type_name is not None and TYPES.get(type_name if isinstance(type_name, str) else "") is None:
+        message = f"Invalid type ({type_name})"
         faults.append(Diagnostic("unknown-type", message, "Type", heat_type="InvalidSchemaError"))
     if faults:
         raise InvalidTemplate(faults)
     hot: dict[str, Any] = {
-        "type": TYPES[kind] if kind is not None else None,
+        "type": TYPES[type_name] if type_name is not None else None,
         "default": body.get("Default"),
         "description": body.get("Description"),
         "label": body.get("Label"),
@@ -79,23 +79,23 @@ def read_parameter(name: str, body: Any, rules: str) -> ParameterSchema:
 
 
 def _constraints(body: Mapping[str, Any]) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = []
-    for word, keys in _CONSTRAINTS:
+    constraints: list[dict[str, Any]] = []
+    for name, keys in _CONSTRAINTS:
         if isinstance(keys, str):
-            given = body.get(keys)
+            value = body.get(keys)
         else:
-            given = {bound: body[key] for bound, key in keys.items() if body.get(key) is not None} or None
-        if given is not None:
-            found.append({word: given, "description": body.get("ConstraintDescription")})
-    return found
+            value = {bound: body[key] for bound, key in keys.items() if body.get(key) is not None} or None
+        if value is not None:
+            constraints.append({name: value, "description": body.get("ConstraintDescription")})
+    return constraints
 
 
 def _renamed(fault: Diagnostic, body: Mapping[str, Any]) -> Diagnostic:
     """Return a fault with its path in the CloudFormation declaration."""
     key, _, index = fault.path.partition("[")
     if key == "constraints":
-        word = next(iter(_constraints(body)[int(index[:-1])]))
-        keys = dict(_CONSTRAINTS)[word]
+        name = next(iter(_constraints(body)[int(index[:-1])]))
+        keys = dict(_CONSTRAINTS)[name]
         key = keys if isinstance(keys, str) else next(k for k in keys.values() if body.get(k) is not None)
     elif key:
         key = next((k for k in KEYS if k.lower() == key), "NoEcho" if key == "hidden" else "")

@@ -80,30 +80,30 @@ class Conditions(StackDefinition):
         self._decides = values is not None
         self._functions = form.condition_functions
         self._section = section
-        self._held: dict[str, Verdict | FunctionError] = {}
+        self._verdicts: dict[str, Verdict | FunctionError] = {}
         self._open: set[str] = set()
 
     def faults(self, name: str) -> Iterator[FunctionError]:
         """Yield the faults of a condition's definition; a faulty condition stays undecided, so that it is
         reported once.
         """
-        written, wrong = self._section[name], False
+        written, has_faults = self._section[name], False
         if isinstance(written, bool):
             return
         if not self._is_call(written):
             yield ConditionError(f'The definition of condition "{name}" is invalid: {written}')
-            wrong = True
+            has_faults = True
         else:
             for error in self._check(written):
                 yield error
-                wrong = True
-        if wrong:
-            self._held[name] = UNKNOWN
+                has_faults = True
+        if has_faults:
+            self._verdicts[name] = UNKNOWN
 
     def unused(self) -> Iterator[tuple[str, FunctionError]]:
         """Yield unused conditions that cannot be decided."""
         for name in self._section:
-            if name not in self._held:
+            if name not in self._verdicts:
                 try:
                     self.define(name)
                 except UnknownParameter:
@@ -118,22 +118,22 @@ class Conditions(StackDefinition):
             FunctionError: the condition, or a condition that it refers to, cannot be decided; the same
                 error at every call.
         """
-        if name not in self._held:
+        if name not in self._verdicts:
             if name in self._open:
                 raise ConditionError(f'Circular definition for condition "{name}"')
             self._open.add(name)
             try:
                 with self._discreetly():
-                    self._held[name] = self._evaluate(name)
+                    self._verdicts[name] = self._evaluate(name)
             except FunctionError as error:
-                self._held[name] = error
+                self._verdicts[name] = error
             finally:
                 self._open.discard(name)
-        held = self._held[name]
-        if isinstance(held, FunctionError):
-            held.keys = []  # it is met on another way each time
-            raise held
-        return held
+        verdict = self._verdicts[name]
+        if isinstance(verdict, FunctionError):
+            verdict.keys = []  # it is met on another way each time
+            raise verdict
+        return verdict
 
     def holds(self, condition: Any) -> Verdict:
         """Return whether a condition is true: a name, a boolean, or a function call.
@@ -198,12 +198,12 @@ class Conditions(StackDefinition):
         if self._is_call(value):
             name, args = next(iter(value.items()))
             keys = (*keys, name)
-            known = self._functions.get(name)
-            if known is None:
+            function = self._functions.get(name)
+            if function is None:
                 yield _at(MalformedCall(f'The function "{name}" is invalid in this context'), keys)
                 return
             try:
-                known.check(args, References())
+                function.check(args, References())
             except (ValueError, TypeError) as error:
                 yield _at(MalformedCall(str(error)), keys)
                 return
@@ -228,10 +228,10 @@ class Conditions(StackDefinition):
         if value.__class__ is dict:
             if len(value) == 1:
                 name, args = next(iter(value.items()))
-                known = self.form.callable.get(name)
-                if known is not None and known.macro:
+                function = self.form.callable.get(name)
+                if function is not None and function.macro:
                     try:
-                        known.check(args, References())
+                        function.check(args, References())
                     except (ValueError, TypeError) as error:
                         raise FunctionError(str(error)) from None
                     chosen = self.choose(args)
@@ -250,8 +250,8 @@ class Conditions(StackDefinition):
         """
         if args[0] is UNKNOWN:
             return None
-        held = self.holds(args[0])
-        return None if held is UNKNOWN else 1 if held else 2
+        verdict = self.holds(args[0])
+        return None if verdict is UNKNOWN else 1 if verdict else 2
 
 
 def _at(error: FunctionError, keys: tuple[str | int, ...]) -> FunctionError:

@@ -150,10 +150,10 @@ class StackDefinition:
         """
         self.made = 0
         try:
-            found = self.resolved(value)
-            if found.__class__ is dict or found.__class__ is list:
-                measure(found)
-            return found
+            resolved = self.resolved(value)
+            if resolved.__class__ is dict or resolved.__class__ is list:
+                measure(resolved)
+            return resolved
         except FunctionError as found_wrong:
             error = found_wrong.discreet() if self.used_secret else found_wrong
             keys: Path = tuple(reversed(error.keys))
@@ -329,10 +329,10 @@ class StackDefinition:
 
     def mapping(self, name: str) -> Mapping[str, Any]:
         """Return a mapping of the template."""
-        held = self._mappings.get(name)
-        if not isinstance(held, Mapping):
+        mapping = self._mappings.get(name)
+        if not isinstance(mapping, Mapping):
             raise FunctionError(f'The template has no mapping "{name}"')
-        return held
+        return mapping
 
     def facade(self, key: str) -> Any:
         """Return the parent resource's `metadata`, `deletion_policy` or `update_policy`."""

@@ -51,13 +51,13 @@ class Hints:
         """`budget` is the maximum number of name comparisons."""
         self._budget = budget
 
-    def near(self, word: str, names: Collection[str]) -> str:
+    def near(self, name: str, names: Collection[str]) -> str:
         """Return ``did you mean "x"?``, "" if no name is similar or the budget is used up."""
-        if len(word) > MAX_NAME_LENGTH or len(names) > self._budget:
+        if len(name) > MAX_NAME_LENGTH or len(names) > self._budget:
             return ""
         self._budget -= len(names)
-        found = get_close_matches(word, [n for n in names if abs(len(n) - len(word)) <= 3], n=1, cutoff=0.7)
-        return f'did you mean "{found[0]}"?' if found else ""
+        matches = get_close_matches(name, [n for n in names if abs(len(n) - len(name)) <= 3], n=1, cutoff=0.7)
+        return f'did you mean "{matches[0]}"?' if matches else ""
 
 
 def render(diagnostics: Iterable[Diagnostic], text: str | bytes, file: str = "template") -> str:

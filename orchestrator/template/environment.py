@@ -88,10 +88,10 @@ class Environment:
     def registry(
         self,
         globals: Mapping[str, Any] = {},
-        known: Callable[[str], bool] | None = None,
+        is_known: Callable[[str], bool] | None = None,
     ) -> ResourceRegistry:
         """Return the type mappings over the operator's `globals`; see `ResourceRegistry.build`."""
-        return ResourceRegistry.build(self.resource_registry, globals, known)
+        return ResourceRegistry.build(self.resource_registry, globals, is_known)
 
     def child(self, resource_name: str, properties: Mapping[str, Any], target: Target | None) -> Environment:
         """Return the environment of the stack nested in a resource (§9.7).
@@ -192,8 +192,8 @@ def _sink_faults(sinks: Any) -> list[Diagnostic]:
         if not isinstance(sink, dict):
             fault("An event sink must be a map with type and target")
             continue
-        kind, ttl = sink.get("type"), sink.get("ttl")
-        keys = _WEBHOOK_KEYS if kind == WEBHOOK else _SINK_KEYS
+        type_, ttl = sink.get("type"), sink.get("ttl")
+        keys = _WEBHOOK_KEYS if type_ == WEBHOOK else _SINK_KEYS
         for key, value in sink.items():
             if key not in keys:
                 fault(f'Invalid key "{key}" for an event sink', key, hints.near(key, keys))
@@ -201,10 +201,11 @@ def _sink_faults(sinks: Any) -> list[Diagnostic]:
                 fault(f"The {key} of an event sink must be a text", key)
             elif key == "events" and value not in SINK_EVENTS:
                 fault(f"The events of an event sink are one of: {', '.join(SINK_EVENTS)}", key)
-        if kind not in SINK_TYPES:
-            known = ", ".join(SINK_TYPES)
+        if type_ not in SINK_TYPES:
+            allowed = ", ".join(SINK_TYPES)
             fault(
-                f'Invalid event sink type "{kind}", acceptable types are: {known}', "type" * ("type" in sink)
+                f'Invalid event sink type "{type_}", acceptable types are: {allowed}',
+                "type" * ("type" in sink),
             )
         if not sink.get("target") or not isinstance(sink["target"], str):
             fault("An event sink must name its target", "target")

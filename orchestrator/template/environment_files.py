@@ -63,14 +63,14 @@ def merge_environment_files(
     faults: list[Diagnostic] = []
     for name in names:
         try:
-            one = Environment.parse(files[name], limits, file=name)
+            parsed = Environment.parse(files[name], limits, file=name)
         except InvalidTemplate as error:
             faults += error.diagnostics
             continue
-        merged = merging.merge(merged, one, name)
+        merged = merging.merge(merged, parsed, name)
         if merging.faults:
-            found = placed(merging.faults, files[name], parse(files[name], limits, "environment"))
-            faults += [replace(fault, excerpt="") for fault in found] if secret else found
+            file_faults = placed(merging.faults, files[name], parse(files[name], limits, "environment"))
+            faults += [replace(fault, excerpt="") for fault in file_faults] if secret else file_faults
             merging.faults = []
     if faults:
         raise InvalidTemplate(faults)
@@ -93,31 +93,31 @@ def without_secrets(
         return files
     secret = set()
     for name in dict.fromkeys(names):
-        one = Environment.parse(files[name], limits)
-        if not hidden.isdisjoint(one.parameters.keys() | one.parameter_defaults.keys()):
+        environment = Environment.parse(files[name], limits)
+        if not hidden.isdisjoint(environment.parameters.keys() | environment.parameter_defaults.keys()):
             secret.add(name)
     return {name: text for name, text in files.items() if name not in secret}
 
 
 def schemas_in(
     files: Mapping[str, str],
-    own: Mapping[str, ParameterSchema] = {},
+    declared: Mapping[str, ParameterSchema] = {},
     limits: Limits | None = None,
 ) -> dict[str, ParameterSchema]:
-    """Return the parameters declared by the templates among `files`, overridden by a template's `own`.
+    """Return the parameters declared by the templates among `files`, overridden by a template's `declared`.
 
     A text that is not a template declares none; from a faulty template the readable part is used.
     """
     limits = limits or Limits()
-    found: dict[str, ParameterSchema] = {}
+    schemas: dict[str, ParameterSchema] = {}
     for text in files.values():
         if not isinstance(text, str) or "parameters" not in text.lower():
             continue
         try:
-            found |= read(text, limits).parameters
+            schemas |= read(text, limits).parameters
         except OrchestratorError:
             continue
-    return found | dict(own)
+    return schemas | dict(declared)
 
 
 @dataclass(slots=True)
@@ -177,13 +177,13 @@ class _Merging:
 
     def _strategy(self, name: str, strategies: Mapping[str, Any], file: str) -> str:
         """Return how a parameter merges, from now on for all files."""
-        own = (strategies[name] or OVERWRITE) if name in strategies else None
+        strategy = (strategies[name] or OVERWRITE) if name in strategies else None
         fixed = self.fixed.get(name)
         if fixed is None:
-            fixed = self.fixed[name] = own or strategies.get(DEFAULT) or OVERWRITE
-        elif own is not None and own != fixed:
+            fixed = self.fixed[name] = strategy or strategies.get(DEFAULT) or OVERWRITE
+        elif strategy is not None and strategy != fixed:
             self._fault(
-                f"Conflicting merge strategy '{own}' for parameter '{name}' in file '{file}'.",
+                f"Conflicting merge strategy '{strategy}' for parameter '{name}' in file '{file}'.",
                 f"parameter_merge_strategies.{name}",
                 file,
                 heat_type="ConflictingMergeStrategyForParam",
@@ -241,11 +241,13 @@ def _lists(old: Any, new: Any, schema: ParameterSchema) -> Any:
 
 
 def _map(value: Any, schema: ParameterSchema) -> dict[str, Any]:
-    found = _converted(value, schema) if value != "" else {}
-    if not isinstance(found, dict):
-        kind = type(found).__name__
-        raise _NotMergeable(f"Invalid parameter in environment Value must be a map to be merged; got {kind}.")
-    return found
+    converted = _converted(value, schema) if value != "" else {}
+    if not isinstance(converted, dict):
+        type_name = type(converted).__name__
+        raise _NotMergeable(
+            f"Invalid parameter in environment Value must be a map to be merged; got {type_name}."
+        )
+    return converted
 
 
 def _maps(old: Mapping[str, Any], new: Mapping[str, Any], *, deep: bool) -> dict[str, Any]:

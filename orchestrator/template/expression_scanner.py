@@ -90,8 +90,8 @@ class Scanner:
         made.faults, made._absent = self.faults, True
         return made
 
-    def scan(self, value: Any, found: References, path: Path = (), place: str = "") -> None:
-        """Add the references of `value` to `found`.
+    def scan(self, value: Any, references: References, path: Path = (), place: str = "") -> None:
+        """Add the references of `value` to `references`.
 
         `path` is the path of the value in the document, `place` its name in Heat's messages; without `place`
         the references define no order (outputs).
@@ -103,13 +103,13 @@ class Scanner:
             if value.__class__ is dict:
                 if len(value) == 1:
                     name, args = next(iter(value.items()))
-                    known = functions.get(name)
-                    if known is not None:
+                    function = functions.get(name)
+                    if function is not None:
                         link = (link, name)
-                        if known.macro:
-                            todo += self._branch(known, args, found, link, (path, place))
+                        if function.macro:
+                            todo += self._branch(function, args, references, link, (path, place))
                             continue
-                        self._call(known, args, found, link, (path, place))
+                        self._call(function, args, references, link, (path, place))
                         if args.__class__ is dict or args.__class__ is list:
                             todo.append((args, link))
                         continue
@@ -129,12 +129,12 @@ class Scanner:
         self.faults.append(Fault("mistyped-function", message, path, hint, warning=True))
 
     def _branch(
-        self, known: Function, args: Any, found: References, link: Link, at: tuple[Path, str]
+        self, function: Function, args: Any, references: References, link: Link, at: tuple[Path, str]
     ) -> list[tuple[Any, Link]]:
         """Return the selected branch of a macro."""
         where = at[0] + spell(link)
         try:
-            known.check(args, found)
+            function.check(args, references)
         except (ValueError, TypeError) as error:
             self._fault("function-arguments", f"{path_text(where)}: {error}", where)
             return []
@@ -150,21 +150,23 @@ class Scanner:
             return []
         return [(args[chosen], (link, chosen))]
 
-    def _call(self, known: Function, args: Any, found: References, link: Link, at: tuple[Path, str]) -> None:
+    def _call(
+        self, function: Function, args: Any, references: References, link: Link, at: tuple[Path, str]
+    ) -> None:
         path = at[0]
-        if known.state == "removed":
+        if function.state == "removed":
             if self._absent:
                 return
             where = path + spell(link)
             message = (
                 f"{self._heat_path(path, link)}: The template version is invalid: "
-                f"The function {known.name} is not supported in this version of HOT."
+                f"The function {function.name} is not supported in this version of HOT."
             )
             self._fault("function-removed", message, where)
             return
         used = References()
         try:
-            known.check(self._decided(args), used)
+            function.check(self._decided(args), used)
         except (ValueError, TypeError) as error:
             where = path + spell(link)
             self._fault("function-arguments", f"{path_text(where)}: {error}", where)
@@ -174,27 +176,27 @@ class Scanner:
         if used.either:
             self._either(used, link, at)
         if used.requires:
-            self._requires(used, found, link, at)
+            self._requires(used, references, link, at)
         if used.parameters:
-            for name in used.parameters - found.parameters:
+            for name in used.parameters - references.parameters:
                 if name == ALL or name in self._names.parameters:
-                    found.parameters.add(name)
+                    references.parameters.add(name)
                 else:
                     self._unresolved(UnknownParameter(name), UnknownParameter.code, name, link, at)
         if used.facades:
-            found.parameters |= used.facades
+            references.parameters |= used.facades
         if used.files:
-            found.files |= used.files
+            references.files |= used.files
         if used.mappings:
-            self._mappings(used, found, path + spell(link))
+            self._mappings(used, references, path + spell(link))
 
     def _decided(self, args: Any) -> Any:
         """Return arguments with the branch of an `if` in place of it."""
         items = args.values() if args.__class__ is dict else args if args.__class__ is list else ()
         for item in items:
             if item.__class__ is dict and len(item) == 1:
-                known = self._functions.get(next(iter(item)))
-                if known is not None and known.macro:
+                function = self._functions.get(next(iter(item)))
+                if function is not None and function.macro:
                     return self._conditions.expand(args)
         return args
 
@@ -208,40 +210,42 @@ class Scanner:
             else:
                 self._unresolved(UnknownReference(name), "unknown-name", name, link, at)
 
-    def _requires(self, used: References, found: References, link: Link, at: tuple[Path, str]) -> None:
-        for name in used.requires - found.requires:
+    def _requires(self, used: References, references: References, link: Link, at: tuple[Path, str]) -> None:
+        for name in used.requires - references.requires:
             if name in self._names.resources:
-                found.requires.add(name)
+                references.requires.add(name)
             else:
                 self._unknown_resource(name, link, at)
         for name, attributes in used.attributes.items():
-            found.attributes.setdefault(name, set()).update(attributes)
+            references.attributes.setdefault(name, set()).update(attributes)
 
     def _unknown_resource(self, name: str, link: Link, at: tuple[Path, str]) -> None:
         path, place = at
-        wrong, where = UnknownReference(name), path + spell(link)
+        error, where = UnknownReference(name), path + spell(link)
         if not place:
-            self._unordered(wrong, where, name, self._heat_path(path, link))
+            self._unordered(error, where, name, self._heat_path(path, link))
             return
         called = CHOSEN.sub(r".\1", path_text(spell(link), place))
         if path[2] in (self._form.keywords.external_id, self._form.keywords.deletion_policy):
             called = ""
-        self._unknown(wrong, wrong.text(called), where, name, "resources")
+        self._unknown(error, error.text(called), where, name, "resources")
 
-    def _unordered(self, wrong: UnknownReference, where: Path, name: str, heat_path: str) -> None:
+    def _unordered(self, error: UnknownReference, where: Path, name: str, heat_path: str) -> None:
         """Report an unknown reference in an output; an unknown `get_resource` is no fault here yet."""
-        message, plain = f"{heat_path}: {wrong.text('')}", where[-1] == "get_resource"
-        self.faults.append(Fault(wrong.code, message, where, warning=plain, name=name, near="resources"))
+        message, is_reference = f"{heat_path}: {error.text('')}", where[-1] == "get_resource"
+        self.faults.append(
+            Fault(error.code, message, where, warning=is_reference, name=name, near="resources")
+        )
 
     def _unresolved(
-        self, wrong: FunctionError, code: str, name: str, link: Link, at: tuple[Path, str]
+        self, error: FunctionError, code: str, name: str, link: Link, at: tuple[Path, str]
     ) -> None:
         """Report a name that Heat resolves late: with the value, or for outputs when they are shown."""
         (path, place), where = at, at[0] + spell(link)
-        message, heat_type, words = wrong.text(""), wrong.heat_type, self._form.keywords
-        if len(path) > 2 and path[2] in (words.external_id, words.deletion_policy):
+        message, heat_type, keywords = error.text(""), error.heat_type, self._form.keywords
+        if len(path) > 2 and path[2] in (keywords.external_id, keywords.deletion_policy):
             code = MissingParameter.code  # conditions are evaluated in any case
-        elif len(path) > 2 and path[2] == words.properties:
+        elif len(path) > 2 and path[2] == keywords.properties:
             message, heat_type = f"Property error: {path_text(where[:4])}: {message}", "StackValidationFailed"
         self.faults.append(
             Fault(code, message, where, "", heat_type, warning=not place, name=name, near="parameters")
@@ -253,16 +257,16 @@ class Scanner:
         """
         return path_in_message(spell(link), self._form.functions, path_text(path))
 
-    def _mappings(self, used: References, found: References, where: Path) -> None:
+    def _mappings(self, used: References, references: References, where: Path) -> None:
         for name in used.mappings:
             if name == ALL or name in self._names.mappings:
-                found.mappings.add(name)
+                references.mappings.add(name)
             else:
                 message = f'{path_text(where)}: The template has no mapping "{name}"'
                 self.faults.append(Fault("unknown-mapping", message, where, name=name, near="mappings"))
 
-    def _unknown(self, error: FunctionError, message: str, where: Path, word: str, near: str) -> None:
-        self.faults.append(Fault(error.code, message, where, "", error.heat_type, name=word, near=near))
+    def _unknown(self, error: FunctionError, message: str, where: Path, name: str, near: str) -> None:
+        self.faults.append(Fault(error.code, message, where, "", error.heat_type, name=name, near=near))
 
     def _fault(self, code: str, message: str, where: Path) -> None:
         self.faults.append(Fault(code, message, where))
@@ -287,14 +291,14 @@ def mistyped(name: Any, form: Format) -> str:
             return f"the function {name} belongs to another format"
         return f"the function {name} was added in version {versions.since(name)}"
     alike = _same_ends(name, form.callable)
-    found = get_close_matches(name, alike, n=1, cutoff=0.82) if alike else []
-    return f'did you mean "{found[0]}"?' if found else ""
+    matches = get_close_matches(name, alike, n=1, cutoff=0.82) if alike else []
+    return f'did you mean "{matches[0]}"?' if matches else ""
 
 
-def _same_ends(name: str, words: Iterable[str]) -> list[str]:
+def _same_ends(name: str, candidates: Iterable[str]) -> list[str]:
     # A cheap filter first: a typing error hardly changes the length, and changes at most one end.
     return [
         w
-        for w in words
+        for w in candidates
         if len(w) > 4 and abs(len(w) - len(name)) <= 2 and (w[:2] == name[:2] or w[-2:] == name[-2:])
     ]

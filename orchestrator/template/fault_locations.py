@@ -27,15 +27,15 @@ def placed(faults: Iterable[Diagnostic], source: Any, document: Mapping[str, Any
     paths = [keys_of(fault.path, document) for fault in faults]
     places = locate(source, paths)
     lines = source_lines(source)
-    found = []
+    result = []
     for fault, path in zip(faults, paths, strict=True):
         line, column = places.get(path, (None, None))
         if fault.line is None and path and line is not None:
             quoted = excerpt(lines, line, column)[0]
-            found.append(replace(fault, line=line, column=column, excerpt=quoted))
+            result.append(replace(fault, line=line, column=column, excerpt=quoted))
         else:
-            found.append(fault)
-    return found
+            result.append(fault)
+    return result
 
 
 def keys_of(path: str, document: Any) -> Path:

@@ -54,8 +54,8 @@ class Keywords:
     def sections(self) -> tuple[str, ...]:
         """Return the names of the sections, except the version."""
         return tuple(
-            word
-            for word in (
+            keyword
+            for keyword in (
                 self.description,
                 self.parameter_groups,
                 self.parameters,
@@ -64,7 +64,7 @@ class Keywords:
                 self.resources,
                 self.outputs,
             )
-            if word
+            if keyword
         )
 
     def resource_keys(self) -> dict[str, str]:
@@ -147,11 +147,11 @@ class Installed:
         Raises:
             Misconfigured: the package of the format is not installed any more, or unusable.
         """
-        found = self.formats.get(name)
-        if found is None:
+        format_ = self.formats.get(name)
+        if format_ is None:
             broken = "".join(f"; {point} cannot be used: {why}" for point, why in self.broken.items())
             raise Misconfigured(f"the template format {name} is not installed any more{broken}")
-        return found
+        return format_
 
     def of(self, document: Mapping[str, Any], *, from_text: bool = False) -> Format:
         """Return the format a template is written in; see `format_of`."""
@@ -170,14 +170,16 @@ class Installed:
             message = "The template version is invalid: Template version was not provided"
             raise _refused("no-version", message, hint=hint)
         key, value = present[0], document[present[0]]
-        found = self.find(key, value)
-        if found is None:
+        format_ = self.find(key, value)
+        if format_ is None:
             fitting = [form for form in self.formats.values() if form.key == key]
-            words = ", ".join(sorted(word for form in fitting for word in (form.version, *form.aliases)))
+            words = ", ".join(
+                sorted(version for form in fitting for version in (form.version, *form.aliases))
+            )
             should = "should be one of" if "," in words else "should be"
             message = f'The template version is invalid: "{key}: {value}". "{key}" {should}: {words}'
             raise _refused("unknown-version", message, path=key, hint=self._missing())
-        return found
+        return format_
 
     def _missing(self) -> str:
         """Return a hint that names unusable entry points; the reason is only in the log."""
@@ -203,12 +205,12 @@ def collect(points: Iterable[EntryPoint]) -> Installed:
     return Installed(formats, broken)
 
 
-def _load_formats(point: EntryPoint, known: Mapping[str, Format]) -> dict[str, Format]:
+def _load_formats(point: EntryPoint, formats: Mapping[str, Format]) -> dict[str, Format]:
     brought: dict[str, Format] = {}
     for made in point.load():
         if not isinstance(made, Format):
             raise TypeError(f"{made!r} is not a Format")
-        if made.name in known or made.name in brought:
+        if made.name in formats or made.name in brought:
             raise ValueError(f"a format {made.name} already exists")
         brought[made.name] = made
     return brought

@@ -67,9 +67,9 @@ def _read(path: Path) -> Mapping[str, Any]:
         raise Misconfigured(f"the global environment {place} is invalid: {error}") from error
     except (OSError, OrchestratorError) as error:
         raise Misconfigured(f"the global environment {path} cannot be read: {error}") from error
-    others = [name for name in _STACK_SECTIONS if getattr(environment, name)]
-    if others:
+    sections = [name for name in _STACK_SECTIONS if getattr(environment, name)]
+    if sections:
         raise Misconfigured(
-            f"the global environment {path} may hold a resource_registry only, not {', '.join(others)}"
+            f"the global environment {path} may hold a resource_registry only, not {', '.join(sections)}"
         )
     return environment.resource_registry

@@ -96,18 +96,18 @@ class Members:
     @property
     def all(self) -> Ordinals:
         """Return all members."""
-        found = Ordinals()
+        result = Ordinals()
         for part in self.parts:
-            found |= part.members
-        return found
+            result |= part.members
+        return result
 
     def with_definition(self, digest: str) -> Ordinals:
         """Return the members of a definition."""
-        found = Ordinals()
+        result = Ordinals()
         for part in self.parts:
             if part.digest == digest:
-                found |= part.members
-        return found
+                result |= part.members
+        return result
 
     def subset(self, members: Ordinals) -> tuple[Part, ...]:
         """Return the parts, reduced to these members."""
@@ -130,8 +130,8 @@ class Members:
 
     def numbers(self, names: Iterator[str] | Sequence[str]) -> Ordinals:
         """Return the numbers of those names that belong to members."""
-        found = (self.number(name) for name in names)
-        return Ordinals.of(number for number in found if number is not None) & self.all
+        numbers_ = (self.number(name) for name in names)
+        return Ordinals.of(number for number in numbers_ if number is not None) & self.all
 
     def text(self) -> str:
         """Return the stored form."""
@@ -164,8 +164,8 @@ class Members:
             raise ValueError("not the text of a group")
         document = orjson.loads(text)
         parts = tuple(
-            Part(one["digest"], one["type"], tuple(one["keys"]), Ordinals.parse(one["members"]))
-            for one in document["parts"]
+            Part(part["digest"], part["type"], tuple(part["keys"]), Ordinals.parse(part["members"]))
+            for part in document["parts"]
         )
         return cls(
             parts,
@@ -318,7 +318,7 @@ def as_hot(text: bytes | str, values: Mapping[str, Any]) -> dict[str, Any]:
     Secrets are masked.
     """
     members = Members.parse(text)
-    held = values.get(PARAMETER)
+    member_values = values.get(PARAMETER)
     all_members = members.all
     shown: dict[str, Any] = {}
     template = members.template()
@@ -326,7 +326,7 @@ def as_hot(text: bytes | str, values: Mapping[str, Any]) -> dict[str, Any]:
         name = members.name(number)
         definition = template.resources[name]
         shown[name] = {
-            key: value if key == "type" else _shown(value[NAME], held)
+            key: value if key == "type" else _shown(value[NAME], member_values)
             for key, value in definition.body.items()
         }
         if definition.requires:
@@ -340,17 +340,17 @@ def as_hot(text: bytes | str, values: Mapping[str, Any]) -> dict[str, Any]:
 class _Values:
     """The part of a view that `member` uses."""
 
-    def __init__(self, held: Mapping[str, Any]) -> None:
-        self._held = held
+    def __init__(self, values: Mapping[str, Any]) -> None:
+        self._values = values
 
     def parameter(self, name: str) -> Any:  # noqa: ARG002 - a single parameter
-        return self._held
+        return self._values
 
 
-def _shown(args: list[str], held: Any) -> Any:
-    if not isinstance(held, Mapping) or args[1] not in held:
+def _shown(args: list[str], value: Any) -> Any:
+    if not isinstance(value, Mapping) or args[1] not in value:
         return MASK
-    return member(_Values(held), args)  # type: ignore[arg-type]
+    return member(_Values(value), args)  # type: ignore[arg-type]
 
 
 def _name_of(number: int, seed: str) -> str:

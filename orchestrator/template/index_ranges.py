@@ -40,11 +40,11 @@ class Ordinals:
         """
         ranges = []
         for part in text.split(",") if text else ():
-            found = _RANGE.fullmatch(part)
-            if found is None:
+            match = _RANGE.fullmatch(part)
+            if match is None:
                 raise ValueError(f"{part!r} is not a range of numbers")
-            first = int(found[1])
-            ranges.append((first, int(found[2] or first) + 1))
+            first = int(match[1])
+            ranges.append((first, int(match[2] or first) + 1))
         if any(first >= beyond for first, beyond in ranges) or sorted(ranges) != ranges:
             raise ValueError("the ranges are not ascending")
         return cls(_joined(ranges))

@@ -68,9 +68,9 @@ def number(value: Any) -> int | float:
         except ValueError:
             value = _float(value)
     if not isinstance(value, (int, float)):
-        kind = type(value).__name__
+        type_name = type(value).__name__
         raise ValueError(
-            f"int() argument must be a string, a bytes-like object or a real number, not '{kind}'"
+            f"int() argument must be a string, a bytes-like object or a real number, not '{type_name}'"
         )
     if isinstance(value, int):
         return whole(value)

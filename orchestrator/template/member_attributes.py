@@ -47,19 +47,19 @@ def unmarked(value: Any) -> Any:
         return value
     if MEMBER in value:
         return value[MEMBER][0]
-    held = value[EACH]
-    if isinstance(held, Mapping):
-        return {name: unmarked(item) for name, item in held.items()}
-    return [unmarked(item) for item in held]
+    value_ = value[EACH]
+    if isinstance(value_, Mapping):
+        return {name: unmarked(item) for name, item in value_.items()}
+    return [unmarked(item) for item in value_]
 
 
 def _through(mark: Mapping[str, Any], path: Sequence[Any]) -> Any:
     if MEMBER in mark:
         return attribute_at(mark[MEMBER][1], path)
-    held = mark[EACH]
-    if isinstance(held, Mapping):
-        return {name: _reached(item, path) for name, item in held.items()}
-    return [_reached(item, path) for item in held]
+    inner = mark[EACH]
+    if isinstance(inner, Mapping):
+        return {name: _reached(item, path) for name, item in inner.items()}
+    return [_reached(item, path) for item in inner]
 
 
 def _reached(value: Any, path: Sequence[Any]) -> Any:

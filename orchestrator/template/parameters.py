@@ -74,20 +74,20 @@ class ParameterSchema:
             raise InvalidTemplate(faults)
         for key, hint in _unknown_keys(body, version):
             fault("unknown-key", f"Invalid key '{key}' for parameter ({name})", key, hint)
-        kind: Any = body.get("type")
+        type_name: Any = body.get("type")
         if "type" not in body:
             fault("missing-type", f"Missing parameter type for parameter: {name}")
-        elif kind not in TYPES:
-            fault("unknown-type", f"Invalid type ({kind})", "type", _type_hint(str(kind)))
+        elif type_name not in TYPES:
+            fault("unknown-type", f"Invalid type ({type_name})", "type", _type_hint(str(type_name)))
         tags = body.get("tags", [])
         if not isinstance(tags, list):
             fault("wrong-type", f"Tags property should be a list for parameter: {name}", "tags")
-        constraints = _constraints(name, kind, body.get("constraints"), version, fault)
+        constraints = _constraints(name, type_name, body.get("constraints"), version, fault)
         if faults:
             raise InvalidTemplate(faults)
         schema = cls(
             name,
-            kind,
+            type_name,
             str(body.get("label") or name),
             _text(body.get("description")),
             body.get("default"),
@@ -96,12 +96,12 @@ class ParameterSchema:
             bool(body.get("immutable")),
             tuple(str(tag) for tag in tags),
         )
-        wrong = None if schema.default is None else schema.wrong_default()
-        if wrong is not None:
+        fault_ = None if schema.default is None else schema.wrong_default()
+        if fault_ is not None:
             hint = ""
-            if kind == "string" and not isinstance(schema.default, str):
+            if type_name == "string" and not isinstance(schema.default, str):
                 hint = "write the default in quotes, as a text"
-            fault("invalid-default", _invalid(name, wrong), "default", hint)
+            fault("invalid-default", _invalid(name, fault_), "default", hint)
             raise InvalidTemplate(faults)
         return schema
 
@@ -130,9 +130,9 @@ class ParameterSchema:
             Misconfigured: a custom constraint's plugin is broken.
         """
         for constraint in self.constraints:
-            wrong = constraint.check(value, self.type)
-            if wrong is not None:
-                return wrong
+            fault = constraint.check(value, self.type)
+            if fault is not None:
+                return fault
         return None
 
     def wrong_default(self) -> str | None:
@@ -148,16 +148,16 @@ class ParameterSchema:
                 checked = _items(default) or [""] * (default == "")
             except ValueError as error:
                 return str(error).replace("Value", "Default", 1)
-        plain = [constraint for constraint in self.constraints if not isinstance(constraint, Custom)]
-        for constraint in plain:
+        checkable = [constraint for constraint in self.constraints if not isinstance(constraint, Custom)]
+        for constraint in checkable:
             try:
                 # The values of allowed lists are converted for the comparison.
                 numeric = self.type == "number" and not isinstance(constraint, AllowedValues)
-                wrong = constraint.check(number(default) if numeric else checked, self.type)
+                fault = constraint.check(number(default) if numeric else checked, self.type)
             except ValueError as error:
-                wrong = str(error)
-            if wrong is not None:
-                return f"Invalid default {default} ({wrong})"
+                fault = str(error)
+            if fault is not None:
+                return f"Invalid default {default} ({fault})"
         return None
 
     def to_text(self, value: Any) -> str:
@@ -265,10 +265,10 @@ class _Build:
     def value(self, schema: ParameterSchema, supplied: Mapping[str, Any], defaults: Mapping[str, Any]) -> Any:
         """Return the effective value, `_ABSENT` if it is missing or faulty."""
         name = schema.name
-        given = next(
+        value_ = next(
             (v for v in (supplied.get(name), defaults.get(name), schema.default) if v is not None), None
         )
-        if given is None:
+        if value_ is None:
             self.missing.append(name)
             if not self.missing_ok:
                 message = f"The Parameter ({name}) was not provided."
@@ -279,15 +279,15 @@ class _Build:
                 )
             return _ABSENT
         try:
-            value = schema.convert(given)
-            wrong = schema.broken(value)
+            value = schema.convert(value_)
+            fault_ = schema.broken(value)
         except ValueError as error:
-            wrong = str(error)
-        if wrong is None:
+            fault_ = str(error)
+        if fault_ is None:
             return value
-        if schema.hidden and not any(wrong == c.description for c in schema.constraints):
-            wrong = "the value, which is hidden, is not accepted"  # other messages might quote it
-        self.faults.append(Diagnostic("invalid-parameter", _invalid(name, wrong), f"parameters.{name}"))
+        if schema.hidden and not any(fault_ == c.description for c in schema.constraints):
+            fault_ = "the value, which is hidden, is not accepted"  # other messages might quote it
+        self.faults.append(Diagnostic("invalid-parameter", _invalid(name, fault_), f"parameters.{name}"))
         return _ABSENT
 
     def unknown(self, supplied: Mapping[str, Any]) -> None:
@@ -322,7 +322,7 @@ def _unknown_keys(body: Mapping[str, Any], version: str) -> Iterator[tuple[str, 
             yield key, added_later if key in KEYS else Hints().near(str(key), allowed)
 
 
-def _constraints(name: str, kind: Any, items: Any, version: str, fault: Report) -> list[Constraint]:
+def _constraints(name: str, type_name: Any, items: Any, version: str, fault: Report) -> list[Constraint]:
     if items is None:
         return []
     if not isinstance(items, list):
@@ -339,12 +339,12 @@ def _constraints(name: str, kind: Any, items: Any, version: str, fault: Report) 
             hint = f"modulo was added in version {versions.WITH_MODULO}" if _has(item, "modulo") else ""
             fault("invalid-constraint", str(error), path, hint if version < versions.WITH_MODULO else "")
             continue
-        wrong = misplaced(constraint, kind) if kind in TYPES else None
-        if wrong is not None:
-            misplacements.append((wrong, path))
+        fault_ = misplaced(constraint, type_name) if type_name in TYPES else None
+        if fault_ is not None:
+            misplacements.append((fault_, path))
         made.append(constraint)
-    for wrong, path in misplacements:  # reported after unreadable constraints
-        fault("invalid-constraint", _invalid(name, wrong), path)
+    for fault_, path in misplacements:  # reported after unreadable constraints
+        fault("invalid-constraint", _invalid(name, fault_), path)
     return made
 
 
@@ -356,7 +356,7 @@ def _invalid(name: str, why: str) -> str:
     return f"Parameter '{name}' is invalid: {why}"
 
 
-def _kind(value: Any) -> str:
+def _type_name(value: Any) -> str:
     return type(value).__name__
 
 
@@ -370,7 +370,7 @@ def _items(value: Any) -> list[str]:
     if isinstance(value, str):
         return value.split(",") if value else []
     raise ValueError(
-        f"Value must be a comma-delimited list string: '{_kind(value)}' object has no attribute 'split'"
+        f"Value must be a comma-delimited list string: '{_type_name(value)}' object has no attribute 'split'"
     )
 
 
@@ -390,8 +390,8 @@ def _json(value: Any) -> Any:
 def _boolean(value: Any) -> bool:
     if isinstance(value, bool):
         return value
-    found = BOOLEANS.get(str(value).strip().lower())
-    if found is None:
-        known = ", ".join(f"'{word}'" for word in sorted(BOOLEANS))
-        raise ValueError(f"Unrecognized value '{value}', acceptable values are: {known}")
-    return found
+    boolean = BOOLEANS.get(str(value).strip().lower())
+    if boolean is None:
+        allowed = ", ".join(f"'{name}'" for name in sorted(BOOLEANS))
+        raise ValueError(f"Unrecognized value '{value}', acceptable values are: {allowed}")
+    return boolean

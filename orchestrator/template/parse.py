@@ -54,7 +54,7 @@ class Limits:
 
 
 def parse(
-    text: bytes | str, limits: Limits, what: str = "template", warnings: list[Diagnostic] | None = None
+    text: bytes | str, limits: Limits, label: str = "template", warnings: list[Diagnostic] | None = None
 ) -> dict[str, Any]:
     """Return the mapping in `text`, an empty one for an empty text.
 
@@ -64,18 +64,18 @@ def parse(
         InvalidTemplate: neither JSON nor YAML, not a mapping, or nested too deep; with its location.
         LimitExceeded: it is too large.
     """
-    data = _utf8(text, limits, what)
+    data = _utf8(text, limits, label)
     with collection_paused():
-        document = _json(data, limits, what, warnings)
+        document = _json(data, limits, label, warnings)
         if document is _NOT_JSON:
-            document = _yaml(data, limits, what, warnings)
+            document = _yaml(data, limits, label, warnings)
     if document is None:
         return {}
     if not isinstance(document, dict):
         message = (
             "The template is not a JSON object or YAML mapping."
-            if what == "template"
-            else f"The {what} is not a valid YAML mapping data type."
+            if label == "template"
+            else f"The {label} is not a valid YAML mapping data type."
         )
         raise InvalidTemplate(
             [Diagnostic("not-a-mapping", message, line=1, column=1, heat_type="HTTPBadRequest")]
@@ -83,62 +83,62 @@ def parse(
     return document
 
 
-def _yaml(data: bytes, limits: Limits, what: str, warnings: list[Diagnostic] | None) -> Any:
+def _yaml(data: bytes, limits: Limits, label: str, warnings: list[Diagnostic] | None) -> Any:
     """Return the document of a YAML text.
 
     Texts that libyaml rejects may be valid for PyYAML's own parser, for example ``{get_attr:[a, b]}``. Heat
     accepts them, so a text below the limit for the slow parser is parsed again, with a warning.
     """
-    found: list[Diagnostic] = []
+    warnings_: list[Diagnostic] = []
     try:
-        document = Builder(data, limits.max_depth, limits.max_nodes, what, found).build()
+        document = Builder(data, limits.max_depth, limits.max_nodes, label, warnings_).build()
     except InvalidTemplate as error:
         [fault] = error.diagnostics
         if fault.code != "yaml-syntax" or len(data) > MAX_SLOW_PARSER_BYTES:
             raise
-        found = [replace(fault, code="loose-yaml", severity="warning")]
+        warnings_ = [replace(fault, code="loose-yaml", severity="warning")]
         try:
-            again = Builder(data, limits.max_depth, limits.max_nodes, what, found, yaml.SafeLoader)
+            again = Builder(data, limits.max_depth, limits.max_nodes, label, warnings_, yaml.SafeLoader)
             document = again.build()
             orjson.dumps(document)  # this parser accepts characters that are invalid in texts
         except (InvalidTemplate, orjson.JSONEncodeError):
             raise error from None
     if warnings is not None:
-        warnings += found
+        warnings += warnings_
     return document
 
 
-def _utf8(text: bytes | str, limits: Limits, what: str) -> bytes:
+def _utf8(text: bytes | str, limits: Limits, label: str) -> bytes:
     try:
         data = text.encode() if isinstance(text, str) else text
     except UnicodeEncodeError as error:
         problem = f"{error.reason} at character {error.start}"
-        raise yaml_fault(what, b"", "yaml-syntax", problem) from None
+        raise yaml_fault(label, b"", "yaml-syntax", problem) from None
     if len(data) > limits.max_bytes:
         raise LimitExceeded(
-            f"{what.capitalize()} size ({len(data)} bytes) exceeds "
+            f"{label.capitalize()} size ({len(data)} bytes) exceeds "
             f"maximum allowed size ({limits.max_bytes} bytes)."
         )
     if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         try:
             return data.decode("utf-16").encode()
         except UnicodeDecodeError as error:
-            raise yaml_fault(what, b"", "unreadable", f"{error.reason} at byte {error.start}") from None
+            raise yaml_fault(label, b"", "unreadable", f"{error.reason} at byte {error.start}") from None
     return data
 
 
-def _json(data: bytes, limits: Limits, what: str, warnings: list[Diagnostic] | None) -> Any:
+def _json(data: bytes, limits: Limits, label: str, warnings: list[Diagnostic] | None) -> Any:
     if data[:_SLICE].lstrip()[:1] != b"{":  # only objects are tried as JSON; YAML covers the rest
         return _NOT_JSON
     try:
         document = load_json(data)
     except orjson.JSONDecodeError:
         return _NOT_JSON
-    check_size(document, limits, what, data)
+    check_size(document, limits, label, data)
     if _has_long_digits(data) and _LONG_NUMBER.search(data):
-        _refuse_rounding(data, what)
+        _refuse_rounding(data, label)
     if warnings is not None and len(data) <= MAX_DUPLICATE_CHECK_BYTES:
-        _warn_of_duplicates(document, data, limits, what, warnings)
+        _warn_of_duplicates(document, data, limits, label, warnings)
     return document
 
 
@@ -150,7 +150,7 @@ def _has_long_digits(data: bytes) -> bool:
     )
 
 
-def _refuse_rounding(data: bytes, what: str) -> None:
+def _refuse_rounding(data: bytes, label: str) -> None:
     """Reject integers beyond 64 bits, which orjson would round silently."""
 
     def check(digits: str) -> int:
@@ -159,7 +159,7 @@ def _refuse_rounding(data: bytes, what: str) -> None:
             at = (before.count(b"\n") + 1, len(before.rpartition(b"\n")[2].decode("utf-8", "replace")) + 1)
             shown = digits[:MAX_INTEGER_DIGITS]
             problem = f"the number {shown} does not fit in 64 bits; quote it to make it a text"
-            raise yaml_fault(what, data, "bad-scalar", problem, at)
+            raise yaml_fault(label, data, "bad-scalar", problem, at)
         return 0
 
     # Its depth is limited by now; the result is discarded.
@@ -167,14 +167,14 @@ def _refuse_rounding(data: bytes, what: str) -> None:
 
 
 def _warn_of_duplicates(
-    document: Any, data: bytes, limits: Limits, what: str, warnings: list[Diagnostic]
+    document: Any, data: bytes, limits: Limits, label: str, warnings: list[Diagnostic]
 ) -> None:
     """Warn about duplicate keys, of which orjson silently keeps the last."""
-    written = sum(1 for found in _JSON_KEY.finditer(data) if found[1])
+    written = sum(1 for match in _JSON_KEY.finditer(data) if match[1])
     if written == _count_keys(document):
         return
     with suppress(InvalidTemplate):  # JSON that is invalid YAML is accepted, without locations
-        Builder(data, limits.max_depth, limits.max_nodes, what, warnings).build()
+        Builder(data, limits.max_depth, limits.max_nodes, label, warnings).build()
 
 
 def _count_keys(document: Any) -> int:
@@ -190,7 +190,7 @@ def _count_keys(document: Any) -> int:
     return keys
 
 
-def check_size(document: Any, limits: Limits, what: str, data: bytes = b"") -> None:
+def check_size(document: Any, limits: Limits, label: str, data: bytes = b"") -> None:
     """Check depth and nodes of data that came parsed.
 
     Raises:
@@ -201,14 +201,14 @@ def check_size(document: Any, limits: Limits, what: str, data: bytes = b"") -> N
     while level:
         depth += 1
         if depth > limits.max_depth:
-            raise yaml_fault(what, data, "too-deep", f"nested deeper than {limits.max_depth} levels")
+            raise yaml_fault(label, data, "too-deep", f"nested deeper than {limits.max_depth} levels")
         inner = []
         for parent in level:
             nodes += len(parent)
             for item in parent.values() if parent.__class__ is dict else parent:
-                kind = item.__class__
-                if kind is dict or kind is list:
+                cls = item.__class__
+                if cls is dict or cls is list:
                     inner.append(item)
         if nodes > limits.max_nodes:
-            raise yaml_fault(what, data, "too-large", f"more than {limits.max_nodes} values")
+            raise yaml_fault(label, data, "too-large", f"more than {limits.max_nodes} values")
         level = inner

@@ -41,25 +41,25 @@ class Target:
 class ResourceRegistry:
     """The mappings, hooks and restricted actions of a stack. Immutable."""
 
-    __slots__ = ("_found", "_known", "_levels", "_particular")
+    __slots__ = ("_is_known", "_levels", "_particular", "_targets")
 
-    def __init__(self, user: Level, globals_: Level, known: Callable[[str], bool]) -> None:
+    def __init__(self, user: Level, globals_: Level, is_known: Callable[[str], bool]) -> None:
         """Use `build`."""
         self._levels = (user, globals_)
-        self._known = known
+        self._is_known = is_known
         self._particular = user.resources.keys() | globals_.resources.keys()
-        self._found: dict[str, Target | None] = {}  # by type, for resources without entries
+        self._targets: dict[str, Target | None] = {}  # by type, for resources without entries
 
     @classmethod
     def build(
         cls,
         user: Mapping[str, Any],
         globals: Mapping[str, Any] = {},
-        known: Callable[[str], bool] | None = None,
+        is_known: Callable[[str], bool] | None = None,
     ) -> ResourceRegistry:
         """Return the registry of a `resource_registry` section over the operator's registry.
 
-        `known` returns whether a type is installed; without it every name counts as a type.
+        `is_known` returns whether a type is installed; without it every name counts as a type.
 
         Raises:
             InvalidTemplate: lists every fault; the paths are those of the environment.
@@ -68,7 +68,7 @@ class ResourceRegistry:
         read = [reader.read(body) for reader, body in zip(levels, (user, globals), strict=True)]
         if faults := [fault for reader in levels for fault in reader.faults]:
             raise InvalidTemplate(faults)
-        return cls(read[0], read[1], known or _anything)
+        return cls(read[0], read[1], is_known or _anything)
 
     def target(self, resource_name: str, type_name: str) -> Target | None:
         """Return the target for a resource name and type; None if the operator removed the type.
@@ -83,10 +83,10 @@ class ResourceRegistry:
         if resource_name in self._particular:
             return self._resolve(resource_name, type_name)
         try:
-            return self._found[type_name]
+            return self._targets[type_name]
         except KeyError:
-            found = self._found[type_name] = self._resolve(resource_name, type_name)
-            return found
+            target_ = self._targets[type_name] = self._resolve(resource_name, type_name)
+            return target_
 
     @property
     def has_hooks(self) -> bool:
@@ -123,13 +123,13 @@ class ResourceRegistry:
                 narrowed |= _maps(entry)
         narrowed |= _maps(resources.get(resource_name))
         return ResourceRegistry(
-            Reader(user=True).read({**body, RESOURCES: narrowed}), self._levels[1], self._known
+            Reader(user=True).read({**body, RESOURCES: narrowed}), self._levels[1], self._is_known
         )
 
     def without(self, path: tuple[str, ...]) -> ResourceRegistry:
         """Return the registry without an entry of the user, as if it had not been specified."""
         user = Reader(user=True).read(_without(self._levels[0].body, path))
-        return ResourceRegistry(user, self._levels[1], self._known)
+        return ResourceRegistry(user, self._levels[1], self._is_known)
 
     def to_json(self) -> dict[str, Any]:
         """Return the user's entries as shown by the API, without null entries."""
@@ -138,10 +138,10 @@ class ResourceRegistry:
     def _resolve(self, resource_name: str, type_name: str) -> Target | None:
         if is_template(type_name):  # only a template is possible
             return Target("template", type_name, True, self._own_entry(resource_name, type_name))
-        found = self._follow(resource_name, type_name, (), set())
-        if found is None and not self._levels[1].hides(type_name):
+        target_ = self._follow(resource_name, type_name, (), set())
+        if target_ is None and not self._levels[1].hides(type_name):
             return Target("type", type_name, user=False)
-        return found
+        return target_
 
     def _follow(
         self, resource_name: str, type_name: str, chain: tuple[Entry, ...], dead: set[tuple[str, bool]]
@@ -159,16 +159,16 @@ class ResourceRegistry:
         for entry in self._candidates(resource_name, type_name, users):
             if is_template(entry.leads_to):
                 return Target("template", entry.leads_to, entry.user, entry.path)
-            around = any(e.leads_to == entry.leads_to and e.user == entry.user for e in chain)
+            is_cycle = any(e.leads_to == entry.leads_to and e.user == entry.user for e in chain)
             grown = len(entry.leads_to) > max(MAX_NAME_LENGTH, len(type_name))
-            if around or grown or len(chain) == MAX_CHAIN:
+            if is_cycle or grown or len(chain) == MAX_CHAIN:
                 raise _circle([e.leads_to for e in (*chain, entry)])
             if len(dead) >= MAX_DEAD_ENDS:
                 raise _refused("The resource_registry has too many mappings that lead to no type")
-            found = self._follow(resource_name, entry.leads_to, (*chain, entry), dead)
-            if found is not None:
-                return found
-        if self._known(type_name) and not self._levels[1].hides(type_name):
+            target_ = self._follow(resource_name, entry.leads_to, (*chain, entry), dead)
+            if target_ is not None:
+                return target_
+        if self._is_known(type_name) and not self._levels[1].hides(type_name):
             return (
                 Target("type", type_name, last.user, last.path) if last else Target("type", type_name, False)
             )
@@ -180,8 +180,8 @@ class ResourceRegistry:
             yield from level.candidates(resource_name, type_name)
 
     def _own_entry(self, resource_name: str, type_name: str) -> tuple[str, ...]:
-        own = self._levels[0].resources.get(resource_name)
-        return (RESOURCES, resource_name, type_name) if own and type_name in own else (type_name,)
+        entry = self._levels[0].resources.get(resource_name)
+        return (RESOURCES, resource_name, type_name) if entry and type_name in entry else (type_name,)
 
 
 def _maps(entry: object) -> dict[str, Any]:

@@ -43,11 +43,11 @@ class Named:
     wild: tuple[tuple[re.Pattern[str], frozenset[str]], ...]
 
     def matching(self, name: str) -> frozenset[str]:
-        words = self.exact.get(name, _NOTHING)
-        for pattern, more in self.wild:
+        keywords = self.exact.get(name, _NOTHING)
+        for pattern, entries in self.wild:
             if pattern.match(name):
-                words |= more
-        return words
+                keywords |= entries
+        return keywords
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +66,8 @@ class Level:
 
     def candidates(self, resource_name: str, type_name: str) -> Iterator[Entry]:
         """Yield the entries for a type in order of precedence."""
-        own = self.resources.get(resource_name)
-        if own is not None and isinstance(to := own.get(type_name), str) and to:
+        entry = self.resources.get(resource_name)
+        if entry is not None and isinstance(to := entry.get(type_name), str) and to:
             yield Entry(to, self.user, (RESOURCES, resource_name, type_name))
         if to := self.exact.get(type_name):
             yield Entry(to, self.user, (type_name,))
@@ -152,24 +152,24 @@ class Reader:
         return remaining
 
     def _resources(self, remaining: Mapping[str, Any]) -> Mapping[str, Any]:
-        found = remaining.get(RESOURCES, {})
-        if not isinstance(found, dict):
+        resources = remaining.get(RESOURCES, {})
+        if not isinstance(resources, dict):
             message = 'The resource_registry entry "resources" must be a map of resource names'
             self._fault("wrong-type", message, ("resource_registry", RESOURCES))
             return {}
-        for name, entry in found.items():
+        for name, entry in resources.items():
             if not isinstance(entry, dict) and name not in _SETS:
                 message = (
                     f'The resource_registry entry for the resource "{name}" '
                     "must be a map of types, hooks and restricted_actions"
                 )
                 self._fault("wrong-type", message, ("resource_registry", RESOURCES, name))
-        return found
+        return resources
 
     def _are_keywords(self, name: str, value: Any, at: tuple[str, ...]) -> bool:
         code, accepted, said, heat_type = _SETS[name]
-        words = [value] if isinstance(value, str) else value
-        if isinstance(words, list) and all(isinstance(w, str) and w in accepted for w in words):
+        keywords = [value] if isinstance(value, str) else value
+        if isinstance(keywords, list) and all(isinstance(w, str) and w in accepted for w in keywords):
             return True
         self._fault(code, said.format(value, accepted), at, heat_type)
         return False
@@ -196,9 +196,9 @@ _SETS: Final[Mapping[str, tuple[str, tuple[str, ...], str, str]]] = {
 
 def _remove(remaining: dict[str, Any], name: str) -> None:
     if name.endswith("*"):
-        for known in [k for k, v in remaining.items() if isinstance(v, str) and k.startswith(name[:-1])]:
-            if known not in _SETS:
-                del remaining[known]
+        for key in [k for k, v in remaining.items() if isinstance(v, str) and k.startswith(name[:-1])]:
+            if key not in _SETS:
+                del remaining[key]
     else:
         remaining.pop(name, None)
 
@@ -207,10 +207,10 @@ def _named(resources: Mapping[str, Mapping[str, Any]], key: str) -> Named:
     exact: dict[str, frozenset[str]] = {}
     wild = []
     for name, entry in resources.items():
-        words = entry.get(key)
-        if not words:
+        values = entry.get(key)
+        if not values:
             continue
-        meant = frozenset([words] if isinstance(words, str) else words)
+        meant = frozenset([values] if isinstance(values, str) else values)
         if _WILD.search(name):
             wild.append((re.compile(fnmatch.translate(name)), meant))
         else:

@@ -42,8 +42,8 @@ class ResourceReader:
             else:
                 self.absent[name] = body
         self._meanings = self.keywords.resource_keys()
-        self._known = frozenset(self._meanings)
-        self._as_written = all(word == meaning for word, meaning in self._meanings.items())
+        self._known_keys = frozenset(self._meanings)
+        self._as_written = all(key == meaning for key, meaning in self._meanings.items())
         self._ordinary = frozenset(
             {self.keywords.type, self.keywords.properties, self.keywords.metadata, self.keywords.depends_on}
         )
@@ -57,8 +57,8 @@ class ResourceReader:
             path: Path = (section, name)
             if name in parameters:
                 self.faults.add("duplicate-name", f"Duplicate names {{{name!r}}}", path)
-            if wrong := _wrong_name(name):
-                self.faults.add("bad-name", f"Resource name may not {wrong}", path)
+            if fault := _wrong_name(name):
+                self.faults.add("bad-name", f"Resource name may not {fault}", path)
             made[name] = self._resource(name, body, path, scanner)
         aside = scanner.of_absent()
         for name, body in self.absent.items():
@@ -68,41 +68,41 @@ class ResourceReader:
     def _resource(
         self, name: str, body: Mapping[str, Any], path: Path, scanner: Scanner
     ) -> ResourceDefinition:
-        keywords, found = self.keywords, References()
-        if not body.keys() <= self._known and not self.form.ignores_unknown_keys:
+        keywords, references = self.keywords, References()
+        if not body.keys() <= self._known_keys and not self.form.ignores_unknown_keys:
             self._unknown_keys(body, path)
-        kind = body.get(keywords.type)
-        if kind is None:
+        type_name = body.get(keywords.type)
+        if type_name is None:
             self._typeless(path)
-        elif not isinstance(kind, str):
+        elif not isinstance(type_name, str):
             self._wrong_type(path, keywords.type, "string")
         unused = References() if keywords.external_id and body.get(keywords.external_id) is not None else None
-        for word, called in ((keywords.properties, "Properties"), (keywords.metadata, "Metadata")):
-            if word in body:
-                part = body[word]
+        for key, called in ((keywords.properties, "Properties"), (keywords.metadata, "Metadata")):
+            if key in body:
+                part = body[key]
                 if part.__class__ is not dict:
-                    self._wrong_type(path, word, "object")
-                elif word == keywords.properties and unused is not None:
-                    scanner.of_absent().scan(part, unused, (*path, word))
+                    self._wrong_type(path, key, "object")
+                elif key == keywords.properties and unused is not None:
+                    scanner.of_absent().scan(part, unused, (*path, key))
                 else:
-                    scanner.scan(part, found, (*path, word), f"{name}.{called}")
-        macros = found.macros or (unused is not None and unused.macros)
+                    scanner.scan(part, references, (*path, key), f"{name}.{called}")
+        macros = references.macros or (unused is not None and unused.macros)
         if not body.keys() <= self._ordinary:
-            macros = self._policies(name, body, path, found, scanner) or macros
-        needs = frozenset(found.requires)
+            macros = self._policies(name, body, path, references, scanner) or macros
+        needs = frozenset(references.requires)
         if keywords.depends_on in body:
             needs |= frozenset(
                 self._depends_on(name, body[keywords.depends_on], (*path, keywords.depends_on))
             )
         return ResourceDefinition(
             name,
-            str(kind),
+            str(type_name),
             self._normal(body, macros),
             needs,
-            frozen(found.attributes) if found.attributes else NO_ATTRIBUTES,
-            frozenset(found.parameters) if found.parameters else NO_NAMES,
-            frozenset(found.files) if found.files else NO_NAMES,
-            frozenset(found.mappings) if found.mappings else NO_NAMES,
+            frozen(references.attributes) if references.attributes else NO_ATTRIBUTES,
+            frozenset(references.parameters) if references.parameters else NO_NAMES,
+            frozenset(references.files) if references.files else NO_NAMES,
+            frozenset(references.mappings) if references.mappings else NO_NAMES,
         )
 
     def _normal(self, body: Mapping[str, Any], macros: bool) -> Mapping[str, Any]:
@@ -110,9 +110,9 @@ class ResourceReader:
         if self._as_written and not macros and "condition" not in body:
             return body
         made = {}
-        for word, meaning in self._meanings.items():
-            if word in body and meaning != "condition":
-                value = body[word]
+        for key, meaning in self._meanings.items():
+            if key in body and meaning != "condition":
+                value = body[key]
                 if macros:
                     try:
                         value = self.conditions.expand(value)
@@ -123,7 +123,7 @@ class ResourceReader:
         return made
 
     def _policies(
-        self, name: str, body: Mapping[str, Any], path: Path, found: References, scanner: Scanner
+        self, name: str, body: Mapping[str, Any], path: Path, references: References, scanner: Scanner
     ) -> bool:
         """Check the rarely used keys; return whether they contain macros."""
         keywords, aside = self.keywords, References()
@@ -136,11 +136,11 @@ class ResourceReader:
         ):
             self._wrong_type(path, keywords.external_id, "string")
         for meaning in WITHOUT_ORDER:
-            word = getattr(keywords, meaning)
-            if word and isinstance(body.get(word), dict | list):
+            key = getattr(keywords, meaning)
+            if key and isinstance(body.get(key), dict | list):
                 # The adopted physical resource must already exist.
-                into = found if meaning == "external_id" else aside
-                scanner.scan(body[word], into, (*path, word), f"{name}.{word}")
+                into = references if meaning == "external_id" else aside
+                scanner.scan(body[key], into, (*path, key), f"{name}.{key}")
         if keywords.update_policy in body and not isinstance(body[keywords.update_policy], dict):
             self._wrong_type(path, keywords.update_policy, "object")
         deletion = body.get(keywords.deletion_policy)
@@ -150,18 +150,18 @@ class ResourceReader:
             self._wrong_type(path, keywords.deletion_policy, "string")
         external = bool(keywords.external_id) and keywords.external_id in body
         if external and body.get(keywords.depends_on) and name not in self.absent:
-            kind, external = body.get(keywords.type), body[keywords.external_id]
-            message = f"Invalid dependency with external {kind} resource: {external}"
+            type_name, external = body.get(keywords.type), body[keywords.external_id]
+            message = f"Invalid dependency with external {type_name} resource: {external}"
             self.faults.add(
                 "external-id",
                 message,
                 (*path, keywords.depends_on),
                 heat_type="InvalidExternalResourceDependency",
             )
-        found.parameters |= aside.parameters
-        found.files |= aside.files
-        found.mappings |= aside.mappings
-        return aside.macros or found.macros
+        references.parameters |= aside.parameters
+        references.files |= aside.files
+        references.mappings |= aside.mappings
+        return aside.macros or references.macros
 
     def _may_be_text(self, value: Any) -> bool:
         """Return whether a value is a text, or a function that may evaluate to a text."""
@@ -170,9 +170,9 @@ class ResourceReader:
 
     def _deletion_policy(self, policy: str, path: Path) -> None:
         lower = self.form.family == "hot" and bool(self.form.condition_functions)
-        known = POLICIES + tuple(p.lower() for p in POLICIES) if lower else POLICIES
-        if policy not in known:
-            hint = self.faults.hints.near(policy, known) or f"one of {', '.join(POLICIES)}"
+        allowed = POLICIES + tuple(p.lower() for p in POLICIES) if lower else POLICIES
+        if policy not in allowed:
+            hint = self.faults.hints.near(policy, allowed) or f"one of {', '.join(POLICIES)}"
             self.faults.add("bad-policy", f'Invalid deletion policy "{policy}"', path, hint)
 
     def _depends_on(self, name: str, value: Any, path: Path) -> Iterator[str]:
@@ -201,8 +201,8 @@ class ResourceReader:
             )
 
     def _unknown_keys(self, body: Mapping[str, Any], path: Path) -> None:
-        for key in body.keys() - self._known:
-            hint = self.faults.hints.near(str(key), self._known)
+        for key in body.keys() - self._known_keys:
+            hint = self.faults.hints.near(str(key), self._known_keys)
             message = f'"{key}" is not a valid keyword inside a resource definition'
             if key in LATER_KEYS:
                 hint = f"{key} was added in version {versions.WITH_CONDITIONS}"

@@ -62,14 +62,14 @@ class Sections:
 
     def check_names(self) -> None:
         """Refuse sections that the format does not have."""
-        known = self.keywords.sections()
+        allowed = self.keywords.sections()
         for name in self.document:
-            if name not in known and name != self.form.key:
+            if name not in allowed and name != self.form.key:
                 self.faults.add(
                     "unknown-section",
                     f"The template section is invalid: {name}",
                     (name,),
-                    self.faults.hints.near(str(name), known),
+                    self.faults.hints.near(str(name), allowed),
                     "InvalidTemplateSection",
                 )
 
@@ -193,16 +193,16 @@ class Sections:
         elif condition is None:
             return True
         try:
-            held = conditions.holds(condition)
+            verdict = conditions.holds(condition)
         except FunctionError as error:
             self.faults.of_function(error, (*path, key))
             return True
-        return held is UNKNOWN or bool(held)
+        return verdict is UNKNOWN or bool(verdict)
 
     def outputs(self, scanner: Scanner, conditions: Conditions) -> dict[str, OutputDefinition]:
         """Return the valid outputs whose condition is not false."""
         keywords, section = self.keywords, self.keywords.outputs
-        known = {keywords.value, keywords.description, keywords.condition} - {""}
+        allowed = {keywords.value, keywords.description, keywords.condition} - {""}
         made = {}
         for name, body in self.section(section):
             path: Path = (section, name)
@@ -212,9 +212,9 @@ class Sections:
                 message = f"{place}: Output definitions must be a map. Found a {found_type} instead"
                 self.faults.add("output-not-a-map", message, path)
                 continue
-            for key in body.keys() - known:
+            for key in body.keys() - allowed:
                 message = f'"{key}" is not a valid keyword inside a output definition'
-                hint = self.faults.hints.near(str(key), known)
+                hint = self.faults.hints.near(str(key), allowed)
                 self.faults.warn("unknown-key", message, (*path, key), hint)
             if keywords.value not in body:
                 message = f"{place}: Each output definition must contain a {keywords.value} key."
@@ -223,11 +223,11 @@ class Sections:
             if not self.is_included(body, path, conditions):
                 self.excluded_outputs[name] = output(name, None, body.get(keywords.description)).description
                 continue
-            value, found = body[keywords.value], References()
-            scanner.scan(value, found, (*path, keywords.value))
-            if found.macros:
+            value, references = body[keywords.value], References()
+            scanner.scan(value, references, (*path, keywords.value))
+            if references.macros:
                 value = self.expanded(value, conditions)
-            made[name] = output(name, value, body.get(keywords.description), found)
+            made[name] = output(name, value, body.get(keywords.description), references)
         return made
 
     def expanded(self, value: Any, conditions: Conditions) -> Any:
@@ -257,8 +257,8 @@ class Sections:
 
     def not_a_map(self, section: str, name: str, body: Any) -> None:
         """Report a section or member that must be a map."""
-        found = type(body).__name__
-        message = f'"{section}" must contain a map of {section[:-1]} maps. Found a [{found}] instead'
+        type_name = type(body).__name__
+        message = f'"{section}" must contain a map of {section[:-1]} maps. Found a [{type_name}] instead'
         path = (section, name) if name else (section,)
         self.faults.add(f"{section[:-1].lower()}-not-a-map", message, path)
 
@@ -266,16 +266,16 @@ class Sections:
         self.faults.add("parameter-groups", f"Parameter Groups error: {place}: {why}", path, hint)
 
 
-def output(name: str, value: Any, description: Any, found: References | None = None) -> OutputDefinition:
+def output(name: str, value: Any, description: Any, references: References | None = None) -> OutputDefinition:
     """Return an output as written, with its references."""
-    found = found or References()
+    references = references or References()
     return OutputDefinition(
         name,
         value,
         OUTPUT_DESCRIPTION if description is None else str(description),
-        frozenset(found.requires),
-        frozen(found.attributes),
-        frozenset(found.parameters),
+        frozenset(references.requires),
+        frozen(references.attributes),
+        frozenset(references.parameters),
     )
 
 

@@ -33,11 +33,11 @@ def locate(text: bytes | str, paths: Iterable[Path]) -> dict[Path, tuple[int, in
         branch = trie
         for part in path:
             branch = branch.setdefault(part, {})
-    found: dict[Path, tuple[int, int]] = {}
+    locations: dict[Path, tuple[int, int]] = {}
     loader = None
     try:
         loader = yaml.CSafeLoader(text)
-        _Walk(loader.get_event, trie, found).run()
+        _Walk(loader.get_event, trie, locations).run()
     except (yaml.YAMLError, UnicodeEncodeError):
         pass  # locations before the syntax error are valid
     finally:
@@ -46,8 +46,8 @@ def locate(text: bytes | str, paths: Iterable[Path]) -> dict[Path, tuple[int, in
     placed = {}
     for path in requested:
         for size in range(len(path), -1, -1):
-            if path[:size] in found:
-                placed[path] = found[path[:size]]
+            if path[:size] in locations:
+                placed[path] = locations[path[:size]]
                 break
     return placed
 
@@ -55,29 +55,29 @@ def locate(text: bytes | str, paths: Iterable[Path]) -> dict[Path, tuple[int, in
 class _Walk:
     """A pass over the events that enters only requested subtrees."""
 
-    def __init__(self, next_event: Any, trie: Trie, found: dict[Path, tuple[int, int]]) -> None:
+    def __init__(self, next_event: Any, trie: Trie, locations: dict[Path, tuple[int, int]]) -> None:
         self._next = next_event
         self._trie = trie
-        self._found = found
+        self._locations = locations
 
     def run(self) -> None:
         """Fill `found`."""
         # An entry is [path, trie below it, next list index or None for a map, waiting for a key].
         stack: list[list[Any]] = []
         while (event := self._next()) is not None:
-            kind = event.__class__
-            if kind is MappingEndEvent or kind is SequenceEndEvent:
+            event_type = event.__class__
+            if event_type is MappingEndEvent or event_type is SequenceEndEvent:
                 stack.pop()
                 if stack and stack[-1][2] is None:
                     stack[-1][3] = True
                 continue
-            if kind not in (ScalarEvent, AliasEvent, MappingStartEvent, SequenceStartEvent):
+            if event_type not in (ScalarEvent, AliasEvent, MappingStartEvent, SequenceStartEvent):
                 continue
-            opens = kind is MappingStartEvent or kind is SequenceStartEvent
+            opens = event_type is MappingStartEvent or event_type is SequenceStartEvent
             if not stack:
-                self._found.setdefault((), _place(event))
+                self._locations.setdefault((), _place(event))
                 if opens:
-                    stack.append([(), self._trie, None if kind is MappingStartEvent else 0, True])
+                    stack.append([(), self._trie, None if event_type is MappingStartEvent else 0, True])
                 continue
             top = stack[-1]
             if top[2] is None and top[3]:  # a key
@@ -88,7 +88,7 @@ class _Walk:
                 key = _key(event)
                 top[3:] = [False, key]
                 if key in top[1]:
-                    self._found[(*top[0], key)] = _place(event)
+                    self._locations[(*top[0], key)] = _place(event)
                 continue
             if top[2] is None:
                 key = top[4]
@@ -97,22 +97,24 @@ class _Walk:
                 key = top[2]
                 top[2] += 1
                 if key in top[1]:
-                    self._found[(*top[0], key)] = _place(event)
+                    self._locations[(*top[0], key)] = _place(event)
             if opens:
                 below = top[1].get(key)
                 if not below:
                     self._skip()
                 else:
-                    stack.append([(*top[0], key), below, None if kind is MappingStartEvent else 0, True])
+                    stack.append(
+                        [(*top[0], key), below, None if event_type is MappingStartEvent else 0, True]
+                    )
 
     def _skip(self) -> None:
         """Pass over the collection just opened."""
         depth = 1
         while depth and (event := self._next()) is not None:
-            kind = event.__class__
-            if kind is MappingStartEvent or kind is SequenceStartEvent:
+            event_type = event.__class__
+            if event_type is MappingStartEvent or event_type is SequenceStartEvent:
                 depth += 1
-            elif kind is MappingEndEvent or kind is SequenceEndEvent:
+            elif event_type is MappingEndEvent or event_type is SequenceEndEvent:
                 depth -= 1
 
 

@@ -54,12 +54,12 @@ class Template:
             "parameters": self.written,
             "parameter_groups": self.parameter_groups,
             "outputs": {
-                name: {"value": one.value, "description": one.description}
-                for name, one in self.outputs.items()
+                name: {"value": definition.value, "description": definition.description}
+                for name, definition in self.outputs.items()
             },
             "unwanted_outputs": self.excluded_outputs,
             "mappings": self.mappings,
-            "templates": sorted({one.type for one in kinds if is_template(one.type)}),
+            "templates": sorted({definition.type for definition in kinds if is_template(definition.type)}),
         }
 
     @classmethod
@@ -73,9 +73,9 @@ class Template:
         scanner = Scanner(form, Names(ANY, resources, ANY), _no_conditions(form))
         outputs = {}
         for name, body in outline["outputs"].items():
-            found = References()
-            scanner.scan(body["value"], found)
-            outputs[name] = output(name, body["value"], body.get("description"), found)
+            references = References()
+            scanner.scan(body["value"], references)
+            outputs[name] = output(name, body["value"], body.get("description"), references)
         return cls(
             form.name,
             outline.get("description") or DESCRIPTION,
@@ -153,7 +153,7 @@ class Draft:
         if not faults:
             return []
         hints, keywords = Hints(), self.form.keywords
-        found = [
+        sections = [
             replace(
                 fault, hint=hints.near(fault.name, self.sections.names(getattr(keywords, fault.near)).keys())
             )
@@ -161,7 +161,7 @@ class Draft:
             else fault
             for fault in faults
         ]
-        return place(found, self.document, self.text)
+        return place(sections, self.document, self.text)
 
 
 def read(source: bytes | str | Mapping[str, Any], limits: Limits) -> Draft:
@@ -271,10 +271,10 @@ class DocumentOrder:
         places = []
         for part in path:
             if isinstance(value, dict) and part in value:
-                known = self._positions.get(id(value))
-                if known is None:
-                    known = self._positions[id(value)] = {key: index for index, key in enumerate(value)}
-                places.append(known[str(part)])
+                position = self._positions.get(id(value))
+                if position is None:
+                    position = self._positions[id(value)] = {key: index for index, key in enumerate(value)}
+                places.append(position[str(part)])
                 value = value[part]
             elif isinstance(value, list) and isinstance(part, int):
                 places.append(part)

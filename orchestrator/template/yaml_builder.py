@@ -26,7 +26,7 @@ from yaml.events import (
 
 from orchestrator.errors import Diagnostic, InvalidTemplate
 from orchestrator.template.diagnostics import excerpt, source_lines
-from orchestrator.template.yaml_scalars import key_text, plain, scalar, shown
+from orchestrator.template.yaml_scalars import key_text, plain_scalar, scalar, shown
 
 KEY_NEEDED: Final = "found a map or list where a key is expected"
 MAX_WARNINGS: Final = 100  # of duplicate keys; a text could contain millions
@@ -76,15 +76,15 @@ class Builder:
         data: bytes,
         max_depth: int,
         max_nodes: int,
-        what: str,
+        label: str,
         warnings: list[Diagnostic] | None = None,
         loader: Callable[[bytes], Any] = yaml.CSafeLoader,
     ) -> None:
-        """`what` names the text in messages; `warnings` collects duplicate keys."""
+        """`label` names the text in messages; `warnings` collects duplicate keys."""
         self._loader = loader
         self._data = data
         self._max_depth = max_depth
-        self._what = what
+        self._label = label
         self._warnings = warnings
         self._anchors: dict[str, Any] = {}
         self._stack: list[_Frame] = []
@@ -117,7 +117,7 @@ class Builder:
         # second document are read before it is rejected.
         if len(_TAG_DIRECTIVE.findall(self._data)) > MAX_TAG_DIRECTIVES:
             raise yaml_fault(
-                self._what, self._data, "too-large", f"more than {MAX_TAG_DIRECTIVES} %TAG directives"
+                self._label, self._data, "too-large", f"more than {MAX_TAG_DIRECTIVES} %TAG directives"
             )
 
     def _build(self, next_event: Callable[[], Any]) -> Any:
@@ -126,8 +126,8 @@ class Builder:
         documents = 0
         while True:
             event = next_event()
-            kind = event.__class__
-            if kind is ScalarEvent:
+            event_type = event.__class__
+            if event_type is ScalarEvent:
                 text = event.value
                 self._nodes += 1
                 self._chars += len(text)
@@ -135,22 +135,22 @@ class Builder:
                     value = self._marked(event)
                 elif event.implicit[0]:
                     try:
-                        value = plain(text)
+                        value = plain_scalar(text)
                     except ValueError as error:
                         self._fail(event, str(error), "bad-scalar")
                 else:
                     value = text
-            elif kind is MappingStartEvent or kind is SequenceStartEvent:
-                self._open({} if kind is MappingStartEvent else [], event)
+            elif event_type is MappingStartEvent or event_type is SequenceStartEvent:
+                self._open({} if event_type is MappingStartEvent else [], event)
                 continue
-            elif kind is MappingEndEvent or kind is SequenceEndEvent:
+            elif event_type is MappingEndEvent or event_type is SequenceEndEvent:
                 value = self._close()
-            elif kind is AliasEvent:
+            elif event_type is AliasEvent:
                 value = self._alias(event)
-            elif kind is StreamEndEvent:
+            elif event_type is StreamEndEvent:
                 return root
             else:
-                documents += kind is DocumentStartEvent
+                documents += event_type is DocumentStartEvent
                 if documents > 1:
                     self._fail(event, "expected a single document in the stream, but found another document")
                 continue
@@ -219,20 +219,20 @@ class Builder:
         return value
 
     def _alias(self, event: Any) -> Any:
-        known = self._anchors.get(event.anchor)
-        if known is None:
+        node = self._anchors.get(event.anchor)
+        if node is None:
             self._fail(event, f"found undefined alias '{event.anchor}'")
-        if known is _OPEN:
+        if node is _OPEN:
             self._fail(
                 event, f"the alias '{event.anchor}' refers to a value that contains it", "self-reference"
             )
-        deepest = len(self._stack) + known.height
+        deepest = len(self._stack) + node.height
         if deepest > self._max_depth:
             self._fail(event, f"nested deeper than {self._max_depth} levels", "too-deep")
         if self._stack and self._stack[-1].deepest < deepest:
             self._stack[-1].deepest = deepest
-        self._count(known.nodes, known.chars, event)
-        return known.value
+        self._count(node.nodes, node.chars, event)
+        return node.value
 
     def _count(self, nodes: int, chars: int, event: Any) -> None:
         self._nodes += nodes
@@ -272,31 +272,31 @@ class Builder:
 
     def _fail(self, event: Any, problem: str, code: str = "yaml-syntax") -> NoReturn:
         mark = event.start_mark
-        raise yaml_fault(self._what, self._data, code, problem, (mark.line + 1, mark.column + 1))
+        raise yaml_fault(self._label, self._data, code, problem, (mark.line + 1, mark.column + 1))
 
     def _syntax(self, error: yaml.MarkedYAMLError) -> InvalidTemplate:
         mark = error.problem_mark or error.context_mark
         problem = ", ".join(part for part in (error.context, error.problem) if part)
         if mark is None:
-            return yaml_fault(self._what, self._data, "yaml-syntax", problem)
-        return yaml_fault(self._what, self._data, "yaml-syntax", problem, (mark.line + 1, mark.column + 1))
+            return yaml_fault(self._label, self._data, "yaml-syntax", problem)
+        return yaml_fault(self._label, self._data, "yaml-syntax", problem, (mark.line + 1, mark.column + 1))
 
     def _unreadable(self, error: yaml.reader.ReaderError) -> InvalidTemplate:
         before = self._data[: error.position]
         line = before.count(b"\n") + 1
         column = len(before.rpartition(b"\n")[2].decode("utf-8", "replace")) + 1
-        return yaml_fault(self._what, self._data, "unreadable", error.reason, (line, column))
+        return yaml_fault(self._label, self._data, "unreadable", error.reason, (line, column))
 
 
 def yaml_fault(
-    what: str, data: bytes, code: str, problem: str, at: tuple[int, int] | None = None
+    label: str, data: bytes, code: str, problem: str, at: tuple[int, int] | None = None
 ) -> InvalidTemplate:
     """Return a fault of the text itself, with its place and source line in the message as Heat has them."""
-    message = f"Error parsing template [root stack] {problem}" if what == "template" else problem
+    message = f"Error parsing template [root stack] {problem}" if label == "template" else problem
     line, column = at or (None, None)
     source, under = excerpt(source_lines(data), line, column)
     if at is not None:
-        message += f'\n  in "{what}", line {line}, column {column}'
+        message += f'\n  in "{label}", line {line}, column {column}'
         if source:
             message += f":\n    {source}\n    {under}^"
     return InvalidTemplate(

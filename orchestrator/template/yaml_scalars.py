@@ -31,7 +31,7 @@ _SURELY_FITS: Final = 18  # digits that 64 bits have room for
 
 
 @lru_cache(maxsize=8192)
-def plain(text: str) -> Any:
+def plain_scalar(text: str) -> Any:
     """Return the value of a plain scalar without a tag.
 
     Raises:
@@ -52,7 +52,7 @@ def scalar(tag: str | None, implicit: bool, text: str) -> Any:
         ValueError: a tag that templates do not support, or a text that does not match it.
     """
     if tag is None or tag == "!":
-        return plain(text) if implicit else text
+        return plain_scalar(text) if implicit else text
     if tag in _TEXTS:
         return text
     if tag not in _MAKERS:
@@ -71,13 +71,13 @@ def shown(tag: str) -> str:
 
 
 def _made(tag: str, text: str) -> Any:
-    kind = tag.removeprefix(_PREFIX)
+    tag_name = tag.removeprefix(_PREFIX)
     if len(text) > _MAX_LENGTH:
-        raise ValueError(f"the {kind} is too long; quote it to make it a text")
+        raise ValueError(f"the {tag_name} is too long; quote it to make it a text")
     try:
         value = _MAKERS[tag](yaml.ScalarNode(tag, text))
     except (ValueError, OverflowError, LookupError):
-        raise ValueError(f"{text!r} is no {kind}; quote it to make it a text") from None
+        raise ValueError(f"{text!r} is no {tag_name}; quote it to make it a text") from None
     if isinstance(value, int) and value not in WHOLE:
         raise ValueError(f"the number {text} does not fit in 64 bits; quote it to make it a text")
     if isinstance(value, float) and not math.isfinite(value):

@@ -57,10 +57,10 @@ def base64(text: Any) -> str:
     return text
 
 
-def _check_names(args: list[Any], found: References) -> None:  # noqa: ARG001
-    for name, what in zip(args, ("Key", "Value"), strict=False):
+def _check_names(args: list[Any], references: References) -> None:  # noqa: ARG001
+    for name, label in zip(args, ("Key", "Value"), strict=False):
         if not isinstance(name, str):
-            raise TypeError(f"Fn::MemberListToMap {what} Name must be a string")
+            raise TypeError(f"Fn::MemberListToMap {label} Name must be a string")
 
 
 @function("Fn::MemberListToMap", form=MEMBER_FORM, check=_check_names)
@@ -68,7 +68,7 @@ def member_list_to_map(key: str, value: str, members: Any, /) -> dict[str, str]:
     """``[Name, Value, [.member.0.Name=k, .member.0.Value=v]]`` gives ``{k: v}``."""
     if not isinstance(members, Iterable):
         raise TypeError("Member list must be a list")
-    found: dict[int, dict[str, str]] = {}
+    items: dict[int, dict[str, str]] = {}
     for position, member in enumerate(members):
         if not isinstance(member, str):
             raise TypeError("Member list items must be strings")
@@ -77,6 +77,6 @@ def member_list_to_map(key: str, value: str, members: Any, /) -> dict[str, str]:
             raise ValueError(f"dictionary update sequence element #{position} has length 1; 2 is required")
         part = MEMBER.fullmatch(name)
         if part:
-            found.setdefault(int(part[1]), {})[part[2]] = text
-    parts = [found[number] for number in sorted(found)]
+            items.setdefault(int(part[1]), {})[part[2]] = text
+    parts = [items[number] for number in sorted(items)]
     return {part[key]: part[value] for part in parts if key in part and value in part}

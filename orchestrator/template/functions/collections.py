@@ -58,17 +58,17 @@ def map_replace(args: Any) -> dict[Any, Any]:
         raise TypeError(REPLACE_NOT_MAPS)
     if len(args) != 2:
         raise TypeError(REPLACE_FORM)
-    given, replacements = args[0] or {}, args[1] or {}
+    source, replacements = args[0] or {}, args[1] or {}
     if not replacements.keys() <= {"keys", "values"}:
         raise ValueError(REPLACE_FORM)
     keys, values = ({} if (item := replacements.get(name)) is None else item for name in ("keys", "values"))
     if not isinstance(keys, Mapping) or not isinstance(values, Mapping):
         raise TypeError(REPLACE_NOT_MAPS)
     made: dict[Any, Any] = {}
-    for key, value in given.items():
+    for key, value in source.items():
         name = key if keys.get(key) is None else keys[key]
         name = key_text(name) if is_hashable(name) else name
-        if name != key and name in given:
+        if name != key and name in source:
             raise ValueError(f"key replacement {name} collides with a key in the input map")
         if name in made:
             raise ValueError(f"key replacement {name} collides with a key in the output map")
@@ -107,12 +107,12 @@ def list_concat(args: Any) -> list[Any]:
 @whole_function("list_concat_unique", since="2017-09-01")
 def list_concat_unique(args: Any) -> list[Any]:
     """``{list_concat_unique: [[a], [b, a]]}`` gives ``[a, b]``: the first of equal items."""
-    seen = EqualitySet(())
+    distinct = EqualitySet(())
     unique = []
     for items in _lists("list_concat_unique", args):
         for item in items:
-            if item not in seen:
-                seen.add(item)
+            if item not in distinct:
+                distinct.add(item)
                 unique.append(item)
     return unique
 
@@ -123,7 +123,7 @@ class EqualitySet:
     def __init__(self, items: Iterable[Any]) -> None:
         """Start with some."""
         self._hashed: set[Any] = set()
-        self._others: list[Any] = []
+        self._unhashable: list[Any] = []
         self._compared = 0
         for item in items:
             self.add(item)
@@ -133,7 +133,7 @@ class EqualitySet:
         if is_hashable(item):
             self._hashed.add(item)
         else:
-            self._others.append(item)
+            self._unhashable.append(item)
 
     def __contains__(self, item: Any) -> bool:
         """Return whether the collection contains `item`.
@@ -143,13 +143,13 @@ class EqualitySet:
         """
         if is_hashable(item):
             return item in self._hashed
-        self._compared += len(self._others)
+        self._compared += len(self._unhashable)
         if self._compared > MAX_COMPARISONS:
             raise ValueError("The lists have too many maps and lists to compare")
-        return item in self._others
+        return item in self._unhashable
 
 
-def _check_filter(args: Any, found: References) -> None:  # noqa: ARG001
+def _check_filter(args: Any, references: References) -> None:  # noqa: ARG001
     if not isinstance(args, list):
         raise TypeError(FILTER_NOT_A_LIST)
     if len(args) != 2:
@@ -175,7 +175,7 @@ def filter_(args: Any) -> Any:
     return [item for item in items if item not in unwanted]
 
 
-def _check_contains(args: Any, found: References) -> None:  # noqa: ARG001
+def _check_contains(args: Any, references: References) -> None:  # noqa: ARG001
     if not isinstance(args, list) or not args:
         raise ValueError(CONTAINS_FORM)
     if len(args) != 2:

@@ -12,10 +12,10 @@ BRANCHES = "[condition_name, value_if_true, value_if_false]"
 
 
 def _check_if(name: str, *, least: int) -> Check:
-    def check(args: Any, found: References) -> None:
+    def check(args: Any, references: References) -> None:
         if not isinstance(args, list) or not least <= len(args) <= 3:
             raise ValueError(f'Arguments to "{name}" must be of the form: {BRANCHES}')
-        found.macros = True
+        references.macros = True
 
     return check
 
@@ -31,7 +31,7 @@ raw_function("Fn::If", check=_check_if("Fn::If", least=3), macro=True)(_undecide
 
 
 def _check_equals(name: str) -> Check:
-    def check(args: Any, found: References) -> None:  # noqa: ARG001
+    def check(args: Any, references: References) -> None:  # noqa: ARG001
         if not isinstance(args, list) or len(args) != 2:
             raise ValueError(f'Arguments to "{name}" must be of the form: [value_1, value_2]')
 
@@ -40,28 +40,28 @@ def _check_equals(name: str) -> Check:
 
 def equals(view: View, args: Any) -> Any:
     """``{equals: [a, b]}``: whether both are the same, a number never being a text."""
-    one, other = (view.resolved(item) for item in args)
-    return UNKNOWN if UNKNOWN in (one, other) else one == other
+    left_value, other = (view.resolved(item) for item in args)
+    return UNKNOWN if UNKNOWN in (left_value, other) else left_value == other
 
 
-def _check_not(args: Any, found: References) -> None:  # noqa: ARG001
+def _check_not(args: Any, references: References) -> None:  # noqa: ARG001
     if isinstance(args, list) or (not args and args is not False):
         raise ValueError('Argument to "not" must be a condition')
 
 
-def _check_not_one(args: Any, found: References) -> None:  # noqa: ARG001
+def _check_not_one(args: Any, references: References) -> None:  # noqa: ARG001
     if not isinstance(args, list) or len(args) != 1:
         raise ValueError('Arguments to "Fn::Not" must be of the form: [condition]')
 
 
 def negation(view: View, args: Any) -> Any:
     """``{not: condition}``."""
-    held = view.holds(args[0] if isinstance(args, list) else args)
-    return held if held is UNKNOWN else not held
+    operand = view.holds(args[0] if isinstance(args, list) else args)
+    return operand if operand is UNKNOWN else not operand
 
 
 def _check_several(name: str) -> Check:
-    def check(args: Any, found: References) -> None:  # noqa: ARG001
+    def check(args: Any, references: References) -> None:  # noqa: ARG001
         if not isinstance(args, list):
             raise ValueError(f'Arguments to "{name}" must be a list of conditions')
         if len(args) < 2:
@@ -80,15 +80,15 @@ def some(view: View, args: Any) -> Any:
     return _decided(view, args, True)
 
 
-def _decided(view: View, args: Any, word: bool) -> Any:
-    """Return `word` at the first condition that equals it, otherwise the opposite."""
+def _decided(view: View, args: Any, decisive: bool) -> Any:
+    """Return `decisive` at the first condition that equals it, otherwise the opposite."""
     unsure = False
     for item in args:
-        held = view.holds(item)
-        if held is word:
-            return word
-        unsure = unsure or held is UNKNOWN
-    return UNKNOWN if unsure else not word
+        verdict = view.holds(item)
+        if verdict is decisive:
+            return decisive
+        unsure = unsure or verdict is UNKNOWN
+    return UNKNOWN if unsure else not decisive
 
 
 for _name, _call in (("and", every), ("or", some), ("Fn::And", every), ("Fn::Or", some)):

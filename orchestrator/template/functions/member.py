@@ -19,10 +19,10 @@ INDEXED: Final = "properties"  # the key whose texts may contain the member's na
 def member(view: View, args: Any) -> Any:
     """``{member: [parameter, digest, name, key]}``: a key of one of the definitions in a parameter."""
     parameter, digest, name, key = args
-    held = view.parameter(parameter)
-    if held is UNKNOWN:
+    table = view.parameter(parameter)
+    if table is UNKNOWN:
         return UNKNOWN
-    definition = held.get(digest)
+    definition = table.get(digest)
     if definition is None:
         raise FunctionError(f"The definition of the member {name} does not exist any more")
     value, index_var = definition.get(key), definition.get("index_var")
@@ -40,10 +40,10 @@ def indexed(value: Any, index_var: str, name: str) -> Any:
     return value
 
 
-def _check(args: Any, found: References) -> None:
+def _check(args: Any, references: References) -> None:
     if not isinstance(args, list) or len(args) != 4 or not all(isinstance(arg, str) for arg in args):
         raise ValueError(f'Incorrect arguments to "{NAME}"')
-    found.parameters.add(args[0])
+    references.parameters.add(args[0])
 
 
 MEMBER: Final = Function(NAME, raw=True, call=member, check=_check)

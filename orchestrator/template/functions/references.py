@@ -36,15 +36,15 @@ def walk(value: Any, path: Sequence[Any]) -> Any:
     return value
 
 
-def _check_param(args: Any, found: References) -> None:
+def _check_param(args: Any, references: References) -> None:
     if not args:
         raise ValueError('Function "get_param" must have arguments')
     if isinstance(args, str):
-        found.parameters.add(args)
+        references.parameters.add(args)
     elif isinstance(args, list):
-        found.parameters.add(_literal(args[0], 'Parameter name in "get_param" must be string'))
+        references.parameters.add(_literal(args[0], 'Parameter name in "get_param" must be string'))
     elif isinstance(args, dict):
-        found.parameters.add(ALL)
+        references.parameters.add(ALL)
     else:
         raise TypeError('Argument to "get_param" must be string or list')
 
@@ -75,10 +75,10 @@ def get_param(view: View, args: Any) -> Any:
         return ""
 
 
-def _check_resource(args: Any, found: References) -> None:
+def _check_resource(args: Any, references: References) -> None:
     if not isinstance(args, str):
         raise TypeError('Argument to "get_resource" must be a string')
-    found.requires.add(args)
+    references.requires.add(args)
 
 
 @raw_function("get_resource", check=_check_resource)
@@ -88,17 +88,17 @@ def get_resource(view: View, args: Any) -> Any:
     return proxy.name if proxy.reference_id is None else proxy.reference_id
 
 
-def _check_attr(args: Any, found: References) -> None:
+def _check_attr(args: Any, references: References) -> None:
     if not isinstance(args, list):
         raise TypeError('Argument to "get_attr" must be a list')
     if len(args) < 2:
         raise ValueError(
             'Arguments to "get_attr" must be of the form [resource_name, attribute, (path), ...]'
         )
-    _note_attribute(args, found)
+    _note_attribute(args, references)
 
 
-def _check_attr_or_all(args: Any, found: References) -> None:
+def _check_attr_or_all(args: Any, references: References) -> None:
     if not isinstance(args, list):
         raise TypeError('Argument to "get_attr" must be a list')
     if not args:
@@ -106,17 +106,17 @@ def _check_attr_or_all(args: Any, found: References) -> None:
             'Arguments to "get_attr" can be of the next forms: [resource_name] or '
             "[resource_name, attribute, (path), ...]"
         )
-    _note_attribute(args, found)
+    _note_attribute(args, references)
 
 
-def _note_attribute(args: list[Any], found: References) -> None:
+def _note_attribute(args: list[Any], references: References) -> None:
     if not isinstance(args[0], str):
         raise TypeError('The resource name in "get_attr" must be a string')
-    found.requires.add(args[0])
+    references.requires.add(args[0])
     attribute = (
         _literal(args[1], 'The attribute name in "get_attr" must be a string') if len(args) > 1 else ALL
     )
-    found.attributes.setdefault(args[0], set()).add(attribute)
+    references.attributes.setdefault(args[0], set()).add(attribute)
 
 
 @raw_function("get_attr", check=_check_attr)
@@ -162,10 +162,10 @@ def _literal(value: Any, otherwise: str) -> str:
     raise TypeError(otherwise)
 
 
-def _check_file(args: Any, found: References) -> None:
+def _check_file(args: Any, references: References) -> None:
     if not isinstance(args, str | dict):
         raise TypeError('Argument to "get_file" must be a string')
-    found.files.add(args if isinstance(args, str) else ALL)
+    references.files.add(args if isinstance(args, str) else ALL)
 
 
 @raw_function("get_file", check=_check_file)
@@ -182,10 +182,10 @@ def get_file(view: View, args: Any) -> Any:
     return text
 
 
-def _check_facade(args: Any, found: References) -> None:
+def _check_facade(args: Any, references: References) -> None:
     if not isinstance(args, str) or args not in FACADES:
         raise ValueError(f'Incorrect arguments to "resource_facade" should be one of: {", ".join(FACADES)}')
-    found.facades.add(FACADE[args])
+    references.facades.add(FACADE[args])
 
 
 @raw_function("resource_facade", check=_check_facade)
@@ -194,11 +194,11 @@ def resource_facade(view: View, args: Any) -> Any:
     return view.facade(args)
 
 
-def _check_cfn_facade(args: Any, found: References) -> None:
+def _check_cfn_facade(args: Any, references: References) -> None:
     if not isinstance(args, str) or args not in CFN_FACADES:
-        words = ", ".join(CFN_FACADES)
-        raise ValueError(f'Incorrect arguments to "Fn::ResourceFacade" should be one of: {words}')
-    found.facades.add(FACADE[CFN_FACADES[args]])
+        allowed = ", ".join(CFN_FACADES)
+        raise ValueError(f'Incorrect arguments to "Fn::ResourceFacade" should be one of: {allowed}')
+    references.facades.add(FACADE[CFN_FACADES[args]])
 
 
 @raw_function("Fn::ResourceFacade", check=_check_cfn_facade)
@@ -207,10 +207,10 @@ def cfn_resource_facade(view: View, args: Any) -> Any:
     return view.facade(CFN_FACADES[args])
 
 
-def _check_ref(args: Any, found: References) -> None:
+def _check_ref(args: Any, references: References) -> None:
     if not isinstance(args, str):
         raise TypeError('Argument to "Ref" must be a string')
-    found.either.add(args)
+    references.either.add(args)
 
 
 @raw_function("Ref", check=_check_ref)
@@ -219,10 +219,10 @@ def ref(view: View, args: Any) -> Any:
     return view.reference(args)
 
 
-def _check_get_att(args: Any, found: References) -> None:
+def _check_get_att(args: Any, references: References) -> None:
     if not isinstance(args, list) or len(args) != 2:
         raise ValueError('Arguments to "Fn::GetAtt" must be of the form [resource_name, attribute]')
-    _note_attribute(args, found)
+    _note_attribute(args, references)
 
 
 @raw_function("Fn::GetAtt", check=_check_get_att)
@@ -231,10 +231,10 @@ def get_att(view: View, args: Any) -> Any:
     return get_attr(view, args)
 
 
-def _check_find_in_map(args: Any, found: References) -> None:
+def _check_find_in_map(args: Any, references: References) -> None:
     if not isinstance(args, list) or len(args) != 3:
         raise ValueError('Arguments to "Fn::FindInMap" must be of the form [mapping, key, value]')
-    found.mappings.add(args[0] if isinstance(args[0], str) else ALL)
+    references.mappings.add(args[0] if isinstance(args[0], str) else ALL)
 
 
 @raw_function("Fn::FindInMap", check=_check_find_in_map)
@@ -243,22 +243,22 @@ def find_in_map(view: View, args: Any) -> Any:
     names = view.resolved(args)
     if UNKNOWN in names:
         return UNKNOWN
-    held: Any = view.mapping(_word(names[0]))
+    entry: Any = view.mapping(_key(names[0]))
     for name in names[1:]:
-        held = held.get(_word(name)) if isinstance(held, Mapping) else None
-        if held is None:
+        entry = entry.get(_key(name)) if isinstance(entry, Mapping) else None
+        if entry is None:
             raise FunctionError(f'"Fn::FindInMap" found no "{name}" in the mapping "{names[0]}"')
-    return held
+    return entry
 
 
-def _word(value: Any) -> str:
+def _key(value: Any) -> str:
     """Return a key as templates write it, numbers as their text."""
     if isinstance(value, str | int | float) and not isinstance(value, bool):
         return str(value)
     raise FunctionError('Arguments to "Fn::FindInMap" must be names')
 
 
-def _check_zones(args: Any, found: References) -> None:
+def _check_zones(args: Any, references: References) -> None:
     pass
 
 

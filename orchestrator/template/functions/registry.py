@@ -151,17 +151,17 @@ def plain(
     most = math.inf if any(p.kind is p.VAR_POSITIONAL for p in parameters) else len(placed)
     wants = dict if named else list
 
-    def look(args: Any, found: References) -> None:
+    def check_references(args: Any, references: References) -> None:
         if type(args) is not wants or is_call(args):
             raise TypeError(not_a or form)
-        given: Any = args
-        if not (needed <= given.keys() if named else least <= len(given) <= most):
+        value: Any = args
+        if not (needed <= value.keys() if named else least <= len(value) <= most):
             raise ValueError(form)
         if check is not None:
-            check(args, found)
+            check(args, references)
 
     _MADE.add(name)
-    return Function(name, since, call=call, check=look, wants=wants, names=named)
+    return Function(name, since, call=call, check=check_references, wants=wants, names=named)
 
 
 def is_call(value: Any) -> bool:
@@ -227,20 +227,20 @@ def collect(points: Iterable[EntryPoint]) -> Mapping[str, Function]:
     An unusable function is replaced by a placeholder that raises an error when called; a function whose name
     is already in use is skipped. Both are logged.
     """
-    found: dict[str, Function] = {}
+    functions: dict[str, Function] = {}
     for point in sorted(points, key=lambda point: (point.name, point.value)):
         name = point.name
-        if name in versions.EVERY_FUNCTION or name in found:
+        if name in versions.EVERY_FUNCTION or name in functions:
             why = "a function with this name already exists"
         else:
             try:
-                found[name] = _load_functions(point)
+                functions[name] = _load_functions(point)
                 continue
             except (Exception, SystemExit) as error:  # importing a plugin may raise any exception
-                found[name] = unusable(name)
+                functions[name] = unusable(name)
                 why = f"{type(error).__name__}: {error}"
         log.error("function_skipped", function=name, source=point.value, reason=why)
-    return found
+    return functions
 
 
 def _load_functions(point: EntryPoint) -> Function:
@@ -254,7 +254,7 @@ def unusable(name: str) -> Function:
     """Return the placeholder of a function whose package cannot be loaded."""
     why = f'The function "{name}" is installed but not usable; the server\'s log contains the reason'
 
-    def check(args: Any, found: References) -> None:  # noqa: ARG001
+    def check(args: Any, references: References) -> None:  # noqa: ARG001
         raise ValueError(why)
 
     def call(*_: Any) -> Any:

@@ -38,17 +38,17 @@ def _check_form(args: Any) -> None:
         raise ValueError(FORM)
 
 
-def _check_repeat(args: Any, found: References) -> None:  # noqa: ARG001
+def _check_repeat(args: Any, references: References) -> None:  # noqa: ARG001
     _check_form(args)
     if not isinstance(args["for_each"], dict):
         raise TypeError(FOR_EACH_NOT_A_MAP)
 
 
-def _check_permutations(args: Any, found: References) -> None:
+def _check_permutations(args: Any, references: References) -> None:
     _check_form(args)
     if not isinstance(args.get("permutations", True), bool):
         raise TypeError(NOT_A_BOOLEAN)
-    _check_repeat(args, found)
+    _check_repeat(args, references)
 
 
 @raw_function("repeat", since="2015-04-30", check=_check_repeat)
@@ -88,13 +88,13 @@ def _repeat(view: View, args: Mapping[str, Any], *, maps: bool, permutations: bo
     lists = [_items(value, maps=maps) for value in for_each.values()]
     if not permutations and len({len(items) for items in lists if items is not None}) > 1:
         raise FunctionError(LENGTHS_DIFFER)
-    words = [items or [] for items in lists]
-    copies = math.prod(map(len, words)) if permutations else min(map(len, words))
+    values = [items or [] for items in lists]
+    copies = math.prod(map(len, values)) if permutations else min(map(len, values))
     nodes = copies * _nodes(template)
     if nodes > MAX_VALUES:
         raise FunctionError(f'The result of "repeat" would have more than {MAX_VALUES} values')
     view.charge(BYTES_OF_A_VALUE * nodes)
-    rows: Iterable[tuple[Any, ...]] = product(*words) if permutations else zip(*words, strict=False)
+    rows: Iterable[tuple[Any, ...]] = product(*values) if permutations else zip(*values, strict=False)
     copier = _Copier(tuple(for_each))
     made = [copier.copy(template, row) for row in rows]
     view.charge(copier.length)
@@ -122,11 +122,11 @@ def _nodes(value: Any) -> int:
     count, todo = 0, [value]
     while todo:
         count += 1
-        held = todo.pop()
-        if isinstance(held, list):
-            todo += held
-        elif isinstance(held, dict):
-            todo += held.values()
+        node = todo.pop()
+        if isinstance(node, list):
+            todo += node
+        elif isinstance(node, dict):
+            todo += node.values()
     return count
 
 
@@ -137,30 +137,30 @@ class _Copier:
         self._variables = variables
         self.length = 0
 
-    def copy(self, template: Any, words: tuple[Any, ...]) -> Any:
+    def copy(self, template: Any, values: tuple[Any, ...]) -> Any:
         """Return the template with every variable replaced, one variable after the other."""
         if isinstance(template, str):
-            return self._text(template, words)
+            return self._text(template, values)
         if isinstance(template, list):
-            return [self.copy(item, words) for item in template]
+            return [self.copy(item, values) for item in template]
         if isinstance(template, dict):
-            return {self.copy(key, words): self.copy(value, words) for key, value in template.items()}
+            return {self.copy(key, values): self.copy(value, values) for key, value in template.items()}
         return template
 
-    def _text(self, text: str, words: tuple[Any, ...]) -> str:
-        for variable, word in zip(self._variables, words, strict=True):
-            for position, value in enumerate((variable, word), 1):
+    def _text(self, text: str, values: tuple[Any, ...]) -> str:
+        for variable, substitute in zip(self._variables, values, strict=True):
+            for position, value in enumerate((variable, substitute), 1):
                 if not isinstance(value, str):
-                    kind = "None" if value is None else type(value).__name__
+                    type_name = "None" if value is None else type(value).__name__
                     raise FunctionError(
-                        f"replace() argument {position} must be str, not {kind}",
+                        f"replace() argument {position} must be str, not {type_name}",
                         hint='the variables of "for_each" and their values must be texts',
                     )
-            length = len(text) + text.count(variable) * (len(word) - len(variable))
+            length = len(text) + text.count(variable) * (len(substitute) - len(variable))
             if self.length + length > MAX_TEXT_LENGTH:
                 raise FunctionError(
                     f'The result of "repeat" would be longer than {MAX_TEXT_LENGTH} characters'
                 )
-            text = text.replace(variable, word)
+            text = text.replace(variable, substitute)
         self.length += len(text)
         return text

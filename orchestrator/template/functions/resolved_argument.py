@@ -24,7 +24,7 @@ BYTES_OF_A_VALUE: Final = 16
 MAX_DEPTH: Final = 200  # levels of nesting; the JSON serializer supports 254
 
 
-def accept_any(args: Any, found: References) -> None:
+def accept_any(args: Any, references: References) -> None:
     """Accept any unresolved argument."""
 
 
@@ -73,31 +73,31 @@ def measure(value: Any) -> bool:
     Raises:
         FunctionError: too many values, too much text, or nested too deep.
     """
-    known, values, characters, depth = True, 1, 0, 0
+    determined, values, characters, depth = True, 1, 0, 0
     level: list[Any] = [[value]]
     while level:
         if depth > MAX_DEPTH:
             raise FunctionError(f"The value would be nested deeper than {MAX_DEPTH} levels")
         depth += 1
         inner: list[Any] = []
-        for held in level:
-            values += len(held)
+        for container in level:
+            values += len(container)
             if values > MAX_VALUES:
                 raise FunctionError(f"The value would hold more than {MAX_VALUES} values")
-            if held.__class__ is dict:
-                characters += sum(len(key) for key in held if key.__class__ is str)
-            for item in held.values() if held.__class__ is dict else held:
-                kind = item.__class__
-                if kind is str:
+            if container.__class__ is dict:
+                characters += sum(len(key) for key in container if key.__class__ is str)
+            for item in container.values() if container.__class__ is dict else container:
+                type_ = item.__class__
+                if type_ is str:
                     characters += len(item)
-                elif kind is dict or kind is list:
+                elif type_ is dict or type_ is list:
                     inner.append(item)
                 elif item is UNKNOWN:
-                    known = False
+                    determined = False
         if characters > MAX_TEXT_LENGTH:
             raise FunctionError(f"The value would hold more than {MAX_TEXT_LENGTH} characters")
         level = inner
-    return known
+    return determined
 
 
 def cost(made: Any) -> int:

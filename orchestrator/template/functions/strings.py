@@ -55,35 +55,35 @@ class _Replacement:
             for mark in map(chr, chain(*MARKS))
             if mark not in template and not any(mark in key for key in keys)
         )
-        self._left = template
-        self._words: list[str] = []  # in the order of their marks
+        self._rest = template
+        self._replacements: list[str] = []  # in the order of their marks
         self._length = len(template)
 
-    def put(self, key: str, word: str) -> bool:
-        """Insert `word` for every `key`; return whether the key occurred."""
+    def put(self, key: str, replacement: str) -> bool:
+        """Insert `replacement` for every `key`; return whether the key occurred."""
         if not key:
             raise ValueError("empty separator")
-        if key not in self._left:
+        if key not in self._rest:
             return False
-        parts = self._left.split(key)
-        self._length += (len(parts) - 1) * (len(word) - len(key))
+        parts = self._rest.split(key)
+        self._length += (len(parts) - 1) * (len(replacement) - len(key))
         bounded(self._length, self._name)
-        words: list[str] = []
+        replacements: list[str] = []
         begin = 0
         for part in parts:
             end = begin + part.count(self._mark)
-            words += self._words[begin:end]
-            words.append(word)
+            replacements += self._replacements[begin:end]
+            replacements.append(replacement)
             begin = end
-        words.pop()  # no value follows the last part
-        self._left, self._words = self._mark.join(parts), words
+        replacements.pop()  # no value follows the last part
+        self._rest, self._replacements = self._mark.join(parts), replacements
         return True
 
     def text(self) -> str:
         """Return all of it."""
-        pieces = self._left.split(self._mark)
-        made = [""] * (len(pieces) + len(self._words))
-        made[::2], made[1::2] = pieces, self._words
+        pieces = self._rest.split(self._mark)
+        made = [""] * (len(pieces) + len(self._replacements))
+        made[::2], made[1::2] = pieces, self._replacements
         return "".join(made)
 
 
@@ -103,14 +103,14 @@ def replaced(
     made = _Replacement(name, template, params.keys())
     unused = []
     for key in sorted(params, key=lambda key: (-len(key), key)):
-        if not made.put(key, _word(name, key, params[key], json_since, filled)):
+        if not made.put(key, _replacement(name, key, params[key], json_since, filled)):
             unused.append(key)
     if strict and unused:
         raise ValueError(f"The following params were not found in the template: {','.join(unused)}")
     return made.text()
 
 
-def _word(name: str, key: str, value: Any, json_since: bool, filled: bool) -> str:
+def _replacement(name: str, key: str, value: Any, json_since: bool, filled: bool) -> str:
     if filled and (value is None or value in ("", [], {})):
         raise ValueError(
             f"{name} has an undefined or empty value for param {key}, must be a defined non-empty value"
@@ -125,7 +125,7 @@ def _word(name: str, key: str, value: Any, json_since: bool, filled: bool) -> st
 
 
 def _check_replace(name: str) -> Check:
-    def check(args: dict[str, Any], found: References) -> None:  # noqa: ARG001
+    def check(args: dict[str, Any], references: References) -> None:  # noqa: ARG001
         if not isinstance(args["params"], dict):
             raise TypeError(f'"{name}" parameters must be a mapping')
 
@@ -170,7 +170,7 @@ CFN_REPLACE_FORM: Final = (
 )
 
 
-def _check_cfn_replace(args: list[Any], found: References) -> None:  # noqa: ARG001
+def _check_cfn_replace(args: list[Any], references: References) -> None:  # noqa: ARG001
     if not isinstance(args[0], dict):
         raise TypeError('"Fn::Replace" parameters must be a mapping')
 
@@ -210,8 +210,8 @@ def _text(item: Any, json_since: bool) -> str:
     raise TypeError(f"Items to join must be {expected} not {shown(repr(item))}")
 
 
-def _join_form(name: str, more: str = "") -> str:
-    return f'Incorrect arguments to "{name}" should be: "{name}" : [ " ", [ "str1", "str2"]{more}]'
+def _join_form(name: str, suffix: str = "") -> str:
+    return f'Incorrect arguments to "{name}" should be: "{name}" : [ " ", [ "str1", "str2"]{suffix}]'
 
 
 @function("list_join", form=_join_form("list_join"))
@@ -239,7 +239,7 @@ SPLIT_FORM: Final = f"Incorrect arguments to {SPLIT_EXAMPLE}"
 CFN_SPLIT_FORM: Final = 'Incorrect arguments to "Fn::Split" should be: "Fn::Split" : [ ",", "str1,str2"]]'
 
 
-def _check_split(args: Any, found: References) -> None:  # noqa: ARG001
+def _check_split(args: Any, references: References) -> None:  # noqa: ARG001
     if isinstance(args, str) or (isinstance(args, dict) and not is_call(args)):
         raise ValueError(SPLIT_FORM)
 

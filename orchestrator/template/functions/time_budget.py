@@ -29,6 +29,6 @@ def is_exhausted() -> bool:
 
 def charge(seconds: float) -> None:
     """Subtract seconds from the time budget, if one is set."""
-    left = getattr(_allowed, "seconds", None)
-    if left is not None:
-        _allowed.seconds = left - seconds
+    remaining = getattr(_allowed, "seconds", None)
+    if remaining is not None:
+        _allowed.seconds = remaining - seconds

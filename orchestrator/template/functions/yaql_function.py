@@ -82,7 +82,7 @@ class Evaluator:
         self.limits = Limits()
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
-        self._known: OrderedDict[bytes, str] = OrderedDict()
+        self._cache: OrderedDict[bytes, str] = OrderedDict()
 
     def check(self, expression: str) -> str:
         """Return the syntax error, "" if there is none."""
@@ -97,20 +97,20 @@ class Evaluator:
         request = {"expression": expression, "data": data}
         key = self._key(expression, request)
         with self._lock:
-            known = self._known.get(key)
-            if known is not None:
-                self._known.move_to_end(key)
-                return json.loads(known)
+            cached = self._cache.get(key)
+            if cached is not None:
+                self._cache.move_to_end(key)
+                return json.loads(cached)
         with _spending():
-            found = self._ask(request)
-        if "error" in found:
-            raise ValueError(found["error"])
-        if key and len(text := json.dumps(found["value"])) <= SMALL:
+            answer = self._ask(request)
+        if "error" in answer:
+            raise ValueError(answer["error"])
+        if key and len(text := json.dumps(answer["value"])) <= SMALL:
             with self._lock:
-                self._known[key] = text
-                if len(self._known) > 1024:
-                    self._known.popitem(last=False)
-        return found["value"]
+                self._cache[key] = text
+                if len(self._cache) > 1024:
+                    self._cache.popitem(last=False)
+        return answer["value"]
 
     def _key(self, expression: str, request: dict[str, Any]) -> bytes:
         if len(expression) > SMALL or CHANGING.search(expression):
@@ -166,8 +166,8 @@ class Evaluator:
             if not part:
                 return None
             parts.append(part)
-        found: dict[str, Any] = json.loads(b"".join(parts))
-        return found
+        response: dict[str, Any] = json.loads(b"".join(parts))
+        return response
 
     def _end(self) -> None:
         process, self._process = self._process, None
@@ -221,7 +221,7 @@ def _fault(expression: str) -> str:
     return _evaluator.check(expression)
 
 
-def _check_yaql(args: Any, found: References) -> None:  # noqa: ARG001
+def _check_yaql(args: Any, references: References) -> None:  # noqa: ARG001
     if not isinstance(args, dict) or is_call(args):
         raise TypeError(NOT_A_MAP)
     if "expression" not in args or not args.keys() <= {"expression", "data"}:

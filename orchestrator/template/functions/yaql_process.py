@@ -49,7 +49,7 @@ def parsed(expression: str, iterators: int, quota: int) -> Any:
     return engine(iterators, quota)(expression)
 
 
-class Plain:
+class PlainValues:
     """Turns a result into JSON's types, with a bound for all of it."""
 
     def __init__(self, iterators: int) -> None:
@@ -80,8 +80,8 @@ class Plain:
             return sorted(self._items(value), key=repr)  # in some order, always the same
         if isinstance(value, collections.abc.Iterable):
             return self._items(value)
-        kind = type(value).__name__
-        raise TypeError(f"The result of the expression is a {kind}, which templates do not support")
+        type_name = type(value).__name__
+        raise TypeError(f"The result of the expression is a {type_name}, which templates do not support")
 
     def _items(self, values: collections.abc.Iterable[Any]) -> list[Any]:
         made: list[Any] = []
@@ -111,8 +111,8 @@ class Plain:
     def _key(self, key: Any) -> str:
         if isinstance(key, collections.abc.Iterable) and not isinstance(key, str):
             raise TypeError("unhashable type: 'list'")
-        plain = self.of(key)
-        return plain if isinstance(plain, str) else json.dumps(plain)
+        key_ = self.of(key)
+        return key_ if isinstance(key_, str) else json.dumps(key_)
 
 
 def answer(request: dict[str, Any]) -> dict[str, Any]:
@@ -122,10 +122,10 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
             parsed(request["check"], request["iterators"], request["quota"])
             return {"error": None}
         limits = request["iterators"], request["quota"]
-        found = parsed(request["expression"], *limits).evaluate(
+        result = parsed(request["expression"], *limits).evaluate(
             data={"data": request["data"]}, context=context.create_child_context()
         )
-        return {"value": Plain(request["iterators"]).of(found)}
+        return {"value": PlainValues(request["iterators"]).of(result)}
     except RecursionError:
         return {"error": "The expression is nested too deeply"}
     except MemoryError:
