@@ -37,7 +37,7 @@ class OperationContext:
     caller: Caller
     settings: Settings
     types: Mapping[str, ResourceType]
-    asked: ClientToken | None = None  # the idempotency token of the request
+    client_token: ClientToken | None = None  # the idempotency token of the request
 
     def quota(self, setting: str) -> int:
         """Return a limit of the settings; -1, no limit, for admins."""

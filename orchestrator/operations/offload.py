@@ -59,7 +59,7 @@ class _Job:
     path: Path | None
     patience_seconds: float = 0.0
     request_id: str | None = None
-    asked: ClientToken | None = None
+    client_token: ClientToken | None = None
 
 
 def create(context: OperationContext, body: Body) -> Accepted:
@@ -116,8 +116,8 @@ def differ(context: OperationContext, stack: StackRow, before: int, after: int) 
     if revision_diff.size(context, stack, before, after) <= context.settings.inline_body_size:
         return revision_diff.diff_revisions(context, stack, before, after)
     work = partial(_differ, stack=stack, before=before, after=after)
-    found: dict[str, Any] = _run_in_subprocess(context, None, work)
-    return found
+    differences: dict[str, Any] = _run_in_subprocess(context, None, work)
+    return differences
 
 
 def restore(context: OperationContext, stack: StackRow, snapshot_id: str) -> list[CheckMessage]:
@@ -141,13 +141,15 @@ def _run_in_subprocess(
 ) -> Any:
     """Run `work` in a subprocess; return its answer or raise its error."""
     processes = multiprocessing.get_context("forkserver")
-    here, there = processes.Pipe(duplex=False)
+    here, remote_end = processes.Pipe(duplex=False)
     database = context.database
     patience = database.patience_seconds
-    job = _Job(context.settings, database.url, context.caller, path, patience, request_id(), context.asked)
-    process = processes.Process(target=_run, args=(work, job, there), daemon=True, name="intake")
+    job = _Job(
+        context.settings, database.url, context.caller, path, patience, request_id(), context.client_token
+    )
+    process = processes.Process(target=_run, args=(work, job, remote_end), daemon=True, name="intake")
     process.start()
-    there.close()
+    remote_end.close()
     try:
         if not here.poll(ANSWER_SECONDS):
             process.terminate()
@@ -185,7 +187,7 @@ def _run(work: Callable[[_Job, Connection], None], job: _Job, answer: Connection
 def _context(job: _Job) -> OperationContext:
     database = Database(job.database_url, "orchestrator-intake", patience_seconds=job.patience_seconds)
     return OperationContext(
-        database, cipher(job.settings), job.caller, job.settings, load_registry(), job.asked
+        database, cipher(job.settings), job.caller, job.settings, load_registry(), job.client_token
     )
 
 

@@ -249,13 +249,13 @@ def _tags(document: Mapping[str, Any]) -> tuple[str, ...]:
     return checked_tags(value.split(","))
 
 
-def checked_tags(given: Iterable[str]) -> tuple[str, ...]:
+def checked_tags(raw_tags: Iterable[str]) -> tuple[str, ...]:
     """Return the tags without duplicates; empty tags, which Terraform's provider sends, are dropped.
 
     Raises:
         InvalidRequest: a tag is too long.
     """
-    tags = tuple(dict.fromkeys(tag.strip() for tag in given if tag.strip()))
+    tags = tuple(dict.fromkeys(tag.strip() for tag in raw_tags if tag.strip()))
     for tag in tags:
         if len(tag) > TAG_LENGTH:
             raise InvalidRequest(f'Invalid tag, "{tag}" is longer than {TAG_LENGTH} characters')

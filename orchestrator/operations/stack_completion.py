@@ -55,16 +55,16 @@ def end_children(db: Connection[TupleRow], messages: Sequence[CheckMessage], roo
 
     A worker that dies before leaves the finish node queued like any other: the sweep enqueues it.
     """
-    found: list[CheckMessage] = []
+    check_messages: list[CheckMessage] = []
     for message in messages:
         finishes = message.queue == "bulk" and message.label == "finish"
         woken = end_child(db, message.node_id, root) if finishes else None
         if woken is None:
-            found.append(message)
+            check_messages.append(message)
         else:
             metrics.count_visit("finish", "visit", "done")
-            found += woken
-    return found
+            check_messages += woken
+    return check_messages
 
 
 def end_child(db: Connection[TupleRow], node_id: int, root: str) -> Sequence[CheckMessage] | None:

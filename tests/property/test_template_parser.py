@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from orchestrator.errors import InvalidTemplate
 from orchestrator.template.parse import Limits, locate, parse
-from orchestrator.template.yaml_scalars import plain
+from orchestrator.template.yaml_scalars import plain_scalar
 from tests.profiles import examples
 from tests.property.yaml_reference import Reference, given_twice, places, read
 from tests.property.yaml_texts import yaml_texts
@@ -58,7 +58,7 @@ def test_an_unquoted_scalar_is_read_as_by_pyyaml(text):
         )
     except (yaml.YAMLError, ValueError, OverflowError):
         return  # no value to agree on, or none for JSON
-    assert plain(text) == expected
+    assert plain_scalar(text) == expected
 
 
 @given(documents)

@@ -98,14 +98,14 @@ def adoption_request(context: OperationContext, request: StackRequest) -> tuple[
     assert request.adopt_stack_data is not None
     data = _parsed(context, request.adopt_stack_data)
     secrets = _opened(context, data.get("sealed"))
-    given = Environment()
+    environment = Environment()
     if not request.environment_files:
-        given = Environment.parse(request.environment, Limits.of(context.settings), of_request=True)
+        environment = Environment.parse(request.environment, Limits.of(context.settings), of_request=True)
     whole = replace(
         request,
         template=data["template"],
         files={**_texts(data, "files"), **request.files},
-        environment=_environment(data, secrets.get("parameters") or {}, given),
+        environment=_environment(data, secrets.get("parameters") or {}, environment),
         tags=request.tags or _tags(data),
         ignore_unknown_parameters=bool(request.environment_files),
         adopt_stack_data=None,
@@ -144,17 +144,19 @@ def _opened(context: OperationContext, sealed: Any) -> Mapping[str, Any]:
     return opened
 
 
-def _environment(data: Mapping[str, Any], hidden: Mapping[str, Any], given: Environment) -> dict[str, Any]:
+def _environment(
+    data: Mapping[str, Any], hidden: Mapping[str, Any], environment: Environment
+) -> dict[str, Any]:
     """Return the environment of the data merged with that of the request."""
     written = {name: body for name, body in _mapping(data, "environment").items() if body is not None}
     stored = Environment.parse(written, of_request=True)
-    defaults = {**stored.parameter_defaults, **given.parameter_defaults}
-    parameters = {**_without_masks(stored.parameters), **hidden, **given.parameters}
+    defaults = {**stored.parameter_defaults, **environment.parameter_defaults}
+    parameters = {**_without_masks(stored.parameters), **hidden, **environment.parameters}
     made = {
         "parameters": parameters,
         "parameter_defaults": _without_masks(defaults),
-        "resource_registry": {**stored.resource_registry, **given.resource_registry},
-        "event_sinks": list(given.event_sinks or _decrypted(stored.event_sinks)),
+        "resource_registry": {**stored.resource_registry, **environment.resource_registry},
+        "event_sinks": list(environment.event_sinks or _decrypted(stored.event_sinks)),
     }
     return {section: value for section, value in made.items() if value}
 
@@ -170,12 +172,12 @@ def _without_masks(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _resources(
-    context: OperationContext, data: Mapping[str, Any], secrets: Mapping[str, Any], around: str = ""
+    context: OperationContext, data: Mapping[str, Any], secrets: Mapping[str, Any], parent_path: str = ""
 ) -> Adopted:
     """Return the state of a stack's resources, recursively for documents of nested stacks."""
-    found: Adopted = {}
-    for name, body in _mapping(data, "resources", around).items():
-        path = f"{around}.resources.{name}" if around else f"resources.{name}"
+    adopted: Adopted = {}
+    for name, body in _mapping(data, "resources", parent_path).items():
+        path = f"{parent_path}.resources.{name}" if parent_path else f"resources.{name}"
         if not isinstance(body, dict):
             raise InvalidRequest(f"Invalid adopt data: {path} must be a map.")
         whole = {**body, **secrets[name]} if name in secrets else body
@@ -189,7 +191,7 @@ def _resources(
                 f"Invalid adopt data: values of {path} are masked. Write the plain values, or keep the "
                 "exported value of 'sealed'."
             )
-        found[name] = {
+        adopted[name] = {
             "resource_id": physical_id or None,
             "data": resource_data,
             "metadata": metadata,
@@ -197,8 +199,8 @@ def _resources(
         }
         if is_stack:
             inner = _opened(context, body.get("sealed")).get("resources") or {}
-            found[name]["nested"] = _resources(context, body, inner, path)
-    return found
+            adopted[name]["nested"] = _resources(context, body, inner, path)
+    return adopted
 
 
 def _mapping(body: Mapping[str, Any], key: str, path: str = "") -> Mapping[str, Any]:

@@ -71,15 +71,15 @@ class StoredChildView:
         """Return the child's resources, oldest first."""
         if self._child is None:
             return []
-        found = []
+        rows = []
         for name, type_, action, status, id_, reference, at, attributes, sealed, bad in child_reads.members(
             self._db, self._child.id
         ):
             opened = self._opened(sealed)
             values = opened.get("attributes", attributes) or {}
             reference_id = opened.get("reference_id", reference)
-            found.append(Member(name, type_, action, status, id_, reference_id, at, values, bad))
-        return found
+            rows.append(Member(name, type_, action, status, id_, reference_id, at, values, bad))
+        return rows
 
     def failed(self) -> Collection[str]:
         """Return the names of the child's failed resources."""

@@ -133,11 +133,11 @@ class ChildStackLoader:
         body = visit.definition.body if visit.definition else {}
         if "nested" in body:
             definition = ResourceDefinition(resource.name, body["type"], body, frozenset(), {}, frozenset())
-            found = self.inherited_context(visit.stack).resolver.of(definition)
-            if isinstance(found, NestedType):
-                return found
-            if isinstance(found, UnknownType) and visit.kind == "update":
-                raise InvalidTemplate(found.faults)
+            resource_type = self.inherited_context(visit.stack).resolver.of(definition)
+            if isinstance(resource_type, NestedType):
+                return resource_type
+            if isinstance(resource_type, UnknownType) and visit.kind == "update":
+                raise InvalidTemplate(resource_type.faults)
         if "nested" in body or resource.runs_as is not None or "/" in resource.type:
             return MissingType(resource.resource_type)
         raise NotFound("resource type", resource.resource_type)
@@ -171,9 +171,9 @@ class ChildStackLoader:
         Raises:
             InvalidTemplate: it is invalid with these values.
         """
-        found = self._templates.get(hash_)
-        if found is not None:
-            return found if len(found.resources) <= max_resources else None
+        cached = self._templates.get(hash_)
+        if cached is not None:
+            return cached if len(cached.resources) <= max_resources else None
         text = self.files.get(hash_)
         if text is None:
             return None
@@ -205,12 +205,12 @@ class ChildStackLoader:
         context = self.inherited_context(visit.stack)
         # The text of a thousand identical children is parsed once.
         draft = self._unconditional.get(child.text) or read_stored(child.text, Limits.of(self.settings))
-        given = pseudo_parameters(child_uuid, name, visit.stack.project_id, draft.form)
+        parameters = pseudo_parameters(child_uuid, name, visit.stack.project_id, draft.form)
         values = ParameterValues.build(
             draft.parameters,
             child.environment.parameters,
             child.environment.parameter_defaults,
-            given,
+            parameters,
             parent=parent,
         )
         defined = draft
@@ -227,7 +227,7 @@ class ChildStackLoader:
             if keeps is None
             else {**revisions.files(self.database, keeps), **context.files},
             environment=_masked(child.environment, hidden),
-            parameters=_visible(values, hidden, given),
+            parameters=_visible(values, hidden, parameters),
             sealed=self.cipher.seal(hidden) if hidden else None,
             outline=defined.outline,
             timeout_mins=child.timeout_mins,
@@ -275,8 +275,8 @@ class ChildStackLoader:
         if count <= MAX_UNCOUNTED_RESOURCES and limit > LOW_TREE_LIMIT:
             return
         with self.database.engine.connect() as connection:
-            found = child_reads.count_below(connection, root_id, limit, child_uuid)
-        if found + count > limit:
+            total = child_reads.count_below(connection, root_id, limit, child_uuid)
+        if total + count > limit:
             raise LimitExceeded("Maximum resources per stack exceeded.")
 
     def _read_context(self, stack: StackView) -> InheritedContext:

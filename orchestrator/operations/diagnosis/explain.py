@@ -128,7 +128,7 @@ def _child(node: Unfinished) -> str:
 
 
 def _waits_for(node: Unfinished) -> str:
-    failed = [held.name for held in node.waits_for if held.state == "failed"]
+    failed = [blocker.name for blocker in node.waits_for if blocker.state == "failed"]
     if failed:
         return f"waits for {_listed(node.waits_for, node.waits_for_count)}; {', '.join(failed)} failed"
     if not node.waits_for:
@@ -138,14 +138,14 @@ def _waits_for(node: Unfinished) -> str:
     return f"waits for {_listed(node.waits_for, node.waits_for_count)}"
 
 
-def _listed(held: Sequence[Blocker], count: int) -> str:
-    names = [one.name for one in held[:SHOWN]]
-    more = count - len(names)
-    return ", ".join(names) + (f" and {more} more" if more > 0 else "")
+def _listed(blockers: Sequence[Blocker], count: int) -> str:
+    names = [blocker.name for blocker in blockers[:SHOWN]]
+    omitted = count - len(names)
+    return ", ".join(names) + (f" and {omitted} more" if omitted > 0 else "")
 
 
-def _count(number: int, word: str) -> str:
-    return f"{number} {word}{'' if number == 1 else 's'}"
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def _operation(node: Unfinished) -> str:
@@ -197,30 +197,30 @@ class Summary:
     accepts: tuple[str, ...]
 
 
-def summarize(stack: StackRow, found: StackState, default_timeout_seconds: int) -> Summary:
+def summarize(stack: StackRow, state: StackState, default_timeout_seconds: int) -> Summary:
     """Return the state of a stack and its current activity."""
     accepts = accepted(stack.action, stack.status)
     if stack.status == "IN_PROGRESS":
         seconds = stack.timeout_mins * 60 if stack.timeout_mins else default_timeout_seconds
         ends = stack.action_started_at + dt.timedelta(seconds=seconds)
-        word, text = _at_work(stack, found)
-        return Summary(word, text, stack.action_started_at, ends, accepts)
-    since = stack.deleted_at or found.rests_since or stack.action_started_at
+        keyword, text = _at_work(stack, state)
+        return Summary(keyword, text, stack.action_started_at, ends, accepts)
+    since = stack.deleted_at or state.rests_since or stack.action_started_at
     if stack.deleted_at is not None:
         return Summary("gone", f"nothing: it was deleted at {time(since)}", since, None, accepts)
     if stack.status == "COMPLETE":
         return Summary("at-rest", f"nothing: {stack.state} since {time(since)}", since, None, accepts)
-    running = f"; {_operations(found.running)}" if found.running else ""
-    causes = f" because of {_count(found.cause_count, 'failure')}" if found.cause_count else ""
+    running = f"; {_operations(state.running)}" if state.running else ""
+    causes = f" because of {_count(state.cause_count, 'failure')}" if state.cause_count else ""
     text = f"nothing: {stack.state} since {time(since)}{causes}{running}. {_suggested_actions(stack)}"
     return Summary("failed", text, since, None, accepts)
 
 
-def _at_work(stack: StackRow, found: StackState) -> tuple[str, str]:
+def _at_work(stack: StackRow, state: StackState) -> tuple[str, str]:
     since = f"since {time(stack.action_started_at)}"
     if stack.winding_down:
-        return "winding-down", f"{stack.action} is winding down after a failure: {_operations(found.running)}"
-    if found.planning_since is not None:
+        return "winding-down", f"{stack.action} is winding down after a failure: {_operations(state.running)}"
+    if state.planning_since is not None:
         return "planning", f"{stack.action} is being planned {since}"
     return "working", f"{stack.action} is in progress {since}"
 

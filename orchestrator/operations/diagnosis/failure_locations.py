@@ -61,11 +61,11 @@ class FailureLocator:
         if text is None:
             return None
         places = [(section, node.row.resource_name) for section in SECTIONS]
-        found = locate(text, places)
+        locations = locate(text, places)
         for section, key in places:
-            there = found.get((section, key))
-            if there is not None and there != found.get((section,)) and there != (1, 1):
-                line, column = there
+            location = locations.get((section, key))
+            if location is not None and location != locations.get((section,)) and location != (1, 1):
+                line, column = location
                 return SourceLocation(str(name), line, column, excerpt(source_lines(text), line, column)[0])
         return None
 

@@ -42,7 +42,7 @@ class FailureNode:
 @dataclass(slots=True)
 class _Search:
     database: Database
-    left: int = MOST
+    remaining: int = MOST
 
 
 def tree(
@@ -50,8 +50,8 @@ def tree(
 ) -> tuple[list[FailureNode], bool]:
     """Return the causes of these traversals' failures, at most `levels` deep, and whether the list is cut."""
     search = _Search(database)
-    found = _nodes(search, stack, traversals, levels, (), None)
-    return found, search.left <= 0
+    nodes = _nodes(search, stack, traversals, levels, (), None)
+    return nodes, search.remaining <= 0
 
 
 def _nodes(
@@ -64,17 +64,17 @@ def _nodes(
 ) -> list[FailureNode]:
     rows = [
         row
-        for row in history.list_failures(search.database, stack, traversals, limit=search.left + 1)
+        for row in history.list_failures(search.database, stack, traversals, limit=search.remaining + 1)
         if until is None or row.created_at <= until
     ]
     since = history.started_at(search.database, stack, traversals)
     children = (
         history.stacks_for(search.database, stack, {row.resource_name for row in rows}) if levels else {}
     )
-    found: list[FailureNode] = []
+    nodes: list[FailureNode] = []
     listed: set[str] = set()
     for row in rows:
-        if search.left <= 0:
+        if search.remaining <= 0:
             break
         if row.resource_name in listed:
             continue  # causes in the same nested stack are listed once
@@ -84,9 +84,9 @@ def _nodes(
             if traversal is not None:
                 listed.add(row.resource_name)
                 causes = _nodes(search, child, [traversal], levels - 1, path, row.created_at)
-                found.append(FailureNode(row, stack, path, child, tuple(causes)))
+                nodes.append(FailureNode(row, stack, path, child, tuple(causes)))
                 break
         else:
-            search.left -= 1
-            found.append(FailureNode(row, stack, path, None, ()))
-    return found
+            search.remaining -= 1
+            nodes.append(FailureNode(row, stack, path, None, ()))
+    return nodes

@@ -41,10 +41,10 @@ def revision(context: OperationContext, stack: StackRow, number: int) -> Revisio
     Raises:
         NotFound: it does not exist.
     """
-    found = history.numbered(context.database, stack, number)
-    if found is None:
+    revision_ = history.numbered(context.database, stack, number)
+    if revision_ is None:
         raise NotFound("Revision", str(number))
-    return found
+    return revision_
 
 
 def size(context: OperationContext, stack: StackRow, *numbers: int) -> int:
@@ -58,8 +58,8 @@ def size(context: OperationContext, stack: StackRow, *numbers: int) -> int:
 
 
 def _sections_of(context: OperationContext, stack: StackRow, row: RevisionRow) -> Side:
-    given = pseudo_parameters(str(stack.uuid), stack.name, stack.project_id)
-    values = stored_values(dict(row.parameters), row.sealed, context.cipher, given)
+    pseudo = pseudo_parameters(str(stack.uuid), stack.name, stack.project_id)
+    values = stored_values(dict(row.parameters), row.sealed, context.cipher, pseudo)
     text = b"".join(revisions.read_content(context.database, row.template_hash))
     conditions: Mapping[str, Any] = {}
     if is_members(text):

@@ -42,24 +42,24 @@ def validate_sinks(settings: Settings, sinks: Sequence[Mapping[str, Any]]) -> No
         raise InvalidTemplate(faults)
 
 
-def read(context: OperationContext, stack: uuid_.UUID, given: Sequence[Mapping[str, Any]]) -> Sinks:
+def read(context: OperationContext, stack: uuid_.UUID, requested: Sequence[Mapping[str, Any]]) -> Sinks:
     """Return the sinks of a new revision; sinks that the stack has already are matched.
 
     Raises:
         InvalidTemplate: a masked sink matches none of the stack's sinks.
     """
-    if not any(sink["type"] == WEBHOOK for sink in given):
-        return Sinks(given, ())
+    if not any(sink["type"] == WEBHOOK for sink in requested):
+        return Sinks(requested, ())
     with context.database.connect() as db:
         rows = store.of_stack(db, context.caller.project_id, stack)
-    known = [(row, context.cipher.open(row.sealed)) for row in rows]
+    recorded = [(row, context.cipher.open(row.sealed)) for row in rows]
     kept: list[Mapping[str, Any]] = []
     new: list[Mapping[str, Any]] = []
-    for index, sink in enumerate(given):
+    for index, sink in enumerate(requested):
         if sink["type"] != WEBHOOK:
             kept.append(sink)
             continue
-        row = next((row for row, address in known if _matches(sink, row, address)), None)
+        row = next((row for row, address in recorded if _matches(sink, row, address)), None)
         if row is None:
             made = _new(context, sink, index)
             new.append(made)
@@ -103,10 +103,10 @@ def _faults(settings: Settings, sinks: Sequence[Mapping[str, Any]]) -> Iterator[
         if sink["type"] != WEBHOOK:
             continue
         path, secret = f"event_sinks[{index}]", sink.get("secret")
-        if wrong := url_fault(sink["target"], private=settings.webhook_allow_private):
-            yield _fault(wrong, f"{path}.target")
-        if secret is not None and secret != MASK and (wrong := secret_fault(secret)):
-            yield _fault(wrong, f"{path}.secret")
+        if fault := url_fault(sink["target"], private=settings.webhook_allow_private):
+            yield _fault(fault, f"{path}.target")
+        if secret is not None and secret != MASK and (fault := secret_fault(secret)):
+            yield _fault(fault, f"{path}.secret")
 
 
 def _fault(message: str, path: str) -> Diagnostic:

@@ -61,7 +61,10 @@ class WebhookSender:
             return []
         lease = secrets.randbits(63)
         with self.database.borrow() as db:
-            return [(one, lease) for one in webhooks.claim(db, lease, self.lease_seconds, limit, slow=slow)]
+            return [
+                (webhook, lease)
+                for webhook in webhooks.claim(db, lease, self.lease_seconds, limit, slow=slow)
+            ]
 
     def deliver_pending(self, claimed: Claimed, lease: int) -> None:
         """Deliver the pending events of a webhook, within its time slot."""
@@ -69,31 +72,31 @@ class WebhookSender:
         position, until = claimed.position, time.monotonic() + MAX_SLOT_SECONDS
         drained = slow = False
         while not drained and time.monotonic() < until and not slow:
-            found, position, drained = self._next(claimed, position)
+            events, position, drained = self._next(claimed, position)
             began = time.monotonic()
             try:
-                if found:
-                    self._deliver(address, claimed, found)
+                if events:
+                    self._deliver(address, claimed, events)
             except NotDelivered as error:
                 self._failed(claimed, lease, str(error), slow=time.monotonic() - began > SLOW_SECONDS)
                 return
             slow = time.monotonic() - began > SLOW_SECONDS
             with self.database.borrow() as db:
                 if not webhooks.advance_position(
-                    db, claimed.id, lease, position, len(found), self.lease_seconds, slow=slow
+                    db, claimed.id, lease, position, len(events), self.lease_seconds, slow=slow
                 ):
                     return  # deleted, or claimed by another process
         with self.database.borrow() as db:
             webhooks.release(db, claimed.id, lease, more=not drained)
 
-    def _deliver(self, address: dict[str, Any], claimed: Claimed, found: Sequence[EventWithStack]) -> None:
+    def _deliver(self, address: dict[str, Any], claimed: Claimed, batch: Sequence[EventWithStack]) -> None:
         """Send a batch of events.
 
         Raises:
             NotDelivered: the receiver did not accept it.
         """
-        id_ = f"{claimed.uuid}.{found[-1][0].sequence}"
-        events = [event_body(row, stack) | event_stack_fields(row, stack) for row, stack in found]
+        id_ = f"{claimed.uuid}.{batch[-1][0].sequence}"
+        events = [event_body(row, stack) | event_stack_fields(row, stack) for row, stack in batch]
         body = message("events", claimed.uuid, claimed.project_id, events)
         deliver(
             address["url"],
@@ -119,8 +122,8 @@ class WebhookSender:
         within = EventScope(claimed.project_id, claimed.nested_depth, only_stacks=claimed.only_stacks)
         walked = stream.of_project(self.database, within, after, BATCH_SIZE)
         owners = stacks.by_ids(self.database, {row.stack_id for row in walked.rows})
-        found = [(row, owners[row.stack_id]) for row in walked.rows if row.stack_id in owners]
-        return found, walked.position, walked.drained
+        events = [(row, owners[row.stack_id]) for row in walked.rows if row.stack_id in owners]
+        return events, walked.position, walked.drained
 
     def _of_stack(self, claimed: Claimed, after: Position) -> tuple[list[EventWithStack], Position, bool]:
         name, uuid = claimed.stack_name or "", str(claimed.stack_uuid)
@@ -128,14 +131,14 @@ class WebhookSender:
         if stack is None:
             return [], after, True
         below = list(descendants(self.database, stack, claimed.nested_depth, deleted=True))
-        owners = {one.id: one for one in (stack, *below)}
+        owners = {item.id: item for item in (stack, *below)}
         query = EventQuery(sort_dir="asc", after=after, limit=BATCH_SIZE)
         rows = list(list_events(self.database, stack, query, below))
-        found = [(row, owners[row.stack_id]) for row in rows]
+        events = [(row, owners[row.stack_id]) for row in rows]
         if claimed.only_stacks:
-            found = [(row, owner) for row, owner in found if is_stack_event(row, owner)]
+            events = [(row, owner) for row, owner in events if is_stack_event(row, owner)]
         at = Position(rows[-1].xid, rows[-1].id) if rows else after
-        return found, at, len(rows) < BATCH_SIZE
+        return events, at, len(rows) < BATCH_SIZE
 
 
 def is_stack_event(row: EventRow, stack: StackRow) -> bool:
@@ -143,8 +146,8 @@ def is_stack_event(row: EventRow, stack: StackRow) -> bool:
     return (row.resource_type, row.physical_id) == (stream.STACK, str(stack.uuid))
 
 
-def message(kind: str, uuid: object, project_id: str, events: Sequence[dict[str, Any]]) -> bytes:
+def message(message_type: str, uuid: object, project_id: str, events: Sequence[dict[str, Any]]) -> bytes:
     """Return the body of a delivery."""
     return orjson.dumps(
-        {"type": kind, "webhook_id": str(uuid), "project_id": project_id, "events": list(events)}
+        {"type": message_type, "webhook_id": str(uuid), "project_id": project_id, "events": list(events)}
     )

@@ -51,22 +51,22 @@ def create(context: OperationContext, body: Body) -> dict[str, Any]:
         NotFound: the project has no such stack.
         LimitExceeded: it has the maximum number of webhooks.
     """
-    asked = read_object(body.read())
-    faults = list(_faults(context, asked))
+    requested = read_object(body.read())
+    faults = list(_faults(context, requested))
     if faults:
         raise InvalidTemplate(faults)
-    stack = _stack(context, asked.get("stack"))
-    secret = asked.get("secret") or new_secret()
-    position = _position(context, asked.get("after")) or stream.end_position(context.database)
+    stack = _stack(context, requested.get("stack"))
+    secret = requested.get("secret") or new_secret()
+    position = _position(context, requested.get("after")) or stream.end_position(context.database)
     uuid, most = uuid_.uuid4(), context.settings.max_webhooks_per_tenant
     values = {
         "uuid": uuid,
         "project_id": context.caller.project_id,
         "stack_id": stack.id if stack is not None else None,
-        "nested_depth": min(asked.get("nested_depth") or 0, context.settings.max_nested_stack_depth),
-        "only_stacks": KINDS[asked.get("events") or "all"],
-        "shown_url": shown_url(asked["url"]),
-        "sealed": context.cipher.seal({"url": asked["url"], "secret": secret}),
+        "nested_depth": min(requested.get("nested_depth") or 0, context.settings.max_nested_stack_depth),
+        "only_stacks": KINDS[requested.get("events") or "all"],
+        "shown_url": shown_url(requested["url"]),
+        "sealed": context.cipher.seal({"url": requested["url"], "secret": secret}),
         "xid": str(position.xid),
         "event_id": position.id,
         "created_by": context.caller.user,
@@ -182,26 +182,26 @@ def webhook_body(row: WebhookRow) -> dict[str, Any]:
 _NO_POSITION: Final = "Invalid sequence '{}' for 'after': must be the sequence of an event, 0.0 or now."
 
 
-def _faults(context: OperationContext, asked: dict[str, Any]) -> Any:
-    url, secret, depth = asked.get("url"), asked.get("secret"), asked.get("nested_depth")
-    for key in sorted(asked.keys() - set(KEYS)):
+def _faults(context: OperationContext, requested: dict[str, Any]) -> Any:
+    url, secret, depth = requested.get("url"), requested.get("secret"), requested.get("nested_depth")
+    for key in sorted(requested.keys() - set(KEYS)):
         yield _fault("unknown-key", f"Unknown key {key!r}, must be one of: {', '.join(KEYS)}", key)
     if not isinstance(url, str):
         yield _fault("missing-url", "url is required and must be a string", "url")
-    elif wrong := url_fault(url, private=context.settings.webhook_allow_private):
-        yield _fault("invalid-url", wrong, "url")
+    elif fault := url_fault(url, private=context.settings.webhook_allow_private):
+        yield _fault("invalid-url", fault, "url")
     if secret is not None:
-        wrong = secret_fault(secret) if isinstance(secret, str) else "secret must be a string"
-        if wrong:
-            yield _fault("invalid-secret", wrong, "secret")
+        fault = secret_fault(secret) if isinstance(secret, str) else "secret must be a string"
+        if fault:
+            yield _fault("invalid-secret", fault, "secret")
     if depth is not None and (not isinstance(depth, int) or isinstance(depth, bool) or depth < 0):
         yield _fault("invalid-depth", "nested_depth must be an integer of 0 or more", "nested_depth")
-    if asked.get("stack") is not None and not isinstance(asked["stack"], str):
+    if requested.get("stack") is not None and not isinstance(requested["stack"], str):
         yield _fault("invalid-stack", "stack must be the name or id of a stack", "stack")
-    if asked.get("events") is not None and asked["events"] not in [*KINDS]:
+    if requested.get("events") is not None and requested["events"] not in [*KINDS]:
         yield _fault("invalid-events", f"events must be one of: {', '.join(KINDS)}", "events")
-    if asked.get("after") is not None and not _is_position(asked["after"]):
-        yield _fault("invalid-sequence", _NO_POSITION.format(asked["after"]), "after")
+    if requested.get("after") is not None and not _is_position(requested["after"]):
+        yield _fault("invalid-sequence", _NO_POSITION.format(requested["after"]), "after")
 
 
 def _fault(code: str, text: str, path: str) -> Diagnostic:
@@ -215,17 +215,17 @@ def _is_position(after: object) -> bool:
 def _position(context: OperationContext, after: str | None) -> Position | None:
     if after is None:
         return None
-    found = read_sequence(after)
-    return Position(*found) if found is not None else stream.end_position(context.database)
+    position = read_sequence(after)
+    return Position(*position) if position is not None else stream.end_position(context.database)
 
 
 def _stack(context: OperationContext, name: str | None) -> StackRow | None:
     if name is None:
         return None
-    found = stacks.find(context.database, context.caller.project_id, name)
-    if found is None or found.project_id != context.caller.project_id:
+    stack = stacks.find(context.database, context.caller.project_id, name)
+    if stack is None or stack.project_id != context.caller.project_id:
         raise NotFound("Stack", name)
-    return found
+    return stack
 
 
 def _row(context: OperationContext, id_: str) -> WebhookRow:

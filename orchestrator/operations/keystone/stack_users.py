@@ -59,8 +59,8 @@ class StackUserProvisioner:
             ProviderBusy: Keystone does not respond.
         """
         try:
-            found = store.held(self.db, self.visit.resource.id) or self._create_user(self._ensure_project())
-            return to_stack_user(found, self.cipher, self.settings, self.domain)
+            user = store.held(self.db, self.visit.resource.id) or self._create_user(self._ensure_project())
+            return to_stack_user(user, self.cipher, self.settings, self.domain)
         except Unavailable as error:
             raise ProviderBusy(str(error), "ServiceUnavailable") from error
         except Forbidden as error:
@@ -68,8 +68,8 @@ class StackUserProvisioner:
 
     def held(self) -> StackUser | None:
         """Return the resource's user if it exists."""
-        found = store.held(self.db, self.visit.resource.id)
-        return None if found is None else to_stack_user(found, self.cipher, self.settings, self.domain)
+        user = store.held(self.db, self.visit.resource.id)
+        return None if user is None else to_stack_user(user, self.cipher, self.settings, self.domain)
 
     def release(self) -> None:
         """Have the user removed once the resource is deleted."""
@@ -110,10 +110,12 @@ class StackUserProvisioner:
             raise ProviderBusy(BEING_REMOVED, "Conflict")
         return recorded
 
-    def _store_created(self, recorded: store.RecordedUser, keystone_id: str, kind: Kind, name: str) -> None:
+    def _store_created(
+        self, recorded: store.RecordedUser, keystone_id: str, object_type: Kind, name: str
+    ) -> None:
         """Store a created object's id; remove the object if its row is already being removed."""
         if not store.store_created(self.db, recorded.id, keystone_id):
-            self.domain.remove(kind, keystone_id, name)
+            self.domain.remove(object_type, keystone_id, name)
             raise ProviderBusy(BEING_REMOVED, "Conflict")
 
 
@@ -129,8 +131,8 @@ class ReadOnlyStackUser:
         admin = domain_admin(settings)
         if admin is None:
             return None
-        found = store.held(db, resource_id)
-        return cls(None if found is None else to_stack_user(found, cipher, settings, StackDomain(admin)))
+        user = store.held(db, resource_id)
+        return cls(None if user is None else to_stack_user(user, cipher, settings, StackDomain(admin)))
 
     def make(self) -> StackUser:
         """Return the user; never create it.

@@ -164,7 +164,7 @@ class IncrementalPurge:
     pass_seconds: float = PASS_SECONDS
     _begin_at: float = field(default_factory=lambda: time.monotonic() + PASS_SECONDS / 10)
     _pass: Iterator[DeletedRows] | None = None
-    _mine: Connection[TupleRow] | None = None  # the connection that holds the lock
+    _lock_connection: Connection[TupleRow] | None = None  # the connection that holds the lock
     _total: Counter[str] = field(default_factory=Counter)
 
     def tick(self, db: Connection[TupleRow], budget_seconds: float = BUDGET_SECONDS) -> None:
@@ -193,9 +193,9 @@ class IncrementalPurge:
         self._rest()
 
     def _take(self, db: Connection[TupleRow]) -> bool:
-        if self._mine is not db:
-            self._mine = db if try_lock(db, LOCK) else None
-        return self._mine is db
+        if self._lock_connection is not db:
+            self._lock_connection = db if try_lock(db, LOCK) else None
+        return self._lock_connection is db
 
     def _rest(self) -> None:
         self._pass, self._begin_at = None, time.monotonic() + self.pass_seconds

@@ -22,9 +22,9 @@ def rotate_keys(database: Database, cipher: Cipher) -> Iterator[tuple[str, int, 
     """
     with database.connect(name="orchestrator rotate-keys") as connection:
         for table, column in key_rotation.SEALED_COLUMNS:
-            changed = seen = last_id = 0
+            changed = examined = last_id = 0
             while rows := key_rotation.read_slice(connection, table, column, last_id, SLICE):
-                seen += len(rows)
+                examined += len(rows)
                 last_id = rows[-1][0]
                 old = [row for row in rows if not cipher.is_newest(row[1])]
                 changed += len(old)
@@ -33,4 +33,4 @@ def rotate_keys(database: Database, cipher: Cipher) -> Iterator[tuple[str, int, 
                     key_rotation.replace_unchanged(connection, table, column, rotated)
                     now = key_rotation.read_again(connection, table, column, [id_ for id_, _ in old])
                     old = [row for row in now if not cipher.is_newest(row[1])]
-            yield f"{table}.{column}", changed, seen - changed
+            yield f"{table}.{column}", changed, examined - changed

@@ -77,21 +77,25 @@ def _resolved(
         return []
     template = Template.from_outline(revision.outline)
     requested = [output for output in template.outputs.values() if names is None or output.name in names]
-    given = pseudo_parameters(str(stack.uuid), stack.name, stack.project_id)
-    values = stored_values(revision.parameters, revision.sealed, cipher, given)
+    pseudo = pseudo_parameters(str(stack.uuid), stack.name, stack.project_id)
+    values = stored_values(revision.parameters, revision.sealed, cipher, pseudo)
     required = {name for output in requested for name in output.requires}
-    known = proxies(database, cipher, stack, required)
-    wrong = _nested_output_errors(database, cipher, stack, requested, known)
+    resource_proxies = proxies(database, cipher, stack, required)
+    errors = _nested_output_errors(database, cipher, stack, requested, resource_proxies)
     files = FileCache(database)
 
     def view() -> StackDefinition:
         return StackDefinition(
-            template.version, values, known, files.reader(revision.files), mappings=template.mappings
+            template.version,
+            values,
+            resource_proxies,
+            files.reader(revision.files),
+            mappings=template.mappings,
         )
 
     return [
-        Output(output.name, output.description, error=wrong[output.name])
-        if output.name in wrong
+        Output(output.name, output.description, error=errors[output.name])
+        if output.name in errors
         else _resolve(output, view())
         for output in requested
     ]
@@ -110,18 +114,18 @@ def _nested_output_errors(
     ] = {}  # by resource: its null attributes, and the outputs that require them
     for output in outputs:
         for name, attributes in output.dep_attrs.items():
-            known = proxies[name].attributes if name in proxies else {}
+            recorded_attributes = proxies[name].attributes if name in proxies else {}
             for attribute in attributes:
-                if attribute in known and known[attribute] is None:
+                if attribute in recorded_attributes and recorded_attributes[attribute] is None:
                     used.setdefault(name, {}).setdefault(attribute, []).append(output.name)
-    found: dict[str, str] = {}
+    errors: dict[str, str] = {}
     for child in output_inputs.children(database, stack.id, used) if used else ():
         name, null = child.parent_resource, used[child.parent_resource]
         for inner in _resolved(database, cipher, child, null):
             if inner.error is not None:
                 error = f"Error in {name} output {inner.key}: {inner.error}"
-                found |= dict.fromkeys(null[inner.key], error)
-    return found
+                errors |= dict.fromkeys(null[inner.key], error)
+    return errors
 
 
 def _resolve(output: OutputDefinition, definition: StackDefinition) -> Output:
@@ -163,10 +167,10 @@ def live_metadata(
     data = context.cipher.open(found.sealed).get("data") if found.sealed else found.data
     if GIVEN_METADATA in (data or {}):
         return None
-    body, given = found.body, pseudo_parameters(str(stack.uuid), stack.name, stack.project_id)
+    body, pseudo = found.body, pseudo_parameters(str(stack.uuid), stack.name, stack.project_id)
     view = StackDefinition(
         body["version"],
-        stored_values(found.parameters, found.sealed_parameters, context.cipher, given),
+        stored_values(found.parameters, found.sealed_parameters, context.cipher, pseudo),
         proxies(context.database, context.cipher, stack, set(found.requires)),
         FileCache(context.database).reader(body.get("files", NO_ATTRIBUTES)),
         mappings=body.get("mappings", NO_ATTRIBUTES),

@@ -73,8 +73,8 @@ class NodeWriter:
         if not self._holds_finish:
             return
         for node in self.plan.layout.order:
-            kind, key = self.plan.key(node)
-            self._ids[node] = written[kind].get(key, 0)
+            node_kind, key = self.plan.key(node)
+            self._ids[node] = written[node_kind].get(key, 0)
 
     def _slices(self) -> Iterator[Sequence[int]]:
         """Yield the missing nodes in slices; an empty plan has an empty slice, which sets the finish node's

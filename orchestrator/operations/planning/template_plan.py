@@ -142,7 +142,11 @@ class TemplatePlanner:
     def _always_updated(self, planned: PlannedDefinitions) -> Collection[str]:
         """Return the resources whose type asks for a visit in every update."""
         type_names = {desired.resource_type for desired in planned.desired.values()}
-        always = {name for name in type_names if (found := self.types.get(name)) and found.always_visited}
+        always = {
+            name
+            for name in type_names
+            if (resource_type := self.types.get(name)) and resource_type.always_visited
+        }
         return (
             [name for name, desired in planned.desired.items() if desired.resource_type in always]
             if always

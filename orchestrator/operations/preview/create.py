@@ -14,7 +14,7 @@ from orchestrator.operations.context import Body, OperationContext
 from orchestrator.operations.outputs.outputs import Output
 from orchestrator.operations.request_body import StackRequest, read_request
 from orchestrator.operations.validation.hypothetical_child import (
-    UNMADE,
+    NEVER_CREATED_ID,
     HypotheticalChild,
     hypothetical_child_of,
 )
@@ -90,15 +90,19 @@ def preview_create(context: OperationContext, body: Body) -> CreatePreview:
 @time_budget(EXPRESSIONS_SECONDS)
 def _shown(context: OperationContext, request: StackRequest, validated: ValidatedRequest) -> CreatePreview:
     template = validated.template
-    whole = HypotheticalChild(request.stack_name, UNMADE, template, validated.values, validated.kinds)
+    whole = HypotheticalChild(
+        request.stack_name, NEVER_CREATED_ID, template, validated.values, validated.kinds
+    )
     view = _view(whole)
     return CreatePreview(
         request.stack_name,
         template.description,
         validated.values.public(template.parameters),
         [
-            Output(one.name, one.description, _value(view, one.value, f"outputs.{one.name}.value"))
-            for one in template.outputs.values()
+            Output(
+                output.name, output.description, _value(view, output.value, f"outputs.{output.name}.value")
+            )
+            for output in template.outputs.values()
         ],
         planned_resources(context, whole),
         request.disable_rollback,
@@ -116,8 +120,8 @@ def planned_resources(context: OperationContext, whole: HypotheticalChild) -> li
             if required in required_by:  # otherwise an undecided condition may omit it
                 required_by[required].append(name)
     return [
-        _planned_resource(context, one, whole, view, required_by[one.name])
-        for one in template.resources.values()
+        _planned_resource(context, item, whole, view, required_by[item.name])
+        for item in template.resources.values()
     ]
 
 
@@ -138,34 +142,38 @@ def _planned_resource(
     view: StackDefinition,
     required_by: Sequence[str],
 ) -> PlannedResource:
-    body, kind = definition.body, whole.kinds.of(definition)
-    if not isinstance(kind, ResourceType):  # in a nested stack: reported when that is created
+    body, resource_type = definition.body, whole.kinds.of(definition)
+    if not isinstance(resource_type, ResourceType):  # in a nested stack: reported when that is created
         return PlannedResource(definition.name, definition.type, "", required_by, {}, (), {})
-    words = format_named(view.version).keywords
-    place = f"{words.resources}.{definition.name}"
+    keywords = format_named(view.version).keywords
+    place = f"{keywords.resources}.{definition.name}"
     view.used_secret = False
-    resolved = Resolved(body, view, kind, place, f"{place}.{words.properties}")
-    given, _ = kind.read_properties(resolved.values)
-    secret = reached(kind.translation, resolved.secrets)
+    resolved = Resolved(body, view, resource_type, place, f"{place}.{keywords.properties}")
+    properties, _ = resource_type.read_properties(resolved.values)
+    secret = reached(resource_type.translation, resolved.secrets)
     written = body.get("properties") or {}
-    translated = {rule.path[0] for rule in kind.translation}
+    translated = {rule.path[0] for rule in resource_type.translation}
 
     def shown(name: str) -> Any:
         if name not in secret:
-            return given.get(name)
+            return properties.get(name)
         in_place = not resolved.sealed and name in written and name not in translated
-        return _without_secrets(view, written[name], given.get(name)) if in_place else MASK
+        return _without_secrets(view, written[name], properties.get(name)) if in_place else MASK
 
-    path = f"{place}.{words.metadata}"
+    path = f"{place}.{keywords.metadata}"
     metadata = _without_secrets(view, body.get("metadata"), _value(view, body.get("metadata"), path))
-    inside = hypothetical_child_of(context, definition, whole, kind) if isinstance(kind, NestedType) else None
+    inside = (
+        hypothetical_child_of(context, definition, whole, resource_type)
+        if isinstance(resource_type, NestedType)
+        else None
+    )
     return PlannedResource(
         definition.name,
         definition.type,
         str(body.get("description") or ""),
         required_by,
-        {name: shown(name) for name in {**kind.properties, **given}},
-        sorted(kind.attributes),
+        {name: shown(name) for name in {**resource_type.properties, **properties}},
+        sorted(resource_type.attributes),
         metadata or {},
         None if inside is None else Nested(inside.name, planned_resources(context, inside)),
     )

@@ -28,7 +28,7 @@ class LiveObservation:
     id.
     """
 
-    found: Mapping[int, Observation] = field(default_factory=dict)
+    observations: Mapping[int, Observation] = field(default_factory=dict)
     well: Mapping[int, bool] = field(default_factory=dict)
     unseen: Mapping[int, str] = field(default_factory=dict)
 
@@ -45,47 +45,49 @@ def observe_all(
     """
     pool = ThreadPoolExecutor(AT_ONCE, "look")
     try:
-        asked = {
-            pool.submit(_look, stack_name, kind, there, software(there.name), dress): there
-            for kind, there in things
+        futures = {
+            pool.submit(
+                _observe, stack_name, resource_type, resource, software(resource.name), dress
+            ): resource
+            for resource_type, resource in things
         }
-        wait(asked, seconds)
+        wait(futures, seconds)
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
-    found: dict[int, Observation] = {}
+    observations: dict[int, Observation] = {}
     well: dict[int, bool] = {}
     unseen: dict[int, str] = {}
-    for future, there in asked.items():
+    for future, resource in futures.items():
         error = _trouble(future)
         if error is None:
-            found[there.id], well[there.id] = future.result()
+            observations[resource.id], well[resource.id] = future.result()
         else:
-            unseen[there.id] = error[:LONGEST_TOLD]
-    return LiveObservation(found, well, unseen)
+            unseen[resource.id] = error[:LONGEST_TOLD]
+    return LiveObservation(observations, well, unseen)
 
 
-def _look(
+def _observe(
     stack_name: str,
-    kind: ResourceType,
-    there: CurrentResource,
+    resource_type: ResourceType,
+    resource: CurrentResource,
     software: SoftwareStore,
     dress: Callable[[Context], Context],
 ) -> tuple[Observation, bool]:
     """Return the observation, and whether a failed resource is healthy."""
-    name, physical_id = physical_name(stack_name, there.name, there.uuid), there.physical_id or ""
+    name, physical_id = physical_name(stack_name, resource.name, resource.uuid), resource.physical_id or ""
     ctx = Context(
-        there.name,
+        resource.name,
         name,
-        f"{there.uuid}-look",
+        f"{resource.uuid}-look",
         "CHECK",
-        properties=there.properties,
-        data=there.data,
+        properties=resource.properties,
+        data=resource.data,
         software=software,
     )
     ctx = dress(ctx)
-    seen = kind.observe(ctx, physical_id)
-    failed = there.status == "FAILED" and bool(physical_id)
-    return seen, failed and kind.is_healthy_after_failure(ctx, physical_id)
+    observation = resource_type.observe(ctx, physical_id)
+    failed = resource.status == "FAILED" and bool(physical_id)
+    return observation, failed and resource_type.is_healthy_after_failure(ctx, physical_id)
 
 
 def _trouble(future: Future[tuple[Observation, bool]]) -> str | None:

@@ -28,10 +28,10 @@ from orchestrator.store.stacks.stacks import StackRow
 from orchestrator.store.traversals import child_reads
 from orchestrator.template.parameters import ParameterValues
 
-Found = tuple[list[UpdatePreview], list[Diagnostic]]
+NestedPreviews = tuple[list[UpdatePreview], list[Diagnostic]]
 
 
-def preview_descendants(preview: Preview, *, whole: bool = True) -> Found:
+def preview_descendants(preview: Preview, *, whole: bool = True) -> NestedPreviews:
     """Return the changes to each nested stack below a previewed stack, and the faults that would make the
     update fail there.
 
@@ -39,42 +39,42 @@ def preview_descendants(preview: Preview, *, whole: bool = True) -> Found:
     request cannot find.
     """
     context = preview.context
-    found: list[UpdatePreview] = []
+    previews: list[UpdatePreview] = []
     faults: list[Diagnostic] = []
-    there = stacks.children(context.database, preview.stack)
+    children = stacks.children(context.database, preview.stack)
     for name, definition in preview.template.resources.items():
-        kind = preview.kinds.of(definition)
-        if not isinstance(kind, NestedType):
+        resource_type = preview.kinds.of(definition)
+        if not isinstance(resource_type, NestedType):
             continue
         row, expected = preview.chosen.get(name), preview.expected.get(name)
         turn = "unchanged" if expected is None else expected.turn
-        child = there.pop(row.id, None) if row is not None and turn in ("unchanged", "updated") else None
+        child = children.pop(row.id, None) if row is not None and turn in ("unchanged", "updated") else None
         if turn == "updated" and child is not None:
             try:
-                inside, wrong = _updated(preview, name, kind, child, whole=whole)
+                inside, nested_faults = _updated(preview, name, resource_type, child, whole=whole)
             except InvalidTemplate as error:
-                inside, wrong = [], list(error.diagnostics)
-            found += inside
+                inside, nested_faults = [], list(error.diagnostics)
+            previews += inside
             path = f"{preview.template.form.keywords.resources}.{name}"
-            faults += [replace(fault, path=join(path, fault.path)) for fault in wrong]
+            faults += [replace(fault, path=join(path, fault.path)) for fault in nested_faults]
         elif not whole:
             continue
         elif child is None:
-            found += _added(preview, name, kind)
+            previews += _added(preview, name, resource_type)
         else:
-            found += _all(preview, child, "unchanged")
-    for child in there.values() if whole else ():
-        found += _all(preview, child, "deleted")
-    return found, faults
+            previews += _all(preview, child, "unchanged")
+    for child in children.values() if whole else ():
+        previews += _all(preview, child, "deleted")
+    return previews, faults
 
 
-def _added(preview: Preview, name: str, kind: NestedType) -> Iterator[UpdatePreview]:
+def _added(preview: Preview, name: str, resource_type: NestedType) -> Iterator[UpdatePreview]:
     outlook = preview.outlooks.get(name)
     if outlook is None:
         return
-    around = _around(preview, name, outlook)
+    parent = _parent_resource(preview, name, outlook)
     inside = build_hypothetical_child(
-        preview.context, preview.kinds, kind, around, name=f"{preview.stack.name}-{name}"
+        preview.context, preview.kinds, resource_type, parent, name=f"{preview.stack.name}-{name}"
     )
     if inside is not None:
         yield from _made(planned_resources(preview.context, inside), inside.name, name)
@@ -84,34 +84,36 @@ def _made(resources: Sequence[PlannedResource], stack_name: str, parent: str) ->
     """Yield a stack to be created, and its descendants."""
     items = [
         ResourceChange(
-            ForecastResource(one.name, "added", metadata=one.metadata),
-            one.type,
+            ForecastResource(definition.name, "added", metadata=definition.metadata),
+            definition.type,
             None,
-            one.required_by,
-            one.description,
-            one.attributes,
+            definition.required_by,
+            definition.description,
+            definition.attributes,
         )
-        for one in resources
+        for definition in resources
     ]
     yield UpdatePreview(frozenset(), {"added": items}, None, stack_name, parent)
-    for one in resources:
-        if one.nested is not None:
-            yield from _made(one.nested.resources, one.nested.name, one.name)
+    for definition in resources:
+        if definition.nested is not None:
+            yield from _made(definition.nested.resources, definition.nested.name, definition.name)
 
 
-def _updated(preview: Preview, name: str, kind: NestedType, child: StackRow, *, whole: bool) -> Found:
+def _updated(
+    preview: Preview, name: str, resource_type: NestedType, child: StackRow, *, whole: bool
+) -> NestedPreviews:
     context, outlook, row = preview.context, preview.outlooks.get(name), preview.chosen[name]
     if outlook is None:
         return [], []
     with preview_reads.consistent_snapshot(context.database) as db:
-        known = preview.current_resources(db, row.id)
-        data = split_request({} if known is None else known.data)[1]
-        around = replace(_around(preview, name, outlook), data=data)
+        current = preview.current_resources(db, row.id)
+        data = split_request({} if current is None else current.data)[1]
+        parent = replace(_parent_resource(preview, name, outlook), data=data)
         inside = build_hypothetical_child(
             context,
             preview.kinds,
-            kind,
-            around,
+            resource_type,
+            parent,
             name=child.name,
             uuid=str(child.uuid),
             child=StoredChildView(
@@ -129,20 +131,20 @@ def _updated(preview: Preview, name: str, kind: NestedType, child: StackRow, *, 
     if inside.faults:
         return [], list(inside.faults)
     made = Preview(context, child, _intent(preview, inside, child))
-    own = made.run()
+    update = made.run()
     inner, faults = preview_descendants(made, whole=whole)
-    return [own, *inner], [*made.faults, *faults]
+    return [update, *inner], [*made.faults, *faults]
 
 
 def _intent(preview: Preview, inside: HypotheticalChild, child: StackRow) -> DesiredStack:
     """Return the desired state of a child stack, with its values as they would be stored."""
-    given = pseudo_parameters(inside.uuid, inside.name, child.project_id)
+    pseudo = pseudo_parameters(inside.uuid, inside.name, child.project_id)
     stored = orjson.loads(orjson.dumps(dict(inside.values)))
-    values = ParameterValues({**stored, **given}, inside.values.hidden, inside.values.missing)
+    values = ParameterValues({**stored, **pseudo}, inside.values.hidden, inside.values.missing)
     return replace(preview.intent, template=inside.template, values=values, kinds=inside.kinds, within=True)
 
 
-def _around(preview: Preview, name: str, outlook: PropertyForecast) -> ParentResource:
+def _parent_resource(preview: Preview, name: str, outlook: PropertyForecast) -> ParentResource:
     return ParentResource(
         name,
         outlook.properties,
@@ -162,8 +164,8 @@ def _all(preview: Preview, child: StackRow, turn: str) -> Iterator[UpdatePreview
     grandchildren = stacks.children(context.database, child)
     if turn == "unchanged":
         names = frozenset(row.name for row in rows)
-        own = frozenset(row.name for row in rows if row.id in grandchildren)
-        yield UpdatePreview(names, {}, child, child.name, child.parent_resource, stacks=own)
+        nested_names = frozenset(row.name for row in rows if row.id in grandchildren)
+        yield UpdatePreview(names, {}, child, child.name, child.parent_resource, stacks=nested_names)
     else:
         items = [
             ResourceChange(ForecastResource(row.name, "deleted"), row.resource_type, row.id) for row in rows

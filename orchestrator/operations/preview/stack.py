@@ -88,7 +88,7 @@ class Preview:
         """Compare the stack with its desired state."""
         self.context, self.stack, self.intent = context, stack, intent
         self.template, self.values, self.kinds = intent.template, intent.values, intent.kinds
-        self.wanted = PlannedDefinitions(self.template, self.values, self.kinds, intent.hashes).desired
+        self.desired = PlannedDefinitions(self.template, self.values, self.kinds, intent.hashes).desired
         self.outlooks: Mapping[str, PropertyForecast] = {}  # of nested resources
         self.chosen: Mapping[str, Row] = {}
         self.expected: Mapping[str, ForecastResource] = {}
@@ -101,36 +101,44 @@ class Preview:
             InvalidTemplate: with every fault for which the update would fail.
             LimitExceeded: it would have to observe too many resources for a response.
         """
-        seen = self._look() if self.intent.converge else None
+        observation = self._observe() if self.intent.converge else None
         with preview_reads.consistent_snapshot(self.context.database) as db:
             rows = bulk_writer.rows(db, self.stack.id)
-            changes = plan_changes(rows, self.wanted)
-            if seen is not None:
-                changes.visited = list(self.wanted)
-                nested = (name for name, one in self.template.resources.items() if self.kinds.is_nested(one))
+            changes = plan_changes(rows, self.desired)
+            if observation is not None:
+                changes.visited = list(self.desired)
+                nested = (
+                    name
+                    for name, definition in self.template.resources.items()
+                    if self.kinds.is_nested(definition)
+                )
                 changes.dirty.update(nested)
-            expected = self._forecast(db, changes, seen or LiveObservation())
+            expected = self._forecast(db, changes, observation or LiveObservation())
             deleted = self._deleted(db, rows, changes)
         self.chosen, self.expected = changes.current, expected
         return self._preview(rows, changes, expected, deleted)
 
-    def _look(self) -> LiveObservation:
+    def _observe(self) -> LiveObservation:
         """Observe all remaining resources that can be observed; no transaction is open during provider calls.
 
         Raises:
             LimitExceeded: there are too many for a response.
         """
         with preview_reads.consistent_snapshot(self.context.database) as db:
-            chosen = plan_changes(bulk_writer.rows(db, self.stack.id), self.wanted).current
-            kinds = {row.id: kind for name, row in chosen.items() if (kind := self._looked_at(name, row))}
+            chosen = plan_changes(bulk_writer.rows(db, self.stack.id), self.desired).current
+            kinds = {
+                row.id: resource_type
+                for name, row in chosen.items()
+                if (resource_type := self._looked_at(name, row))
+            }
             most = self.context.settings.max_preview_observations
             if len(kinds) > most:
                 raise LimitExceeded(
                     f"A preview with 'converge' would observe {len(kinds)} resources, more than {most}: "
                     "see max_preview_observations. Leave out 'converge', or check the stack first."
                 )
-            things = self._there(db, kinds)
-        looked_at = [(kinds[id_], there) for id_, there in things.items()]
+            things = self._current_resources(db, kinds)
+        looked_at = [(kinds[id_], current) for id_, current in things.items()]
         return observe_all(
             self.stack.name,
             looked_at,
@@ -142,16 +150,18 @@ class Preview:
 
     def _looked_at(self, name: str, row: Row) -> ResourceType | None:
         """Return the type of a resource that can be observed: it exists, and no operation is in progress."""
-        kind = self.kinds.of(self.template.resources[name])
-        if not isinstance(kind, ResourceType) or not kind.calls_out:
+        resource_type = self.kinds.of(self.template.resources[name])
+        if not isinstance(resource_type, ResourceType) or not resource_type.calls_out:
             return None
         made = (
-            row.action != "INIT" and row.op is None and row.resource_type == self.wanted[name].resource_type
+            row.action != "INIT" and row.op is None and row.resource_type == self.desired[name].resource_type
         )
-        return kind if made else None
+        return resource_type if made else None
 
     @time_budget(EXPRESSIONS_SECONDS)
-    def _forecast(self, db: Db, changes: Changes, seen: LiveObservation) -> dict[str, ForecastResource]:
+    def _forecast(
+        self, db: Db, changes: Changes, observation: LiveObservation
+    ) -> dict[str, ForecastResource]:
         """Return the change of each resource that the update may reach.
 
         Raises:
@@ -160,42 +170,47 @@ class Preview:
         files = self.kinds.files.get
         forecast = Forecast(self.template, self.values, self.kinds, files, self.stack.name)
         self.outlooks = forecast.properties
-        newer = {heir for heir in changes.deposed_by.values() if heir is not None}
-        visited, found = set(changes.visited), {}
+        newer = {replacement for replacement in changes.deposed_by.values() if replacement is not None}
+        visited, forecasts = set(changes.visited), {}
         for names in self._in_order(changes.visited):
-            near = {one for name in names for one in self.template.resources[name].requires}
-            neighbours = [one for one in near if one not in visited and one not in forecast.outputs]
+            near = {required for name in names for required in self.template.resources[name].requires}
+            neighbours = [
+                required for required in near if required not in visited and required not in forecast.outputs
+            ]
             rows = [
                 row
                 for name in (*names, *neighbours)
                 if (row := changes.current.get(name)) and not row.never_created
             ]
-            there = {one.name: one for one in self._there(db, [row.id for row in rows]).values()}
+            current = {
+                required.name: required
+                for required in self._current_resources(db, [row.id for row in rows]).values()
+            }
             for name in neighbours:
-                if name in there:
-                    forecast.add_unvisited(there[name])
+                if name in current:
+                    forecast.add_unvisited(current[name])
             for name in names:
-                here = there.get(name)
+                here = current.get(name)
                 id_ = 0 if here is None else here.id
-                found[name] = forecast.visit(
+                forecasts[name] = forecast.visit(
                     name,
                     here,
                     dirty=name in changes.dirty,
                     back=id_ in newer and id_ in changes.restored,
-                    seen=seen.found.get(id_),
-                    well=seen.well.get(id_),
-                    unseen=seen.unseen.get(id_, ""),
+                    observation=observation.observations.get(id_),
+                    well=observation.well.get(id_),
+                    unseen=observation.unseen.get(id_, ""),
                     as_built=not self.intent.converge and self._is_as_built(name, changes),
                 )
         if forecast.faults and not self.intent.within:
             raise InvalidTemplate(forecast.faults)
         self.faults = forecast.faults
-        return found
+        return forecasts
 
     def _is_as_built(self, name: str, changes: Changes) -> bool:
         """Whether the last update of a resource applied the desired definition."""
         row = changes.current.get(name)
-        return row is not None and row.status == "COMPLETE" and row.built_digest == self.wanted[name].digest
+        return row is not None and row.status == "COMPLETE" and row.built_digest == self.desired[name].digest
 
     def _in_order(self, names: Sequence[str]) -> Iterator[list[str]]:
         """Yield slices of names, requirements before dependents."""
@@ -205,13 +220,14 @@ class Preview:
 
     def current_resources(self, db: Db, id_: int) -> CurrentResource | None:
         """Return the current resources, by name."""
-        return self._there(db, [id_]).get(id_)
+        return self._current_resources(db, [id_]).get(id_)
 
-    def _there(self, db: Db, ids: Collection[int]) -> dict[int, CurrentResource]:
+    def _current_resources(self, db: Db, ids: Collection[int]) -> dict[int, CurrentResource]:
         if not ids:
             return {}
         return {
-            one.id: opened(one, self.context.cipher) for one in preview_reads.values(db, self.stack.id, ids)
+            stored.id: opened(stored, self.context.cipher)
+            for stored in preview_reads.values(db, self.stack.id, ids)
         }
 
     def _deleted(self, db: Db, rows: Sequence[Row], changes: Changes) -> list[tuple[Row, str]]:
@@ -222,7 +238,7 @@ class Preview:
         removed = []
         for row in going:
             because = ""
-            if row.name in self.wanted:
+            if row.name in self.desired:
                 going_on = row.action == "DELETE" or row.op == "DELETE"
                 because = "it is being removed already" if going_on else "it is left over from before"
             removed.append(
@@ -237,7 +253,9 @@ class Preview:
         expected: Mapping[str, ForecastResource],
         deleted: Sequence[tuple[Row, str]],
     ) -> UpdatePreview:
-        said = {name for name, one in expected.items() if one.turn != "unchanged" or one.because}
+        said = {
+            name for name, forecast in expected.items() if forecast.turn != "unchanged" or forecast.because
+        }
         required_by = self._required_by(rows, said, {row.name for row, _ in deleted})
         items: dict[str, list[ResourceChange]] = {
             turn: [] for turn in ("unchanged", "updated", "replaced", "added", "deleted")
@@ -245,7 +263,7 @@ class Preview:
         for name, definition in self.template.resources.items():
             if name not in said:
                 continue
-            row, kind = changes.current.get(name), self.kinds.of(definition)
+            row, resource_type = changes.current.get(name), self.kinds.of(definition)
             items[expected[name].turn].append(
                 ResourceChange(
                     expected[name],
@@ -253,7 +271,7 @@ class Preview:
                     None if row is None or row.never_created else row.id,
                     required_by[name],
                     str(definition.body.get("description") or ""),
-                    sorted(kind.attributes) if isinstance(kind, ResourceType) else (),
+                    sorted(resource_type.attributes) if isinstance(resource_type, ResourceType) else (),
                 )
             )
         for row, because in deleted:
@@ -273,30 +291,30 @@ class Preview:
         """Return the dependents of these resources: by the template, and for resources to delete by their
         stored requirements.
         """
-        found: dict[str, list[str]] = {name: [] for name in (*names, *gone)}
+        dependents: dict[str, list[str]] = {name: [] for name in (*names, *gone)}
         for name, definition in self.template.resources.items():
             for required in definition.requires:
                 if required in names:
-                    found[required].append(name)
+                    dependents[required].append(name)
         by_id = {row.id: row.name for row in rows}
         for row in rows:
             for id_ in row.requires:
                 required = by_id.get(id_, "")
-                if required in gone and required not in names and row.name not in found[required]:
-                    found[required].append(row.name)
-        return found
+                if required in gone and required not in names and row.name not in dependents[required]:
+                    dependents[required].append(row.name)
+        return dependents
 
 
 def opened(stored: StoredProperties, cipher: Cipher) -> CurrentResource:
     """Return a resource with decrypted values."""
-    known: Mapping[str, Any] = cipher.open(stored.sealed.encode()) if stored.sealed else {}
+    sealed: Mapping[str, Any] = cipher.open(stored.sealed.encode()) if stored.sealed else {}
     return CurrentResource(
         *stored[:10],
-        known.get("reference_id", stored.reference_id),
-        known.get("properties", stored.properties) or {},
-        known.get("attributes", stored.attributes) or {},
-        known.get("data", stored.data) or {},
-        known.get("metadata", stored.metadata),
-        bool(known),
-        recorded_secrets(known),
+        sealed.get("reference_id", stored.reference_id),
+        sealed.get("properties", stored.properties) or {},
+        sealed.get("attributes", stored.attributes) or {},
+        sealed.get("data", stored.data) or {},
+        sealed.get("metadata", stored.metadata),
+        bool(sealed),
+        recorded_secrets(sealed),
     )

@@ -44,18 +44,18 @@ def preview_update(
     """
     proposal = propose(context, stack, body, patch=patch)
     desired, validated = proposal.desired, proposal.validated
-    given = pseudo_parameters(str(stack.uuid), stack.name, stack.project_id)
+    pseudo = pseudo_parameters(str(stack.uuid), stack.name, stack.project_id)
     parameters = orjson.loads(orjson.dumps(desired.parameters))
-    values = stored_values(parameters, desired.sealed, context.cipher, given)
+    values = stored_values(parameters, desired.sealed, context.cipher, pseudo)
     hashes = {name: hashlib.sha256(text.encode()).hexdigest() for name, text in desired.files.items()}
     intent = DesiredStack(validated.template, values, validated.kinds, hashes, proposal.requested.converge)
     preview = Preview(context, stack, intent)
     try:
-        found = preview.run()
+        result = preview.run()
         nested, faults = nested_preview.preview_descendants(preview, whole=show_nested)
         if faults:
             raise InvalidTemplate(faults)
     except InvalidTemplate as error:
         reported = error.diagnostics[:MOST_FAULTS]
         raise InvalidTemplate(placed(reported, proposal.request.template, validated.document)) from None
-    return replace(found, nested=nested) if show_nested else found
+    return replace(result, nested=nested) if show_nested else result

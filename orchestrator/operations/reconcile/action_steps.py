@@ -35,8 +35,8 @@ def run_action_step(operation: ResourceOperation, action: str, *, request: bool)
     if action != "SNAPSHOT" and request:
         _request_action(operation, action)
     context = operation.context(action, JUST_STARTED_SECONDS if fresh else None)
-    seen = type_.observe(replace(context, token=token or context.token), state.physical_id or "")
-    return _result_of(operation, seen, started=fresh and not type_.calls_out)
+    observation = type_.observe(replace(context, token=token or context.token), state.physical_id or "")
+    return _result_of(operation, observation, started=fresh and not type_.calls_out)
 
 
 def _check(operation: ResourceOperation) -> StepResult:
@@ -45,10 +45,10 @@ def _check(operation: ResourceOperation) -> StepResult:
     if not type_.can_check:
         reason = f"CHECK not supported for {operation.resource.type}"
         return StepResult(Ready(observation_from_state(state, reason)), state)
-    seen = type_.observe(operation.context("CHECK", 0.0), state.physical_id or "")
-    if seen.exists and not seen.error and not seen.ready:
-        seen = replace(seen, error=seen.reason or "It is not ready.", error_kind="Error")
-    return _result_of(operation, seen, started=True)
+    observation = type_.observe(operation.context("CHECK", 0.0), state.physical_id or "")
+    if observation.exists and not observation.error and not observation.ready:
+        observation = replace(observation, error=observation.reason or "It is not ready.", error_kind="Error")
+    return _result_of(operation, observation, started=True)
 
 
 def _request_action(operation: ResourceOperation, action: str) -> None:
@@ -71,16 +71,18 @@ def _snapshot_resource(operation: ResourceOperation) -> str:
     return token
 
 
-def _result_of(operation: ResourceOperation, seen: Observation, *, started: bool) -> StepResult:
+def _result_of(operation: ResourceOperation, observation: Observation, *, started: bool) -> StepResult:
     state, type_ = operation.state, operation.resource_type
-    outcome = outcome_of_action(seen, name=operation.resource.name, physical_id=state.physical_id or "")
+    outcome = outcome_of_action(
+        observation, name=operation.resource.name, physical_id=state.physical_id or ""
+    )
     earlier = state.action != operation.visit.act  # the action of an earlier traversal
     if earlier and isinstance(outcome, Wait) and state.action in type_.preemptible:
         if type_.can_cancel:
             type_.cancel(operation.context(state.action), state.physical_id or "")
         outcome = Ready(observation_from_state(state))  # this traversal need not wait for it
     elif isinstance(outcome, Ready):
-        operation.record(seen)
+        operation.record(observation)
     elif isinstance(outcome, Failed) and state.action == "CHECK":
         outcome = Unhealthy(outcome.reason)
     return StepResult(outcome, state, started)

@@ -49,8 +49,8 @@ def check_nodes(
     try:
         if not durable:
             may_plan = bulk and traversal == 1
-            messages, left = _check_without_lease(engine, ids, traversal, checked, may_plan=may_plan)
-            ids = [id_ for id_ in ids if id_ in left or again]
+            messages, remaining = _check_without_lease(engine, ids, traversal, checked, may_plan=may_plan)
+            ids = [id_ for id_ in ids if id_ in remaining or again]
         if ids:
             messages += _check_with_lease(engine, ids, traversal, lease, checked, again=again)
         return messages
@@ -74,13 +74,13 @@ def _check_with_lease(
         visits = [visit for visit in visits if isinstance(visit, ResourceVisit) or visit.node_id in claimed]
     if not visits:  # late or duplicate message
         return []
-    held = [
+    leases = [
         (visit.node_id, visit.resource.id if isinstance(visit, ResourceVisit) else None, lease)
         for visit in visits
     ]
     if again:  # it was not renewed since
-        repository.renew(db, held, engine.settings.lease_seconds)
-    with engine.leases.keep(held):
+        repository.renew(db, leases, engine.settings.lease_seconds)
+    with engine.leases.keep(leases):
         batch = batch_context(engine, db, lease)
         messages = check_batch(batch, visits).messages
     checked += batch.checked

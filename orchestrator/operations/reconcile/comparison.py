@@ -72,9 +72,9 @@ def with_fact(operation: ResourceOperation, case: Comparison, ask: Ask, before: 
                 evidence=evidence._replace(healthy=type_.is_healthy_after_failure(context, physical_id))
             )
         case "observation":
-            seen = _refresh(operation, before, case.desired.properties or {})
+            observation = _refresh(operation, before, case.desired.properties or {})
             recorded = case.recorded._replace(properties=before.properties)
-            return case._replace(recorded=recorded, evidence=evidence._replace(observation=seen))
+            return case._replace(recorded=recorded, evidence=evidence._replace(observation=observation))
         case "feasibility":
             state.secret = state.secret or before.secret
             must_replace = type_.must_replace(operation.context("UPDATE", 0.0), physical_id, state.properties)
@@ -86,9 +86,9 @@ def _refresh(operation: ResourceOperation, before: ResourceState, after: Mapping
     """Observe the resource, so that changes made by others count as differences."""
     type_ = operation.resource_type
     context = replace(operation.context("CHECK", 0.0), properties=before.properties)
-    seen = type_.observe(context, before.physical_id or "")
-    if seen.exists and not seen.error:
-        if seen.ready:
-            operation.record(seen)
-        before.properties = with_drift(type_, before.properties, after, seen)
-    return seen
+    observation = type_.observe(context, before.physical_id or "")
+    if observation.exists and not observation.error:
+        if observation.ready:
+            operation.record(observation)
+        before.properties = with_drift(type_, before.properties, after, observation)
+    return observation

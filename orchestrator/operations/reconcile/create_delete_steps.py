@@ -46,10 +46,10 @@ def _earlier_request(
 ) -> StepResult | None:
     """Return the result of an earlier request, for whichever definition; None if it had no effect."""
     context, state = operation.context("CREATE"), operation.state
-    found = operation.resource_type.find(context, context.token)
-    if found is not None:
-        state.physical_id = found
-        grant_access(operation, Created(found), context)
+    physical_id = operation.resource_type.find(context, context.token)
+    if physical_id is not None:
+        state.physical_id = physical_id
+        grant_access(operation, Created(physical_id), context)
         return follow_operation(operation, retries_left)
     return StepResult(Wait(wait_seconds, REQUEST_PENDING), state) if wait_seconds > 0 else None
 
@@ -74,9 +74,9 @@ def recreate(operation: ResourceOperation, retries_left: int) -> StepResult:
     state, type_ = operation.state, operation.resource_type
     context, physical_id = operation.context("DELETE"), state.physical_id or ""
     type_.delete(context, physical_id)
-    seen = type_.observe(context, physical_id)
-    if seen.exists:
-        return StepResult(Wait(seen.retry_after, "removing what went wrong", discard=True), state)
+    observation = type_.observe(context, physical_id)
+    if observation.exists:
+        return StepResult(Wait(observation.retry_after, "removing what went wrong", discard=True), state)
     state.physical_id = state.op = state.reference_id = None
     state.data, state.attributes, state.given_metadata = {}, {}, None
     return create(operation, 0.0, retries_left)
@@ -87,10 +87,12 @@ def _adopt_external(operation: ResourceOperation, physical_id: str) -> StepResul
     state = operation.state
     state.physical_id, state.action = physical_id, "CHECK"
     state.attempt = max(state.attempt, 1)
-    seen = operation.resource_type.observe(operation.context("CHECK", 0.0), physical_id)
-    if not seen.exists:
-        seen = replace(seen, exists=True, error=seen.error or f"there is no {physical_id}")
-    return result_of(operation, replace(seen, ready=True), 0, started=True)
+    observation = operation.resource_type.observe(operation.context("CHECK", 0.0), physical_id)
+    if not observation.exists:
+        observation = replace(
+            observation, exists=True, error=observation.error or f"there is no {physical_id}"
+        )
+    return result_of(operation, replace(observation, ready=True), 0, started=True)
 
 
 def adopt(operation: ResourceOperation) -> StepResult:
@@ -106,17 +108,19 @@ def adopt(operation: ResourceOperation) -> StepResult:
         return StepResult(Failed(failure_reason("Exception", resource.name, NO_ID)), state, started)
     physical_id = state.physical_id
     try:
-        seen = operation.resource_type.observe(operation.context("CHECK", 0.0), physical_id)
+        observation = operation.resource_type.observe(operation.context("CHECK", 0.0), physical_id)
     except LookupError as error:
         reason = f"Its resource_data has no {error}."
         return StepResult(Failed(failure_reason("Exception", resource.name, reason)), state, started)
-    case = comparison(operation, state)._replace(evidence=Evidence(observation=seen))
+    case = comparison(operation, state)._replace(evidence=Evidence(observation=observation))
     if isinstance(decide_change(case, ADOPT), Replace):
         return StepResult(Replaced(), state)
-    if not seen.exists:
-        seen = replace(seen, exists=True, error=seen.error or f"There is no {physical_id}.")
+    if not observation.exists:
+        observation = replace(
+            observation, exists=True, error=observation.error or f"There is no {physical_id}."
+        )
     state.secret = secret
-    result = result_of(operation, replace(seen, ready=True), 0, started=started)
+    result = result_of(operation, replace(observation, ready=True), 0, started=started)
     state.secret = state.secret or not isinstance(result.outcome, Ready)
     return result
 

@@ -145,13 +145,13 @@ def _earlier_operation_pending(operation: ResourceOperation, step: Step, retries
         return None
     try:
         context = operation.context(state.action)
-        seen = operation.resource_type.observe(context, state.physical_id or "")
+        observation = operation.resource_type.observe(context, state.physical_id or "")
     except ProviderError as error:
         outcome = error_outcome(operation, error, retries_left)
         return outcome if isinstance(outcome, Wait) else None
-    if seen.ready or seen.error or not seen.exists:
+    if observation.ready or observation.error or not observation.exists:
         return None
-    return Wait(seen.retry_after, seen.reason or "state changed")
+    return Wait(observation.retry_after, observation.reason or "state changed")
 
 
 def _is_side_step(operation: ResourceOperation, step: Step) -> bool:

@@ -114,9 +114,9 @@ def outcome_row(visit: ResourceVisit, result: StepResult, cipher: Cipher, *, cla
     return row
 
 
-def ready_columns(seen: Observation) -> dict[str, Any]:
+def ready_columns(observation: Observation) -> dict[str, Any]:
     """Return the columns of a ready resource."""
-    return {"status": "COMPLETE", "reason": seen.reason or "state changed", "observed": "ready"}
+    return {"status": "COMPLETE", "reason": observation.reason or "state changed", "observed": "ready"}
 
 
 def was_healthy(visit: ResourceVisit) -> bool:

@@ -61,9 +61,9 @@ class OutcomeWriter:
         pending = partition(results)
         messages = list(pending.messages)
         if pending.transitions:
-            sent, others = self._apply_transitions(pending.transitions)
+            sent, deferred = self._apply_transitions(pending.transitions)
             messages += sent
-            pending = partition([*results, *others])
+            pending = partition([*results, *deferred])
         drops = list(pending.drops)
         failing = {visit.stack.id for visit in drops}
         for written in self._write_all(pending):
@@ -106,7 +106,7 @@ class OutcomeWriter:
         self, transitions: Sequence[Transition]
     ) -> tuple[list[CheckMessage], list[Pending]]:
         """Apply transitions of child stacks; return messages, and the results of repeated visits."""
-        batch, messages, others = self.batch, list[CheckMessage](), list[Pending]()
+        batch, messages, deferred = self.batch, list[CheckMessage](), list[Pending]()
         context = TransitionContext(batch.db, partial(row_of, batch), batch.lease, self.root)
         todo = list(transitions)
         while todo:
@@ -114,17 +114,17 @@ class OutcomeWriter:
             try:
                 sent = child_transitions.apply_child_transition(context, visit, result)
             except child_transitions.LeaseLost:
-                others.append(Drop(visit))
+                deferred.append(Drop(visit))
             except child_transitions.ChildChanged:
                 again = self._visit_again(visit)
                 if isinstance(again, Transition):
                     todo.append(again)
                 elif again is not None:
-                    others.append(again)
+                    deferred.append(again)
             else:
                 messages += sent
                 batch.worker.windows.enqueued(self.root_id, len(sent), 0)
-        return messages, others
+        return messages, deferred
 
     def _visit_again(self, visit: ResourceVisit) -> Pending | None:
         """Repeat the visit to a resource whose child has changed since it was read."""
@@ -134,8 +134,8 @@ class OutcomeWriter:
         else:
             fresh, _ = repository.read_queued(batch.db, [visit.node_id], visit.traversal)
         match fresh:
-            case [ResourceVisit() as again]:
-                return visit_resource(batch, again)
+            case [ResourceVisit() as revisited]:
+                return visit_resource(batch, revisited)
             case _:
                 return Drop(visit)
 

@@ -117,14 +117,14 @@ def visit_resource(batch: BatchContext, visit: ResourceVisit) -> Pending | None:
 def _run(batch: BatchContext, visit: ResourceVisit, type_: ResourceType, step: Step) -> Pending:
     """Execute a step with the definition that belongs to it."""
     worker = batch.worker
-    seen = _with_operation_inputs(batch, visit, step)
-    if seen is not visit and isinstance(type_, NestedType):  # of another template, perhaps
-        type_ = worker.stacks.type_of(seen)
-    operation = _operation(batch, seen, type_)
+    observation = _with_operation_inputs(batch, visit, step)
+    if observation is not visit and isinstance(type_, NestedType):  # of another template, perhaps
+        type_ = worker.stacks.type_of(observation)
+    operation = _operation(batch, observation, type_)
     retries_left = worker.settings.action_retry_limit - visit.retry_count
     result = _execute(batch, operation, step, retries_left)
     _count(batch, visit, type(step).__name__.lower(), result.outcome)
-    if seen is not visit and isinstance(result.outcome, Ready):
+    if observation is not visit and isinstance(result.outcome, Ready):
         result = replace(result, outcome=PreviousOperationEnded(result.outcome.observation))
     if isinstance(result.outcome, Replaced):
         replacement = _replace_inline(batch, visit, type_, result.desired)

@@ -53,7 +53,7 @@ class FileCache:
         """Keep up to `size` characters."""
         self.database, self.size = database, size
         self._texts: OrderedDict[str, str] = OrderedDict()
-        self._held = 0
+        self._characters = 0
         self._lock = threading.Lock()
 
     def reader(self, hashes: Mapping[str, str]) -> Callable[[str], str | None]:
@@ -72,9 +72,9 @@ class FileCache:
             with self._lock:
                 if hash_ not in self._texts:
                     self._texts[hash_] = text
-                    self._held += len(text)
-                while self._held > self.size:
-                    self._held -= len(self._texts.popitem(last=False)[1])
+                    self._characters += len(text)
+                while self._characters > self.size:
+                    self._characters -= len(self._texts.popitem(last=False)[1])
         return text
 
     def _read(self, hash_: str) -> str | None:

@@ -34,22 +34,22 @@ class Leases:
     def __init__(self, database: Database, seconds: float) -> None:
         """Renew leases to `seconds` from now, at every third of that period."""
         self.database, self.seconds = database, seconds
-        self._held: dict[int, tuple[float, HeldLeases]] = {}
+        self._leases: dict[int, tuple[float, HeldLeases]] = {}
         self._numbers = itertools.count()
         self._thread: threading.Thread | None = None
         self._lock = threading.Lock()
 
     @contextmanager
-    def keep(self, held: HeldLeases) -> Iterator[None]:
+    def keep(self, leases: HeldLeases) -> Iterator[None]:
         """Renew these leases until the block ends."""
         number = next(self._numbers)
-        self._held[number] = (time.monotonic(), held)
+        self._leases[number] = (time.monotonic(), leases)
         if self._thread is None:
             self._start()
         try:
             yield
         finally:
-            self._held.pop(number, None)
+            self._leases.pop(number, None)
 
     def _start(self) -> None:
         with self._lock:
@@ -62,7 +62,12 @@ class Leases:
         connection = None
         while not pause.wait(self.seconds / 3):
             before = time.monotonic() - self.seconds / 3
-            old = [one for started, held in list(self._held.values()) if started < before for one in held]
+            old = [
+                lease
+                for started, leases in list(self._leases.values())
+                if started < before
+                for lease in leases
+            ]
             if not old:
                 continue
             try:

@@ -25,7 +25,7 @@ class ParameterCache:
         self.database, self.cipher, self.size = database, cipher, size
         self._values: OrderedDict[int, ParameterValues] = OrderedDict()
         self._weights: dict[int, int] = {}
-        self._held = 0
+        self._weight = 0
         self._lock = threading.Lock()
 
     def get(self, stack: StackView) -> ParameterValues:
@@ -39,8 +39,8 @@ class ParameterCache:
 
     def put(self, stack: StackView, parameters: dict[str, Any], sealed: bytes | None) -> ParameterValues:
         """Add the stored values of the stack's desired revision, and return them."""
-        given = pseudo_parameters(stack.uuid, stack.name, stack.project_id)
-        values = stored_values(parameters, sealed, self.cipher, given)
+        pseudo = pseudo_parameters(stack.uuid, stack.name, stack.project_id)
+        values = stored_values(parameters, sealed, self.cipher, pseudo)
         weight = (
             1
             + sum(len(value) for value in parameters.values() if isinstance(value, _SIZED)) // BYTES_PER_SLOT
@@ -49,9 +49,9 @@ class ParameterCache:
             if stack.revision_id not in self._values:
                 self._values[stack.revision_id] = values
                 self._weights[stack.revision_id] = weight
-                self._held += weight
-            while self._held > self.size:
-                self._held -= self._weights.pop(self._values.popitem(last=False)[0])
+                self._weight += weight
+            while self._weight > self.size:
+                self._weight -= self._weights.pop(self._values.popitem(last=False)[0])
         return values
 
 

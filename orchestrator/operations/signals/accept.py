@@ -81,19 +81,19 @@ def signal(context: OperationContext, stack: SignalTarget, name: str, body: Body
         require(context.database, bearer, stack.id, name)
     if stack.deleted_at is not None:
         raise NotFound("Stack", stack.name)
-    own = bearer is not None and bearer.user is None
-    row = bearer.gave if bearer is not None and own else _receiver(context, stack, name)
+    is_resource_credential = bearer is not None and bearer.user is None
+    row = bearer.gave if bearer is not None and is_resource_credential else _receiver(context, stack, name)
     data = body.read()
     details = _details(context, data) if data.startswith(b"{") else None
-    kind = context.types.get(row.kind)
+    resource_type = context.types.get(row.kind)
     if details is not None and hooks.is_hook(details.get(UNSET_HOOK)):
         messages = _clear(context, stack, name, details[UNSET_HOOK])
         if messages:
             return messages
-    _refuse_unsignallable_action(context, stack, row, kind)
+    _refuse_unsignallable_action(context, stack, row, resource_type)
     if details is not None and UNSET_HOOK in details:
-        raise _no_hook(stack, row, kind, details[UNSET_HOOK])
-    return _accept(context, stack, row, kind, details)
+        raise _no_hook(stack, row, resource_type, details[UNSET_HOOK])
+    return _accept(context, stack, row, resource_type, details)
 
 
 def signal_by_url(
@@ -116,12 +116,12 @@ def signal_by_url(
     row = bearer.gave if bearer.user is None else _receiver(context, stack, name)
     data = body.read().lstrip()
     details = _details(context, data) if data else None
-    kind = context.types.get(row.kind)
-    _refuse_unsignallable_action(context, stack, row, kind)
+    resource_type = context.types.get(row.kind)
+    _refuse_unsignallable_action(context, stack, row, resource_type)
     metadata = None
-    if shown and kind is not None and kind.takes_signals and not kind.calls_out:
-        metadata = _metadata_after(context, row, kind, details)
-    return _accept(context, stack, row, kind, details), metadata
+    if shown and resource_type is not None and resource_type.takes_signals and not resource_type.calls_out:
+        metadata = _metadata_after(context, row, resource_type, details)
+    return _accept(context, stack, row, resource_type, details), metadata
 
 
 def signal_fast(
@@ -136,10 +136,10 @@ def signal_fast(
     """
     bearer = context.caller.bearer
     if bearer is None:
-        found = context.database.batched(ingest.resolve_target, address)
-        if found is None or found.deleted_at is not None:
+        target = context.database.batched(ingest.resolve_target, address)
+        if target is None or target.deleted_at is not None:
             return None
-        stack_id, row = found.stack_id, found.row
+        stack_id, row = target.stack_id, target.row
     else:
         where = (bearer.stack_uuid, bearer.stack_name, bearer.project_id, bearer.resource)
         if bearer.user is not None or where != address:
@@ -147,57 +147,69 @@ def signal_fast(
         stack_id, row = bearer.stack_id, bearer.gave
     data = body.read().lstrip() if by_url else body.read()
     details = _details(context, data) if data.startswith(b"{") or (by_url and data) else None
-    kind = context.types.get(row.kind)
-    if kind is None or not kind.takes_signals or (details is not None and UNSET_HOOK in details):
+    resource_type = context.types.get(row.kind)
+    if (
+        resource_type is None
+        or not resource_type.takes_signals
+        or (details is not None and UNSET_HOOK in details)
+    ):
         return None
-    if row.action in ingest.REFUSING and not kind.signals_always:
+    if row.action in ingest.REFUSING and not resource_type.signals_always:
         return None
-    metadata = _metadata_after(context, row, kind, details) if shown and not kind.calls_out else None
-    ring = context.database.batched(ingest.accept, _given(context, stack_id, row, kind, details))
-    if ring is None:
+    metadata = (
+        _metadata_after(context, row, resource_type, details)
+        if shown and not resource_type.calls_out
+        else None
+    )
+    message = context.database.batched(
+        ingest.accept, _new_signal(context, stack_id, row, resource_type, details)
+    )
+    if message is None:
         return None
-    return [SignalMessage(row.id, row.name, address.uuid)] if ring else [], metadata
+    return [SignalMessage(row.id, row.name, address.uuid)] if message else [], metadata
 
 
 def _accept(
     context: OperationContext,
     stack: SignalTarget,
     row: Receiver,
-    kind: ResourceType | None,
+    resource_type: ResourceType | None,
     details: dict[str, Any] | None,
 ) -> list[Message]:
-    if kind is None or not kind.takes_signals:
+    if resource_type is None or not resource_type.takes_signals:
         raise ActionNotSupported("signal", row.name, row.type)
-    accepted = context.database.batched(ingest.accept, _given(context, stack.id, row, kind, details))
+    accepted = context.database.batched(
+        ingest.accept, _new_signal(context, stack.id, row, resource_type, details)
+    )
     if accepted is None:
-        _refuse_unsignallable_action(context, stack, _receiver(context, stack, row.name), kind)
+        _refuse_unsignallable_action(context, stack, _receiver(context, stack, row.name), resource_type)
         raise ResourceNotAvailable(row.name)
     return [SignalMessage(row.id, row.name, str(stack.uuid))] if accepted else []
 
 
-def _given(
+def _new_signal(
     context: OperationContext,
     stack_id: int,
     row: Receiver,
-    kind: ResourceType,
+    resource_type: ResourceType,
     details: dict[str, Any] | None,
 ) -> ingest.NewSignal:
     sealed, seconds = context.cipher.seal(details), context.settings.re_enqueue_seconds
-    return ingest.NewSignal(stack_id, row.id, sealed, kind.signals_always, seconds)
+    return ingest.NewSignal(stack_id, row.id, sealed, resource_type.signals_always, seconds)
 
 
 def _metadata_after(
-    context: OperationContext, row: Receiver, kind: ResourceType, details: dict[str, Any] | None
+    context: OperationContext, row: Receiver, resource_type: ResourceType, details: dict[str, Any] | None
 ) -> dict[str, Any]:
     """Return the metadata after a signal.
 
     Raises:
         InvalidRequest: the type rejects the details.
     """
-    found = context.database.batched(ingest.values, row.id)
-    if found is None:
+    values = context.database.batched(ingest.values, row.id)
+    if values is None:
         raise ResourceNotAvailable(row.name)
-    properties, data, metadata, sealed = found
+    properties, data, metadata, sealed = values
     opened = context.cipher.open(sealed.encode()) if sealed else {}
     ctx = Context(
         row.name,
@@ -209,7 +221,7 @@ def _metadata_after(
         metadata=opened.get("metadata", metadata) or {},
     )
     try:
-        did = kind.signal(ctx, row.physical_id or "", details)
+        did = resource_type.signal(ctx, row.physical_id or "", details)
     except ValueError as error:
         raise InvalidRequest(str(error)) from error
     return dict(ctx.metadata if did.metadata is None else did.metadata)
@@ -253,17 +265,17 @@ def _clear_scaling_in_progress(context: OperationContext, resource_id: int) -> N
         visit = group_resize.claim(db, resource_id, lease, context.settings.lease_seconds)
         if visit is None:
             return
-        known, root = load_state(visit, context.cipher), visit.stack.uuid
-        kind = context.types.get(visit.resource.resource_type)
-        if not isinstance(kind, ScalingGroup) or not (known.metadata or {}).get(capacity.IN_PROGRESS):
+        state, root = load_state(visit, context.cipher), visit.stack.uuid
+        resource_type = context.types.get(visit.resource.resource_type)
+        if not isinstance(resource_type, ScalingGroup) or not (state.metadata or {}).get(capacity.IN_PROGRESS):
             group_resize.release(db, visit, lease, root)
             return
-        known.given_metadata = known.metadata if known.given_metadata is None else known.given_metadata
-        known.metadata = capacity.finished(known.metadata or {}, None, None, capacity.utc_now())
-        values = to_columns(known)
-        sealed = sealed_columns(known, values, context.cipher)
+        state.given_metadata = state.metadata if state.given_metadata is None else state.given_metadata
+        state.metadata = capacity.finished(state.metadata or {}, None, None, capacity.utc_now())
+        values = to_columns(state)
+        sealed = sealed_columns(state, values, context.cipher)
         group_resize.record_pending(
-            db, visit, lease, root, {**values, "value_digest": known.value_digest}, sealed
+            db, visit, lease, root, {**values, "value_digest": state.value_digest}, sealed
         )
 
 
@@ -304,12 +316,12 @@ def _named(context: OperationContext, stack: StackRow, name: str) -> int:
     if row is not None:
         return row.id
     with context.database.borrow() as db:
-        found = queue.with_physical_id(db, stack.id, name)
-    if len(found) > 1:
+        receiver = queue.with_physical_id(db, stack.id, name)
+    if len(receiver) > 1:
         raise AmbiguousPhysicalId(name)
-    if not found:
+    if not receiver:
         raise ResourceNotFound(name, stack.name)
-    return found[0]
+    return receiver[0]
 
 
 def _details(context: OperationContext, data: bytes) -> dict[str, Any]:
@@ -330,24 +342,26 @@ def _clear(context: OperationContext, stack: SignalTarget, name: str, hook: str)
 
 
 def _refuse_unsignallable_action(
-    context: OperationContext, stack: SignalTarget, row: Receiver, kind: ResourceType | None
+    context: OperationContext, stack: SignalTarget, row: Receiver, resource_type: ResourceType | None
 ) -> None:
     """Refuse a signal, with an event, if the resource's action allows no signals.
 
     Raises:
         NotSupported: the action allows none.
     """
-    if row.action not in ingest.REFUSING or (kind is not None and kind.signals_always):
+    if row.action not in ingest.REFUSING or (resource_type is not None and resource_type.signals_always):
         return
     with context.database.borrow() as db:
         queue.record_refusal_event(db, stack.id, row.id, row.action)
     raise NotSupported(f"Signal resource during {row.action}")
 
 
-def _no_hook(stack: SignalTarget, row: Receiver, kind: ResourceType | None, hook: object) -> InvalidHook:
+def _no_hook(
+    stack: SignalTarget, row: Receiver, resource_type: ResourceType | None, hook: object
+) -> InvalidHook:
     """Return the refusal to clear a hook, with the resource written like in Heat."""
     physical = f" [{row.physical_id}]" if row.physical_id else ""
-    shown = type(kind).__name__ if kind is not None else row.type
+    shown = type(resource_type).__name__ if resource_type is not None else row.type
     which = f'{shown} "{row.name}"{physical} Stack "{stack.name}" [{stack.uuid}]'
     if hooks.is_hook(hook):
         return InvalidHook(f'The "{hook}" hook is not defined on {which}')

@@ -173,13 +173,13 @@ class SignalProcessor:
     def _refresh(self, resource_type: ResourceType) -> None:
         """Update the outputs of a settled resource after its signals."""
         try:
-            seen = resource_type.observe(self._context(), self.state.physical_id or "")
+            observation = resource_type.observe(self._context(), self.state.physical_id or "")
         except (OrchestratorError, ValueError) as error:
             stack = self.pending.visit.stack.uuid
             log.info("observation_after_signal_failed", stack=stack, error=str(error))
             return
-        if seen.exists and seen.ready and not seen.error:
-            operation.record_observation(self.state, resource_type, seen)
+        if observation.exists and observation.ready and not observation.error:
+            operation.record_observation(self.state, resource_type, observation)
 
     def _reject(self, done: Sequence[PendingSignal], *events: SignalEffect) -> list[Message]:
         return [*queue.reject(self.db, self.pending, self.lease, done, events)]

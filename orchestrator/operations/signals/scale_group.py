@@ -40,10 +40,10 @@ from orchestrator.template.function_view import ParentResourceProxy
 log = logger()
 
 CHILD_FINISHED: Final = "::resized"  # the key of the details of a signal that waits for the child's end
-_KNOWN: Final = frozenset(field.name for field in fields(Adjustment))
+ADJUSTMENT_FIELDS: Final = frozenset(field.name for field in fields(Adjustment))
 
 
-def scale_group(engine: WorkerContext, policy: ResourceVisit, asked: Resize) -> list[Message] | None:
+def scale_group(engine: WorkerContext, policy: ResourceVisit, resize: Resize) -> list[Message] | None:
     """Start the resize of a group's child; None when there is no change, or the group is busy.
 
     Raises:
@@ -51,22 +51,22 @@ def scale_group(engine: WorkerContext, policy: ResourceVisit, asked: Resize) -> 
         ProviderBusy: another worker has just claimed the group.
     """
     db, name = engine.database.check_connection(durable=True), policy.resource.name
-    found = group_resize.find(db, policy.stack.id, asked.group)
-    if found is None:
-        message = f'Alarm {name} could not find scaling group named "{asked.group}"'
+    group = group_resize.find(db, policy.stack.id, resize.group)
+    if group is None:
+        message = f'Alarm {name} could not find scaling group named "{resize.group}"'
         raise ProviderError(message, kind="NotFound")
-    group_type = engine.types.get(found.kind)
+    group_type = engine.types.get(group.kind)
     if not isinstance(group_type, ScalingGroup):
-        raise ProviderError(f"{found.name} ({found.kind}) is not a scaling group", kind="NotSupported")
-    if not found.settled:
+        raise ProviderError(f"{group.name} ({group.kind}) is not a scaling group", kind="NotSupported")
+    if not group.settled:
         return None
     lease = new_lease()
-    visit = group_resize.claim(db, found.id, lease, engine.settings.lease_seconds)
+    visit = group_resize.claim(db, group.id, lease, engine.settings.lease_seconds)
     if visit is None:
-        raise ProviderBusy(f"{found.name} is being processed by another worker")
-    with engine.leases.keep([(0, found.id, lease)]):
+        raise ProviderBusy(f"{group.name} is being processed by another worker")
+    with engine.leases.keep([(0, group.id, lease)]):
         try:
-            messages = _start_resize(engine, visit, lease, group_type, _adjustment(asked.request))
+            messages = _start_resize(engine, visit, lease, group_type, _adjustment(resize.request))
         except BaseException:
             group_resize.release(db, visit, lease, visit.stack.uuid)
             raise
@@ -94,8 +94,8 @@ def after_child_finished(
                 return [*group_resize.wait_for_child(db, pending, lease, root)]
     state = load_state(visit, engine.cipher)
     group_type = engine.types.get(visit.resource.resource_type)
-    ours = child is not None and not child.gone and child.traversal == event["traversal"]
-    done = ours and child is not None and child.status == "COMPLETE"
+    is_current = child is not None and not child.gone and child.traversal == event["traversal"]
+    done = is_current and child is not None and child.status == "COMPLETE"
     reason = event["reason"] if done else None
     _set_metadata(
         state, capacity.finished(state.metadata or {}, event["cooldown"], reason, capacity.utc_now())
@@ -103,7 +103,7 @@ def after_child_finished(
     failure = None
     if done and isinstance(group_type, ScalingGroup):
         _refresh(engine, visit, state, group_type, child)
-    elif ours and child is not None:
+    elif is_current and child is not None:
         reason_of_child = failure_reason("ResourceFailure", visit.resource.name, child.reason)
         failure = f"Signal failed: {reason_of_child}"
     values, sealed = _stored(engine, state)
@@ -111,7 +111,7 @@ def after_child_finished(
 
 
 def _start_resize(
-    engine: WorkerContext, visit: ResourceVisit, lease: int, group_type: ScalingGroup, asked: Adjustment
+    engine: WorkerContext, visit: ResourceVisit, lease: int, group_type: ScalingGroup, adjustment: Adjustment
 ) -> list[Message] | None:
     db, resource, root = engine.database.check_connection(durable=True), visit.resource, visit.stack.uuid
     state, child = load_state(visit, engine.cipher), child_reads.state(db, resource.id)
@@ -120,7 +120,7 @@ def _start_resize(
     _, kept = split_request(state.data)
     view = engine.stacks.child_view(db, visit, child)
     step = group_type.scaled(
-        _context(engine, visit, state, kept), state.properties, view, asked, capacity.utc_now()
+        _context(engine, visit, state, kept), state.properties, view, adjustment, capacity.utc_now()
     )
     if step is None:
         return None
@@ -140,7 +140,7 @@ def _start_resize(
                 started = children.update(db, child.id, desired, converge=False)
                 if started is None:
                     return None
-                event = _record_event(asked, started.traversal, group_type.cooldown(state.properties))
+                event = _record_event(adjustment, started.traversal, group_type.cooldown(state.properties))
                 state.data = with_request(step.data, ChildRequest(started.traversal, 0))
                 values, sealed = _stored(engine, state)
                 details = engine.cipher.seal({CHILD_FINISHED: event})
@@ -161,18 +161,18 @@ class LeaseLost(Exception):
     """Another worker has the group."""
 
 
-def _record_event(asked: Adjustment, traversal: int, cooldown: float | None) -> dict[str, Any]:
-    reason = f"{asked.type_label} : {asked.amount}"
-    if asked.remove:
-        reason = f"{asked.type_label} : removed {', '.join(asked.remove)}"
-    seconds = cooldown if asked.cooldown is None else asked.cooldown
+def _record_event(adjustment: Adjustment, traversal: int, cooldown: float | None) -> dict[str, Any]:
+    reason = f"{adjustment.type_label} : {adjustment.amount}"
+    if adjustment.remove:
+        reason = f"{adjustment.type_label} : removed {', '.join(adjustment.remove)}"
+    seconds = cooldown if adjustment.cooldown is None else adjustment.cooldown
     return {"traversal": traversal, "cooldown": seconds, "reason": reason}
 
 
-def _adjustment(asked: Mapping[str, Value]) -> Adjustment:
-    given = {key: value for key, value in asked.items() if key in _KNOWN}
-    given.setdefault("type_label", asked.get("told_as", ""))  # the key in requests stored by 0.1
-    return Adjustment(**{**given, "remove": tuple(given.get("remove") or ())})
+def _adjustment(request: Mapping[str, Value]) -> Adjustment:
+    fields_ = {key: value for key, value in request.items() if key in ADJUSTMENT_FIELDS}
+    fields_.setdefault("type_label", request.get("told_as", ""))  # the key in requests stored by 0.1
+    return Adjustment(**{**fields_, "remove": tuple(fields_.get("remove") or ())})
 
 
 def _refresh(

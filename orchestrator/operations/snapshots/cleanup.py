@@ -99,21 +99,21 @@ def _delete_copies(
 
 def _child(copy: Copy, types: Mapping[str, ResourceType], cipher: Cipher) -> str | None:
     """Return the id of the child stack's snapshot if the copy belongs to a nested resource, else None."""
-    kind = types.get(copy.kind)
-    if copy.kept is None or not (kind is None or isinstance(kind, NestedType)):
+    resource_type = types.get(copy.kind)
+    if copy.kept is None or not (resource_type is None or isinstance(resource_type, NestedType)):
         return None
-    found = cipher.open(copy.kept).get(CHILD)
-    return None if found is None else str(found)
+    child = cipher.open(copy.kept).get(CHILD)
+    return None if child is None else str(child)
 
 
 def _refusal(
     copy: Copy, types: Mapping[str, ResourceType], cipher: Cipher, dress: Callable[[Context], Context]
 ) -> str:
     """Request the delete of a copy; return the reason if it is not possible now, else None."""
-    kind = types.get(copy.kind)
-    if kind is None:
+    resource_type = types.get(copy.kind)
+    if resource_type is None:
         return "" if copy.kept is None else str(NotSupported(f"The resource type {copy.kind}"))
-    if not kind.can_copy:
+    if not resource_type.can_copy:
         return ""
     opened = cipher.open(copy.sealed) if copy.sealed else {}
     ctx = Context(
@@ -124,7 +124,7 @@ def _refusal(
         data=opened.get("data", copy.data) or {},
     )
     try:
-        kind.delete_snapshot(dress(ctx), cipher.open(copy.kept) if copy.kept else {})
+        resource_type.delete_snapshot(dress(ctx), cipher.open(copy.kept) if copy.kept else {})
     except ProviderError as error:
         return f"{error.kind}: {error}"
     except Exception as error:

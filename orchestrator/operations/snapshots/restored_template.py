@@ -28,18 +28,23 @@ def with_restored_resources(
     restored: dict[str, Any] = {}
     for copy in copies:
         kept = cipher.open(copy.kept) if copy.kept else {}
-        kind = types.get(copy.runs_as or copy.type)
+        resource_type = types.get(copy.runs_as or copy.type)
         definition = template.resources.get(copy.name)
-        if not kept or kind is None or definition is None or kinds.resolved_name(definition) != kind.name:
+        if (
+            not kept
+            or resource_type is None
+            or definition is None
+            or kinds.resolved_name(definition) != resource_type.name
+        ):
             continue
         written = definition.body.get("properties") or {}
-        properties = kind.restored(written, kept)
+        properties = resource_type.restored(written, kept)
         if properties != written:
             restored[copy.name] = properties
     if not restored:
         return None
-    words = template.form.keywords
-    resources = dict(document[words.resources])
+    keywords = template.form.keywords
+    resources = dict(document[keywords.resources])
     for name, properties in restored.items():
-        resources[name] = {**resources[name], words.properties: properties}
-    return {**document, words.resources: resources}
+        resources[name] = {**resources[name], keywords.properties: properties}
+    return {**document, keywords.resources: resources}

@@ -85,10 +85,10 @@ def find(context: OperationContext, stack: StackRow, snapshot_id: str) -> Snapsh
     Raises:
         SnapshotNotFound: it has no snapshot of that id.
     """
-    found = snapshots.get(context.database, stack, snapshot_id)
-    if found is None:
+    snapshot = snapshots.get(context.database, stack, snapshot_id)
+    if snapshot is None:
         raise SnapshotNotFound(snapshot_id, stack.name)
-    return found
+    return snapshot
 
 
 def remove(context: OperationContext, stack: StackRow, snapshot_id: str) -> None:
@@ -98,10 +98,10 @@ def remove(context: OperationContext, stack: StackRow, snapshot_id: str) -> None
         SnapshotNotFound: the stack has no snapshot of that id.
         NotSupported: it is in progress.
     """
-    found = find(context, stack, snapshot_id)
-    if found.action == "CREATE":
+    snapshot = find(context, stack, snapshot_id)
+    if snapshot.action == "CREATE":
         with context.database.connect() as db:
-            removed = snapshots.remove(db, found.id)
+            removed = snapshots.remove(db, snapshot.id)
         if not removed and find(context, stack, snapshot_id).action == "CREATE":
             raise NotSupported("Deleting in-progress snapshot")
 
@@ -128,16 +128,16 @@ def restore(context: OperationContext, stack: StackRow, snapshot_id: str) -> lis
         raise NotFound("Stack", stack.name)
     if stack.action == "SUSPEND":
         raise NotSupported("Updating a stack when it is suspended")
-    found = find(context, stack, snapshot_id)
-    revision = revisions.of_stack(context.database, stack, found.revision_id)
-    if (found.action, found.status) != ("CREATE", "COMPLETE") or revision is None:
+    snapshot = find(context, stack, snapshot_id)
+    revision = revisions.of_stack(context.database, stack, snapshot.revision_id)
+    if (snapshot.action, snapshot.status) != ("CREATE", "COMPLETE") or revision is None:
         raise NotSupported("Restoring incomplete snapshot")
-    changed = _restored_template(context, stack, found, revision)
+    changed = _restored_template(context, stack, snapshot, revision)
     with context.database.connect() as db, db.transaction():
         opened = accept_restore(
             db,
             stack.id,
-            found.id,
+            snapshot.id,
             template=None if changed is None else orjson.dumps(changed),
             created_by=context.caller.user,
         )
@@ -170,8 +170,8 @@ def _restored_template(
     if is_members(text):  # the group's members are created again instead
         return None
     document = dict(orjson.loads(text))
-    given = pseudo_parameters(str(stack.uuid), stack.name, stack.project_id)
-    values = stored_values(dict(revision.parameters), revision.sealed, context.cipher, given)
+    pseudo = pseudo_parameters(str(stack.uuid), stack.name, stack.project_id)
+    values = stored_values(dict(revision.parameters), revision.sealed, context.cipher, pseudo)
     template = load(document, Limits.of(context.settings), values)
     kinds = kinds_of(context, _environment(revision), {}, fetching=False)
     return with_restored_resources(document, template, kinds, copies, context.types, context.cipher)

@@ -47,10 +47,10 @@ class SoftwareNotFound(NotFound):
 
     heat_type = "NotFound"
 
-    def __init__(self, kind: str, id_: str) -> None:
-        """`kind` is Heat's term: Software config, Deployment."""
-        self.kind, self.name = kind, id_
-        Exception.__init__(self, not_found(kind, id_))
+    def __init__(self, entity: str, id_: str) -> None:
+        """`entity` is Heat's term: Software config, Deployment."""
+        self.kind, self.name = entity, id_
+        Exception.__init__(self, not_found(entity, id_))
 
 
 class Referenced(Conflict):
@@ -121,37 +121,37 @@ def delete_config(context: OperationContext, config_id: str) -> None:
         raise Referenced(config_id)
 
 
-def _draft(asked: Mapping[str, Any]) -> ConfigDraft:
+def _draft(request: Mapping[str, Any]) -> ConfigDraft:
     faults = [
         _fault(f"'{name}' must be a string.", name)
         for name in ("name", "group")
-        if not isinstance(asked.get(name), str | None)
+        if not isinstance(request.get(name), str | None)
     ]
-    inputs, outputs = asked.get("inputs") or [], asked.get("outputs") or []
+    inputs, outputs = request.get("inputs") or [], request.get("outputs") or []
     listing = [*_listed(inputs, "inputs"), *_listed(outputs, "outputs")]
     faults += listing
     if not listing:
-        inputs, wrong = read_inputs(inputs)
-        outputs, more = read_outputs(outputs)
-        faults += map(_of, [*wrong, *more])
+        inputs, input_faults = read_inputs(inputs)
+        outputs, output_faults = read_outputs(outputs)
+        faults += map(_of, [*input_faults, *output_faults])
     if faults:
         raise InvalidTemplate(faults)
-    options = asked.get("options")
+    options = request.get("options")
     return ConfigDraft(
-        asked.get("name"),
-        asked.get("group"),
-        asked.get("config"),
+        request.get("name"),
+        request.get("group"),
+        request.get("config"),
         inputs,
         outputs,
         {} if options is None else options,
     )
 
 
-def _listed(given: Any, name: str) -> Iterable[Diagnostic]:
+def _listed(value: Any, name: str) -> Iterable[Diagnostic]:
     """Yield the faults of a value that must be a list of maps."""
-    if not isinstance(given, list):
+    if not isinstance(value, list):
         yield _fault("Software Config I/O Schema must be in a list", name, "TypeError")
-    elif not all(isinstance(item, dict) for item in given):
+    elif not all(isinstance(item, dict) for item in value):
         yield _fault("Software Config I/O Schema must be a dict", name, "TypeError")
 
 
@@ -181,7 +181,7 @@ def metadata(context: OperationContext, server_id: str) -> list[Mapping[str, Any
 
 
 def machine_metadata(
-    context: OperationContext, stack: StackRow, row: ResourceRow, kind: ResourceType
+    context: OperationContext, stack: StackRow, row: ResourceRow, resource_type: ResourceType
 ) -> dict[str, Any]:
     """Return the metadata of a resource whose type `publishes` them: decrypted, for the server."""
     with context.database.connect() as db:
@@ -189,9 +189,9 @@ def machine_metadata(
         users = ReadOnlyStackUser.of(row.id, db, context.cipher, context.settings)
     if values is None or row.physical_id is None:
         return {}
-    properties, data, given, secret = values
+    properties, data, inputs, secret = values
     opened = context.cipher.open(secret.encode()) if secret else {}
-    own = opened.get("metadata", given) or {}
+    declared = opened.get("metadata", inputs) or {}
     ctx = Context(
         name=row.name,
         physical_name=physical_name(stack.name, row.name, row.uuid),
@@ -199,11 +199,11 @@ def machine_metadata(
         action="CHECK",
         properties=opened.get("properties", properties) or {},
         data=opened.get("data", data) or {},
-        metadata=own,
+        metadata=declared,
         software=DeploymentStore.at(context, stack, row.name),
         users=users,
     )
-    return {**own, **kind.published(ctx, row.physical_id)}
+    return {**declared, **resource_type.published(ctx, row.physical_id)}
 
 
 def show_deployment(context: OperationContext, deployment_id: str) -> dict[str, Any]:
@@ -213,7 +213,7 @@ def show_deployment(context: OperationContext, deployment_id: str) -> dict[str, 
         SoftwareNotFound: it does not exist.
     """
     with context.database.connect() as db:
-        return _shown(context, _found(context, db, deployment_id))
+        return _shown(context, _deployment_row(context, db, deployment_id))
 
 
 def create_deployment(context: OperationContext, body: Body) -> dict[str, Any]:
@@ -223,26 +223,26 @@ def create_deployment(context: OperationContext, body: Body) -> dict[str, Any]:
         InvalidRequest: a field is missing or has the wrong type, or the config does not exist.
         LimitExceeded: the project has the maximum number of deployments.
     """
-    asked, project_id = _deployment(_object(context, body)), context.caller.project_id
+    request, project_id = _deployment(_object(context, body)), context.caller.project_id
     for name in ("config_id", "server_id"):
-        if not asked.get(name):
+        if not request.get(name):
             raise InvalidRequest(f"A software deployment needs a '{name}'.")
-    owner = asked.get("stack_user_project_id")
+    owner = request.get("stack_user_project_id")
     if owner is not None and len(owner) > LONGEST_PROJECT:
         raise InvalidValue('"stack_user_project_id" should be no more than 64 characters')
     deployment_id = str(uuid.uuid4())
     with context.database.connect() as db, db.transaction():
         if not context.caller.is_admin:
             refuse_beyond(db, context.settings, project_id, "software_deployment")
-        values = {"input_values": asked.get("input_values") or {}, "output_values": None}
+        values = {"input_values": request.get("input_values") or {}, "output_values": None}
         store.add_deployment(
             db,
             {
                 **dict.fromkeys(("stack_id", "resource_id", "operation")),
-                **{name: asked.get(name) for name in TEXTS},
+                **{name: request.get(name) for name in TEXTS},
                 "uuid": deployment_id,
                 "project_id": project_id,
-                "config_id": _config_row(context, db, asked["config_id"]),
+                "config_id": _config_row(context, db, request["config_id"]),
                 "sealed": context.cipher.seal(values),
                 "secret": False,
             },
@@ -258,19 +258,19 @@ def update_deployment(context: OperationContext, deployment_id: str, body: Body)
         InvalidRequest: a field has the wrong type, or the config does not exist.
     """
     show_deployment(context, deployment_id)
-    asked = {name: value for name, value in _deployment(_object(context, body)).items() if value}
+    changes = {name: value for name, value in _deployment(_object(context, body)).items() if value}
     with context.database.connect() as db, db.transaction():
-        row = _found(context, db, deployment_id, lock=True)
+        row = _deployment_row(context, db, deployment_id, lock=True)
         values = context.cipher.open(row.sealed)
-        values |= {name: asked[name] for name in MAPS if name in asked}
+        values |= {name: changes[name] for name in MAPS if name in changes}
         written = {**row.values(), "sealed": context.cipher.seal(values)}
-        written |= {name: asked[name] for name in ("action", "status", "status_reason") if name in asked}
-        if "config_id" in asked:
-            written["config_id"] = _config_row(context, db, asked["config_id"])
+        written |= {name: changes[name] for name in ("action", "status", "status_reason") if name in changes}
+        if "config_id" in changes:
+            written["config_id"] = _config_row(context, db, changes["config_id"])
         store.write_deployment(db, written)
         if written["config_id"] != row.config_id:
             store.drop_derived(db, row.config_id)
-        _tell(context, db, row)
+        _notify_resource(context, db, row)
     return show_deployment(context, deployment_id)
 
 
@@ -281,18 +281,20 @@ def delete_deployment(context: OperationContext, deployment_id: str) -> None:
         SoftwareNotFound: it does not exist.
     """
     with context.database.connect() as db, db.transaction():
-        row = _found(context, db, deployment_id, lock=True)
+        row = _deployment_row(context, db, deployment_id, lock=True)
         store.remove_deployment(db, row.id)
         store.drop_derived(db, row.config_id)
-        _tell(context, db, row)
+        _notify_resource(context, db, row)
 
 
-def _tell(context: OperationContext, db: Db, row: DeploymentRow) -> None:
+def _notify_resource(context: OperationContext, db: Db, row: DeploymentRow) -> None:
     if row.stack_id is not None and row.resource_id is not None:
         signal_resource(db, context.cipher, row.stack_id, row.resource_id)
 
 
-def _found(context: OperationContext, db: Db, deployment_id: str, *, lock: bool = False) -> DeploymentRow:
+def _deployment_row(
+    context: OperationContext, db: Db, deployment_id: str, *, lock: bool = False
+) -> DeploymentRow:
     row = store.get_deployment(db, context.caller.project_id, deployment_id, lock=lock)
     if row is None:
         raise SoftwareNotFound("Deployment", deployment_id)
@@ -335,22 +337,24 @@ def _object(context: OperationContext, body: Body) -> dict[str, Any]:
     text = body.read()
     if not text.startswith(b"{"):
         raise InvalidRequest("The request body must be a JSON object.")
-    asked = read_object(text)
+    document = read_object(text)
     try:
-        check_size(asked, Limits.of(context.settings), "request")
+        check_size(document, Limits.of(context.settings), "request")
     except InvalidTemplate as error:
         raise InvalidRequest(f"The request cannot be accepted: {error}") from error
-    return asked
+    return document
 
 
-def _deployment(asked: Mapping[str, Any]) -> Mapping[str, Any]:
+def _deployment(request: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the validated fields.
 
     Raises:
         InvalidRequest: with every field of the wrong type.
     """
-    wrong = [f"'{name}' must be a string." for name in TEXTS if not isinstance(asked.get(name), str | None)]
-    wrong += [f"'{name}' must be a map." for name in MAPS if not isinstance(asked.get(name), dict | None)]
-    if wrong:
-        raise InvalidRequest(" ".join(wrong))
-    return asked
+    faults = [
+        f"'{name}' must be a string." for name in TEXTS if not isinstance(request.get(name), str | None)
+    ]
+    faults += [f"'{name}' must be a map." for name in MAPS if not isinstance(request.get(name), dict | None)]
+    if faults:
+        raise InvalidRequest(" ".join(faults))
+    return request

@@ -211,8 +211,8 @@ class DeploymentStore:
     def has_server(self, server_id: str) -> bool:
         """Whether a server is recorded."""
         with self.connect() as db:
-            found = store.get_agent(db, self.place.project_id, server_id)
-        return found is not None and found[1]
+            agent = store.get_agent(db, self.place.project_id, server_id)
+        return agent is not None and agent[1]
 
     def remove_server(self, server_id: str) -> None:
         """Delete the record of a server: its deployments no longer wait for results."""
@@ -224,8 +224,8 @@ class DeploymentStore:
     def credentials(self, thing_id: str) -> Credentials:
         """Return the credentials of a server's or a deployment's agent; create them at the first call."""
         with self.connect() as db:
-            found = store.get_agent(db, self.place.project_id, thing_id)
-        return Credentials(**self.cipher.open(found[0])) if found else self._agent(thing_id, is_server=False)
+            agent = store.get_agent(db, self.place.project_id, thing_id)
+        return Credentials(**self.cipher.open(agent[0])) if agent else self._agent(thing_id, is_server=False)
 
     def forget(self, thing_id: str) -> None:
         """Revoke the credentials of an agent."""
@@ -291,7 +291,7 @@ def shown(cipher: Cipher, row: ConfigRow, *, in_the_open: bool = False) -> dict[
     if not in_the_open:
         hide = masked if row.secret else _keep
         body["config"], body["options"] = hide(draft.config), hide(draft.options)
-        body["inputs"] = [_shown_input(one, all_of_it=row.secret) for one in draft.inputs]
+        body["inputs"] = [_shown_input(item, all_of_it=row.secret) for item in draft.inputs]
     return {**listed(row), **body}
 
 
@@ -306,9 +306,9 @@ def isotime(at: dt.datetime) -> str:
     return at.astimezone(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def _shown_input(one: Mapping[str, Any], *, all_of_it: bool) -> dict[str, Any]:
-    hidden = ("value", "default") if all_of_it else ("value",) if one["name"] in CREDENTIALS else ()
-    return {name: masked(value) if name in hidden else value for name, value in one.items()}
+def _shown_input(item: Mapping[str, Any], *, all_of_it: bool) -> dict[str, Any]:
+    hidden = ("value", "default") if all_of_it else ("value",) if item["name"] in CREDENTIALS else ()
+    return {name: masked(value) if name in hidden else value for name, value in item.items()}
 
 
 def _keep(value: Any) -> Any:
@@ -321,11 +321,11 @@ def refuse_beyond(db: Db, settings: Settings, project_id: str, table: str) -> No
     Raises:
         LimitExceeded: the maximum is reached.
     """
-    what = "configs" if table == "software_config" else "deployments"
-    most: int = getattr(settings, f"max_software_{what}_per_tenant")
+    noun = "configs" if table == "software_config" else "deployments"
+    most: int = getattr(settings, f"max_software_{noun}_per_tenant")
     if store.is_full(db, table, project_id, most):
         raise LimitExceeded(
-            f"You have reached the maximum software {what} per tenant, {most}. Please delete some {what}."
+            f"You have reached the maximum software {noun} per tenant, {most}. Please delete some {noun}."
         )
 
 
@@ -335,9 +335,9 @@ def signal_resource(db: Db, cipher: Cipher, stack_id: int, resource_id: int) -> 
     ingest.accept(db, [again])
 
 
-def not_found(kind: str, id_: str) -> str:
+def not_found(entity: str, id_: str) -> str:
     """Return Heat's message for a missing config or deployment."""
-    return f"{kind} with id {id_} not found"
+    return f"{entity} with id {id_} not found"
 
 
 def referenced(config_id: str) -> str:

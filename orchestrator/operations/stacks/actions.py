@@ -54,7 +54,7 @@ def requested_action(body: Body) -> str:
 def cancel_update(context: OperationContext, stack: StackRow) -> list[CheckMessage]:
     """Roll back to the last completed revision; operations in progress finish first."""
     with context.database.connect() as db, db.transaction():
-        idempotency.record(db, stack.project_id, context.asked, stack.uuid, stack.name)
+        idempotency.record(db, stack.project_id, context.client_token, stack.uuid, stack.name)
         running = _lock_in_progress(db, stack, "UPDATE")
         opened = accept_rollback(
             db, stack.id, running.good_revision_id, created_by=context.caller.user, ended="cancelled"

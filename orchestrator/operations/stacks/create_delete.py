@@ -65,14 +65,14 @@ def validate_and_insert(
     if adopted is not None:
         desired = replace(desired, adopted=context.cipher.seal(adopted))
     with (
-        delegated_credentials.credential_for_create(context, stack_uuid) as given,
+        delegated_credentials.credential_for_create(context, stack_uuid) as credential,
         context.database.connect() as db,
         db.transaction(),
     ):
-        idempotency.record(db, desired.project_id, context.asked, desired.uuid, desired.name)
+        idempotency.record(db, desired.project_id, context.client_token, desired.uuid, desired.name)
         opened = accept_create(
             db,
-            replace(desired, credential_id=given),
+            replace(desired, credential_id=credential),
             quota=context.quota("max_stacks_per_tenant"),
             lease=lease,
             seconds=context.settings.lease_seconds,
@@ -87,7 +87,7 @@ def delete(context: OperationContext, stack: StackRow) -> list[CheckMessage]:
         NotFound: it is deleted already.
     """
     with context.database.connect() as db, db.transaction():
-        idempotency.record(db, stack.project_id, context.asked, stack.uuid, stack.name)
+        idempotency.record(db, stack.project_id, context.client_token, stack.uuid, stack.name)
         opened = start_delete(db, stack.id)
     if opened is None:
         raise NotFound("Stack", stack.name)

@@ -68,8 +68,8 @@ def is_empty_patch(body: Body) -> bool:
         document = read_object(body.read())
     except InvalidRequest:
         return False
-    more = document.keys() - _PARTS - {"existing", "stack_name"}
-    return not more and all(_is_nothing(document.get(part)) for part in _PARTS)
+    extra = document.keys() - _PARTS - {"existing", "stack_name"}
+    return not extra and all(_is_nothing(document.get(part)) for part in _PARTS)
 
 
 def _is_nothing(value: Any) -> bool:
@@ -83,20 +83,20 @@ def accept(
 
     A PATCH that conflicts with another request starts again from that request's revision.
     """
-    with ExitStack() as given:
-        return _accept(context, stack, body, given, patch=patch, lease=lease)
+    with ExitStack() as resources:
+        return _accept(context, stack, body, resources, patch=patch, lease=lease)
 
 
 def _accept(
     context: OperationContext,
     stack: StackRow,
     body: Body,
-    given: ExitStack,
+    cleanup: ExitStack,
     *,
     patch: bool,
     lease: int | None,
 ) -> tuple[StartedTraversal, Template]:
-    """Validate and store an update; contexts entered into `given` end with the request."""
+    """Validate and store an update; contexts entered into `cleanup` end with the request."""
     credential: list[int | None] = []
     for _ in range(TRIES):
         if stack.deleted_at is None and stack.action == "SUSPEND":
@@ -105,11 +105,11 @@ def _accept(
         requested, based_on = proposal.requested, stack.traversal if proposal.requested.patch else None
         if not credential:
             credential.append(
-                given.enter_context(delegated_credentials.credential_for_update(context, stack))
+                cleanup.enter_context(delegated_credentials.credential_for_update(context, stack))
             )
         try:
             with context.database.connect() as db, db.transaction():
-                idempotency.record(db, stack.project_id, context.asked, stack.uuid, stack.name)
+                idempotency.record(db, stack.project_id, context.client_token, stack.uuid, stack.name)
                 opened = accept_update(
                     db,
                     stack.id,
@@ -149,8 +149,8 @@ def propose(context: OperationContext, stack: StackRow, body: Body, *, patch: bo
     before = revisions.desired(context.database, stack)
     assert before is not None
     request = _request(context, stack, requested, before)
-    given = pseudo_parameters(str(stack.uuid), stack.name, stack.project_id)
-    old = stored_values(dict(before.parameters), before.sealed, context.cipher, given)
+    pseudo = pseudo_parameters(str(stack.uuid), stack.name, stack.project_id)
+    old = stored_values(dict(before.parameters), before.sealed, context.cipher, pseudo)
     parent, hide = old.parent, frozenset[str]()
     if parent is not None and requested.patch:  # values given by the parent stack stay secret
         hide = old.hidden - requested.request.parameters.keys()
@@ -209,17 +209,17 @@ def _environment(context: OperationContext, requested: UpdateRequest, before: Re
         for name, value in (stored.get("parameters") or {}).items()
         if name not in requested.clear_parameters
     }
-    given = (
+    environment = (
         Environment()
         if request.environment_files
         else Environment.parse(request.environment, Limits.of(context.settings), of_request=True)
     )
-    registry = {**(stored.get("resource_registry") or {}), **given.resource_registry}
+    registry = {**(stored.get("resource_registry") or {}), **environment.resource_registry}
     made = {
-        "parameters": {**parameters, **given.parameters},
-        "parameter_defaults": {**(stored.get("parameter_defaults") or {}), **given.parameter_defaults},
+        "parameters": {**parameters, **environment.parameters},
+        "parameter_defaults": {**(stored.get("parameter_defaults") or {}), **environment.parameter_defaults},
         "resource_registry": registry,
-        "event_sinks": list(given.event_sinks) or stored.get("event_sinks") or [],
+        "event_sinks": list(environment.event_sinks) or stored.get("event_sinks") or [],
         "encrypted_param_names": stored.get("encrypted_param_names") or [],
     }
     return {section: value for section, value in made.items() if value}
@@ -231,7 +231,7 @@ def _refuse_immutable(old: ParameterValues, before: RevisionRow, validated: Vali
     Raises:
         InvalidTemplate: with a diagnostic for each such parameter.
     """
-    known = before.outline["parameters"]
+    schemas = before.outline["parameters"]
     faults = [
         Diagnostic(
             "immutable-parameter",
@@ -240,7 +240,7 @@ def _refuse_immutable(old: ParameterValues, before: RevisionRow, validated: Vali
             heat_type="ImmutableParameterModified",
         )
         for name, schema in validated.template.parameters.items()
-        if schema.immutable and name in known and old.get(name) != validated.values.get(name)
+        if schema.immutable and name in schemas and old.get(name) != validated.values.get(name)
     ]
     if faults:
         raise InvalidTemplate(faults)

@@ -67,16 +67,16 @@ class AvailableTypes(Mapping[str, ResourceType]):
         target = self._kinds.registry.target(ANY_RESOURCE, name)
         if target is None:
             raise KeyError(name)
-        for one in dict.fromkeys((name, target.name)):
-            self._enter(one)
+        for candidate in dict.fromkeys((name, target.name)):
+            self._enter(candidate)
         if target.kind == "type":
-            kind = self._types.get(target.name)
-            if kind is None:
+            resource_type = self._types.get(target.name)
+            if resource_type is None:
                 refusal = unavailable(target.name)
                 if refusal is None:
                     raise KeyError(name)
                 raise ResourceTypeUnavailable(name, refusal.service, refusal.reason)
-            return kind
+            return resource_type
         if target.user:  # any name that ends like a template's
             raise KeyError(name)
         return self._template(name)
@@ -107,14 +107,20 @@ class AvailableTypes(Mapping[str, ResourceType]):
     def _template(self, name: str) -> TemplateType:
         key = (self._settings.environment_dir, name)
         with _lock:
-            known = _templates.get(key)
-        if known is not None:
-            return known
+            cached = _templates.get(key)
+        if cached is not None:
+            return cached
         body: dict[str, Any] = {"type": name}
-        kind = self._kinds.of(ResourceDefinition(ANY_RESOURCE, name, body, frozenset(), {}, frozenset()))
-        if isinstance(kind, UnknownType) or not isinstance(kind, TemplateType):
-            why = "; ".join(fault.message for fault in kind.faults) if isinstance(kind, UnknownType) else ""
+        resource_type = self._kinds.of(
+            ResourceDefinition(ANY_RESOURCE, name, body, frozenset(), {}, frozenset())
+        )
+        if isinstance(resource_type, UnknownType) or not isinstance(resource_type, TemplateType):
+            why = (
+                "; ".join(fault.message for fault in resource_type.faults)
+                if isinstance(resource_type, UnknownType)
+                else ""
+            )
             raise Misconfigured(f"the operator's template for {name} cannot be used: {why}")
         with _lock:
-            _templates[key] = kind
-        return kind
+            _templates[key] = resource_type
+        return resource_type

@@ -42,12 +42,12 @@ _LATE: Final = frozenset(
 )
 
 
-def heat_first(errors: Sequence[Diagnostic], words: Keywords) -> list[Diagnostic]:
+def heat_first(errors: Sequence[Diagnostic], keywords: Keywords) -> list[Diagnostic]:
     """Return the errors, beginning with the error that Heat would report."""
-    first = min(errors, key=lambda error: _rank(error, words))
+    first = min(errors, key=lambda error: _rank(error, keywords))
     if first.code == "missing-type":  # missing keys come before it
         inside = f"{first.path}."
-        keys = (one for one in errors if one.code == "unknown-key" and one.path.startswith(inside))
+        keys = (fault for fault in errors if fault.code == "unknown-key" and fault.path.startswith(inside))
         first = next(keys, first)
     rest = (error for error in errors if error is not first)
     # Heat reports an unknown section with an error type of its own only in a nested template.
@@ -55,19 +55,19 @@ def heat_first(errors: Sequence[Diagnostic], words: Keywords) -> list[Diagnostic
     return [reported, *rest]
 
 
-def _rank(error: Diagnostic, words: Keywords) -> int:
+def _rank(error: Diagnostic, keywords: Keywords) -> int:
     if error.file:
         return LATER
     section = error.path.partition(".")[0]
     if section == PARAMETERS and error.code in _OF_VALUES:
         return VALUES
-    if section == words.parameters and error.path != section:
+    if section == keywords.parameters and error.path != section:
         return DECLARATIONS
     if error.code == "unknown-section":
         return SECTIONS
     if error.code == "unknown-type":
         return TYPES
-    if section == words.outputs:
+    if section == keywords.outputs:
         return OUTPUTS if error.code in _OF_OUTPUTS else LATER
     if error.code in ("unknown-resource", "circular-dependency"):
         return REFERENCES

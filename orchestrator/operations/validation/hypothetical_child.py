@@ -29,7 +29,7 @@ from orchestrator.template.parameters import ParameterValues
 from orchestrator.template.parse import Limits
 from orchestrator.template.template import FaultyTemplate, Template
 
-UNMADE: Final = "None"  # the id of a stack that does not exist
+NEVER_CREATED_ID: Final = "None"  # the id of a stack that does not exist
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,13 +68,13 @@ class EmptyChildView:
 
     uuid = arn = template = None
 
-    def __init__(self, around: TypeResolver, resource_name: str) -> None:
-        """`around` is the type resolver of the parent stack."""
-        self._around, self._name = around, resource_name
+    def __init__(self, outer: TypeResolver, resource_name: str) -> None:
+        """`outer` is the type resolver of the parent stack."""
+        self._outer, self._name = outer, resource_name
 
     def file(self, name: str) -> str | None:
         """Return a file of the parent stack."""
-        return self._around.files.get(name)
+        return self._outer.files.get(name)
 
     def sibling(self, id_: str) -> Sibling | None:  # noqa: ARG002
         """Return None: siblings may not exist yet."""
@@ -82,7 +82,7 @@ class EmptyChildView:
 
     def environment(self, parameters: Mapping[str, Any]) -> Environment:
         """Return the environment that the child would have."""
-        return self._around.environment.child(self._name, parameters, None)
+        return self._outer.environment.child(self._name, parameters, None)
 
     def members(self) -> Sequence[Member]:
         """Return no members."""
@@ -100,11 +100,11 @@ class EmptyChildView:
 def build_hypothetical_child(
     context: OperationContext,
     kinds: TypeResolver,
-    kind: NestedType,
-    around: ParentResource,
+    resource_type: NestedType,
+    parent: ParentResource,
     *,
     name: str,
-    uuid: str = UNMADE,
+    uuid: str = NEVER_CREATED_ID,
     child: ChildView | None = None,
 ) -> HypotheticalChild | None:
     """Return the child stack that a resource of this type would have; None if it depends on unknown values.
@@ -116,10 +116,10 @@ def build_hypothetical_child(
     """
     try:
         return _look_inside(
-            context, kinds, kind, around, name, uuid, child or EmptyChildView(kinds, around.name)
+            context, kinds, resource_type, parent, name, uuid, child or EmptyChildView(kinds, parent.name)
         )
     except InvalidTemplate:
-        if child is None or around.unknown:
+        if child is None or parent.unknown:
             return None
         raise
     except OrchestratorError:  # reported when the stack is created; earlier faults were reported already
@@ -129,8 +129,8 @@ def build_hypothetical_child(
 def _look_inside(
     context: OperationContext,
     kinds: TypeResolver,
-    kind: NestedType,
-    around: ParentResource,
+    resource_type: NestedType,
+    parent: ParentResource,
     name: str,
     uuid: str,
     child: ChildView,
@@ -138,52 +138,52 @@ def _look_inside(
     if kinds.depth >= kinds.max_depth:
         return None
     action = "CREATE" if child.uuid is None else "UPDATE"
-    asked = Context(around.name, name, "preview", action, 0.0, around.properties, around.data or {})
-    step = kind.step(asked, around.properties, child, 0)
+    ctx = Context(parent.name, name, "preview", action, 0.0, parent.properties, parent.data or {})
+    step = resource_type.step(ctx, parent.properties, child, 0)
     if not isinstance(step, SetChild):
         return None
     desired = step.child
     draft = read_stored(desired.text, Limits.of(context.settings))
-    unknown = {one for one in around.unknown if one in draft.parameters}
+    unknown = {parameter for parameter in parent.unknown if parameter in draft.parameters}
     environment = desired.environment
     built = ParameterValues.build(
-        {one: schema for one, schema in draft.parameters.items() if one not in unknown},
-        {one: value for one, value in environment.parameters.items() if one not in unknown},
+        {parameter: schema for parameter, schema in draft.parameters.items() if parameter not in unknown},
+        {parameter: value for parameter, value in environment.parameters.items() if parameter not in unknown},
         environment.parameter_defaults,
         pseudo_parameters(uuid, name, context.caller.project_id, draft.form),
         missing_ok=True,
         parent=ParentResourceProxy(
-            None if around.metadata is UNKNOWN else around.metadata,
-            str(around.deletion_policy or "Delete").capitalize(),
-            secret=around.secret_metadata,
+            None if parent.metadata is UNKNOWN else parent.metadata,
+            str(parent.deletion_policy or "Delete").capitalize(),
+            secret=parent.secret_metadata,
         ),
-        hide=around.secret if desired.url else {*around.secret, *(draft.parameters if around.secret else ())},
+        hide=parent.secret if desired.url else {*parent.secret, *(draft.parameters if parent.secret else ())},
     )
     missing = built.missing | unknown
-    if around.metadata is UNKNOWN:
+    if parent.metadata is UNKNOWN:
         missing |= {FACADE["metadata"]}
-    known = {one: value for one, value in built.items() if one not in missing}
-    values = ParameterValues(known, built.hidden | (frozenset(around.secret) & missing), missing)
+    known_values = {parameter: value for parameter, value in built.items() if parameter not in missing}
+    values = ParameterValues(known_values, built.hidden | (frozenset(parent.secret) & missing), missing)
     faults: Sequence[Diagnostic] = ()
     try:
         template = draft.define(values)
     except FaultyTemplate as error:
         template = error.rest
         faults = () if missing else error.diagnostics
-    inner = _kinds(context, kinds, kind, environment)
+    inner = _kinds(context, kinds, resource_type, environment)
     return HypotheticalChild(name, uuid, with_implicit(template, inner), values, inner, faults)
 
 
 def _kinds(
-    context: OperationContext, kinds: TypeResolver, kind: NestedType, environment: Environment
+    context: OperationContext, kinds: TypeResolver, resource_type: NestedType, environment: Environment
 ) -> TypeResolver:
     """Return the type resolver of the child stack.
 
     Raises:
         InvalidTemplate: its registry is malformed.
     """
-    if isinstance(kind, TemplateType):
-        return kinds.child(kind)
+    if isinstance(resource_type, TemplateType):
+        return kinds.child(resource_type)
     registry = environment.registry(
         global_environment(context.settings.environment_dir), installed(context.types)
     )
@@ -201,29 +201,32 @@ def _kinds(
 
 
 def hypothetical_child_of(
-    context: OperationContext, definition: ResourceDefinition, whole: HypotheticalChild, kind: NestedType
+    context: OperationContext,
+    definition: ResourceDefinition,
+    whole: HypotheticalChild,
+    resource_type: NestedType,
 ) -> HypotheticalChild | None:
     """Return the child stack that a resource would have, None if it depends on unknown values."""
     files = whole.kinds.files
     view = HypotheticalStack(whole.template, whole.values, files, nested=whole.values.parent is not None)
-    words = format_named(view.version).keywords
-    place = f"{words.resources}.{definition.name}"
-    resolved = Resolved(definition.body, view, kind, place, f"{place}.{words.properties}")
-    given, _ = kind.read_properties(resolved.values, unknown=UNKNOWN)
+    keywords = format_named(view.version).keywords
+    place = f"{keywords.resources}.{definition.name}"
+    resolved = Resolved(definition.body, view, resource_type, place, f"{place}.{keywords.properties}")
+    properties, _ = resource_type.read_properties(resolved.values, unknown=UNKNOWN)
     view.used_secret = False
     try:
         metadata = view.resolve(definition.body.get("metadata"))
     except OrchestratorError:
         metadata = UNKNOWN
-    around = ParentResource(
+    parent = ParentResource(
         definition.name,
-        given,
-        [name for name in resolved.values if name not in given],
+        properties,
+        [name for name in resolved.values if name not in properties],
         resolved.secrets,
         metadata if knows_all(metadata) else UNKNOWN,
         view.used_secret,
         definition.body.get("deletion_policy"),
     )
     return build_hypothetical_child(
-        context, whole.kinds, kind, around, name=f"{whole.name}-{definition.name}"
+        context, whole.kinds, resource_type, parent, name=f"{whole.name}-{definition.name}"
     )

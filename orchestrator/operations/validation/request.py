@@ -100,8 +100,8 @@ def validate_request(
         LimitExceeded: the template is too large or has too many resources.
     """
     draft, environment, files = _parse(context.settings, request)
-    given = pseudo_parameters(stack_uuid, request.stack_name, context.caller.project_id, draft.form)
-    values, faults, complete = _values(draft, environment, given, strict=strict, parent=parent, hide=hide)
+    pseudo = pseudo_parameters(stack_uuid, request.stack_name, context.caller.project_id, draft.form)
+    values, faults, complete = _values(draft, environment, pseudo, strict=strict, parent=parent, hide=hide)
     template, broken = _define(draft, values if complete else None)
     if not strict:
         broken = [_as_warning(fault, ONLY_WITH_VALUES) for fault in broken]
@@ -114,10 +114,10 @@ def validate_request(
     try:
         template = with_implicit(template, kinds)
         timeout = _timeout_seconds(request, context.settings)
-        found = validate_stack(
+        found_faults = validate_stack(
             template, values, kinds, strict=strict, stack_timeout_seconds=timeout, inquire=inquire
         )
-        faults += _not_yet_reported(faults, [*nested_cycles(template), *found])
+        faults += _not_yet_reported(faults, [*nested_cycles(template), *found_faults])
     except (TypeError, ValueError, LookupError, AttributeError):
         if not broken:
             raise
@@ -152,15 +152,15 @@ def _raise_errors(faults: Sequence[Diagnostic], template: Template) -> Sequence[
 def _located(faults: Sequence[Diagnostic], request: StackRequest, draft: Draft) -> list[Diagnostic]:
     """Return the faults with their locations in the template."""
     assert request.template is not None
-    own = iter(placed([fault for fault in faults if not fault.file], request.template, draft.document))
-    return [fault if fault.file else next(own) for fault in faults]
+    located = iter(placed([fault for fault in faults if not fault.file], request.template, draft.document))
+    return [fault if fault.file else next(located) for fault in faults]
 
 
 @dataclass(frozen=True, slots=True)
-class _Around:
+class _RequestContext:
     """The context of resource types during validation: the requested stack."""
 
-    given: Environment
+    pseudo: Environment
     texts: Mapping[str, str]
     name: str
 
@@ -174,7 +174,7 @@ class _Around:
 
     def environment(self, parameters: Mapping[str, Any]) -> Environment:
         """Return the environment of a stack nested in the resource."""
-        return self.given.child(self.name, parameters, None)
+        return self.pseudo.child(self.name, parameters, None)
 
 
 def _provider_checks(
@@ -183,21 +183,21 @@ def _provider_checks(
     """Return a function that runs the provider checks of resources, within a total time budget."""
     ends_at = time.monotonic() + INQUIRY_SECONDS
 
-    def inquire(name: str, kind: ResourceType, properties: Mapping[str, Any]) -> Sequence[Fault]:
-        if type(kind).inquire is ResourceType.inquire:
+    def inquire(name: str, resource_type: ResourceType, properties: Mapping[str, Any]) -> Sequence[Fault]:
+        if type(resource_type).inquire is ResourceType.inquire:
             return ()
-        left = max(SHORTEST_CALL_SECONDS, ends_at - time.monotonic())
+        remaining = max(SHORTEST_CALL_SECONDS, ends_at - time.monotonic())
         ctx = Context(
             name=name,
             physical_name=name,
             token="",
             action="CREATE",
             properties=properties,
-            deadline_seconds=min(CALL_SECONDS, left),
-            stack_context=_Around(environment, files, name),
+            deadline_seconds=min(CALL_SECONDS, remaining),
+            stack_context=_RequestContext(environment, files, name),
         )
         cloud = cloud_of_caller(context.settings, context.caller)
-        return kind.inquire(
+        return resource_type.inquire(
             with_provider_access(ctx, context.settings, context.caller.project_id, cloud), properties
         )
 
@@ -244,7 +244,8 @@ def _read(template: Mapping[str, Any] | str, limits: Limits) -> Draft:
         if not isinstance(template, str) or error.heat_type != BAD_REQUEST:
             raise
         diagnostics = [
-            replace(one, message=f"Template not in valid format: {one.message}") for one in error.diagnostics
+            replace(diagnostic, message=f"Template not in valid format: {diagnostic.message}")
+            for diagnostic in error.diagnostics
         ]
         raise InvalidTemplate(diagnostics) from None
 
@@ -257,26 +258,26 @@ def _environment(
     if not names:
         sent = Environment.parse(request.environment, limits, of_request=True)
         return sent.with_parameters(request.parameters), files
-    own = Environment()
+    environment = Environment()
     if request.ignore_unknown_parameters:  # of an update that sends only changes
-        own = Environment.parse(request.environment, limits)
-    own = own.with_parameters(request.parameters)
+        environment = Environment.parse(request.environment, limits)
+    environment = environment.with_parameters(request.parameters)
     schemas = schemas_in(files, draft.parameters, limits)
     merged = merge_environment_files(
-        names, files, schemas, own, limits, parameters_win=request.parameters_win
+        names, files, schemas, environment, limits, parameters_win=request.parameters_win
     )
     return merged, without_secrets(names, files, schemas, limits)
 
 
 def _without_unknown_parameters(environment: Environment, draft: Draft) -> Environment:
-    known = {name: v for name, v in environment.parameters.items() if name in draft.parameters}
-    return replace(environment, parameters=known)
+    parameters = {name: v for name, v in environment.parameters.items() if name in draft.parameters}
+    return replace(environment, parameters=parameters)
 
 
 def _values(
     draft: Draft,
     environment: Environment,
-    given: Mapping[str, str],
+    parameters: Mapping[str, str],
     *,
     strict: bool,
     parent: ParentResourceProxy | None,
@@ -289,37 +290,41 @@ def _values(
             schemas,
             supplied,
             environment.parameter_defaults,
-            given,
+            parameters,
             missing_ok=not strict,
             parent=parent,
             hide=hide,
         )
     except InvalidTemplate as error:
         faults = list(error.diagnostics)
-        wrong = {fault.path for fault in faults}
-        return _without_bad_values(wrong, draft, environment, given, parent), faults, False
+        invalid = {fault.path for fault in faults}
+        return _without_bad_values(invalid, draft, environment, parameters, parent), faults, False
     return values, [], True
 
 
-def _not_yet_reported(known: Sequence[Diagnostic], more: Sequence[Diagnostic]) -> list[Diagnostic]:
+def _not_yet_reported(reported: Sequence[Diagnostic], faults: Sequence[Diagnostic]) -> list[Diagnostic]:
     """Return the faults that are not reported yet; a warning does not hide an error."""
-    wrong = [fault for fault in known if fault.severity == "error"]
-    errors = not_yet_reported(wrong, [fault for fault in more if fault.severity == "error"])
-    return [*errors, *not_yet_reported(known, [fault for fault in more if fault.severity != "error"])]
+    error_faults = [fault for fault in reported if fault.severity == "error"]
+    errors = not_yet_reported(error_faults, [fault for fault in faults if fault.severity == "error"])
+    return [*errors, *not_yet_reported(reported, [fault for fault in faults if fault.severity != "error"])]
 
 
 def _without_bad_values(
-    wrong: Container[str],
+    invalid_paths: Container[str],
     draft: Draft,
     environment: Environment,
-    given: Mapping[str, str],
+    parameters: Mapping[str, str],
     parent: ParentResourceProxy | None,
 ) -> ParameterValues:
     """Return the values of the parameters without faults at these paths."""
-    good = {name: one for name, one in draft.parameters.items() if f"parameters.{name}" not in wrong}
+    good = {
+        name: declaration
+        for name, declaration in draft.parameters.items()
+        if f"parameters.{name}" not in invalid_paths
+    }
     supplied = {name: value for name, value in environment.parameters.items() if name in good}
     built = ParameterValues.build(
-        good, supplied, environment.parameter_defaults, given, missing_ok=True, parent=parent
+        good, supplied, environment.parameter_defaults, parameters, missing_ok=True, parent=parent
     )
     missing = built.missing | (draft.parameters.keys() - good.keys())
     hidden = built.hidden | {name for name, schema in draft.parameters.items() if schema.hidden}

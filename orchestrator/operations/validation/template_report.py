@@ -14,7 +14,7 @@ from orchestrator.errors import InvalidTemplate
 from orchestrator.operations.context import Body, OperationContext
 from orchestrator.operations.request_body import read_request
 from orchestrator.operations.validation.hypothetical_child import (
-    UNMADE,
+    NEVER_CREATED_ID,
     HypotheticalChild,
     hypothetical_child_of,
 )
@@ -66,7 +66,7 @@ def validate(
     if template.parameter_groups:
         result["ParameterGroups"] = list(template.parameter_groups)
     if show_nested:
-        whole = HypotheticalChild(request.stack_name, UNMADE, template, vetted.values, vetted.kinds)
+        whole = HypotheticalChild(request.stack_name, NEVER_CREATED_ID, template, vetted.values, vetted.kinds)
         nested = NestedTemplateReport(context, vetted.files).of(whole)
         if nested:
             result["NestedParameters"] = nested
@@ -84,56 +84,66 @@ class NestedTemplateReport:
     def __init__(self, context: OperationContext, files: Mapping[str, str]) -> None:
         """`files` are those of the request."""
         self.context, self.files = context, files
-        self.left = MOST_NESTED
+        self.remaining = MOST_NESTED
 
     def of(self, whole: HypotheticalChild, *, most: int | None = None) -> dict[str, Any]:
         """Return the parameters of nested stacks by resource; if given, only of the first `most`."""
-        found, kinds = {}, whole.kinds
+        report, kinds = {}, whole.kinds
         for definition in islice(whole.template.resources.values(), most):
-            kind = kinds.of(definition)
-            if not isinstance(kind, NestedType) or self.left <= 0 or kinds.depth >= kinds.max_depth:
+            resource_type = kinds.of(definition)
+            if (
+                not isinstance(resource_type, NestedType)
+                or self.remaining <= 0
+                or kinds.depth >= kinds.max_depth
+            ):
                 continue
-            self.left -= 1
-            if isinstance(kind, TemplateType):
+            self.remaining -= 1
+            if isinstance(resource_type, TemplateType):
                 view = HypotheticalStack(whole.template, whole.values, self.files)
-                found[definition.name] = self._template(definition, kind, view, kinds.child(kind))
-            elif described := self._sample_values(definition, kind, whole):
-                found[definition.name] = described
-        return found
+                report[definition.name] = self._template(
+                    definition, resource_type, view, kinds.child(resource_type)
+                )
+            elif described := self._sample_values(definition, resource_type, whole):
+                report[definition.name] = described
+        return report
 
     def _template(
-        self, definition: ResourceDefinition, kind: TemplateType, view: HypotheticalStack, kinds: TypeResolver
+        self,
+        definition: ResourceDefinition,
+        resource_type: TemplateType,
+        view: HypotheticalStack,
+        kinds: TypeResolver,
     ) -> dict[str, Any]:
         """Describe a resource whose type is a template."""
-        nested, schemas = kind.template, kind.template.parameters
-        given = Resolved(definition.body, view, kind, definition.name, definition.name)
+        nested, schemas = resource_type.template, resource_type.template.parameters
+        resolved = Resolved(definition.body, view, resource_type, definition.name, definition.name)
         supplied = {
             name: value
-            for name, value in given.values.items()
+            for name, value in resolved.values.items()
             if name in schemas and value is not None and knows_all(value)
         }
-        secret = given.secrets
-        defaults = kind.environment.parameter_defaults
+        secret = resolved.secrets
+        defaults = resource_type.environment.parameter_defaults
         try:
             values = ParameterValues.build(schemas, supplied, defaults, {}, missing_ok=True)
         except InvalidTemplate:  # a value that does not fit the parameter; reported as a warning
             values = ParameterValues.build(schemas, {}, defaults, {}, missing_ok=True)
         values = ParameterValues(dict(values), values.hidden | secret, values.missing)
         template = nested.define(values)[0]
-        inside = HypotheticalChild(definition.name, UNMADE, template, values, kinds)
+        inside = HypotheticalChild(definition.name, NEVER_CREATED_ID, template, values, kinds)
         return self._described(definition, inside, supplied, secret)
 
     def _sample_values(
-        self, definition: ResourceDefinition, kind: NestedType, whole: HypotheticalChild
+        self, definition: ResourceDefinition, resource_type: NestedType, whole: HypotheticalChild
     ) -> dict[str, Any]:
         """Describe a resource whose properties determine its template; return {} if they are unknown.
 
         A group is shown with a single member, as in Heat, whatever its size.
         """
-        inside = hypothetical_child_of(self.context, definition, whole, kind)
+        inside = hypothetical_child_of(self.context, definition, whole, resource_type)
         if inside is None:
             return {}
-        if isinstance(kind, GroupType):
+        if isinstance(resource_type, GroupType):
             below = self.of(inside, most=1)
             described = {"Type": definition.type, **_described(inside.template.description, {}, {}, {})}
             return {**described, "NestedParameters": below} if below else described
@@ -166,7 +176,9 @@ def _shown(environment: Environment, hidden: Collection[str], template: Template
     """
     shown = environment.to_json()
     del shown["encrypted_param_names"]  # concerns storage only
-    used = {one.type for one in template.resources.values() if one.type.endswith(TEMPLATE_ENDINGS)}
+    used = {
+        resource.type for resource in template.resources.values() if resource.type.endswith(TEMPLATE_ENDINGS)
+    }
     shown["resource_registry"] = {**{name: name for name in sorted(used)}, **shown["resource_registry"]}
     masked = {*hidden, *environment.encrypted_param_names}
     for section in ("parameters", "parameter_defaults"):

@@ -174,14 +174,14 @@ def child_side_effects(
 
     def finish(settled: repository.Settled) -> None:
         for item in items:
-            held = item.row["resource_id"] if item.row["resource_id"] in settled.held else None
-            if held in causes:
+            held_id = item.row["resource_id"] if item.row["resource_id"] in settled.held else None
+            if held_id in causes:
                 visit = item.visit
                 children.propagate_failures(
-                    db, visit.stack.id, visit.traversal, item.row["name"], causes[held]
+                    db, visit.stack.id, visit.traversal, item.row["name"], causes[held_id]
                 )
-            if held in detached:
-                children.detach(db, detached[held])
+            if held_id in detached:
+                children.detach(db, detached[held_id])
 
     with db.transaction():
         for child_id in sorted(detached.values()):

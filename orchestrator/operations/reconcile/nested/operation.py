@@ -64,10 +64,10 @@ def wait_for_child(nested: NestedOperation, turn: int) -> StepResult:
     return transition(nested, ChildStep("wait", nested.child, turn=turn))
 
 
-def failed(nested: NestedOperation, kind: str, message: str) -> StepResult:
+def failed(nested: NestedOperation, error_type: str, message: str) -> StepResult:
     """Return a failure of the resource itself."""
     operation = nested.operation
-    return StepResult(Failed(failure_reason(kind, operation.resource.name, message)), operation.state)
+    return StepResult(Failed(failure_reason(error_type, operation.resource.name, message)), operation.state)
 
 
 def child_failed(nested: NestedOperation, child: ChildState) -> StepResult:
@@ -76,12 +76,12 @@ def child_failed(nested: NestedOperation, child: ChildState) -> StepResult:
     causes = child_reads.causes(nested.db, child)
     if child.action == "CHECK":  # each begins with the resource's path, which the text repeats
         causes = [cause.partition(": ")[2] or cause for cause in causes]
-    found = [flattened(cause, name) for cause in causes]
-    if not found:
-        found = [failure_reason("Error", name, child.reason)]
-    more = len(found) - MAX_SHOWN_CAUSES
-    shown = "; ".join(found[:MAX_SHOWN_CAUSES]) + (f"; and {more} more" if more > 0 else "")
-    return StepResult(Failed(shown, tuple(found) if len(found) > 1 else ()), operation.state)
+    reasons = [flattened(cause, name) for cause in causes]
+    if not reasons:
+        reasons = [failure_reason("Error", name, child.reason)]
+    omitted = len(reasons) - MAX_SHOWN_CAUSES
+    shown = "; ".join(reasons[:MAX_SHOWN_CAUSES]) + (f"; and {omitted} more" if omitted > 0 else "")
+    return StepResult(Failed(shown, tuple(reasons) if len(reasons) > 1 else ()), operation.state)
 
 
 def parent_proxy(nested: NestedOperation) -> ParentResourceProxy:
@@ -119,12 +119,12 @@ def _update_policy(nested: NestedOperation) -> Mapping[str, Any]:
     """Return the update policy with its defaults."""
     operation = nested.operation
     definition = operation.visit.definition
-    given = definition.body.get("update_policy") if definition else None
-    if not given:
+    policies = definition.body.get("update_policy") if definition else None
+    if not policies:
         return {}
     place = f"resources.{operation.resource.name}.update_policy"
     view = definition_view(operation)
-    policy = view.resolve(given, place) or {}
+    policy = view.resolve(policies, place) or {}
     operation.state.secret = operation.state.secret or view.used_secret
     read, faults = read_update_policy(nested.resource_type, policy, path=place)
     if faults:

@@ -25,13 +25,13 @@ UUID = "req-4041d2a4-4095-4e03-a409-5e0b404c5500"
     ],
 )  # fmt: skip
 def test_a_reason_has_a_class_and_each_class_a_next_step(reason: str, word: str) -> None:
-    assert classify(reason).word == word
+    assert classify(reason).category == word
     assert classify(reason).next_step == NEXT[word]
 
 
 def test_the_error_and_the_request_are_read_out_of_it() -> None:
     found = classify(f"BadRequest: Invalid key_name (HTTP 400) (Request-ID: {UUID})")
-    assert (found.kind, found.request_id, found.word) == ("BadRequest", UUID, "invalid")
+    assert (found.error_type, found.request_id, found.category) == ("BadRequest", UUID, "invalid")
     assert classify("nothing of the kind").request_id is None
 
 

@@ -198,7 +198,7 @@ def test_a_failed_resource_that_may_be_healthy_is_possibly_replaced(monkeypatch)
 
 def test_a_broken_resource_is_replaced():
     made = forecast({"a": thing(size=1)})
-    found = made.visit("a", there("a"), seen=Observation(True, error="no disk"))
+    found = made.visit("a", there("a"), observation=Observation(True, error="no disk"))
     assert (found.turn, found.because) == ("replaced", "it is broken: no disk")
 
 
