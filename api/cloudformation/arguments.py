@@ -132,7 +132,7 @@ def token(arguments: Arguments) -> str | None:
     """Return the start of the requested page; None for the first page."""
     text = arguments.text("NextToken")
     if text is not None and len(text) > LONGEST_TOKEN:
-        arguments.wrong("NextToken is none of ours")
+        arguments.invalid("NextToken is none of ours")
     return text
 
 

@@ -46,10 +46,16 @@ def resolve_properties(
     place = f"{keywords.resources}.{name}"
     resolved = Resolved(body, view, resource_type, place, f"{place}.{keywords.properties}")
     if not resolved.errors:
-        properties, faults = resource_type.read_properties(resolved.values, path=resolved.path, resolve=resolve)
+        properties, faults = resource_type.read_properties(
+            resolved.values, path=resolved.path, resolve=resolve
+        )
         own_faults = () if faults else resource_type.validate(properties, float("inf"))
         if not faults and not own_faults:
-            secret = frozenset(reached(resource_type.translation, resolved.secrets)) if resolved.secrets else NO_NAMES
+            secret = (
+                frozenset(reached(resource_type.translation, resolved.secrets))
+                if resolved.secrets
+                else NO_NAMES
+            )
             return properties, secret
         resolved.report(faults, own_faults)
     raise InvalidTemplate(resolved.errors)

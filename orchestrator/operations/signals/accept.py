@@ -267,7 +267,9 @@ def _clear_scaling_in_progress(context: OperationContext, resource_id: int) -> N
             return
         state, root = load_state(visit, context.cipher), visit.stack.uuid
         resource_type = context.types.get(visit.resource.resource_type)
-        if not isinstance(resource_type, ScalingGroup) or not (state.metadata or {}).get(capacity.IN_PROGRESS):
+        if not isinstance(resource_type, ScalingGroup) or not (state.metadata or {}).get(
+            capacity.IN_PROGRESS
+        ):
             group_resize.release(db, visit, lease, root)
             return
         state.given_metadata = state.metadata if state.given_metadata is None else state.given_metadata
