@@ -87,10 +87,10 @@ _SUGGESTIONS: Final = {
     "DELETE": "delete it again",
     "SUSPEND": "suspend it again, or resume it",
     "RESUME": "resume it again",
-    "SNAPSHOT": "nothing is wrong with the stack itself: try again",
-    "CHECK": "an update replaces what is not as it should be",
+    "SNAPSHOT": "the stack itself has no fault: try again",
+    "CHECK": "an update replaces the resources with a fault",
 }
-_UPDATE: Final = "an update, with another template or with the same one, goes on from what is there"
+_UPDATE: Final = "an update, with the same or a new template, continues from the current state"
 
 
 def accepted(action: str, status: str) -> tuple[str, ...]:

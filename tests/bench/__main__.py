@@ -65,18 +65,20 @@ def numbers(value: str) -> list[int]:
 @click.command()
 @click.option(
     "--shapes",
-    help=f"Which shapes, out of {', '.join((*SHAPES, PARSE, API))}; {PARSE} reads {RESOURCES:,} resources, "
-    f"and {API} asks for stacks, whatever the sizes.  "
+    help=f"Shapes, of {', '.join((*SHAPES, PARSE, API))}. Regardless of the sizes, {PARSE} parses "
+    f"{RESOURCES:,} resources, and {API} requests stacks.  "
     f"[default: all, but with {HUGE:,} resources {', '.join(HUGE_SHAPES)}]",
 )
-@click.option("--sizes", default="1000", show_default=True, help="How many resources, with commas.")
-@click.option("--ops", help=f"Which operations, out of {', '.join(OPERATIONS)}.  [default: all]")
+@click.option("--sizes", default="1000", show_default=True, help="Numbers of resources, separated by commas.")
+@click.option("--ops", help=f"Operations, of {', '.join(OPERATIONS)}.  [default: all]")
 @click.option("--workers", type=click.IntRange(1, 256), help="Worker processes.  [default: one per core]")
 @click.option("--repeat", type=click.IntRange(1, 100), default=1, show_default=True, help="Runs of each.")
-@click.option("--rows", is_flag=True, help="Count the rows touched; half a minute more for each run.")
-@click.option("--json", "path", type=click.Path(path_type=Path), help="Where to write the figures.")
-@click.option("--bars", "hold", is_flag=True, help="Measure what we promise; exit with 1 if it falls short.")
-@click.option("--bar", "only", help=f"The same of some promises alone, out of {', '.join(BARS)}.")
+@click.option(
+    "--rows", is_flag=True, help="Count the rows that are read and written; takes half a minute per run."
+)
+@click.option("--json", "path", type=click.Path(path_type=Path), help="File for the figures.")
+@click.option("--bars", "hold", is_flag=True, help="Check all guaranteed minimums; exit with 1 on a miss.")
+@click.option("--bar", "only", help=f"Check only these, of {', '.join(BARS)}.")
 def main(
     *,
     shapes: str | None,
@@ -89,7 +91,7 @@ def main(
     hold: bool,
     only: str | None,
 ) -> None:
-    """Measure how fast stacks are made, on servers of its own."""
+    """Measure the speed of stack operations, on embedded servers."""
     held = chosen(only, tuple(BARS)) if only else list(BARS) if hold else []
     wanted = [BARS[name] for name in held]
     plan = bars.plan(wanted) if held else asked_for(numbers(sizes), shapes, ops, repeat, rows=rows)

@@ -430,7 +430,11 @@ def circumstances(results: Results) -> str:
     """Say how far wall clock figures can be trusted."""
     shares = [run.others for run in results.runs] + [run.others for run in results.yardsticks]
     others = middle(share for share in shares if share is not None)
-    return "" if others is None else f"Others used {others:.0%} of the machine meanwhile (median of runs)."
+    return (
+        ""
+        if others is None
+        else f"Other processes used {others:.0%} of the machine during the runs (median)."
+    )
 
 
 def short(verdicts: Sequence[Verdict]) -> list[Verdict]:

@@ -72,9 +72,10 @@ def show(results: Results, console: Console | None = None) -> None:
             table.add_row(*line(run, results))
         console.print(table)
         console.print(
-            "x empty: resources per second over empty tasks per second, as many as they were just before and "
-            "just after; x by CPU: the same by processor time, which strangers disturb less; x 10k: cost of "
-            "a resource over that in a stack of 10,000; others: what they took of the machine meanwhile.",
+            "x empty: resources per second divided by empty tasks per second, measured before and "
+            "after the run; x by CPU: the same ratio in processor time, which other load affects "
+            "less; x 10k: cost of a resource divided by that in a stack of 10,000; others: share of "
+            "the machine that other processes used during the run.",
             style="dim",
         )
     for crowd in results.crowds:

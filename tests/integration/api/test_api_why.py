@@ -148,8 +148,7 @@ def test_a_failed_stack_reports_every_cause_and_a_remedy(api: Client, world: Wor
     assert [cause["resource_name"] for cause in told["causes"]] == [f"r{n}" for n in range(10)]
     assert told["causes_count"] == 12
     assert told["text"].endswith(
-        "because of 12 failures. An update, with another template or with the same "
-        "one, goes on from what is there"
+        "because of 12 failures. An update, with the same or a new template, continues from the current state"
     )
 
 
