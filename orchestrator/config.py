@@ -204,14 +204,14 @@ class Settings(BaseSettings):
     @model_validator(mode="before")
     @classmethod
     def _deprecated_names(cls, values: dict[str, Any]) -> dict[str, Any]:
-        given = dict(values)
+        renamed = dict(values)
         for old, new in DEPRECATED_NAMES.items():
-            value = given.pop(old, None) or _from_environment(old, os.environ)
+            value = renamed.pop(old, None) or _from_environment(old, os.environ)
             if value is not None:
-                given.setdefault(new, value)
-        if given.get("limits") == "ours":
-            given["limits"] = "default"
-        return given
+                renamed.setdefault(new, value)
+        if renamed.get("limits") == "ours":
+            renamed["limits"] = "default"
+        return renamed
 
     @model_validator(mode="before")
     @classmethod

@@ -38,9 +38,9 @@ def moved_module(old: str, new: str) -> Callable[[str], Any]:
     def find(name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(f"module {old!r} has no attribute {name!r}")
-        found = getattr(import_module(new), name)
+        value = getattr(import_module(new), name)
         warn_renamed(f"{old}.{name}", f"{new}.{name}")
-        return found
+        return value
 
     return find
 
@@ -80,17 +80,17 @@ def renamed_fields(**names: str) -> Callable[[C], C]:
         initialize = cls.__init__  # type: ignore[misc]
 
         @wraps(initialize)
-        def accept_old_names(self: Any, *args: Any, **given: Any) -> None:
+        def accept_old_names(self: Any, *args: Any, **options: Any) -> None:
             try:
-                initialize(self, *args, **given)
+                initialize(self, *args, **options)
             except TypeError:
-                renamed = names.keys() & given.keys()
+                renamed = names.keys() & options.keys()
                 if not renamed:
                     raise
                 for old in renamed:
                     warn_renamed(f"{cls.__name__}({old}=…)", f"{names[old]}=…")
-                    given[names[old]] = given.pop(old)
-                initialize(self, *args, **given)
+                    options[names[old]] = options.pop(old)
+                initialize(self, *args, **options)
 
         cls.__init__ = accept_old_names  # type: ignore[misc]
         return renamed_attributes(**names)(cls)

@@ -40,8 +40,8 @@ class OrchestratorError(Exception):
         return _restored, (type(self), str(self), self.__dict__)
 
 
-def _restored(kind: type[OrchestratorError], message: str, fields: dict[str, Any]) -> OrchestratorError:
-    error = kind.__new__(kind)
+def _restored(error_type: type[OrchestratorError], message: str, fields: dict[str, Any]) -> OrchestratorError:
+    error = error_type.__new__(error_type)
     Exception.__init__(error, message)
     error.__dict__.update(fields)
     return error

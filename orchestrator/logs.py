@@ -37,8 +37,8 @@ def bind_request(id_: str | None) -> None:
 
 def request_id() -> str | None:
     """Return the id of the request that this thread handles; None outside of a request."""
-    found: str | None = structlog.contextvars.get_contextvars().get("request_id")
-    return found
+    id_: str | None = structlog.contextvars.get_contextvars().get("request_id")
+    return id_
 
 
 def _add_context(_logger: Any, _name: str, line: MutableMapping[str, Any]) -> MutableMapping[str, Any]:

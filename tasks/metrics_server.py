@@ -64,9 +64,9 @@ def _handler(expected: str | None) -> Callable[..., BaseHTTPRequestHandler]:
             else:
                 self._answer(200, metrics.exposition(), metrics.CONTENT_TYPE)
 
-        def _answer(self, status: int, body: bytes, kind: str) -> None:
+        def _answer(self, status: int, body: bytes, content_type: str) -> None:
             self.send_response(status)
-            self.send_header("Content-Type", kind)
+            self.send_header("Content-Type", content_type)
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
             self.wfile.write(body)

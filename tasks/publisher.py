@@ -86,10 +86,10 @@ class Dispatcher:
 
     def close(self) -> None:
         """Close this thread's connections; the next publication reconnects."""
-        held = self._local.__dict__
-        if held.pop("pid", None) == os.getpid():
-            held.pop("redis").disconnect()
-            held.pop("kombu").close()
+        connections = self._local.__dict__
+        if connections.pop("pid", None) == os.getpid():
+            connections.pop("redis").disconnect()
+            connections.pop("kombu").close()
 
     def _rendered(self, messages: Sequence[Message], parent_id: str | None) -> dict[str, list[bytes]]:
         by_queue: dict[str, list[bytes]] = {}
@@ -211,5 +211,5 @@ def _signal_stub(resource_id: int) -> None:
 def describe(group: Sequence[CheckMessage]) -> str:
     """Return the names of the resources, which Flower shows as the task's arguments."""
     names = ", ".join(message.label for message in group[:MAX_SHOWN])
-    more = f" and {len(group) - MAX_SHOWN} more" if len(group) > MAX_SHOWN else ""
-    return f"({names}{more})"
+    suffix = f" and {len(group) - MAX_SHOWN} more" if len(group) > MAX_SHOWN else ""
+    return f"({names}{suffix})"

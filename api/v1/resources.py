@@ -119,7 +119,7 @@ def _body(
 
 def shown_attributes(row: ResourceRow, types: Registry, with_attr: list[str]) -> dict[str, Any]:
     """Return the last observed attributes: null if unknown, masked if secret or encrypted."""
-    resource_type = types.get(row.kind)
+    resource_type = types.get(row.effective_type)
     declared: Mapping[str, Attribute] = resource_type.attributes if resource_type is not None else {}
     recorded = row.attributes or {}
 
@@ -145,7 +145,7 @@ def whole_metadata(row: ResourceRow, cipher: Cipher) -> dict[str, Any]:
 
 def metadata_of(row: ResourceRow, stack: StackRow, context: OperationContext) -> Any:
     """Return the metadata as visible to the caller: unmasked for its intended reader, masked otherwise."""
-    resource_type = context.types.get(row.kind)
+    resource_type = context.types.get(row.effective_type)
     if resource_type is not None and resource_type.publishes:
         return machine_metadata(context, stack, row, resource_type)
     if row.child_uuid is not None and (live := live_metadata(context, stack, row.id)) is not None:
@@ -163,7 +163,7 @@ def shown_metadata(row: ResourceRow, types: Mapping[str, ResourceType], cipher: 
     """
     if row.sealed is None:
         return row.metadata or {}
-    retained, resource_type = whole_metadata(row, cipher), types.get(row.kind)
+    retained, resource_type = whole_metadata(row, cipher), types.get(row.effective_type)
     if resource_type is None or not resource_type.open_metadata:
         return masked(retained)
     values = (cipher.open(row.sealed).get("data") or {}).get(GIVEN_METADATA)

@@ -100,22 +100,26 @@ class ApiFailure(Failure):
         )
 
     def explained(
-        self, template: Path, text: str, others: Mapping[str, tuple[str, str]] | None = None
+        self, template: Path, text: str, other_texts: Mapping[str, tuple[str, str]] | None = None
     ) -> Failure:
         """Return this refusal with every fault in the source line that caused it.
 
-        `others` has the display name and the text of each further file of the request, by its name in the
-        request. A fault without a file belongs to the template, or to an option such as the stack name. A
+        `other_texts` has the display name and the text of each further file of the request, by its name in
+        the request. A fault without a file belongs to the template, or to an option such as the stack name. A
         refusal without places (the name is taken, a quota) is returned unchanged.
         """
         options = [fault for fault in self.faults if _option(fault)]
         placed = [fault for fault in self.faults if not _option(fault)]
-        if not options and len(placed) < 2 and not any(one.get("line") or one.get("path") for one in placed):
+        if (
+            not options
+            and len(placed) < 2
+            and not any(problem.get("line") or problem.get("path") for problem in placed)
+        ):
             return self
         errors = [fault for fault in placed if fault.get("severity") != "warning"]
-        named = {name: shown for name, (shown, _) in (others or {}).items()}
+        named = {name: shown for name, (shown, _) in (other_texts or {}).items()}
         files = dict.fromkeys(
-            named.get(str(one.get("file")), str(one.get("file") or template)) for one in errors
+            named.get(str(problem.get("file")), str(problem.get("file") or template)) for problem in errors
         )
         messages = [f"{_option(fault)}: {one_line(fault.get('message') or '')}" for fault in options]
         if errors:
@@ -124,7 +128,7 @@ class ApiFailure(Failure):
         return Failure(
             "; ".join(messages),
             code=Exit(self.exit_code),
-            details=in_source(placed, template, text, others),
+            details=in_source(placed, template, text, other_texts),
             facts=self.facts,
         )
 
@@ -133,13 +137,15 @@ def in_source(
     faults: Iterable[Mapping[str, Any]],
     template: Path,
     text: str,
-    others: Mapping[str, tuple[str, str]] | None = None,
+    other_texts: Mapping[str, tuple[str, str]] | None = None,
 ) -> list[str]:
     """Return the output lines that show faults and warnings at their places in the source."""
     shown = []
     for diagnostic in (_diagnostic(fault, template) for fault in faults):
         is_template = diagnostic.file == str(template)
-        name, source = (others or {}).get(diagnostic.file, (diagnostic.file, text if is_template else ""))
+        name, source = (other_texts or {}).get(
+            diagnostic.file, (diagnostic.file, text if is_template else "")
+        )
         shown += render([replace(diagnostic, file=name)], source).rstrip().splitlines()
     return shown
 
@@ -152,8 +158,8 @@ def _option(fault: Mapping[str, Any]) -> str:
 
 
 def _without_reason(status: int, error: Mapping[str, Any], request_id: str | None) -> str:
-    found = error.get("id") or request_id
-    where = f" under {found}" if found else ""
+    id_ = error.get("id") or request_id
+    where = f" under {id_}" if id_ else ""
     return f"the server answered {status} without a reason; see its log{where}"
 
 

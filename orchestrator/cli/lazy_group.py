@@ -67,19 +67,19 @@ class LazyGroup(click.Group):
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         """Return the commands and options that begin with `incomplete`, without importing a module."""
-        found = [
+        items = [
             CompletionItem(name, help=entry.help)
             for name, entry in self.entries.items()
             if name.startswith(incomplete)
         ]
-        names = {item.value for item in found}
-        own = (self.commands if not self.entries else {}).items()
-        found += [
+        names = {item.value for item in items}
+        own_commands = (self.commands if not self.entries else {}).items()
+        items += [
             CompletionItem(name, help=command.get_short_help_str())
-            for name, command in own
+            for name, command in own_commands
             if name.startswith(incomplete) and name not in names
         ]
-        return found + click.Command.shell_complete(self, ctx, incomplete)
+        return items + click.Command.shell_complete(self, ctx, incomplete)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         """Write the client commands, then the server commands, without importing a module."""

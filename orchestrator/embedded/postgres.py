@@ -30,9 +30,9 @@ DATABASE = "orchestrator"
 SOCKET = ".s.PGSQL.5432"
 ORPHAN_SECONDS = 30.0  # limit for the shutdown of a server whose supervisor died
 SERVER_ENV = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LC_ALL": "C", "TZ": "UTC"}
-OURS = "orchestrator.conf"
+CONFIG_FILE = "orchestrator.conf"
 INCLUDES = f"""
-include_if_exists = '{OURS}'  # replaced at every start
+include_if_exists = '{CONFIG_FILE}'  # replaced at every start
 include_if_exists = 'local.conf'  # for your settings; overrides it
 """
 LOCAL = "# Your settings. They override orchestrator.conf; most require a restart.\n"
@@ -79,14 +79,14 @@ class Postgres:
         """
         if not (self.directory / "PG_VERSION").exists():
             self._initialise()
-        found = (self.directory / "PG_VERSION").read_text().strip()
-        if found != VERSION:
+        version = (self.directory / "PG_VERSION").read_text().strip()
+        if version != VERSION:
             raise Misconfigured(
-                f"{self.directory} has data of PostgreSQL {found}, and this is PostgreSQL {VERSION}; "
+                f"{self.directory} has data of PostgreSQL {version}, and this is PostgreSQL {VERSION}; "
                 "dump and reload the data"
             )
         lines = [f"{key} = '{value}'\n" for key, value in self.settings.items()]
-        self._write(self.directory / OURS, "".join(lines))
+        self._write(self.directory / CONFIG_FILE, "".join(lines))
         self._wait_for_orphan()
 
     def _initialise(self) -> None:
@@ -136,10 +136,10 @@ class Postgres:
         """
         pid_file = self.directory / "postmaster.pid"
         deadline = time.monotonic() + ORPHAN_SECONDS
-        while found := self._running_servers():
+        while pids := self._running_servers():
             pid = _pid_in(pid_file)
-            if pid not in found:  # child processes whose server is gone
-                for orphan in found:
+            if pid not in pids:  # child processes whose server is gone
+                for orphan in pids:
                     with contextlib.suppress(ProcessLookupError):
                         os.kill(orphan, signal.SIGQUIT)
             if time.monotonic() > deadline:
@@ -158,14 +158,14 @@ class Postgres:
         if sys.platform != "linux":
             pid = _pid_in(self.directory / "postmaster.pid")
             return {pid} if pid is not None and pid != os.getpid() and _alive(pid) else set()
-        found = set()
+        pids = set()
         for process in Path("/proc").glob("[0-9]*"):
             with contextlib.suppress(OSError):  # it has ended, or belongs to a different user
                 _, name, rest = re.split(r"[()]", (process / "stat").read_text(), maxsplit=2)
                 alive = name == "postgres" and rest.split()[0] not in "ZX"
                 if alive and (process / "cwd").samefile(self.directory):
-                    found.add(int(process.name))
-        return found
+                    pids.add(int(process.name))
+        return pids
 
     def _ready(self, _pid: int) -> bool:
         """Whether the server accepts connections; creates the database if it is missing."""

@@ -42,14 +42,14 @@ def authenticator(settings: Settings, database: Database) -> Authenticator:
         case "keystone":
             ask = Keystone(settings)
 
-    def asked(environ: Environ) -> Caller:
+    def authenticate_all(environ: Environ) -> Caller:
         bearer = find_credential(database, environ.get("HTTP_X_AUTH_TOKEN", ""))
         if bearer is not None:
             return Caller(bearer.project_id, bearer.resource, (STACK_USER,), bearer=bearer)
         caller = as_stack_user(database, settings, ask(environ))
         return replace(caller, is_admin=caller.is_admin_project and allowed(policy, IS_ADMIN, caller))
 
-    return asked
+    return authenticate_all
 
 
 def require_authenticator(settings: Settings) -> None:

@@ -78,8 +78,8 @@ class CfnCallers:
         return as_stack_user(self._database, self._settings, caller_of(verdict.contents, verdict.token))
 
     def _find_key(self, key: str) -> AccessRow | Signer | None:
-        found = self._database.batched(grants.by_key, key)
-        return found or find_signer(self._database, key)
+        row = self._database.batched(grants.by_key, key)
+        return row or find_signer(self._database, key)
 
     def _signed(self, request: SignedRequest, signer: AccessRow | Signer) -> Caller:
         received = received_signature(request)

@@ -60,8 +60,8 @@ class Keystone:
         """
         if not environ.get("HTTP_X_AUTH_TOKEN"):
             raise Unauthenticated(self._challenge)
-        asked = {name: environ[name] for name in PASSED_ON if name in environ}
-        status, token = self._ask({**asked, CACHE_KEY: self._remembered})
+        headers = {name: environ[name] for name in PASSED_ON if name in environ}
+        status, token = self._ask({**headers, CACHE_KEY: self._remembered})
         if token is not None:
             return caller_of(token, environ["HTTP_X_AUTH_TOKEN"])
         if status == 401:
@@ -76,8 +76,8 @@ class Keystone:
             statuses.append(int(status[:3]))
             return bytes  # the `write` callable of WSGI; never called
 
-        found: list[Mapping[str, Any]] = []
-        environ["orchestrator.found"] = found
+        projects: list[Mapping[str, Any]] = []
+        environ["orchestrator.found"] = projects
         try:
             for _ in self._middleware(environ, answer):
                 pass
@@ -85,7 +85,7 @@ class Keystone:
             if not _is_keystones(error):
                 raise
             return 503, None
-        return (statuses or [503])[0], found[0] if found else None
+        return (statuses or [503])[0], projects[0] if projects else None
 
 
 def caller_of(token: Mapping[str, Any], text: str) -> Caller:

@@ -33,7 +33,7 @@ from orchestrator.template.parse import Limits, parse
 CHALLENGE: Final = 'Basic realm="orchestrator", charset="UTF-8"'
 REMEMBERED_SECONDS: Final = 300.0
 MAX_LENGTH: Final = 1_000  # characters of name and password together
-_KNOWN: Final = frozenset({"password", "project", "roles"})
+_USER_KEYS: Final = frozenset({"password", "project", "roles"})
 _FORMS: Final = ("scrypt:", "pbkdf2:")
 
 
@@ -69,7 +69,7 @@ class Users:
         self._good = TtlCache()
         self._key = secrets.token_bytes(32)
         # an unknown name takes as long as a wrong password
-        self._nobody = hash_password(secrets.token_urlsafe())
+        self._dummy_hash = hash_password(secrets.token_urlsafe())
 
     def __call__(self, environ: Mapping[str, Any]) -> Caller:
         """Return the caller of a request.
@@ -77,30 +77,30 @@ class Users:
         Raises:
             Unauthenticated: it has no name and password, or they are wrong.
         """
-        given = _given(environ.get("HTTP_AUTHORIZATION", ""))
-        if given is None:
+        credentials = _basic_credentials(environ.get("HTTP_AUTHORIZATION", ""))
+        if credentials is None:
             raise Unauthenticated(CHALLENGE)
-        name, password = given
+        name, password = credentials
         user = self._users.get(name)
-        known = hashlib.blake2b(f"{name}\0{password}".encode(), key=self._key).hexdigest()
-        if self._good.get(known) is None:
-            right = check_password_hash(self._nobody if user is None else user.password_hash, password)
+        digest = hashlib.blake2b(f"{name}\0{password}".encode(), key=self._key).hexdigest()
+        if self._good.get(digest) is None:
+            right = check_password_hash(self._dummy_hash if user is None else user.password_hash, password)
             if not right or user is None:
                 raise Unauthenticated(CHALLENGE)
-            self._good.set(known, b"", REMEMBERED_SECONDS)
+            self._good.set(digest, b"", REMEMBERED_SECONDS)
         assert user is not None  # only valid names are cached
         return Caller(user.project_id, user.name, user.roles)
 
 
-def _given(header: str) -> tuple[str, str] | None:
+def _basic_credentials(header: str) -> tuple[str, str] | None:
     scheme, _, text = header.partition(" ")
     if scheme.lower() != "basic":
         return None
     try:
-        name, found, password = base64.b64decode(text.strip(), validate=True).decode().partition(":")
+        name, separator, password = base64.b64decode(text.strip(), validate=True).decode().partition(":")
     except (binascii.Error, ValueError):
         return None
-    return (name, password) if found and len(name) + len(password) <= MAX_LENGTH else None
+    return (name, password) if separator and len(name) + len(password) <= MAX_LENGTH else None
 
 
 @cache
@@ -134,8 +134,8 @@ def _faults(name: Any, body: Any) -> Iterator[str]:
     if not isinstance(body, dict):
         yield f"{name}: must be a map of password, project and roles"
         return
-    if unknown := sorted(str(key) for key in body.keys() - _KNOWN):
-        yield f"{name}: has no {', '.join(unknown)}; it may have {', '.join(sorted(_KNOWN))}"
+    if unknown := sorted(str(key) for key in body.keys() - _USER_KEYS):
+        yield f"{name}: has no {', '.join(unknown)}; it may have {', '.join(sorted(_USER_KEYS))}"
     if not isinstance(body.get("project"), str) or not body["project"]:
         yield f"{name}: must have a project"
     hashed = body.get("password")

@@ -39,8 +39,8 @@ IS_ADMIN: Final = "context_is_admin"  # an admin without a project: docs/interna
 TYPES: Final = "resource_types:"
 
 
-def _named(scope: str, words: str) -> list[str]:
-    return [f"{scope}:{word}" for word in words.split()]
+def _named(scope: str, names: str) -> list[str]:
+    return [f"{scope}:{name}" for name in names.split()]
 
 
 _READERS: Final = [
@@ -86,7 +86,7 @@ _MEMBERS: Final = [
     *_named("software_deployments", "create update delete"),
     *_named("cloudformation", "CreateStack UpdateStack CancelUpdateStack DeleteStack"),
 ]
-_NOBODY: Final = ["stacks:global_index", "software_configs:global_index"]
+_WITHOUT_ROLE: Final = ["stacks:global_index", "software_configs:global_index"]
 _ADMIN_TYPES: Final = [
     *_named("OS::Blazar:", "Host"),
     *_named("OS::Cinder:", "EncryptedVolumeType QoSAssociation QoSSpecs Quota VolumeType"),
@@ -107,7 +107,7 @@ TABLE: Final[Policy] = MappingProxyType(
         **dict.fromkeys(_READERS, frozenset({READER})),
         **dict.fromkeys(_STACK_USERS, frozenset({READER, STACK_USER})),
         **dict.fromkeys(_MEMBERS, frozenset({MEMBER})),
-        **dict.fromkeys(_NOBODY, frozenset()),
+        **dict.fromkeys(_WITHOUT_ROLE, frozenset()),
         **dict.fromkeys(_ADMINS, frozenset({ADMIN})),
     }
 )
@@ -180,8 +180,8 @@ def _read(path: Path) -> Policy:
     faults = list(_faults(document))
     if faults:
         raise Misconfigured(f"the policy {path} is wrong:\n" + "\n".join(f"  {fault}" for fault in faults))
-    own = {name: frozenset(roles) for name, roles in document.items()}
-    return MappingProxyType({**TABLE, **own})
+    overrides = {name: frozenset(roles) for name, roles in document.items()}
+    return MappingProxyType({**TABLE, **overrides})
 
 
 def _faults(document: Mapping[Any, Any]) -> Iterable[str]:

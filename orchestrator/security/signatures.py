@@ -47,10 +47,10 @@ class Refused(Forbidden):
     def __init__(self, code: str = "AccessDenied") -> None:
         """`code` is Amazon's error code."""
         self.heat_type = code
-        super().__init__(_WORDS[code])
+        super().__init__(_MESSAGES[code])
 
 
-_WORDS: Final = {
+_MESSAGES: Final = {
     "AccessDenied": "User is not authorized to perform action",
     "InvalidClientTokenId": "The certificate or AWS Key ID provided does not exist",
     "MissingAuthenticationToken": "Does not contain a valid AWS Access Key or certificate",

@@ -57,5 +57,5 @@ def revoke_token(database: Database, token_id: int) -> bool:
 def find_token(database: Database, token: str) -> TokenRow | None:
     """Return the row of a usable token, by the database's clock."""
     digest = token_hash(token)
-    found = api_tokens.find_usable(database, digest)
-    return found[0] if found is not None and hmac.compare_digest(found[1], digest) else None
+    row = api_tokens.find_usable(database, digest)
+    return row[0] if row is not None and hmac.compare_digest(row[1], digest) else None

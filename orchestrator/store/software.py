@@ -65,8 +65,8 @@ DEPLOYMENT: Final = """
 FROM_DEPLOYMENT: Final = f"""
 SELECT {DEPLOYMENT} FROM software_deployment d JOIN software_config c ON c.id = d.config_id
 """
-ONE: Final = "WHERE d.uuid = %(uuid)s::uuid AND d.project_id = %(project_id)s"
-GET_DEPLOYMENT = f"{FROM_DEPLOYMENT}{ONE}"
+BY_UUID: Final = "WHERE d.uuid = %(uuid)s::uuid AND d.project_id = %(project_id)s"
+GET_DEPLOYMENT = f"{FROM_DEPLOYMENT}{BY_UUID}"
 LOCK_DEPLOYMENT = f"{GET_DEPLOYMENT} FOR UPDATE OF d"
 LIST_DEPLOYMENTS = f"""{FROM_DEPLOYMENT}
 WHERE d.project_id = %(project_id)s AND (%(server_id)s::text IS NULL OR d.server_id = %(server_id)s)
@@ -204,8 +204,8 @@ def list_configs(db: Db, project_id: str | None, limit: int | None, marker: str 
 
     None: the configs of all projects.
     """
-    found = get_config(db, project_id, marker) if marker else None
-    values = {"project_id": project_id, "limit": limit, "uuid": None if found is None else found.uuid}
+    position = get_config(db, project_id, marker) if marker else None
+    values = {"project_id": project_id, "limit": limit, "uuid": None if position is None else position.uuid}
     statement = ALL_CONFIGS if project_id is None else LIST_CONFIGS
     return [_config(row) for row in db.execute(statement, values).fetchall()]
 

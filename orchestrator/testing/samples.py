@@ -95,7 +95,7 @@ def _made_up(prop: Property) -> Iterator[Any]:
     low = high = None
     for constraint in prop.constraints:
         if isinstance(constraint, AllowedValues):
-            yield from ([one] for one in constraint.values) if prop.type == "list" else constraint.values
+            yield from ([value] for value in constraint.values) if prop.type == "list" else constraint.values
         elif isinstance(constraint, Range | Length):
             low, high = constraint.min, constraint.max
     match prop.type:
@@ -125,8 +125,8 @@ def _maps(prop: Property) -> Iterator[dict[str, Any]]:
         yield from ({"key": text} for text in TEXTS)
         yield {}
         return
-    required = {name: one for name, one in prop.schema.items() if one.required}
-    least = {name: next(guesses(one), None) for name, one in required.items()}
-    for name, one in prop.schema.items():
-        yield from ({**least, name: value} for value in islice(guesses(one), 3))
+    required = {name: member for name, member in prop.schema.items() if member.required}
+    least = {name: next(guesses(member), None) for name, member in required.items()}
+    for name, member in prop.schema.items():
+        yield from ({**least, name: value} for value in islice(guesses(member), 3))
     yield least

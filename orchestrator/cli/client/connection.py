@@ -112,14 +112,14 @@ class Connection:
         them.
         """
         parameters = dict(query)
-        left = limit
-        while left is None or left > 0:
-            size = PAGE_SIZE if left is None else min(PAGE_SIZE, left)
+        remaining = limit
+        while remaining is None or remaining > 0:
+            size = PAGE_SIZE if remaining is None else min(PAGE_SIZE, remaining)
             items = self.request("GET", path, {**parameters, "limit": size})[key]
             yield from items
             if len(items) < size:
                 return
-            left = None if left is None else left - len(items)
+            remaining = None if remaining is None else remaining - len(items)
             parameters["marker"] = items[-1][marker]
 
     def stream(
@@ -142,8 +142,8 @@ class Connection:
         with request as answer:
             if answer.status_code in {502, 504}:
                 raise httpx.RemoteProtocolError(f"the gateway answered {answer.status_code}")
-            kind = answer.headers.get("content-type", "").partition(";")[0]
-            if answer.status_code != httpx.codes.OK or kind != EVENT_STREAM:
+            media_type = answer.headers.get("content-type", "").partition(";")[0]
+            if answer.status_code != httpx.codes.OK or media_type != EVENT_STREAM:
                 raise NoStream
             yield from read_messages(answer.iter_lines())
 
@@ -153,8 +153,8 @@ class Connection:
     def _local_address(self, location: str) -> str:
         """Return `location` at the configured address: a proxy may show another, and the token stays here."""
         parts = urlsplit(location)
-        _, found, rest = parts.path.partition("/v1/")
-        if not found:
+        _, separator, rest = parts.path.partition("/v1/")
+        if not separator:
             raise Failure(f"the server redirects to {location}, which is not an address of the API")
         return f"{self.url}/v1/{rest}" + (f"?{parts.query}" if parts.query else "")
 
@@ -196,18 +196,18 @@ class Connection:
 
 def read_messages(lines: Iterable[str]) -> Iterator[tuple[str, str, dict[str, Any]]]:
     """Yield the messages of a stream of server-sent events; an incomplete message is dropped."""
-    kind, sequence, data = "message", "", list[str]()
+    event_type, sequence, data = "message", "", list[str]()
     for line in lines:
         name, _, value = line.partition(":")
         value = value.removeprefix(" ")
         if not line:
             if data:
-                yield kind, sequence, json.loads("\n".join(data))
-            kind, data = "message", []
+                yield event_type, sequence, json.loads("\n".join(data))
+            event_type, data = "message", []
         elif not name:
             yield "", "", {}
         elif name == "event":
-            kind = value
+            event_type = value
         elif name == "id":
             sequence = value
         elif name == "data":

@@ -32,8 +32,8 @@ class Diagnosis:
         explanation, waiting = dict[str, Any](), list[dict[str, Any]]()
         query: dict[str, str | int | list[str]] = {}
         for _ in range(MAX_PAGES):
-            left = limit - len(waiting)
-            answer = self._connection.request("GET", f"{stack.path}/why", {**query, "limit": left})
+            remaining = limit - len(waiting)
+            answer = self._connection.request("GET", f"{stack.path}/why", {**query, "limit": remaining})
             explanation = explanation or answer["why"]
             waiting += answer["why"]["waiting"]
             links = answer.get("links") or []

@@ -38,8 +38,8 @@ class Events:
     def newest(self, stack: StackId) -> dict[str, Any] | None:
         """Return the latest event of a stack."""
         query: dict[str, str | int | list[str]] = {"sort_dir": "desc", "limit": 1}
-        found = self._connection.request("GET", f"{stack.path}/events", query)["events"]
-        return found[0] if found else None
+        events = self._connection.request("GET", f"{stack.path}/events", query)["events"]
+        return events[0] if events else None
 
     def of_project(self, after: str, nested: int = 0) -> dict[str, Any]:
         """Return the events of all stacks after a sequence, the sequence of the last, and whether there is

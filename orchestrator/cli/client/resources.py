@@ -18,10 +18,10 @@ class Resources:
 
     def list_all(self, stack: StackId, query: Query | None = None) -> list[dict[str, Any]]:
         """Return the resources of a stack."""
-        found: list[dict[str, Any]] = self._connection.request("GET", f"{stack.path}/resources", query)[
+        resources: list[dict[str, Any]] = self._connection.request("GET", f"{stack.path}/resources", query)[
             "resources"
         ]
-        return found
+        return resources
 
     def show(self, stack: StackId, name: str) -> dict[str, Any]:
         """Return a resource with its attributes."""
@@ -38,8 +38,8 @@ class Resources:
 
     def at_hooks(self, stack: StackId) -> list[dict[str, Any]]:
         """Return the resources that wait at a hook."""
-        found: list[dict[str, Any]] = self._connection.request("GET", f"{stack.path}/hooks")["hooks"]
-        return found
+        hooks: list[dict[str, Any]] = self._connection.request("GET", f"{stack.path}/hooks")["hooks"]
+        return hooks
 
     def mark_unhealthy(self, stack: StackId, name: str, reason: str | None, *, unhealthy: bool) -> None:
         """Mark a resource for replacement by the next update, or remove the mark."""

@@ -33,11 +33,11 @@ def events(session: Session, *, following: bool, nested: int, after: str | None)
     With --json each event is one line of JSON; its field sequence is a value for --after.
     """
     if following:
-        found = of_project(session.client, after or "now", nested)
+        entries = of_project(session.client, after or "now", nested)
     else:
-        found = _listed(session.client, after or "0.0", nested)
+        entries = _listed(session.client, after or "0.0", nested)
     out, empty = session.out(), True
-    for event in found:
+    for event in entries:
         empty = False
         if session.as_json:
             session.line(event)
@@ -48,8 +48,8 @@ def events(session: Session, *, following: bool, nested: int, after: str | None)
 
 
 def _listed(client: Client, after: str, nested: int) -> Iterator[Event]:
-    more = True
-    while more:
+    has_more = True
+    while has_more:
         page = client.events.of_project(after, nested)
         yield from page["events"]
-        after, more = str(page["sequence"]), page["more"]
+        after, has_more = str(page["sequence"]), page["more"]

@@ -34,13 +34,13 @@ def graph(session: Session, *, name: str | None, template_file: Path | None, for
     """
     if (name is None) == (template_file is None):
         raise click.UsageError("give either a stack or a template with -t")
-    found: Graph
+    dependencies: Graph
     if template_file is not None:
-        found = of_template(read_text(template_file, "template"), str(display_path(template_file)))
+        dependencies = of_template(read_text(template_file, "template"), str(display_path(template_file)))
     else:
         stack = session.client.stacks.find(name or "")
-        found = of_resources(session.client.resources.list_all(stack))
+        dependencies = of_resources(session.client.resources.list_all(stack))
     if session.as_json:
-        session.document({"resources": found.types, "requires": found.requires})
+        session.document({"resources": dependencies.types, "requires": dependencies.requires})
     else:
-        click.echo(mermaid(found) if form == "mermaid" else dot(found))
+        click.echo(mermaid(dependencies) if form == "mermaid" else dot(dependencies))

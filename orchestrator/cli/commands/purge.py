@@ -63,14 +63,14 @@ def command(
     """
     with one_line_failures():
         settings = load_settings(data_dir=data_dir)
-    given = {
+    request = {
         "deleted_seconds": deleted_after,
         "events_seconds": events_after,
         "revisions": revisions,
         "revisions_seconds": revisions_after,
         "nodes_seconds": nodes_after,
     }
-    chosen = {name: value for name, value in given.items() if value is not None}
+    chosen = {name: value for name, value in request.items() if value is not None}
     policy = replace(Policy.of(settings), **chosen)  # type: ignore[arg-type]
     with opened(data_dir) as database, database.connect(hot=True, replan=True) as db:
         counts = count_purgeable(db, policy) if dry_run else purge(db, policy)

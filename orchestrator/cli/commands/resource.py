@@ -51,27 +51,27 @@ def resources(
     if types:
         query["type"] = list(types)
     stack = session.client.stacks.find(name)
-    found = session.client.resources.list_all(stack, query)
+    rows_ = session.client.resources.list_all(stack, query)
     if session.as_json:
-        session.document({"resources": found})
+        session.document({"resources": rows_})
         return
     rows = [
         (
-            f"{_nested_stack(one, stack)}{one['resource_name']}",
-            one["resource_type"],
-            render.status(one["resource_status"]),
-            one["resource_status_reason"]
-            if one["resource_status"].endswith("_FAILED")
-            else one["physical_resource_id"],
+            f"{_nested_stack(row, stack)}{row['resource_name']}",
+            row["resource_type"],
+            render.status(row["resource_status"]),
+            row["resource_status_reason"]
+            if row["resource_status"].endswith("_FAILED")
+            else row["physical_resource_id"],
         )
-        for one in sorted(found, key=lambda one: (_nested_stack(one, stack), str(one["resource_name"])))
+        for row in sorted(rows_, key=lambda row: (_nested_stack(row, stack), str(row["resource_name"])))
     ]
     if rows or session.quiet:
         render.table(session.out(), ("NAME", "TYPE", "STATUS", "PHYSICAL ID, OR REASON OF FAILURE"), rows)
     elif filters := describe(status=statuses, type=types):
-        known = sorted({str(one["resource_type"]) for one in session.client.resources.list_all(stack)})
+        type_names = sorted({str(row["resource_type"]) for row in session.client.resources.list_all(stack)})
         session.say(f"No resource of stack {stack.name} matches {filters}.")
-        session.say(f"Its types: {', '.join(known) or 'none'}.")
+        session.say(f"Its types: {', '.join(type_names) or 'none'}.")
     else:
         session.say(f"Stack {stack.name} has no resources.")
 

@@ -27,14 +27,14 @@ def list_types(session: Session, *, pattern: str | None) -> None:
     PATTERN selects names, with * and ? as wildcards; a pattern without wildcards selects the names that
     contain it.
     """
-    found = session.client.resource_types.list_all()
+    types = session.client.resource_types.list_all()
     if pattern:
         glob = (pattern if {"*", "?"} & set(pattern) else f"*{pattern}*").lower()
-        found = [one for one in found if fnmatchcase(str(one["resource_type"]).lower(), glob)]
+        types = [entry for entry in types if fnmatchcase(str(entry["resource_type"]).lower(), glob)]
     if session.as_json:
-        session.document({"resource_types": found})
-    elif found or session.quiet:
-        rows = [(one["resource_type"], one.get("description") or "") for one in found]
+        session.document({"resource_types": types})
+    elif types or session.quiet:
+        rows = [(entry["resource_type"], entry.get("description") or "") for entry in types]
         render.table(session.out(), ("TYPE", "DESCRIPTION"), rows)
     else:
         session.say(
@@ -47,38 +47,40 @@ def list_types(session: Session, *, pattern: str | None) -> None:
 @client_command
 def show(session: Session, *, name: str) -> None:
     """Show properties and attributes of a resource type."""
-    found = session.client.resource_types.show(name)
+    schema = session.client.resource_types.show(name)
     if session.as_json:
-        session.document(found)
+        session.document(schema)
         return
-    out, support = session.out(), found.get("support_status") or {}
+    out, support = session.out(), schema.get("support_status") or {}
     render.facts(
         out,
         (
-            ("type", found["resource_type"]),
-            ("description", found.get("description")),
+            ("type", schema["resource_type"]),
+            ("description", schema.get("description")),
             ("support status", support.get("status")),
         ),
     )
-    if properties := found.get("properties"):
+    if properties := schema.get("properties"):
         session.say("\nProperties")
         rows = [
             (
                 key,
-                one["type"],
-                _default(one),
-                "yes" if one.get("update_allowed") else "no",
-                one.get("description"),
+                declaration["type"],
+                _default(declaration),
+                "yes" if declaration.get("update_allowed") else "no",
+                declaration.get("description"),
             )
-            for key, one in sorted(
+            for key, declaration in sorted(
                 properties.items(), key=lambda item: (not item[1].get("required"), item[0])
             )
         ]
         render.table(out, ("NAME", "TYPE", "DEFAULT", "UPDATABLE", "DESCRIPTION"), rows)
-    if attributes := found.get("attributes"):
+    if attributes := schema.get("attributes"):
         session.say("\nAttributes")
         pairs = sorted(attributes.items())
-        described = [(key, one.get("type"), one.get("description")) for key, one in pairs]
+        described = [
+            (key, declaration.get("type"), declaration.get("description")) for key, declaration in pairs
+        ]
         render.table(out, ("NAME", "TYPE", "DESCRIPTION"), described)
 
 

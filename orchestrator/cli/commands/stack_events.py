@@ -55,14 +55,14 @@ def events(
     if following:
         _Follow(session, stack, nested).run(wait_timeout)
         return
-    found = list(session.client.events.list_all(stack, resource=resource, limit=limit, nested=nested))
+    entries = list(session.client.events.list_all(stack, resource=resource, limit=limit, nested=nested))
     if session.as_json:
-        session.document({"events": found})
+        session.document({"events": entries})
         return
     out = session.out()
-    for event in found:
+    for event in entries:
         out.print(event_line(event, stack.name), soft_wrap=True)
-    if not found:
+    if not entries:
         matches = f" of resource {resource}" if resource else ""
         session.say(f"Stack {stack.name} has no events{matches}.")
 

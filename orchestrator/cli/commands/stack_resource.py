@@ -55,12 +55,12 @@ def hooks(session: Session, *, name: str) -> None:
     elif waiting or session.quiet:
         rows = [
             (
-                one["resource_name"],
-                one["hook"],
-                render.status(one["resource_status"]),
-                render.time(one["waiting_since"]),
+                hook["resource_name"],
+                hook["hook"],
+                render.status(hook["resource_status"]),
+                render.time(hook["waiting_since"]),
             )
-            for one in waiting
+            for hook in waiting
         ]
         render.table(session.out(), ("NAME", "HOOK", "STATUS", "WAITING SINCE"), rows)
     else:
@@ -77,12 +77,12 @@ def clear_hook(session: Session, *, name: str, resource: str, hook: str | None) 
     stack = session.client.stacks.find(name)
     if hook is None:
         waiting = session.client.resources.at_hooks(stack)
-        hook = next((one["hook"] for one in waiting if one["resource_name"] == resource), None)
+        hook = next((entry["hook"] for entry in waiting if entry["resource_name"] == resource), None)
         if hook is None:
-            known = ", ".join(f"{one['resource_name']} ({one['hook']})" for one in waiting)
+            waiting_hooks = ", ".join(f"{entry['resource_name']} ({entry['hook']})" for entry in waiting)
             raise Failure(
                 f"resource {resource} of stack {stack.name} does not wait at a hook",
-                details=[f"  resources that do: {known}"] if known else [],
+                details=[f"  resources that do: {waiting_hooks}"] if waiting_hooks else [],
             )
     session.client.resources.signal(stack, resource, {"unset_hook": hook})
     if session.as_json:
@@ -117,8 +117,8 @@ def mark_unhealthy(session: Session, *, name: str, resource: str, reason: str | 
 @client_command
 def metadata(session: Session, *, name: str, resource: str) -> None:
     """Print the metadata of a resource as YAML."""
-    found = session.client.resources.metadata(session.client.stacks.find(name), resource)
+    values = session.client.resources.metadata(session.client.stacks.find(name), resource)
     if session.as_json:
-        session.document({"metadata": found})
+        session.document({"metadata": values})
     else:
-        click.echo(render.plain(found))
+        click.echo(render.as_text(values))

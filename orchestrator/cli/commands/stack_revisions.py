@@ -23,9 +23,9 @@ STYLES: Final = {"complete": "green", "failed": "red", "cancelled": "yellow", "s
 @client_command
 def revisions(session: Session, *, name: str, limit: int | None) -> None:
     """List the revisions of a stack, newest first."""
-    found = list(session.client.revisions.list_all(session.client.stacks.find(name), limit))
+    rows_ = list(session.client.revisions.list_all(session.client.stacks.find(name), limit))
     if session.as_json:
-        session.document({"revisions": found})
+        session.document({"revisions": rows_})
         return
     rows = (
         (
@@ -37,7 +37,7 @@ def revisions(session: Session, *, name: str, limit: int | None) -> None:
             revision["created_by"] or "",
             _marks(revision),
         )
-        for revision in found
+        for revision in rows_
     )
     render.table(session.out(), ("NUMBER", "ACTION", "OUTCOME", "STARTED", "DURATION", "BY", ""), rows)
 
@@ -51,29 +51,29 @@ def revision(session: Session, *, name: str, number: int) -> None:
 
     Shows the action, its outcome, the number of changed resources, and the parameters.
     """
-    found = session.client.revisions.show(session.client.stacks.find(name), number)
+    revision_ = session.client.revisions.show(session.client.stacks.find(name), number)
     if session.as_json:
-        session.document(found)
+        session.document(revision_)
         return
-    changed = found["resources"]
-    counts = ", ".join(f"{count} {kind}" for kind, count in (changed or {}).items() if count) or "none"
+    changed = revision_["resources"]
+    counts = ", ".join(f"{count} {change}" for change, count in (changed or {}).items() if count) or "none"
     render.facts(
         session.out(),
         (
-            ("number", found["number"]),
-            ("action", _action(found)),
-            ("outcome", outcome(found)),
-            ("reason", found["reason"]),
+            ("number", revision_["number"]),
+            ("action", _action(revision_)),
+            ("outcome", outcome(revision_)),
+            ("reason", revision_["reason"]),
             ("resources", counts if changed is not None else "no longer known"),
-            ("failures", found["failures"] or None),
-            ("by", found["created_by"]),
-            ("started", render.time(found["creation_time"])),
-            ("duration", _took(found)),
-            ("files", ", ".join(found["files"])),
-            ("state", _marks(found)),
+            ("failures", revision_["failures"] or None),
+            ("by", revision_["created_by"]),
+            ("started", render.time(revision_["creation_time"])),
+            ("duration", _took(revision_)),
+            ("files", ", ".join(revision_["files"])),
+            ("state", _marks(revision_)),
         ),
     )
-    parameters = {key: value for key, value in found["parameters"].items() if ":" not in key}
+    parameters = {key: value for key, value in revision_["parameters"].items() if ":" not in key}
     if parameters:
         session.say("\nParameters")
         pairs = [{"output_key": key, "output_value": value} for key, value in parameters.items()]
@@ -113,11 +113,14 @@ def failures(session: Session, *, name: str, revision: int | None, limit: int | 
     In the order in which they happened. `orchestrator failures` shows them as a tree with nested stacks.
     """
     stack = session.client.stacks.find(name)
-    found = list(session.client.diagnosis.failures(stack, revision, limit))
+    causes = list(session.client.diagnosis.failures(stack, revision, limit))
     if session.as_json:
-        session.document({"failures": found})
+        session.document({"failures": causes})
         return
-    rows = [(render.time(one["failure_time"]), one["resource_name"], one["reason"]) for one in found]
+    rows = [
+        (render.time(failure["failure_time"]), failure["resource_name"], failure["reason"])
+        for failure in causes
+    ]
     if rows or session.quiet:
         render.table(session.out(), ("TIME", "RESOURCE", "REASON"), rows)
     else:
@@ -126,16 +129,16 @@ def failures(session: Session, *, name: str, revision: int | None, limit: int | 
 
 def outcome(revision: Mapping[str, Any]) -> Text:
     """Return the outcome of a revision in its colour."""
-    word = revision["outcome"]
-    if word is None:
+    result = revision["outcome"]
+    if result is None:
         return Text("in progress" if revision["is_desired"] else "", style="yellow")
-    return Text(word, style=STYLES.get(word, ""))
+    return Text(result, style=STYLES.get(result, ""))
 
 
-def _previous(found: Iterable[Mapping[str, Any]], name: str) -> int:
+def _previous(revisions_: Iterable[Mapping[str, Any]], name: str) -> int:
     """Return the number of the last complete revision that differs from the desired revision."""
     desired: int | None = None
-    for revision in found:
+    for revision in revisions_:
         original = revision["copy_of"] or revision["number"]
         if revision["is_desired"]:
             desired = original
@@ -158,4 +161,4 @@ def _took(revision: Mapping[str, Any]) -> str:
 
 def _marks(revision: Mapping[str, Any]) -> str:
     marks = {"is_desired": "desired", "is_last_good": "last good"}
-    return ", ".join(word for key, word in marks.items() if revision[key])
+    return ", ".join(label for key, label in marks.items() if revision[key])

@@ -54,9 +54,9 @@ def list_stacks(
         query["status"] = list(statuses)
     if tags:
         query["tags"] = ",".join(tags)
-    found = list(session.client.stacks.list_all(query, limit))
+    stacks = list(session.client.stacks.list_all(query, limit))
     if session.as_json:
-        session.document({"stacks": found})
+        session.document({"stacks": stacks})
         return
     rows = [
         (
@@ -65,7 +65,7 @@ def list_stacks(
             render.time(stack["creation_time"]),
             stack["id"],
         )
-        for stack in found
+        for stack in stacks
     ]
     if rows or session.quiet:
         render.table(session.out(), ("NAME", "STATUS", "CREATED", "ID"), rows)
@@ -80,36 +80,36 @@ def list_stacks(
 @client_command
 def show(session: Session, *, name: str) -> None:
     """Show status, parameters and outputs of a stack."""
-    found = session.client.stacks.show(name)
+    stack = session.client.stacks.show(name)
     if session.as_json:
-        session.document(found)
+        session.document(stack)
         return
     out = session.out()
     render.facts(
         out,
         (
-            ("name", found["stack_name"]),
-            ("id", found["id"]),
-            ("status", render.status(found["stack_status"])),
-            ("reason", found["stack_status_reason"]),
-            ("progress", _progress(found)),
-            ("description", found.get("description")),
-            ("created", render.time(found.get("creation_time"))),
-            ("updated", render.time(found.get("updated_time"))),
-            ("deleted", render.time(found.get("deletion_time"))),
-            ("tags", ", ".join(found.get("tags") or ())),
+            ("name", stack["stack_name"]),
+            ("id", stack["id"]),
+            ("status", render.status(stack["stack_status"])),
+            ("reason", stack["stack_status_reason"]),
+            ("progress", _progress(stack)),
+            ("description", stack.get("description")),
+            ("created", render.time(stack.get("creation_time"))),
+            ("updated", render.time(stack.get("updated_time"))),
+            ("deleted", render.time(stack.get("deletion_time"))),
+            ("tags", ", ".join(stack.get("tags") or ())),
         ),
     )
-    parameters = found.get("parameters") or {}
-    given = {key: value for key, value in parameters.items() if not key.startswith("OS::")}
-    if given:
-        booleans = _boolean_parameters(session, found, given)
+    parameters = stack.get("parameters") or {}
+    supplied = {key: value for key, value in parameters.items() if not key.startswith("OS::")}
+    if supplied:
+        booleans = _boolean_parameters(session, stack, supplied)
         session.say("\nParameters")
-        shown = {key: value.lower() if key in booleans else value for key, value in given.items()}
+        shown = {key: value.lower() if key in booleans else value for key, value in supplied.items()}
         render.outputs(out, [{"output_key": key, "output_value": value} for key, value in shown.items()])
-    if found.get("outputs"):
+    if stack.get("outputs"):
         session.say("\nOutputs")
-        render.outputs(out, found["outputs"])
+        render.outputs(out, stack["outputs"])
 
 
 @click.command()
@@ -120,11 +120,11 @@ def outputs(session: Session, *, name: str, key: str | None) -> None:
     """Print the outputs of a stack, or the value of one."""
     stack = session.client.stacks.find(name)
     if key is None:
-        found = session.client.stacks.outputs(stack)
+        rows_ = session.client.stacks.outputs(stack)
         if session.as_json:
-            session.document({"outputs": found})
-        elif found:
-            render.outputs(session.out(), found)
+            session.document({"outputs": rows_})
+        elif rows_:
+            render.outputs(session.out(), rows_)
         else:
             session.say(f"Stack {stack.name} has no outputs.")
         return
@@ -134,7 +134,7 @@ def outputs(session: Session, *, name: str, key: str | None) -> None:
     if session.as_json:
         session.document({"output": output})
     else:
-        text = render.plain(output["output_value"])
+        text = render.as_text(output["output_value"])
         click.echo(text, nl=not text.endswith("\n"))
 
 
@@ -143,16 +143,18 @@ def outputs(session: Session, *, name: str, key: str | None) -> None:
 @client_command
 def template(session: Session, *, name: str) -> None:
     """Print the template of a stack as YAML."""
-    found = session.client.stacks.template(session.client.stacks.find(name))
+    document = session.client.stacks.template(session.client.stacks.find(name))
     if session.as_json:
-        session.document(found)
+        session.document(document)
     else:
-        click.echo(render.plain(found))
+        click.echo(render.as_text(document))
 
 
-def _boolean_parameters(session: Session, stack: Mapping[str, Any], given: Mapping[str, Any]) -> set[str]:
+def _boolean_parameters(
+    session: Session, stack: Mapping[str, Any], parameters: Mapping[str, Any]
+) -> set[str]:
     """Return the parameters of type boolean: the API writes `True` for the `true` of a template."""
-    candidates = {key for key, value in given.items() if value in ("True", "False")}
+    candidates = {key for key, value in parameters.items() if value in ("True", "False")}
     if not candidates:
         return set()
     document = session.client.stacks.template(session.client.stacks.find(stack["id"]))

@@ -47,11 +47,14 @@ def create(session: Session, *, name: str, title: str | None, wait: Wait) -> Non
 def list_snapshots(session: Session, *, name: str) -> None:
     """List the snapshots of a stack, oldest first."""
     stack = session.client.stacks.find(name)
-    found = session.client.snapshots.list_all(stack)
+    snapshots = session.client.snapshots.list_all(stack)
     if session.as_json:
-        session.document({"snapshots": found})
+        session.document({"snapshots": snapshots})
         return
-    rows = [(one["id"], one["name"] or "", _status(one), render.time(one["creation_time"])) for one in found]
+    rows = [
+        (item["id"], item["name"] or "", _status(item), render.time(item["creation_time"]))
+        for item in snapshots
+    ]
     if rows or session.quiet:
         render.table(session.out(), ("ID", "NAME", "STATUS", "CREATED"), rows)
     else:
@@ -64,21 +67,21 @@ def list_snapshots(session: Session, *, name: str) -> None:
 @client_command
 def show(session: Session, *, name: str, snapshot_id: str) -> None:
     """Show status and resources of a snapshot."""
-    found = session.client.snapshots.show(session.client.stacks.find(name), snapshot_id)
+    body = session.client.snapshots.show(session.client.stacks.find(name), snapshot_id)
     if session.as_json:
-        session.document(found)
+        session.document(body)
         return
     render.facts(
         session.out(),
         (
-            ("id", found["id"]),
-            ("name", found["name"]),
-            ("status", _status(found)),
-            ("reason", found["status_reason"]),
-            ("created", render.time(found["creation_time"])),
+            ("id", body["id"]),
+            ("name", body["name"]),
+            ("status", _status(body)),
+            ("reason", body["status_reason"]),
+            ("created", render.time(body["creation_time"])),
         ),
     )
-    if resources := (found.get("data") or {}).get("resources"):
+    if resources := (body.get("data") or {}).get("resources"):
         session.say("\nResources")
         rows = ((each["name"], each["type"], each["resource_id"] or "") for each in resources.values())
         render.table(session.out(), ("NAME", "TYPE", "PHYSICAL ID"), rows)

@@ -50,30 +50,30 @@ def validate(
     """
     source = read_template(template_file)
     body = request_body(source, environments, parameters)
-    others = texts(environments, body)
+    environment_texts = texts(environments, body)
     try:
-        found = session.client.stacks.validate(body)
+        result = session.client.stacks.validate(body)
         if strict:
             session.client.stacks.preview_create(body | {"stack_name": f"validate-{uuid.uuid4()}"})
     except ApiFailure as refusal:
-        raise refusal.explained(source.path, source.text, others) from refusal
-    warnings = found.get("warnings") or []
-    shown = in_source(warnings, source.path, source.text, others)
+        raise refusal.explained(source.path, source.text, environment_texts) from refusal
+    warnings = result.get("warnings") or []
+    shown = in_source(warnings, source.path, source.text, environment_texts)
     count = f"{len(warnings)} warning{'s' if len(warnings) != 1 else ''}"
     if strict and warnings:
         raise Failure(f"{source.path} is not valid: {count}", details=shown, facts={"warnings": warnings})
     if session.as_json:
-        session.document(found)
+        session.document(result)
         return
     for line in shown:
         click.echo(line, err=True)
     session.say(f"{source.path} is valid{f', with {count}' if warnings else ''}.")
-    if description := str(found.get("Description") or "").strip():
+    if description := str(result.get("Description") or "").strip():
         session.say(description)
-    if declared := found.get("Parameters"):
+    if declared := result.get("Parameters"):
         rows = (
-            (name, one.get("Type", ""), _default(one), one.get("Description", ""))
-            for name, one in declared.items()
+            (name, declaration.get("Type", ""), _default(declaration), declaration.get("Description", ""))
+            for name, declaration in declared.items()
         )
         render.table(session.out(), ("PARAMETER", "TYPE", "DEFAULT", "DESCRIPTION"), rows)
 

@@ -83,20 +83,20 @@ def create(
 @client_command
 def list_webhooks(session: Session, *, dead: bool) -> None:
     """List the webhooks of the project, oldest first."""
-    found = session.client.webhooks.list_all({"state": "dead"} if dead else {})
+    webhooks = session.client.webhooks.list_all({"state": "dead"} if dead else {})
     if session.as_json:
-        session.document({"webhooks": found})
+        session.document({"webhooks": webhooks})
         return
     rows = [
         (
-            one["id"],
-            one["state"],
-            one["stack_name"] or "",
-            one["delivered"],
-            one["url"],
-            one["last_error"] or "",
+            item["id"],
+            item["state"],
+            item["stack_name"] or "",
+            item["delivered"],
+            item["url"],
+            item["last_error"] or "",
         )
-        for one in found
+        for item in webhooks
     ]
     if rows or session.quiet:
         render.table(session.out(), ("ID", "STATE", "STACK", "DELIVERED", "URL", "LAST ERROR"), rows)
@@ -109,11 +109,11 @@ def list_webhooks(session: Session, *, dead: bool) -> None:
 @client_command
 def show(session: Session, *, id_: str) -> None:
     """Show the state and the last error of a webhook."""
-    found = session.client.webhooks.show(id_)
+    body = session.client.webhooks.show(id_)
     if session.as_json:
-        session.document(found)
+        session.document(body)
     else:
-        _show(session, found)
+        _show(session, body)
 
 
 @webhook.command()
@@ -153,11 +153,11 @@ def rearm(session: Session, *, id_: str, after: str | None) -> None:
 
     Continues after the last delivered event, unless --after is given.
     """
-    found = session.client.webhooks.rearm(id_, after)
+    body = session.client.webhooks.rearm(id_, after)
     if session.as_json:
-        session.document(found)
+        session.document(body)
     else:
-        session.say(f"Webhook {id_} continues after {found['sequence']}.")
+        session.say(f"Webhook {id_} continues after {body['sequence']}.")
 
 
 def _show(session: Session, found: Mapping[str, Any]) -> None:

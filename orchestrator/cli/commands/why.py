@@ -42,9 +42,9 @@ def why(session: Session, *, name: str, resource: str | None, limit: int) -> Non
     come first. With RESOURCE, only this resource.
     """
     stack = session.client.stacks.find(name)
-    explanation, more = session.client.diagnosis.why(stack, resource, limit)
+    explanation, remaining = session.client.diagnosis.why(stack, resource, limit)
     if session.as_json:
-        session.document({"why": explanation, "more": more})
+        session.document({"why": explanation, "more": remaining})
         return
     out = session.out()
     _print_stack(out, explanation)
@@ -55,7 +55,7 @@ def why(session: Session, *, name: str, resource: str | None, limit: int) -> Non
         status, reason = explanation["resource_status"], explanation["resource_status_reason"]
         noted = "" if reason in ("", "state changed") else f" ({one_line(reason)})"
         _print(out, Text(f"  {clean(resource)} is not waiting: {status}{noted}"))
-    if more:
+    if remaining:
         _print(out, Text(f"  … and more; use --limit {limit * 2}", style="dim"))
 
 
@@ -71,9 +71,9 @@ def _print_stack(out: Console, explanation: Mapping[str, Any]) -> None:
         _print(out, Text(f"  times out at {render.time(explanation['timeout_at'])}", style="dim"))
     for cause in explanation["causes"]:
         _print(out, Text(f"  ✘ {clean(cause['resource_name'])}: {one_line(cause['reason'])}", style="red"))
-    left = explanation["causes_count"] - len(explanation["causes"])
-    if left > 0:
-        _print(out, Text(f"  … and {left} more failures", style="red"))
+    omitted = explanation["causes_count"] - len(explanation["causes"])
+    if omitted > 0:
+        _print(out, Text(f"  … and {omitted} more failures", style="red"))
     if explanation["word"] in {"failed", "winding-down"}:
         accepts = ", ".join(explanation["accepts"]) or "nothing"
         _print(out, Text(f"  accepted now: {accepts}", style="dim"))

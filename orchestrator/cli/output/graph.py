@@ -33,16 +33,16 @@ _Loader.add_multi_constructor("!", lambda _loader, _suffix, _node: None)
 
 def of_resources(resources: Iterable[Mapping[str, Any]]) -> Graph:
     """Return the graph of a stack's resources, as the API lists them."""
-    listed = {str(one["resource_name"]): one for one in resources}
+    listed = {str(resource["resource_name"]): resource for resource in resources}
     requires: dict[str, list[str]] = {name: [] for name in listed}
-    for name, one in listed.items():
-        for dependent in one.get("required_by") or ():
+    for name, resource in listed.items():
+        for dependent in resource.get("required_by") or ():
             if dependent in requires:
                 requires[dependent].append(name)
     return Graph(
-        {name: str(one["resource_type"]) for name, one in listed.items()},
+        {name: str(resource["resource_type"]) for name, resource in listed.items()},
         {name: sorted(names) for name, names in requires.items()},
-        {name: str(one["resource_status"]) for name, one in listed.items()},
+        {name: str(resource["resource_status"]) for name, resource in listed.items()},
     )
 
 
@@ -61,10 +61,19 @@ def of_template(text: str, name: str) -> Graph:
     if resources is None:
         raise Failure(f"{name} has no section resources")
     definitions = {str(key): value for key, value in resources.items() if isinstance(value, dict)}
-    types = {key: str(one.get("type") or one.get("Type") or "?") for key, one in definitions.items()}
+    types = {
+        key: str(definition.get("type") or definition.get("Type") or "?")
+        for key, definition in definitions.items()
+    }
     requires = {
-        key: sorted({found for found in _references(one) if found in definitions and found != key})
-        for key, one in definitions.items()
+        key: sorted(
+            {
+                reference
+                for reference in _references(definition)
+                if reference in definitions and reference != key
+            }
+        )
+        for key, definition in definitions.items()
     }
     return Graph(types, requires, {})
 
@@ -75,12 +84,12 @@ def _references(definition: Mapping[str, Any]) -> Iterator[str]:
         names = definition.get(key)
         yield from (str(name) for name in (names if isinstance(names, list) else [names]) if name)
     waiting: list[Any] = [definition]
-    seen: set[int] = set()  # aliases can make cycles
+    visited: set[int] = set()  # aliases can make cycles
     while waiting:
         value = waiting.pop()
-        if not isinstance(value, dict | list) or id(value) in seen:
+        if not isinstance(value, dict | list) or id(value) in visited:
             continue
-        seen.add(id(value))
+        visited.add(id(value))
         if isinstance(value, dict):
             yield from _called(value)
             waiting.extend(value.values())
@@ -108,7 +117,7 @@ def mermaid(graph: Graph) -> str:
         f"    {ids[required]} --> {ids[name]}" for name, names in graph.requires.items() for required in names
     ]
     for status, colour in STYLES.items():
-        members = [ids[name] for name, found in graph.statuses.items() if found.endswith(f"_{status}")]
+        members = [ids[name] for name, state in graph.statuses.items() if state.endswith(f"_{status}")]
         if members:
             lines += [f"    classDef {status} fill:{colour}", f"    class {','.join(members)} {status}"]
     return "\n".join(lines)

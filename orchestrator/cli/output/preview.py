@@ -14,7 +14,7 @@ from rich.text import Text
 
 from orchestrator.cli.exit_codes import Exit, clean, one_line
 from orchestrator.cli.options import Session, Wait
-from orchestrator.cli.output.render import plain
+from orchestrator.cli.output.render import as_text
 
 UNKNOWN: Final = "(not known yet)"
 ABSENT: Final = "(nothing)"
@@ -53,31 +53,33 @@ def show(session: Session, preview: Mapping[str, Any], *, detailed_exitcode: boo
         show_create(session.out(), preview)
     else:
         show_update(session.out(), preview)
-    changes = preview["resources"] if "resources" in preview else any(preview[kind] for kind in CHANGES)
+    changes = preview["resources"] if "resources" in preview else any(preview[change] for change in CHANGES)
     if detailed_exitcode and changes:
         sys.exit(Exit.CHANGES)
 
 
 def show_update(out: Console, changes: Mapping[str, Sequence[Resource]]) -> None:
     """Print the change of each resource, and the number of changes."""
-    for kind in CHANGES:
-        for resource in sorted(changes[kind], key=_sort_key):
-            _change(out, kind, resource)
+    for change in CHANGES:
+        for resource in sorted(changes[change], key=_sort_key):
+            _change(out, change, resource)
     for resource in changes["unchanged"]:
         if resource.get("because"):
             out.print(Text(f"    {_name(resource)}: {one_line(resource['because'])}"), soft_wrap=True)
-    counts = [f"{len(changes[kind])} {phrase}" for kind, (*_, phrase) in CHANGES.items() if changes[kind]]
+    counts = [
+        f"{len(changes[change])} {phrase}" for change, (*_, phrase) in CHANGES.items() if changes[change]
+    ]
     same = f"{len(changes['unchanged'])} unchanged"
     summary = f"{', '.join(counts)}; {same}." if counts else f"No changes: {same}."
     out.print(Text(summary, style="bold"), soft_wrap=True)
     if refused := sum(
-        bool(resource.get("restricted_action")) for kind in changes.values() for resource in kind
+        bool(resource.get("restricted_action")) for change in changes.values() for resource in change
     ):
         out.print(Text(f"The update would fail: {refused} refused.", style="bold red"), soft_wrap=True)
 
 
-def _change(out: Console, kind: str, resource: Resource) -> None:
-    sign, verb, style, _ = CHANGES[kind]
+def _change(out: Console, change: str, resource: Resource) -> None:
+    sign, verb, style, _ = CHANGES[change]
     line = Text(f"{sign:>3} {_name(resource)}", style=f"bold {style}")
     line.append(f"  {one_line(resource['resource_type'])}", style="not bold dim")
     line.append(f"  {'' if resource.get('certain', True) else 'may be '}{verb}", style=f"not bold {style}")
@@ -131,7 +133,7 @@ def _properties(out: Console, resource: Resource) -> None:
     for name, (before, after) in (resource.get("changed_properties") or {}).items():
         if name not in unknown and _is_long(before, after):
             out.print(Text(f"      {clean(name)}:"), soft_wrap=True)
-            for line, style in _difference(plain(before), plain(after)):
+            for line, style in _difference(as_text(before), as_text(after)):
                 out.print(Text(f"        {clean(line)}", style=style), soft_wrap=True)
             continue
         text = Text(f"      {clean(name)}: ")

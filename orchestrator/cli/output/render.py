@@ -42,15 +42,15 @@ def facts(console: Console, pairs: Iterable[tuple[str, object]]) -> None:
     made.add_column(overflow="fold")
     for name, value in pairs:
         if value not in (None, "", [], {}):
-            made.add_row(name, value if isinstance(value, Text) else Text(clean(plain(value))))
+            made.add_row(name, value if isinstance(value, Text) else Text(clean(as_text(value))))
     _print(console, made)
 
 
-def outputs(console: Console, found: Sequence[dict[str, Any]]) -> None:
+def outputs(console: Console, items: Sequence[dict[str, Any]]) -> None:
     """Print outputs under their names; a structured or long value gets lines of its own."""
-    for output in found:
+    for output in items:
         name, error = clean(output["output_key"]), output.get("output_error")
-        text = clean(f"({error})" if error else plain(output.get("output_value")))
+        text = clean(f"({error})" if error else as_text(output.get("output_value")))
         style = "red" if error else ""
         line = Text(f"  {name}", style="bold")
         if "\n" in text:
@@ -63,7 +63,7 @@ def outputs(console: Console, found: Sequence[dict[str, Any]]) -> None:
         console.print(line, soft_wrap=True)
 
 
-def plain(value: object) -> str:
+def as_text(value: object) -> str:
     """Return a value as in a template: strings unquoted, everything else as YAML."""
     if isinstance(value, str):
         return value
@@ -90,7 +90,7 @@ def time(value: str | datetime | None) -> str:
 def _cell(value: object) -> Text:
     if isinstance(value, Text):
         return value
-    return Text("" if value is None else one_line(plain(value)))
+    return Text("" if value is None else one_line(as_text(value)))
 
 
 def _print(console: Console, table: Table) -> None:

@@ -51,9 +51,9 @@ def read_template(path: Path) -> Source:
 
 
 def request_body(
-    source: Source, environments: Sequence[Path], parameters: Mapping[str, Any], **more: object
+    source: Source, environments: Sequence[Path], parameters: Mapping[str, Any], **fields: object
 ) -> dict[str, Any]:
-    """Return the body of a create or validate request, without those values of `more` that are None.
+    """Return the body of a create or validate request, without those values of `fields` that are None.
 
     The parameters override all environments.
     """
@@ -69,15 +69,15 @@ def request_body(
         body["parameters"] = dict(parameters)
     if collector.files:
         body["files"] = collector.files
-    return body | {key: value for key, value in more.items() if value is not None}
+    return body | {key: value for key, value in fields.items() if value is not None}
 
 
 def texts(environments: Sequence[Path], body: Mapping[str, Any]) -> dict[str, tuple[str, str]]:
     """Return display name and text of each file of a request except the template, by its name there."""
-    known = {name: (name, text) for name, text in body.get("files", {}).items()}
+    sources = {name: (name, text) for name, text in body.get("files", {}).items()}
     if isinstance(environment := body.get("environment"), str):
-        known["environment"] = (str(display_path(environments[0])), environment)
-    return known
+        sources["environment"] = (str(display_path(environments[0])), environment)
+    return sources
 
 
 @dataclass(slots=True)
@@ -174,7 +174,7 @@ def display_path(path: Path) -> Path:
     return Path("<stdin>") if path == STDIN else path
 
 
-def read_text(path: Path, kind: str) -> str:
+def read_text(path: Path, label: str) -> str:
     """Return the text of a file, or of standard input for the path `-`.
 
     Raises:
@@ -184,15 +184,15 @@ def read_text(path: Path, kind: str) -> str:
         if path == STDIN:
             text = sys.stdin.read()
             if not text:
-                raise Failure(f"standard input is empty: no {kind} to read")
+                raise Failure(f"standard input is empty: no {label} to read")
             return text
         return path.read_text(encoding="utf-8")
     except OSError as error:
-        raise Failure(f"cannot read the {kind} {path}: {error.strerror or error}") from error
+        raise Failure(f"cannot read the {label} {path}: {error.strerror or error}") from error
     except UnicodeDecodeError as error:
-        raise Failure(f"the {kind} {display_path(path)} is not UTF-8 text") from error
+        raise Failure(f"the {label} {display_path(path)} is not UTF-8 text") from error
     except ValueError as error:  # a name that no path can have
-        raise Failure(f"cannot read the {kind} {str(path)!r}: {error}") from error
+        raise Failure(f"cannot read the {label} {str(path)!r}: {error}") from error
 
 
 def _position(reference: FileReference, text: str) -> str:

@@ -47,13 +47,13 @@ def named_in_template(text: str) -> list[FileReference]:
     """Return the references in the `get_file` calls and the `type` entries of a template."""
     if "get_file" not in text and not any(ending in text for ending in TEMPLATES):
         return []
-    found = []
+    references = []
     for path, value, span in _texts(text):
         if path[-1] == "get_file":
-            found.append(FileReference(value, False, path, span))
+            references.append(FileReference(value, False, path, span))
         elif path[-1] == "type" and value.endswith(TEMPLATES):
-            found.append(FileReference(value, True, path, span))
-    return found
+            references.append(FileReference(value, True, path, span))
+    return references
 
 
 def named_in_environment(text: str) -> list[FileReference]:

@@ -39,13 +39,13 @@ def feed(
     stack: StackId,
     after: Event | None,
     *,
-    left: Callable[[], float | None],
+    seconds_left: Callable[[], float | None],
     idle: Callable[[float], None],
     nested: int = 0,
 ) -> Iterator[Event | Idle]:
     """Yield the events after `after` without end, with `nested` levels of nested stacks.
 
-    `left` returns the remaining seconds, None without a limit.
+    `seconds_left` returns the remaining seconds, None without a limit.
 
     Raises:
         ApiFailure: the server refuses; 404 when the stack is deleted.
@@ -55,13 +55,13 @@ def feed(
     if after is None or "sequence" in after:
         try:
             sequence = str(after["sequence"]) if after is not None else "0.0"
-            for step in streamed(client, stack, sequence, left, idle, nested):
+            for step in streamed(client, stack, sequence, seconds_left, idle, nested):
                 if not isinstance(step, Idle):
                     last = step
                 yield step
         except NoStream:
             pass
-    yield from _polled(client, stack, last, left, idle, nested)
+    yield from _polled(client, stack, last, seconds_left, idle, nested)
 
 
 def of_project(
@@ -95,7 +95,7 @@ def streamed(
     client: Client,
     stack: StackId | None,
     after: str,
-    left: Callable[[], float | None],
+    seconds_left: Callable[[], float | None],
     idle: Callable[[float], None],
     nested: int = 0,
 ) -> Iterator[Event | Idle]:
@@ -108,10 +108,10 @@ def streamed(
     last_contact = time.monotonic()
     while True:
         try:
-            with closing(client.events.stream(stack, after, left(), nested)) as messages:
-                for kind, sequence, body in messages:
+            with closing(client.events.stream(stack, after, seconds_left(), nested)) as messages:
+                for event_type, sequence, body in messages:
                     after, last_contact = sequence or after, time.monotonic()
-                    yield body if kind == "message" else Idle(settled=True)
+                    yield body if event_type == "message" else Idle(settled=True)
         except (httpx.InvalidURL, httpx.UnsupportedProtocol) as error:
             raise Failure(f"{client.connection.url} is not a URL: {error}") from error
         except httpx.ReadTimeout:
@@ -127,7 +127,7 @@ def _polled(
     client: Client,
     stack: StackId,
     after: Event | None,
-    left: Callable[[], float | None],
+    seconds_left: Callable[[], float | None],
     idle: Callable[[float], None],
     nested: int,
 ) -> Iterator[Event | Idle]:
@@ -141,5 +141,5 @@ def _polled(
         empty = 0 if fresh else empty + 1
         yield Idle(settled=bool(empty) and empty % POLLS_PER_CHECK == 0)
         pause = MIN_PAUSE_SECONDS if fresh else min(pause * 1.3, MAX_PAUSE_SECONDS)
-        seconds = left()
+        seconds = seconds_left()
         idle(pause if seconds is None else max(0.0, min(pause, seconds)))

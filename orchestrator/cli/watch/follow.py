@@ -93,7 +93,14 @@ class _Follower:
 
     def run(self, after: Event | None) -> Iterator[Event | End]:
         """Yield events, then the end."""
-        steps = feed(self.client, self.stack, after, left=self._left, idle=self.idle, nested=self.nested)
+        steps = feed(
+            self.client,
+            self.stack,
+            after,
+            seconds_left=self._seconds_left,
+            idle=self.idle,
+            nested=self.nested,
+        )
         for step in steps:
             if isinstance(step, Idle):
                 end = self._end_at_rest() if step.settled else None
@@ -106,11 +113,11 @@ class _Follower:
                 yield end
                 return
 
-    def _left(self) -> float | None:
+    def _seconds_left(self) -> float | None:
         return None if self.deadline is None else self.deadline - time.monotonic()
 
     def _require_time(self, end: End | None) -> None:
-        seconds = self._left()
+        seconds = self._seconds_left()
         if end is None and seconds is not None and seconds <= 0:
             raise _timeout(self.stack, self.timeout_seconds)
 

@@ -72,12 +72,14 @@ class ProgressModel:
     def add_resources(self, resources: Iterable[dict[str, Any]]) -> None:
         """Put the stack's resources into the order of the tree."""
         self.listed_at = self.clock()
-        known = {resource["resource_name"]: resource for resource in resources}
-        self.total = len(known)
-        places = layout({name: tuple(resource.get("required_by") or ()) for name, resource in known.items()})
+        by_name = {resource["resource_name"]: resource for resource in resources}
+        self.total = len(by_name)
+        places = layout(
+            {name: tuple(resource.get("required_by") or ()) for name, resource in by_name.items()}
+        )
         for order, (name, depth) in enumerate(places):
             item = self.items.setdefault(name, Item(name))
-            item.type, item.depth, item.order = known[name]["resource_type"], depth, order
+            item.type, item.depth, item.order = by_name[name]["resource_type"], depth, order
 
     def add_event(self, event: Event) -> None:
         """Update the resource that the event is about."""
@@ -118,9 +120,9 @@ class ProgressModel:
         return not self._small() or self._incomplete()
 
     def _incomplete(self) -> bool:
-        return self.total is None or any(not item.type for item in self._own())
+        return self.total is None or any(not item.type for item in self._own_items())
 
-    def _own(self) -> list[Item]:
+    def _own_items(self) -> list[Item]:
         return [item for item in self.items.values() if not item.stack_id]
 
     def _small(self) -> bool:
@@ -134,10 +136,10 @@ class ProgressModel:
         """Return the number of the stack's own resources by status; "" counts resources without an event."""
         if self.progress.get("total") and not self._small():
             return Counter(by_status(self.progress))
-        own = self._own()
-        found = Counter(item.status for item in own)
-        found[""] += max(0, (self.total or 0) - len(own))
-        return found
+        own_items = self._own_items()
+        statuses = Counter(item.status for item in own_items)
+        statuses[""] += max(0, (self.total or 0) - len(own_items))
+        return statuses
 
     def visible(self, height: int) -> list[Item]:
         """Return the items that fit: all of them, or the failed, the running and the last finished."""
@@ -180,9 +182,10 @@ class ProgressModel:
     def _header(self, now: float, counts: Counter[str]) -> Text:
         total, elapsed = sum(counts.values()), now - self.began
         line = Text(f"{self.action} {clean(self.stack.name)}", style="bold")
-        known = self.total is not None or bool(self.progress.get("total"))
+        is_total_known = self.total is not None or bool(self.progress.get("total"))
         line.append(
-            f"  {counts['COMPLETE']}{f' of {total}' if known else ''} complete", style="not bold green"
+            f"  {counts['COMPLETE']}{f' of {total}' if is_total_known else ''} complete",
+            style="not bold green",
         )
         line.append(f", {counts['IN_PROGRESS']} in progress", style="not bold yellow")
         if counts["FAILED"]:
@@ -192,9 +195,11 @@ class ProgressModel:
             done = f"{nested['COMPLETE']} of {sum(nested.values())}"
             line.append(f"; nested stacks: {done} complete", style="not bold dim")
         line.append(f"  {duration(elapsed)}", style="not bold dim")
-        left = remaining(elapsed, counts["COMPLETE"] + counts["FAILED"], total) if known else None
-        if left is not None:
-            line.append(f", {remaining_text(left)}", style="not bold dim")
+        remaining_seconds = (
+            remaining(elapsed, counts["COMPLETE"] + counts["FAILED"], total) if is_total_known else None
+        )
+        if remaining_seconds is not None:
+            line.append(f", {remaining_text(remaining_seconds)}", style="not bold dim")
         return line
 
     def _row(self, item: Item, now: float, indent: int) -> Text:
@@ -217,16 +222,16 @@ def layout(required_by: dict[str, tuple[str, ...]]) -> list[tuple[str, int]]:
     below: dict[str | None, list[str]] = {}
     for name in sorted(order):
         below.setdefault(parent[name], []).append(name)
-    found: list[tuple[str, int]] = []
+    rows: list[tuple[str, int]] = []
     waiting = list(reversed(below.get(None, [])))
     level = dict.fromkeys(waiting, 0)
     while waiting:
         name = waiting.pop()
-        found.append((name, level[name]))
+        rows.append((name, level[name]))
         children = below.get(name, [])
         level.update(dict.fromkeys(children, level[name] + 1))
         waiting.extend(reversed(children))
-    return found + [(name, 0) for name in sorted(required_by.keys() - depth.keys())]
+    return rows + [(name, 0) for name in sorted(required_by.keys() - depth.keys())]
 
 
 def _by_requirements(

@@ -25,7 +25,7 @@ class Progress(Protocol):
         """Begin."""
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self, error_type: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """End."""
 
@@ -53,7 +53,7 @@ class NoProgress:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self, error_type: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """End."""
 
@@ -98,8 +98,10 @@ class Lines(NoProgress):
         self._summary_at = now
         if progress.get("total"):
             done = progress["ready"] + progress["failed"]
-            left = remaining(now - self._began, done, progress["total"])
-            self._console.print(Text(f"-- {counts_text(progress, left)}", style="dim"), soft_wrap=True)
+            remaining_seconds = remaining(now - self._began, done, progress["total"])
+            self._console.print(
+                Text(f"-- {counts_text(progress, remaining_seconds)}", style="dim"), soft_wrap=True
+            )
 
 
 class Tree(NoProgress):
@@ -118,7 +120,7 @@ class Tree(NoProgress):
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self, error_type: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """Draw the last state."""
         self._live.stop()

@@ -95,10 +95,10 @@ class Orchestrations(Mapping[str, Endpoint]):
 
     def __getitem__(self, region: str) -> Endpoint:
         """Return the endpoint of a region."""
-        found = self._cloud.endpoint(ORCHESTRATION, region)
-        if found is None:
+        endpoint = self._cloud.endpoint(ORCHESTRATION, region)
+        if endpoint is None:
             raise KeyError(region)
-        return found
+        return endpoint
 
     def __iter__(self) -> Iterator[str]:
         """Yield the regions with an endpoint."""

@@ -123,8 +123,8 @@ class Delegations:
             Refused: it exists, and its user cannot remove it now: the user is disabled or lacks the roles.
         """
         if delegation.method == "trusts":
-            known = [delegation.trust_id] if delegation.trust_id else self._trusts_marked(delegation.mark)
-            for trust_id in known:
+            trust_ids = [delegation.trust_id] if delegation.trust_id else self._trusts_marked(delegation.mark)
+            for trust_id in trust_ids:
                 self._remove_trust(Delegation("trusts", delegation.mark, delegation.user_id, trust_id))
             return
         token = _new_token(keystone_session(self._user, delegation))

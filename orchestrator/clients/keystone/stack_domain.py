@@ -26,7 +26,7 @@ from orchestrator.errors import Unavailable
 
 PROJECT_DESCRIPTION: Final = "Heat stack user project"
 
-Kind = Literal["user", "project"]
+EntityKind = Literal["user", "project"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,24 +81,24 @@ class StackDomain:
         self._request("PUT", f"/projects/{project_id}/users/{user_id}/roles/{self._role()}")
         return user_id
 
-    def remove(self, kind: Kind, id_: str | None, name: str) -> None:
+    def remove(self, kind: EntityKind, id_: str | None, name: str) -> None:
         """Remove a user or a project, by its name if its id is unknown; do nothing if it does not exist."""
         if id_ is None:
             id_ = self._find(kind, name)
         if id_ is not None:
             self._request("DELETE", f"/{kind}s/{id_}")
 
-    def _ensure(self, kind: Kind, body: Mapping[str, Any]) -> str:
+    def _ensure(self, kind: EntityKind, body: Mapping[str, Any]) -> str:
         created = self._request("POST", f"/{kind}s", {kind: body})
         id_ = self._find(kind, body["name"]) if created is None else created[kind]["id"]
         if id_ is None:
             raise Unavailable(UNAVAILABLE)  # removed between the two requests
         return str(id_)
 
-    def _find(self, kind: Kind, name: str) -> str | None:
+    def _find(self, kind: EntityKind, name: str) -> str | None:
         listed = self._request("GET", f"/{kind}s?{urlencode({'name': name, 'domain_id': self.id})}") or {}
-        found = [item["id"] for item in listed.get(f"{kind}s", ()) if item["name"] == name]
-        return str(found[0]) if found else None
+        ids = [item["id"] for item in listed.get(f"{kind}s", ()) if item["name"] == name]
+        return str(ids[0]) if ids else None
 
     def _role(self) -> str:
         listed = self._request("GET", f"/roles?{urlencode({'name': self._admin.role})}") or {}

@@ -87,7 +87,7 @@ class WebhookSender:
                 ):
                     return  # deleted, or claimed by another process
         with self.database.borrow() as db:
-            webhooks.release(db, claimed.id, lease, more=not drained)
+            webhooks.release(db, claimed.id, lease, has_more=not drained)
 
     def _deliver(self, address: dict[str, Any], claimed: Claimed, batch: Sequence[EventWithStack]) -> None:
         """Send a batch of events.

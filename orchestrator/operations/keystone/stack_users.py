@@ -11,7 +11,7 @@ import secrets
 from dataclasses import dataclass
 from typing import Final
 
-from orchestrator.clients.keystone.stack_domain import Kind, StackDomain
+from orchestrator.clients.keystone.stack_domain import EntityKind, StackDomain
 from orchestrator.config import Settings
 from orchestrator.engine.check.visit import ResourceVisit
 from orchestrator.engine.physical_names import physical_name
@@ -111,7 +111,7 @@ class StackUserProvisioner:
         return recorded
 
     def _store_created(
-        self, recorded: store.RecordedUser, keystone_id: str, object_type: Kind, name: str
+        self, recorded: store.RecordedUser, keystone_id: str, object_type: EntityKind, name: str
     ) -> None:
         """Store a created object's id; remove the object if its row is already being removed."""
         if not store.store_created(self.db, recorded.id, keystone_id):

@@ -85,7 +85,7 @@ def signal(context: OperationContext, stack: SignalTarget, name: str, body: Body
     row = bearer.gave if bearer is not None and is_resource_credential else _receiver(context, stack, name)
     data = body.read()
     details = _details(context, data) if data.startswith(b"{") else None
-    resource_type = context.types.get(row.kind)
+    resource_type = context.types.get(row.effective_type)
     if details is not None and hooks.is_hook(details.get(UNSET_HOOK)):
         messages = _clear(context, stack, name, details[UNSET_HOOK])
         if messages:
@@ -116,7 +116,7 @@ def signal_by_url(
     row = bearer.gave if bearer.user is None else _receiver(context, stack, name)
     data = body.read().lstrip()
     details = _details(context, data) if data else None
-    resource_type = context.types.get(row.kind)
+    resource_type = context.types.get(row.effective_type)
     _refuse_unsignallable_action(context, stack, row, resource_type)
     metadata = None
     if shown and resource_type is not None and resource_type.takes_signals and not resource_type.calls_out:
@@ -147,7 +147,7 @@ def signal_fast(
         stack_id, row = bearer.stack_id, bearer.gave
     data = body.read().lstrip() if by_url else body.read()
     details = _details(context, data) if data.startswith(b"{") or (by_url and data) else None
-    resource_type = context.types.get(row.kind)
+    resource_type = context.types.get(row.effective_type)
     if (
         resource_type is None
         or not resource_type.takes_signals

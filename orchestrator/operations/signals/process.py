@@ -53,7 +53,7 @@ def process_signals(engine: WorkerContext, resource_id: int) -> list[Message]:
         db = engine.database.check_connection(durable=True)
         if not queue.claim(db, resource_id, lease, engine.settings.lease_seconds):
             return messages
-        pending = queue.look(db, resource_id, lease, MAX_BATCH)
+        pending = queue.read_pending(db, resource_id, lease, MAX_BATCH)
         if pending is None:  # another worker has processed them, or the lease is lost already
             return [*messages, *queue.release(db, resource_id, lease)]
         with engine.leases.keep([(0, resource_id, lease)]):
@@ -147,7 +147,7 @@ class SignalProcessor:
         resource = self.resource
         same = [signal for signal in self.pending.sent if signal.about == first.about]
         at_rest = resource.op is None and resource.status == "COMPLETE" and resource.physical_id is not None
-        if first.about == watchers.FORGET and not refused:
+        if first.about == watchers.CLEARED and not refused:
             _apply(self.state, Signalled(metadata={}))
             same = [first]
         elif not at_rest or refused:  # releasing the lease wakes its node, which reads the state

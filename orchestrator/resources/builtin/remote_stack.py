@@ -92,7 +92,7 @@ class RemoteStack(ResourceType):
         if "template" not in props:
             return ()
         where = (props.get("context") or {}).get("credential_secret_id")
-        place = "remote cloud" if where else f'region "{_region(props) or ctx.catalog.own}"'
+        place = "remote cloud" if where else f'region "{_region(props) or ctx.catalog.own_region}"'
         try:
             stacks = _stacks(ctx, props)
         except ProviderError as error:

@@ -113,17 +113,17 @@ def drop(db: Db, resource_id: int, lease: int) -> None:
 
 def by_key(db: Db, keys: Sequence[str]) -> list[AccessRow | None]:
     """Return the access behind each key, None for an unknown key."""
-    found = {
+    rows = {
         row[-1]: _row(row) for row in fetch_prepared(db, BY_KEY, {"keys": orjson.dumps(list(keys)).decode()})
     }
-    return [found.get(key) for key in keys]
+    return [rows.get(key) for key in keys]
 
 
 def by_token(db: Db, hashes: Sequence[bytes]) -> list[AccessRow | None]:
     """Return the access behind each token, None for an unknown token."""
-    texts = ",".join(rf'"\\x{one.hex()}"' for one in hashes)
-    found = {bytes(row[-1]): _row(row) for row in fetch_prepared(db, BY_TOKEN, {"hashes": f"{{{texts}}}"})}
-    return [found.get(one) for one in hashes]
+    texts = ",".join(rf'"\\x{digest.hex()}"' for digest in hashes)
+    rows = {bytes(row[-1]): _row(row) for row in fetch_prepared(db, BY_TOKEN, {"hashes": f"{{{texts}}}"})}
+    return [rows.get(digest) for digest in hashes]
 
 
 def by_user(db: Db, user_id: str) -> AccessRow | None:

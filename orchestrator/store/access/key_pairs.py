@@ -90,5 +90,5 @@ def find_usable(database: Database, key: str) -> Signer | None:
         rows = fetch_prepared(db, FIND_USABLE, {"key": key})
     if not rows:
         return None
-    found, secret, project_id, name, roles = rows[0]
-    return Signer(found, bytes(secret), project_id, name, tuple(roles))
+    token_id, secret, project_id, name, roles = rows[0]
+    return Signer(token_id, bytes(secret), project_id, name, tuple(roles))

@@ -53,17 +53,17 @@ class Batcher(Generic[Request, Result]):
         Raises every error of `ask`. If `ask` refuses a batch because of its content, each request is run
         alone; if the server is unreachable, all requests of the batch fail.
         """
-        mine = _Waiter[Request, Result](request)
+        waiter = _Waiter[Request, Result](request)
         with self._lock:
-            self._queue.append(mine)
+            self._queue.append(waiter)
             goes, self._busy = not self._busy, True
         if not goes:
-            mine.turn.acquire()
-        if not mine.over:
+            waiter.turn.acquire()
+        if not waiter.over:
             self._go()
-        if mine.error is not None:
-            raise mine.error
-        return mine.results[0]
+        if waiter.error is not None:
+            raise waiter.error
+        return waiter.results[0]
 
     def _go(self) -> None:
         """Run the waiting requests; the caller is the first of them."""
@@ -75,22 +75,22 @@ class Batcher(Generic[Request, Result]):
             with self._lock:
                 after = self._queue[0] if self._queue else None
                 self._busy = after is not None
-            for one in batch[1:]:
-                one.over = True
-                one.turn.release()
+            for waiter in batch[1:]:
+                waiter.over = True
+                waiter.turn.release()
             if after is not None:
                 after.turn.release()
 
     def _answer(self, batch: Sequence[_Waiter[Request, Result]]) -> None:
         try:
-            for one, results in zip(batch, self._ask([one.request for one in batch]), strict=True):
-                one.results.append(results)
+            for waiter, results in zip(batch, self._ask([waiter.request for waiter in batch]), strict=True):
+                waiter.results.append(results)
         except BaseException as error:
             gone = isinstance(error, psycopg.OperationalError) or not isinstance(error, Exception)
             if len(batch) > 1 and not gone:
-                for one in batch:
-                    self._answer([one])
+                for waiter in batch:
+                    self._answer([waiter])
                 return
-            for one in batch:
-                one.results.clear()
-                one.error = error
+            for waiter in batch:
+                waiter.results.clear()
+                waiter.error = error

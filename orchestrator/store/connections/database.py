@@ -81,7 +81,7 @@ class Database:
         self._engine_pid = 0
         self._local = threading.local()
         self._lent: deque[psycopg.Connection[TupleRow]] = deque()  # idle at the moment
-        self._together: dict[Any, Batcher[Any, Any]] = {}
+        self._batchers: dict[Any, Batcher[Any, Any]] = {}
         self._outage = ConnectBackoff(patience_seconds)
 
     @property
@@ -131,9 +131,9 @@ class Database:
         if replan:
             options["plan_cache_mode"] = "force_custom_plan"
         options["synchronous_commit"] = "on" if durable else "off"
-        kind = PreparedConnection if hot else psycopg.Connection
+        connection_class = PreparedConnection if hot else psycopg.Connection
         connection = self._outage.connect(
-            lambda: kind.connect(
+            lambda: connection_class.connect(
                 self.url,
                 autocommit=True,
                 application_name=name or self.application_name,
@@ -174,21 +174,23 @@ class Database:
                 kept.append(connection)
 
     def batched(
-        self, ask: Callable[[psycopg.Connection[TupleRow], Sequence[Request]], Sequence[Result]], one: Request
+        self,
+        ask: Callable[[psycopg.Connection[TupleRow], Sequence[Request]], Sequence[Result]],
+        request: Request,
     ) -> Result:
         """Return the result of `ask` for a single request, batched with the requests of other threads
         (`store/connections/batching.py`). `ask` is a function of a module.
         """
         key = (os.getpid(), ask)
-        found = self._together.get(key)
-        if found is None:
+        batcher = self._batchers.get(key)
+        if batcher is None:
 
             def lent(several: Sequence[Request]) -> Sequence[Result]:
                 with self.borrow() as db:
                     return ask(db, several)
 
-            found = self._together.setdefault(key, Batcher(lent))
-        result: Result = found(one)
+            batcher = self._batchers.setdefault(key, Batcher(lent))
+        result: Result = batcher(request)
         return result
 
     def _close_lent(self, _engine: Any) -> None:
@@ -200,16 +202,16 @@ class Database:
 
         A connection that the server closed while idle is detected here, not by a visit.
         """
-        held: dict[tuple[int, bool], psycopg.Connection[TupleRow]] = self._local.__dict__.setdefault(
+        connections: dict[tuple[int, bool], psycopg.Connection[TupleRow]] = self._local.__dict__.setdefault(
             "held", {}
         )
         key = (os.getpid(), durable)
-        connection = held.get(key)
+        connection = connections.get(key)
         if connection is not None and _is_closed(connection):
             connection.close()
             connection = None
         if connection is None:
-            connection = held[key] = self.connect(durable=durable, hot=True, name=CHECKS_NAME)
+            connection = connections[key] = self.connect(durable=durable, hot=True, name=CHECKS_NAME)
         return connection
 
 

@@ -34,9 +34,9 @@ def numbered(statement: str) -> tuple[bytes, tuple[str, ...]]:
     """
     numbers: dict[str, int] = {}
 
-    def number(found: re.Match[str]) -> str:
-        name, plain = found.groups()
-        if name is None and plain is None:
+    def number(match: re.Match[str]) -> str:
+        name, positional = match.groups()
+        if name is None and positional is None:
             return "%"
         return f"${numbers.setdefault(name or f' {len(numbers)}', len(numbers) + 1)}"
 
@@ -85,7 +85,7 @@ class PreparedConnection(psycopg.Connection[TupleRow]):
     """A connection in autocommit with a single cursor: rows are fetched before the next statement runs."""
 
     _only: psycopg.Cursor[TupleRow] | None = None
-    _known: dict[tuple[bytes, tuple[int, ...]], Prepared] | None = None
+    _prepared_names: dict[tuple[bytes, tuple[int, ...]], Prepared] | None = None
     _next_name = 0  # number of names so far; none is reused
 
     def execute(
@@ -112,7 +112,7 @@ class PreparedConnection(psycopg.Connection[TupleRow]):
             return self._fetched(statement, values)
         except errors.InvalidSqlStatementName:
             # After a rollback psycopg deallocates all statements of the connection, including these.
-            self._known = None
+            self._prepared_names = None
             if self.info.transaction_status != pq.TransactionStatus.IDLE:
                 raise
             return self._fetched(statement, values)
@@ -138,15 +138,15 @@ class PreparedConnection(psycopg.Connection[TupleRow]):
         """Return a statement as prepared on the server, None when the limit of prepared statements is
         reached.
         """
-        known = self._known
-        if known is None:
-            known = self._known = {}
-        prepared = known.get((text, types))
-        if prepared is None and len(known) < PREPARED:
+        names = self._prepared_names
+        if names is None:
+            names = self._prepared_names = {}
+        prepared = names.get((text, types))
+        if prepared is None and len(names) < PREPARED:
             prepared = Prepared(b"visit_%d" % self._next_name)
             self._next_name += 1
             self._raise_failed(self.pgconn.prepare(prepared.name, text, types))
-            known[text, types] = prepared
+            names[text, types] = prepared
         return prepared
 
     def _raise_failed(self, result: Any) -> None:

@@ -60,7 +60,7 @@ SET state = CASE WHEN n.id IS NULL THEN 'off' ELSE 'active' END,
 FROM webhook o LEFT JOIN named n ON n.id = o.uuid::text
 WHERE w.id = o.id AND o.stack_id = %(stack_id)s AND o.of_environment AND (n.id IS NULL) = (o.state <> 'off')
 """
-FORGET: Final = """
+DELETE_INACTIVE: Final = """
 DELETE FROM webhook WHERE id IN (
     SELECT id FROM webhook WHERE stack_id = %(stack_id)s AND of_environment AND state = 'off'
     ORDER BY id DESC OFFSET %(kept)s)
@@ -83,7 +83,7 @@ def add(db: Db, stack_id: int, new: Sequence[Mapping[str, Any]]) -> None:
         if db.execute(INSERT, {**values, "stack_id": stack_id}).fetchone() is None:
             raise LimitExceeded(f"You have reached the maximum webhooks per tenant, {values['most']}.")
     if new:
-        db.execute(FORGET, {"stack_id": stack_id, "kept": OFF_KEPT})
+        db.execute(DELETE_INACTIVE, {"stack_id": stack_id, "kept": OFF_KEPT})
 
 
 def activate_named(db: Db, stack_id: int, revision_id: int) -> None:

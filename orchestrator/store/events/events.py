@@ -99,10 +99,10 @@ def _upper(stack_uuid: uuid_.UUID) -> str:
     return str(stack_uuid)[:19]
 
 
-def read_sequence(given: str) -> tuple[int, int] | None:
+def read_sequence(text_: str) -> tuple[int, int] | None:
     """Return the two numbers of a sequence, None for an invalid text."""
-    found = re.fullmatch(r"(\d{1,19})\.(\d{1,18})", given)
-    return (int(found[1]), int(found[2])) if found else None
+    match = re.fullmatch(r"(\d{1,19})\.(\d{1,18})", text_)
+    return (int(match[1]), int(match[2])) if match else None
 
 
 def list_events(
@@ -128,19 +128,19 @@ def list_events(
         xid, id_ = query.after
         here = tuple_(Event.xid, Event.id)
         statement = statement.where(here > tuple_(cast(literal(str(xid)), Xid8), literal(id_)), _SETTLED)
-    elif not down and any(one.status == "IN_PROGRESS" for one in every):
+    elif not down and any(stack_.status == "IN_PROGRESS" for stack_ in every):
         # The stacks were read before: if a stack had ended by then, its events were committed with that or
         # earlier.
         statement = statement.where(_SETTLED)
     marker = None
     if query.marker:
-        meant = (event_id(one.uuid, query.marker) for one in every)
+        meant = (event_id(stack_.uuid, query.marker) for stack_ in every)
         marker = next((number for number in meant if number is not None), None)
     if marker is not None:
         at = select(*order).where(_of(every), Event.id == marker)
         if _exists(database, at):
-            here, there = tuple_(*order), at.scalar_subquery()
-            statement = statement.where(here < there if down else here > there)
+            here, marker_position = tuple_(*order), at.scalar_subquery()
+            statement = statement.where(here < marker_position if down else here > marker_position)
         elif len(order) == 2:  # purged by now; the events after it are still found by its numbers
             statement = statement.where(Event.id < marker if down else Event.id > marker)
     statement = statement.order_by(*(column.desc() if down else column.asc() for column in order))
@@ -170,7 +170,7 @@ _COLUMNS: Final = tuple(getattr(Event, name) for name in EventRow._fields)
 def _of(stacks: Sequence[StackRow]) -> ColumnElement[bool]:
     if len(stacks) == 1:
         return Event.stack_id == stacks[0].id
-    return Event.stack_id == any_(literal([one.id for one in stacks], ARRAY(BigInteger)))
+    return Event.stack_id == any_(literal([stack_.id for stack_ in stacks], ARRAY(BigInteger)))
 
 
 def _exists(database: Database, statement: Select[Any]) -> bool:

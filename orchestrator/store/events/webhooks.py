@@ -101,7 +101,7 @@ ANY_ACTIVE: Final = "SELECT EXISTS (SELECT 1 FROM webhook WHERE state = 'active'
 OLDEST_OPEN_TRANSACTION: Final = "SELECT pg_snapshot_xmin(pg_current_snapshot())::text"
 RING_ALL: Final = "UPDATE webhook SET rung = true, due_at = coalesce(due_at, now()) WHERE state = 'active'"
 # An idle webhook has received all events up to the last marking: events before that need no check.
-RING: Final = """
+MARK_DUE: Final = """
 WITH fresh AS MATERIALIZED (
     SELECT DISTINCT e.stack_id FROM event e
     WHERE e.xid >= %(first)s::text::xid8 AND e.xid < %(next)s::text::xid8
@@ -142,7 +142,7 @@ UPDATE webhook SET xid = %(xid)s::text::xid8, event_id = %(event_id)s, delivered
     leased_until = clock_timestamp() + make_interval(secs => %(seconds)s::float8)
 WHERE id = %(id)s AND lease = %(lease)s AND state = 'active' RETURNING id
 """
-LET_GO: Final = """
+RELEASE: Final = """
 UPDATE webhook SET lease = NULL, leased_until = NULL, due_at = CASE WHEN rung OR %(more)s THEN now() END
 WHERE id = %(id)s AND lease = %(lease)s
 """
@@ -210,7 +210,7 @@ def mark_due(db: Db, rung_until: int | None) -> int | None:
     if rung_until is None:
         db.execute(RING_ALL)
     elif until > rung_until:
-        db.execute(RING, {"first": str(rung_until), "next": str(until)})
+        db.execute(MARK_DUE, {"first": str(rung_until), "next": str(until)})
     return until
 
 
@@ -232,9 +232,9 @@ def advance_position(
     return db.execute(RENEW, values).fetchone() is not None
 
 
-def release(db: Db, id_: int, lease: int, *, more: bool) -> None:
-    """Release a webhook; `more`: it has more events to deliver."""
-    db.execute(LET_GO, {"id": id_, "lease": lease, "more": more})
+def release(db: Db, id_: int, lease: int, *, has_more: bool) -> None:
+    """Release a webhook; `has_more`: it has more events to deliver."""
+    db.execute(RELEASE, {"id": id_, "lease": lease, "more": has_more})
 
 
 def failed(db: Db, id_: int, lease: int, error: str, pause: float, most: int, *, slow: bool) -> str | None:

@@ -21,7 +21,7 @@ VALUES (%(stack_uuid)s, %(stack_id)s, %(project_id)s, %(user_id)s, %(sealed)s,
 RETURNING id
 """
 STORE_CREATED: Final = "UPDATE credential SET sealed = %(sealed)s WHERE id = %(id)s AND state = 'making'"
-HELD: Final = (
+FIND_HELD: Final = (
     "SELECT id, user_id, project_id, sealed FROM credential WHERE stack_id = %(stack_id)s AND state = 'held'"
 )
 RELEASE_OTHERS: Final = """
@@ -103,5 +103,5 @@ def discard(db: Db, id_: int) -> None:
 
 def held(db: Db, root_id: int) -> HeldCredential | None:
     """Return the credential of a root stack."""
-    rows: Any = fetch_prepared(db, HELD, {"stack_id": root_id})
+    rows: Any = fetch_prepared(db, FIND_HELD, {"stack_id": root_id})
     return HeldCredential(rows[0][0], rows[0][1], rows[0][2], bytes(rows[0][3])) if rows else None

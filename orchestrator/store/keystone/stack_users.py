@@ -22,7 +22,7 @@ SET due_at = CASE WHEN u.state = 'making' THEN excluded.due_at ELSE u.due_at END
 WHERE u.state <> 'going'
 RETURNING u.id, u.keystone_id, u.sealed
 """
-HELD: Final = """
+FIND_HELD: Final = """
 SELECT u.keystone_id, u.name, u.sealed, p.keystone_id
 FROM stack_user u JOIN stack_user p ON p.root_id = u.root_id AND p.resource_id IS NULL AND p.state = 'held'
 WHERE u.resource_id = %s AND u.state = 'held'
@@ -90,7 +90,7 @@ class HeldUser:
 
 def held(db: Db, resource_id: int) -> HeldUser | None:
     """Return the user of a resource, None if it does not exist yet."""
-    row = db.execute(HELD, (resource_id,)).fetchone()
+    row = db.execute(FIND_HELD, (resource_id,)).fetchone()
     return None if row is None else HeldUser(row[0], row[1], bytes(row[2]), row[3])
 
 

@@ -154,15 +154,15 @@ def bound_transactions(db: Db) -> None:
     db.execute(BOUND_TRANSACTIONS)
 
 
-def acquire_sweep_turn(db: Db, lock: int, apart: float) -> bool:
+def acquire_sweep_turn(db: Db, lock: int, spacing: float) -> bool:
     """Return whether to sweep. If so, other sweeps are locked out until the transaction ends. No sweep starts
-    while another is running, or within `apart` seconds of the start of the last.
+    while another is running, or within `spacing` seconds of the start of the last.
     """
-    row = db.execute(TRY_TURN, {"lock": lock, "apart": apart}).fetchone()
-    ours = row is not None and bool(row[0])
-    if ours:
+    row = db.execute(TRY_TURN, {"lock": lock, "apart": spacing}).fetchone()
+    acquired = row is not None and bool(row[0])
+    if acquired:
         db.execute(RECORD_TURN)
-    return ours
+    return acquired
 
 
 def due(db: Db, limit: int) -> list[CheckMessage]:

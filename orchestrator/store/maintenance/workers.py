@@ -17,7 +17,7 @@ VALUES (%(uuid)s, %(name)s, %(hostname)s, %(queues)s, %(report_interval)s)
 ON CONFLICT (uuid) DO UPDATE SET updated_at = now()
 """
 # A killed worker is listed as down for a while; each report deletes old rows.
-FORGET = "DELETE FROM worker WHERE updated_at < now() - %(seconds)s * interval '1 second'"
+DELETE_STALE = "DELETE FROM worker WHERE updated_at < now() - %(seconds)s * interval '1 second'"
 REMOVE = "DELETE FROM worker WHERE uuid = %(uuid)s"
 LIST = """
 SELECT uuid, name, hostname, queues, report_interval, created_at, updated_at,
@@ -53,7 +53,7 @@ def report(
     """Record that a worker is running, and delete workers that have been silent for `kept` seconds."""
     values = {"uuid": uuid, "name": name, "hostname": hostname, "queues": ",".join(queues)}
     with database.connect() as db:  # too rare to keep a connection
-        db.execute(FORGET, {"seconds": kept})
+        db.execute(DELETE_STALE, {"seconds": kept})
         db.execute(REPORT, {**values, "report_interval": interval})
 
 

@@ -32,11 +32,11 @@ class Paused:
     node_id: int = 0
 
 
-def write_hooks(db: Db, words: Mapping[int, Sequence[str]]) -> None:
+def write_hooks(db: Db, hooks_by_node: Mapping[int, Sequence[str]]) -> None:
     """Write the hooks of newly planned nodes, by node id."""
-    if words:
-        texts = ["{" + ",".join(found) + "}" for found in words.values()]
-        db.execute(sql.SET_HOOKS, {"ids": list(words), "hooks": texts})
+    if hooks_by_node:
+        texts = ["{" + ",".join(names) + "}" for names in hooks_by_node.values()]
+        db.execute(sql.SET_HOOKS, {"ids": list(hooks_by_node), "hooks": texts})
 
 
 def pause_before(db: Db, visit: ResourceVisit, hook: str, lease: int | None) -> bool:

@@ -269,14 +269,14 @@ def record_orphan(db: CheckConnection, visit: ResourceVisit, token: str, physica
     )
 
 
-def renew(db: CheckConnection, held: Sequence[tuple[int, int | None, int]], seconds: float) -> None:
+def renew(db: CheckConnection, leases: Sequence[tuple[int, int | None, int]], seconds: float) -> None:
     """Extend the leases of (node, resource, lease)."""
     db.execute(
         sql.RENEW,
         {
-            "nodes": [node for node, _, _ in held],
-            "resources": [resource for _, resource, _ in held if resource is not None],
-            "leases": [lease for _, _, lease in held],
+            "nodes": [node for node, _, _ in leases],
+            "resources": [resource for _, resource, _ in leases if resource is not None],
+            "leases": [lease for _, _, lease in leases],
             "seconds": seconds,
         },
     )

@@ -260,15 +260,26 @@ def _rows(db: Db, query: str, values: tuple[int, ...]) -> list[Row]:
     def once(value: Any) -> Any:
         return said.setdefault(value, value)
 
-    found = []
-    for id_, name, kind, action, status, op, attempt, built, requires, digests, value, *rest in _streamed(
-        db, query, values
-    ):
+    result = []
+    for (
+        id_,
+        name,
+        type_name,
+        action,
+        status,
+        op,
+        attempt,
+        built,
+        requires,
+        digests,
+        value,
+        *rest,
+    ) in _streamed(db, query, values):
         inputs = tuple([once(digest) for digest in digests])
-        words = once(kind), once(action), once(status), once(op)
-        found.append(Row(id_, name, *words, attempt, built, tuple(requires), inputs, once(value), *rest))
-    found.sort(key=_by_id)
-    return found
+        labels = once(type_name), once(action), once(status), once(op)
+        result.append(Row(id_, name, *labels, attempt, built, tuple(requires), inputs, once(value), *rest))
+    result.sort(key=_by_id)
+    return result
 
 
 def _by_id(row: Row) -> int:

@@ -82,13 +82,13 @@ def changed_members(db: Db, stack_id: int, spans: Sequence[Span], limit: int) ->
 
 def rows(db: Db, stack_id: int, names: Collection[str]) -> list[Row]:
     """Return the rows of these members, oldest first."""
-    found = []
-    for id_, name, kind, action, status, op, attempt, built, needs, digests, *rest in db.execute(
+    result = []
+    for id_, name, type_name, action, status, op, attempt, built, needs, digests, *rest in db.execute(
         ROWS, (stack_id, list(names))
     ).fetchall():
-        state = kind, action, status, op, attempt, built
-        found.append(Row(id_, name, *state, tuple(needs), tuple(digests), *rest))
-    return found
+        state = type_name, action, status, op, attempt, built
+        result.append(Row(id_, name, *state, tuple(needs), tuple(digests), *rest))
+    return result
 
 
 def definitions(db: Db, stack_id: int, names: Collection[str]) -> dict[str, tuple[int, bytes, int]]:

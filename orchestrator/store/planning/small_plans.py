@@ -209,10 +209,10 @@ def read_for_delete(
         "limit": str(limit),
         "ahead": str(PREALLOCATED_IDS),
     }
-    for environment, files, depth, finish_id, is_begun, found, ids in fetch_prepared(
+    for environment, files, depth, finish_id, is_begun, definitions, ids in fetch_prepared(
         db, READ_FOR_DELETE, values
     ):
-        rows = [Row(*row) for row in found or ()]
+        rows = [Row(*row) for row in definitions or ()]
         return DeleteInputs(environment, files, depth, finish_id, is_begun, rows, ids)
     return None
 

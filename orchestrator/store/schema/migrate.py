@@ -42,9 +42,9 @@ def upgrade(url: str) -> None:
     """
     with _connect(url) as connection:
         connection.execute(text("SELECT pg_advisory_lock(:key)"), {"key": ADVISORY_LOCK})
-        found = MigrationContext.configure(connection).get_current_revision()
-        if found is not None and found not in versions():
-            raise newer(found)
+        revision_ = MigrationContext.configure(connection).get_current_revision()
+        if revision_ is not None and revision_ not in versions():
+            raise newer(revision_)
         connection.execute(text(f"SET lock_timeout = '{LOCK_TIMEOUT}'"))
         connection.commit()
         config = Config()
@@ -52,8 +52,8 @@ def upgrade(url: str) -> None:
         config.attributes["connection"] = connection
         try:
             command.upgrade(config, "head")
-            if found != head():
-                logger().info("schema_upgraded", before=found, now=head())
+            if revision_ != head():
+                logger().info("schema_upgraded", before=revision_, now=head())
         except OperationalError as error:
             raise Misconfigured(
                 f"the upgrade did not finish, run it again: {in_one_line(error.orig)}"

@@ -28,12 +28,12 @@ def current(url: str) -> str | None:
     """
     try:
         with psycopg.connect(url) as db:
-            found = db.execute(VERSION).fetchone()
+            row = db.execute(VERSION).fetchone()
     except psycopg.errors.UndefinedTable:
         return None
     except psycopg.OperationalError as error:
         raise unreachable(error) from error
-    return None if found is None else str(found[0])
+    return None if row is None else str(row[0])
 
 
 def require_current(url: str) -> None:
@@ -42,12 +42,12 @@ def require_current(url: str) -> None:
     Raises:
         Misconfigured: the schema is older or newer, or the database is unreachable.
     """
-    found, needed = current(url), head()
-    if found == needed:
+    version_, needed = current(url), head()
+    if version_ == needed:
         return
-    if found is not None and found not in versions():
-        raise newer(found)
-    has = f"schema {found}" if found else "no schema"
+    if version_ is not None and version_ not in versions():
+        raise newer(version_)
+    has = f"schema {version_}" if version_ else "no schema"
     raise Misconfigured(f"the database has {has} and this version needs {needed}: run `orchestrator migrate`")
 
 
@@ -65,10 +65,10 @@ def folder() -> Path:
     raise Misconfigured(f"the migrations are missing from {package}; install the software again")
 
 
-def newer(found: str) -> Misconfigured:
+def newer(version: str) -> Misconfigured:
     """Return the message about a schema version that this code does not know."""
     return Misconfigured(
-        f"the database has schema {found}, newer than the {head()} this version knows: upgrade the software"
+        f"the database has schema {version}, newer than the {head()} this version knows: upgrade the software"
     )
 
 

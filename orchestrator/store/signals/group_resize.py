@@ -52,14 +52,14 @@ WHERE r.id = %(resource_id)s AND r.lease IS NULL AND r.op IS NULL AND r.status =
 RETURNING r.id
 """
 
-_HELD = "r.id = %(resource_id)s AND r.lease = %(lease)s"
+_HOLDS_LEASE = "r.id = %(resource_id)s AND r.lease = %(lease)s"
 _BACK = "RETURNING r.id, r.stack_id, r.name, r.type, r.physical_id, r.action, r.status"
-LET_GO = f"""
-WITH r AS (UPDATE resource r SET lease = NULL, leased_until = NULL WHERE {_HELD} {_BACK}), {WAKE}
+RELEASE = f"""
+WITH r AS (UPDATE resource r SET lease = NULL, leased_until = NULL WHERE {_HOLDS_LEASE} {_BACK}), {WAKE}
 """
 # An internal signal. "infinity": until the end of the child.
 RECORD_STARTED = f"""
-WITH r AS (UPDATE resource r SET lease = NULL, leased_until = NULL{WRITTEN} WHERE {_HELD} {_BACK}),
+WITH r AS (UPDATE resource r SET lease = NULL, leased_until = NULL{WRITTEN} WHERE {_HOLDS_LEASE} {_BACK}),
 follow AS (
     INSERT INTO signal (stack_id, resource_id, details, due_at, tries)
     SELECT r.stack_id, r.id, %(details)s, 'infinity', 1 FROM r
@@ -67,14 +67,14 @@ follow AS (
 """
 # A group whose child failed is repaired by the next update, whatever that changes.
 KEPT = f"""
-WITH r AS (UPDATE resource r SET lease = NULL, leased_until = NULL{WRITTEN} WHERE {_HELD} {_BACK}),
+WITH r AS (UPDATE resource r SET lease = NULL, leased_until = NULL{WRITTEN} WHERE {_HOLDS_LEASE} {_BACK}),
 {WAKE}
 """
 ENDED = f"""
 WITH r AS (
     UPDATE resource r SET lease = NULL, leased_until = NULL{WRITTEN},
         built_digest = CASE WHEN %(failure)s::text IS NULL THEN r.built_digest END
-    WHERE {_HELD} {_BACK}
+    WHERE {_HOLDS_LEASE} {_BACK}
 ), over AS (DELETE FROM signal g USING r WHERE g.id = %(signal_id)s AND g.resource_id = r.id),
 recorded AS (
     INSERT INTO event (stack_id, resource_name, resource_type, physical_id, action, status, reason)
@@ -83,12 +83,12 @@ recorded AS (
 ), {WAKE}
 """
 WAIT_ON = f"""
-WITH r AS (UPDATE resource r SET lease = NULL, leased_until = NULL WHERE {_HELD} {_BACK}),
+WITH r AS (UPDATE resource r SET lease = NULL, leased_until = NULL WHERE {_HOLDS_LEASE} {_BACK}),
 late AS (UPDATE signal g SET due_at = 'infinity' FROM r WHERE g.id = %(signal_id)s), {WAKE}
 """
 
 
-class Found(NamedTuple):
+class GroupTarget(NamedTuple):
     """A group."""
 
     id: int
@@ -97,10 +97,10 @@ class Found(NamedTuple):
     settled: bool  # and not claimed
 
 
-def find(db: Db, stack_id: int, id_: str) -> Found | None:
+def find(db: Db, stack_id: int, id_: str) -> GroupTarget | None:
     """Return the resource of a stack with this reference id or physical id."""
     row = db.execute(FIND, {"stack_id": stack_id, "id": id_}).fetchone()
-    return None if row is None else Found(*row)
+    return None if row is None else GroupTarget(*row)
 
 
 def claim(db: Db, resource_id: int, lease: int, seconds: float) -> ResourceVisit | None:
@@ -114,7 +114,7 @@ def claim(db: Db, resource_id: int, lease: int, seconds: float) -> ResourceVisit
 
 def release(db: Db, visit: ResourceVisit, lease: int, root: str) -> list[CheckMessage]:
     """Release a group unchanged."""
-    return _run(db, LET_GO, visit, lease, root, {})
+    return _run(db, RELEASE, visit, lease, root, {})
 
 
 def record_started(

@@ -72,7 +72,7 @@ class Receiver:
     physical_id: str | None
 
     @property
-    def kind(self) -> str:
+    def effective_type(self) -> str:
         """Return the name of the type that implements it."""
         return self.runs_as or self.type
 
@@ -94,13 +94,13 @@ def accept(db: Db, several: Sequence[NewSignal]) -> list[bool | None]:
     rows = [
         {
             "nth": nth,
-            "stack_id": one.stack_id,
-            "resource_id": one.resource_id,
-            "details": one.details.decode(),
-            "always": one.always,
-            "ring_seconds": one.ring_seconds,
+            "stack_id": signal.stack_id,
+            "resource_id": signal.resource_id,
+            "details": signal.details.decode(),
+            "always": signal.always,
+            "ring_seconds": signal.ring_seconds,
         }
-        for nth, one in enumerate(several)
+        for nth, signal in enumerate(several)
     ]
     first: dict[tuple[int, int], int] = {}
     for stack_id, resource_id, id_ in fetch_prepared(
@@ -112,9 +112,9 @@ def accept(db: Db, several: Sequence[NewSignal]) -> list[bool | None]:
     parameters = {"resources": numbers(resource for _, resource in first), "ids": numbers(first.values())}
     first_of = {row[0] for row in fetch_prepared(db, OLDEST, parameters)}
     results: list[bool | None] = []
-    for one in several:
-        results.append(one.resource_id in first_of if one[:2] in first else None)
-        first_of.discard(one.resource_id)  # a single message per resource
+    for signal in several:
+        results.append(signal.resource_id in first_of if signal[:2] in first else None)
+        first_of.discard(signal.resource_id)  # a single message per resource
     return results
 
 
@@ -141,8 +141,14 @@ class ResolvedTarget(NamedTuple):
 def resolve_target(db: Db, several: Sequence[SignalAddress]) -> list[ResolvedTarget | None]:
     """Return the resource at each location, None where it does not exist."""
     rows = [
-        {"nth": nth, "uuid": one.uuid, "stack": one.stack, "project_id": one.project_id, "name": one.name}
-        for nth, one in enumerate(several)
+        {
+            "nth": nth,
+            "uuid": address.uuid,
+            "stack": address.stack,
+            "project_id": address.project_id,
+            "name": address.name,
+        }
+        for nth, address in enumerate(several)
     ]
     results: list[ResolvedTarget | None] = [None] * len(several)
     for nth, *stack, id_, name, type_, runs_as, action, physical_id in fetch_prepared(
@@ -165,11 +171,11 @@ Values = tuple[Any, Any, Any, str | None]
 
 def values(db: Db, several: Sequence[int]) -> list[Values | None]:
     """Return properties, data and metadata of resources, and all of these encrypted if any is secret."""
-    found = {
+    rows = {
         row[0]: (row[1], row[2], row[3], row[4])
         for row in fetch_prepared(db, VALUES, {"ids": numbers(several)})
     }
-    return [found.get(id_) for id_ in several]
+    return [rows.get(id_) for id_ in several]
 
 
 def numbers(ids: Iterable[int]) -> str:

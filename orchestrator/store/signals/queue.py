@@ -80,7 +80,7 @@ FROM (
 VISIT = f"SELECT {VISIT_COLUMNS}{_VISITED}"  # a claimed resource, in the form of a visit
 
 # The same, with the oldest signals.
-LOOK = f"""
+READ_PENDING = f"""
 SELECT {VISIT_COLUMNS}, g.ids, g.abouts, g.details, g.tries{_VISITED}
 CROSS JOIN LATERAL (
     SELECT array_agg(o.id ORDER BY o.id) AS ids, array_agg(o.about ORDER BY o.id) AS abouts,
@@ -89,7 +89,7 @@ CROSS JOIN LATERAL (
 WHERE g.ids IS NOT NULL
 """
 
-_LET_GO = """
+_RELEASE = """
 WITH r AS (
     UPDATE resource r SET lease = NULL, leased_until = NULL{written}
     WHERE r.id = %(resource_id)s AND r.lease = %(lease)s
@@ -117,11 +117,11 @@ recorded AS (
     ORDER BY x.nth
 ), """
 
-RECORD = _LET_GO.format(written=WRITTEN) + _TAKEN + WAKE
-DISMISS = _LET_GO.format(written="") + _TAKEN + WAKE
-LET_GO = f"{_LET_GO.format(written='')}, {WAKE}"
-PUT_OFF = (
-    _LET_GO.format(written="")
+RECORD = _RELEASE.format(written=WRITTEN) + _TAKEN + WAKE
+DISMISS = _RELEASE.format(written="") + _TAKEN + WAKE
+RELEASE = f"{_RELEASE.format(written='')}, {WAKE}"
+POSTPONE = (
+    _RELEASE.format(written="")
     + """
 , late AS (
     UPDATE signal g SET tries = g.tries + 1, due_at = clock_timestamp() + make_interval(secs => %(seconds)s)
@@ -149,7 +149,7 @@ WITH w AS MATERIALIZED (
     RETURNING n.id, n.traversal, n.queue, n.label, n.resource_id
 ), notified AS (
     INSERT INTO signal (stack_id, resource_id, details, about, due_at)
-    SELECT w.stack_id, w.id, %(details)s, '{peers.LOOK}', now() + make_interval(secs => %(seconds)s)
+    SELECT w.stack_id, w.id, %(details)s, '{peers.SIGNALLED}', now() + make_interval(secs => %(seconds)s)
     FROM w WHERE NOT EXISTS (SELECT 1 FROM woken WHERE woken.resource_id = w.id)
     RETURNING resource_id
 )
@@ -263,12 +263,12 @@ def has_pending(db: Db, resource_id: int) -> bool:
     return bool(fetch_prepared(db, HAS_PENDING, {"resource_id": resource_id})[0][0])
 
 
-def look(db: Db, resource_id: int, lease: int, limit: int) -> Pending | None:
+def read_pending(db: Db, resource_id: int, lease: int, limit: int) -> Pending | None:
     """Read the oldest signals of a claimed resource."""
-    rows = fetch_prepared(db, LOOK, {"resource_id": resource_id, "lease": lease, "limit": limit})
+    rows = fetch_prepared(db, READ_PENDING, {"resource_id": resource_id, "lease": lease, "limit": limit})
     if not rows:
         return None
-    sent = [PendingSignal(*one) for one in zip(*rows[0][-4:], strict=True)]
+    sent = [PendingSignal(*fields_) for fields_ in zip(*rows[0][-4:], strict=True)]
     return Pending(tuple(sent), repository.resource_visit(rows[0]))
 
 
@@ -280,16 +280,16 @@ def record(
     events: Sequence[SignalEffect],
     values: Mapping[str, Any],
     sealed: str | None,
-    told: bytes,
+    effect: bytes,
     ring_seconds: float,
 ) -> list[CheckMessage | SignalMessage]:
     """Write the effects of signals and release the resource; return the messages for woken nodes.
 
-    Watchers of the resource are woken, or get the signal `told`.
+    Watchers of the resource are woken, or get the signal `effect`.
     """
     parameters = {**columns(values, sealed), **_which(pending, lease, done), **_events(events)}
     root = pending.visit.stack.uuid
-    watchers = {"details": told, "seconds": ring_seconds, "resource_id": parameters["resource_id"]}
+    watchers = {"details": effect, "seconds": ring_seconds, "resource_id": parameters["resource_id"]}
     while True:
         try:
             with db.transaction():
@@ -322,14 +322,16 @@ def reject(
     return _ended(db, DISMISS, pending, {**_which(pending, lease, done), **_events(events)})
 
 
-def postpone(db: Db, pending: Pending, lease: int, one: PendingSignal, seconds: float) -> list[CheckMessage]:
+def postpone(
+    db: Db, pending: Pending, lease: int, signal: PendingSignal, seconds: float
+) -> list[CheckMessage]:
     """Retry a signal later; the signals after it wait."""
-    return _ended(db, PUT_OFF, pending, {**_which(pending, lease, [one]), "seconds": seconds})
+    return _ended(db, POSTPONE, pending, {**_which(pending, lease, [signal]), "seconds": seconds})
 
 
 def release(db: Db, resource_id: int, lease: int) -> list[CheckMessage]:
     """Release a resource whose signals another worker has processed already."""
-    return repository.run(db, LET_GO, {"resource_id": resource_id, "lease": lease}, "").messages
+    return repository.run(db, RELEASE, {"resource_id": resource_id, "lease": lease}, "").messages
 
 
 def _ended(db: Db, statement: str, pending: Pending, values: Mapping[str, Any]) -> list[CheckMessage]:
@@ -338,14 +340,14 @@ def _ended(db: Db, statement: str, pending: Pending, values: Mapping[str, Any]) 
 
 def _which(pending: Pending, lease: int, done: Sequence[PendingSignal]) -> dict[str, Any]:
     return {
-        "signal_ids": [one.id for one in done],
+        "signal_ids": [signal.id for signal in done],
         "resource_id": pending.visit.resource.id,
         "lease": lease,
     }
 
 
 def _events(events: Sequence[SignalEffect]) -> dict[str, list[str | None]]:
-    return {"statuses": [one.status for one in events], "reasons": [one.reason for one in events]}
+    return {"statuses": [event.status for event in events], "reasons": [event.reason for event in events]}
 
 
 def due(db: Db, seconds: float, limit: int) -> list[SignalMessage]:

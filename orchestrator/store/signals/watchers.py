@@ -20,8 +20,8 @@ from orchestrator.store.connections.prepared import fetch_prepared
 Db = Connection[TupleRow]
 
 # Internal signals of the engine to a resource.
-LOOK: Final = "look"  # a watched resource was signalled
-FORGET: Final = "forget"  # the values from earlier signals are void
+SIGNALLED: Final = "look"  # a watched resource was signalled
+CLEARED: Final = "forget"  # the values from earlier signals are void
 
 _PEER: Final = """
 SELECT r.id, r.name, coalesce(r.runs_as, r.type), r.physical_id, r.reference_id, r.properties,
@@ -29,7 +29,7 @@ SELECT r.id, r.name, coalesce(r.runs_as, r.type), r.physical_id, r.reference_id,
     EXISTS (SELECT 1 FROM watcher w WHERE w.resource_id = r.id AND w.watcher_id = %(watcher_id)s)
 FROM resource r WHERE """
 REQUIRED = f"{_PEER}r.id = ANY(%(ids)s::bigint[]) ORDER BY r.leftover, r.id DESC"
-ONE = f"{_PEER}r.id = %(id)s"
+BY_ID = f"{_PEER}r.id = %(id)s"
 
 WATCH = """
 INSERT INTO watcher (resource_id, watcher_id, stack_id)
@@ -41,11 +41,11 @@ ON CONFLICT DO NOTHING
 # unprocessed notification.
 CLEAR_ALL = f"""
 INSERT INTO signal (stack_id, resource_id, details, about, due_at)
-SELECT r.stack_id, r.id, %(details)s, '{FORGET}', now()
+SELECT r.stack_id, r.id, %(details)s, '{CLEARED}', now()
 FROM watcher w JOIN resource r ON r.id = w.resource_id JOIN stack s ON s.id = r.stack_id
 WHERE w.watcher_id = %(watcher_id)s AND NOT r.leftover AND r.physical_id IS NOT NULL
     AND s.action <> 'DELETE'
-    AND NOT EXISTS (SELECT 1 FROM signal g WHERE g.resource_id = r.id AND g.about = '{FORGET}')
+    AND NOT EXISTS (SELECT 1 FROM signal g WHERE g.resource_id = r.id AND g.about = '{CLEARED}')
 """
 UNREGISTER = "DELETE FROM watcher WHERE watcher_id = %(watcher_id)s"
 
@@ -80,7 +80,7 @@ def required(db: Db, ids: Sequence[int], watcher_id: int) -> list[RequiredRow]:
 def register_watcher(db: Db, resource_id: int, watcher_id: int) -> RequiredRow | None:
     """Register a watcher of a resource; return the resource as it is now."""
     fetch_prepared(db, WATCH, {"resource_id": resource_id, "watcher_id": watcher_id})
-    rows = fetch_prepared(db, ONE, {"id": resource_id, "watcher_id": watcher_id})
+    rows = fetch_prepared(db, BY_ID, {"id": resource_id, "watcher_id": watcher_id})
     return RequiredRow(*rows[0]) if rows else None
 
 

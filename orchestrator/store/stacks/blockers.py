@@ -270,14 +270,14 @@ def standing(database: Database, stack: StackRow) -> StackState:
     """Return the state of a stack."""
     where: dict[str, Any] = {"stack_id": stack.id, "traversal": stack.traversal, "name": stack.name}
     with by_keys(database) as db:
-        found = db.execute(text(STANDING), {**where, "most": COUNTED}).one()
+        state_ = db.execute(text(STANDING), {**where, "most": COUNTED}).one()
         causes = db.execute(text(CAUSES), {**where, "most": NAMES}).all()
     return StackState(
-        found.rests_since,
-        min(found.running, COUNTED),
-        found.planning_since,
+        state_.rests_since,
+        min(state_.running, COUNTED),
+        state_.planning_since,
         tuple(Cause(row.name, row.reason, row.at) for row in causes),
-        found.cause_count,
+        state_.cause_count,
     )
 
 
@@ -323,10 +323,10 @@ def _chosen(
             if len(rows) == room:
                 return chosen, Marker(group, rows[-1].resource_id, rows[-1].id)
             continue
-        walked, last, found = db.execute(text(WALKS[group]), {**place, "walk": SCAN_LIMIT}).one()
-        chosen += [id_ for id_, _ in found]
-        if len(found) == room:
-            return chosen, Marker(group, found[-1][1], found[-1][0])
+        walked, last, nodes = db.execute(text(WALKS[group]), {**place, "walk": SCAN_LIMIT}).one()
+        chosen += [id_ for id_, _ in nodes]
+        if len(nodes) == room:
+            return chosen, Marker(group, nodes[-1][1], nodes[-1][0])
         if walked == SCAN_LIMIT:
             return chosen, Marker(group, last, 0)
     return chosen, None
@@ -339,8 +339,8 @@ def _detailed(db: Connection, stack: StackRow, ids: Sequence[int]) -> tuple[Unfi
     blocked = [row for row in rows if row.state == "blocked"]
     holders = _holders(db, stack, [(row.id, row.definition_id) for row in blocked]) if blocked else {}
     moving = [row.id for row in rows if row.state not in {"blocked", "ready"}]
-    held = db.execute(text(HELD_UP), {"ids": moving, "most": COUNTED}).all() if moving else []
-    held_up = {id_: (tuple(names), count) for id_, names, count in held}
+    blocked_rows = db.execute(text(HELD_UP), {"ids": moving, "most": COUNTED}).all() if moving else []
+    held_up = {id_: (tuple(names), count) for id_, names, count in blocked_rows}
     made = []
     for row in rows:
         waits_for = holders.get(row.id, [])
@@ -364,16 +364,16 @@ def _holders(
     nodes that release them, through joins.
     """
     where = {"stack_id": stack.id, "traversal": stack.traversal}
-    found: dict[int, list[Blocker]] = {}
+    result: dict[int, list[Blocker]] = {}
     defined = [(id_, definition) for id_, definition in blocked if definition is not None]
     if defined:
         ids, definitions = (list(column) for column in zip(*defined, strict=True))
         required = REQUIRED if len(blocked) > 1 else COUNTED
         values = {**where, "ids": ids, "definitions": definitions, "required": required}
         for id_, label, state in db.execute(text(REQUIREMENTS), values):
-            found.setdefault(id_, []).append(Blocker(label, state))
+            result.setdefault(id_, []).append(Blocker(label, state))
     blocked_for: dict[int, set[int]] = {
-        id_: {id_} for id_, _ in blocked if id_ not in found
+        id_: {id_} for id_, _ in blocked if id_ not in result
     }  # -> blocked nodes
     for _ in range(4):  # joins above joins: up to the fourth power of a thousand
         if not blocked_for:
@@ -381,11 +381,11 @@ def _holders(
         joins: dict[int, set[int]] = {}
         ids = sorted(blocked_for)
         values = {**where, "ids": ids, "first": ids[0], "last": ids[-1] + SCAN_LIMIT, "most": 5 * COUNTED}
-        for target, feeder, kind, label, state in db.execute(text(FEEDERS), values):
-            if kind == "join":
+        for target, feeder, node_kind, label, state in db.execute(text(FEEDERS), values):
+            if node_kind == "join":
                 joins.setdefault(feeder, set()).update(blocked_for[target])
-            elif kind != "plan":
+            elif node_kind != "plan":
                 for id_ in blocked_for[target]:
-                    found.setdefault(id_, []).append(Blocker(label, state))
+                    result.setdefault(id_, []).append(Blocker(label, state))
         blocked_for = joins
-    return found
+    return result

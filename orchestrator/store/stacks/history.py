@@ -219,9 +219,9 @@ def stacks_for(database: Database, stack: StackRow, names: Collection[str]) -> d
     """Return the child stacks of resources of these names, deleted stacks too, the newest first."""
     ids = select(Stack.id).where(Stack.owner_id == stack.id, Stack.parent_resource.in_(list(names)))
     with database.engine.connect() as connection:
-        found = by_ids(database, [row.id for row in connection.execute(ids)])
+        stacks_ = by_ids(database, [row.id for row in connection.execute(ids)])
     made: dict[str, list[StackRow]] = {}
-    for row in sorted(found.values(), key=lambda one: one.id, reverse=True):
+    for row in sorted(stacks_.values(), key=lambda row_: row_.id, reverse=True):
         made.setdefault(row.parent_resource or "", []).append(row)
     return made
 

@@ -101,6 +101,6 @@ def metadata(database: Database, resource_id: int, revision_id: int | None) -> M
     )
     of_revision = select(Revision.parameters, Revision.sealed).where(Revision.id == revision_id)
     with database.engine.connect() as connection:
-        found = connection.execute(of_resource).one_or_none()
-        parameters = None if found is None else connection.execute(of_revision).one_or_none()
-    return None if found is None or parameters is None else MetadataInputs(*found, *parameters)
+        row = connection.execute(of_resource).one_or_none()
+        parameters = None if row is None else connection.execute(of_revision).one_or_none()
+    return None if row is None or parameters is None else MetadataInputs(*row, *parameters)

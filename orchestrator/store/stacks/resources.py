@@ -91,7 +91,7 @@ class ResourceRow(NamedTuple):
     updated_at: dt.datetime | None
 
     @property
-    def kind(self) -> str:
+    def effective_type(self) -> str:
         """The name of the type that implements it."""
         return self.runs_as or self.type
 
@@ -117,12 +117,12 @@ def list_resources(
     """
     if not with_values and (limit is None or limit <= FETCH_SIZE):
         most = FETCH_SIZE + 1 if limit is None else limit
-        found = _page(database, stack, filters or {}, after, most)
+        rows = _page(database, stack, filters or {}, after, most)
         if limit is not None:
-            yield from found
+            yield from rows
             return
-        if len(found) <= FETCH_SIZE:
-            yield from _with_dependents(database, stack, found, of_all=not filters and after is None)
+        if len(rows) <= FETCH_SIZE:
+            yield from _with_dependents(database, stack, rows, of_all=not filters and after is None)
             return
     current = _current(stack, with_values=with_values)
     if after is not None:
@@ -130,7 +130,7 @@ def list_resources(
     if limit is not None and not filters:
         current = current.limit(limit)
     newest = current.subquery("newest")
-    dependents = _dependents(stack) if limit is None else _nobody()
+    dependents = _dependents(stack) if limit is None else _no_rows()
     statement = _joined(newest, stack, dependents, with_values=with_values)
     for name, texts in (filters or {}).items():
         column = {"physical_resource_id": newest.c.physical_id, "id": newest.c.uuid.cast(Text)}.get(name)
@@ -164,13 +164,13 @@ def _with_dependents(
     values = {"stack_id": stack.id, "revision_id": stack.revision_id, "names": [row.name for row in rows]}
     with database.borrow() as db:
         pairs = fetch_prepared(db, REQUIRED if of_all else REQUIRED_OF, values)
-    found: dict[str, list[str]] = {row.name: [] for row in rows}
+    dependents: dict[str, list[str]] = {row.name: [] for row in rows}
     for dependent, required in pairs:
         for name in required:
-            if name in found:
-                found[name].append(dependent)
+            if name in dependents:
+                dependents[name].append(dependent)
     for row in rows:
-        yield row._replace(required_by=tuple(sorted(found[row.name])))
+        yield row._replace(required_by=tuple(sorted(dependents[row.name])))
 
 
 def list_tree(
@@ -182,9 +182,9 @@ def list_tree(
     with_values: bool = False,
 ) -> Iterator[tuple[StackRow, ResourceRow]]:
     """Yield the resources of a stack, then those of the stacks below it, each with its stack."""
-    for one in (stack, *descendants(database, stack, levels)):
-        for row in list_resources(database, one, filters, with_values=with_values):
-            yield one, row
+    for stack_ in (stack, *descendants(database, stack, levels)):
+        for row in list_resources(database, stack_, filters, with_values=with_values):
+            yield stack_, row
 
 
 def get_resource(database: Database, stack: StackRow, name: str) -> ResourceRow | None:
@@ -226,7 +226,7 @@ def stack_with(database: Database, project_id: str, physical_id: str) -> uuid_.U
 def get_incarnations(database: Database, stack: StackRow, ids: Sequence[int]) -> dict[int, ResourceRow]:
     """Return rows of the stack by id, replaced resources too, without their dependents."""
     chosen = select(*_columns(with_values=True)).where(Resource.stack_id == stack.id, Resource.id.in_(ids))
-    statement = _joined(chosen.subquery("chosen"), stack, _nobody(), with_values=True)
+    statement = _joined(chosen.subquery("chosen"), stack, _no_rows(), with_values=True)
     with database.engine.connect() as connection:
         return {row.id: _row(row) for row in connection.execute(statement)}
 
@@ -282,7 +282,7 @@ def _dependents(stack: StackRow, name: str | None = None) -> Any:
     return statement.subquery("dependents")
 
 
-def _nobody() -> Any:
+def _no_rows() -> Any:
     """As `_dependents`, where they were not requested."""
     empty = select(null().cast(Text).label("name"), null().cast(ARRAY(Text)).label("names"))
     return empty.where(false()).subquery("dependents")

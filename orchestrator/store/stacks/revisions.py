@@ -37,7 +37,7 @@ class RevisionRow:
     copy_of: int | None  # the number of the revision that a rollback copied
 
 
-ONE: Final = f"""
+BY_ID: Final = f"""
 SELECT {", ".join(RevisionRow.__slots__)} FROM revision WHERE id = %(id)s AND stack_id = %(stack_id)s
 """
 NUMBER: Final = "SELECT number FROM revision WHERE id = %(id)s"
@@ -81,7 +81,7 @@ def desired(database: Database, stack: StackRow) -> RevisionRow | None:
 def of_stack(database: Database, stack: StackRow, revision_id: int) -> RevisionRow | None:
     """Return a revision of the stack."""
     with database.borrow() as db:
-        rows = fetch_prepared(db, ONE, {"id": revision_id, "stack_id": stack.id})
+        rows = fetch_prepared(db, BY_ID, {"id": revision_id, "stack_id": stack.id})
     return RevisionRow(*rows[0]) if rows else None
 
 
@@ -102,8 +102,8 @@ def files(database: Database, revision_id: int) -> Mapping[str, str]:
     """Return the hashes of a revision's files by name, in hexadecimal."""
     statement = select(Revision.files).where(Revision.id == revision_id)
     with database.engine.connect() as connection:
-        found: Mapping[str, Any] | None = connection.execute(statement).scalar_one_or_none()
-    return found or {}
+        files_: Mapping[str, Any] | None = connection.execute(statement).scalar_one_or_none()
+    return files_ or {}
 
 
 def content(database: Database, content_hash: bytes) -> bytes | None:

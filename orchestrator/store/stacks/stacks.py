@@ -84,14 +84,16 @@ class StackRow:
 
 
 _COLUMNS: Final = ", ".join("o.uuid" if name == "parent_uuid" else f"s.{name}" for name in StackRow.__slots__)
-_ONE: Final = f"SELECT {_COLUMNS} FROM stack s LEFT JOIN stack o ON o.id = s.owner_id WHERE "
-_SEEN: Final = "(%(project_id)s::text IS NULL OR %(project_id)s::text IN (s.project_id, s.user_project_id))"
-WITH_ID: Final = f"{_ONE} s.uuid = %(uuid)s AND {_SEEN}"
+_SELECT_ONE: Final = f"SELECT {_COLUMNS} FROM stack s LEFT JOIN stack o ON o.id = s.owner_id WHERE "
+_VISIBLE_TO_PROJECT: Final = (
+    "(%(project_id)s::text IS NULL OR %(project_id)s::text IN (s.project_id, s.user_project_id))"
+)
+WITH_ID: Final = f"{_SELECT_ONE} s.uuid = %(uuid)s AND {_VISIBLE_TO_PROJECT}"
 WITH_BOTH: Final = f"{WITH_ID} AND s.name = %(name)s"
-ROOT: Final = f"""{_ONE} s.project_id = %(project_id)s AND s.name = %(name)s
+ROOT: Final = f"""{_SELECT_ONE} s.project_id = %(project_id)s AND s.name = %(name)s
     AND s.deleted_at IS NULL AND s.owner_id IS NULL"""
 # Fallback: a nested stack of the project, or the project's stack-user project.
-BY_NAME_NESTED: Final = f"""{_ONE} s.id = (
+BY_NAME_NESTED: Final = f"""{_SELECT_ONE} s.id = (
     SELECT x.id FROM (
         SELECT n.id, n.depth, n.created_at FROM stack n
         WHERE n.project_id = %(project_id)s AND n.name = %(name)s
@@ -245,13 +247,13 @@ def descendants(
     below: dict[int | None, list[StackRow]] = {}
     with database.engine.connect() as connection:
         for row in connection.execute(statement.order_by(Stack.parent_resource.desc(), Stack.id.desc())):
-            found = _row(row)
-            below.setdefault(found.owner_id, []).append(found)
+            descendant = _row(row)
+            below.setdefault(descendant.owner_id, []).append(descendant)
     todo = below.get(stack.id, [])
     while todo:
-        found = todo.pop()
-        yield found
-        todo += below.get(found.id, ())
+        descendant = todo.pop()
+        yield descendant
+        todo += below.get(descendant.id, ())
 
 
 def child(database: Database, stack: StackRow, id_: int) -> StackRow | None:
@@ -333,8 +335,8 @@ def _filtered(statement: Select[Any], project_id: str | None, query: StackQuery)
     return statement
 
 
-def _texts(words: Sequence[str]) -> ColumnElement[Any]:
-    return literal(list(words), ARRAY(Text()))
+def _texts(texts: Sequence[str]) -> ColumnElement[Any]:
+    return literal(list(texts), ARRAY(Text()))
 
 
 def _order(query: StackQuery) -> tuple[list[Any], bool]:
@@ -358,11 +360,11 @@ def _page(statement: Select[Any], query: StackQuery, marker: Row[Any] | None) ->
     """Order the listing and start it after the marker."""
     columns, down = _order(query)
     if marker is not None:
-        here, there = (
+        here, marker_values = (
             tuple_(*columns),
             tuple_(*(literal(v, c.type) for v, c in zip(marker, columns, strict=True))),
         )
-        statement = statement.where(and_(here < there if down else here > there))
+        statement = statement.where(and_(here < marker_values if down else here > marker_values))
     return statement.order_by(*(column.desc() if down else column.asc() for column in columns))
 
 

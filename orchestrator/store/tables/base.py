@@ -74,9 +74,9 @@ DOMAINS = {
 }
 
 
-def create_domain(name: str, words: tuple[str, ...]) -> str:
+def create_domain(name: str, values: tuple[str, ...]) -> str:
     """Return the statement that creates a domain."""
-    return f"CREATE DOMAIN {name} AS text CONSTRAINT {name}_known CHECK ({check_in('VALUE', words)})"
+    return f"CREATE DOMAIN {name} AS text CONSTRAINT {name}_known CHECK ({check_in('VALUE', values)})"
 
 
 class Base(DeclarativeBase):
@@ -103,8 +103,8 @@ class Base(DeclarativeBase):
     }
 
 
-for _name, _words in DOMAINS.items():
-    event.listen(Base.metadata, "before_create", DDL(create_domain(_name, _words)))  # type: ignore[no-untyped-call]
+for _name, _values in DOMAINS.items():
+    event.listen(Base.metadata, "before_create", DDL(create_domain(_name, _values)))  # type: ignore[no-untyped-call]
 
 now = func.now()
 

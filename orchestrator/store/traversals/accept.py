@@ -124,7 +124,7 @@ class StackInsert:
 
 def accept_create(
     db: Connection[TupleRow],
-    wanted: StackInsert,
+    insert: StackInsert,
     *,
     quota: int,
     lease: int | None = None,
@@ -138,47 +138,47 @@ def accept_create(
         Unavailable: its credential has been removed by now.
     """
     with db.transaction():
-        enforce_quota(db, wanted.project_id, quota)
-        action = "CREATE" if wanted.adopted is None else "ADOPT"
-        stack_id, event = _insert_stack(db, wanted, action)
-        revision_id = _insert_revision(db, stack_id, wanted, number=1, action=action)
-        if wanted.adopted is not None:
-            db.execute(SET_ADOPTED, {"adopted": wanted.adopted, "revision_id": revision_id})
-        sinks.add(db, stack_id, wanted.sinks)
+        enforce_quota(db, insert.project_id, quota)
+        action = "CREATE" if insert.adopted is None else "ADOPT"
+        stack_id, event = _insert_stack(db, insert, action)
+        revision_id = _insert_revision(db, stack_id, insert, number=1, action=action)
+        if insert.adopted is not None:
+            db.execute(SET_ADOPTED, {"adopted": insert.adopted, "revision_id": revision_id})
+        sinks.add(db, stack_id, insert.sinks)
         attach_revision(db, stack_id, 1, revision_id, event)
         db.execute(SET_REVISION, {"revision_id": revision_id, "stack_id": stack_id})
-        if wanted.credential_id is not None:
-            delegated_credentials.hold(db, wanted.credential_id, stack_id)
+        if insert.credential_id is not None:
+            delegated_credentials.hold(db, insert.credential_id, stack_id)
         return first_nodes(
             db,
             stack_id=stack_id,
             root_id=stack_id,
-            root=str(wanted.uuid),
+            root=str(insert.uuid),
             traversal=1,
             lease=lease,
             seconds=seconds,
         )
 
 
-def _insert_stack(db: Connection[TupleRow], wanted: StackInsert, action: str) -> tuple[int, int]:
+def _insert_stack(db: Connection[TupleRow], insert: StackInsert, action: str) -> tuple[int, int]:
     """Insert the row of a stack and its first event; return the ids of both."""
     values = {
         "action": action,
-        "uuid": wanted.uuid,
-        "project_id": wanted.project_id,
-        "name": wanted.name,
-        "disable_rollback": wanted.disable_rollback,
-        "keep_going": wanted.keep_going,
-        "delete_on_failure": wanted.delete_on_failure,
-        "timeout_mins": wanted.timeout_mins,
-        "tags": list(wanted.tags),
-        "username": wanted.username,
+        "uuid": insert.uuid,
+        "project_id": insert.project_id,
+        "name": insert.name,
+        "disable_rollback": insert.disable_rollback,
+        "keep_going": insert.keep_going,
+        "delete_on_failure": insert.delete_on_failure,
+        "timeout_mins": insert.timeout_mins,
+        "tags": list(insert.tags),
+        "username": insert.username,
         "request_id": request_id(),
     }
     try:
         row = db.execute(INSERT_STACK, values).fetchone()
     except errors.UniqueViolation as error:
-        raise StackExists(wanted.name) from error
+        raise StackExists(insert.name) from error
     assert row is not None
     return row[0], row[1]
 
@@ -201,7 +201,7 @@ def enforce_quota(db: Connection[TupleRow], project_id: str, quota: int) -> None
 def accept_update(
     db: Connection[TupleRow],
     stack_id: int,
-    wanted: StackInsert,
+    insert: StackInsert,
     *,
     action: str,
     lease: int | None = None,
@@ -223,22 +223,22 @@ def accept_update(
             return None
         if based_on is not None and now.traversal != based_on:
             raise ConcurrentUpdate
-        revision_id = _insert_revision(db, stack_id, wanted, number=_next_number(db, stack_id), action=action)
-        sinks.add(db, stack_id, wanted.sinks)
+        revision_id = _insert_revision(db, stack_id, insert, number=_next_number(db, stack_id), action=action)
+        sinks.add(db, stack_id, insert.sinks)
         sinks.activate_named(db, stack_id, revision_id)
-        tags = list(wanted.tags)
+        tags = list(insert.tags)
         db.execute(
             SETTINGS,
             {
-                "disable_rollback": wanted.disable_rollback,
-                "timeout_mins": wanted.timeout_mins,
+                "disable_rollback": insert.disable_rollback,
+                "timeout_mins": insert.timeout_mins,
                 "tags": tags,
-                "keep_going": wanted.keep_going,
+                "keep_going": insert.keep_going,
                 "stack_id": stack_id,
             },
         )
-        if wanted.credential_id is not None:
-            delegated_credentials.hold(db, wanted.credential_id, stack_id)
+        if insert.credential_id is not None:
+            delegated_credentials.hold(db, insert.credential_id, stack_id)
         return start_traversal(db, stack_id, action, revision_id=revision_id, lease=lease, converge=converge)
 
 
@@ -348,12 +348,12 @@ def _next_number(db: Connection[TupleRow], stack_id: int) -> int:
 
 
 def _insert_revision(
-    db: Connection[TupleRow], stack_id: int, wanted: StackInsert, *, number: int, action: str
+    db: Connection[TupleRow], stack_id: int, insert: StackInsert, *, number: int, action: str
 ) -> int:
     template_hash, *hashes = _store_contents(
-        db, wanted.template, *(text.encode() for text in wanted.files.values())
+        db, insert.template, *(text.encode() for text in insert.files.values())
     )
-    files = {name: hash_.hex() for name, hash_ in zip(wanted.files, hashes, strict=True)}
+    files = {name: hash_.hex() for name, hash_ in zip(insert.files, hashes, strict=True)}
     row = db.execute(
         INSERT_REVISION,
         {
@@ -361,12 +361,12 @@ def _insert_revision(
             "number": number,
             "action": action,
             "template_hash": template_hash,
-            "environment": Json(wanted.environment),
+            "environment": Json(insert.environment),
             "files": Jsonb(files),
-            "parameters": Json(wanted.parameters),
-            "sealed": wanted.sealed,
-            "outline": Json(wanted.outline),
-            "created_by": wanted.username,
+            "parameters": Json(insert.parameters),
+            "sealed": insert.sealed,
+            "outline": Json(insert.outline),
+            "created_by": insert.username,
         },
     ).fetchone()
     assert row is not None

@@ -97,8 +97,8 @@ SELECT count(*) FROM (
 def count_below(connection: PooledConnection, root_id: int, most: int, but: str) -> int:
     """Return the number of resources in a tree without those of a single stack, at most `most`."""
     values = {"root": root_id, "most": most, "but": but}
-    found: int = connection.exec_driver_sql(COUNT_BELOW, values).scalar_one()
-    return found
+    count_: int = connection.exec_driver_sql(COUNT_BELOW, values).scalar_one()
+    return count_
 
 
 def members(db: Db, child_id: int) -> list[tuple[Any, ...]]:

@@ -214,7 +214,7 @@ class ContentMissing(Exception):
 
 
 def insert_child(
-    db: Db, wanted: DesiredChild, row: Mapping[str, Any], lease: int | None, root: str, *, again: bool
+    db: Db, desired: DesiredChild, row: Mapping[str, Any], lease: int | None, root: str, *, again: bool
 ) -> Settled:
     """Insert the child stack of a resource and let its node wait for it; with `again` in place of a deleted
     child.
@@ -227,16 +227,16 @@ def insert_child(
     """
     if again:
         db.execute(DETACH_DELETED_CHILD, {"resource_id": str(row["resource_id"])})
-    if hashlib.sha256(wanted.template).digest() not in _stored:
-        store(db, wanted)
+    if hashlib.sha256(desired.template).digest() not in _stored:
+        store(db, desired)
     statement = render(WAIT_FOR_NEW_CHILD, leased=lease is not None, rows="one")
     values = {
         **repository.single_row_parameters(row, statement),
-        **_revision_columns(wanted),
-        "child_name": wanted.name,
-        "child_action": "CREATE" if wanted.adopted is None else "ADOPT",
-        "child_adopted": wanted.adopted,
-        "timeout_mins": None if wanted.timeout_mins is None else str(wanted.timeout_mins),
+        **_revision_columns(desired),
+        "child_name": desired.name,
+        "child_action": "CREATE" if desired.adopted is None else "ADOPT",
+        "child_adopted": desired.adopted,
+        "timeout_mins": None if desired.timeout_mins is None else str(desired.timeout_mins),
         "lease": lease,
         "max_messages": 0,
     }
@@ -248,27 +248,27 @@ def insert_child(
     return repository.settled(rows, root)
 
 
-def store(db: Db, wanted: DesiredChild) -> None:
+def store(db: Db, desired: DesiredChild) -> None:
     """Store the template of a child."""
-    hash_ = hashlib.sha256(wanted.template).digest()
-    db.execute(INSERT_CONTENT, {"hash": hash_, "body": wanted.template})
+    hash_ = hashlib.sha256(desired.template).digest()
+    db.execute(INSERT_CONTENT, {"hash": hash_, "body": desired.template})
     if len(_stored) >= MAX_STORED:
         _stored.clear()
     _stored.add(hash_)
 
 
-def update(db: Db, child_id: int, wanted: DesiredChild, *, converge: bool) -> StartedChild | None:
+def update(db: Db, child_id: int, desired: DesiredChild, *, converge: bool) -> StartedChild | None:
     """Insert a child's next revision and start the traversal to it; return None if the child is gone. Run in
     a transaction.
     """
-    if not _lock_and_inherit(db, child_id, wanted.timeout_mins):
+    if not _lock_and_inherit(db, child_id, desired.timeout_mins):
         return None
     db.execute(CLEAR_STALE, {"stack_id": child_id})
-    while db.execute(LOCK_CONTENT, {"hash": hashlib.sha256(wanted.template).digest()}).fetchone() is None:
-        store(db, wanted)
-    action = "UPDATE" if wanted.restores is None else "RESTORE"
-    restores = None if wanted.restores is None else str(wanted.restores)
-    values = {**_revision_columns(wanted), "stack_id": str(child_id), "action": action, "restores": restores}
+    while db.execute(LOCK_CONTENT, {"hash": hashlib.sha256(desired.template).digest()}).fetchone() is None:
+        store(db, desired)
+    action = "UPDATE" if desired.restores is None else "RESTORE"
+    restores = None if desired.restores is None else str(desired.restores)
+    values = {**_revision_columns(desired), "stack_id": str(child_id), "action": action, "restores": restores}
     values["sealed"] = values.pop("revision_sealed")
     [(revision_id,)] = fetch_prepared(db, INSERT_REVISION, values)
     return _started(db, child_id, action, revision_id=revision_id, converge=converge)
@@ -290,8 +290,8 @@ def _lock_and_inherit(db: Db, child_id: int, timeout_mins: int | None = None) ->
     return bool(fetch_prepared(db, START_CHILD_TRAVERSAL, values))
 
 
-def _started(db: Db, child_id: int, action: str, **more: Any) -> StartedChild | None:
-    opened = start_traversal(db, child_id, action, **more)
+def _started(db: Db, child_id: int, action: str, **columns: Any) -> StartedChild | None:
+    opened = start_traversal(db, child_id, action, **columns)
     return None if opened is None else StartedChild(opened.traversal, opened.message)
 
 
@@ -319,19 +319,19 @@ def detach(db: Db, child_id: int) -> None:
     db.execute(DETACH, {"stack_id": child_id})
 
 
-def propagate_failures(db: Db, stack_id: int, traversal: int, name: str, found: Sequence[str]) -> None:
+def propagate_failures(db: Db, stack_id: int, traversal: int, name: str, reasons: Sequence[str]) -> None:
     """Replace the failure of a resource by the causes in its child."""
-    values = {"stack_id": stack_id, "traversal": traversal, "name": name, "causes": list(found)}
+    values = {"stack_id": stack_id, "traversal": traversal, "name": name, "causes": list(reasons)}
     db.execute(PROPAGATE_FAILURES, values)
 
 
-def _revision_columns(wanted: DesiredChild) -> dict[str, Any]:
+def _revision_columns(desired: DesiredChild) -> dict[str, Any]:
     """Return a revision's columns as parameters."""
     return {
-        "template_hash": hashlib.sha256(wanted.template).digest(),
-        "environment": Json(wanted.environment),
-        "files": Jsonb(wanted.files),
-        "parameters": Json(wanted.parameters),
-        "revision_sealed": wanted.sealed,
-        "outline": Json(wanted.outline),
+        "template_hash": hashlib.sha256(desired.template).digest(),
+        "environment": Json(desired.environment),
+        "files": Jsonb(desired.files),
+        "parameters": Json(desired.parameters),
+        "revision_sealed": desired.sealed,
+        "outline": Json(desired.outline),
     }

@@ -159,8 +159,8 @@ def complete(db: Connection[TupleRow], node_id: int, lease: int) -> list[CheckMe
     return None
 
 
-def _messages(found: Sequence[Sequence[Any]] | None) -> list[CheckMessage]:
-    return [CheckMessage(*one) for one in found or ()]
+def _messages(rows: Sequence[Sequence[Any]] | None) -> list[CheckMessage]:
+    return [CheckMessage(*row) for row in rows or ()]
 
 
 @dataclass(frozen=True, slots=True)
