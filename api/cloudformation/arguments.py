@@ -18,9 +18,9 @@ COMBINATION: Final = "Parameters that must not be used together were used togeth
 NOT_SUPPORTED: Final = "not supported here: leave it out"
 _MEMBER: Final = re.compile(r"(?P<name>\w+)\.member\.(?P<number>[0-9]{1,6})(?:\.(?P<field>[\w.]+))?")
 LARGEST: Final = (1 << 31) - 1
-PAGE: Final = 1_000  # items
-FULL_PAGE: Final = 100  # items that are expensive to read
-LONGEST_TOKEN: Final = 1_024  # characters
+MAX_PAGE: Final = 1_000  # items
+MAX_DETAILED_PAGE: Final = 100  # items that are expensive to read
+MAX_TOKEN_CHARACTERS: Final = 1_024  # characters
 
 Row = TypeVar("Row")
 
@@ -131,7 +131,7 @@ class Arguments:
 def token(arguments: Arguments) -> str | None:
     """Return the start of the requested page; None for the first page."""
     text = arguments.text("NextToken")
-    if text is not None and len(text) > LONGEST_TOKEN:
+    if text is not None and len(text) > MAX_TOKEN_CHARACTERS:
         arguments.invalid("NextToken is none of ours")
     return text
 

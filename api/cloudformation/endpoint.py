@@ -39,8 +39,8 @@ from orchestrator.store.connections.database import UNREACHABLE
 cfn = Blueprint("cfn", __name__)
 log = logs.logger()
 
-LONGEST_QUERY: Final = 4 << 20  # bytes; larger templates need the native API or a URL
-MOST_PARAMETERS: Final = 10_000
+MAX_QUERY_BYTES: Final = 4 << 20  # bytes; larger templates need the native API or a URL
+MAX_PARAMETERS: Final = 10_000
 NO_ACTION: Final = "The action or operation requested is invalid"
 
 # Error class -> status, Amazon's code, and prefix of the message.
@@ -83,12 +83,12 @@ def query() -> Response:
     """Run a CloudFormation action."""
     if QUERY_PATH not in request.environ:
         raise NoSuchPath
-    limit = min(LONGEST_QUERY, dependencies().settings.max_json_body_size)
+    limit = min(MAX_QUERY_BYTES, dependencies().settings.max_json_body_size)
     request.max_content_length = request.max_form_memory_size = limit
     with client_read_errors():
         signed = request.get_data()  # before it is decoded
-    if request.query_string.count(b"&") + signed.count(b"&") > MOST_PARAMETERS:
-        raise errors.LimitExceeded(f"a query has at most {MOST_PARAMETERS} parameters.")
+    if request.query_string.count(b"&") + signed.count(b"&") > MAX_PARAMETERS:
+        raise errors.LimitExceeded(f"a query has at most {MAX_PARAMETERS} parameters.")
     g.wanted = values = _parameters()
     name = values.get("Action")
     if not name:

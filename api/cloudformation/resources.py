@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import orjson
 
-from api.cloudformation.arguments import COMBINATION, PAGE, Arguments, QueryFault, page, token
+from api.cloudformation.arguments import COMBINATION, MAX_PAGE, Arguments, QueryFault, page, token
 from api.cloudformation.names import arn, find_stack, state
 from api.dependencies import caller, dependencies, operation_context
 from api.response.serialization import time
@@ -21,7 +21,7 @@ from orchestrator.store.stacks import revisions, stacks
 from orchestrator.store.stacks.resources import ResourceRow, get_resource, list_resources, stack_with
 from orchestrator.store.stacks.stacks import StackRow
 
-MOST: Final = 10_000  # resources in a response without pages
+MAX_RESOURCES: Final = 10_000  # resources in a response without pages
 UNDECIDED: Final = {"StackResourceDriftStatus": "NOT_CHECKED"}
 
 
@@ -48,9 +48,11 @@ def describe_stack_resources(arguments: Arguments) -> Mapping[str, Any]:
     stack = find_stack(arguments) if physical is None else _of_physical(physical)
     logical = arguments.text("LogicalResourceId")
     filters = {"name": [logical]} if logical is not None else None
-    rows = list(list_resources(dependencies().database, stack, filters, limit=MOST + 1))
-    if len(rows) > MOST:
-        raise LimitExceeded(f"The stack has more than {MOST} resources. ListStackResources shows them.")
+    rows = list(list_resources(dependencies().database, stack, filters, limit=MAX_RESOURCES + 1))
+    if len(rows) > MAX_RESOURCES:
+        raise LimitExceeded(
+            f"The stack has more than {MAX_RESOURCES} resources. ListStackResources shows them."
+        )
     if logical is not None and not rows:
         raise _no_such_resource(logical, stack)
     described = [{**_resource(row, stack, "Timestamp"), "Description": row.description} for row in rows]
@@ -61,8 +63,8 @@ def list_stack_resources(arguments: Arguments) -> Mapping[str, Any]:
     """List the resources of a stack by name, page by page."""
     after = token(arguments)
     stack = find_stack(arguments)
-    resources = list_resources(dependencies().database, stack, after=after, limit=PAGE + 1)
-    rows, has_more = page(resources, PAGE, lambda row: row.name)
+    resources = list_resources(dependencies().database, stack, after=after, limit=MAX_PAGE + 1)
+    rows, has_more = page(resources, MAX_PAGE, lambda row: row.name)
     summaries = [_resource(row, stack, "LastUpdatedTimestamp") for row in rows]
     for item in summaries:
         del item["StackId"], item["StackName"]
@@ -74,8 +76,8 @@ def describe_stack_events(arguments: Arguments) -> Mapping[str, Any]:
     marker = token(arguments)
     stack = find_stack(arguments)
     database = dependencies().database
-    events = list_events(database, stack, EventQuery(marker=marker, limit=PAGE + 1))
-    rows, has_more = page(events, PAGE, lambda row: event_uuid(stack.uuid, row.id))
+    events = list_events(database, stack, EventQuery(marker=marker, limit=MAX_PAGE + 1))
+    rows, has_more = page(events, MAX_PAGE, lambda row: event_uuid(stack.uuid, row.id))
     back = _Rollbacks(stack, rows)
     return {"StackEvents": [_event(row, stack, back) for row in rows], **has_more}
 

@@ -9,7 +9,7 @@ from uuid import UUID
 
 import orjson
 
-from api.cloudformation.arguments import FULL_PAGE, PAGE, Arguments, page, token
+from api.cloudformation.arguments import MAX_DETAILED_PAGE, MAX_PAGE, Arguments, page, token
 from api.cloudformation.names import ARN, arn, find_stack, live_stack, relatives, state
 from api.cloudformation.templates import template_of
 from api.cloudformation.tokens import once
@@ -48,7 +48,7 @@ NOT_DONE: Final = (
 def list_stacks(arguments: Arguments) -> Mapping[str, Any]:
     """List the project's stacks, newest first; deleted stacks if their status is requested."""
     statuses = set(arguments.members("StackStatusFilter"))
-    rows, has_more = _listing(arguments, PAGE, deleted=DELETED in statuses)
+    rows, has_more = _listing(arguments, MAX_PAGE, deleted=DELETED in statuses)
     briefs = revisions.briefs(dependencies().database, [row.revision_id for row in rows if row.revision_id])
     summaries = [_summary(row, briefs.get(row.revision_id or 0)) for row in rows]
     retained = [item for item in summaries if not statuses or item["StackStatus"] in statuses]
@@ -59,7 +59,7 @@ def describe_stacks(arguments: Arguments) -> Mapping[str, Any]:
     """Return a stack, or all live stacks."""
     if arguments.text("StackName") is not None:
         return {"Stacks": [_described(find_stack(arguments))]}
-    rows, has_more = _listing(arguments, FULL_PAGE)
+    rows, has_more = _listing(arguments, MAX_DETAILED_PAGE)
     return {"Stacks": [_described(row) for row in rows], **has_more}
 
 

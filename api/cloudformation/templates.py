@@ -16,7 +16,7 @@ from orchestrator.operations.adoption.export import shown_template
 from orchestrator.store.stacks import revisions
 
 COST: Final = "http://en.wikipedia.org/wiki/Gratis"  # for Heat's clients
-LONGEST: Final = 16 << 20  # bytes of a template in a response
+MAX_TEMPLATE_BYTES: Final = 16 << 20  # bytes of a template in a response
 
 
 def validate_template(arguments: Arguments) -> Mapping[str, Any]:
@@ -43,8 +43,10 @@ def get_template(arguments: Arguments) -> Mapping[str, Any]:
     text = bytearray()
     for slice_ in shown_template(database, revision):
         text += slice_
-        if len(text) > LONGEST:
-            raise LimitExceeded(f"The template has more than {LONGEST} bytes. The native API shows it.")
+        if len(text) > MAX_TEMPLATE_BYTES:
+            raise LimitExceeded(
+                f"The template has more than {MAX_TEMPLATE_BYTES} bytes. The native API shows it."
+            )
     return {"TemplateBody": text.decode(), "StagesAvailable": ["Original"]}
 
 

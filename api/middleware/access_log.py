@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 ENDPOINT: Final = "orchestrator.endpoint"
 ABOUT: Final = "orchestrator.about"
 # Monitoring polls these every few seconds: they are logged only if they fail.
-OFTEN: Final = frozenset({"versions.healthcheck", "health.live", "health.ready", "metrics.show"})
+DEBUG_ENDPOINTS: Final = frozenset({"versions.healthcheck", "health.live", "health.ready", "metrics.show"})
 
 log = logs.logger()
 
@@ -56,7 +56,7 @@ class Logged:
             seconds, status = time.perf_counter() - started, statuses[-1] if statuses else 500
             endpoint = environ.get(ENDPOINT, "none")
             metrics.observe_request(endpoint, status, seconds)
-            write = log.debug if endpoint in OFTEN and status < 400 else log.info
+            write = log.debug if endpoint in DEBUG_ENDPOINTS and status < 400 else log.info
             write(
                 "request",
                 method=method,

@@ -20,7 +20,7 @@ from api.dependencies import dependencies
 from orchestrator import metrics
 from orchestrator.errors import TooManyRequests
 
-KEPT: Final = 10_000  # buckets; the least recently used buckets are full again anyway
+MAX_BUCKETS: Final = 10_000  # buckets; the least recently used buckets are full again anyway
 
 
 @dataclass(slots=True)
@@ -42,7 +42,7 @@ class TokenBuckets:
             level = min(self.burst, level + (now - at) * self.rate)
             accepted = level >= 1.0
             self._levels[whose] = (level - 1.0 if accepted else level, now)
-            if len(self._levels) > KEPT:
+            if len(self._levels) > MAX_BUCKETS:
                 self._levels.popitem(last=False)
         return 0.0 if accepted else (1.0 - level) / self.rate
 

@@ -157,7 +157,7 @@ class EventQuery(Page):
 
 
 Signal = JsonMap | None
-NOTHING: Final = ok("Accepted; the response is `null`.", NoneType)
+NULL_RESPONSE: Final = ok("Accepted; the response is `null`.", NoneType)
 
 OPERATIONS: Final[Operations] = {
     "resources.index": Operation(TAG, ok("The resources.", ResourceList), ResourceQuery),
@@ -165,13 +165,13 @@ OPERATIONS: Final[Operations] = {
     "resources.metadata": Operation(TAG, ok("The metadata.", Metadata)),
     "signals.send": Operation(
         TAG,
-        NOTHING,
+        NULL_RESPONSE,
         body=Signal,
         body_required=False,
         refuses=BUSY,
         text="Any object, or no body; `unset_hook` names a hook to clear.",
     ),
-    "signals.mark_unhealthy": Operation(TAG, NOTHING, body=Mark, refuses=BUSY),
+    "signals.mark_unhealthy": Operation(TAG, NULL_RESPONSE, body=Mark, refuses=BUSY),
     "signals.hooks": Operation(TAG, ok("The paused resources.", HookList), HookQuery),
     "events.index": Operation(
         EVENTS,

@@ -16,7 +16,7 @@ from orchestrator.store.stacks import history
 from orchestrator.store.stacks.history import FailureRow
 from orchestrator.store.stacks.stacks import StackRow
 
-LONGEST_FILE: Final = 1 << 20  # bytes; line numbers are only computed for smaller templates
+MAX_LOCATED_BYTES: Final = 1 << 20  # bytes; line numbers are only computed for smaller templates
 
 
 def failure_body(row: FailureRow, stack: StackRow, links: Links) -> dict[str, Any]:
@@ -59,7 +59,7 @@ def diagnostics(stack: StackRow, name: str | None = None) -> list[dict[str, Any]
     """
     database, levels = dependencies().database, dependencies().settings.max_nested_stack_depth
     failures, _ = tree(database, stack, history.failures_of(database, stack), levels)
-    places = FailureLocator(database, LONGEST_FILE)
+    places = FailureLocator(database, MAX_LOCATED_BYTES)
     result = []
     for leaf, location in places.leaves([node for node in failures if name in (None, node.path[0])]):
         reading = classify(leaf.row.reason)

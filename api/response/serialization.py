@@ -19,7 +19,7 @@ from orchestrator.store.stacks.stacks import StackRow
 
 Items = Generator[dict[str, Any], None, None]
 
-WHOLE: Final = 1_000  # rows; longer responses are streamed
+MAX_UNSTREAMED_ROWS: Final = 1_000  # rows; longer responses are streamed
 
 
 def time(value: dt.datetime | None) -> str | None:
@@ -40,8 +40,8 @@ def json_list(
     The first WHOLE items are read before the response starts, so that an early error has an error status. The
     rest is streamed: memory does not grow with the response.
     """
-    first = list(islice(items, WHOLE))
-    if len(first) < WHOLE:
+    first = list(islice(items, MAX_UNSTREAMED_ROWS))
+    if len(first) < MAX_UNSTREAMED_ROWS:
         trailer = tail(len(first), first[-1] if first else {}) if tail else {}
         return json_response({name: first, **trailer})
 
@@ -53,7 +53,7 @@ def json_list(
                 text = b",".join(orjson.dumps(item, default=str) for item in slice_)
                 yield text if count == 0 else b"," + text
                 count, last = count + len(slice_), slice_[-1]
-                slice_ = list(islice(items, WHOLE))
+                slice_ = list(islice(items, MAX_UNSTREAMED_ROWS))
             trailer = tail(count, last) if tail else {}
             yield (
                 b"]"

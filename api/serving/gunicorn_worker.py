@@ -20,8 +20,8 @@ from typing import Any, Final
 
 from gunicorn.workers.gthread import ThreadWorker
 
-LONGEST_URL: Final = 50_000  # bytes of the request line, docs/internals/rest-api.md §17
-LONGEST_HEAD: Final = LONGEST_URL + 128 * 1024  # bytes including headers
+MAX_URL_BYTES: Final = 50_000  # bytes of the request line, docs/internals/rest-api.md §17
+MAX_HEAD_BYTES: Final = MAX_URL_BYTES + 128 * 1024  # bytes including headers
 CHUNK: Final = 64 * 1024
 END: Final = b"\r\n\r\n"
 
@@ -81,10 +81,10 @@ class BufferedSocket(socket.socket):
     def _whole(self) -> bool:
         """Whether the buffer has a complete or invalid head."""
         start, size = max(0, self.scanned - len(END) + 1), len(self.ahead)
-        if start < LONGEST_URL <= size and self.ahead.find(b"\r\n", 0, LONGEST_URL) < 0:
+        if start < MAX_URL_BYTES <= size and self.ahead.find(b"\r\n", 0, MAX_URL_BYTES) < 0:
             raise TooLong(414)
-        end = self.ahead.find(END, start, LONGEST_HEAD)
-        if end < 0 and size >= LONGEST_HEAD:
+        end = self.ahead.find(END, start, MAX_HEAD_BYTES)
+        if end < 0 and size >= MAX_HEAD_BYTES:
             raise TooLong(431)
         self.scanned = size
         return end >= 0
@@ -287,7 +287,7 @@ def _refusal(status: int) -> bytes:
     from api.response.errors import fault  # noqa: PLC0415 - as above
 
     answer = fault(
-        status, "HTTPRequestTooLong", f"The request has more than {LONGEST_URL} bytes before its body."
+        status, "HTTPRequestTooLong", f"The request has more than {MAX_URL_BYTES} bytes before its body."
     )
     head = f"HTTP/1.1 {answer.status}\r\nConnection: close\r\nContent-Type: application/json\r\n"
     return f"{head}Content-Length: {answer.content_length}\r\n\r\n".encode() + answer.get_data()

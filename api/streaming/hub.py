@@ -27,7 +27,7 @@ from orchestrator.store.stacks import stacks
 from orchestrator.store.stacks.stacks import StackRow
 
 POLL_SECONDS: Final = 0.25
-KEPT: Final = 4_000  # maximum queued events per subscriber
+MAX_QUEUED_EVENTS: Final = 4_000  # maximum queued events per subscriber
 MAX_CACHED_STACKS: Final = 20_000  # cached stacks
 FORGET_SECONDS: Final = 60.0  # a cached stack may have become a root
 
@@ -69,7 +69,7 @@ class Subscriber:
             if self.behind:
                 return
             self.waiting.extend(items)
-            if len(self.waiting) > KEPT:
+            if len(self.waiting) > MAX_QUEUED_EVENTS:
                 self.waiting.clear()
                 self.behind = True
             self._woken.notify()

@@ -24,7 +24,7 @@ from orchestrator.store.stacks.stacks import StackRow
 why = Blueprint("why", __name__)
 
 LIMIT: Final = 50  # default page size in nodes
-MOST: Final = 200
+MAX_CAUSES: Final = 200
 
 
 @why.get("/<project_id>/stacks/<stack_name>/<stack_id>/why")
@@ -33,7 +33,7 @@ def of_stack(project_id: str, stack_name: str, stack_id: str) -> Response:  # no
     stack = get_stack(stack_name, stack_id)
     query_params.require_known("marker", "limit")
     limit = query_params.integer("limit")
-    limit = LIMIT if limit is None else max(1, min(limit, MOST))
+    limit = LIMIT if limit is None else max(1, min(limit, MAX_CAUSES))
     page = stored.unfinished(dependencies().database, stack, _marker(query_params.text("marker")), limit)
     result = _diagnosis(stack) | {"waiting": [_node(node, stack) for node in page.nodes]}
     answer: dict[str, Any] = {"why": result}

@@ -18,7 +18,7 @@ from api.dependencies import caller, dependencies, operation_context
 from api.request import query_params
 from api.request.body import read_body
 from api.request.stack_lookup import get_stack
-from api.response.serialization import WHOLE, Links, json_response, link, time
+from api.response.serialization import MAX_UNSTREAMED_ROWS, Links, json_response, link, time
 from api.v1.outputs import output_body
 from api.v1.resources import shown_attributes, shown_metadata
 from api.v1.stacks import NO_DESCRIPTION
@@ -93,7 +93,7 @@ def update(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa
         )
     lists = _lists(stack, preview)
     every = [preview, *preview.nested]
-    if sum(sum(map(len, item.items.values()), len(item.unchanged)) for item in every) < WHOLE:
+    if sum(sum(map(len, item.items.values()), len(item.unchanged)) for item in every) < MAX_UNSTREAMED_ROWS:
         return json_response({"resource_changes": {turn: list(forms) for turn, forms in lists.items()}})
     return Response(_streamed(lists), mimetype="application/json")
 
@@ -194,8 +194,8 @@ def _unchanged(stack: StackRow | None, identity: _EngineFormat, names: Collectio
 def _touched(
     stack: StackRow | None, identity: _EngineFormat, items: Sequence[ResourceChange]
 ) -> Iterator[Form]:
-    for start in range(0, len(items), WHOLE):
-        part = items[start : start + WHOLE]
+    for start in range(0, len(items), MAX_UNSTREAMED_ROWS):
+        part = items[start : start + MAX_UNSTREAMED_ROWS]
         ids = [item.row_id for item in part if item.row_id is not None]
         rows = get_incarnations(identity.deps.database, stack, ids) if ids and stack is not None else {}
         for item in part:
@@ -229,7 +229,7 @@ def _streamed(lists: Mapping[str, Iterator[Form]]) -> Iterator[bytes]:
     for turn, forms in lists.items():
         yield started + orjson.dumps(turn) + b":["
         first = True
-        while part := list(islice(forms, WHOLE)):
+        while part := list(islice(forms, MAX_UNSTREAMED_ROWS)):
             text = b",".join(orjson.dumps(form, default=str) for form in part)
             yield text if first else b"," + text
             first = False

@@ -15,7 +15,7 @@ from api.response.serialization import NextPage, json_response, link, time
 
 signals = Blueprint("signals", __name__)
 
-LONGEST_ID: Final = 19  # minimum number of digits of a row id
+MIN_ROW_ID_DIGITS: Final = 19  # minimum number of digits of a row id
 
 
 @signals.post("/<project_id>/stacks/<stack_name>/<stack_id>/resources/<resource_name>/signal")
@@ -63,6 +63,6 @@ def _after(marker: str | None) -> tuple[dt.datetime, int] | None:
     """Return the time and node of a marker; the start of the list if the marker is unknown."""
     moment, _, node = (marker or "").partition("/")
     try:
-        return dt.datetime.fromisoformat(moment), int(node) if len(node) < LONGEST_ID else 0
+        return dt.datetime.fromisoformat(moment), int(node) if len(node) < MIN_ROW_ID_DIGITS else 0
     except ValueError:
         return None

@@ -23,7 +23,7 @@ from orchestrator.config import Settings
 from orchestrator.errors import CouldNotFetch
 
 REMOTE: Final = ("http", "https")
-MOST_REDIRECTS: Final = 5
+MAX_REDIRECTS: Final = 5
 REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 _NAT64: Final = ipaddress.ip_network("64:ff9b::/96")
 _HEADERS: Final = ((b"Accept-Encoding", b"identity"), (b"User-Agent", b"stack-orchestrator"))
@@ -88,14 +88,14 @@ class Fetcher:
     def _get(self, url: str) -> bytes:
         backend = PublicOnlyBackend(self.rules.private)
         with httpcore.ConnectionPool(network_backend=backend, ssl_context=verifying()) as pool:
-            for _ in range(MOST_REDIRECTS + 1):
+            for _ in range(MAX_REDIRECTS + 1):
                 with pool.stream(
                     "GET", parts_of(url), headers=_headers(url), extensions=self._times()
                 ) as answer:
                     if answer.status not in REDIRECTS:
                         return self._body(answer)
                     url = _onwards(url, answer.headers)
-        raise ValueError(f"it leads on more than {MOST_REDIRECTS} times")
+        raise ValueError(f"it leads on more than {MAX_REDIRECTS} times")
 
     def _body(self, answer: httpcore.Response) -> bytes:
         if answer.status != httpx.codes.OK:

@@ -28,7 +28,7 @@ PREFIX: Final = "whsec_"
 SECRET_BYTES: Final = 32
 MIN_SECRET_BYTES: Final = 24  # bytes of a secret chosen by a caller, as the specification requires
 MAX_SECRET_BYTES: Final = 64
-LONGEST_URL: Final = 2_000
+MAX_URL_CHARACTERS: Final = 2_000
 MAX_QUOTED: Final = 200  # characters of a response that an error message quotes
 
 
@@ -57,8 +57,8 @@ def secret_fault(secret: str) -> str | None:
 
 def url_fault(url: str, *, private: bool) -> str | None:
     """Return why an address is not valid. Its host name is resolved and checked at each delivery."""
-    if urlsplit(url).scheme not in {"http", "https"} or len(url) > LONGEST_URL:
-        return f"A url begins with http:// or https:// and has at most {LONGEST_URL} characters"
+    if urlsplit(url).scheme not in {"http", "https"} or len(url) > MAX_URL_CHARACTERS:
+        return f"A url begins with http:// or https:// and has at most {MAX_URL_CHARACTERS} characters"
     if any(not character.isprintable() or character.isspace() for character in url):
         return "A url has no spaces in it"
     try:

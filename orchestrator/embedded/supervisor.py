@@ -19,7 +19,9 @@ from orchestrator.errors import Misconfigured
 from orchestrator.logs import logger
 
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-LONG_LIFE = 10.0  # seconds; a child with a shorter life has failed, and its restart is delayed more each time
+MIN_STABLE_SECONDS = (
+    10.0  # seconds; a child with a shorter life has failed, and its restart is delayed more each time
+)
 FIRST_DELAY, LONGEST_DELAY = 0.5, 15.0  # seconds
 READY_SECONDS = 90.0
 
@@ -41,7 +43,7 @@ class _Slot:
         """Schedule the next start after an unexpected end."""
         assert self.process is not None
         lived = time.monotonic() - self.process.started_at
-        self.failures = 0 if lived >= LONG_LIFE else self.failures
+        self.failures = 0 if lived >= MIN_STABLE_SECONDS else self.failures
         self.retry_later()
 
     def retry_later(self) -> None:

@@ -19,7 +19,7 @@ from orchestrator.schema.safe_regex import matcher
 
 Number = int | float
 
-WHOLE: Final = range(-(2**63), 2**64)  # the integers that every JSON implementation represents
+JSON_INTEGERS: Final = range(-(2**63), 2**64)  # the integers that every JSON implementation represents
 NUMERIC: Final = frozenset({"number", "integer"})
 SIZED: Final = frozenset({"string", "list", "map", "comma_delimited_list", "json"})
 LISTED: Final = frozenset({"string", "number", "integer", "boolean", "list", "comma_delimited_list"})
@@ -327,6 +327,6 @@ def whole(number: int) -> int:
     Raises:
         ValueError: 64 bits have no room for it.
     """
-    if number not in WHOLE:
+    if number not in JSON_INTEGERS:
         raise ValueError(f"{number} does not fit in 64 bits")
     return number

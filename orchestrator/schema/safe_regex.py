@@ -19,8 +19,8 @@ from typing import Any, Final
 import re2
 
 _MAX_TRIES: Final = 1e8  # a second or two
-_TOO_FREE: Final = 3.0  # three open repetitions in sequence: cubic in the length of the text
-_LONG_REPEAT: Final = 16
+_MAX_FREEDOM: Final = 3.0  # three open repetitions in sequence: cubic in the length of the text
+_MIN_LONG_REPEAT: Final = 16
 _BITS_OF_A_LENGTH: Final = 10.0  # of a text of about a thousand characters
 _REPEATS: Final = frozenset({op.MAX_REPEAT, op.MIN_REPEAT})
 
@@ -68,9 +68,9 @@ class Matcher:
             raise ValueError(f'"{pattern}" is not a regular expression: {error}') from None
         freedom = _freedom(parsed)
         # The longest text for Python: the number of attempts grows with this power of the length.
-        self._max_length = 0 if freedom >= _TOO_FREE else _MAX_TRIES ** (1 / max(freedom, 1.0))
+        self._max_length = 0 if freedom >= _MAX_FREEDOM else _MAX_TRIES ** (1 / max(freedom, 1.0))
         self._linear = _linear_matcher(pattern) if freedom > 1.0 else None
-        if freedom >= _TOO_FREE and self._linear is None:
+        if freedom >= _MAX_FREEDOM and self._linear is None:
             raise ValueError(
                 f'"{pattern}" could take for ever to match: it repeats repetitions in a form that RE2 does '
                 "not support"
@@ -129,14 +129,14 @@ def _freedom_of(opcode: Any, value: Any) -> float:
         if high is op.MAXREPEAT:
             return math.inf if inside else 1.0
         choices: int = high - low + 1
-        return inside * int(high) + (1.0 if choices > _LONG_REPEAT else _bits(choices))
+        return inside * int(high) + (1.0 if choices > _MIN_LONG_REPEAT else _bits(choices))
     if opcode is op.SUBPATTERN:
         return _freedom(value[3])
     if opcode is op.BRANCH:
         return max(map(_freedom, value[1])) + _bits(len(value[1]))
     if opcode in _ASSERTIONS:
         inside = _freedom(value[1])
-        return inside if inside >= _TOO_FREE else 0.0  # a successful assertion is not tried again
+        return inside if inside >= _MAX_FREEDOM else 0.0  # a successful assertion is not tried again
     if opcode in (op.ATOMIC_GROUP, op.POSSESSIVE_REPEAT, op.GROUPREF_EXISTS):
         return math.inf  # rare, not analysed
     return 0.0

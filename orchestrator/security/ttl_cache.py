@@ -10,7 +10,7 @@ from typing import Final
 class TtlCache:
     """Values by key, with the interface of a memcache client. Bounded and thread-safe."""
 
-    MOST: Final = 10_000
+    MAX_ENTRIES: Final = 10_000
 
     def __init__(self) -> None:
         """Start empty."""
@@ -29,5 +29,5 @@ class TtlCache:
             self._kept.pop(key, None)
             if time > 0:
                 self._kept[key] = (clock.monotonic() + time, value)
-            while len(self._kept) > self.MOST:
+            while len(self._kept) > self.MAX_ENTRIES:
                 del self._kept[next(iter(self._kept))]

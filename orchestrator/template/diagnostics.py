@@ -15,7 +15,7 @@ MACROS: Final = frozenset({"if", "Fn::If"})
 # longer names are not compared: typing errors in them are unlikely, and the comparison is quadratic
 MAX_NAME_LENGTH: Final = 64
 BREAKS: Final = re.compile("\r\n|[\r\n\x85\u2028\u2029]")  # where YAML ends a line
-WIDEST_EXCERPT: Final = 160  # characters of a source line shown
+MAX_EXCERPT_CHARACTERS: Final = 160  # characters of a source line shown
 
 
 def path_text(path: Iterable[str | int], start: str = "") -> str:
@@ -88,8 +88,12 @@ def excerpt(lines: list[str], line: int | None, column: int | None = None) -> tu
         return "", ""
     source = lines[line - 1].rstrip()
     before = min(column or 1, len(source) + 1) - 1
-    cut = before - WIDEST_EXCERPT // 2 if len(source) > WIDEST_EXCERPT and before > WIDEST_EXCERPT // 2 else 0
-    shown = source[cut : cut + WIDEST_EXCERPT]
+    cut = (
+        before - MAX_EXCERPT_CHARACTERS // 2
+        if len(source) > MAX_EXCERPT_CHARACTERS and before > MAX_EXCERPT_CHARACTERS // 2
+        else 0
+    )
+    shown = source[cut : cut + MAX_EXCERPT_CHARACTERS]
     return shown, "".join("\t" if char == "\t" else " " for char in shown[: before - cut])
 
 

@@ -19,7 +19,7 @@ import yaml
 from orchestrator.config import Settings
 from orchestrator.errors import Diagnostic, InvalidTemplate, LimitExceeded
 from orchestrator.gc_policy import collection_paused
-from orchestrator.schema.constraints import WHOLE
+from orchestrator.schema.constraints import JSON_INTEGERS
 from orchestrator.template.json_text import load_json
 from orchestrator.template.source_locator import locate
 from orchestrator.template.yaml_builder import Builder, yaml_fault
@@ -154,7 +154,7 @@ def _refuse_rounding(data: bytes, label: str) -> None:
     """Reject integers beyond 64 bits, which orjson would round silently."""
 
     def check(digits: str) -> int:
-        if len(digits) > MAX_INTEGER_DIGITS or int(digits) not in WHOLE:
+        if len(digits) > MAX_INTEGER_DIGITS or int(digits) not in JSON_INTEGERS:
             before = data[: data.find(digits.encode())]
             at = (before.count(b"\n") + 1, len(before.rpartition(b"\n")[2].decode("utf-8", "replace")) + 1)
             shown = digits[:MAX_INTEGER_DIGITS]

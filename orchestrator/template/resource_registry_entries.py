@@ -18,7 +18,7 @@ RESOURCES: Final = "resources"
 TEMPLATE_ENDINGS: Final = (".yaml", ".template")
 
 _WILD: Final = re.compile(r"[*?\[]")
-_NOTHING: Final[frozenset[str]] = frozenset()
+_NO_KEYWORDS: Final[frozenset[str]] = frozenset()
 
 
 def is_template(name: str) -> bool:
@@ -43,7 +43,7 @@ class Named:
     wild: tuple[tuple[re.Pattern[str], frozenset[str]], ...]
 
     def matching(self, name: str) -> frozenset[str]:
-        keywords = self.exact.get(name, _NOTHING)
+        keywords = self.exact.get(name, _NO_KEYWORDS)
         for pattern, entries in self.wild:
             if pattern.match(name):
                 keywords |= entries

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import yaml
 
-from orchestrator.schema.constraints import WHOLE
+from orchestrator.schema.constraints import JSON_INTEGERS
 
 _PREFIX: Final = "tag:yaml.org,2002:"
 _RESOLVERS: Final = yaml.SafeLoader.yaml_implicit_resolvers
@@ -78,7 +78,7 @@ def _made(tag: str, text: str) -> Any:
         value = _MAKERS[tag](yaml.ScalarNode(tag, text))
     except (ValueError, OverflowError, LookupError):
         raise ValueError(f"{text!r} is no {tag_name}; quote it to make it a text") from None
-    if isinstance(value, int) and value not in WHOLE:
+    if isinstance(value, int) and value not in JSON_INTEGERS:
         raise ValueError(f"the number {text} does not fit in 64 bits; quote it to make it a text")
     if isinstance(value, float) and not math.isfinite(value):
         raise ValueError(f"the number {text} is not finite; quote it to make it a text")

@@ -15,9 +15,9 @@ import orjson
 from orchestrator.template.diagnostics import Path, path_text
 from orchestrator.template.parameters import MASK
 
-MOST_OF_ONE: Final = 100  # changes reported for an entry
-MOST: Final = 10_000  # changes reported in total
-LONGEST: Final = 1_000  # characters reported of a value
+MAX_ENTRY_CHANGES: Final = 100  # changes reported for an entry
+MAX_CHANGES: Final = 10_000  # changes reported in total
+MAX_VALUE_CHARACTERS: Final = 1_000  # characters reported of a value
 
 VALUED: Final = frozenset({"parameters", "parameter_defaults"})  # sections with values of parameters
 TYPED: Final = frozenset({"parameters", "resources"})  # sections whose entries have a type to report
@@ -67,7 +67,7 @@ class Section:
 def compare(before: Side, after: Side) -> dict[str, Section]:
     """Return the differences by section, in the order of `after`; equal sections are left out."""
     hidden = {*before.hidden, *after.hidden}
-    sections, budget = {}, MOST
+    sections, budget = {}, MAX_CHANGES
     for name in dict.fromkeys((*after.sections, *before.sections)):
         section = _section(before.sections.get(name, {}), after.sections.get(name, {}))
         if name in VALUED:
@@ -138,7 +138,7 @@ def _masked(value: Any) -> Any:
 def _shorten(section: Section, budget: int) -> int:
     """Drop excess changes, and count them; return how many more may be reported."""
     for name, changes in section.changed.items():
-        shown = min(len(changes), MOST_OF_ONE, budget)
+        shown = min(len(changes), MAX_ENTRY_CHANGES, budget)
         if shown < len(changes):
             section.omitted[name] = len(changes) - shown
             section.changed[name] = changes[:shown]
@@ -184,4 +184,4 @@ def _short(value: Any) -> Any:
     if isinstance(value, bool | int | float | None):
         return value
     text = value if isinstance(value, str) else orjson.dumps(value).decode()
-    return value if len(text) <= LONGEST else text[:LONGEST] + "…"
+    return value if len(text) <= MAX_VALUE_CHARACTERS else text[:MAX_VALUE_CHARACTERS] + "…"

@@ -19,7 +19,7 @@ from orchestrator.resources.template_type import NestedTemplate
 from orchestrator.template.fault_locations import placed
 from orchestrator.template.template import Template
 
-MOST_LEVELS: Final = 250  # of a path
+MAX_PATH_LEVELS: Final = 250  # of a path
 _PROPERTIES: Final = re.compile(r"\.[Pp]roperties\b")
 _JOINT: Final = re.compile(r"[.\[]")
 # Prefixes that may precede the path, or the text, in a message.
@@ -123,7 +123,7 @@ def nested_cycles(template: Template) -> list[Diagnostic]:
 
 def _enclosing_paths(path: str) -> Iterator[str]:
     """Yield the ancestors of a path; for names with many dots, not all of them."""
-    for cut in islice(_JOINT.finditer(path), MOST_LEVELS):
+    for cut in islice(_JOINT.finditer(path), MAX_PATH_LEVELS):
         yield path[: cut.start()]
 
 

@@ -53,8 +53,8 @@ from orchestrator.template.template import Template
 
 POLICIES: Final[Mapping[str, str]] = {"delete": "Delete", "retain": "Retain", "snapshot": "Snapshot"}
 # Nested resources that are validated with actual values; beyond that number, without values.
-MOST_NESTED: Final = 10_000
-MOST_FAULTS: Final = 1_000  # reported for nested templates; a small request could cause millions
+MAX_NESTED_STACKS: Final = 10_000
+MAX_NESTED_FAULTS: Final = 1_000  # reported for nested templates; a small request could cause millions
 HIDDEN_POLICY: Final = "Invalid deletion policy"
 MISSING_PARAMETER: Final = "UserParameterMissing"
 RETIRED: Final = frozenset({"DEPRECATED", "UNSUPPORTED", "HIDDEN"})
@@ -362,7 +362,7 @@ class _StackCheck:
             for fault in error.diagnostics:
                 yield replace(nested_path(fault, prefix), path=join(path, fault.path.rpartition(".")[2]))
         key = (id(kinds), values_key(values))
-        if key not in self.tree.sizes and self.tree.looked_at > MOST_NESTED:
+        if key not in self.tree.sizes and self.tree.looked_at > MAX_NESTED_STACKS:
             values = unknown_values(resource_type.template)
             key = (id(kinds), values_key(values))
         if key in self.tree.sizes:
@@ -372,7 +372,7 @@ class _StackCheck:
         self.resources += self.tree.sizes[key]
         for fault in faults:
             mark = (fault.file, fault.line, fault.column, fault.code, fault.message)
-            if mark not in self.tree.reported and len(self.tree.reported) < MOST_FAULTS:
+            if mark not in self.tree.reported and len(self.tree.reported) < MAX_NESTED_FAULTS:
                 self.tree.reported.add(mark)
                 yield nested_path(fault, prefix)
 

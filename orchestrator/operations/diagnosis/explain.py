@@ -20,7 +20,7 @@ from orchestrator.store.planning.bulk_writer import CLEANUP_PLAN_LABEL
 from orchestrator.store.stacks.blockers import Blocker, StackState, Unfinished
 from orchestrator.store.stacks.stacks import StackRow
 
-SHOWN: Final = 3  # names in a sentence
+MAX_SHOWN_NAMES: Final = 3  # names in a sentence
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +139,7 @@ def _waits_for(node: Unfinished) -> str:
 
 
 def _listed(blockers: Sequence[Blocker], count: int) -> str:
-    names = [blocker.name for blocker in blockers[:SHOWN]]
+    names = [blocker.name for blocker in blockers[:MAX_SHOWN_NAMES]]
     omitted = count - len(names)
     return ", ".join(names) + (f" and {omitted} more" if omitted > 0 else "")
 

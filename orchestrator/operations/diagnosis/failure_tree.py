@@ -18,7 +18,7 @@ from orchestrator.store.stacks import history
 from orchestrator.store.stacks.history import FailureRow
 from orchestrator.store.stacks.stacks import StackRow
 
-MOST: Final = 1_000  # causes of a tree
+MAX_CAUSES: Final = 1_000  # causes of a tree
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class FailureNode:
 @dataclass(slots=True)
 class _Search:
     database: Database
-    remaining: int = MOST
+    remaining: int = MAX_CAUSES
 
 
 def tree(

@@ -19,7 +19,7 @@ from orchestrator.resources.software_api import SoftwareStore
 
 AT_ONCE: Final = 16  # parallel calls
 LOOK_SECONDS: Final = 60.0  # for all calls; each call has its own deadline
-LONGEST_TOLD: Final = 300  # characters of the reason why a resource could not be observed
+MAX_REASON_CHARACTERS: Final = 300  # characters of the reason why a resource could not be observed
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ def observe_all(
         if error is None:
             observations[resource.id], well[resource.id] = future.result()
         else:
-            unseen[resource.id] = error[:LONGEST_TOLD]
+            unseen[resource.id] = error[:MAX_REASON_CHARACTERS]
     return LiveObservation(observations, well, unseen)
 
 

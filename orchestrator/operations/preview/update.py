@@ -22,7 +22,7 @@ from orchestrator.template.fault_locations import placed
 
 __all__ = ["ResourceChange", "UpdatePreview", "preview_update"]
 
-MOST_FAULTS: Final = 1_000
+MAX_FAULTS: Final = 1_000
 
 
 def preview_update(
@@ -56,6 +56,6 @@ def preview_update(
         if faults:
             raise InvalidTemplate(faults)
     except InvalidTemplate as error:
-        reported = error.diagnostics[:MOST_FAULTS]
+        reported = error.diagnostics[:MAX_FAULTS]
         raise InvalidTemplate(placed(reported, proposal.request.template, validated.document)) from None
     return replace(result, nested=nested) if show_nested else result

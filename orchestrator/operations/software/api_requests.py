@@ -37,7 +37,7 @@ from orchestrator.store.stacks.resources import ResourceRow
 from orchestrator.store.stacks.stacks import StackRow
 from orchestrator.template.parse import Limits, check_size
 
-LONGEST_PROJECT: Final = 64
+MAX_PROJECT_CHARACTERS: Final = 64
 TEXTS: Final = ("server_id", "config_id", "action", "status", "status_reason", "stack_user_project_id")
 MAPS: Final = ("input_values", "output_values")
 
@@ -228,7 +228,7 @@ def create_deployment(context: OperationContext, body: Body) -> dict[str, Any]:
         if not request.get(name):
             raise InvalidRequest(f"A software deployment needs a '{name}'.")
     owner = request.get("stack_user_project_id")
-    if owner is not None and len(owner) > LONGEST_PROJECT:
+    if owner is not None and len(owner) > MAX_PROJECT_CHARACTERS:
         raise InvalidValue('"stack_user_project_id" should be no more than 64 characters')
     deployment_id = str(uuid.uuid4())
     with context.database.connect() as db, db.transaction():

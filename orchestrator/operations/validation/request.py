@@ -57,7 +57,7 @@ ONLY_WITH_VALUES: Final = frozenset(
 
 
 INQUIRY_SECONDS: Final = 60.0  # for all provider checks of a request
-SHORTEST_CALL_SECONDS: Final = 0.1
+MIN_CALL_SECONDS: Final = 0.1
 EXPRESSIONS_SECONDS: Final = 20.0  # for all expressions in a request's template
 BAD_REQUEST: Final = "HTTPBadRequest"  # error type of a request that cannot be parsed
 VALUES: Final = frozenset({"invalid-parameter"})  # of parameters, which may still change
@@ -186,7 +186,7 @@ def _provider_checks(
     def inquire(name: str, resource_type: ResourceType, properties: Mapping[str, Any]) -> Sequence[Fault]:
         if type(resource_type).inquire is ResourceType.inquire:
             return ()
-        remaining = max(SHORTEST_CALL_SECONDS, ends_at - time.monotonic())
+        remaining = max(MIN_CALL_SECONDS, ends_at - time.monotonic())
         ctx = Context(
             name=name,
             physical_name=name,

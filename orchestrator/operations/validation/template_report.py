@@ -30,8 +30,8 @@ from orchestrator.template.parameters import MASK, ParameterSchema, ParameterVal
 from orchestrator.template.resource_registry_entries import TEMPLATE_ENDINGS
 from orchestrator.template.template import Template
 
-MOST_NESTED: Final = 1_000  # templates described in a response
-SHOWN: Final = ("code", "message", "path", "line", "column", "file", "excerpt", "hint", "severity")
+MAX_DESCRIBED_TEMPLATES: Final = 1_000  # templates described in a response
+FAULT_KEYS: Final = ("code", "message", "path", "line", "column", "file", "excerpt", "hint", "severity")
 TYPES = {
     "string": "String",
     "number": "Number",
@@ -72,7 +72,7 @@ def validate(
             result["NestedParameters"] = nested
     if with_warnings:
         result["warnings"] = [
-            {key: getattr(warning, key) for key in SHOWN if getattr(warning, key) is not None}
+            {key: getattr(warning, key) for key in FAULT_KEYS if getattr(warning, key) is not None}
             for warning in vetted.warnings
         ]
     return result
@@ -84,7 +84,7 @@ class NestedTemplateReport:
     def __init__(self, context: OperationContext, files: Mapping[str, str]) -> None:
         """`files` are those of the request."""
         self.context, self.files = context, files
-        self.remaining = MOST_NESTED
+        self.remaining = MAX_DESCRIBED_TEMPLATES
 
     def of(self, whole: HypotheticalChild, *, most: int | None = None) -> dict[str, Any]:
         """Return the parameters of nested stacks by resource; if given, only of the first `most`."""

@@ -18,7 +18,7 @@ from orchestrator.errors import LimitExceeded
 
 Db = Connection[TupleRow]
 
-OFF_KEPT: Final = 100  # of a stack, for a rollback to an earlier revision
+MAX_INACTIVE_SINKS: Final = 100  # of a stack, for a rollback to an earlier revision
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ def add(db: Db, stack_id: int, new: Sequence[Mapping[str, Any]]) -> None:
         if db.execute(INSERT, {**values, "stack_id": stack_id}).fetchone() is None:
             raise LimitExceeded(f"You have reached the maximum webhooks per tenant, {values['most']}.")
     if new:
-        db.execute(DELETE_INACTIVE, {"stack_id": stack_id, "kept": OFF_KEPT})
+        db.execute(DELETE_INACTIVE, {"stack_id": stack_id, "kept": MAX_INACTIVE_SINKS})
 
 
 def activate_named(db: Db, stack_id: int, revision_id: int) -> None:

@@ -26,7 +26,7 @@ FROM resource r JOIN resource_definition d ON d.id = r.definition_id
 WHERE r.stack_id = %s AND r.id = ANY(%s)
 """
 
-TAKEN = """
+IS_NAME_TAKEN = """
 SELECT EXISTS (
     SELECT 1 FROM stack WHERE project_id = %s AND name = %s AND deleted_at IS NULL AND owner_id IS NULL)
 """
@@ -76,5 +76,5 @@ def retained(db: Db, stack_id: int, ids: Sequence[int], policies: Collection[str
 
 def is_taken(db: Db, project_id: str, name: str) -> bool:
     """Whether a live stack of the project has this name."""
-    row = db.execute(TAKEN, (project_id, name)).fetchone()
+    row = db.execute(IS_NAME_TAKEN, (project_id, name)).fetchone()
     return row is not None and bool(row[0])

@@ -66,7 +66,7 @@ follow AS (
 ), {WAKE}
 """
 # A group whose child failed is repaired by the next update, whatever that changes.
-KEPT = f"""
+WRITE_AND_RELEASE = f"""
 WITH r AS (UPDATE resource r SET lease = NULL, leased_until = NULL{WRITTEN} WHERE {_HOLDS_LEASE} {_BACK}),
 {WAKE}
 """
@@ -138,7 +138,7 @@ def record_pending(
     db: Db, visit: ResourceVisit, lease: int, root: str, values: Mapping[str, Any], sealed: str | None
 ) -> list[CheckMessage]:
     """Write a group's values and release it."""
-    return _run(db, KEPT, visit, lease, root, columns(values, sealed))
+    return _run(db, WRITE_AND_RELEASE, visit, lease, root, columns(values, sealed))
 
 
 def record_finished(

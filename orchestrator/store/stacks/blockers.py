@@ -24,7 +24,7 @@ SCAN_LIMIT: Final = (
 )
 NAMES: Final = 10  # blockers, or blocked resources, named per node
 REQUIRED: Final = 200  # requirements looked up per node
-COUNTED: Final = 1_000  # maximum of the counts
+MAX_COUNT: Final = 1_000  # maximum of the counts
 
 Group = Literal["active", "update", "cleanup"]
 GROUPS: Final[tuple[Group, ...]] = ("active", "update", "cleanup")
@@ -270,11 +270,11 @@ def standing(database: Database, stack: StackRow) -> StackState:
     """Return the state of a stack."""
     where: dict[str, Any] = {"stack_id": stack.id, "traversal": stack.traversal, "name": stack.name}
     with by_keys(database) as db:
-        state_ = db.execute(text(STANDING), {**where, "most": COUNTED}).one()
+        state_ = db.execute(text(STANDING), {**where, "most": MAX_COUNT}).one()
         causes = db.execute(text(CAUSES), {**where, "most": NAMES}).all()
     return StackState(
         state_.rests_since,
-        min(state_.running, COUNTED),
+        min(state_.running, MAX_COUNT),
         state_.planning_since,
         tuple(Cause(row.name, row.reason, row.at) for row in causes),
         state_.cause_count,
@@ -339,7 +339,7 @@ def _detailed(db: Connection, stack: StackRow, ids: Sequence[int]) -> tuple[Unfi
     blocked = [row for row in rows if row.state == "blocked"]
     holders = _holders(db, stack, [(row.id, row.definition_id) for row in blocked]) if blocked else {}
     moving = [row.id for row in rows if row.state not in {"blocked", "ready"}]
-    blocked_rows = db.execute(text(HELD_UP), {"ids": moving, "most": COUNTED}).all() if moving else []
+    blocked_rows = db.execute(text(HELD_UP), {"ids": moving, "most": MAX_COUNT}).all() if moving else []
     held_up = {id_: (tuple(names), count) for id_, names, count in blocked_rows}
     made = []
     for row in rows:
@@ -368,7 +368,7 @@ def _holders(
     defined = [(id_, definition) for id_, definition in blocked if definition is not None]
     if defined:
         ids, definitions = (list(column) for column in zip(*defined, strict=True))
-        required = REQUIRED if len(blocked) > 1 else COUNTED
+        required = REQUIRED if len(blocked) > 1 else MAX_COUNT
         values = {**where, "ids": ids, "definitions": definitions, "required": required}
         for id_, label, state in db.execute(text(REQUIREMENTS), values):
             result.setdefault(id_, []).append(Blocker(label, state))
@@ -380,7 +380,7 @@ def _holders(
             break
         joins: dict[int, set[int]] = {}
         ids = sorted(blocked_for)
-        values = {**where, "ids": ids, "first": ids[0], "last": ids[-1] + SCAN_LIMIT, "most": 5 * COUNTED}
+        values = {**where, "ids": ids, "first": ids[0], "last": ids[-1] + SCAN_LIMIT, "most": 5 * MAX_COUNT}
         for target, feeder, node_kind, label, state in db.execute(text(FEEDERS), values):
             if node_kind == "join":
                 joins.setdefault(feeder, set()).update(blocked_for[target])

@@ -20,7 +20,7 @@ from orchestrator.store.connections.prepared import fetch_prepared
 from orchestrator.store.stacks.stacks import StackRow
 from orchestrator.store.tables.base import check_in
 
-FRESH: Final = 3_000  # maximum number of nodes that are counted on request
+MAX_COUNTED_NODES: Final = 3_000  # maximum number of nodes that are counted on request
 EVERY_SECONDS: Final = 2.0  # between two counts of a stack
 IDLE_FACTOR: Final = 50  # times the duration of a count
 
@@ -90,18 +90,18 @@ class Progress:
 
 def read(database: Database, stack: StackRow) -> Progress:
     """Return the progress of a stack: present for a small stack, as last counted for a large stack."""
-    values = {"stack_id": stack.id, "traversal": stack.traversal, "most": FRESH + 1}
+    values = {"stack_id": stack.id, "traversal": stack.traversal, "most": MAX_COUNTED_NODES + 1}
     with database.borrow() as db:
         [(counts, counted_at, final, fresh, total, now)] = fetch_prepared(db, READ, values)
     stored = Progress(counts or {}, counted_at)
-    if final or stored.total > FRESH or (total or 0) > FRESH:
+    if final or stored.total > MAX_COUNTED_NODES or (total or 0) > MAX_COUNTED_NODES:
         return stored
     return Progress(fresh or {}, now if fresh else stored.counted_at)
 
 
 def due(db: Connection[TupleRow], limit: int = 100) -> list[tuple[int, int, bool]]:
     """Return the stacks to count now: stack, traversal, and whether it has ended."""
-    values = {"factor": IDLE_FACTOR, "every": EVERY_SECONDS, "limit": limit, "few": FRESH}
+    values = {"factor": IDLE_FACTOR, "every": EVERY_SECONDS, "limit": limit, "few": MAX_COUNTED_NODES}
     return [(row[0], row[1], row[2]) for row in db.execute(DUE, values).fetchall()]
 
 

@@ -45,7 +45,7 @@ FORM: Final = repr(
 )
 NOT_A_TEXT: Final = 'The "expression" argument to yaql must contain a string.'
 
-SMALL: Final = 4096  # characters of a request or a result worth keeping
+MAX_CACHED_CHARACTERS: Final = 4096  # characters of a request or a result worth keeping
 CHANGING: Final = re.compile(r"now|random|call")  # functions whose result varies between calls
 
 
@@ -105,7 +105,7 @@ class Evaluator:
             answer = self._ask(request)
         if "error" in answer:
             raise ValueError(answer["error"])
-        if key and len(text := json.dumps(answer["value"])) <= SMALL:
+        if key and len(text := json.dumps(answer["value"])) <= MAX_CACHED_CHARACTERS:
             with self._lock:
                 self._cache[key] = text
                 if len(self._cache) > 1024:
@@ -113,10 +113,10 @@ class Evaluator:
         return answer["value"]
 
     def _key(self, expression: str, request: dict[str, Any]) -> bytes:
-        if len(expression) > SMALL or CHANGING.search(expression):
+        if len(expression) > MAX_CACHED_CHARACTERS or CHANGING.search(expression):
             return b""
         text = json.dumps([request, self.limits.iterators, self.limits.quota])
-        return b"" if len(text) > SMALL else hashlib.sha256(text.encode()).digest()
+        return b"" if len(text) > MAX_CACHED_CHARACTERS else hashlib.sha256(text.encode()).digest()
 
     def _ask(self, request: dict[str, Any]) -> dict[str, Any]:
         limits = {"iterators": self.limits.iterators, "quota": self.limits.quota}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from api.middleware.rate_limits import KEPT, TokenBuckets
+from api.middleware.rate_limits import MAX_BUCKETS, TokenBuckets
 from tests.integration.api_world import World, root, world
 
 __all__ = ["world"]
@@ -24,9 +24,9 @@ def test_a_bucket_holds_a_burst_and_fills_evenly(monkeypatch: pytest.MonkeyPatch
 
 def test_buckets_are_no_more_than_so_many() -> None:
     buckets = TokenBuckets(rate=1.0, burst=1.0)
-    for number in range(KEPT + 10):
+    for number in range(MAX_BUCKETS + 10):
         buckets.take(str(number))
-    assert len(buckets._levels) == KEPT
+    assert len(buckets._levels) == MAX_BUCKETS
 
 
 def test_a_project_beyond_its_rate_limit_gets_a_retry_time_and_other_projects_are_served(

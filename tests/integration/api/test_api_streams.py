@@ -234,7 +234,7 @@ def test_a_limit_of_webhooks_holds_and_deletion_makes_room(world: World, project
 def test_a_slow_reader_misses_nothing(
     world: World, project: str, follow: Follow, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("api.streaming.hub.KEPT", 3)
+    monkeypatch.setattr("api.streaming.hub.MAX_QUEUED_EVENTS", 3)
     stack = world.stack(project, "s", status="IN_PROGRESS")
     stream = follow(f"{stack.path}/events")
     assert stream.names(1) == ["caught-up"]

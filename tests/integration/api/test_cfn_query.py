@@ -257,9 +257,9 @@ def test_requests_reach_the_operations_as_those_of_the_native_api(
 def test_lists_come_in_pages(
     api: Client, world: World, project: str, keys: Keys, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(stacks, "PAGE", 2)
-    monkeypatch.setattr(stacks, "FULL_PAGE", 2)
-    monkeypatch.setattr(resources, "PAGE", 2)
+    monkeypatch.setattr(stacks, "MAX_PAGE", 2)
+    monkeypatch.setattr(stacks, "MAX_DETAILED_PAGE", 2)
+    monkeypatch.setattr(resources, "MAX_PAGE", 2)
     names = [f"s{number}" for number in range(5)]
     for age, name in enumerate(names):
         world.stack(project, name, age=age)
@@ -290,7 +290,7 @@ def test_lists_come_in_pages(
 def test_too_many_resources_for_an_unpaged_answer_are_refused(
     api: Client, world: World, project: str, keys: Keys, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(resources, "MOST", 1)
+    monkeypatch.setattr(resources, "MAX_RESOURCES", 1)
     made = world.stack(project, "full")
     for name in "ab":
         world.resource(made, name, physical_id=f"{project}-{name}")

@@ -40,7 +40,7 @@ def test_a_small_stack_is_counted_on_request(world: World):
 
 
 def test_a_large_stack_is_read_as_the_sweep_counted_it(world: World, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(progress, "FRESH", 5)
+    monkeypatch.setattr(progress, "MAX_COUNTED_NODES", 5)
     world.create("s", {f"r{n}": test_resource() for n in range(10)})
     world.deliver()
     assert progress.read(world.database, world.stack_row("s")).counted_at is None

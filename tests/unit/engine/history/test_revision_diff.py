@@ -126,7 +126,7 @@ def test_long_values_are_cut_and_many_changes_counted(monkeypatch):
     assert after == '["' + "y" * 998 + "…"
     many = told({"a": {f"p{n}": 1 for n in range(150)}}, {"a": {f"p{n}": 2 for n in range(150)}})
     assert (len(many["changed"][0]["changes"]), many["changed"][0]["more"]) == (100, 50)
-    monkeypatch.setattr(revision_diff, "MOST", 3)
+    monkeypatch.setattr(revision_diff, "MAX_CHANGES", 3)
     few = told({n: {"p": 1, "q": 1} for n in "abc"}, {n: {"p": 2, "q": 2} for n in "abc"})
     assert [(len(one["changes"]), one["more"]) for one in few["changed"]] == [(2, 0), (1, 1), (0, 2)]
 
