@@ -25,12 +25,16 @@ FIND_HELD: Final = (
     "SELECT id, user_id, project_id, sealed FROM credential WHERE stack_id = %(stack_id)s AND state = 'held'"
 )
 RELEASE_OTHERS: Final = """
-UPDATE credential SET state = 'going', due_at = now() WHERE stack_id = %s AND state = 'held' AND id <> %s
+UPDATE credential SET state = 'going', due_at = now()
+WHERE stack_id = %(stack_id)s AND state = 'held' AND id <> %(id)s
 """
 HOLD: Final = """
-UPDATE credential SET state = 'held', stack_id = %s, due_at = NULL WHERE id = %s AND state = 'making'
+UPDATE credential SET state = 'held', stack_id = %(stack_id)s, due_at = NULL
+WHERE id = %(id)s AND state = 'making'
 """
-DISCARD: Final = "UPDATE credential SET state = 'going', due_at = now() WHERE id = %s AND state = 'making'"
+DISCARD: Final = (
+    "UPDATE credential SET state = 'going', due_at = now() WHERE id = %(id)s AND state = 'making'"
+)
 
 REMOVALS: Final = RemovalQueue(
     "credential",
@@ -91,14 +95,15 @@ def hold(db: Db, id_: int, stack_id: int) -> None:
     Raises:
         Unavailable: the request took so long that the credential is being removed again.
     """
-    db.execute(RELEASE_OTHERS, (stack_id, id_))
-    if db.execute(HOLD, (stack_id, id_)).rowcount == 0:
+    values = {"stack_id": stack_id, "id": id_}
+    db.execute(RELEASE_OTHERS, values)
+    if db.execute(HOLD, values).rowcount == 0:
         raise Unavailable("The request took too long. Please try again.")
 
 
 def discard(db: Db, id_: int) -> None:
     """Have a credential removed that no stack holds."""
-    db.execute(DISCARD, (id_,))
+    db.execute(DISCARD, {"id": id_})
 
 
 def held(db: Db, root_id: int) -> HeldCredential | None:

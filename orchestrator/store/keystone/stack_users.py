@@ -25,18 +25,20 @@ RETURNING u.id, u.keystone_id, u.sealed
 FIND_HELD: Final = """
 SELECT u.keystone_id, u.name, u.sealed, p.keystone_id
 FROM stack_user u JOIN stack_user p ON p.root_id = u.root_id AND p.resource_id IS NULL AND p.state = 'held'
-WHERE u.resource_id = %s AND u.state = 'held'
+WHERE u.resource_id = %(resource_id)s AND u.state = 'held'
 """
-ROOT: Final = "SELECT uuid::text, project_id FROM stack WHERE id = %s"
+ROOT: Final = "SELECT uuid::text, project_id FROM stack WHERE id = %(root_id)s"
 STORE_CREATED: Final = """
-UPDATE stack_user SET keystone_id = %s, state = 'held', due_at = NULL WHERE id = %s AND state <> 'going'
+UPDATE stack_user SET keystone_id = %(keystone_id)s, state = 'held', due_at = NULL
+WHERE id = %(id)s AND state <> 'going'
 """
 SET_PROJECT: Final = (
-    "UPDATE stack SET user_project_id = %s WHERE id = %s AND user_project_id IS DISTINCT FROM %s"
+    "UPDATE stack SET user_project_id = %(project_id)s"
+    " WHERE id = %(stack_id)s AND user_project_id IS DISTINCT FROM %(project_id)s"
 )
 
 # Due at once; REMOVALS waits for the resource's row to be deleted. A row in `making` has a due time already.
-RELEASE: Final = "UPDATE stack_user SET due_at = now() WHERE resource_id = %s AND state = 'held'"
+RELEASE: Final = "UPDATE stack_user SET due_at = now() WHERE resource_id = %(resource_id)s AND state = 'held'"
 
 UNOWNED: Final = """CASE WHEN d.resource_id IS NULL
     THEN NOT EXISTS (SELECT 1 FROM stack s WHERE s.id = d.root_id AND s.deleted_at IS NULL)
@@ -90,7 +92,7 @@ class HeldUser:
 
 def held(db: Db, resource_id: int) -> HeldUser | None:
     """Return the user of a resource, None if it does not exist yet."""
-    row = db.execute(FIND_HELD, (resource_id,)).fetchone()
+    row = db.execute(FIND_HELD, {"resource_id": resource_id}).fetchone()
     return None if row is None else HeldUser(row[0], row[1], bytes(row[2]), row[3])
 
 
@@ -114,24 +116,24 @@ def insert(
 
 def root_of(db: Db, root_id: int) -> tuple[str, str]:
     """Return a root stack's uuid and project."""
-    row = db.execute(ROOT, (root_id,)).fetchone()
+    row = db.execute(ROOT, {"root_id": root_id}).fetchone()
     assert row is not None
     return row[0], row[1]
 
 
 def store_created(db: Db, id_: int, keystone_id: str) -> bool:
     """Store the id that Keystone returned; return False if the object is being removed."""
-    return db.execute(STORE_CREATED, (keystone_id, id_)).rowcount == 1
+    return db.execute(STORE_CREATED, {"keystone_id": keystone_id, "id": id_}).rowcount == 1
 
 
 def set_project(db: Db, stack_id: int, keystone_id: str) -> None:
     """Store the project of a stack's users."""
-    db.execute(SET_PROJECT, (keystone_id, stack_id, keystone_id))
+    db.execute(SET_PROJECT, {"project_id": keystone_id, "stack_id": stack_id})
 
 
 def release(db: Db, resource_id: int) -> None:
     """Have a user removed as soon as its resource is deleted."""
-    db.execute(RELEASE, (resource_id,))
+    db.execute(RELEASE, {"resource_id": resource_id})
 
 
 def release_unowned(db: Db) -> None:

@@ -26,9 +26,13 @@ from orchestrator.store.connections.database import CHECKS_NAME
 Db = Connection[TupleRow]
 
 LOCK_TRAVERSAL = """
-SELECT 1 FROM stack WHERE id = %s AND traversal = %s AND halted_traversal IS DISTINCT FROM traversal FOR SHARE
+SELECT 1 FROM stack
+WHERE id = %(stack_id)s AND traversal = %(traversal)s AND halted_traversal IS DISTINCT FROM traversal
+FOR SHARE
 """
-LOCK_PLAN = "SELECT 1 FROM graph_node WHERE id = %s AND state = 'checking' AND lease = %s FOR SHARE"
+LOCK_PLAN = (
+    "SELECT 1 FROM graph_node WHERE id = %(id)s AND state = 'checking' AND lease = %(lease)s FOR SHARE"
+)
 
 FETCH_SIZE = 5_000  # rows per fetch of a server-side cursor
 MAX_UNSTREAMED = 500  # rows; a smaller result is fetched in one round trip
@@ -37,24 +41,26 @@ COPY_DEFINITION = """
 COPY resource_definition (id, stack_id, name, digest, body, requires, dep_attrs, valid_from) FROM STDIN
 """
 CLOSE_DEFINITIONS = """
-UPDATE resource_definition d SET valid_to = %s
-WHERE d.stack_id = %s AND d.valid_to IS NULL AND d.valid_from < %s AND d.name = ANY(%s)
+UPDATE resource_definition d SET valid_to = %(number)s
+WHERE d.stack_id = %(stack_id)s AND d.valid_to IS NULL AND d.valid_from < %(number)s
+    AND d.name = ANY(%(names)s)
 """
-DEFINITIONS = (
-    "SELECT name, id, digest, valid_from FROM resource_definition WHERE stack_id = %s AND valid_to IS NULL"
-)
+DEFINITIONS = """
+SELECT name, id, digest, valid_from FROM resource_definition
+WHERE stack_id = %(stack_id)s AND valid_to IS NULL
+"""
 ROWS = """
 SELECT id, name, coalesce(runs_as, type), action, status, op, attempt, built_digest, requires, input_digests,
     value_digest, leftover, suspended
-FROM resource WHERE stack_id = %s
+FROM resource WHERE stack_id = %(stack_id)s
 """
 MARK_DEPOSED = """
 UPDATE resource r SET leftover = true, replaced_by = x.by
-FROM unnest(%s::bigint[], %s::bigint[]) AS x(id, by) WHERE r.id = ANY (ARRAY[x.id])
+FROM unnest(%(ids)s::bigint[], %(replacements)s::bigint[]) AS x(id, by) WHERE r.id = ANY (ARRAY[x.id])
 """
-RESTORE_DEPOSED = "UPDATE resource SET leftover = false, replaced_by = NULL WHERE id = ANY(%s)"
+RESTORE_DEPOSED = "UPDATE resource SET leftover = false, replaced_by = NULL WHERE id = ANY(%(ids)s)"
 DROP_ROWS = """
-DELETE FROM resource WHERE id = ANY(%s) AND action = 'INIT' AND attempt = 0 AND lease IS NULL
+DELETE FROM resource WHERE id = ANY(%(ids)s) AND action = 'INIT' AND attempt = 0 AND lease IS NULL
 """
 COPY_RESOURCE = "COPY resource (id, uuid, stack_id, name, type, runs_as) FROM STDIN"
 COPY_NODE = """
@@ -70,20 +76,27 @@ SELECT now.since, EXISTS (SELECT 1 FROM pg_stat_activity a
         AND a.xact_start < now.since)
 FROM now
 """
-WRITTEN = "SELECT label, id FROM graph_node WHERE stack_id = %s AND traversal = %s AND kind = %s"
+WRITTEN = """
+SELECT label, id FROM graph_node
+WHERE stack_id = %(stack_id)s AND traversal = %(traversal)s AND kind = %(kind)s
+"""
 CLEANUPS = """
-SELECT resource_id::text, id FROM graph_node WHERE stack_id = %s AND traversal = %s AND kind = 'cleanup'
+SELECT resource_id::text, id FROM graph_node
+WHERE stack_id = %(stack_id)s AND traversal = %(traversal)s AND kind = 'cleanup'
 """
 HAS_WRITTEN_SLICES = """
-SELECT EXISTS (SELECT 1 FROM graph_node WHERE stack_id = %s AND traversal = %s
-    AND kind IN ('update', 'cleanup', 'join') AND id > %s)
+SELECT EXISTS (SELECT 1 FROM graph_node WHERE stack_id = %(stack_id)s AND traversal = %(traversal)s
+    AND kind IN ('update', 'cleanup', 'join') AND id > %(plan)s)
 """
-HOLD_FINISH = "UPDATE graph_node SET blocked_by = %s WHERE id = %s AND state = 'blocked'"
-FINISH = "SELECT id FROM graph_node WHERE stack_id = %s AND traversal = %s AND kind = 'finish'"
+HOLD_FINISH = "UPDATE graph_node SET blocked_by = %(blocked_by)s WHERE id = %(id)s AND state = 'blocked'"
+FINISH = """
+SELECT id FROM graph_node WHERE stack_id = %(stack_id)s AND traversal = %(traversal)s AND kind = 'finish'
+"""
 
 DROP_OLD_NODES = """
 DELETE FROM graph_node WHERE id IN (
-    SELECT id FROM graph_node WHERE stack_id = %s AND traversal < %s AND state <> 'checking' LIMIT %s
+    SELECT id FROM graph_node
+    WHERE stack_id = %(stack_id)s AND traversal < %(traversal)s AND state <> 'checking' LIMIT %(length)s
     FOR UPDATE SKIP LOCKED)  -- a late visit may be releasing them
 """
 
@@ -134,11 +147,14 @@ def slice_of(db: Db, target: PlanTarget) -> Iterator[None]:
     Raises:
         Superseded: the traversal is over or has failed, or another planner has the plan.
     """
+    values = {"stack_id": target.stack_id, "traversal": target.traversal}
     with db.transaction():
-        if db.execute(LOCK_TRAVERSAL, (target.stack_id, target.traversal)).fetchone() is None:
+        if db.execute(LOCK_TRAVERSAL, values).fetchone() is None:
             raise Superseded(f"traversal {target.traversal} is over")
-        if target.plan is not None and db.execute(LOCK_PLAN, target.plan).fetchone() is None:
-            raise Superseded("another planner took over")
+        if target.plan is not None:
+            id_, lease = target.plan
+            if db.execute(LOCK_PLAN, {"id": id_, "lease": lease}).fetchone() is None:
+                raise Superseded("another planner took over")
         yield
 
 
@@ -164,7 +180,7 @@ def wait_for_older_checks(db: Db, seconds: float = 30.0) -> None:
 
 def finish_node(db: Db, stack_id: int, traversal: int) -> int:
     """Return the id of the traversal's finish node."""
-    row = db.execute(FINISH, (stack_id, traversal)).fetchone()
+    row = db.execute(FINISH, {"stack_id": stack_id, "traversal": traversal}).fetchone()
     if row is None:
         raise Superseded(f"traversal {traversal} is over")
     return int(row[0])
@@ -172,29 +188,33 @@ def finish_node(db: Db, stack_id: int, traversal: int) -> int:
 
 def written(db: Db, stack_id: int, traversal: int, kind: str) -> dict[str, int]:
     """Return the nodes that an interrupted plan wrote, by label."""
-    return dict(db.execute(WRITTEN, (stack_id, traversal, kind)).fetchall())
+    values = {"stack_id": stack_id, "traversal": traversal, "kind": kind}
+    return dict(db.execute(WRITTEN, values).fetchall())
 
 
 def cleanups(db: Db, stack_id: int, traversal: int) -> dict[str, int]:
     """Return the cleanup nodes that an interrupted plan wrote, by the text of the resource's id."""
-    return dict(db.execute(CLEANUPS, (stack_id, traversal)).fetchall())
+    return dict(db.execute(CLEANUPS, {"stack_id": stack_id, "traversal": traversal}).fetchall())
 
 
 def has_written_slices(db: Db, stack_id: int, traversal: int, plan: int) -> bool:
     """Whether an interrupted run of this plan wrote nodes; their ids are above that of the plan's node."""
-    row = db.execute(HAS_WRITTEN_SLICES, (stack_id, traversal, plan)).fetchone()
+    values = {"stack_id": stack_id, "traversal": traversal, "plan": plan}
+    row = db.execute(HAS_WRITTEN_SLICES, values).fetchone()
     return row is not None and row[0]
 
 
 def new_ids(db: Db, table: str, count: int) -> list[int]:
     """Return new ids for a table."""
-    query = "SELECT nextval((SELECT pg_get_serial_sequence(%s, 'id'))) FROM generate_series(1, %s)"
-    return [row[0] for row in db.execute(query, (table, count)).fetchall()]
+    query = (
+        "SELECT nextval((SELECT pg_get_serial_sequence(%(table)s, 'id'))) FROM generate_series(1, %(count)s)"
+    )
+    return [row[0] for row in db.execute(query, {"table": table, "count": count}).fetchall()]
 
 
 def hold_finish(db: Db, target: PlanTarget, feeders: int) -> None:
     """Let the finish node wait for the plan and for `feeders` nodes."""
-    db.execute(HOLD_FINISH, (feeders + 1, target.finish_id))
+    db.execute(HOLD_FINISH, {"blocked_by": feeders + 1, "id": target.finish_id})
 
 
 def copy_definitions(db: Db, target: PlanTarget, rows: Iterable[DefinitionRow]) -> None:
@@ -247,10 +267,10 @@ def copy_nodes(db: Db, target: PlanTarget, rows: Iterable[NodeRow]) -> None:
 
 def rows(db: Db, stack_id: int) -> list[Row]:
     """Return all resource rows of a stack, oldest first."""
-    return _rows(db, ROWS, (stack_id,))
+    return _rows(db, ROWS, {"stack_id": stack_id})
 
 
-def _rows(db: Db, query: str, values: tuple[int, ...]) -> list[Row]:
+def _rows(db: Db, query: str, values: Mapping[str, int]) -> list[Row]:
     """Return resource rows, oldest first.
 
     Equal values share an object, for a stack may have a million rows.
@@ -286,7 +306,7 @@ def _by_id(row: Row) -> int:
     return row.id
 
 
-def _streamed(db: Db, query: str, values: tuple[int, ...]) -> Iterator[tuple[Any, ...]]:
+def _streamed(db: Db, query: str, values: Mapping[str, int]) -> Iterator[tuple[Any, ...]]:
     """Yield the rows of a query without holding all of them; a small result takes one round trip."""
     few = db.execute(f"{query} LIMIT {MAX_UNSTREAMED}", values).fetchall()
     if len(few) < MAX_UNSTREAMED:
@@ -301,10 +321,10 @@ CLEANUP_PLAN_LABEL = "removals"  # label of the plan node of a traversal's secon
 
 UNPLANNED_DEPOSED = f"""
 {ROWS.strip()} AND leftover AND NOT EXISTS (
-    SELECT 1 FROM graph_node n WHERE n.stack_id = resource.stack_id AND n.traversal = %s
+    SELECT 1 FROM graph_node n WHERE n.stack_id = resource.stack_id AND n.traversal = %(traversal)s
         AND n.kind = 'cleanup' AND n.resource_id = resource.id)
 """
-COUNT_UNPLANNED_DEPOSED = f"SELECT count(*) FROM ({UNPLANNED_DEPOSED} LIMIT %s) AS found"
+COUNT_UNPLANNED_DEPOSED = f"SELECT count(*) FROM ({UNPLANNED_DEPOSED} LIMIT %(limit)s) AS found"
 PLAN_REMOVALS = """
 WITH held AS (
     UPDATE graph_node SET state = 'blocked', blocked_by = 1, lease = NULL, leased_until = NULL, rung_at = NULL
@@ -321,12 +341,13 @@ FROM held RETURNING id
 
 def unplanned_deposed(db: Db, stack_id: int, traversal: int) -> list[Row]:
     """Return the deposed rows that this traversal does not clean up yet, oldest first."""
-    return _rows(db, UNPLANNED_DEPOSED, (stack_id, traversal))
+    return _rows(db, UNPLANNED_DEPOSED, {"stack_id": stack_id, "traversal": traversal})
 
 
 def count_unplanned_deposed(db: Db, stack_id: int, traversal: int, limit: int) -> int:
     """Return the number of these rows, at most `limit`."""
-    row = db.execute(COUNT_UNPLANNED_DEPOSED, (stack_id, traversal, limit)).fetchone()
+    values = {"stack_id": stack_id, "traversal": traversal, "limit": limit}
+    row = db.execute(COUNT_UNPLANNED_DEPOSED, values).fetchone()
     assert row is not None
     return int(row[0])
 
@@ -347,33 +368,35 @@ def plan_removals(db: Db, target: PlanTarget, lease: int, seconds: float) -> int
 def definitions(db: Db, stack_id: int) -> dict[str, tuple[int, bytes, int]]:
     """Return the definitions in force by name: id, digest and first revision."""
     return {
-        name: (id_, digest, since) for name, id_, digest, since in _streamed(db, DEFINITIONS, (stack_id,))
+        name: (id_, digest, since)
+        for name, id_, digest, since in _streamed(db, DEFINITIONS, {"stack_id": stack_id})
     }
 
 
 def close_definitions(db: Db, target: PlanTarget, names: Sequence[str]) -> None:
     """End the validity of definitions that the target's revision changes or removes."""
     number = target.revision_number
-    db.execute(CLOSE_DEFINITIONS, (number, target.stack_id, number, list(names)))
+    db.execute(CLOSE_DEFINITIONS, {"number": number, "stack_id": target.stack_id, "names": list(names)})
 
 
 def mark_deposed(db: Db, replaced: Mapping[int, int | None]) -> None:
     """Mark rows deposed; `replaced` has the id of each row's replacement, if it has any."""
     ids = list(replaced)
-    db.execute(MARK_DEPOSED, (ids, [replaced[id_] for id_ in ids]))
+    db.execute(MARK_DEPOSED, {"ids": ids, "replacements": [replaced[id_] for id_ in ids]})
 
 
 def restore_deposed(db: Db, ids: Sequence[int]) -> None:
     """Make deposed rows current again."""
-    db.execute(RESTORE_DEPOSED, (list(ids),))
+    db.execute(RESTORE_DEPOSED, {"ids": list(ids)})
 
 
 def drop_rows(db: Db, ids: Sequence[int]) -> None:
     """Delete rows whose resources were never created."""
-    db.execute(DROP_ROWS, (list(ids),))
+    db.execute(DROP_ROWS, {"ids": list(ids)})
 
 
 def drop_old_nodes(db: Db, stack_id: int, traversal: int, length: int) -> None:
     """Delete the nodes of earlier traversals in slices. Nodes being checked are left to the next plan."""
-    while db.execute(DROP_OLD_NODES, (stack_id, traversal, length)).rowcount == length:
+    values = {"stack_id": stack_id, "traversal": traversal, "length": length}
+    while db.execute(DROP_OLD_NODES, values).rowcount == length:
         pass

@@ -52,11 +52,11 @@ LIMIT %(limit)s
 ROWS: Final = """
 SELECT id, name, coalesce(runs_as, type), action, status, op, attempt, built_digest, requires, input_digests,
     value_digest, leftover, suspended
-FROM resource WHERE stack_id = %s AND name = ANY(%s) ORDER BY id + 0
+FROM resource WHERE stack_id = %(stack_id)s AND name = ANY(%(names)s) ORDER BY id + 0
 """
 DEFINITIONS: Final = """
 SELECT name, id, digest, valid_from FROM resource_definition
-WHERE stack_id = %s AND valid_to IS NULL AND name = ANY(%s)
+WHERE stack_id = %(stack_id)s AND valid_to IS NULL AND name = ANY(%(names)s)
 """
 # Connections of checks disable these plans, for checks reach rows by their keys. This statement scans.
 SCAN_SETTINGS: Final = ("enable_seqscan", "enable_bitmapscan", "enable_hashjoin")
@@ -84,7 +84,7 @@ def rows(db: Db, stack_id: int, names: Collection[str]) -> list[Row]:
     """Return the rows of these members, oldest first."""
     result = []
     for id_, name, type_name, action, status, op, attempt, built, needs, digests, *rest in db.execute(
-        ROWS, (stack_id, list(names))
+        ROWS, {"stack_id": stack_id, "names": list(names)}
     ).fetchall():
         state = type_name, action, status, op, attempt, built
         result.append(Row(id_, name, *state, tuple(needs), tuple(digests), *rest))
@@ -93,4 +93,5 @@ def rows(db: Db, stack_id: int, names: Collection[str]) -> list[Row]:
 
 def definitions(db: Db, stack_id: int, names: Collection[str]) -> dict[str, tuple[int, bytes, int]]:
     """Return the definitions in force of these members, like `bulk_writer.definitions` for a whole stack."""
-    return {row[0]: (row[1], row[2], row[3]) for row in db.execute(DEFINITIONS, (stack_id, list(names)))}
+    rows = db.execute(DEFINITIONS, {"stack_id": stack_id, "names": list(names)})
+    return {row[0]: (row[1], row[2], row[3]) for row in rows}

@@ -16,19 +16,20 @@ Db = Connection[TupleRow]
 VALUES = """
 SELECT id, uuid::text, name, type, coalesce(runs_as, type), action, status, status_reason, op, physical_id,
     reference_id, properties, attributes, data, metadata, convert_from(sealed, 'UTF8')
-FROM resource WHERE stack_id = %s AND id = ANY(%s)
+FROM resource WHERE stack_id = %(stack_id)s AND id = ANY(%(ids)s)
 """
 
 # The deletion policy of each resource, from the definition that it was built from.
 POLICIES = """
 SELECT r.id, CASE WHEN d.body -> 'external_id' IS NULL THEN d.body ->> 'deletion_policy' ELSE 'Retain' END
 FROM resource r JOIN resource_definition d ON d.id = r.definition_id
-WHERE r.stack_id = %s AND r.id = ANY(%s)
+WHERE r.stack_id = %(stack_id)s AND r.id = ANY(%(ids)s)
 """
 
 IS_NAME_TAKEN = """
 SELECT EXISTS (
-    SELECT 1 FROM stack WHERE project_id = %s AND name = %s AND deleted_at IS NULL AND owner_id IS NULL)
+    SELECT 1 FROM stack
+    WHERE project_id = %(project_id)s AND name = %(name)s AND deleted_at IS NULL AND owner_id IS NULL)
 """
 
 
@@ -63,18 +64,19 @@ def consistent_snapshot(database: Database) -> Iterator[Db]:
 
 def values(db: Db, stack_id: int, ids: Collection[int]) -> list[StoredProperties]:
     """Return these resources of a stack."""
-    return [StoredProperties(*row) for row in db.execute(VALUES, (stack_id, list(ids))).fetchall()]
+    rows = db.execute(VALUES, {"stack_id": stack_id, "ids": list(ids)}).fetchall()
+    return [StoredProperties(*row) for row in rows]
 
 
 def retained(db: Db, stack_id: int, ids: Sequence[int], policies: Collection[str]) -> set[int]:
     """Return the resources with any of these deletion policies."""
     if not ids:
         return set()
-    rows = db.execute(POLICIES, (stack_id, list(ids))).fetchall()
+    rows = db.execute(POLICIES, {"stack_id": stack_id, "ids": list(ids)}).fetchall()
     return {id_ for id_, policy in rows if policy in policies}
 
 
 def is_taken(db: Db, project_id: str, name: str) -> bool:
     """Whether a live stack of the project has this name."""
-    row = db.execute(IS_NAME_TAKEN, (project_id, name)).fetchone()
+    row = db.execute(IS_NAME_TAKEN, {"project_id": project_id, "name": name}).fetchone()
     return row is not None and bool(row[0])
