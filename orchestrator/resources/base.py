@@ -23,7 +23,7 @@ from orchestrator.deprecation import (
 from orchestrator.resources.capabilities import derived, implements
 from orchestrator.resources.software_api import UNCONNECTED, SoftwareStore
 from orchestrator.resources.stack_context import (
-    NO_PEERS,
+    NO_REQUIRED_RESOURCES,
     Grant,
     RequiredResources,
     StackContext,
@@ -77,7 +77,7 @@ class Attribute:
     secret: bool = False
 
 
-@renamed_fields(around="stack_context", place="location")
+@renamed_fields(around="stack_context", place="location", peers="required_resources")
 @dataclass(frozen=True, slots=True)
 class Context:
     """The input of a verb besides its properties."""
@@ -100,7 +100,7 @@ class Context:
     cloud: Cloud | None = None  # the project's cloud, called as the stack's user; None without Keystone
     stack_context: StackContext | None = None  # None when the stack's revision is no longer stored
     location: StackLocation = field(default_factory=StackLocation)
-    peers: RequiredResources = NO_PEERS  # for types with `needs_lease`
+    required_resources: RequiredResources = NO_REQUIRED_RESOURCES  # for types with `needs_lease`
     users: StackUsers | None = None  # for types with `needs_lease`; None without stack users at Keystone
 
 
@@ -197,7 +197,7 @@ class ResourceType:
     adjustable: ClassVar[frozenset[str]] = frozenset()  # operations that a newer template may modify
     signals_always: ClassVar[bool] = False  # accepts signals also while the stack is suspended or deleted
     publishes: ClassVar[bool] = False  # metadata is for an agent: shown unmasked, with `published`
-    claimed_first: ClassVar[bool] = False  # the verbs use `ctx.peers` or grant access
+    claimed_first: ClassVar[bool] = False  # the verbs use `ctx.required_resources` or grant access
     always_visited: ClassVar[bool] = False  # visited by every update, even if its inputs are unchanged
     open_metadata: ClassVar[bool] = False  # metadata set by signals is never masked
     hidden: ClassVar[bool] = False

@@ -134,7 +134,7 @@ class _NoRequiredResources:
         """Nothing to clear."""
 
 
-NO_PEERS: Final[RequiredResources] = _NoRequiredResources()
+NO_REQUIRED_RESOURCES: Final[RequiredResources] = _NoRequiredResources()
 
 if not TYPE_CHECKING:
     __getattr__ = renamed_names(
@@ -143,6 +143,6 @@ if not TYPE_CHECKING:
             "Place": "StackLocation",
             "Peer": "RequiredResource",
             "Peers": "RequiredResources",
-            "NOBODY": "NO_PEERS",
+            "NOBODY": "NO_REQUIRED_RESOURCES",
         },
     )

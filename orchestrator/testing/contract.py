@@ -264,7 +264,7 @@ class TypeContract(Declarations):
             operated.update(**{name: value})  # the worker may have died before it recorded the first attempt
             observation = operated.settled()
             assert observation.exists, name
-            assert bool(observation.error) == (name in sample.breaks), (name, observation.error)
+            assert bool(observation.error) == (name in sample.failing_changes), (name, observation.error)
             assert operated.physical_id == before or operated.kind.calls_out, name
             operated.delete()
             assert not operated.settled().exists, name
@@ -348,7 +348,7 @@ def is_fine(observation: Observation) -> bool:
 def changeable(kind: ResourceType, sample: Sample) -> Iterator[tuple[str, Property]]:
     """Yield the properties that can be set and that the tests should change."""
     for name, prop in kind.properties.items():
-        if prop.implemented and name not in sample.left_out:
+        if prop.implemented and name not in sample.slow_changes:
             yield name, prop
 
 

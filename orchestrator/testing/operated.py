@@ -27,7 +27,7 @@ class Operated:
         self.properties = full_properties(kind, properties)
         self.uuid, self.attempt = uuid.uuid4(), 1
         self.physical_id = ""
-        self.ctx = self.sample.dress(
+        self.ctx = self.sample.prepare_context(
             Context(
                 name="a",
                 physical_name=physical_name("stack", "a", self.uuid),

@@ -27,7 +27,9 @@ def _as_it_is(ctx: Context) -> Context:
     return ctx
 
 
-@renamed_fields(beside="other_resources")
+@renamed_fields(
+    beside="other_resources", dress="prepare_context", left_out="slow_changes", breaks="failing_changes"
+)
 @dataclass(frozen=True)
 class Sample:
     """A resource of a type, with the data that the contract cannot derive."""
@@ -40,11 +42,13 @@ class Sample:
     fixtures: tuple[str, ...] = ()  # pytest fixtures that must run first
     # receives the `Operated` and performs the external action that makes it ready
     finish: Callable[[Any], None] = _nothing
-    dress: Callable[[Context], Context] = _as_it_is  # adds the data that the type expects to the context
+    prepare_context: Callable[[Context], Context] = (
+        _as_it_is  # adds the data that the type expects to the context
+    )
     optional: frozenset[str] = frozenset()  # attributes that are not always present
-    breaks: frozenset[str] = frozenset()  # properties whose changed value makes the object fail
+    failing_changes: frozenset[str] = frozenset()  # properties whose changed value makes the object fail
 
-    left_out: frozenset[str] = frozenset()  # properties not to change: the test would wait too long
+    slow_changes: frozenset[str] = frozenset()  # properties not to change: the test would wait too long
 
     files: Mapping[str, str] = field(default_factory=dict)  # of the stack
     environment: Mapping[str, Any] = field(default_factory=dict)  # of the stack

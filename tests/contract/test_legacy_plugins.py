@@ -45,7 +45,7 @@ RENAMED = [
     (stack_context, "Place", "StackLocation"),
     (stack_context, "Peer", "RequiredResource"),
     (stack_context, "Peers", "RequiredResources"),
-    (stack_context, "NOBODY", "NO_PEERS"),
+    (stack_context, "NOBODY", "NO_REQUIRED_RESOURCES"),
     (sys.modules["orchestrator.resources.base"], "Around", "StackContext"),
     (sys.modules["orchestrator.resources.base"], "NOWHERE", "EMPTY_CATALOG"),
     (formats, "Words", "Keywords"),
@@ -158,6 +158,13 @@ def old_type() -> type[ResourceType]:
     return Old
 
 
+def test_a_context_accepts_its_old_fields() -> None:
+    with pytest.warns(DeprecationWarning, match="peers"):
+        context = Context("a", "s-a-1", "t", "CREATE", peers=stack_context.NO_REQUIRED_RESOURCES)  # type: ignore[call-arg]
+    with pytest.warns(DeprecationWarning, match="peers"):
+        assert context.peers is context.required_resources  # type: ignore[attr-defined]
+
+
 def test_hooks_under_their_old_names_override_the_new_names() -> None:
     with pytest.warns(DeprecationWarning, match="is deprecated") as warned:
         kind = Registry.of(old_type())["Acme::Old"]
@@ -188,3 +195,5 @@ def test_a_context_has_its_old_fields() -> None:
 def test_a_sample_accepts_its_old_fields() -> None:
     with pytest.warns(DeprecationWarning, match="beside"):
         assert Sample("Acme::Box", beside={"b": {}}).other_resources == {"b": {}}
+    with pytest.warns(DeprecationWarning, match="left_out"):
+        assert Sample("Acme::Box", left_out=frozenset({"litres"})).slow_changes == {"litres"}  # type: ignore[call-arg]

@@ -30,7 +30,9 @@ def resource_of(
     kind: type[ResourceType], properties: dict[str, Any], store: SoftwareMemory | None = None
 ) -> Operated:
     has = SoftwareMemory() if store is None else store
-    return Operated(kind(), properties, Sample(kind.name, dress=lambda ctx: replace(ctx, software=has)))
+    return Operated(
+        kind(), properties, Sample(kind.name, prepare_context=lambda ctx: replace(ctx, software=has))
+    )
 
 
 def made(kind: type[ResourceType], store: SoftwareMemory | None = None, **properties: Any) -> Operated:

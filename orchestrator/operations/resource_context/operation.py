@@ -25,7 +25,7 @@ from orchestrator.operations.resource_context.state import (
 from orchestrator.operations.runtime.caches import FileCache
 from orchestrator.resources.base import EMPTY_CATALOG, Context, Observation, ResourceType, StackContext
 from orchestrator.resources.software_api import UNCONNECTED, SoftwareStore
-from orchestrator.resources.stack_context import NO_PEERS, StackLocation
+from orchestrator.resources.stack_context import NO_REQUIRED_RESOURCES, StackLocation
 from orchestrator.security.encryption import Cipher
 from orchestrator.template.parameters import ParameterValues
 
@@ -139,5 +139,7 @@ def context(
         secret=state.secret,
         software=software,
         location=StackLocation() if stored_context is None else stored_context.place(visit),
-        peers=NO_PEERS if stored_context is None else stored_context.peers(visit, state),
+        required_resources=NO_REQUIRED_RESOURCES
+        if stored_context is None
+        else stored_context.required_resources(visit, state),
     )

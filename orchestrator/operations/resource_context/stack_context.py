@@ -13,7 +13,7 @@ from orchestrator.engine.check.visit import ResourceVisit
 from orchestrator.errors import Superseded
 from orchestrator.operations.resource_context.state import ResourceState
 from orchestrator.resources.stack_context import (
-    NO_PEERS,
+    NO_REQUIRED_RESOURCES,
     Grant,
     RequiredResource,
     RequiredResources,
@@ -22,14 +22,14 @@ from orchestrator.resources.stack_context import (
 from orchestrator.security.encryption import Cipher
 from orchestrator.security.tokens import token_hash
 from orchestrator.store.access import grants
-from orchestrator.store.signals import watchers as peers
+from orchestrator.store.signals import watchers
 
 
 @dataclass(frozen=True, slots=True)
 class StoredStackContext:
     """The stack context of the visits of a claim; without a lease, only the location."""
 
-    db: peers.Db
+    db: watchers.Db
     cipher: Cipher
     lease: int | None
     endpoint: str
@@ -39,9 +39,9 @@ class StoredStackContext:
         stack = visit.stack
         return StackLocation(stack.project_id, stack.name, stack.uuid, visit.resource.name, self.endpoint)
 
-    def peers(self, visit: ResourceVisit, state: ResourceState) -> RequiredResources:
+    def required_resources(self, visit: ResourceVisit, state: ResourceState) -> RequiredResources:
         """Return the requirements of the resource."""
-        return NO_PEERS if self.lease is None else RequiredPeers(self, visit, state)
+        return NO_REQUIRED_RESOURCES if self.lease is None else StoredRequiredResources(self, visit, state)
 
     def grant_access(self, resource_id: int, grant: Grant) -> None:
         """Accept requests with a key or token of the resource from now on.
@@ -70,7 +70,7 @@ class StoredStackContext:
             grants.drop(self.db, resource_id, self.lease)
 
 
-class RequiredPeers:
+class StoredRequiredResources:
     """The requirements of a visited resource, read on demand."""
 
     def __init__(self, context: StoredStackContext, visit: ResourceVisit, state: ResourceState) -> None:
@@ -79,23 +79,23 @@ class RequiredPeers:
     def find(self, reference_id: str, *, watch: bool = False) -> RequiredResource | None:
         """Return the requirement with this reference id; `watch` wakes this resource at its signals."""
         db = self.context.db
-        for row in peers.required(db, self.state.requires, self.id):
+        for row in watchers.required(db, self.state.requires, self.id):
             opened = self._opened(row)
             if reference_id != (opened.get("reference_id", row.reference_id) or row.physical_id):
                 continue
-            watched = peers.register_watcher(db, row.id, self.id) if watch and not row.watched else row
+            watched = watchers.register_watcher(db, row.id, self.id) if watch and not row.watched else row
             if watched is not None:
                 return self._peer(watched)
         return None
 
     def forget(self) -> None:
         """Clear the metadata that signals have set in watched requirements."""
-        peers.clear_watched_metadata(self.context.db, self.id, self.context.cipher.seal(None))
+        watchers.clear_watched_metadata(self.context.db, self.id, self.context.cipher.seal(None))
 
-    def _peer(self, row: peers.RequiredRow) -> RequiredResource:
+    def _peer(self, row: watchers.RequiredRow) -> RequiredResource:
         opened = self._opened(row)
         properties = opened.get("properties", row.properties) or {}
         return RequiredResource(row.name, row.kind, properties, opened.get("metadata", row.metadata) or {})
 
-    def _opened(self, row: peers.RequiredRow) -> dict[str, Any]:
+    def _opened(self, row: watchers.RequiredRow) -> dict[str, Any]:
         return self.context.cipher.open(row.sealed.encode()) if row.sealed else {}

@@ -44,7 +44,7 @@ class IamAccessKey(ResourceType):
 
     def create(self, ctx: Context, props: Mapping[str, Value]) -> Created:
         """Create an access key for a user of this stack."""
-        user = ctx.peers.find(props["UserName"])
+        user = ctx.required_resources.find(props["UserName"])
         if user is None or user.type != "AWS::IAM::User":
             raise ProviderError(f"could not find user {props['UserName']}", "NotFound")
         key, secret = access_key(ctx.token), new_secret()

@@ -44,7 +44,7 @@ class AwsWaitCondition(WaitCondition):
             ValueError: the URL does not refer to a handle of this stack.
         """
         url = str(ctx.properties["Handle"])
-        peer = ctx.peers.find(url, watch=True)
+        peer = ctx.required_resources.find(url, watch=True)
         if peer is None:
             raise ValueError(f"WaitCondition invalid Handle {_failure(url, ctx)}")
         if HANDLES.get(peer.type) is not AWS:

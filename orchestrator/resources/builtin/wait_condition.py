@@ -91,7 +91,7 @@ class WaitCondition(ResourceType):
 
     def delete(self, ctx: Context, physical_id: str) -> None:
         """Clear the handle's signals, so that the next wait condition requires new ones."""
-        ctx.peers.forget()
+        ctx.required_resources.forget()
 
     def handle(self, ctx: Context) -> RequiredResource:
         """Return the handle.
@@ -99,7 +99,7 @@ class WaitCondition(ResourceType):
         Raises:
             ValueError: the resource is not a handle.
         """
-        peer = ctx.peers.find(str(ctx.properties[self.property_names[0]]), watch=True)
+        peer = ctx.required_resources.find(str(ctx.properties[self.property_names[0]]), watch=True)
         if peer is None or peer.type not in HANDLES:
             name = f"The {self.property_names[0]} of {ctx.name}" if peer is None else peer.name
             raise ValueError(f"{name} is not a valid wait condition handle.")

@@ -24,7 +24,7 @@ from orchestrator.store.nodes import repository
 from orchestrator.store.nodes.hook_sql import STATE_EVENT
 from orchestrator.store.nodes.outcome_builder import WAKE_WAITING_NODE
 from orchestrator.store.nodes.visit_sql import VISIT_COLUMNS, VISIT_JOINS
-from orchestrator.store.signals import watchers as peers
+from orchestrator.store.signals import watchers
 from orchestrator.store.tables.base import check_in, check_not_in
 
 Db = Connection[TupleRow]
@@ -149,7 +149,7 @@ WITH w AS MATERIALIZED (
     RETURNING n.id, n.traversal, n.queue, n.label, n.resource_id
 ), notified AS (
     INSERT INTO signal (stack_id, resource_id, details, about, due_at)
-    SELECT w.stack_id, w.id, %(details)s, '{peers.SIGNALLED}', now() + make_interval(secs => %(seconds)s)
+    SELECT w.stack_id, w.id, %(details)s, '{watchers.SIGNALLED}', now() + make_interval(secs => %(seconds)s)
     FROM w WHERE NOT EXISTS (SELECT 1 FROM woken WHERE woken.resource_id = w.id)
     RETURNING resource_id
 )
@@ -289,12 +289,12 @@ def record(
     """
     parameters = {**columns(values, sealed), **_which(pending, lease, done), **_events(events)}
     root = pending.visit.stack.uuid
-    watchers = {"details": effect, "seconds": ring_seconds, "resource_id": parameters["resource_id"]}
+    notification = {"details": effect, "seconds": ring_seconds, "resource_id": parameters["resource_id"]}
     while True:
         try:
             with db.transaction():
                 ended = repository.run(db, RECORD, parameters, root, tries=1)
-                rows = fetch_prepared(db, NOTIFY_WATCHERS, watchers) if ended.held else []
+                rows = fetch_prepared(db, NOTIFY_WATCHERS, notification) if ended.held else []
         except (errors.DeadlockDetected, errors.SerializationFailure):
             continue
         looks = [SignalMessage(row[1], row[4], root) for row in rows if row[0] == "notified"]

@@ -43,7 +43,7 @@ SAMPLES = (
         "AWS::AutoScaling::AutoScalingGroup",
         {"AvailabilityZones": [], "LaunchConfigurationName": "conf", "MinSize": 1, "MaxSize": 3},
         changes={"LaunchConfigurationName": {"get_resource": "other"}, "MinSize": 2, "DesiredCapacity": 3},
-        left_out=frozenset({"InstanceId"}),  # needs a compute service
+        slow_changes=frozenset({"InstanceId"}),  # needs a compute service
         **INSTANCES,
     ),
     Sample(

@@ -29,6 +29,6 @@ SAMPLES = (
         },
         answers={"context": "replace"},
         fixtures=("region",),
-        dress=as_project,
+        prepare_context=as_project,
     ),
 )

@@ -19,24 +19,24 @@ SILENT = {"server": "one", "signal_transport": "NO_SIGNAL"}
 
 
 SAMPLES = (
-    Sample("OS::Heat::CloudConfig", {"cloud_config": {"packages": ["git"]}}, dress=stored),
-    Sample("OS::Heat::DeployedServer", dress=stored),
-    Sample("OS::Heat::MultipartMime", {"parts": [{"config": "echo"}]}, dress=stored),
+    Sample("OS::Heat::CloudConfig", {"cloud_config": {"packages": ["git"]}}, prepare_context=stored),
+    Sample("OS::Heat::DeployedServer", prepare_context=stored),
+    Sample("OS::Heat::MultipartMime", {"parts": [{"config": "echo"}]}, prepare_context=stored),
     Sample(
         "OS::Heat::SoftwareComponent",
         {"configs": [{"tool": "script"}]},
         changes={"configs": [{"tool": "script", "actions": ["DELETE"]}]},
-        dress=stored,
+        prepare_context=stored,
     ),
-    Sample("OS::Heat::SoftwareConfig", {"config": "echo"}, dress=stored),
-    Sample("OS::Heat::StructuredConfig", {"config": {"a": [1]}}, dress=stored),
+    Sample("OS::Heat::SoftwareConfig", {"config": "echo"}, prepare_context=stored),
+    Sample("OS::Heat::StructuredConfig", {"config": {"a": [1]}}, prepare_context=stored),
     *(
         Sample(
             name,
             SILENT,
-            dress=stored,
+            prepare_context=stored,
             optional=OUTPUTS,
-            left_out=frozenset({"config"}),  # requires a second config
+            slow_changes=frozenset({"config"}),  # requires a second config
             signals=(("it", {}),),  # if it is changed to wait for a signal
         )
         for name in ("OS::Heat::SoftwareDeployment", "OS::Heat::StructuredDeployment")
@@ -46,7 +46,7 @@ SAMPLES = (
             f"OS::Heat::{word}DeploymentGroup",
             {"servers": {"a": "one", "b": "two"}, "signal_transport": "NO_SIGNAL"},
             changes={"servers": {"b": "two", "c": "three"}},
-            left_out=frozenset({"config", "signal_transport"}),
+            slow_changes=frozenset({"config", "signal_transport"}),
         )
         for word in ("Software", "Structured")
     ),

@@ -23,10 +23,12 @@ class Neighbours:
         pass
 
 
-def dress(ctx: Context) -> Context:
+def connect(ctx: Context) -> Context:
     """Give the context neighbours and a place."""
     return replace(
-        ctx, peers=Neighbours(), location=StackLocation("p", "s", "1", "a", "http://127.0.0.1:8004")
+        ctx,
+        required_resources=Neighbours(),
+        location=StackLocation("p", "s", "1", "a", "http://127.0.0.1:8004"),
     )
 
 
@@ -40,29 +42,29 @@ SAMPLES = (
     Sample(
         "OS::Heat::WaitConditionHandle",
         changes={"signal_transport": "CFN_SIGNAL"},
-        dress=dress,
+        prepare_context=connect,
     ),
-    Sample("AWS::CloudFormation::WaitConditionHandle", dress=dress),
-    Sample("OS::Heat::UpdateWaitConditionHandle", dress=dress),
+    Sample("AWS::CloudFormation::WaitConditionHandle", prepare_context=connect),
+    Sample("OS::Heat::UpdateWaitConditionHandle", prepare_context=connect),
     Sample(
         "OS::Heat::WaitCondition",
         {"handle": "h", "timeout": 60},
         changes={"count": 2, "handle": {"get_resource": "h2"}},
-        dress=dress,
+        prepare_context=connect,
         in_stack={"handle": {"get_resource": "h"}},
         other_resources=BESIDE,
         signals=(_said(1), _said(2)),
-        left_out=frozenset({"handle"}),  # it would wait for signals to another handle
+        slow_changes=frozenset({"handle"}),  # it would wait for signals to another handle
     ),
     Sample(
         "AWS::CloudFormation::WaitCondition",
         {"Handle": "h", "Timeout": 60},
         changes={"Count": 2},
-        dress=dress,
+        prepare_context=connect,
         in_stack={"Handle": {"get_resource": "h"}},
         other_resources=BESIDE,
         signals=(_said(1), _said(2)),
-        left_out=frozenset({"Handle"}),
+        slow_changes=frozenset({"Handle"}),
     ),
     Sample("OS::Heat::AccessPolicy", {"AllowedResources": ["it"]}, changes={"AllowedResources": []}),
     Sample("AWS::IAM::User", changes={"Policies": [{"Statement": []}]}),
@@ -70,7 +72,7 @@ SAMPLES = (
         "AWS::IAM::AccessKey",
         {"UserName": "u"},
         changes={"UserName": {"get_resource": "u2"}},
-        dress=dress,
+        prepare_context=connect,
         in_stack={"UserName": {"get_resource": "u"}},
         other_resources={name: {"type": "AWS::IAM::User"} for name in ("u", "u2")},
     ),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from orchestrator.testing.samples import Sample
 
 SAMPLES = (
-    Sample("OS::Heat::TestResource", breaks=frozenset({"fail"})),
+    Sample("OS::Heat::TestResource", failing_changes=frozenset({"fail"})),
     Sample("OS::Heat::Value", {"value": {"a": [1]}}, changes={"type": "json"}),
     Sample(
         "OS::Heat::RandomString",
@@ -13,5 +13,10 @@ SAMPLES = (
         # Its old name for a class becomes a class.
         changes={"sequence": "octdigits"},
     ),
-    Sample("Test::Thing", fixtures=("things",), breaks=frozenset({"error"}), left_out=frozenset({"silent"})),
+    Sample(
+        "Test::Thing",
+        fixtures=("things",),
+        failing_changes=frozenset({"error"}),
+        slow_changes=frozenset({"silent"}),
+    ),
 )
