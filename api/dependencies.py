@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import cast
 
 from flask import current_app, g
 
 from orchestrator.config import Settings
 from orchestrator.engine.messages import CheckMessage, Message
+from orchestrator.json_types import JsonMapping
 from orchestrator.operations.context import Body, OperationContext
 from orchestrator.operations.outputs.outputs import Output
 from orchestrator.operations.preview.create import CreatePreview
@@ -23,7 +24,7 @@ from orchestrator.store.nodes.hooks import Paused
 from orchestrator.store.stacks.stacks import StackIdentity, StackRow
 from tasks.broker_stats import BrokerStats
 
-SignalResult = tuple[Sequence[Message], Mapping[str, Any] | None]  # messages to publish, and the metadata
+SignalResult = tuple[Sequence[Message], JsonMapping | None]  # messages to publish, and the metadata
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,10 +39,10 @@ class Operations:
     signal_by_url: Callable[..., SignalResult]
     mark_unhealthy: Callable[[OperationContext, StackRow, str, Body], None]
     pending_hooks: Callable[..., Sequence[Paused]]
-    validate: Callable[..., Mapping[str, Any]]
+    validate: Callable[..., JsonMapping]
     resolve_outputs: Callable[[Database, Cipher, StackRow, Collection[str] | None], Sequence[Output]]
     roll_back: Callable[[OperationContext, StackRow, int], Sequence[CheckMessage]]
-    diff_revisions: Callable[[OperationContext, StackRow, int, int], Mapping[str, Any]]
+    diff_revisions: Callable[[OperationContext, StackRow, int, int], JsonMapping]
     preview_create: Callable[[OperationContext, Body], CreatePreview]
     preview_update: Callable[..., UpdatePreview]
     signal_fast: Callable[..., SignalResult | None] | None = None  # None: no fast path

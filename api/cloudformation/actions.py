@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import Final
 
 from api.cloudformation import resources, stacks, templates
 from api.cloudformation.arguments import Arguments
+from orchestrator.json_types import JsonMapping
 
-Action = Callable[[Arguments], Mapping[str, Any] | None]
+Action = Callable[[Arguments], JsonMapping | None]
 
 ACTIONS: Final[Mapping[str, Action]] = {
     "CancelUpdateStack": stacks.cancel_update_stack,

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 
 from orchestrator import errors
+from orchestrator.json_types import JsonObject
 
 INVALID_VALUE: Final = "A bad or out-of-range value was supplied"
 MISSING: Final = "A mandatory input parameter is missing"
@@ -136,7 +137,7 @@ def token(arguments: Arguments) -> str | None:
     return text
 
 
-def page(rows: Iterable[Row], size: int, after: Callable[[Row], str]) -> tuple[list[Row], dict[str, Any]]:
+def page(rows: Iterable[Row], size: int, after: Callable[[Row], str]) -> tuple[list[Row], JsonObject]:
     """Return at most `size` rows and the token of the next page. `rows` has at most a single extra row."""
     found = list(rows)
     if len(found) <= size:

@@ -26,6 +26,7 @@ from api.request.body import client_read_errors, read_body
 from api.response.errors import http_error
 from api.response.serialization import json_response
 from orchestrator import errors, logs
+from orchestrator.json_types import JsonMapping, JsonObject
 from orchestrator.operations.context import OperationContext
 from orchestrator.security.caller import Caller
 from orchestrator.security.cfn_callers import CfnCallers
@@ -149,7 +150,7 @@ def _not_from_elsewhere() -> None:
         raise Refused
 
 
-def _signal(rest: str, *, shown: bool) -> dict[str, Any]:
+def _signal(rest: str, *, shown: bool) -> JsonObject:
     deps = dependencies()
     signed = _signed(request.path, request.args.to_dict())
     bearer = authenticate(deps.database, deps.cipher, deps.settings, signed)
@@ -232,7 +233,7 @@ def _fault(status: int, code: str, message: str, type_: str = "Sender") -> Respo
     return _answer({"ErrorResponse": {"Error": error, "RequestId": g.request_id}}, status)
 
 
-def _answer(document: Mapping[str, Any], status: int = 200) -> Response:
+def _answer(document: JsonMapping, status: int = 200) -> Response:
     if g.get("wanted", request.args).get("ContentType") == "JSON":  # a signal's body is not a form
         return json_response(_without_nulls(document), status)
     [(name, content)] = document.items()

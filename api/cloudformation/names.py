@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from api.cloudformation.arguments import Arguments, QueryFault
 from api.dependencies import caller, dependencies
+from orchestrator.json_types import JsonObject
 from orchestrator.store.stacks import stacks
 from orchestrator.store.stacks.stacks import StackRow
 
@@ -65,7 +66,7 @@ def state(action: str, status: str, *, back: bool) -> str:
     return f"UPDATE_{action}_{status}" if action == "ROLLBACK" and back else f"{action}_{status}"
 
 
-def relatives(stack: StackRow) -> dict[str, Any]:
+def relatives(stack: StackRow) -> JsonObject:
     """Return the ids of the ancestors of a nested stack."""
     parents = []
     above = stack.parent_uuid

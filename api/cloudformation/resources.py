@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 import orjson
 
@@ -14,6 +13,7 @@ from api.dependencies import caller, dependencies, operation_context
 from api.response.serialization import time
 from api.v1.resources import metadata_of
 from orchestrator.errors import LimitExceeded
+from orchestrator.json_types import JsonMapping, JsonObject
 from orchestrator.security.resource_credentials import require
 from orchestrator.security.signatures import Refused
 from orchestrator.store.events.events import EventQuery, EventRow, event_uuid, list_events
@@ -25,7 +25,7 @@ MAX_RESOURCES: Final = 10_000  # resources in a response without pages
 UNDECIDED: Final = {"StackResourceDriftStatus": "NOT_CHECKED"}
 
 
-def describe_stack_resource(arguments: Arguments) -> Mapping[str, Any]:
+def describe_stack_resource(arguments: Arguments) -> JsonMapping:
     """Return a resource with its metadata; servers read their own metadata this way."""
     arguments.required("StackName")
     name = arguments.required("LogicalResourceId")
@@ -39,7 +39,7 @@ def describe_stack_resource(arguments: Arguments) -> Mapping[str, Any]:
     return {"StackResourceDetail": {**detail, "Description": row.description}}
 
 
-def describe_stack_resources(arguments: Arguments) -> Mapping[str, Any]:
+def describe_stack_resources(arguments: Arguments) -> JsonMapping:
     """Return the resources of a stack, or of the stack that owns a physical id."""
     name, physical = arguments.text("StackName"), arguments.text("PhysicalResourceId")
     if name is not None and physical is not None:
@@ -59,7 +59,7 @@ def describe_stack_resources(arguments: Arguments) -> Mapping[str, Any]:
     return {"StackResources": described}
 
 
-def list_stack_resources(arguments: Arguments) -> Mapping[str, Any]:
+def list_stack_resources(arguments: Arguments) -> JsonMapping:
     """List the resources of a stack by name, page by page."""
     after = token(arguments)
     stack = find_stack(arguments)
@@ -71,7 +71,7 @@ def list_stack_resources(arguments: Arguments) -> Mapping[str, Any]:
     return {"StackResourceSummaries": summaries, **has_more}
 
 
-def describe_stack_events(arguments: Arguments) -> Mapping[str, Any]:
+def describe_stack_events(arguments: Arguments) -> JsonMapping:
     """List the events of a stack, newest first, page by page."""
     marker = token(arguments)
     stack = find_stack(arguments)
@@ -113,7 +113,7 @@ def _no_such_resource(name: str, stack: StackRow) -> QueryFault:
     return QueryFault("ValidationError", f"Resource {name} does not exist for stack {stack.name}")
 
 
-def _resource(row: ResourceRow, stack: StackRow, changed: str) -> dict[str, Any]:
+def _resource(row: ResourceRow, stack: StackRow, changed: str) -> JsonObject:
     """Return a resource; `changed` is the key of its last update time."""
     return {
         "StackId": arn(stack),
@@ -143,7 +143,7 @@ class _Rollbacks:
         return number > 0 and self._back[number - 1]
 
 
-def _event(row: EventRow, stack: StackRow, back: _Rollbacks) -> dict[str, Any]:
+def _event(row: EventRow, stack: StackRow, back: _Rollbacks) -> JsonObject:
     is_stack_event = row.resource_name == stack.name and row.physical_id == str(stack.uuid)
     return {
         "EventId": event_uuid(stack.uuid, row.id),

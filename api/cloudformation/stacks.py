@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
-from typing import Any, Final
+from typing import Final
 from uuid import UUID
 
 import orjson
@@ -17,6 +17,7 @@ from api.dependencies import caller, dependencies
 from api.request.body import spooled_body
 from api.response.serialization import time
 from api.v1.stacks import parameters_of
+from orchestrator.json_types import JsonMapping, JsonObject
 from orchestrator.operations.context import Body, OperationContext
 from orchestrator.operations.outputs.outputs import Output
 from orchestrator.store.stacks import revisions, stacks
@@ -45,7 +46,7 @@ NOT_DONE: Final = (
 )
 
 
-def list_stacks(arguments: Arguments) -> Mapping[str, Any]:
+def list_stacks(arguments: Arguments) -> JsonMapping:
     """List the project's stacks, newest first; deleted stacks if their status is requested."""
     statuses = set(arguments.members("StackStatusFilter"))
     rows, has_more = _listing(arguments, MAX_PAGE, deleted=DELETED in statuses)
@@ -55,7 +56,7 @@ def list_stacks(arguments: Arguments) -> Mapping[str, Any]:
     return {"StackSummaries": retained, **has_more}
 
 
-def describe_stacks(arguments: Arguments) -> Mapping[str, Any]:
+def describe_stacks(arguments: Arguments) -> JsonMapping:
     """Return a stack, or all live stacks."""
     if arguments.text("StackName") is not None:
         return {"Stacks": [_described(find_stack(arguments))]}
@@ -63,12 +64,12 @@ def describe_stacks(arguments: Arguments) -> Mapping[str, Any]:
     return {"Stacks": [_described(row) for row in rows], **has_more}
 
 
-def create_stack(arguments: Arguments) -> Mapping[str, Any] | None:
+def create_stack(arguments: Arguments) -> JsonMapping | None:
     """Accept a new stack. A failure rolls it back unless the caller disables that."""
     return once(arguments, partial(_create, arguments), with_body=True)
 
 
-def _create(arguments: Arguments, context: OperationContext) -> Mapping[str, Any]:
+def _create(arguments: Arguments, context: OperationContext) -> JsonMapping:
     arguments.unsupported(*NOT_DONE)
     arguments.not_both("DisableRollback", "OnFailure")
     failing = arguments.choice("OnFailure", ON_FAILURE)
@@ -88,16 +89,16 @@ def _create(arguments: Arguments, context: OperationContext) -> Mapping[str, Any
     return {"StackId": f"{ARN}{caller().project_id}:stacks/{accepted.name}/{accepted.uuid}"}
 
 
-def update_stack(arguments: Arguments) -> Mapping[str, Any] | None:
+def update_stack(arguments: Arguments) -> JsonMapping | None:
     """Accept a new template, or new values for the current template. Tags are kept unless given."""
     return once(arguments, partial(_update, arguments), with_body=True)
 
 
-def _update(arguments: Arguments, context: OperationContext) -> Mapping[str, Any]:
+def _update(arguments: Arguments, context: OperationContext) -> JsonMapping:
     arguments.unsupported(*NOT_DONE)
     values, retained = _values(arguments)
     again = arguments.boolean("UsePreviousTemplate") or False
-    document: dict[str, Any] = {
+    document: JsonObject = {
         **template_of(arguments, again=again),
         **_options(arguments),
         "parameters": values,
@@ -140,9 +141,7 @@ def _delete(arguments: Arguments, context: OperationContext) -> None:
     dependencies().publish(dependencies().operations.delete(context, stack))
 
 
-def _listing(
-    arguments: Arguments, size: int, *, deleted: bool = False
-) -> tuple[list[StackRow], dict[str, Any]]:
+def _listing(arguments: Arguments, size: int, *, deleted: bool = False) -> tuple[list[StackRow], JsonObject]:
     database, project_id, marker = dependencies().database, caller().project_id, token(arguments)
     if marker is not None and (not _is_id(marker) or stacks.find(database, project_id, marker) is None):
         arguments.invalid("NextToken is none of ours")
@@ -160,14 +159,14 @@ def _is_id(text: str) -> bool:
     return True
 
 
-def _summary(stack: StackRow, brief: Brief | None) -> dict[str, Any]:
+def _summary(stack: StackRow, brief: Brief | None) -> JsonObject:
     return {
         **_common(stack, back=brief is not None and brief.copy_of is not None),
         "TemplateDescription": brief.description if brief else "",
     }
 
 
-def _common(stack: StackRow, *, back: bool) -> dict[str, Any]:
+def _common(stack: StackRow, *, back: bool) -> JsonObject:
     return {
         "StackId": arn(stack),
         "StackName": stack.name,
@@ -180,7 +179,7 @@ def _common(stack: StackRow, *, back: bool) -> dict[str, Any]:
     }
 
 
-def _described(stack: StackRow) -> dict[str, Any]:
+def _described(stack: StackRow) -> JsonObject:
     revision = revisions.desired(dependencies().database, stack)
     outputs = []
     if stack.deleted_at is None:
@@ -207,16 +206,16 @@ def _described(stack: StackRow) -> dict[str, Any]:
     }
 
 
-def _output(output: Output) -> dict[str, Any]:
+def _output(output: Output) -> JsonObject:
     """Return an output with its value as text; a failed output has its error instead."""
     value = output.value if isinstance(output.value, str) else orjson.dumps(output.value).decode()
     result = {"OutputValue": value} if output.error is None else {"OutputError": output.error}
     return {"OutputKey": output.key, **result, "Description": output.description or None}
 
 
-def _options(arguments: Arguments) -> dict[str, Any]:
+def _options(arguments: Arguments) -> JsonObject:
     """Return the options that create and update share."""
-    chosen: dict[str, Any] = {}
+    chosen: JsonObject = {}
     if (minutes := arguments.integer("TimeoutInMinutes")) is not None:
         chosen["timeout_mins"] = minutes
     if arguments.is_given("Tags"):
@@ -255,8 +254,8 @@ def _removed_parameters(
         QueryFault: a kept parameter, or a value for the current template, is unknown in the stack.
     """
     revision = revisions.desired(dependencies().database, stack)
-    declared: Mapping[str, Any] = revision.outline.get("parameters") or {} if revision else {}
-    stored: Mapping[str, Any] = revision.environment.get("parameters") or {} if revision else {}
+    declared: JsonMapping = revision.outline.get("parameters") or {} if revision else {}
+    stored: JsonMapping = revision.environment.get("parameters") or {} if revision else {}
     unknown = sorted((kept | named if again else kept) - set(declared))
     for name in unknown:
         arguments.fault("ValidationError", f"The Parameter ({name}) was not defined in template.")

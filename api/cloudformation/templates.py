@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 import orjson
 
@@ -12,6 +11,7 @@ from api.cloudformation.names import NoSuchStack, find_stack
 from api.dependencies import dependencies, operation_context
 from api.request.body import spooled_body
 from orchestrator.errors import LimitExceeded
+from orchestrator.json_types import JsonMapping, JsonObject
 from orchestrator.operations.adoption.export import shown_template
 from orchestrator.store.stacks import revisions
 
@@ -19,7 +19,7 @@ COST: Final = "http://en.wikipedia.org/wiki/Gratis"  # for Heat's clients
 MAX_TEMPLATE_BYTES: Final = 16 << 20  # bytes of a template in a response
 
 
-def validate_template(arguments: Arguments) -> Mapping[str, Any]:
+def validate_template(arguments: Arguments) -> JsonMapping:
     """Validate a template."""
     context, document = operation_context(), template_of(arguments)
     arguments.check()
@@ -33,7 +33,7 @@ def validate_template(arguments: Arguments) -> Mapping[str, Any]:
     }
 
 
-def get_template(arguments: Arguments) -> Mapping[str, Any]:
+def get_template(arguments: Arguments) -> JsonMapping:
     """Return the template of the stack's current revision."""
     stack = find_stack(arguments)
     database = dependencies().database
@@ -50,13 +50,13 @@ def get_template(arguments: Arguments) -> Mapping[str, Any]:
     return {"TemplateBody": text.decode(), "StagesAvailable": ["Original"]}
 
 
-def estimate_template_cost(arguments: Arguments) -> Mapping[str, Any]:
+def estimate_template_cost(arguments: Arguments) -> JsonMapping:
     """Return an empty cost estimate for a valid template."""
     validate_template(arguments)
     return {"Url": COST}
 
 
-def template_of(arguments: Arguments, *, again: bool = False) -> dict[str, Any]:
+def template_of(arguments: Arguments, *, again: bool = False) -> JsonObject:
     """Return the template, or its URL, in the format of the operations.
 
     `again` keeps the current template; a given template is an error then.
@@ -73,7 +73,7 @@ def template_of(arguments: Arguments, *, again: bool = False) -> dict[str, Any]:
     return {name: value for name, value in document.items() if value is not None}
 
 
-def _parameter(name: str, schema: Mapping[str, Any]) -> dict[str, Any]:
+def _parameter(name: str, schema: JsonMapping) -> JsonObject:
     default = schema.get("Default")
     if default is not None and not isinstance(default, str):
         default = orjson.dumps(default).decode()

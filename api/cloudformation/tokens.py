@@ -6,13 +6,14 @@ import hashlib
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
 import orjson
 
 from api.cloudformation.arguments import Arguments
 from api.cloudformation.names import ARN
 from api.dependencies import dependencies, operation_context
+from orchestrator.json_types import JsonMapping
 from orchestrator.operations.context import OperationContext
 from orchestrator.store.access import idempotency
 from orchestrator.store.access.idempotency import ClientToken, TokenTaken
@@ -24,7 +25,7 @@ _HOW: Final = re.compile(
     r"ClientRequestToken|AWSAccessKeyId|Signature\w*|Timestamp|Expires|Version|ContentType|X-Amz-.*"
 )
 
-Response_ = Mapping[str, Any] | None
+Response_ = JsonMapping | None
 
 
 def once(
@@ -59,7 +60,7 @@ def _digest(parameters: Mapping[str, str]) -> bytes:
     return hashlib.sha256(orjson.dumps(identity, option=orjson.OPT_SORT_KEYS)).digest()
 
 
-def _earlier_response(context: OperationContext, client_token: ClientToken) -> Mapping[str, Any] | None:
+def _earlier_response(context: OperationContext, client_token: ClientToken) -> JsonMapping | None:
     """Return the first response to a repeated request.
 
     Raises:

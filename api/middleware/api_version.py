@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from flask import Blueprint, Response, request
 
 from api.response.serialization import json_response
+from orchestrator.json_types import JsonObject
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIEnvironment
@@ -93,5 +94,5 @@ def healthcheck() -> Response:
     return Response("OK", mimetype="text/plain")
 
 
-def _version(href: str) -> dict[str, Any]:
+def _version(href: str) -> JsonObject:
     return {"id": "v1.0", "status": "CURRENT", "links": [{"rel": "self", "href": href}]}

@@ -16,6 +16,7 @@ from flask import Blueprint, Response
 from api.dependencies import Dependencies, dependencies
 from api.response.errors import RETRY_SECONDS
 from api.response.serialization import json_response
+from orchestrator.json_types import JsonObject
 from orchestrator.store.maintenance.gauges import schema_version
 from orchestrator.store.schema.version import head
 
@@ -57,7 +58,7 @@ def ready() -> Response:
     return response
 
 
-def _probe(part: Callable[[], Any]) -> dict[str, Any]:
+def _probe(part: Callable[[], Any]) -> JsonObject:
     started = time.perf_counter()
     try:
         value = part()

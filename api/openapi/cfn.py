@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from api.openapi.operation import JSON, Operation, Operations, Response, Shape, described, ok, optional
-from api.openapi.shapes import JsonMap
+from orchestrator.json_types import JsonObject
 
 SIGNED: Final = "signed"
 XML: Final = "application/xml"
@@ -30,14 +30,14 @@ class CfnQuery(Shape):
 
 
 REFUSED: Final = {
-    status: Response(text, str, XML, also={JSON: JsonMap})
+    status: Response(text, str, XML, also={JSON: JsonObject})
     for status, text in (
         (400, "Invalid request, with Amazon's error code; JSON with `ContentType=JSON`."),
         (403, "The signature does not grant access; JSON with `ContentType=JSON`."),
     )
 }
 ANSWER: Final = {
-    200: Response("The response; JSON with `ContentType=JSON`.", str, XML, also={JSON: JsonMap}),
+    200: Response("The response; JSON with `ContentType=JSON`.", str, XML, also={JSON: JsonObject}),
     **REFUSED,
 }
 

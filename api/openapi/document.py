@@ -14,6 +14,7 @@ from werkzeug.routing import Rule
 from api.openapi import cfn, documents, events, resource_types, resources, service, software, stacks
 from api.openapi.operation import Operation, Response
 from api.openapi.shapes import Fault, Unauthorized
+from orchestrator.json_types import JsonMapping, JsonObject
 
 OPERATIONS: Final = {
     **stacks.OPERATIONS,
@@ -135,7 +136,7 @@ class _Schemas(GenerateJsonSchema):
         return False
 
 
-def document(app: Flask, version: str) -> dict[str, Any]:
+def document(app: Flask, version: str) -> JsonObject:
     """Return the document of an application.
 
     Raises:
@@ -143,7 +144,7 @@ def document(app: Flask, version: str) -> dict[str, Any]:
     """
     operations = sorted(_described(app), key=lambda item: (item[0], VERB_ORDER.index(item[1])))
     schemas, shapes = _schemas([operation for _, _, _, operation in operations])
-    paths: dict[str, Any] = {}
+    paths: JsonObject = {}
     for path, verb, rule, operation in operations:
         description = _operation(app, rule, verb, operation, schemas, shapes)
         paths.setdefault(path, {})[verb] = description
@@ -210,11 +211,11 @@ def _operation(
     verb: str,
     operation: Operation,
     schemas: Mapping[Any, Any],
-    shapes: dict[str, Any],
-) -> dict[str, Any]:
+    shapes: JsonObject,
+) -> JsonObject:
     doc = (app.view_functions[rule.endpoint].__doc__ or "").strip().partition("\n")[0]
     alone = len(_verbs(rule)) == 1
-    description: dict[str, Any] = {
+    description: JsonObject = {
         "operationId": rule.endpoint if alone else f"{rule.endpoint}.{verb}",
         "tags": [operation.tag],
         "summary": doc,
@@ -229,7 +230,7 @@ def _operation(
             "required": operation.body_required,
             "content": {operation.body_media: _content(operation.body, schemas, shapes)},
         }
-    answers: dict[str, Any] = {
+    answers: JsonObject = {
         str(status): _answer(answer, schemas, shapes, status) for status, answer in operation.answers.items()
     }
     slow = () if operation.body is None else (408,)
@@ -241,7 +242,7 @@ def _operation(
     return description
 
 
-def _path_parameters(path: str) -> Iterator[dict[str, Any]]:
+def _path_parameters(path: str) -> Iterator[JsonObject]:
     for name in re.findall(r"{([^}]+)}", path):
         if name not in PATH_PARAMETERS:
             raise Undescribed(f"{{{name}}} in {path}")
@@ -257,8 +258,8 @@ def _path_parameters(path: str) -> Iterator[dict[str, Any]]:
 
 
 def _query_parameters(
-    operation: Operation, schemas: Mapping[Any, Any], shapes: Mapping[str, Any]
-) -> Iterator[dict[str, Any]]:
+    operation: Operation, schemas: Mapping[Any, Any], shapes: JsonMapping
+) -> Iterator[JsonObject]:
     if operation.query is None:
         return
     shape = _resolved(schemas[operation.query], shapes)
@@ -269,7 +270,7 @@ def _query_parameters(
         kinds = [choice for choice in schema.pop("anyOf", []) if choice != {"type": "null"}]
         if kinds:
             schema.update(kinds[0] if len(kinds) == 1 else {"anyOf": kinds})
-        description: dict[str, Any] = {
+        description: JsonObject = {
             "name": name,
             "in": "query",
             "required": name in shape.get("required", ()),
@@ -286,10 +287,8 @@ def _query_parameters(
         yield description
 
 
-def _answer(
-    answer: Response, schemas: Mapping[Any, Any], shapes: Mapping[str, Any], status: int
-) -> dict[str, Any]:
-    description: dict[str, Any] = {"description": answer.text}
+def _answer(answer: Response, schemas: Mapping[Any, Any], shapes: JsonMapping, status: int) -> JsonObject:
+    description: JsonObject = {"description": answer.text}
     if answer.headers:
         description["headers"] = {
             name: {"description": text, "schema": {"type": "string"}} for name, text in answer.headers.items()
@@ -302,7 +301,7 @@ def _answer(
     return description
 
 
-def _content(shape: Any, schemas: Mapping[Any, Any], shapes: Mapping[str, Any]) -> dict[str, Any]:
+def _content(shape: Any, schemas: Mapping[Any, Any], shapes: JsonMapping) -> JsonObject:
     content = {"schema": schemas[shape]}
     value = example(schemas[shape], shapes)
     return content if value is _NONE else content | {"example": value}
@@ -311,7 +310,7 @@ def _content(shape: Any, schemas: Mapping[Any, Any], shapes: Mapping[str, Any]) 
 _NONE: Final = object()
 
 
-def example(schema: Mapping[str, Any], shapes: Mapping[str, Any]) -> Any:
+def example(schema: JsonMapping, shapes: JsonMapping) -> Any:
     """Return an example of a schema, composed of the examples of its parts."""
     schema = _resolved(schema, shapes)
     if "examples" in schema:
@@ -343,7 +342,7 @@ def example(schema: Mapping[str, Any], shapes: Mapping[str, Any]) -> Any:
     return _NONE
 
 
-def _resolved(schema: Mapping[str, Any], shapes: Mapping[str, Any]) -> Mapping[str, Any]:
+def _resolved(schema: JsonMapping, shapes: JsonMapping) -> JsonMapping:
     name = schema.get("$ref")
     return (
         {**shapes[name.rpartition("/")[2]], **{k: v for k, v in schema.items() if k != "$ref"}}
@@ -352,7 +351,7 @@ def _resolved(schema: Mapping[str, Any], shapes: Mapping[str, Any]) -> Mapping[s
     )
 
 
-def _schemas(operations: Iterable[Operation]) -> tuple[Mapping[Any, Any], dict[str, Any]]:
+def _schemas(operations: Iterable[Operation]) -> tuple[Mapping[Any, Any], JsonObject]:
     """Return the schemas of all named shapes, and the shared definitions."""
     named: dict[Any, None] = {}
     for operation in operations:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any, Final
 
 from api.openapi.operation import Operation, Operations, Shape, described, no_content, ok, optional
-from api.openapi.shapes import UUID, Id, JsonMap, Link, Page, State, Time
+from api.openapi.shapes import UUID, Id, Link, Page, State, Time
 from api.openapi.stacks import BUSY, TEMPLATE, Progress
+from orchestrator.json_types import JsonObject
 
 TAG: Final = "documents"
 SNAPSHOTS: Final = "snapshots"
@@ -26,9 +27,11 @@ class Template(Shape):
 class Environment(Shape):
     """An environment, values of hidden parameters masked."""
 
-    parameters: JsonMap = described("Parameter values.", {"length": 8})
-    parameter_defaults: JsonMap = described("Default values of parameters of this name in all templates.", {})
-    resource_registry: JsonMap = described("Replacements of resource types.", {"resources": {}})
+    parameters: JsonObject = described("Parameter values.", {"length": 8})
+    parameter_defaults: JsonObject = described(
+        "Default values of parameters of this name in all templates.", {}
+    )
+    resource_registry: JsonObject = described("Replacements of resource types.", {"resources": {}})
     encrypted_param_names: list[str] | None = optional("Masked parameters.", [])
     event_sinks: list[Any] | None = optional("Additional event sinks.", [])
 
@@ -40,10 +43,10 @@ class Export(Shape):
     id: Id
     action: str = described("Action.", "CREATE")
     status: str = described("Status.", "COMPLETE")
-    template: JsonMap = described("The template.", TEMPLATE)
-    environment: JsonMap = described("The environment.", {})
+    template: JsonObject = described("The template.", TEMPLATE)
+    environment: JsonObject = described("The environment.", {})
     files: Files = described("The files.", {})
-    resources: JsonMap = described("Physical resources.", {})
+    resources: JsonObject = described("Physical resources.", {})
 
 
 class SnapshotHead(Shape):
@@ -97,7 +100,7 @@ class RevisionDetail(Revision):
     """A revision and its effects."""
 
     reason: str | None = described("Reason of the result.", "Stack CREATE completed successfully")
-    resources: JsonMap | None = described(
+    resources: JsonObject | None = described(
         "Numbers of created, updated, replaced, deleted and failed resources.", {"created": 2}
     )
     failures: int = described("Number of causes of failure.", 0)
@@ -130,7 +133,7 @@ class Differences(Shape):
 
     before: int = described("First revision.", 1)
     after: int = described("Second revision.", 2)
-    sections: JsonMap = described("Differences by section of the template.", {})
+    sections: JsonObject = described("Differences by section of the template.", {})
 
 
 class DiffShow(Shape):
@@ -157,8 +160,8 @@ class Failure(Shape):
     )
     next_step: str = described("Suggested next step.", "free storage space")
     path: list[str] = described("With `nested_depth`: path of resources.", ["one"], default=[])
-    nested_stack: JsonMap | None = optional("With `nested_depth`: the failed nested stack.")
-    causes: list[JsonMap] = described("With `nested_depth`: causes in the nested stack.", [], default=[])
+    nested_stack: JsonObject | None = optional("With `nested_depth`: the failed nested stack.")
+    causes: list[JsonObject] = described("With `nested_depth`: causes in the nested stack.", [], default=[])
     links: list[Link] = described("`resource` and `stack`.")
 
 

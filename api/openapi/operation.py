@@ -11,6 +11,8 @@ from typing import Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from orchestrator.json_types import JsonMapping
+
 JSON: Final = "application/json"
 Secured = Literal["token", "none", "signature"]  # authentication
 
@@ -41,7 +43,7 @@ class Response:
     shape: Any = None
     media: str = JSON
     headers: Mapping[str, str] = field(default_factory=dict)  # name -> description
-    also: Mapping[str, Any] = field(default_factory=dict)  # other media types -> shape
+    also: JsonMapping = field(default_factory=dict)  # other media types -> shape
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any, Final, Literal
 
 from api.openapi.operation import Operation, Operations, Shape, described, ok, optional
-from api.openapi.shapes import JsonMap
 from api.openapi.stacks import StackDefinition
+from orchestrator.json_types import JsonObject
 
 TAG: Final = "catalogue"
 
@@ -27,8 +27,8 @@ class Validated(Shape):
     Description: str = described("Description in the template.", "Two random strings")
     Parameters: dict[str, ParameterShown] = described("Parameters by name.")
     ParameterGroups: list[Any] | None = optional("Groups of parameters.")
-    NestedParameters: JsonMap | None = optional("Parameters of nested templates, by resource.")
-    Environment: JsonMap | None = optional("The merged environment.", {})
+    NestedParameters: JsonObject | None = optional("Parameters of nested templates, by resource.")
+    Environment: JsonObject | None = optional("The merged environment.", {})
     warnings: list[Any] | None = optional(
         "Warnings about probable mistakes, with `with_warnings`. Extension."
     )
@@ -72,9 +72,11 @@ class TypeShow(Shape):
     """A type."""
 
     resource_type: str = described("Name.", "OS::Heat::RandomString")
-    properties: JsonMap = described("Properties by name.", {"length": {"type": "integer", "required": False}})
-    attributes: JsonMap = described("Attributes by name.", {"value": {"description": "The string."}})
-    support_status: JsonMap = described("Support status.", {"status": "SUPPORTED"})
+    properties: JsonObject = described(
+        "Properties by name.", {"length": {"type": "integer", "required": False}}
+    )
+    attributes: JsonObject = described("Attributes by name.", {"value": {"description": "The string."}})
+    support_status: JsonObject = described("Support status.", {"status": "SUPPORTED"})
     description: str | None = optional("Description.")
 
 
@@ -131,5 +133,5 @@ OPERATIONS: Final[Operations] = {
     "templates.function_index": Operation(TAG, ok("The functions.", FunctionList), FunctionQuery),
     "catalogue.type_index": Operation(TAG, ok("The types.", TypeList), TypeListQuery),
     "catalogue.type_schema": Operation(TAG, ok("Resource type.", TypeShow), TypeQuery),
-    "catalogue.type_template": Operation(TAG, ok("The template.", JsonMap), TypeTemplateQuery),
+    "catalogue.type_template": Operation(TAG, ok("The template.", JsonObject), TypeTemplateQuery),
 }

@@ -6,8 +6,9 @@ from types import NoneType
 from typing import Any, Final, Literal
 
 from api.openapi.operation import Operation, Operations, Response, Shape, described, ok, optional
-from api.openapi.shapes import UUID, Id, JsonMap, Link, Page, Reason, Sent, State, Time
+from api.openapi.shapes import UUID, Id, Link, Page, Reason, Sent, State, Time
 from api.openapi.stacks import BUSY
+from orchestrator.json_types import JsonObject
 
 TAG: Final = "resources"
 EVENTS: Final = "events"
@@ -28,7 +29,7 @@ class Resource(Shape):
     links: list[Link] = described("`self`, `stack`, and `nested` for a nested stack.")
     parent_resource: str | None = optional("Resource of the parent stack.")
     description: str | None = optional("Description in the template; in lists only `with_detail`.", "")
-    attributes: JsonMap | None = optional(
+    attributes: JsonObject | None = optional(
         "Last observed attributes, secrets masked; in lists only `with_detail`.", {"value": "******"}
     )
 
@@ -125,7 +126,7 @@ class EventDetail(Event):
     """An event with all fields."""
 
     resource_type: str = described("Resource type.", "OS::Heat::RandomString")
-    resource_properties: JsonMap = described("Properties, secrets masked.", {"length": 12})
+    resource_properties: JsonObject = described("Properties, secrets masked.", {"length": 12})
 
 
 class EventList(Shape):
@@ -156,7 +157,7 @@ class EventQuery(Page):
     resource_type: list[str] | None = optional("Filter by resource type.", ["OS::Heat::RandomString"])
 
 
-Signal = JsonMap | None
+Signal = JsonObject | None
 NULL_RESPONSE: Final = ok("Accepted; the response is `null`.", NoneType)
 
 OPERATIONS: Final[Operations] = {

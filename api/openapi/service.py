@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Final, Literal
 
 from api.openapi.operation import Operation, Operations, Response, Shape, described, ok, optional
-from api.openapi.shapes import Id, JsonMap, Link
+from api.openapi.shapes import Id, Link
+from orchestrator.json_types import JsonObject
 
 TAG: Final = "service"
 
@@ -13,8 +14,8 @@ TAG: Final = "service"
 class Build(Shape):
     """Builds of API and workers."""
 
-    api: JsonMap = described("Build of the API.", {"revision": "0.1.0"})
-    engine: JsonMap = described("Build of the workers.", {"revision": "0.1.0"})
+    api: JsonObject = described("Build of the API.", {"revision": "0.1.0"})
+    engine: JsonObject = described("Build of the workers.", {"revision": "0.1.0"})
 
 
 class VersionRoot(Shape):
@@ -63,7 +64,7 @@ class Health(Shape):
     """Health of the service."""
 
     status: str = described("ok, degraded (an optional dependency is unavailable) or failed.", "ok")
-    parts: JsonMap | None = optional("Status, response time and error of each dependency.")
+    parts: JsonObject | None = optional("Status, response time and error of each dependency.")
 
 
 OPERATIONS: Final[Operations] = {
@@ -92,6 +93,6 @@ OPERATIONS: Final[Operations] = {
     "metrics.show": Operation(
         TAG, {200: Response("Metrics in Prometheus' text format.", str, "text/plain")}, secured="none"
     ),
-    "openapi.document": Operation(TAG, ok("This document.", JsonMap), secured="none"),
+    "openapi.document": Operation(TAG, ok("This document.", JsonObject), secured="none"),
     "openapi.page": Operation(TAG, {200: Response("A page.", str, "text/html")}, secured="none"),
 }

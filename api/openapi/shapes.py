@@ -26,7 +26,6 @@ State = Annotated[
     Field(pattern=r"^[A-Z]+_(IN_PROGRESS|COMPLETE|FAILED)$", examples=["CREATE_COMPLETE"]),
 ]
 Json = Any
-JsonMap = dict[str, Any]
 
 
 class Link(Shape):

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any, Final
 
 from api.openapi.operation import Operation, Operations, Shape, described, no_content, ok, optional
-from api.openapi.shapes import UUID, Id, JsonMap, Time
+from api.openapi.shapes import UUID, Id, Time
+from orchestrator.json_types import JsonObject
 
 TAG: Final = "software"
 GONE: Final = frozenset({409})
@@ -48,8 +49,8 @@ class ConfigCreate(Shape):
     name: str | None = optional("Name.", "install")
     group: str | None = optional("The agent hook that runs it.", "script")
     config: Any = optional("Content.", "#!/bin/sh\necho hello")
-    inputs: list[JsonMap] | None = optional("Inputs.", [{"name": "who", "type": "String"}])
-    outputs: list[JsonMap] | None = optional("Description.", [{"name": "result"}])
+    inputs: list[JsonObject] | None = optional("Inputs.", [{"name": "who", "type": "String"}])
+    outputs: list[JsonObject] | None = optional("Description.", [{"name": "result"}])
     options: Any = optional("Options of the agent hook.", {})
 
 
@@ -92,8 +93,8 @@ class DeploymentUpdate(Shape):
     """Changes of a deployment; null values are ignored."""
 
     config_id: str | None = optional("New config.", UUID)
-    input_values: JsonMap | None = optional("Input values of the config.", {"who": "world"})
-    output_values: JsonMap | None = optional("Output values of the config.", {})
+    input_values: JsonObject | None = optional("Input values of the config.", {"who": "world"})
+    output_values: JsonObject | None = optional("Output values of the config.", {})
     action: str | None = optional("Action that triggers the deployment.", "CREATE")
     status: str | None = optional("Status.", "COMPLETE")
     status_reason: str | None = optional("Reason.", "Outputs received")

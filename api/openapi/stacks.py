@@ -8,7 +8,8 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import ConfigDict, Field
 
 from api.openapi.operation import Operation, Operations, Response, Shape, described, no_content, ok, optional
-from api.openapi.shapes import UUID, Id, JsonMap, Link, Page, State, Time, TypeMatch
+from api.openapi.shapes import UUID, Id, Link, Page, State, Time, TypeMatch
+from orchestrator.json_types import JsonObject
 
 TAG: Final = "stacks"
 TEMPLATE: Final = {
@@ -26,7 +27,7 @@ Flag = bool | Literal["true", "false", "True", "False"]
 class StackDefinition(Shape):
     """Fields of create and update requests."""
 
-    template: JsonMap | str | None = optional(
+    template: JsonObject | str | None = optional(
         "Template: an object, or a text in YAML or JSON. Alternative: `template_url`.", TEMPLATE
     )
     template_url: str | None = optional(
@@ -36,14 +37,14 @@ class StackDefinition(Shape):
         "Contents of the files that `get_file` and nested templates refer to, by name.", {}
     )
     files_container: str | None = optional("Object store container with further files.")
-    environment: JsonMap | str | None = optional(
+    environment: JsonObject | str | None = optional(
         "Environment: an object, or a text in YAML or JSON. Ignored if `environment_files` is given.",
         {"parameters": {}},
     )
     environment_files: list[str] | None = optional(
         "Names of environments in `files`, merged in this order.", []
     )
-    parameters: JsonMap | None = optional(
+    parameters: JsonObject | None = optional(
         "Parameter values; they take precedence over the environment.", {"length": 8}
     )
     disable_rollback: Flag | None = optional("Keep created resources after a failure. Default: true.", True)

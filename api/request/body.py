@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 import orjson
 from flask import Request
@@ -15,6 +15,7 @@ from werkzeug.exceptions import BadRequest, HTTPException, RequestTimeout
 
 from orchestrator.config import Settings
 from orchestrator.errors import InvalidRequest, LimitExceeded
+from orchestrator.json_types import JsonMapping
 from orchestrator.operations.context import Body
 
 CHUNK = 64 * 1024
@@ -65,7 +66,7 @@ def read_body(
 
 
 @contextmanager
-def spooled_body(document: Mapping[str, Any], settings: Settings) -> Iterator[Body]:
+def spooled_body(document: JsonMapping, settings: Settings) -> Iterator[Body]:
     """Return a body built by this process in the form of `read_body`.
 
     Raises:

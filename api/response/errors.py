@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import uuid
-from typing import Any, Final
+from typing import Final
 
 from flask import Flask, Response, request
 from werkzeug.exceptions import HTTPException, MethodNotAllowed
@@ -17,6 +17,7 @@ from werkzeug.exceptions import HTTPException, MethodNotAllowed
 from api.response.serialization import json_response
 from orchestrator import errors, logs
 from orchestrator.engine.validation.nested_faults import as_parent_fault
+from orchestrator.json_types import JsonObject
 from orchestrator.store.connections.database import UNREACHABLE
 
 log = logs.logger()
@@ -94,11 +95,11 @@ def fault(
     status: int,
     error_type: str,
     message: str | None,
-    problems: list[dict[str, Any]] | None = None,
+    problems: list[JsonObject] | None = None,
     **fields: object,
 ) -> Response:
     """Return an error response. Without a message the key is omitted, as clients of Heat expect."""
-    error: dict[str, Any] = {"type": error_type, "traceback": None, **fields}
+    error: JsonObject = {"type": error_type, "traceback": None, **fields}
     if message is not None:
         error["message"] = message
         error["errors"] = problems or [_problem(_code(error_type), message)]
@@ -166,7 +167,7 @@ def _unexpected(error: Exception) -> Response:
     return fault(500, type(error).__name__, None, id=error_id)
 
 
-def diagnostic_body(diagnostic: errors.Diagnostic) -> dict[str, Any]:
+def diagnostic_body(diagnostic: errors.Diagnostic) -> JsonObject:
     """Return a diagnostic in the response format."""
     problem = _problem(diagnostic.code, diagnostic.message)
     problem.update(path=diagnostic.path, line=diagnostic.line, column=diagnostic.column, hint=diagnostic.hint)
@@ -174,8 +175,8 @@ def diagnostic_body(diagnostic: errors.Diagnostic) -> dict[str, Any]:
     return problem
 
 
-def _problem(code: str, message: str) -> dict[str, Any]:
-    nowhere: dict[str, Any] = {
+def _problem(code: str, message: str) -> JsonObject:
+    nowhere: JsonObject = {
         "path": "",
         "line": None,
         "column": None,

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
 from api.dependencies import dependencies
 from api.response.errors import diagnostic_body
 from api.response.serialization import Links, below, link, time
 from orchestrator.engine.history.failure_kinds import classify
 from orchestrator.errors import Diagnostic
+from orchestrator.json_types import JsonObject
 from orchestrator.operations.diagnosis.failure_locations import FailureLocator
 from orchestrator.operations.diagnosis.failure_tree import FailureNode, tree
 from orchestrator.store.stacks import history
@@ -19,7 +20,7 @@ from orchestrator.store.stacks.stacks import StackRow
 MAX_LOCATED_BYTES: Final = 1 << 20  # bytes; line numbers are only computed for smaller templates
 
 
-def failure_body(row: FailureRow, stack: StackRow, links: Links) -> dict[str, Any]:
+def failure_body(row: FailureRow, stack: StackRow, links: Links) -> JsonObject:
     """Return a cause: resource, location, time, reason and suggested next step."""
     url, reading = links.of(stack), classify(row.reason)
     return {
@@ -40,7 +41,7 @@ def failure_body(row: FailureRow, stack: StackRow, links: Links) -> dict[str, An
     }
 
 
-def cause_body(node: FailureNode, links: Links) -> dict[str, Any]:
+def cause_body(node: FailureNode, links: Links) -> JsonObject:
     """Return a cause with the causes below it."""
     nested = None
     if node.nested is not None:
@@ -52,7 +53,7 @@ def cause_body(node: FailureNode, links: Links) -> dict[str, Any]:
     }
 
 
-def diagnostics(stack: StackRow, name: str | None = None) -> list[dict[str, Any]]:
+def diagnostics(stack: StackRow, name: str | None = None) -> list[JsonObject]:
     """Return the failures of a stack, or of a resource in it, in the format of template faults.
 
     The line in the template of a nested stack is included if that template is a file.

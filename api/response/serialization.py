@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator
 from contextlib import closing
 from functools import lru_cache
 from itertools import islice
-from typing import Any, Final
+from typing import Final
 from urllib.parse import quote, urlencode
 
 import orjson
 from flask import Response, request
 
+from orchestrator.json_types import JsonMapping, JsonObject
 from orchestrator.operations.events.event_body import event_body, event_stack_fields
 from orchestrator.store.events.events import EventRow
 from orchestrator.store.stacks.stacks import StackRow
 
-Items = Generator[dict[str, Any], None, None]
+Items = Generator[JsonObject, None, None]
 
 MAX_UNSTREAMED_ROWS: Final = 1_000  # rows; longer responses are streamed
 
@@ -33,7 +34,7 @@ def json_response(value: object, status: int = 200) -> Response:
 
 
 def json_list(
-    name: str, items: Items, tail: Callable[[int, dict[str, Any]], Mapping[str, Any]] | None = None
+    name: str, items: Items, tail: Callable[[int, JsonObject], JsonMapping] | None = None
 ) -> Response:
     """Return `{name: [items…]}`; `tail` adds keys computed from the number of items and the last item.
 
@@ -110,7 +111,7 @@ def _part(text: str) -> str:
     return quote(text, safe="")
 
 
-def event_in_list(row: EventRow, stack: StackRow, links: Links, root: str | None = None) -> dict[str, Any]:
+def event_in_list(row: EventRow, stack: StackRow, links: Links, root: str | None = None) -> JsonObject:
     """Return an event as an entry of a list (docs/internals/rest-api.md §8), with its sequence."""
     url, result = links.of(stack), event_body(row, stack)
     resource = below(url, "resources", row.resource_name)
@@ -124,6 +125,6 @@ def event_in_list(row: EventRow, stack: StackRow, links: Links, root: str | None
     return result
 
 
-def event_with_stack(row: EventRow, stack: StackRow, links: Links, root: str | None = None) -> dict[str, Any]:
+def event_with_stack(row: EventRow, stack: StackRow, links: Links, root: str | None = None) -> JsonObject:
     """Return an event with the fields of its stack, for streams of several stacks."""
     return event_in_list(row, stack, links, root) | event_stack_fields(row, stack)

@@ -16,7 +16,7 @@ import socket
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
 import orjson
 from flask import Response, current_app, request
@@ -26,6 +26,7 @@ from api.request import query_params
 from api.response.serialization import Links, event_with_stack
 from api.streaming import hub as live
 from api.streaming.hub import EventHub, Scope, Subscriber
+from orchestrator.json_types import JsonMapping, JsonObject
 from orchestrator.store.events import stream as tail
 from orchestrator.store.events.events import FILTERS, EventQuery, EventRow, list_events
 from orchestrator.store.events.stream import EventScope, Position
@@ -193,7 +194,7 @@ class Following:
             orjson.dumps(event_with_stack(event, stack, self.links, root), default=str),
         )
 
-    def _message(self, message_type: str, body: Mapping[str, Any]) -> bytes:
+    def _message(self, message_type: str, body: JsonMapping) -> bytes:
         url = str(self.position).encode()
         return b"id: %s\nevent: %s\ndata: %s\n\n" % (
             url,
@@ -207,8 +208,8 @@ class Following:
         now = stacks.get(self.deps.database, own_stack.project_id, own_stack.name, str(own_stack.uuid))
         return self._message("end", self._standing(now))
 
-    def _standing(self, stack: StackRow | None) -> dict[str, Any]:
-        body: dict[str, Any] = {"sequence": str(self.position)}
+    def _standing(self, stack: StackRow | None) -> JsonObject:
+        body: JsonObject = {"sequence": str(self.position)}
         if stack is not None:
             body |= {"stack_status": stack.state, "stack_status_reason": stack.status_reason}
         return body

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 from urllib.parse import urlencode
 
 from flask import Blueprint, Response, request
@@ -14,6 +13,7 @@ from api.request import query_params
 from api.request.stack_lookup import get_stack
 from api.response.serialization import json_response, link, time
 from orchestrator.errors import InvalidRequest, ResourceNotFound
+from orchestrator.json_types import JsonMapping, JsonObject
 from orchestrator.operations.diagnosis.explain import Summary, explain, summarize
 from orchestrator.store.stacks import blockers as stored
 from orchestrator.store.stacks import progress as stored_progress
@@ -36,7 +36,7 @@ def of_stack(project_id: str, stack_name: str, stack_id: str) -> Response:  # no
     limit = LIMIT if limit is None else max(1, min(limit, MAX_CAUSES))
     page = stored.unfinished(dependencies().database, stack, _marker(query_params.text("marker")), limit)
     result = _diagnosis(stack) | {"waiting": [_node(node, stack) for node in page.nodes]}
-    answer: dict[str, Any] = {"why": result}
+    answer: JsonObject = {"why": result}
     if page.marker is not None:
         values = request.args.to_dict(flat=False) | {"marker": [".".join(map(str, page.marker))]}
         answer["links"] = [link("next", f"{request.base_url}?{urlencode(values, doseq=True)}")]
@@ -68,7 +68,7 @@ def progress(project_id: str, stack_name: str, stack_id: str) -> Response:  # no
     return json_response({"progress": result})
 
 
-def progress_body(status: Progress) -> dict[str, Any]:
+def progress_body(status: Progress) -> JsonObject:
     """Return the counts in the response format. Nodes in none of them were abandoned after a failure."""
     return {
         "total": status.total,
@@ -85,7 +85,7 @@ def _summary(stack: StackRow, state: StackState) -> Summary:
     return summarize(stack, state, dependencies().settings.stack_action_timeout)
 
 
-def _summarized(stack: StackRow, summary: Summary) -> dict[str, Any]:
+def _summarized(stack: StackRow, summary: Summary) -> JsonObject:
     return {
         "stack_name": stack.name,
         "stack_status": stack.state,
@@ -97,7 +97,7 @@ def _summarized(stack: StackRow, summary: Summary) -> dict[str, Any]:
     }
 
 
-def _diagnosis(stack: StackRow) -> dict[str, Any]:
+def _diagnosis(stack: StackRow) -> JsonObject:
     state = stored.standing(dependencies().database, stack)
     summary = _summary(stack, state)
     return _summarized(stack, summary) | {
@@ -112,7 +112,7 @@ def _diagnosis(stack: StackRow) -> dict[str, Any]:
     }
 
 
-def _node(node: Unfinished, stack: StackRow) -> Mapping[str, Any]:
+def _node(node: Unfinished, stack: StackRow) -> JsonMapping:
     because = explain(node, stack, dependencies().settings.action_retry_limit)
     return {
         "resource_name": node.name,
@@ -140,7 +140,7 @@ def _node(node: Unfinished, stack: StackRow) -> Mapping[str, Any]:
     }
 
 
-def _child(node: Unfinished) -> Mapping[str, Any] | None:
+def _child(node: Unfinished) -> JsonMapping | None:
     """Return the nested stack that a node waits for, which can be queried in the same way."""
     if node.child_uuid is None:
         return None

@@ -5,7 +5,7 @@ them.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 from flask import Blueprint, Response
 
@@ -13,6 +13,7 @@ from api.dependencies import dependencies
 from api.request.stack_lookup import get_stack
 from api.response.errors import OutputNotFound
 from api.response.serialization import json_response
+from orchestrator.json_types import JsonMapping, JsonObject
 from orchestrator.operations.outputs.outputs import Output
 from orchestrator.store.stacks import revisions
 from orchestrator.store.stacks.stacks import StackRow
@@ -48,7 +49,7 @@ def show(project_id: str, stack_name: str, stack_id: str, key: str) -> Response:
     return json_response({"output": output_body(resolved[0])})
 
 
-def output_body(output: Output) -> dict[str, Any]:
+def output_body(output: Output) -> JsonObject:
     """Return an output with its value; a failed output has an error instead."""
     body = {
         "output_key": output.key,
@@ -58,9 +59,9 @@ def output_body(output: Output) -> dict[str, Any]:
     return body if output.error is None else {**body, "output_error": output.error}
 
 
-def _outline(stack: StackRow) -> Mapping[str, Any]:
+def _outline(stack: StackRow) -> JsonMapping:
     revision = revisions.desired(dependencies().database, stack)
-    outline: Mapping[str, Any] = revision.outline if revision else {}
+    outline: JsonMapping = revision.outline if revision else {}
     return outline
 
 

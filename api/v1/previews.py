@@ -22,6 +22,7 @@ from api.response.serialization import MAX_UNSTREAMED_ROWS, Links, json_response
 from api.v1.outputs import output_body
 from api.v1.resources import shown_attributes, shown_metadata
 from api.v1.stacks import NO_DESCRIPTION
+from orchestrator.json_types import JsonObject
 from orchestrator.operations.preview.create import PlannedResource
 from orchestrator.operations.preview.update import ResourceChange, UpdatePreview
 from orchestrator.store.stacks.resources import ResourceRow, get_incarnations, list_resources
@@ -31,7 +32,7 @@ previews = Blueprint("previews", __name__)
 
 UNTOUCHED: Final = {"unchanged": True}
 TURNS: Final = ("unchanged", "updated", "replaced", "added", "deleted")
-Form = dict[str, Any]
+Form = JsonObject
 
 
 @previews.post("/<project_id>/stacks/preview")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from typing import Any, Final
+from typing import Final
 
 from flask import Blueprint, Response
 
@@ -13,6 +13,7 @@ from api.middleware.authorization import require_named
 from api.request import query_params
 from api.response.errors import fault
 from api.response.serialization import json_response
+from orchestrator.json_types import JsonObject
 from orchestrator.operations.validation.available_types import AvailableTypes
 from orchestrator.resources import type_schema as types
 from orchestrator.security.policy import policy_of, type_policy
@@ -75,7 +76,7 @@ def services(project_id: str) -> Response:  # noqa: ARG001 - as above
     return json_response({"services": [_service(worker) for worker in rows]})
 
 
-def _service(worker: WorkerRow) -> dict[str, Any]:
+def _service(worker: WorkerRow) -> JsonObject:
     return {
         "id": str(worker.uuid),
         "engine_id": str(worker.uuid),

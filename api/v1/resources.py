@@ -13,6 +13,7 @@ from api.request.stack_lookup import get_stack
 from api.response.failures import diagnostics
 from api.response.serialization import Links, below, json_list, json_response, link, time
 from orchestrator.errors import InvalidRequest, ResourceNotFound
+from orchestrator.json_types import JsonObject
 from orchestrator.operations.context import OperationContext
 from orchestrator.operations.masking import masked
 from orchestrator.operations.outputs.outputs import live_metadata
@@ -70,7 +71,7 @@ def metadata(project_id: str, stack_name: str, stack_id: str, resource_name: str
     return json_response({"metadata": metadata_of(row, stack, operation_context())})
 
 
-def _of_page(row: ResourceRow, stack: StackRow, links: Links, types: Registry | None) -> dict[str, Any]:
+def _of_page(row: ResourceRow, stack: StackRow, links: Links, types: Registry | None) -> JsonObject:
     """Return a resource as an entry of a page, which omits `required_by`."""
     body = _body(row, stack, links, types)
     del body["required_by"]
@@ -90,14 +91,14 @@ def _body(
     links: Links,
     types: Registry | None,
     with_attr: list[str] | None = None,
-) -> dict[str, Any]:
+) -> JsonObject:
     """Return a resource; with `types`, also its description and attributes."""
     url = links.of(stack)
     linked = [link("self", below(url, "resources", row.name)), link("stack", url)]
     if row.child_uuid is not None and row.child_name is not None:
         linked.append(link("nested", links.stack(stack.project_id, row.child_name, row.child_uuid)))
     created = time(row.created_at)
-    body: dict[str, Any] = {
+    body: JsonObject = {
         "resource_name": row.name,
         "logical_resource_id": row.name,
         "physical_resource_id": row.physical_id or "",
@@ -117,7 +118,7 @@ def _body(
     return body
 
 
-def shown_attributes(row: ResourceRow, types: Registry, with_attr: list[str]) -> dict[str, Any]:
+def shown_attributes(row: ResourceRow, types: Registry, with_attr: list[str]) -> JsonObject:
     """Return the last observed attributes: null if unknown, masked if secret or encrypted."""
     resource_type = types.get(row.effective_type)
     declared: Mapping[str, Attribute] = resource_type.attributes if resource_type is not None else {}
@@ -136,7 +137,7 @@ def shown_attributes(row: ResourceRow, types: Registry, with_attr: list[str]) ->
     return {name: value(name) for name in dict.fromkeys([*names, *with_attr]) if name != "show"}
 
 
-def whole_metadata(row: ResourceRow, cipher: Cipher) -> dict[str, Any]:
+def whole_metadata(row: ResourceRow, cipher: Cipher) -> JsonObject:
     """Return the unmasked metadata."""
     if row.sealed is None or row.metadata is not None:
         return dict(row.metadata or {})

@@ -6,7 +6,7 @@ An extension: Heat keeps only the previous template and reports only the first c
 from __future__ import annotations
 
 import re
-from typing import Any, Final
+from typing import Final
 
 from flask import Blueprint, Response
 
@@ -18,6 +18,7 @@ from api.response.serialization import Links, below, json_list, json_response, l
 from api.v1.stack_documents import environment_of, files_of, template_of
 from api.v1.stacks import NO_DESCRIPTION, parameters_of
 from orchestrator.errors import NotFound
+from orchestrator.json_types import JsonObject
 from orchestrator.operations.diagnosis.failure_tree import tree
 from orchestrator.store.stacks import history
 from orchestrator.store.stacks.history import RevisionHistory
@@ -145,7 +146,7 @@ def _number(text: str) -> int:
     return int(text)
 
 
-def _body(row: RevisionHistory, stack: StackRow, links: Links) -> dict[str, Any]:
+def _body(row: RevisionHistory, stack: StackRow, links: Links) -> JsonObject:
     """Return the summary of a revision; a revision in progress has no outcome."""
     ended = row.ended_at
     return {

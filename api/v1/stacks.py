@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 from flask import Blueprint, Response, request
 
@@ -18,6 +17,7 @@ from api.v1.diagnosis import progress_body
 from api.v1.outputs import output_body
 from orchestrator.engine.states import STACK_ACTIONS
 from orchestrator.errors import NotFound
+from orchestrator.json_types import JsonMapping, JsonObject
 from orchestrator.operations.runtime.parameter_cache import pseudo_parameters
 from orchestrator.operations.stacks.actions import requested_action
 from orchestrator.operations.stacks.update import is_empty_patch
@@ -52,9 +52,9 @@ def index(project_id: str) -> Response:  # noqa: ARG001 - every path starts with
     query, database, links, next_page = _query(), dependencies().database, Links(), NextPage()
     count = count_stacks(database, scope, query) if query_params.boolean("with_count") else None
 
-    def tail(number: int, last: Mapping[str, Any]) -> dict[str, Any]:
+    def tail(number: int, last: JsonMapping) -> JsonObject:
         full = query.limit is not None and 0 < query.limit == number
-        links: dict[str, Any] = {"links": [link("next", next_page.after(last["id"]))]} if full else {}
+        links: JsonObject = {"links": [link("next", next_page.after(last["id"]))]} if full else {}
         return links if count is None else {**links, "count": count}
 
     rows = list_stacks(database, scope, query)
@@ -183,20 +183,20 @@ def _state(text: str) -> tuple[str | None, str]:
     return (action, status) if separator and action in STACK_ACTIONS else (None, text)
 
 
-def _listed(row: StackRow, links: Links, *, admin: bool) -> dict[str, Any]:
+def _listed(row: StackRow, links: Links, *, admin: bool) -> JsonObject:
     listed = {**_common(row, links), "description": "", "tags": list(row.tags) or None}
     return {**listed, "project": row.project_id} if admin else listed
 
 
-def _outputs(stack: StackRow) -> list[dict[str, Any]]:
+def _outputs(stack: StackRow) -> list[JsonObject]:
     resolved = dependencies().operations.resolve_outputs(
         dependencies().database, dependencies().cipher, stack, None
     )
     return [output_body(output) for output in resolved]
 
 
-def _detailed(row: StackRow, links: Links, *, admin: bool) -> dict[str, Any]:
-    details: dict[str, Any] = {
+def _detailed(row: StackRow, links: Links, *, admin: bool) -> JsonObject:
+    details: JsonObject = {
         "disable_rollback": row.disable_rollback,
         "timeout_mins": row.timeout_mins,
         "capabilities": [],
@@ -205,7 +205,7 @@ def _detailed(row: StackRow, links: Links, *, admin: bool) -> dict[str, Any]:
     return {**_listed(row, links, admin=admin), **details}
 
 
-def _common(row: StackRow, links: Links) -> dict[str, Any]:
+def _common(row: StackRow, links: Links) -> JsonObject:
     return {
         "id": str(row.uuid),
         "links": [link("self", links.of(row))],

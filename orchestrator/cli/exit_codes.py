@@ -12,6 +12,7 @@ from typing import Any, Final
 import click
 
 from orchestrator.errors import Diagnostic
+from orchestrator.json_types import JsonMapping, JsonObject
 from orchestrator.template.diagnostics import render
 
 _CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
@@ -54,7 +55,7 @@ class Failure(click.ClickException):
         *,
         code: Exit = Exit.ERROR,
         details: Sequence[str] = (),
-        facts: Mapping[str, Any] | None = None,
+        facts: JsonMapping | None = None,
     ) -> None:
         """Keep the message; `facts` are further fields of the JSON form."""
         super().__init__(message)
@@ -67,7 +68,7 @@ class Failure(click.ClickException):
         for text in (f"Error: {self.message}", *self.details):
             click.echo(clean(text), file=file, err=file is None)
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> JsonObject:
         """Return the failure in the JSON form."""
         return {"error": {"message": self.message, "exit_code": self.exit_code, **self.facts}}
 
@@ -84,7 +85,7 @@ class ApiFailure(Failure):
         message = str(reason) if reason else _without_reason(status, error, request_id)
         faults = error.get("errors")
         self.status = status
-        self.faults: list[dict[str, Any]] = (
+        self.faults: list[JsonObject] = (
             [f for f in faults if isinstance(f, dict)] if isinstance(faults, list) else []
         )
         super().__init__(
@@ -134,7 +135,7 @@ class ApiFailure(Failure):
 
 
 def in_source(
-    faults: Iterable[Mapping[str, Any]],
+    faults: Iterable[JsonMapping],
     template: Path,
     text: str,
     other_texts: Mapping[str, tuple[str, str]] | None = None,
@@ -150,14 +151,14 @@ def in_source(
     return shown
 
 
-def _option(fault: Mapping[str, Any]) -> str:
+def _option(fault: JsonMapping) -> str:
     """Return the part of the command line that a fault is about; "" for a fault in a file."""
     if fault.get("line") or fault.get("file"):
         return ""
     return _REQUEST_FIELDS.get(str(fault.get("path") or ""), "")
 
 
-def _without_reason(status: int, error: Mapping[str, Any], request_id: str | None) -> str:
+def _without_reason(status: int, error: JsonMapping, request_id: str | None) -> str:
     id_ = error.get("id") or request_id
     where = f" under {id_}" if id_ else ""
     return f"the server answered {status} without a reason; see its log{where}"
@@ -180,7 +181,7 @@ def _hints(status: int, message: str) -> list[str]:
     return []
 
 
-def _diagnostic(fault: Mapping[str, Any], template: Path) -> Diagnostic:
+def _diagnostic(fault: JsonMapping, template: Path) -> Diagnostic:
     line, column = fault.get("line"), fault.get("column")
     return Diagnostic(
         code=str(fault.get("code") or "error"),

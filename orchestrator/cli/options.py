@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path
@@ -18,6 +18,7 @@ from orchestrator.cli.client.api_client import Client
 from orchestrator.cli.exit_codes import Failure, clean
 from orchestrator.cli.profiles import DEFAULT_PROJECT, DEFAULT_URL, endpoint
 from orchestrator.cli.template_files.load import Source, request_body
+from orchestrator.json_types import JsonMapping, JsonObject
 
 FILE: Final = click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path)  # "-": standard input
 P = ParamSpec("P")
@@ -121,9 +122,9 @@ def only_with(flag: str) -> Callable[[click.Context, click.Parameter, Any], Any]
     return check
 
 
-def pairs(_ctx: click.Context, option: click.Parameter, values: tuple[str, ...]) -> dict[str, Any]:
+def pairs(_ctx: click.Context, option: click.Parameter, values: tuple[str, ...]) -> JsonObject:
     """Return `NAME=VALUE` arguments as a mapping; a repeated name becomes a list, as in Heat's client."""
-    result: dict[str, Any] = {}
+    result: JsonObject = {}
     for item in values:
         key, equals, value = item.partition("=")
         if not equals or not key:
@@ -189,13 +190,13 @@ class RequestOptions:
     """The parts of a create or update request other than the template."""
 
     environments: tuple[Path, ...]
-    parameters: Mapping[str, Any]
+    parameters: JsonMapping
     timeout_mins: int | None
     tags: tuple[str, ...]
     rollback: bool | None
     keep_going: bool | None
 
-    def body(self, source: Source, **fields: object) -> dict[str, Any]:
+    def body(self, source: Source, **fields: object) -> JsonObject:
         """Return the body of the request."""
         return request_body(
             source,

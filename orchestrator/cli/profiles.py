@@ -11,9 +11,10 @@ import tomllib
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from orchestrator.cli.exit_codes import Failure
+from orchestrator.json_types import JsonObject
 
 DEFAULT_URL: Final = "http://127.0.0.1:8004"
 DEFAULT_PROJECT: Final = "demo"
@@ -88,7 +89,7 @@ def read_profile(name: str | None) -> Profile:
     return profiles[name]
 
 
-def _checked(document: dict[str, Any], path: Path) -> dict[str, Profile]:
+def _checked(document: JsonObject, path: Path) -> dict[str, Profile]:
     """Return the profiles of a configuration file.
 
     Raises:

@@ -30,6 +30,7 @@ import httpx
 
 from orchestrator.config import Settings
 from orchestrator.errors import InvalidTemplate, LimitExceeded, Misconfigured, ProviderError
+from orchestrator.json_types import JsonMapping
 from orchestrator.template.parse import Limits, parse
 
 _REGION: Final = frozenset({"url", "ca_file", "projects"})
@@ -120,7 +121,7 @@ def _read(path: Path) -> Mapping[str, Mapping[str, Endpoint]]:
         raise Misconfigured(f"the catalog {path} is wrong: {error}") from error
 
 
-def _region(name: str, body: Mapping[str, Any]) -> Iterable[tuple[str, Endpoint]]:
+def _region(name: str, body: JsonMapping) -> Iterable[tuple[str, Endpoint]]:
     place = f"regions.{name}"
     _only(body, _REGION, place)
     url = httpx.URL(_text(body.get("url"), f"{place}.url"))
@@ -142,14 +143,14 @@ def _region(name: str, body: Mapping[str, Any]) -> Iterable[tuple[str, Endpoint]
         )
 
 
-def _token(login: Mapping[str, Any], at: str) -> str:
+def _token(login: JsonMapping, at: str) -> str:
     """Return the token, "" for an installation without authentication."""
     if "token_file" in login:
         return Path(_text(login["token_file"], f"{at}.token_file")).read_text().strip()
     return _text(login["token"], f"{at}.token") if "token" in login else ""
 
 
-def _map(value: Any, place: str) -> Mapping[str, Any]:
+def _map(value: Any, place: str) -> JsonMapping:
     if not isinstance(value, dict):
         raise ValueError(f"{place} must be a map")
     return value
@@ -161,6 +162,6 @@ def _text(value: Any, place: str) -> str:
     return value
 
 
-def _only(body: Mapping[str, Any], allowed: frozenset[str], place: str) -> None:
+def _only(body: JsonMapping, allowed: frozenset[str], place: str) -> None:
     if unknown := sorted(body.keys() - allowed):
         raise ValueError(f"{place} has no {', '.join(unknown)}; it may have {', '.join(sorted(allowed))}")

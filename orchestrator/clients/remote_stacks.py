@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ssl
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, Final, Literal
@@ -19,13 +19,13 @@ import orjson
 
 from orchestrator.clients.region_catalog import Endpoint
 from orchestrator.errors import ProviderBusy, ProviderError, ProviderSilent
+from orchestrator.json_types import JsonMapping
 
 MAX_BYTES: Final = 64 * 1024 * 1024  # of a response
 MISSING: Final = frozenset({"EntityNotFound", "NotFound", "StackNotFound", "SnapshotNotFound"})
 BUSY: Final = frozenset({429, 503})
 UNCERTAIN: Final = frozenset({500, 502, 504})  # the request may have been carried out all the same
 
-Json = Mapping[str, Any]
 Action = Literal["suspend", "resume", "check"]
 
 
@@ -46,11 +46,11 @@ class RemoteStacks:
         self._insecure, self._ca_cert = insecure, ca_cert
         self._paths: dict[str, str] = {}  # of stacks, by id
 
-    def validate(self, body: Json) -> None:
+    def validate(self, body: JsonMapping) -> None:
         """Validate a template."""
         self._call("POST", "/validate", body)
 
-    def create(self, body: Json) -> str:
+    def create(self, body: JsonMapping) -> str:
         """Request a new stack; return its id."""
         stack = self._call("POST", "/stacks", body)["stack"]
         return str(stack["id"])
@@ -60,16 +60,16 @@ class RemoteStacks:
         stacks = self._call("GET", f"/stacks?tags={quote(tag, safe='')}")["stacks"]
         return str(stacks[-1]["id"]) if stacks else None  # the oldest is last
 
-    def show(self, id_: str) -> Json:
+    def show(self, id_: str) -> JsonMapping:
         """Return a stack.
 
         Raises:
             Gone: it does not exist.
         """
-        shown: Json = self._call("GET", self._path(id_))["stack"]
+        shown: JsonMapping = self._call("GET", self._path(id_))["stack"]
         return shown
 
-    def update(self, id_: str, body: Json) -> None:
+    def update(self, id_: str, body: JsonMapping) -> None:
         """Request another template, or other parameters.
 
         Raises:
@@ -130,7 +130,9 @@ class RemoteStacks:
             path = self._paths[id_] = f"/stacks/{place}"
         return path
 
-    def _call(self, method: str, path: str, body: Json | None = None, *, redirected: bool = False) -> Any:
+    def _call(
+        self, method: str, path: str, body: JsonMapping | None = None, *, redirected: bool = False
+    ) -> Any:
         """Return the decoded response; with `redirected`, the address of a redirect.
 
         Raises:
@@ -166,7 +168,7 @@ class RemoteStacks:
             return ProviderBusy(f"{self.endpoint.region}: {message}", error_type or "ServiceBusy")
         return ProviderError(message, error_type or f"HTTP{status}")
 
-    def _answer(self, method: str, path: str, body: Json | None) -> tuple[int, httpx.Headers, bytes]:
+    def _answer(self, method: str, path: str, body: JsonMapping | None) -> tuple[int, httpx.Headers, bytes]:
         ends_at = time.monotonic() + self.deadline_seconds
         region = self.endpoint.region
         headers = {"Accept": "application/json", "Content-Type": "application/json"}

@@ -19,6 +19,7 @@ from orchestrator import gc_policy
 from orchestrator.config import Settings
 from orchestrator.engine.messages import CheckMessage
 from orchestrator.errors import LimitExceeded, OrchestratorError
+from orchestrator.json_types import JsonObject
 from orchestrator.logs import bind_request, configure_logs, logger, request_id, set_log_context
 from orchestrator.operations.bootstrap import build_planner
 from orchestrator.operations.context import Body, OperationContext
@@ -102,21 +103,21 @@ def preview_update(
     return preview
 
 
-def validate(context: OperationContext, body: Body, **how: bool) -> dict[str, Any]:
+def validate(context: OperationContext, body: Body, **how: bool) -> JsonObject:
     """Validate a template; a large body is handled in a subprocess."""
     if body.path is None:
         return template_report.validate(context, body, **how)
     work = partial(_validate, how=how)
-    result: dict[str, Any] = _run_in_subprocess(context, body.path, work)
+    result: JsonObject = _run_in_subprocess(context, body.path, work)
     return result
 
 
-def differ(context: OperationContext, stack: StackRow, before: int, after: int) -> dict[str, Any]:
+def differ(context: OperationContext, stack: StackRow, before: int, after: int) -> JsonObject:
     """Compare two revisions; large templates are compared in a subprocess."""
     if revision_diff.size(context, stack, before, after) <= context.settings.inline_body_size:
         return revision_diff.diff_revisions(context, stack, before, after)
     work = partial(_differ, stack=stack, before=before, after=after)
-    differences: dict[str, Any] = _run_in_subprocess(context, None, work)
+    differences: JsonObject = _run_in_subprocess(context, None, work)
     return differences
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import orjson
 
 from orchestrator.errors import CouldNotFetch, Diagnostic, InvalidRequest, InvalidTemplate
+from orchestrator.json_types import JsonMapping, JsonObject
 from orchestrator.template.json_text import holds_nul, load_json
 
 Fetch = Callable[[str], str]  # returns the text at an address; raises CouldNotFetch
@@ -23,11 +24,11 @@ TAG_LENGTH = 80
 class StackRequest:
     """The request of a create, update, preview or validate, as sent."""
 
-    template: Mapping[str, Any] | str | None
+    template: JsonMapping | str | None
     stack_name: str = ""
     files: Mapping[str, str] = field(default_factory=dict)
-    environment: Mapping[str, Any] | str | None = None
-    parameters: Mapping[str, Any] = field(default_factory=dict)
+    environment: JsonMapping | str | None = None
+    parameters: JsonMapping = field(default_factory=dict)
     disable_rollback: bool = True
     timeout_mins: int | None = None
     tags: tuple[str, ...] = ()
@@ -64,7 +65,7 @@ def reject_nul_bytes(*texts: bytes) -> None:
         raise InvalidRequest("The request contains the character NUL, which cannot be stored.")
 
 
-def read_object(body: bytes) -> dict[str, Any]:
+def read_object(body: bytes) -> JsonObject:
     """Return the JSON object of a body; a body that does not begin with `{` counts as empty
     (docs/internals/rest-api.md §1).
 
@@ -75,7 +76,7 @@ def read_object(body: bytes) -> dict[str, Any]:
         return {}
     reject_nul_bytes(body)
     try:
-        document: dict[str, Any] = load_json(body)
+        document: JsonObject = load_json(body)
     except orjson.JSONDecodeError as error:
         raise InvalidRequest(f"The request body is not valid JSON: {error}") from error
     return document
@@ -130,7 +131,7 @@ def read_update(body: bytes, fetch: Fetch, *, patch: bool) -> UpdateRequest:
     )
 
 
-def _request(document: Mapping[str, Any], name: Any, fetch: Fetch, *, needs_template: bool) -> StackRequest:
+def _request(document: JsonMapping, name: Any, fetch: Fetch, *, needs_template: bool) -> StackRequest:
     template = document.get("template")
     if template is None and document.get("template_url"):
         template = _fetched(document["template_url"], fetch)
@@ -176,7 +177,7 @@ def check_name(name: Any) -> None:
     raise InvalidTemplate([Diagnostic(code="bad-stack-name", message=message, path="stack_name")])
 
 
-def _mapping(document: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+def _mapping(document: JsonMapping, key: str) -> JsonMapping:
     value = document.get(key)
     if value is None:
         return {}
@@ -185,14 +186,14 @@ def _mapping(document: Mapping[str, Any], key: str) -> Mapping[str, Any]:
     return value
 
 
-def _environment(document: Mapping[str, Any]) -> Mapping[str, Any] | str | None:
+def _environment(document: JsonMapping) -> JsonMapping | str | None:
     value = document.get("environment")
     if value is not None and not isinstance(value, dict | str):
         raise InvalidRequest("'environment' must be a JSON object or a string in YAML or JSON.")
     return value
 
 
-def _files(document: Mapping[str, Any]) -> Mapping[str, str]:
+def _files(document: JsonMapping) -> Mapping[str, str]:
     files = _mapping(document, "files")
     for name, text in files.items():
         if not isinstance(text, str):
@@ -200,7 +201,7 @@ def _files(document: Mapping[str, Any]) -> Mapping[str, str]:
     return files
 
 
-def _environment_files(document: Mapping[str, Any], files: Mapping[str, str]) -> tuple[str, ...]:
+def _environment_files(document: JsonMapping, files: Mapping[str, str]) -> tuple[str, ...]:
     names = document.get("environment_files")
     if names is None:
         return ()
@@ -212,7 +213,7 @@ def _environment_files(document: Mapping[str, Any], files: Mapping[str, str]) ->
     return tuple(names)
 
 
-def _boolean(document: Mapping[str, Any], key: str, default: bool) -> bool:
+def _boolean(document: JsonMapping, key: str, default: bool) -> bool:
     value = document.get(key)
     if value is None:
         return default
@@ -223,7 +224,7 @@ def _boolean(document: Mapping[str, Any], key: str, default: bool) -> bool:
     raise InvalidRequest(f'Unrecognized value "{value}" for "{key}", acceptable values are: true, false.')
 
 
-def _timeout(document: Mapping[str, Any]) -> int | None:
+def _timeout(document: JsonMapping) -> int | None:
     value = document.get("timeout_mins")
     if value is None:
         return None
@@ -240,7 +241,7 @@ def _timeout(document: Mapping[str, Any]) -> int | None:
     return minutes or None
 
 
-def _tags(document: Mapping[str, Any]) -> tuple[str, ...]:
+def _tags(document: JsonMapping) -> tuple[str, ...]:
     value = document.get("tags")
     if value is None or value == "":
         return ()

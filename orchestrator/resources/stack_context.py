@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 from urllib.parse import quote
 
 from orchestrator.deprecation import renamed_names
+from orchestrator.json_types import JsonMapping
 from orchestrator.template.environment import Environment
 
 
@@ -98,7 +99,7 @@ class StackContext(Protocol):
     def files(self) -> Mapping[str, str]:
         """Return all files of the stack by name."""
 
-    def environment(self, parameters: Mapping[str, Any]) -> Environment:
+    def environment(self, parameters: JsonMapping) -> Environment:
         """Return the environment of a stack nested in the resource: inherited entries and `parameters`."""
 
 
@@ -108,8 +109,8 @@ class RequiredResource:
 
     name: str
     type: str  # after resolving the environment's mapping
-    properties: Mapping[str, Any]
-    metadata: Mapping[str, Any]
+    properties: JsonMapping
+    metadata: JsonMapping
 
 
 class RequiredResources(Protocol):

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Final
 
 from orchestrator.errors import Diagnostic, InvalidTemplate, LimitExceeded
+from orchestrator.json_types import JsonMapping
 from orchestrator.resources.base import Attribute, Change, Context, Property, ResourceType, Value
 from orchestrator.resources.nested_type import (
     ChildTemplate,
@@ -62,7 +63,7 @@ class NestedTemplate:
 
     url: str
     text: str
-    document: Mapping[str, Any]
+    document: JsonMapping
     form: Format
     parameters: Mapping[str, ParameterSchema]
     outputs: Mapping[str, str]  # descriptions by name

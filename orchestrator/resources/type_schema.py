@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from orchestrator.errors import InvalidRequest, InvalidValue, NotFound, NotSupported
+from orchestrator.json_types import JsonObject
 from orchestrator.resources.base import Attribute, Property, ResourceType
 from orchestrator.resources.template_type import STACK_ID
 from orchestrator.schema.constraints import AllowedPattern, AllowedValues, Constraint, Length, Range
@@ -74,7 +75,7 @@ def list_types(
 
 def type_schema(
     types: Mapping[str, ResourceType], name: str, *, with_description: bool = False
-) -> dict[str, Any]:
+) -> JsonObject:
     """Return the properties and attributes of a type as JSON.
 
     Raises:
@@ -82,7 +83,7 @@ def type_schema(
         NotSupported: the type is hidden.
     """
     resource_type = _visible(types, name)
-    schema: dict[str, Any] = {
+    schema: JsonObject = {
         "resource_type": name,
         "properties": {key: property_schema(prop) for key, prop in _shown(resource_type).items()},
         "attributes": {
@@ -100,9 +101,9 @@ def type_schema(
     return schema
 
 
-def property_schema(prop: Property) -> dict[str, Any]:
+def property_schema(prop: Property) -> JsonObject:
     """Return a property as JSON; the key ``*`` describes the items of a list."""
-    schema: dict[str, Any] = {
+    schema: JsonObject = {
         "type": prop.type,
         "required": prop.required,
         "update_allowed": prop.update_allowed,
@@ -121,7 +122,7 @@ def property_schema(prop: Property) -> dict[str, Any]:
     return schema
 
 
-def type_template(types: Mapping[str, ResourceType], name: str, template_type: str = "cfn") -> dict[str, Any]:
+def type_template(types: Mapping[str, ResourceType], name: str, template_type: str = "cfn") -> JsonObject:
     """Return a template with a single resource of the type: properties as parameters, attributes as outputs.
 
     Raises:
@@ -137,9 +138,7 @@ def type_template(types: Mapping[str, ResourceType], name: str, template_type: s
     return make(resource_type, name, logical, shown)
 
 
-def _hot(
-    resource_type: ResourceType, name: str, logical: str, shown: Mapping[str, Property]
-) -> dict[str, Any]:
+def _hot(resource_type: ResourceType, name: str, logical: str, shown: Mapping[str, Property]) -> JsonObject:
     return {
         "heat_template_version": "2016-10-14",
         "description": f"Initial template of {logical}",
@@ -155,10 +154,8 @@ def _hot(
     }
 
 
-def _cfn(
-    resource_type: ResourceType, name: str, logical: str, shown: Mapping[str, Property]
-) -> dict[str, Any]:
-    def fed(key: str, prop: Property) -> dict[str, Any]:
+def _cfn(resource_type: ResourceType, name: str, logical: str, shown: Mapping[str, Property]) -> JsonObject:
+    def fed(key: str, prop: Property) -> JsonObject:
         reference = {"Ref": key}
         return {"Fn::Split": [",", reference]} if prop.type == "list" else reference
 
@@ -177,8 +174,8 @@ def _cfn(
     }
 
 
-def _hot_parameter(prop: Property) -> dict[str, Any]:
-    parameter: dict[str, Any] = {"type": _HOT_TYPES[prop.type]}
+def _hot_parameter(prop: Property) -> JsonObject:
+    parameter: JsonObject = {"type": _HOT_TYPES[prop.type]}
     if prop.doc:
         parameter["description"] = prop.doc
     if prop.default is not None:
@@ -188,8 +185,8 @@ def _hot_parameter(prop: Property) -> dict[str, Any]:
     return parameter
 
 
-def _cfn_parameter(prop: Property) -> dict[str, Any]:
-    parameter: dict[str, Any] = {"Type": _CFN_TYPES[_HOT_TYPES[prop.type]]}
+def _cfn_parameter(prop: Property) -> JsonObject:
+    parameter: JsonObject = {"Type": _CFN_TYPES[_HOT_TYPES[prop.type]]}
     if prop.doc:
         parameter["Description"] = prop.doc
     if prop.default is not None:
@@ -201,8 +198,8 @@ def _cfn_parameter(prop: Property) -> dict[str, Any]:
     return parameter
 
 
-def _cfn_constraint(constraint: Constraint) -> dict[str, Any]:
-    result: dict[str, Any]
+def _cfn_constraint(constraint: Constraint) -> JsonObject:
+    result: JsonObject
     match constraint:
         case Length(low, high):
             result = {"MinLength": low, "MaxLength": high}
@@ -228,8 +225,8 @@ def _attributes(resource_type: ResourceType) -> dict[str, Attribute]:
     return {**resource_type.attributes, "show": _SHOW}
 
 
-def _attribute_schema(attribute: Attribute) -> dict[str, Any]:
-    schema: dict[str, Any] = {"description": attribute.doc}
+def _attribute_schema(attribute: Attribute) -> JsonObject:
+    schema: JsonObject = {"description": attribute.doc}
     if attribute.type != "any":
         schema["type"] = attribute.type
     return schema

@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
+from orchestrator.json_types import JsonObject
 from orchestrator.schema.custom import custom_check
 from orchestrator.schema.safe_regex import matcher
 
@@ -49,7 +50,7 @@ class Length:
             return None
         return self.description or f"length ({size}) is out of range ({_limits(self.min, self.max)})"
 
-    def to_hot(self) -> dict[str, Any]:
+    def to_hot(self) -> JsonObject:
         """Return the item as a template writes it."""
         return _item("length", _bounds(self.min, self.max), self.description)
 
@@ -69,7 +70,7 @@ class Range:
             return None
         return self.description or f"{value} is out of range ({_limits(self.min, self.max)})"
 
-    def to_hot(self) -> dict[str, Any]:
+    def to_hot(self) -> JsonObject:
         """Return the item as a template writes it."""
         return _item("range", _bounds(self.min, self.max), self.description)
 
@@ -89,7 +90,7 @@ class Modulo:
             return None
         return self.description or f"{value} is not a multiple of {self.step} with an offset of {self.offset}"
 
-    def to_hot(self) -> dict[str, Any]:
+    def to_hot(self) -> JsonObject:
         """Return the item as a template writes it."""
         return _item("modulo", {"step": self.step, "offset": self.offset}, self.description)
 
@@ -118,7 +119,7 @@ class AllowedValues:
             return None
         return self.description or f"{json.dumps(value)} is not an allowed value {json.dumps(self.values)}"
 
-    def to_hot(self) -> dict[str, Any]:
+    def to_hot(self) -> JsonObject:
         """Return the item as a template writes it."""
         return _item("allowed_values", list(self.values), self.description)
 
@@ -139,7 +140,7 @@ class AllowedPattern:
             return None
         return self.description or f'"{value}" does not match pattern "{self.pattern}"'
 
-    def to_hot(self) -> dict[str, Any]:
+    def to_hot(self) -> JsonObject:
         """Return the item as a template writes it."""
         return _item("allowed_pattern", self.pattern, self.description)
 
@@ -157,7 +158,7 @@ class Custom:
         fault = custom_check(self.name, value)
         return None if fault is None else self.description or fault
 
-    def to_hot(self) -> dict[str, Any]:
+    def to_hot(self) -> JsonObject:
         """Return the item as a template writes it."""
         return _item("custom_constraint", self.name, self.description)
 
@@ -292,7 +293,7 @@ def _bounds(low: Number | None, high: Number | None) -> dict[str, Number]:
     return {key: bound for key, bound in (("min", low), ("max", high)) if bound is not None}
 
 
-def _item(key: str, body: Any, description: str) -> dict[str, Any]:
+def _item(key: str, body: Any, description: str) -> JsonObject:
     return {key: body, "description": description} if description else {key: body}
 
 

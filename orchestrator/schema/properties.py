@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from orchestrator.errors import did_you_mean
+from orchestrator.json_types import JsonMapping, JsonObject
 from orchestrator.schema.constraints import Constraint, Custom, misplaced, whole
 
 TYPES: Final = ("string", "integer", "number", "boolean", "map", "list", "any")
@@ -81,12 +82,12 @@ class PropertyFault:
 
 def convert(
     schema: Mapping[str, Property],
-    values: Mapping[str, Any],
+    values: JsonMapping,
     *,
     path: str = "",
     unknown: object = _NEVER,
     any_properties: bool = False,
-) -> tuple[dict[str, Any], list[PropertyFault]]:
+) -> tuple[JsonObject, list[PropertyFault]]:
     """Return the converted `values`, and all faults in them.
 
     An absent or null property gets its default; a null property without a default gets the zero of its type
@@ -96,7 +97,7 @@ def convert(
     In validation, `unknown` marks a value that does not exist yet, at any depth of `values`. It violates no
     rule, and its container is omitted from the result; the rest of the container is checked nevertheless.
     """
-    result: dict[str, Any] = {}
+    result: JsonObject = {}
     faults: list[PropertyFault] = []
     if any_properties:
         result.update((name, value) for name, value in values.items() if name not in schema)
@@ -129,7 +130,7 @@ def convert(
 
 
 def deprecations(
-    schema: Mapping[str, Property], values: Mapping[str, Any], *, path: str = ""
+    schema: Mapping[str, Property], values: JsonMapping, *, path: str = ""
 ) -> list[PropertyFault]:
     """Return a warning for each deprecated property in use, including members."""
     warnings: list[PropertyFault] = []
@@ -156,9 +157,7 @@ def deprecations(
     return warnings
 
 
-def immutable_changes(
-    schema: Mapping[str, Property], before: Mapping[str, Any], after: Mapping[str, Any]
-) -> list[str]:
+def immutable_changes(schema: Mapping[str, Property], before: JsonMapping, after: JsonMapping) -> list[str]:
     """Return the names of the immutable properties that differ, sorted; coming and going are changes too."""
     return sorted(
         name for name, prop in schema.items() if prop.immutable and before.get(name) != after.get(name)
@@ -304,7 +303,7 @@ def _boolean(value: Any) -> bool:
     raise ValueError(f'"{text}" is not a valid boolean')
 
 
-def _map(value: Any) -> Mapping[str, Any]:
+def _map(value: Any) -> JsonMapping:
     if isinstance(value, Mapping):
         return value
     raise ValueError(f'"{value}" is not a map')
@@ -316,7 +315,7 @@ def _list(value: Any) -> Sequence[Any]:
     raise ValueError(f'"{value!r}" is not a list')
 
 
-def _lax_map(value: Any) -> Mapping[str, Any] | str:
+def _lax_map(value: Any) -> JsonMapping | str:
     if isinstance(value, str):
         return value  # the parameter it is meant for reads it
     return json.dumps(value) if isinstance(value, list | tuple) else _map(value)
@@ -366,7 +365,7 @@ _CONVERTERS: Final[Mapping[str, Callable[[Any], Any]]] = {
     "list": _list,
 }
 _LAX: Final[Mapping[str, Callable[[Any], Any]]] = {"map": _lax_map, "list": _lax_list}
-_ZEROS: Final[Mapping[str, Any]] = {
+_ZEROS: Final[JsonMapping] = {
     "string": "",
     "integer": 0,
     "number": 0,

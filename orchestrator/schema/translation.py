@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from orchestrator.errors import NotFound
+from orchestrator.json_types import JsonMapping, JsonObject
 from orchestrator.schema.properties import PropertyFault, join
 
 Path = tuple[str, ...]
@@ -82,12 +83,12 @@ def reached(rules: Sequence[Rule], names: Collection[str]) -> set[str]:
 
 def translate(
     rules: Sequence[Rule],
-    values: Mapping[str, Any],
+    values: JsonMapping,
     *,
     path: str = "",
     resolve: Finder | None = None,
     unknown: object = _NEVER,
-) -> tuple[Mapping[str, Any], list[PropertyFault]]:
+) -> tuple[JsonMapping, list[PropertyFault]]:
     """Return `values` translated by `rules`, and all faults; `values` itself is not modified.
 
     Without `resolve` names are not replaced.
@@ -116,9 +117,9 @@ class _Translation:
         self.values, self.path, self.finder, self.unknown = values, path, finder, unknown
         self.faults: list[PropertyFault] = []
 
-    def places(self, path: Path) -> Iterator[tuple[dict[str, Any], str, str]]:
+    def places(self, path: Path) -> Iterator[tuple[JsonObject, str, str]]:
         """Yield the maps that may contain the last name of `path`, each with that name and its path."""
-        holders: list[tuple[dict[str, Any], str]] = [(self.values, self.path)]
+        holders: list[tuple[JsonObject, str]] = [(self.values, self.path)]
         for name in path[:-1]:
             holders = [
                 inner for holder, place in holders for inner in _maps(holder.get(name), join(place, name))
@@ -200,7 +201,7 @@ class _Translation:
         self.faults.append(PropertyFault("conflicting-properties", message, place, place))
 
 
-def _maps(value: Any, place: str) -> Iterator[tuple[dict[str, Any], str]]:
+def _maps(value: Any, place: str) -> Iterator[tuple[JsonObject, str]]:
     """Yield `value` if it is a map, or the maps in it if it is a list."""
     if isinstance(value, dict):
         yield value, place

@@ -8,10 +8,11 @@ of a project, and a request without a key uses the default project.
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from orchestrator.clients.keystone.ec2_tokens import Ec2Tokens, InvalidSignature
 from orchestrator.config import Settings
+from orchestrator.json_types import JsonObject
 from orchestrator.security.caller import Caller, for_project
 from orchestrator.security.encryption import Cipher
 from orchestrator.security.key_pairs import find_signer
@@ -93,7 +94,7 @@ class CfnCallers:
         return Caller(signer.project_id, signer.name, signer.roles)
 
 
-def _as_keystone_has_it(request: SignedRequest, received: Credential) -> dict[str, Any]:
+def _as_keystone_has_it(request: SignedRequest, received: Credential) -> JsonObject:
     """Return the parts of a request that Keystone verifies a signature with: only signed parts."""
     params = request.query if received.v4 else request.params
     names = [*received.v4.get("SignedHeaders", "").split(";"), "authorization", "x-amz-date"]

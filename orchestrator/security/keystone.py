@@ -14,6 +14,7 @@ from orchestrator.clients.keystone.http import UNAVAILABLE, ServiceUser
 from orchestrator.clients.keystone.stack_domain import DomainAdmin
 from orchestrator.config import Settings
 from orchestrator.errors import Misconfigured, Unauthenticated, Unavailable
+from orchestrator.json_types import JsonMapping
 from orchestrator.security.caller import Caller, Login
 from orchestrator.security.resource_credentials import STACK_USER
 from orchestrator.security.ttl_cache import TtlCache
@@ -76,7 +77,7 @@ class Keystone:
             statuses.append(int(status[:3]))
             return bytes  # the `write` callable of WSGI; never called
 
-        projects: list[Mapping[str, Any]] = []
+        projects: list[JsonMapping] = []
         environ["orchestrator.found"] = projects
         try:
             for _ in self._middleware(environ, answer):
@@ -88,7 +89,7 @@ class Keystone:
         return (statuses or [503])[0], projects[0] if projects else None
 
 
-def caller_of(token: Mapping[str, Any], text: str) -> Caller:
+def caller_of(token: JsonMapping, text: str) -> Caller:
     """Return the caller of a token. Without a project, no path of the API is allowed for it.
 
     `text` is the token itself, as received or as Keystone issued it for a signature.

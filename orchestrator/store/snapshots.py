@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import datetime as dt
 import uuid as uuid_
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +16,7 @@ from psycopg import Connection
 from psycopg.rows import TupleRow
 from sqlalchemy import Row, Select, select, tuple_
 
+from orchestrator.json_types import JsonMapping
 from orchestrator.store.connections.database import Database
 from orchestrator.store.connections.streaming import streamed
 from orchestrator.store.stacks.stacks import StackRow
@@ -121,8 +122,8 @@ class CopyRow:
     physical_id: str | None
     action: str
     status: str
-    metadata: Mapping[str, Any] | None
-    data: Mapping[str, Any] | None
+    metadata: JsonMapping | None
+    data: JsonMapping | None
     kept: bytes | None  # encrypted
     sealed: bytes | None  # metadata and data, encrypted, when any of it is secret
 
@@ -136,7 +137,7 @@ class Copy:
     kind: str
     token: str
     physical_id: str | None
-    data: Mapping[str, Any] | None
+    data: JsonMapping | None
     sealed: bytes | None  # encrypted, with `data`
     kept: bytes | None  # the provider's answer, encrypted; None: none is known
 

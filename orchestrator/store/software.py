@@ -15,6 +15,8 @@ from typing import Any, Final
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
+from orchestrator.json_types import JsonObject
+
 Db = Connection[TupleRow]
 
 CONFIG: Final = 'c.id, c.uuid::text, c.project_id, c.name, c."group", c.sealed, c.secret, c.created_at'
@@ -160,7 +162,7 @@ class DeploymentRow:
     created_at: dt.datetime
     updated_at: dt.datetime | None
 
-    def values(self) -> dict[str, Any]:
+    def values(self) -> JsonObject:
         """The parameters of `write_deployment` with the present values."""
         return {
             name: getattr(self, name)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
+from orchestrator.json_types import JsonObject
 from orchestrator.template import versions
 from orchestrator.template.cfn_parameters import read_parameter
 from orchestrator.template.formats import Format, Keywords
@@ -30,7 +31,7 @@ KEYWORDS: Final = Keywords(
 )
 
 FUNCTIONS: Final = {name: declared(name, versions.FIRST) for name in versions.CFN_FUNCTIONS}
-COMMON: Final[dict[str, Any]] = {
+COMMON: Final[JsonObject] = {
     "rules": versions.FIRST,
     "read_parameter": read_parameter,
     "pseudo": ("AWS::StackId", "AWS::StackName", "AWS::Region"),

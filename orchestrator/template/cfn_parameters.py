@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from orchestrator.errors import Diagnostic, InvalidTemplate
+from orchestrator.json_types import JsonMapping, JsonObject
 from orchestrator.template.parameters import ParameterSchema
 
 TYPES: Final[Mapping[str, str]] = {
@@ -64,7 +65,7 @@ def read_parameter(name: str, body: Any, rules: str) -> ParameterSchema:
         faults.append(Diagnostic("unknown-type", message, "Type", heat_type="InvalidSchemaError"))
     if faults:
         raise InvalidTemplate(faults)
-    hot: dict[str, Any] = {
+    hot: JsonObject = {
         "type": TYPES[type_name] if type_name is not None else None,
         "default": body.get("Default"),
         "description": body.get("Description"),
@@ -78,8 +79,8 @@ def read_parameter(name: str, body: Any, rules: str) -> ParameterSchema:
         raise InvalidTemplate([_renamed(fault, body) for fault in error.diagnostics]) from None
 
 
-def _constraints(body: Mapping[str, Any]) -> list[dict[str, Any]]:
-    constraints: list[dict[str, Any]] = []
+def _constraints(body: JsonMapping) -> list[JsonObject]:
+    constraints: list[JsonObject] = []
     for name, keys in _CONSTRAINTS:
         if isinstance(keys, str):
             value = body.get(keys)
@@ -90,7 +91,7 @@ def _constraints(body: Mapping[str, Any]) -> list[dict[str, Any]]:
     return constraints
 
 
-def _renamed(fault: Diagnostic, body: Mapping[str, Any]) -> Diagnostic:
+def _renamed(fault: Diagnostic, body: JsonMapping) -> Diagnostic:
     """Return a fault with its path in the CloudFormation declaration."""
     key, _, index = fault.path.partition("[")
     if key == "constraints":

@@ -7,11 +7,12 @@ evaluates conditions.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import Enum
 from typing import Any, Final
 
+from orchestrator.json_types import JsonMapping
 from orchestrator.template.definition import StackDefinition
 from orchestrator.template.formats import Format
 from orchestrator.template.function_view import UNKNOWN, Unknown
@@ -67,9 +68,9 @@ class Conditions(StackDefinition):
     def __init__(
         self,
         form: Format,
-        section: Mapping[str, Any],
+        section: JsonMapping,
         values: ParameterValues | None,
-        mappings: Mapping[str, Any],
+        mappings: JsonMapping,
     ) -> None:
         """`section` is the section of the template, checked to be a map. Without `values` (None), conditions
         that depend on a parameter stay undecided; with `values`, a missing value is an error of the

@@ -11,6 +11,7 @@ from typing import Any, Final
 import orjson
 
 from orchestrator.errors import Diagnostic, InvalidTemplate
+from orchestrator.json_types import JsonMapping
 from orchestrator.logs import logger
 from orchestrator.template.diagnostics import Path, path_text
 from orchestrator.template.formats import format_named
@@ -64,7 +65,7 @@ class ResourceDefinition:
 
     name: str
     type: str
-    body: Mapping[str, Any]
+    body: JsonMapping
     requires: frozenset[str]  # explicitly, and by the functions of properties and metadata
     dep_attrs: Mapping[str, frozenset[str]]
     parameters: frozenset[str]
@@ -126,7 +127,7 @@ class StackDefinition:
         files: Callable[[str], str | None] = _no_files,
         strict: bool = True,
         *,
-        mappings: Mapping[str, Any] = NO_ATTRIBUTES,
+        mappings: JsonMapping = NO_ATTRIBUTES,
     ) -> None:
         """Only resources in `resources` are accessible; `version` is the name of the template's format."""
         self.version = version
@@ -327,7 +328,7 @@ class StackDefinition:
         """Return the text of a file sent along."""
         return self._files(name)
 
-    def mapping(self, name: str) -> Mapping[str, Any]:
+    def mapping(self, name: str) -> JsonMapping:
         """Return a mapping of the template."""
         mapping = self._mappings.get(name)
         if not isinstance(mapping, Mapping):

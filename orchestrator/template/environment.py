@@ -7,10 +7,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from orchestrator.errors import Diagnostic, InvalidTemplate
+from orchestrator.json_types import JsonMapping, JsonObject
 from orchestrator.template.diagnostics import Hints
 from orchestrator.template.fault_locations import placed
 from orchestrator.template.parse import Limits, check_size, parse
-from orchestrator.template.resource_registry import ResourceRegistry, Target
+from orchestrator.template.resource_registry import NO_ENTRIES, ResourceRegistry, Target
 from orchestrator.template.resource_registry_entries import is_template
 
 SECTIONS: Final = (
@@ -34,17 +35,17 @@ _LISTS: Final = frozenset({"encrypted_param_names", "event_sinks"})
 class Environment:
     """The part of a request that accompanies the template. Immutable."""
 
-    parameters: Mapping[str, Any] = field(default_factory=dict)
-    parameter_defaults: Mapping[str, Any] = field(default_factory=dict)
-    resource_registry: Mapping[str, Any] = field(default_factory=dict)  # as written, null entries and all
+    parameters: JsonMapping = field(default_factory=dict)
+    parameter_defaults: JsonMapping = field(default_factory=dict)
+    resource_registry: JsonMapping = field(default_factory=dict)  # as written, null entries and all
     encrypted_param_names: tuple[str, ...] = ()
-    event_sinks: tuple[Mapping[str, Any], ...] = ()
-    parameter_merge_strategies: Mapping[str, Any] = field(default_factory=dict)
+    event_sinks: tuple[JsonMapping, ...] = ()
+    parameter_merge_strategies: JsonMapping = field(default_factory=dict)
 
     @classmethod
     def parse(
         cls,
-        source: bytes | str | Mapping[str, Any] | None,
+        source: bytes | str | JsonMapping | None,
         limits: Limits | None = None,
         *,
         file: str = NAME,
@@ -81,19 +82,19 @@ class Environment:
             document.get("parameter_merge_strategies", {}),
         )
 
-    def with_parameters(self, parameters: Mapping[str, Any]) -> Environment:
+    def with_parameters(self, parameters: JsonMapping) -> Environment:
         """Return the environment with a request's own parameters on top."""
         return replace(self, parameters={**self.parameters, **parameters})
 
     def registry(
         self,
-        globals: Mapping[str, Any] = {},
+        globals: JsonMapping = NO_ENTRIES,
         is_known: Callable[[str], bool] | None = None,
     ) -> ResourceRegistry:
         """Return the type mappings over the operator's `globals`; see `ResourceRegistry.build`."""
         return ResourceRegistry.build(self.resource_registry, globals, is_known)
 
-    def child(self, resource_name: str, properties: Mapping[str, Any], target: Target | None) -> Environment:
+    def child(self, resource_name: str, properties: JsonMapping, target: Target | None) -> Environment:
         """Return the environment of the stack nested in a resource (§9.7).
 
         Its parameters are exactly the resource's properties; defaults and event sinks are inherited. `target`
@@ -104,7 +105,7 @@ class Environment:
             properties, self.parameter_defaults, _registry(registry), event_sinks=self.event_sinks
         )
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonObject:
         """Return the environment as the API shows it; the caller masks hidden values."""
         return {
             "parameters": dict(self.parameters),
@@ -115,7 +116,7 @@ class Environment:
         }
 
 
-def _document(source: bytes | str, limits: Limits, file: str) -> dict[str, Any]:
+def _document(source: bytes | str, limits: Limits, file: str) -> JsonObject:
     try:
         return parse(source, limits, "environment")
     except InvalidTemplate as error:
@@ -123,7 +124,7 @@ def _document(source: bytes | str, limits: Limits, file: str) -> dict[str, Any]:
 
 
 def _placed(
-    faults: list[Diagnostic], source: object, document: Mapping[str, Any], file: str, of_request: bool
+    faults: list[Diagnostic], source: object, document: JsonMapping, file: str, of_request: bool
 ) -> list[Diagnostic]:
     if not isinstance(source, str | bytes):
         return [replace(_of_text(fault, NAME), file="") for fault in faults] if of_request else faults
@@ -137,7 +138,7 @@ def _of_text(fault: Diagnostic, file: str) -> Diagnostic:
     return replace(fault, message=message, file=file)
 
 
-def _registry(body: Mapping[str, Any]) -> Mapping[str, Any]:
+def _registry(body: JsonMapping) -> JsonMapping:
     """Return a registry without entries that the API adds by itself: an empty `resources`, and templates
     named by the stack's own template, mapped to themselves.
     """
@@ -148,7 +149,7 @@ def _registry(body: Mapping[str, Any]) -> Mapping[str, Any]:
     }
 
 
-def _faults(document: Mapping[str, Any]) -> list[Diagnostic]:
+def _faults(document: JsonMapping) -> list[Diagnostic]:
     faults: list[Diagnostic] = []
     hints = Hints()
     for name, body in document.items():

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from orchestrator.errors import Diagnostic, InvalidTemplate, LimitExceeded, OrchestratorError
+from orchestrator.json_types import JsonMapping, JsonObject
 from orchestrator.template.environment import Environment
 from orchestrator.template.fault_locations import placed
 from orchestrator.template.parameters import ParameterSchema
@@ -142,7 +143,7 @@ class _Merging:
             (*old.event_sinks, *(sink for sink in new.event_sinks if sink not in old.event_sinks)),
         )
 
-    def _check(self, strategies: Mapping[str, Any], file: str) -> None:
+    def _check(self, strategies: JsonMapping, file: str) -> None:
         for name, strategy in strategies.items():
             if strategy is not None and strategy not in STRATEGIES:
                 self._fault(
@@ -155,12 +156,12 @@ class _Merging:
 
     def _values(
         self,
-        old: Mapping[str, Any],
-        new: Mapping[str, Any],
-        strategies: Mapping[str, Any],
+        old: JsonMapping,
+        new: JsonMapping,
+        strategies: JsonMapping,
         section: str,
         file: str,
-    ) -> dict[str, Any]:
+    ) -> JsonObject:
         merged = dict(old)
         for name, value in new.items():
             if not old and (value is None or name not in self.schemas):
@@ -175,7 +176,7 @@ class _Merging:
                 self._fault(str(error), f"{section}.{name}", file, error.heat_type)
         return merged
 
-    def _strategy(self, name: str, strategies: Mapping[str, Any], file: str) -> str:
+    def _strategy(self, name: str, strategies: JsonMapping, file: str) -> str:
         """Return how a parameter merges, from now on for all files."""
         strategy = (strategies[name] or OVERWRITE) if name in strategies else None
         fixed = self.fixed.get(name)
@@ -240,7 +241,7 @@ def _lists(old: Any, new: Any, schema: ParameterSchema) -> Any:
     return [*_converted(old, schema), *_converted(new, schema)]
 
 
-def _map(value: Any, schema: ParameterSchema) -> dict[str, Any]:
+def _map(value: Any, schema: ParameterSchema) -> JsonObject:
     converted = _converted(value, schema) if value != "" else {}
     if not isinstance(converted, dict):
         type_name = type(converted).__name__
@@ -250,7 +251,7 @@ def _map(value: Any, schema: ParameterSchema) -> dict[str, Any]:
     return converted
 
 
-def _maps(old: Mapping[str, Any], new: Mapping[str, Any], *, deep: bool) -> dict[str, Any]:
+def _maps(old: JsonMapping, new: JsonMapping, *, deep: bool) -> JsonObject:
     """Return a map merged over another; null entries are skipped.
 
     With `deep`, nested maps, lists and texts are merged; values that cannot be merged are replaced.
@@ -273,7 +274,7 @@ def _nested(old: Any, new: Any) -> Any:
     return new
 
 
-def _update(old: Mapping[str, Any], new: Mapping[str, Any]) -> Mapping[str, Any]:
+def _update(old: JsonMapping, new: JsonMapping) -> JsonMapping:
     """Return a registry merged over another by entry; null entries do not remove mappings of another file."""
     if not old:
         return new

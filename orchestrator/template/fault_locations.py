@@ -9,6 +9,7 @@ from itertools import islice
 from typing import Any, Final
 
 from orchestrator.errors import Diagnostic
+from orchestrator.json_types import JsonMapping
 from orchestrator.template.diagnostics import Path, excerpt, source_lines
 from orchestrator.template.source_locator import locate
 
@@ -17,7 +18,7 @@ JOINT = re.compile(r"[.\[]")
 MAX_NAME_ENDS: Final = 250  # of a path, as potential ends of a name
 
 
-def placed(faults: Iterable[Diagnostic], source: Any, document: Mapping[str, Any]) -> list[Diagnostic]:
+def placed(faults: Iterable[Diagnostic], source: Any, document: JsonMapping) -> list[Diagnostic]:
     """Return the faults with their places in `source`; unchanged when that is no text but an object a client
     sent.
     """
@@ -56,7 +57,7 @@ def keys_of(path: str, document: Any) -> Path:
     return tuple(keys)
 
 
-def _longest_name(path: str, names: Mapping[str, Any]) -> str | None:
+def _longest_name(path: str, names: JsonMapping) -> str | None:
     """Return the longest name at the start of the path; with many dots only the first are considered."""
     ends = [joint.start() for joint in islice(JOINT.finditer(path), MAX_NAME_ENDS)]
     for size in reversed(ends if len(ends) == MAX_NAME_ENDS else [*ends, len(path)]):

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from orchestrator.deprecation import renamed_fields, renamed_names
 from orchestrator.errors import Diagnostic, InvalidTemplate, Misconfigured
+from orchestrator.json_types import JsonMapping
 from orchestrator.logs import logger
 from orchestrator.template import versions
 from orchestrator.template.functions import Function
@@ -153,7 +154,7 @@ class Installed:
             raise Misconfigured(f"the template format {name} is not installed any more{broken}")
         return format_
 
-    def of(self, document: Mapping[str, Any], *, from_text: bool = False) -> Format:
+    def of(self, document: JsonMapping, *, from_text: bool = False) -> Format:
         """Return the format a template is written in; see `format_of`."""
         keys = list(dict.fromkeys(form.key for form in self.formats.values()))
         present = [key for key in document if key in keys and isinstance(document[key], str)]
@@ -237,7 +238,7 @@ def find_format(key: str, value: str) -> Format | None:
     return installed().find(key, value)
 
 
-def format_of(document: Mapping[str, Any], *, from_text: bool = False) -> Format:
+def format_of(document: JsonMapping, *, from_text: bool = False) -> Format:
     """Return the format of a template.
 
     Raises:

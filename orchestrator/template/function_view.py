@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Final, Protocol
 
+from orchestrator.json_types import JsonMapping, JsonObject
+
 
 class Unknown(Enum):
     """The type of `UNKNOWN`."""
@@ -39,7 +41,7 @@ class ResourceProxy:
 
     name: str
     reference_id: str | None
-    attributes: Mapping[str, Any]
+    attributes: JsonMapping
     action: str
     status: str
     secret: bool = False  # its values must not be shown
@@ -61,7 +63,7 @@ class ParentResourceProxy:
     update_policy: Any = None
     secret: bool = False  # its values must not be shown
 
-    def values(self) -> dict[str, Any]:
+    def values(self) -> JsonObject:
         """Return the facade as pseudo parameters, so that it is stored, hidden and compared like them."""
         return {
             FACADE["metadata"]: self.metadata or {},
@@ -91,7 +93,7 @@ class View(Protocol):
     def reference(self, name: str) -> Any:
         """Return the reference id of a resource of this name, else the value of the parameter."""
 
-    def mapping(self, name: str) -> Mapping[str, Any]:
+    def mapping(self, name: str) -> JsonMapping:
         """Return a mapping of the template; raise FunctionError if it does not exist."""
 
     def facade(self, key: str) -> Any:

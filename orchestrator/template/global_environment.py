@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Final
 
 from orchestrator.errors import InvalidTemplate, Misconfigured, OrchestratorError
+from orchestrator.json_types import JsonMapping, JsonObject
 from orchestrator.template.environment import Environment
 from orchestrator.template.parse import Limits
 from orchestrator.template.resource_registry import SCALED, ResourceRegistry
@@ -30,7 +31,7 @@ _STACK_SECTIONS: Final = ("parameters", "parameter_defaults", "event_sinks")  # 
 
 
 @cache
-def global_environment(directory: Path | None = None) -> Mapping[str, Any]:
+def global_environment(directory: Path | None = None) -> JsonMapping:
     """Return the `resource_registry` of the installation: built-in aliases, overridden by the operator's
     files.
 
@@ -40,7 +41,7 @@ def global_environment(directory: Path | None = None) -> Mapping[str, Any]:
     Raises:
         Misconfigured: a file cannot be read or is invalid; the message names it.
     """
-    registry: dict[str, Any] = dict(ALIASES)
+    registry: JsonObject = dict(ALIASES)
     for path in _files(directory) if directory is not None else ():
         for name, entry in _read(path).items():
             registry.pop(name, None)  # a null entry removes an earlier entry: a redefinition moves to the end
@@ -57,7 +58,7 @@ def _files(directory: Path) -> list[Path]:
         ) from error
 
 
-def _read(path: Path) -> Mapping[str, Any]:
+def _read(path: Path) -> JsonMapping:
     try:
         environment = Environment.parse(path.read_bytes(), Limits(), file=str(path))
         ResourceRegistry.build({}, environment.resource_registry)

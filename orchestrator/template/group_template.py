@@ -15,6 +15,7 @@ from typing import Any, Final
 
 import orjson
 
+from orchestrator.json_types import JsonMapping, JsonObject
 from orchestrator.template import versions
 from orchestrator.template.definition import NO_ATTRIBUTES, NO_NAMES, RepeatedDefinitions, ResourceDefinition
 from orchestrator.template.formats import GROUP_FORMAT, Format
@@ -46,7 +47,7 @@ class Definition:
     """
 
     type: str
-    body: Mapping[str, Any] = field(default_factory=dict)  # by `KEYS`
+    body: JsonMapping = field(default_factory=dict)  # by `KEYS`
     index_var: str | None = None
 
     @property
@@ -57,7 +58,7 @@ class Definition:
         )
         return hashlib.sha256(text).hexdigest()[:_DIGEST_CHARACTERS]
 
-    def value(self) -> dict[str, Any]:
+    def value(self) -> JsonObject:
         """Return the definition's value in the parameter."""
         indexed = {"index_var": self.index_var} if self.index_var is not None else {}
         return {**indexed, **self.body}
@@ -135,7 +136,7 @@ class Members:
 
     def text(self) -> str:
         """Return the stored form."""
-        document: dict[str, Any] = {
+        document: JsonObject = {
             GROUP_FORMAT.key: GROUP_FORMAT.version,
             "parts": [
                 {
@@ -252,7 +253,7 @@ class MemberDefinitions(RepeatedDefinitions):
 
     def _made(self, name: str, number: int, part: Part) -> MemberDefinition:
         members = self.members
-        body: dict[str, Any] = {"type": part.type}
+        body: JsonObject = {"type": part.type}
         for key in part.keys:
             body[key] = {NAME: [PARAMETER, part.digest, name, key]}
         requires = NO_NAMES
@@ -313,14 +314,14 @@ def load_stored(text: bytes | str, limits: Limits, values: ParameterValues | Non
     return Members.parse(text).template() if is_members(text) else load(text, limits, values)
 
 
-def as_hot(text: bytes | str, values: Mapping[str, Any]) -> dict[str, Any]:
+def as_hot(text: bytes | str, values: JsonMapping) -> JsonObject:
     """Return a group's child for the API: a HOT template with its members, limited to the first `MAX_SHOWN`.
     Secrets are masked.
     """
     members = Members.parse(text)
     member_values = values.get(PARAMETER)
     all_members = members.all
-    shown: dict[str, Any] = {}
+    shown: JsonObject = {}
     template = members.template()
     for number in all_members.head(MAX_SHOWN):
         name = members.name(number)
@@ -331,7 +332,7 @@ def as_hot(text: bytes | str, values: Mapping[str, Any]) -> dict[str, Any]:
         }
         if definition.requires:
             shown[name]["depends_on"] = sorted(definition.requires)
-    document: dict[str, Any] = {versions.HOT_KEY: SHOWN_AS}
+    document: JsonObject = {versions.HOT_KEY: SHOWN_AS}
     if len(all_members) > MAX_SHOWN:
         document["description"] = f"The first {MAX_SHOWN} of {len(all_members)} members"
     return {**document, "resources": shown}
@@ -340,7 +341,7 @@ def as_hot(text: bytes | str, values: Mapping[str, Any]) -> dict[str, Any]:
 class _Values:
     """The part of a view that `member` uses."""
 
-    def __init__(self, values: Mapping[str, Any]) -> None:
+    def __init__(self, values: JsonMapping) -> None:
         self._values = values
 
     def parameter(self, name: str) -> Any:  # noqa: ARG002 - a single parameter

@@ -10,16 +10,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from orchestrator.json_types import JsonMapping, JsonObject
+
 EACH: Final = "::each"  # a value per member, as a list or by name
 MEMBER: Final = "::member"  # a member: its reference id, and its attributes for longer paths
 
 
-def mark_each(values: Sequence[Any] | Mapping[str, Any]) -> dict[str, Any]:
+def mark_each(values: Sequence[Any] | JsonMapping) -> JsonObject:
     """Return the mark for a value per member."""
     return {EACH: values}
 
 
-def mark_member(reference: Any, attributes: Mapping[str, Any]) -> dict[str, Any]:
+def mark_member(reference: Any, attributes: JsonMapping) -> JsonObject:
     """Return the mark for a member."""
     return {MEMBER: [reference, attributes]}
 
@@ -53,7 +55,7 @@ def unmarked(value: Any) -> Any:
     return [unmarked(item) for item in value_]
 
 
-def _through(mark: Mapping[str, Any], path: Sequence[Any]) -> Any:
+def _through(mark: JsonMapping, path: Sequence[Any]) -> Any:
     if MEMBER in mark:
         return attribute_at(mark[MEMBER][1], path)
     inner = mark[EACH]

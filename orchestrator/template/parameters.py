@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from orchestrator.errors import Diagnostic, InvalidTemplate
+from orchestrator.json_types import JsonMapping
 from orchestrator.schema.constraints import (
     BOOLEANS,
     AllowedValues,
@@ -169,7 +170,7 @@ class ParameterSchema:
         return _text(value)
 
 
-class ParameterValues(Mapping[str, Any]):
+class ParameterValues(JsonMapping):
     """The converted values of a stack's parameters, including pseudo parameters.
 
     `hidden` names values that must never be shown, `missing` declared parameters without a value (only with
@@ -180,7 +181,7 @@ class ParameterValues(Mapping[str, Any]):
 
     def __init__(
         self,
-        values: Mapping[str, Any],
+        values: JsonMapping,
         hidden: frozenset[str] = frozenset(),
         missing: frozenset[str] = frozenset(),
     ) -> None:
@@ -193,9 +194,9 @@ class ParameterValues(Mapping[str, Any]):
     def build(
         cls,
         schemas: Mapping[str, ParameterSchema],
-        supplied: Mapping[str, Any],
-        defaults: Mapping[str, Any],
-        pseudo: Mapping[str, Any],
+        supplied: JsonMapping,
+        defaults: JsonMapping,
+        pseudo: JsonMapping,
         *,
         missing_ok: bool = False,
         parent: ParentResourceProxy | None = None,
@@ -262,7 +263,7 @@ class _Build:
     faults: list[Diagnostic] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)
 
-    def value(self, schema: ParameterSchema, supplied: Mapping[str, Any], defaults: Mapping[str, Any]) -> Any:
+    def value(self, schema: ParameterSchema, supplied: JsonMapping, defaults: JsonMapping) -> Any:
         """Return the effective value, `_ABSENT` if it is missing or faulty."""
         name = schema.name
         value_ = next(
@@ -290,7 +291,7 @@ class _Build:
         self.faults.append(Diagnostic("invalid-parameter", _invalid(name, fault_), f"parameters.{name}"))
         return _ABSENT
 
-    def unknown(self, supplied: Mapping[str, Any]) -> None:
+    def unknown(self, supplied: JsonMapping) -> None:
         """Report supplied names that the template does not declare."""
         hints = Hints()
         for name in supplied:
@@ -313,7 +314,7 @@ def _type_hint(written: str) -> str:
     return f'did you mean "{meant}"?' if meant else Hints().near(written, TYPES)
 
 
-def _unknown_keys(body: Mapping[str, Any], version: str) -> Iterator[tuple[str, str]]:
+def _unknown_keys(body: JsonMapping, version: str) -> Iterator[tuple[str, str]]:
     """Yield the invalid keys of a declaration, each with a hint."""
     allowed = KEYS if version >= versions.WITH_TAGS else KEYS - {"tags"}
     for key in body:

@@ -19,6 +19,7 @@ import yaml
 from orchestrator.config import Settings
 from orchestrator.errors import Diagnostic, InvalidTemplate, LimitExceeded
 from orchestrator.gc_policy import collection_paused
+from orchestrator.json_types import JsonObject
 from orchestrator.schema.constraints import JSON_INTEGERS
 from orchestrator.template.json_text import load_json
 from orchestrator.template.source_locator import locate
@@ -55,7 +56,7 @@ class Limits:
 
 def parse(
     text: bytes | str, limits: Limits, label: str = "template", warnings: list[Diagnostic] | None = None
-) -> dict[str, Any]:
+) -> JsonObject:
     """Return the mapping in `text`, an empty one for an empty text.
 
     `warnings` collects valid but suspicious constructs.

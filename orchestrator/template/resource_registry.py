@@ -7,11 +7,12 @@ A registry has two levels: the user's environment, and below it the operator's e
 from __future__ import annotations
 
 import fnmatch
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 from orchestrator.errors import Diagnostic, InvalidTemplate
+from orchestrator.json_types import JsonMapping, JsonObject
 from orchestrator.template.resource_registry_entries import RESOURCES, Entry, Level, Reader, is_template
 
 MAX_CHAIN: Final = 100  # maximum mappings followed for a type; usual chains have two or three
@@ -21,6 +22,7 @@ MAX_NAME_LENGTH: Final = 1000  # characters, of a type's name that wildcards hav
 MAX_SHOWN: Final = 200  # characters of a name in a message
 # the type name of members in groups of instances, mapped to any type
 SCALED: Final = "OS::Heat::ScaledResource"
+NO_ENTRIES: Final[JsonMapping] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +55,8 @@ class ResourceRegistry:
     @classmethod
     def build(
         cls,
-        user: Mapping[str, Any],
-        globals: Mapping[str, Any] = {},
+        user: JsonMapping,
+        globals: JsonMapping = NO_ENTRIES,
         is_known: Callable[[str], bool] | None = None,
     ) -> ResourceRegistry:
         """Return the registry of a `resource_registry` section over the operator's registry.
@@ -117,7 +119,7 @@ class ResourceRegistry:
         user = self._levels[0]
         body = _without(user.body, target.path) if target is not None else dict(user.body)
         resources = body.get(RESOURCES, {})
-        narrowed: dict[str, Any] = {}
+        narrowed: JsonObject = {}
         for name, entry in resources.items():
             if name != resource_name and fnmatch.fnmatchcase(resource_name, name):
                 narrowed |= _maps(entry)
@@ -131,7 +133,7 @@ class ResourceRegistry:
         user = Reader(user=True).read(_without(self._levels[0].body, path))
         return ResourceRegistry(user, self._levels[1], self._is_known)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonObject:
         """Return the user's entries as shown by the API, without null entries."""
         return {RESOURCES: {}, **self._levels[0].body}
 
@@ -184,12 +186,12 @@ class ResourceRegistry:
         return (RESOURCES, resource_name, type_name) if entry and type_name in entry else (type_name,)
 
 
-def _maps(entry: object) -> dict[str, Any]:
+def _maps(entry: object) -> JsonObject:
     """Return the part of an entry about nested resources, without the part about the resource itself."""
     return {k: v for k, v in entry.items() if isinstance(v, dict)} if isinstance(entry, dict) else {}
 
 
-def _without(body: Mapping[str, Any], path: tuple[str, ...]) -> dict[str, Any]:
+def _without(body: JsonMapping, path: tuple[str, ...]) -> JsonObject:
     """Return a copy of nested maps without the entry that `path` leads to."""
     if not path:
         return dict(body)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from orchestrator.errors import Diagnostic
+from orchestrator.json_types import JsonMapping, JsonObject
 
 HOOKS: Final = ("pre-create", "pre-update", "pre-delete", "post-create", "post-update", "post-delete")
 RESTRICTED_ACTIONS: Final = ("update", "replace")
@@ -55,11 +56,11 @@ class Level:
     """A parsed `resource_registry`."""
 
     user: bool
-    body: Mapping[str, Any]
+    body: JsonMapping
     exact: Mapping[str, str]
     wild: Mapping[str, str]  # prefix -> target, with an asterisk if it receives the rest of the name
     lengths: tuple[int, ...]  # of the prefixes, ascending
-    resources: Mapping[str, Mapping[str, Any]]
+    resources: Mapping[str, JsonMapping]
     hooks: Named
     restricted: Named
     removed: frozenset[str]  # names, some with an asterisk
@@ -103,7 +104,7 @@ class Reader:
         self.user = user
         self.faults: list[Diagnostic] = []
 
-    def read(self, body: Mapping[str, Any]) -> Level:
+    def read(self, body: JsonMapping) -> Level:
         remaining = self._without_removed(body, ("resource_registry",))
         removed = frozenset(name for name, to in body.items() if to is None and name != RESOURCES)
         texts = {name: to for name, to in remaining.items() if isinstance(to, str)}
@@ -125,9 +126,9 @@ class Reader:
             removed,
         )
 
-    def _without_removed(self, body: Mapping[str, Any], path: tuple[str, ...]) -> dict[str, Any]:
+    def _without_removed(self, body: JsonMapping, path: tuple[str, ...]) -> JsonObject:
         """Return a map after its null entries have removed earlier entries."""
-        remaining: dict[str, Any] = {}
+        remaining: JsonObject = {}
         for name, value in body.items():
             at = (*path, name)
             if value is None:
@@ -151,7 +152,7 @@ class Reader:
                 )
         return remaining
 
-    def _resources(self, remaining: Mapping[str, Any]) -> Mapping[str, Any]:
+    def _resources(self, remaining: JsonMapping) -> JsonMapping:
         resources = remaining.get(RESOURCES, {})
         if not isinstance(resources, dict):
             message = 'The resource_registry entry "resources" must be a map of resource names'
@@ -194,7 +195,7 @@ _SETS: Final[Mapping[str, tuple[str, tuple[str, ...], str, str]]] = {
 }
 
 
-def _remove(remaining: dict[str, Any], name: str) -> None:
+def _remove(remaining: JsonObject, name: str) -> None:
     if name.endswith("*"):
         for key in [k for k, v in remaining.items() if isinstance(v, str) and k.startswith(name[:-1])]:
             if key not in _SETS:
@@ -203,7 +204,7 @@ def _remove(remaining: dict[str, Any], name: str) -> None:
         remaining.pop(name, None)
 
 
-def _named(resources: Mapping[str, Mapping[str, Any]], key: str) -> Named:
+def _named(resources: Mapping[str, JsonMapping], key: str) -> Named:
     exact: dict[str, frozenset[str]] = {}
     wild = []
     for name, entry in resources.items():

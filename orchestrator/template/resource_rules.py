@@ -4,9 +4,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any, Final
 
+from orchestrator.json_types import JsonMapping, JsonObject
 from orchestrator.template import versions
 from orchestrator.template.conditions import DROPPED, Conditions
 from orchestrator.template.definition import NO_ATTRIBUTES, NO_NAMES, ResourceDefinition, frozen
@@ -29,8 +30,8 @@ class ResourceReader:
         """Select the resources whose condition is true."""
         self.sections, self.conditions = sections, conditions
         self.faults, self.keywords, self.form = sections.faults, sections.keywords, sections.form
-        self.included: dict[str, dict[str, Any]] = {}
-        self.absent: dict[str, dict[str, Any]] = {}  # resources whose condition is false
+        self.included: dict[str, JsonObject] = {}
+        self.absent: dict[str, JsonObject] = {}  # resources whose condition is false
         section = self.keywords.resources
         for name, body in sections.section(section):
             if not body:
@@ -65,9 +66,7 @@ class ResourceReader:
             self._resource(name, body, (section, name), aside)
         return made
 
-    def _resource(
-        self, name: str, body: Mapping[str, Any], path: Path, scanner: Scanner
-    ) -> ResourceDefinition:
+    def _resource(self, name: str, body: JsonMapping, path: Path, scanner: Scanner) -> ResourceDefinition:
         keywords, references = self.keywords, References()
         if not body.keys() <= self._known_keys and not self.form.ignores_unknown_keys:
             self._unknown_keys(body, path)
@@ -105,7 +104,7 @@ class ResourceReader:
             frozenset(references.mappings) if references.mappings else NO_NAMES,
         )
 
-    def _normal(self, body: Mapping[str, Any], macros: bool) -> Mapping[str, Any]:
+    def _normal(self, body: JsonMapping, macros: bool) -> JsonMapping:
         """Return a snippet under HOT's keys, its macros replaced, without its condition."""
         if self._as_written and not macros and "condition" not in body:
             return body
@@ -123,7 +122,7 @@ class ResourceReader:
         return made
 
     def _policies(
-        self, name: str, body: Mapping[str, Any], path: Path, references: References, scanner: Scanner
+        self, name: str, body: JsonMapping, path: Path, references: References, scanner: Scanner
     ) -> bool:
         """Check the rarely used keys; return whether they contain macros."""
         keywords, aside = self.keywords, References()
@@ -200,7 +199,7 @@ class ResourceReader:
                 "InvalidTemplateReference",
             )
 
-    def _unknown_keys(self, body: Mapping[str, Any], path: Path) -> None:
+    def _unknown_keys(self, body: JsonMapping, path: Path) -> None:
         for key in body.keys() - self._known_keys:
             hint = self.faults.hints.near(str(key), self._known_keys)
             message = f'"{key}" is not a valid keyword inside a resource definition'

@@ -7,10 +7,11 @@ resources are in `resource_rules.py`.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any, Final
 
 from orchestrator.errors import InvalidTemplate
+from orchestrator.json_types import JsonMapping, JsonObject
 from orchestrator.template.conditions import DROPPED, Conditions
 from orchestrator.template.definition import OutputDefinition, frozen
 from orchestrator.template.diagnostics import Hints, Path, path_text
@@ -52,7 +53,7 @@ class Faults:
 class Sections:
     """Parses a document section by section, as far as possible without parameter values."""
 
-    def __init__(self, document: Mapping[str, Any], form: Format) -> None:
+    def __init__(self, document: JsonMapping, form: Format) -> None:
         """Read no section yet."""
         self.document = document
         self.form = form
@@ -135,10 +136,10 @@ class Sections:
                     grouped.add(name)
         return groups
 
-    def mappings(self) -> dict[str, Any]:
+    def mappings(self) -> JsonObject:
         """Return the mappings that can be read: tables of tables."""
         section = self.keywords.mappings
-        made: dict[str, Any] = {}
+        made: JsonObject = {}
         body = self.document.get(section) if section else None
         if body and not isinstance(body, dict):  # a fault only if used
             message = f"{section} must be a map of mappings; found a {type(body).__name__}"
@@ -153,7 +154,7 @@ class Sections:
                 self.faults.warn("mapping-not-a-map", message, (section, name))
         return made
 
-    def conditions(self) -> Mapping[str, Any]:
+    def conditions(self) -> JsonMapping:
         """Return the conditions as written."""
         section = self.keywords.conditions
         body = self.document.get(section) if section else None
@@ -178,7 +179,7 @@ class Sections:
         for name, error in conditions.unused():
             self.faults.warn(error.code, error.text(f"{section}.{name}"), (section, name))
 
-    def is_included(self, body: Mapping[str, Any], path: Path, conditions: Conditions) -> bool:
+    def is_included(self, body: JsonMapping, path: Path, conditions: Conditions) -> bool:
         """Return whether the condition of a resource or an output is true or unknown."""
         key = self.keywords.condition
         if not key or key not in body:
@@ -250,7 +251,7 @@ class Sections:
             return
         yield from body.items()
 
-    def names(self, section: str) -> Mapping[str, Any]:
+    def names(self, section: str) -> JsonMapping:
         """Return a section, {} if it is not a map."""
         body = self.document.get(section)
         return body if isinstance(body, dict) else {}

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from orchestrator.errors import Diagnostic, InvalidTemplate
+from orchestrator.json_types import JsonMapping, JsonObject
 from orchestrator.template.conditions import Conditions
 from orchestrator.template.definition import OutputDefinition, RepeatedDefinitions, ResourceDefinition
 from orchestrator.template.diagnostics import Hints, Path, excerpt, path_text, source_lines
@@ -35,8 +36,8 @@ class Template:
     resources: Mapping[str, ResourceDefinition]
     outputs: Mapping[str, OutputDefinition]
     warnings: tuple[Diagnostic, ...] = ()
-    mappings: Mapping[str, Any] = field(default_factory=dict, repr=False)
-    written: Mapping[str, Any] = field(default_factory=dict, repr=False)  # the parameters as in the text
+    mappings: JsonMapping = field(default_factory=dict, repr=False)
+    written: JsonMapping = field(default_factory=dict, repr=False)  # the parameters as in the text
     excluded_outputs: Mapping[str, str] = field(default_factory=dict)  # descriptions; no condition holds
 
     @property
@@ -44,7 +45,7 @@ class Template:
         """Return the format it is written in."""
         return format_named(self.version)
 
-    def outline(self) -> dict[str, Any]:
+    def outline(self) -> JsonObject:
         """Return all data for showing a stack, as JSON: everything except the resources."""
         resources = self.resources
         kinds = resources.samples() if isinstance(resources, RepeatedDefinitions) else resources.values()
@@ -63,7 +64,7 @@ class Template:
         }
 
     @classmethod
-    def from_outline(cls, outline: Mapping[str, Any]) -> Template:
+    def from_outline(cls, outline: JsonMapping) -> Template:
         """Return the template that `outline()` described, without its resources."""
         form, mappings = format_named(outline["version"]), outline.get("mappings") or {}
         schemas = {
@@ -103,13 +104,13 @@ class Draft:
     """The part of a template that is independent of parameter values."""
 
     form: Format
-    document: Mapping[str, Any] = field(repr=False)
+    document: JsonMapping = field(repr=False)
     text: bytes | str | None = field(repr=False)
     sections: Sections = field(repr=False)
     description: str
     parameters: Mapping[str, ParameterSchema]
     parameter_groups: list[Any]
-    mappings: Mapping[str, Any] = field(repr=False)
+    mappings: JsonMapping = field(repr=False)
     warnings: tuple[Diagnostic, ...] = ()
 
     def define(self, values: ParameterValues | None = None) -> Template:
@@ -164,7 +165,7 @@ class Draft:
         return place(sections, self.document, self.text)
 
 
-def read(source: bytes | str | Mapping[str, Any], limits: Limits) -> Draft:
+def read(source: bytes | str | JsonMapping, limits: Limits) -> Draft:
     """Read a template from a text or an object.
 
     Raises:
@@ -181,7 +182,7 @@ def read(source: bytes | str | Mapping[str, Any], limits: Limits) -> Draft:
 
 
 def read_document(
-    document: Mapping[str, Any], text: bytes | str | None = None, warnings: Sequence[Diagnostic] = ()
+    document: JsonMapping, text: bytes | str | None = None, warnings: Sequence[Diagnostic] = ()
 ) -> Draft:
     """Return the draft of a template parsed from `text`.
 
@@ -212,7 +213,7 @@ def read_document(
 
 
 def load(
-    source: bytes | str | Mapping[str, Any], limits: Limits, values: ParameterValues | None = None
+    source: bytes | str | JsonMapping, limits: Limits, values: ParameterValues | None = None
 ) -> Template:
     """Read a template and define it with these values; see `read` and `Draft.define`."""
     return read(source, limits).define(values)
@@ -222,7 +223,7 @@ def _no_conditions(form: Format) -> Conditions:
     return Conditions(form, {}, ParameterValues({}), {})
 
 
-def plain_data(source: Mapping[str, Any], limits: Limits) -> dict[str, Any]:
+def plain_data(source: JsonMapping, limits: Limits) -> JsonObject:
     """Return an object of a request as plain dicts and lists of limited size.
 
     Raises:
@@ -233,7 +234,7 @@ def plain_data(source: Mapping[str, Any], limits: Limits) -> dict[str, Any]:
     return document
 
 
-def place(faults: Iterable[Fault], document: Mapping[str, Any], text: bytes | str | None) -> list[Diagnostic]:
+def place(faults: Iterable[Fault], document: JsonMapping, text: bytes | str | None) -> list[Diagnostic]:
     """Return the faults as diagnostics in document order, with line and column if the text is available."""
     order = DocumentOrder(document)
     faults = sorted(faults, key=lambda fault: order.of(fault.path))
@@ -261,7 +262,7 @@ def place(faults: Iterable[Fault], document: Mapping[str, Any], text: bytes | st
 class DocumentOrder:
     """Orders paths as the document does."""
 
-    def __init__(self, document: Mapping[str, Any]) -> None:
+    def __init__(self, document: JsonMapping) -> None:
         self._document = document
         self._positions: dict[int, dict[str, int]] = {}
 

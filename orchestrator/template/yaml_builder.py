@@ -25,6 +25,7 @@ from yaml.events import (
 )
 
 from orchestrator.errors import Diagnostic, InvalidTemplate
+from orchestrator.json_types import JsonObject
 from orchestrator.template.diagnostics import excerpt, source_lines
 from orchestrator.template.yaml_scalars import key_text, plain_scalar, scalar, shown
 
@@ -63,7 +64,7 @@ class _Frame:
         self.container = container
         self.anchor = anchor
         self.key: Any = _NO_KEY
-        self.merged: dict[str, Any] | None = None
+        self.merged: JsonObject | None = None
         self.nodes, self.chars = nodes, chars  # how much there was before it
         self.deepest = depth
 
@@ -86,7 +87,7 @@ class Builder:
         self._max_depth = max_depth
         self._label = label
         self._warnings = warnings
-        self._anchors: dict[str, Any] = {}
+        self._anchors: JsonObject = {}
         self._stack: list[_Frame] = []
         self._nodes = self._chars = 0
         # Aliases may expand a text tenfold: a small text stays cheap to traverse, store and hash.

@@ -16,7 +16,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
 import jsonschema
 import orjson
@@ -24,6 +24,7 @@ import pytest
 
 from orchestrator.engine.check.property_diff import as_stored, property_change
 from orchestrator.errors import NotSupported
+from orchestrator.json_types import JsonMapping
 from orchestrator.resources.base import Observation, Property, ResourceType
 from orchestrator.resources.registry import load_registry
 from orchestrator.resources.type_schema import SUPPORT_STATUSES, type_schema, type_template
@@ -352,7 +353,7 @@ def changeable(kind: ResourceType, sample: Sample) -> Iterator[tuple[str, Proper
             yield name, prop
 
 
-def declared(schema: Mapping[str, Any]) -> Iterator[tuple[str, Property]]:
+def declared(schema: JsonMapping) -> Iterator[tuple[str, Property]]:
     """Yield properties and their members."""
     for name, prop in schema.items():
         yield name, prop

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from typing import Final
 
 import orjson
 import pytest
 
 from orchestrator.deprecation import renamed_attributes
+from orchestrator.json_types import JsonMapping
 from orchestrator.resources.base import ResourceType, Value
 from orchestrator.resources.nested_type import (
     Member,
@@ -161,7 +162,7 @@ def _step(nested: Operated, child: Child, turn: int) -> NestedStep:
     return _kind(nested).step(nested.ctx, nested.ctx.properties, child, turn)
 
 
-def _keep(nested: Operated, data: Mapping[str, Any]) -> None:
+def _keep(nested: Operated, data: JsonMapping) -> None:
     nested.ctx = replace(nested.ctx, data=dict(data))
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
 
 from orchestrator.engine.physical_names import physical_name
+from orchestrator.json_types import JsonMapping, JsonObject
 from orchestrator.resources.base import Context, Created, Observation, ResourceType
 from orchestrator.testing.samples import Sample, full_properties
 
@@ -19,9 +19,7 @@ MAX_SLEEP_SECONDS: Final = 0.05
 class Operated:
     """A resource of a type: the state of its row, and calls of the verbs in the engine's manner."""
 
-    def __init__(
-        self, kind: ResourceType, properties: Mapping[str, Any], sample: Sample | None = None
-    ) -> None:
+    def __init__(self, kind: ResourceType, properties: JsonMapping, sample: Sample | None = None) -> None:
         """`properties` are as a template has them, functions evaluated."""
         self.kind, self.sample = kind, sample or Sample(kind.name)
         self.properties = full_properties(kind, properties)
@@ -38,7 +36,7 @@ class Operated:
             )
         )
 
-    def _read(self, given: Mapping[str, Any]) -> dict[str, Any]:
+    def _read(self, given: JsonMapping) -> JsonObject:
         observation, faults = self.kind.read_properties(given)
         assert faults == []
         return observation

@@ -12,6 +12,7 @@ from itertools import islice
 from typing import Any, Final
 
 from orchestrator.deprecation import renamed_fields
+from orchestrator.json_types import JsonMapping, JsonObject
 from orchestrator.resources.base import Change, Context, Property, ResourceType
 from orchestrator.schema.constraints import AllowedValues, Length, Range
 from orchestrator.schema.properties import convert
@@ -35,8 +36,8 @@ class Sample:
     """A resource of a type, with the data that the contract cannot derive."""
 
     type: str
-    properties: Mapping[str, Any] = field(default_factory=dict)  # absent required properties are generated
-    changes: Mapping[str, Any] = field(default_factory=dict)  # by property: a changed value
+    properties: JsonMapping = field(default_factory=dict)  # absent required properties are generated
+    changes: JsonMapping = field(default_factory=dict)  # by property: a changed value
     # by property: the effect of a change, if it differs from the declaration
     answers: Mapping[str, Change] = field(default_factory=dict)
     fixtures: tuple[str, ...] = ()  # pytest fixtures that must run first
@@ -51,16 +52,16 @@ class Sample:
     slow_changes: frozenset[str] = frozenset()  # properties not to change: the test would wait too long
 
     files: Mapping[str, str] = field(default_factory=dict)  # of the stack
-    environment: Mapping[str, Any] = field(default_factory=dict)  # of the stack
+    environment: JsonMapping = field(default_factory=dict)  # of the stack
 
     # For tests in a stack, where the resource's name is "it".
-    other_resources: Mapping[str, Any] = field(default_factory=dict)  # further resources of the template
+    other_resources: JsonMapping = field(default_factory=dict)  # further resources of the template
     # properties with different values there: references
-    in_stack: Mapping[str, Any] = field(default_factory=dict)
+    in_stack: JsonMapping = field(default_factory=dict)
     signals: tuple[tuple[str, Any], ...] = ()  # resource and details: sent during the create
 
 
-def full_properties(kind: ResourceType, given: Mapping[str, Any]) -> dict[str, Any]:
+def full_properties(kind: ResourceType, given: JsonMapping) -> JsonObject:
     """Return `given` completed with the required properties."""
     made = {
         name: next(iter(guesses(prop)))
@@ -124,7 +125,7 @@ def _lists(prop: Property) -> Iterator[list[Any]]:
     yield []
 
 
-def _maps(prop: Property) -> Iterator[dict[str, Any]]:
+def _maps(prop: Property) -> Iterator[JsonObject]:
     if not isinstance(prop.schema, Mapping):
         yield from ({"key": text} for text in TEXTS)
         yield {}

@@ -20,6 +20,7 @@ import httpx
 from tenacity import Retrying, retry_if_exception, stop_after_delay, wait_exponential, wait_random
 
 from orchestrator.cli.exit_codes import ApiFailure, Failure
+from orchestrator.json_types import JsonObject
 
 PAGE_SIZE = 500
 MAX_REDIRECTS = 3
@@ -107,7 +108,7 @@ class Connection:
 
     def pages(
         self, path: str, key: str, query: Query, limit: int | None, marker: str = "id"
-    ) -> Iterator[dict[str, Any]]:
+    ) -> Iterator[JsonObject]:
         """Yield the items of a list, page by page, at most `limit`; `marker` is the field that identifies
         them.
         """
@@ -124,7 +125,7 @@ class Connection:
 
     def stream(
         self, path: str, query: Query, seconds: float | None
-    ) -> Generator[tuple[str, str, dict[str, Any]]]:
+    ) -> Generator[tuple[str, str, JsonObject]]:
         """Yield the messages of an event stream: kind, sequence and body; the kind of a comment is "".
 
         Ends when the server closes the stream, or has been silent for `seconds` or MAX_SILENCE_SECONDS.
@@ -158,7 +159,7 @@ class Connection:
             raise Failure(f"the server redirects to {location}, which is not an address of the API")
         return f"{self.url}/v1/{rest}" + (f"?{parts.query}" if parts.query else "")
 
-    def _send(self, method: str, url: str, query: dict[str, Any] | None, body: object) -> httpx.Response:
+    def _send(self, method: str, url: str, query: JsonObject | None, body: object) -> httpx.Response:
         def repeatable(error: BaseException) -> bool:
             if isinstance(error, httpx.ConnectError):  # nothing was sent: safe for every method
                 return True
@@ -194,7 +195,7 @@ class Connection:
             ) from error
 
 
-def read_messages(lines: Iterable[str]) -> Iterator[tuple[str, str, dict[str, Any]]]:
+def read_messages(lines: Iterable[str]) -> Iterator[tuple[str, str, JsonObject]]:
     """Yield the messages of a stream of server-sent events; an incomplete message is dropped."""
     event_type, sequence, data = "message", "", list[str]()
     for line in lines:

@@ -7,6 +7,7 @@ from typing import Any
 from urllib.parse import parse_qs, quote, urlsplit
 
 from orchestrator.cli.client.connection import Connection, StackId
+from orchestrator.json_types import JsonObject
 
 MAX_PAGES = 100  # a page may be empty and still name a next page
 
@@ -18,18 +19,18 @@ class Diagnosis:
         """Use `connection`."""
         self._connection = connection
 
-    def progress(self, stack: StackId) -> dict[str, Any]:
+    def progress(self, stack: StackId) -> JsonObject:
         """Return the counts of the current action."""
-        answer: dict[str, Any] = self._connection.request("GET", f"{stack.path}/progress")["progress"]
+        answer: JsonObject = self._connection.request("GET", f"{stack.path}/progress")["progress"]
         return answer
 
-    def why(self, stack: StackId, resource: str | None, limit: int) -> tuple[dict[str, Any], bool]:
+    def why(self, stack: StackId, resource: str | None, limit: int) -> tuple[JsonObject, bool]:
         """Return the explanation for a stack or a resource, and whether more than `limit` resources wait."""
         if resource is not None:
             path = f"{stack.path}/resources/{quote(resource, safe='')}/why"
-            found: dict[str, Any] = self._connection.request("GET", path)["why"]
+            found: JsonObject = self._connection.request("GET", path)["why"]
             return found, False
-        explanation, waiting = dict[str, Any](), list[dict[str, Any]]()
+        explanation, waiting = dict[str, Any](), list[JsonObject]()
         query: dict[str, str | int | list[str]] = {}
         for _ in range(MAX_PAGES):
             remaining = limit - len(waiting)
@@ -44,15 +45,15 @@ class Diagnosis:
 
     def failures(
         self, stack: StackId, revision: int | None = None, limit: int | None = None
-    ) -> Iterator[dict[str, Any]]:
+    ) -> Iterator[JsonObject]:
         """Yield every cause of the failure of a stack, or of a revision."""
         query: dict[str, str | int | list[str]] = {} if revision is None else {"revision": revision}
         yield from self._connection.pages(f"{stack.path}/failures", "failures", query, limit)
 
-    def failure_tree(self, stack: StackId, revision: int | None, depth: int) -> dict[str, Any]:
+    def failure_tree(self, stack: StackId, revision: int | None, depth: int) -> JsonObject:
         """Return the causes of a failure, with the causes in nested stacks below them."""
         query: dict[str, str | int | list[str]] = {"nested_depth": depth}
         if revision is not None:
             query["revision"] = revision
-        answer: dict[str, Any] = self._connection.request("GET", f"{stack.path}/failures", query)
+        answer: JsonObject = self._connection.request("GET", f"{stack.path}/failures", query)
         return answer

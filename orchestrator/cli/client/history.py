@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 from urllib.parse import quote
 
 from orchestrator.cli.client.connection import Connection, StackId
+from orchestrator.json_types import JsonObject
 
 
 class Revisions:
@@ -16,21 +16,19 @@ class Revisions:
         """Use `connection`."""
         self._connection = connection
 
-    def list_all(self, stack: StackId, limit: int | None = None) -> Iterator[dict[str, Any]]:
+    def list_all(self, stack: StackId, limit: int | None = None) -> Iterator[JsonObject]:
         """Yield the revisions of a stack, at most `limit`, newest first."""
         yield from self._connection.pages(f"{stack.path}/revisions", "revisions", {}, limit, "number")
 
-    def show(self, stack: StackId, number: int) -> dict[str, Any]:
+    def show(self, stack: StackId, number: int) -> JsonObject:
         """Return a revision and its result."""
-        answer: dict[str, Any] = self._connection.request("GET", f"{stack.path}/revisions/{number}")[
-            "revision"
-        ]
+        answer: JsonObject = self._connection.request("GET", f"{stack.path}/revisions/{number}")["revision"]
         return answer
 
-    def diff(self, stack: StackId, before: int, after: int) -> dict[str, Any]:
+    def diff(self, stack: StackId, before: int, after: int) -> JsonObject:
         """Return the differences between two revisions."""
         path = f"{stack.path}/revisions/{before}/diff/{after}"
-        answer: dict[str, Any] = self._connection.request("GET", path)["diff"]
+        answer: JsonObject = self._connection.request("GET", path)["diff"]
         return answer
 
     def roll_back(self, stack: StackId, number: int) -> None:
@@ -45,20 +43,20 @@ class Snapshots:
         """Use `connection`."""
         self._connection = connection
 
-    def create(self, stack: StackId, name: str | None) -> dict[str, Any]:
+    def create(self, stack: StackId, name: str | None) -> JsonObject:
         """Request a snapshot, which is taken after the return."""
         body = {} if name is None else {"name": name}
-        answer: dict[str, Any] = self._connection.request("POST", f"{stack.path}/snapshots", body=body)
+        answer: JsonObject = self._connection.request("POST", f"{stack.path}/snapshots", body=body)
         return answer
 
-    def list_all(self, stack: StackId) -> list[dict[str, Any]]:
+    def list_all(self, stack: StackId) -> list[JsonObject]:
         """Return the snapshots of a stack, oldest first."""
-        found: list[dict[str, Any]] = self._connection.request("GET", f"{stack.path}/snapshots")["snapshots"]
+        found: list[JsonObject] = self._connection.request("GET", f"{stack.path}/snapshots")["snapshots"]
         return found
 
-    def show(self, stack: StackId, snapshot_id: str) -> dict[str, Any]:
+    def show(self, stack: StackId, snapshot_id: str) -> JsonObject:
         """Return a snapshot."""
-        answer: dict[str, Any] = self._connection.request("GET", _path(stack, snapshot_id))["snapshot"]
+        answer: JsonObject = self._connection.request("GET", _path(stack, snapshot_id))["snapshot"]
         return answer
 
     def delete(self, stack: StackId, snapshot_id: str) -> None:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
 
 from orchestrator.cli.client.connection import Connection, Query, StackId
+from orchestrator.json_types import JsonMapping, JsonObject
 
 
 class Resources:
@@ -16,29 +16,29 @@ class Resources:
         """Use `connection`."""
         self._connection = connection
 
-    def list_all(self, stack: StackId, query: Query | None = None) -> list[dict[str, Any]]:
+    def list_all(self, stack: StackId, query: Query | None = None) -> list[JsonObject]:
         """Return the resources of a stack."""
-        resources: list[dict[str, Any]] = self._connection.request("GET", f"{stack.path}/resources", query)[
+        resources: list[JsonObject] = self._connection.request("GET", f"{stack.path}/resources", query)[
             "resources"
         ]
         return resources
 
-    def show(self, stack: StackId, name: str) -> dict[str, Any]:
+    def show(self, stack: StackId, name: str) -> JsonObject:
         """Return a resource with its attributes."""
-        answer: dict[str, Any] = self._connection.request("GET", _path(stack, name))["resource"]
+        answer: JsonObject = self._connection.request("GET", _path(stack, name))["resource"]
         return answer
 
     def metadata(self, stack: StackId, name: str) -> Any:
         """Return the current metadata of a resource."""
         return self._connection.request("GET", f"{_path(stack, name)}/metadata")["metadata"]
 
-    def signal(self, stack: StackId, name: str, details: Mapping[str, Any] | None) -> None:
+    def signal(self, stack: StackId, name: str, details: JsonMapping | None) -> None:
         """Send a signal to a resource, which is processed after the return."""
         self._connection.request("POST", f"{_path(stack, name)}/signal", body=details)
 
-    def at_hooks(self, stack: StackId) -> list[dict[str, Any]]:
+    def at_hooks(self, stack: StackId) -> list[JsonObject]:
         """Return the resources that wait at a hook."""
-        hooks: list[dict[str, Any]] = self._connection.request("GET", f"{stack.path}/hooks")["hooks"]
+        hooks: list[JsonObject] = self._connection.request("GET", f"{stack.path}/hooks")["hooks"]
         return hooks
 
     def mark_unhealthy(self, stack: StackId, name: str, reason: str | None, *, unhealthy: bool) -> None:
@@ -58,16 +58,14 @@ class ResourceTypes:
         """Use `connection`."""
         self._connection = connection
 
-    def list_all(self) -> list[dict[str, Any]]:
+    def list_all(self) -> list[JsonObject]:
         """Return the types with their descriptions."""
         query = {"with_description": "true"}
-        found: list[dict[str, Any]] = self._connection.request("GET", "resource_types", query)[
-            "resource_types"
-        ]
+        found: list[JsonObject] = self._connection.request("GET", "resource_types", query)["resource_types"]
         return found
 
-    def show(self, name: str) -> dict[str, Any]:
+    def show(self, name: str) -> JsonObject:
         """Return the schema of a type: properties and attributes."""
         path = f"resource_types/{quote(name, safe='')}"
-        answer: dict[str, Any] = self._connection.request("GET", path, {"with_description": "true"})
+        answer: JsonObject = self._connection.request("GET", path, {"with_description": "true"})
         return answer

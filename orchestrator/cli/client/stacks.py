@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 from urllib.parse import quote
 
 from orchestrator.cli.client.connection import Connection, Query, StackId
+from orchestrator.json_types import JsonMapping, JsonObject
 
 
 class Stacks:
@@ -16,12 +17,12 @@ class Stacks:
         """Use `connection`."""
         self._connection = connection
 
-    def create(self, body: Mapping[str, Any]) -> StackId:
+    def create(self, body: JsonMapping) -> StackId:
         """Request the creation of a stack, which continues after the return."""
         answer = self._connection.request("POST", "stacks", body=body)
         return StackId(str(body["stack_name"]), str(answer["stack"]["id"]))
 
-    def update(self, stack: StackId, body: Mapping[str, Any], *, existing: bool = False) -> None:
+    def update(self, stack: StackId, body: JsonMapping, *, existing: bool = False) -> None:
         """Request an update; `existing` keeps the parts that the body omits."""
         self._connection.request("PATCH" if existing else "PUT", stack.path, body=body)
 
@@ -33,7 +34,7 @@ class Stacks:
         """Request the deletion of a stack."""
         self._connection.request("DELETE", _path(stack))
 
-    def list_all(self, query: Query, limit: int | None = None) -> Iterator[dict[str, Any]]:
+    def list_all(self, query: Query, limit: int | None = None) -> Iterator[JsonObject]:
         """Yield stacks, at most `limit`, newest first."""
         yield from self._connection.pages("stacks", "stacks", query, limit)
 
@@ -42,53 +43,53 @@ class Stacks:
         stack = self.show(name, outputs=False)
         return StackId(stack["stack_name"], stack["id"])
 
-    def show(self, stack: str | StackId, *, outputs: bool = True) -> dict[str, Any]:
+    def show(self, stack: str | StackId, *, outputs: bool = True) -> JsonObject:
         """Return a stack; without outputs the server has nothing to resolve."""
         query = {} if outputs else {"resolve_outputs": "false"}
-        answer: dict[str, Any] = self._connection.request("GET", _path(stack), query)["stack"]
+        answer: JsonObject = self._connection.request("GET", _path(stack), query)["stack"]
         return answer
 
     def template(self, stack: StackId) -> Any:
         """Return the template in force."""
         return self._connection.request("GET", f"{stack.path}/template")
 
-    def outputs(self, stack: StackId) -> list[dict[str, Any]]:
+    def outputs(self, stack: StackId) -> list[JsonObject]:
         """Return the outputs with their values."""
         return [*(self.show(stack).get("outputs") or [])]
 
-    def output(self, stack: StackId, key: str) -> dict[str, Any]:
+    def output(self, stack: StackId, key: str) -> JsonObject:
         """Return an output with its value."""
         path = f"{stack.path}/outputs/{quote(key, safe='')}"
-        answer: dict[str, Any] = self._connection.request("GET", path)["output"]
+        answer: JsonObject = self._connection.request("GET", path)["output"]
         return answer
 
-    def export(self, stack: StackId) -> dict[str, Any]:
+    def export(self, stack: StackId) -> JsonObject:
         """Return the stack as a document for `adopt`."""
-        answer: dict[str, Any] = self._connection.request("GET", f"{stack.path}/export")
+        answer: JsonObject = self._connection.request("GET", f"{stack.path}/export")
         return answer
 
-    def abandon(self, stack: StackId) -> dict[str, Any]:
+    def abandon(self, stack: StackId) -> JsonObject:
         """Delete the stack but none of its resources; return it as a document for `adopt`."""
-        answer: dict[str, Any] = self._connection.request("DELETE", f"{stack.path}/abandon")
+        answer: JsonObject = self._connection.request("DELETE", f"{stack.path}/abandon")
         return answer
 
-    def validate(self, body: Mapping[str, Any]) -> dict[str, Any]:
+    def validate(self, body: JsonMapping) -> JsonObject:
         """Return the server's report about a template, with warnings."""
-        answer: dict[str, Any] = self._connection.request("POST", "validate", {"with_warnings": "true"}, body)
+        answer: JsonObject = self._connection.request("POST", "validate", {"with_warnings": "true"}, body)
         return answer
 
-    def preview_create(self, body: Mapping[str, Any]) -> dict[str, Any]:
+    def preview_create(self, body: JsonMapping) -> JsonObject:
         """Return the stack that a create would make; the same checks apply."""
-        answer: dict[str, Any] = self._connection.request("POST", "stacks/preview", body=body)["stack"]
+        answer: JsonObject = self._connection.request("POST", "stacks/preview", body=body)["stack"]
         return answer
 
     def preview_update(
-        self, stack: StackId, body: Mapping[str, Any], *, existing: bool = False
-    ) -> dict[str, list[dict[str, Any]]]:
+        self, stack: StackId, body: JsonMapping, *, existing: bool = False
+    ) -> dict[str, list[JsonObject]]:
         """Return the changes that an update would make, resource by resource, in five lists."""
         path, method = f"{stack.path}/preview", "PATCH" if existing else "PUT"
-        answer: dict[str, Any] = self._connection.request(method, path, {"show_nested": "true"}, body)
-        changes: dict[str, Any] = answer["resource_changes"]
+        answer: JsonObject = self._connection.request(method, path, {"show_nested": "true"}, body)
+        changes: JsonObject = answer["resource_changes"]
         # For Heat's clients every resource with a nested stack is in the list of updated resources.
         updated = changes["updated"]
         changes["updated"] = [resource for resource in updated if not resource.get("unchanged")]

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 import click
 from rich.text import Text
@@ -12,6 +11,7 @@ from rich.tree import Tree
 from orchestrator.cli.exit_codes import clean, one_line
 from orchestrator.cli.options import Session, client_command, stack_argument
 from orchestrator.cli.output import render
+from orchestrator.json_types import JsonMapping
 
 MAX_LEVELS: Final = 100  # of nested stacks; servers allow fewer
 
@@ -44,7 +44,7 @@ def failures(session: Session, *, name: str, revision: int | None) -> None:
         session.say("… and more causes")
 
 
-def _add(branch: Tree, failure: Mapping[str, Any]) -> None:
+def _add(branch: Tree, failure: JsonMapping) -> None:
     """Add a failure; reason and next step are printed for causes without causes of their own."""
     line = Text("✘ ", style="red")
     line.append(clean(failure["resource_name"]), style="bold")

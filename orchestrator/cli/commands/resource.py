@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 import click
 
 from orchestrator.cli.argument_values import Keyword, describe
@@ -13,6 +10,7 @@ from orchestrator.cli.commands.stack_show import STATUSES
 from orchestrator.cli.lazy_group import LazyGroup
 from orchestrator.cli.options import Session, client_command, stack_argument
 from orchestrator.cli.output import render
+from orchestrator.json_types import JsonMapping
 
 
 @click.group(cls=LazyGroup, entries={})
@@ -112,7 +110,7 @@ def show(session: Session, *, name: str, resource_name: str) -> None:
         render.outputs(session.out(), pairs)
 
 
-def _nested_stack(resource: Mapping[str, Any], stack: StackId) -> str:
+def _nested_stack(resource: JsonMapping, stack: StackId) -> str:
     """Return the name of the nested stack of a resource and a dot; "" for a resource of `stack` itself."""
     href = next((link["href"] for link in resource.get("links") or () if link["rel"] == "stack"), "")
     path, _, id_ = href.rpartition("/")

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from fnmatch import fnmatchcase
-from typing import Any
 
 import click
 
 from orchestrator.cli.lazy_group import LazyGroup
 from orchestrator.cli.options import Session, client_command
 from orchestrator.cli.output import render
+from orchestrator.json_types import JsonMapping
 
 
 @click.group("resource-type", cls=LazyGroup, entries={})
@@ -84,5 +83,5 @@ def show(session: Session, *, name: str) -> None:
         render.table(out, ("NAME", "TYPE", "DESCRIPTION"), described)
 
 
-def _default(schema: Mapping[str, Any]) -> object:
+def _default(schema: JsonMapping) -> object:
     return "(required)" if schema.get("required") else schema.get("default")

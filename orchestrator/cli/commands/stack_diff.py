@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from collections.abc import Iterable
+from typing import Final
 
 import click
 import orjson
@@ -14,6 +14,7 @@ from rich.text import Text
 from orchestrator.cli.client.connection import StackId
 from orchestrator.cli.exit_codes import Exit, Failure, clean
 from orchestrator.cli.options import Session, client_command, stack_argument
+from orchestrator.json_types import JsonMapping
 
 TITLES: Final = {
     "general": "Template",
@@ -71,14 +72,14 @@ def _defaults(session: Session, stack: StackId) -> tuple[int | None, int | None]
     return good, desired
 
 
-def _print(out: Console, sections: Mapping[str, Any]) -> None:
+def _print(out: Console, sections: JsonMapping) -> None:
     for name, section in sections.items():
         out.print(Text(TITLES.get(name, name), style="bold"), soft_wrap=True)
         for line in _lines(section, with_values=name not in HASHED):
             out.print(line, soft_wrap=True)
 
 
-def _lines(section: Mapping[str, Any], *, with_values: bool) -> Iterable[Text]:
+def _lines(section: JsonMapping, *, with_values: bool) -> Iterable[Text]:
     for entry in section["added"]:
         yield _entry("+", entry, "green")
     for entry in section["removed"]:
@@ -91,12 +92,12 @@ def _lines(section: Mapping[str, Any], *, with_values: bool) -> Iterable[Text]:
             yield Text(f"      and {entry['more']} more", style="dim")
 
 
-def _entry(sign: str, entry: Mapping[str, Any], style: str) -> Text:
+def _entry(sign: str, entry: JsonMapping, style: str) -> Text:
     type_name = f" ({entry['type']})" if entry.get("type") else ""
     return Text(clean(f"  {sign} {entry['name']}{type_name}"), style=style)
 
 
-def _change(change: Mapping[str, Any]) -> Text:
+def _change(change: JsonMapping) -> Text:
     path = f"{change['path']}: " if change["path"] else ""
     line = Text(clean(f"      {path}"))
     if change.get("before") == change.get("after") == MASK:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from collections.abc import Iterable
+from typing import Final
 
 import click
 from rich.text import Text
@@ -13,6 +13,7 @@ from orchestrator.cli.options import Session, Wait, client_command, stack_argume
 from orchestrator.cli.output import render
 from orchestrator.cli.output.event_line import duration
 from orchestrator.cli.watch.wait import finish, newest_event
+from orchestrator.json_types import JsonMapping
 
 STYLES: Final = {"complete": "green", "failed": "red", "cancelled": "yellow", "superseded": "dim"}
 
@@ -127,7 +128,7 @@ def failures(session: Session, *, name: str, revision: int | None, limit: int | 
         session.say(f"No resource of stack {stack.name} has failed.")
 
 
-def outcome(revision: Mapping[str, Any]) -> Text:
+def outcome(revision: JsonMapping) -> Text:
     """Return the outcome of a revision in its colour."""
     result = revision["outcome"]
     if result is None:
@@ -135,7 +136,7 @@ def outcome(revision: Mapping[str, Any]) -> Text:
     return Text(result, style=STYLES.get(result, ""))
 
 
-def _previous(revisions_: Iterable[Mapping[str, Any]], name: str) -> int:
+def _previous(revisions_: Iterable[JsonMapping], name: str) -> int:
     """Return the number of the last complete revision that differs from the desired revision."""
     desired: int | None = None
     for revision in revisions_:
@@ -147,18 +148,18 @@ def _previous(revisions_: Iterable[Mapping[str, Any]], name: str) -> int:
     raise Failure(f"stack {name} has no other complete revision; give the number of a revision")
 
 
-def _action(revision: Mapping[str, Any]) -> str:
+def _action(revision: JsonMapping) -> str:
     copied = revision["copy_of"]
     return f"{revision['action']} to {copied}" if copied else str(revision["action"])
 
 
-def _took(revision: Mapping[str, Any]) -> str:
+def _took(revision: JsonMapping) -> str:
     seconds = revision["seconds"]
     if seconds is None:
         return ""
     return duration(seconds) if seconds >= 60 else f"{seconds:.1f}s"
 
 
-def _marks(revision: Mapping[str, Any]) -> str:
+def _marks(revision: JsonMapping) -> str:
     marks = {"is_desired": "desired", "is_last_good": "last good"}
     return ", ".join(label for key, label in marks.items() if revision[key])

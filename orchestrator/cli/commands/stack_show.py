@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 import click
 
@@ -12,6 +11,7 @@ from orchestrator.cli.exit_codes import Failure
 from orchestrator.cli.options import Session, client_command, stack_argument
 from orchestrator.cli.output import render
 from orchestrator.cli.output.event_line import counts_text
+from orchestrator.json_types import JsonMapping
 
 STATUSES: Final = ("COMPLETE", "FAILED", "IN_PROGRESS")
 ACTIONS: Final = (
@@ -150,9 +150,7 @@ def template(session: Session, *, name: str) -> None:
         click.echo(render.as_text(document))
 
 
-def _boolean_parameters(
-    session: Session, stack: Mapping[str, Any], parameters: Mapping[str, Any]
-) -> set[str]:
+def _boolean_parameters(session: Session, stack: JsonMapping, parameters: JsonMapping) -> set[str]:
     """Return the parameters of type boolean: the API writes `True` for the `true` of a template."""
     candidates = {key for key, value in parameters.items() if value in ("True", "False")}
     if not candidates:
@@ -162,7 +160,7 @@ def _boolean_parameters(
     return {key for key in candidates if str((declared.get(key) or {}).get("type")).lower() == "boolean"}
 
 
-def _progress(stack: Mapping[str, Any]) -> str:
+def _progress(stack: JsonMapping) -> str:
     """Return the counts of the action in progress."""
     progress = stack.get("progress") or {}
     in_progress = stack["stack_status"].endswith("_IN_PROGRESS") and progress.get("total")

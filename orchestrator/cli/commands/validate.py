@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import click
 import orjson
@@ -14,6 +12,7 @@ from orchestrator.cli.exit_codes import ApiFailure, Failure, in_source
 from orchestrator.cli.options import ENVIRONMENT_OPTION, FILE, PARAMETER_OPTION, Session, client_command
 from orchestrator.cli.output import render
 from orchestrator.cli.template_files.load import read_template, request_body, texts
+from orchestrator.json_types import JsonMapping
 
 
 @click.command()
@@ -39,7 +38,7 @@ def validate(
     *,
     template_file: Path,
     environments: tuple[Path, ...],
-    parameters: Mapping[str, Any],
+    parameters: JsonMapping,
     strict: bool,
 ) -> None:
     """Validate a template without creating anything.
@@ -78,7 +77,7 @@ def validate(
         render.table(session.out(), ("PARAMETER", "TYPE", "DEFAULT", "DESCRIPTION"), rows)
 
 
-def _default(parameter: Mapping[str, Any]) -> str:
+def _default(parameter: JsonMapping) -> str:
     if "Default" not in parameter:
         return "(required)"
     if parameter.get("NoEcho") == "true":

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -14,6 +12,7 @@ from orchestrator.cli.lazy_group import LazyGroup
 from orchestrator.cli.options import FILE, Session, client_command
 from orchestrator.cli.output import render
 from orchestrator.cli.template_files.load import read_text
+from orchestrator.json_types import JsonMapping
 
 AFTER = click.option(
     "--after",
@@ -160,7 +159,7 @@ def rearm(session: Session, *, id_: str, after: str | None) -> None:
         session.say(f"Webhook {id_} continues after {body['sequence']}.")
 
 
-def _show(session: Session, found: Mapping[str, Any]) -> None:
+def _show(session: Session, found: JsonMapping) -> None:
     keys = (
         "id", "url", "secret", "state", "stack_name", "nested_depth", "events", "sequence", "delivered",
         "tries", "last_error",

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from collections.abc import Iterable
+from typing import Final
 
 import click
 from rich.console import Console
@@ -13,6 +13,7 @@ from orchestrator.cli.exit_codes import clean, one_line
 from orchestrator.cli.options import Session, client_command, stack_argument
 from orchestrator.cli.output import render
 from orchestrator.cli.output.event_line import counts_text
+from orchestrator.json_types import JsonMapping
 
 MAX_DEPENDENTS: Final = 3  # shown of each waiting resource
 STYLES: Final = {
@@ -59,7 +60,7 @@ def why(session: Session, *, name: str, resource: str | None, limit: int) -> Non
         _print(out, Text(f"  … and more; use --limit {limit * 2}", style="dim"))
 
 
-def _print_stack(out: Console, explanation: Mapping[str, Any]) -> None:
+def _print_stack(out: Console, explanation: JsonMapping) -> None:
     line = Text(f"{clean(explanation['stack_name'])} ", style="bold")
     line.append_text(render.status(explanation["stack_status"]))
     _print(out, line)
@@ -79,7 +80,7 @@ def _print_stack(out: Console, explanation: Mapping[str, Any]) -> None:
         _print(out, Text(f"  accepted now: {accepts}", style="dim"))
 
 
-def _print_node(out: Console, node: Mapping[str, Any]) -> None:
+def _print_node(out: Console, node: JsonMapping) -> None:
     style = STYLES.get(node["word"], "yellow")
     line = Text("  ")
     line.append(clean(node["resource_name"]), style="bold")
@@ -94,7 +95,7 @@ def _print_node(out: Console, node: Mapping[str, Any]) -> None:
         _print(out, Text(f"    └ blocks {clean(name)}", style="dim"))
 
 
-def _dependents(node: Mapping[str, Any]) -> Iterable[str]:
+def _dependents(node: JsonMapping) -> Iterable[str]:
     shown = node["holds_up"][:MAX_DEPENDENTS]
     yield from shown
     if node["holds_up_count"] > len(shown):

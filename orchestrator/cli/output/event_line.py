@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
 from urllib.parse import unquote
 
 from rich.text import Text
 
 from orchestrator.cli.exit_codes import clean, one_line
 from orchestrator.cli.output import render
+from orchestrator.json_types import JsonMapping
 
-Event = Mapping[str, Any]
+Event = JsonMapping
 
 
 def event_line(event: Event, stack: str | None = None) -> Text:
@@ -36,7 +35,7 @@ def stack_of(event: Event) -> tuple[str, str]:
     return unquote(name), id_
 
 
-def by_status(progress: Mapping[str, Any]) -> dict[str, int]:
+def by_status(progress: JsonMapping) -> dict[str, int]:
     """Return the server's counts by status; "" counts resources before their first step."""
     return {
         "COMPLETE": progress["ready"],
@@ -46,7 +45,7 @@ def by_status(progress: Mapping[str, Any]) -> dict[str, int]:
     }
 
 
-def counts_text(progress: Mapping[str, Any], remaining_seconds: float | None = None) -> str:
+def counts_text(progress: JsonMapping, remaining_seconds: float | None = None) -> str:
     """Return the server's counts as a phrase."""
     counts = by_status(progress)
     parts = [f"{counts['COMPLETE']} of {progress['total']} complete", f"{counts['IN_PROGRESS']} in progress"]

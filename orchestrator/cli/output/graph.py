@@ -10,6 +10,7 @@ import orjson
 import yaml
 
 from orchestrator.cli.exit_codes import Failure, one_line
+from orchestrator.json_types import JsonMapping
 
 RESOURCES: Final = ("resources", "Resources")
 STYLES: Final = {"FAILED": "#f8d7da", "IN_PROGRESS": "#fff3cd", "COMPLETE": "#d4edda"}  # fill colours
@@ -31,7 +32,7 @@ class _Loader(yaml.SafeLoader):
 _Loader.add_multi_constructor("!", lambda _loader, _suffix, _node: None)
 
 
-def of_resources(resources: Iterable[Mapping[str, Any]]) -> Graph:
+def of_resources(resources: Iterable[JsonMapping]) -> Graph:
     """Return the graph of a stack's resources, as the API lists them."""
     listed = {str(resource["resource_name"]): resource for resource in resources}
     requires: dict[str, list[str]] = {name: [] for name in listed}
@@ -78,7 +79,7 @@ def of_template(text: str, name: str) -> Graph:
     return Graph(types, requires, {})
 
 
-def _references(definition: Mapping[str, Any]) -> Iterator[str]:
+def _references(definition: JsonMapping) -> Iterator[str]:
     """Yield the names that a definition refers to, by function or by `depends_on`."""
     for key in ("depends_on", "DependsOn"):
         names = definition.get(key)

@@ -15,6 +15,7 @@ from rich.text import Text
 from orchestrator.cli.exit_codes import Exit, clean, one_line
 from orchestrator.cli.options import Session, Wait
 from orchestrator.cli.output.render import as_text
+from orchestrator.json_types import JsonMapping
 
 UNKNOWN: Final = "(not known yet)"
 ABSENT: Final = "(nothing)"
@@ -29,7 +30,7 @@ CHANGES: Final[Mapping[str, tuple[str, str, str, str]]] = {
     "deleted": ("-", "deleted", "red", "to delete"),
 }
 
-Resource = Mapping[str, Any]
+Resource = JsonMapping
 
 
 def refuse_waiting(*, preview: bool, wait: Wait) -> None:
@@ -42,7 +43,7 @@ def refuse_waiting(*, preview: bool, wait: Wait) -> None:
         raise click.UsageError("--wait has no effect with --preview: a preview starts no action")
 
 
-def show(session: Session, preview: Mapping[str, Any], *, detailed_exitcode: bool = False) -> None:
+def show(session: Session, preview: JsonMapping, *, detailed_exitcode: bool = False) -> None:
     """Print the preview of a create (a stack) or of an update (lists of resources).
 
     With `detailed_exitcode`, exit with `Exit.CHANGES` if there are changes.
@@ -93,7 +94,7 @@ def _change(out: Console, change: str, resource: Resource) -> None:
     _properties(out, resource)
 
 
-def show_create(out: Console, stack: Mapping[str, Any]) -> None:
+def show_create(out: Console, stack: JsonMapping) -> None:
     """Print the resources that a create would make, with their known properties, and their number."""
     sign, _, style, phrase = CHANGES["added"]
     resources = list(_flat(stack["resources"]))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
-from typing import Any
 
 import orjson
 import yaml
@@ -13,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from orchestrator.cli.exit_codes import clean, one_line
+from orchestrator.json_types import JsonObject
 
 STYLES = {"COMPLETE": "green", "FAILED": "red", "IN_PROGRESS": "yellow"}
 
@@ -46,7 +46,7 @@ def facts(console: Console, pairs: Iterable[tuple[str, object]]) -> None:
     _print(console, made)
 
 
-def outputs(console: Console, items: Sequence[dict[str, Any]]) -> None:
+def outputs(console: Console, items: Sequence[JsonObject]) -> None:
     """Print outputs under their names; a structured or long value gets lines of its own."""
     for output in items:
         name, error = clean(output["output_key"]), output.get("output_error")

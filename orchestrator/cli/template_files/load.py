@@ -16,7 +16,6 @@ from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 from urllib.parse import unquote, urljoin, urlsplit
 
 from orchestrator.cli.exit_codes import Failure
@@ -27,6 +26,7 @@ from orchestrator.cli.template_files.references import (
     named_in_template,
     renamed,
 )
+from orchestrator.json_types import JsonMapping, JsonObject
 
 STDIN = Path("-")
 
@@ -51,14 +51,14 @@ def read_template(path: Path) -> Source:
 
 
 def request_body(
-    source: Source, environments: Sequence[Path], parameters: Mapping[str, Any], **fields: object
-) -> dict[str, Any]:
+    source: Source, environments: Sequence[Path], parameters: JsonMapping, **fields: object
+) -> JsonObject:
     """Return the body of a create or validate request, without those values of `fields` that are None.
 
     The parameters override all environments.
     """
     collector = FileCollector(_absolute(source.path).parent, dict(source.files), dict(source.paths))
-    body: dict[str, Any] = {"template": source.text}
+    body: JsonObject = {"template": source.text}
     if len(environments) == 1:
         body["environment"] = collector.environment(environments[0])
     elif environments:
@@ -72,7 +72,7 @@ def request_body(
     return body | {key: value for key, value in fields.items() if value is not None}
 
 
-def texts(environments: Sequence[Path], body: Mapping[str, Any]) -> dict[str, tuple[str, str]]:
+def texts(environments: Sequence[Path], body: JsonMapping) -> dict[str, tuple[str, str]]:
     """Return display name and text of each file of a request except the template, by its name there."""
     sources = {name: (name, text) for name, text in body.get("files", {}).items()}
     if isinstance(environment := body.get("environment"), str):

@@ -11,20 +11,21 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import httpx
 
 from orchestrator.cli.client.api_client import Client
 from orchestrator.cli.client.connection import NoStream, StackId
 from orchestrator.cli.exit_codes import Failure
+from orchestrator.json_types import JsonObject
 
 MIN_PAUSE_SECONDS: Final = 0.3
 MAX_PAUSE_SECONDS: Final = 2.0
 POLLS_PER_CHECK: Final = 4  # polls without events between two checks of the stack
 PATIENCE_SECONDS: Final = 60.0  # wait this long for a server that restarts
 
-Event = dict[str, Any]
+Event = JsonObject
 
 
 @dataclass(frozen=True, slots=True)

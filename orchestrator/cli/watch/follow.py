@@ -8,12 +8,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
 from orchestrator.cli.client.api_client import Client
 from orchestrator.cli.client.connection import StackId
 from orchestrator.cli.exit_codes import ApiFailure, Exit, Failure
 from orchestrator.cli.watch.event_feed import PATIENCE_SECONDS, Event, Idle, feed
+from orchestrator.json_types import JsonObject
 
 __all__ = ["End", "Event", "follow", "is_stack_event"]
 
@@ -146,7 +147,7 @@ class _Follower:
 
     def _end_at_rest(self) -> End | None:
         """Return the end if nothing is in progress, and no event has followed the last."""
-        shown: dict[str, Any] = self.client.stacks.show(self.stack, outputs=False)
+        shown: JsonObject = self.client.stacks.show(self.stack, outputs=False)
         if shown["stack_status"].endswith("_IN_PROGRESS"):
             return None
         newer = self.client.events.list_all(self.stack, after=self.last, limit=1, nested=self.nested)

@@ -10,9 +10,9 @@ from __future__ import annotations
 import math
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
@@ -22,6 +22,7 @@ from orchestrator.cli.exit_codes import clean
 from orchestrator.cli.output import render
 from orchestrator.cli.output.event_line import by_status, duration, remaining, remaining_text, stack_of
 from orchestrator.cli.watch.follow import Event, is_stack_event
+from orchestrator.json_types import JsonMapping, JsonObject
 
 MAX_LISTED: Final = 2_000  # resources; the list of a larger stack is not requested, only the server's counts
 REFRESH_SECONDS: Final = 2.0
@@ -62,14 +63,14 @@ class ProgressModel:
     total: int | None = None
     began: float = field(init=False)
     listed_at: float = -math.inf
-    progress: Mapping[str, Any] = field(default_factory=dict)  # the server's counts
+    progress: JsonMapping = field(default_factory=dict)  # the server's counts
     counted_at: float = -math.inf
 
     def __post_init__(self) -> None:
         """Start the clock."""
         self.began = self.clock()
 
-    def add_resources(self, resources: Iterable[dict[str, Any]]) -> None:
+    def add_resources(self, resources: Iterable[JsonObject]) -> None:
         """Put the stack's resources into the order of the tree."""
         self.listed_at = self.clock()
         by_name = {resource["resource_name"]: resource for resource in resources}
@@ -128,7 +129,7 @@ class ProgressModel:
     def _small(self) -> bool:
         return bool(self.progress.get("counted_at")) and self.progress["total"] <= MAX_LISTED
 
-    def set_counts(self, progress: Mapping[str, Any]) -> None:
+    def set_counts(self, progress: JsonMapping) -> None:
         """Replace the server's counts."""
         self.counted_at, self.progress = self.clock(), progress
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
 from types import TracebackType
-from typing import Any, Final, Protocol, Self
+from typing import Final, Protocol, Self
 
 from rich.console import Console, Group
 from rich.live import Live
@@ -14,6 +13,7 @@ from rich.text import Text
 from orchestrator.cli.output.event_line import counts_text, event_line, remaining
 from orchestrator.cli.watch.follow import Event
 from orchestrator.cli.watch.model import ProgressModel
+from orchestrator.json_types import JsonMapping, JsonObject
 
 SUMMARY_SECONDS: Final = 10.0  # between two lines with counts
 
@@ -35,13 +35,13 @@ class Progress(Protocol):
     def wants_resources(self) -> bool:
         """Whether the display needs the resource list now."""
 
-    def add_resources(self, resources: list[dict[str, Any]]) -> None:
+    def add_resources(self, resources: list[JsonObject]) -> None:
         """Receive the resource list."""
 
     def wants_counts(self) -> bool:
         """Whether the display needs the server's counts now."""
 
-    def set_counts(self, progress: Mapping[str, Any]) -> None:
+    def set_counts(self, progress: JsonMapping) -> None:
         """Receive the server's counts."""
 
 
@@ -64,14 +64,14 @@ class NoProgress:
         """Never."""
         return False
 
-    def add_resources(self, resources: list[dict[str, Any]]) -> None:
+    def add_resources(self, resources: list[JsonObject]) -> None:
         """Ignore the list."""
 
     def wants_counts(self) -> bool:
         """Never."""
         return False
 
-    def set_counts(self, progress: Mapping[str, Any]) -> None:
+    def set_counts(self, progress: JsonMapping) -> None:
         """Ignore the counts."""
 
 
@@ -92,7 +92,7 @@ class Lines(NoProgress):
         """Whether SUMMARY_SECONDS have passed since the last line with counts."""
         return time.monotonic() - self._summary_at >= SUMMARY_SECONDS
 
-    def set_counts(self, progress: Mapping[str, Any]) -> None:
+    def set_counts(self, progress: JsonMapping) -> None:
         """Write the counts and the remaining time."""
         now = time.monotonic()
         self._summary_at = now
@@ -133,7 +133,7 @@ class Tree(NoProgress):
         """See `ProgressModel.wants_resources`."""
         return self._model.wants_resources()
 
-    def add_resources(self, resources: list[dict[str, Any]]) -> None:
+    def add_resources(self, resources: list[JsonObject]) -> None:
         """Put the resources into the tree."""
         self._model.add_resources(resources)
 
@@ -141,6 +141,6 @@ class Tree(NoProgress):
         """See `ProgressModel.wants_counts`."""
         return self._model.wants_counts()
 
-    def set_counts(self, progress: Mapping[str, Any]) -> None:
+    def set_counts(self, progress: JsonMapping) -> None:
         """Show the counts in the header."""
         self._model.set_counts(progress)

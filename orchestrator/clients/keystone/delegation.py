@@ -21,6 +21,7 @@ from orchestrator.clients.keystone.http import (
     service_session,
     translated_errors,
 )
+from orchestrator.json_types import JsonMapping, JsonObject
 
 Method = Literal["trusts", "application_credential"]
 MAX_SESSIONS: Final = 256  # sessions, each with its token, that a process caches
@@ -87,7 +88,7 @@ class Delegations:
         """
         if requested.method == "trusts":
             return self._create_trust(requested, trustor, redelegate=redelegate)
-        body: dict[str, Any] = {"name": requested.name, "secret": requested.secret, "unrestricted": True}
+        body: JsonObject = {"name": requested.name, "secret": requested.secret, "unrestricted": True}
         body["description"] = "Lets a stack act for you later; removed with the stack."
         if trustor.roles:
             body["roles"] = list(trustor.roles)
@@ -96,7 +97,7 @@ class Delegations:
         return requested
 
     def _create_trust(self, requested: Delegation, trustor: Trustor, *, redelegate: bool) -> Delegation:
-        body: dict[str, Any] = {
+        body: JsonObject = {
             "trustor_user_id": trustor.user_id,
             "trustee_user_id": self._service_user_id(),
             "project_id": trustor.project_id,
@@ -108,7 +109,7 @@ class Delegations:
         trust = self._post("/OS-TRUST/trusts", {"trust": body}, trustor)["trust"]
         return Delegation("trusts", requested.mark, requested.user_id, str(trust["id"]))
 
-    def _post(self, path: str, body: Mapping[str, Any], trustor: Trustor) -> Any:
+    def _post(self, path: str, body: JsonMapping, trustor: Trustor) -> Any:
         try:
             return self._api.request("POST", path, body, token=trustor.token, absent=())
         except Refused as error:

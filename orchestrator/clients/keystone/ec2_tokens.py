@@ -6,12 +6,11 @@ project. Only authenticated services may ask, so the request is made as the serv
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from orchestrator.clients.keystone.http import UNAVAILABLE, ServiceUser, service_session
 from orchestrator.errors import Unavailable
+from orchestrator.json_types import JsonMapping
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +24,7 @@ class InvalidSignature:
 class Signer:
     """The user whose signature a request carries: the contents of their token, and the token."""
 
-    contents: Mapping[str, Any]
+    contents: JsonMapping
     token: str = field(repr=False)
 
 
@@ -41,7 +40,7 @@ class Ec2Tokens:
         self._url = f"{user.auth_url.rstrip('/')}/ec2tokens"
         self._session = service_session(user)
 
-    def ask(self, credentials: Mapping[str, Any]) -> Signer | InvalidSignature:
+    def ask(self, credentials: JsonMapping) -> Signer | InvalidSignature:
         """Return the signer of a request.
 
         Raises:

@@ -7,7 +7,6 @@ was lost: a repeated creation yields the same object.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -23,6 +22,7 @@ from orchestrator.clients.keystone.http import (
     translated_errors,
 )
 from orchestrator.errors import Unavailable
+from orchestrator.json_types import JsonMapping
 
 PROJECT_DESCRIPTION: Final = "Heat stack user project"
 
@@ -88,7 +88,7 @@ class StackDomain:
         if id_ is not None:
             self._request("DELETE", f"/{kind}s/{id_}")
 
-    def _ensure(self, kind: EntityKind, body: Mapping[str, Any]) -> str:
+    def _ensure(self, kind: EntityKind, body: JsonMapping) -> str:
         created = self._request("POST", f"/{kind}s", {kind: body})
         id_ = self._find(kind, body["name"]) if created is None else created[kind]["id"]
         if id_ is None:

@@ -7,13 +7,14 @@ the caller repeats the call with the answer. Every reason to replace a resource 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Final, Literal, NamedTuple
 
 from orchestrator.engine.check.decide import Keep
 from orchestrator.engine.check.property_diff import needs_other_type, property_change
+from orchestrator.json_types import JsonMapping
 from orchestrator.resources.base import Observation, ResourceType
 from orchestrator.schema.properties import immutable_message
 
@@ -100,8 +101,8 @@ class Recorded(NamedTuple):
     action: str
     status: str
     physical_id: str | None
-    properties: Mapping[str, Any]
-    metadata: Mapping[str, Any] | None
+    properties: JsonMapping
+    metadata: JsonMapping | None
 
 
 class Desired(NamedTuple):
@@ -109,7 +110,7 @@ class Desired(NamedTuple):
 
     resource_type: str
     shadowed: bool = False  # the environment, not the template, maps the type to OS::Heat::None
-    properties: Mapping[str, Any] | None = None  # None: not evaluated yet
+    properties: JsonMapping | None = None  # None: not evaluated yet
     metadata: Any = None
     external_id: str | None = None
     undetermined: frozenset[str] = NO_NAMES  # will differ, with values that are not known yet

@@ -8,9 +8,10 @@ child and never infers success (docs/internals/protocol.md rule 12).
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal, NamedTuple
+
+from orchestrator.json_types import JsonMapping, JsonObject
 
 REQUEST_KEY: Final = "child's traversal"  # a key next to the type's own data
 ADOPTED_KEY: Final = "what is there inside"  # a key: resources that the new child adopts
@@ -43,14 +44,14 @@ class ChildRequest(NamedTuple):
     turn: int
 
 
-def split_request(data: Mapping[str, Any]) -> tuple[ChildRequest | None, dict[str, Any]]:
+def split_request(data: JsonMapping) -> tuple[ChildRequest | None, JsonObject]:
     """Return the request to the child, and the type's own data."""
     kept = dict(data)
     request = kept.pop(REQUEST_KEY, None)
     return (None if request is None else ChildRequest(*request)), kept
 
 
-def with_request(kept: Mapping[str, Any], request: ChildRequest | None) -> dict[str, Any]:
+def with_request(kept: JsonMapping, request: ChildRequest | None) -> JsonObject:
     """Return the type's data with the request to the child."""
     return dict(kept) if request is None else {**kept, REQUEST_KEY: list(request)}
 

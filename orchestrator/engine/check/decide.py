@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from orchestrator.engine.check.visit import Json, ResourceView, ResourceVisit
+from orchestrator.engine.check.visit import ResourceView, ResourceVisit
+from orchestrator.json_types import JsonMapping
 from orchestrator.resources.base import ResourceType
 
 
@@ -170,7 +171,7 @@ def _act(action: str, resource: ResourceView, resource_type: ResourceType) -> St
 
 def _cleanup(visit: ResourceVisit, resource_type: ResourceType) -> Step:
     resource = visit.resource
-    body: Json = visit.definition.body if visit.definition else {}
+    body: JsonMapping = visit.definition.body if visit.definition else {}
     policy = "Retain" if body.get("external_id") else body.get("deletion_policy") or "Delete"
     if not resource.deposed:
         return Keep()  # a newer template contains it again

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
 import orjson
 
+from orchestrator.json_types import JsonMapping, JsonObject
 from orchestrator.resources.base import Change, Observation, ResourceType
 from orchestrator.schema.properties import immutable_changes
 from orchestrator.template.resource_registry_entries import is_template
@@ -26,8 +26,8 @@ class PropertyChange:
 
 def property_change(
     resource_type: ResourceType,
-    before: Mapping[str, Any],
-    after: Mapping[str, Any],
+    before: JsonMapping,
+    after: JsonMapping,
     metadata_before: Any = None,
     metadata_after: Any = None,
     also: frozenset[str] = NOTHING_ELSE,
@@ -57,15 +57,15 @@ def needs_other_type(recorded: str, desired: str) -> bool:
     return recorded != desired and not (is_template(recorded) and is_template(desired))
 
 
-def as_stored(properties: Mapping[str, Any]) -> dict[str, Any]:
+def as_stored(properties: JsonMapping) -> JsonObject:
     """Return properties as they are read back from the database, after a round trip through JSON."""
-    stored: dict[str, Any] = orjson.loads(orjson.dumps(dict(properties)))
+    stored: JsonObject = orjson.loads(orjson.dumps(dict(properties)))
     return stored
 
 
 def with_drift(
-    resource_type: ResourceType, before: Mapping[str, Any], after: Mapping[str, Any], observation: Observation
-) -> dict[str, Any]:
+    resource_type: ResourceType, before: JsonMapping, after: JsonMapping, observation: Observation
+) -> JsonObject:
     """Return the recorded properties, with observed values for updatable properties
     (docs/internals/engine-semantics.md §6).
 

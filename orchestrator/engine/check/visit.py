@@ -7,11 +7,10 @@ of its fields with the behaviour of every visit: `NamedTuple` permits no other b
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from orchestrator.engine.states import ACTS
-
-Json = Mapping[str, Any]
+from orchestrator.json_types import JsonMapping
 
 
 class StackView(NamedTuple):
@@ -44,9 +43,9 @@ class ResourceView(NamedTuple):
     status: str
     physical_id: str | None
     reference_id: str | None
-    properties: Json | None
-    attributes: Json | None
-    data: Json | None
+    properties: JsonMapping | None
+    attributes: JsonMapping | None
+    data: JsonMapping | None
     sealed: str | None
     attempt: int
     op: str | None
@@ -56,7 +55,7 @@ class ResourceView(NamedTuple):
     )  # until the worker that lost its lease can send no more requests; negative if past
     requires: Sequence[int] = ()
     definition_id: int | None = None
-    metadata: Json | None = None
+    metadata: JsonMapping | None = None
     runs_as: str | None = None
     value_digest: str | None = None  # of its outputs
     input_digests: Sequence[str] = ()  # parallel to requires
@@ -83,7 +82,7 @@ class NodeData(NamedTuple):
     reference_id: str | None
     action: str
     status: str
-    attributes: Json | None
+    attributes: JsonMapping | None
     sealed: str | None
     value_digest: str | None = None
 
@@ -92,10 +91,10 @@ class DefinitionView(NamedTuple):
     """The definition that an update node applies."""
 
     id: int
-    body: Json
+    body: JsonMapping
     digest: str
     requires: Sequence[str]
-    dep_attrs: Json
+    dep_attrs: JsonMapping
 
 
 class _NodeVisit:

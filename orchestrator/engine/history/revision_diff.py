@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import orjson
 
+from orchestrator.json_types import JsonMapping, JsonObject
 from orchestrator.template.diagnostics import Path, path_text
 from orchestrator.template.parameters import MASK
 
@@ -23,7 +24,7 @@ VALUED: Final = frozenset({"parameters", "parameter_defaults"})  # sections with
 TYPED: Final = frozenset({"parameters", "resources"})  # sections whose entries have a type to report
 SECRET: Final = frozenset({"", "value", "default", "Default"})  # keys that hold values of parameters
 
-Sections = Mapping[str, Mapping[str, Any]]
+Sections = Mapping[str, JsonMapping]
 
 
 class _Absent:
@@ -54,8 +55,8 @@ class Change:
 class Section:
     """The differences in a section. Added and removed entries by name, with their types."""
 
-    added: dict[str, Any] = field(default_factory=dict)
-    removed: dict[str, Any] = field(default_factory=dict)
+    added: JsonObject = field(default_factory=dict)
+    removed: JsonObject = field(default_factory=dict)
     changed: dict[str, list[Change]] = field(default_factory=dict)
     omitted: dict[str, int] = field(default_factory=dict)  # name -> number of its changes that are left out
 
@@ -78,7 +79,7 @@ def compare(before: Side, after: Side) -> dict[str, Section]:
     return sections
 
 
-def _section(before: Mapping[str, Any], after: Mapping[str, Any]) -> Section:
+def _section(before: JsonMapping, after: JsonMapping) -> Section:
     section = Section()
     for name, value in after.items():
         if name not in before:
@@ -146,12 +147,12 @@ def _shorten(section: Section, budget: int) -> int:
     return budget
 
 
-def as_json(differences: Mapping[str, Section]) -> dict[str, Any]:
+def as_json(differences: Mapping[str, Section]) -> JsonObject:
     """Return differences in the API's format."""
     return {name: _section_as_json(section, typed=name in TYPED) for name, section in differences.items()}
 
 
-def _section_as_json(section: Section, *, typed: bool) -> dict[str, Any]:
+def _section_as_json(section: Section, *, typed: bool) -> JsonObject:
     return {
         "added": [_entry(name, value, typed) for name, value in section.added.items()],
         "removed": [_entry(name, value, typed) for name, value in section.removed.items()],
@@ -166,13 +167,13 @@ def _section_as_json(section: Section, *, typed: bool) -> dict[str, Any]:
     }
 
 
-def _entry(name: str, value: Any, typed: bool) -> dict[str, Any]:
+def _entry(name: str, value: Any, typed: bool) -> JsonObject:
     if not typed or not isinstance(value, Mapping):
         return {"name": name}
     return {"name": name, "type": value.get("type") or value.get("Type")}
 
 
-def _change(change: Change) -> dict[str, Any]:
+def _change(change: Change) -> JsonObject:
     values = {"before": change.before, "after": change.after}
     return {"path": change.path} | {
         key: _short(value) for key, value in values.items() if value is not ABSENT

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from orchestrator.engine.validation.property_resolution import Resolved
 from orchestrator.errors import Diagnostic, InvalidTemplate
+from orchestrator.json_types import JsonMapping
 from orchestrator.resources.base import ResourceType
 from orchestrator.schema.translation import reached
 from orchestrator.template.definition import ResourceDefinition, StackDefinition
@@ -80,7 +81,7 @@ class PropertyForecast:
     `maybe` may differ. `secret` are properties computed from secrets.
     """
 
-    properties: Mapping[str, Any]
+    properties: JsonMapping
     sure: frozenset[str] = frozenset()
     maybe: frozenset[str] = frozenset()
     secret: frozenset[str] = frozenset()
@@ -140,7 +141,7 @@ def forecast_properties(
     )
 
 
-def _differs_for_any_id(body: Mapping[str, Any], name: str, view: ForecastDefinition) -> tuple[bool, Any]:
+def _differs_for_any_id(body: JsonMapping, name: str, view: ForecastDefinition) -> tuple[bool, Any]:
     """Return whether a property is the same for every unknown id, and its value in that case."""
     properties = body.get("properties")
     if not isinstance(properties, Mapping) or name not in properties:

@@ -6,7 +6,7 @@ once with the properties that are sure to differ, and once more with those that 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
@@ -37,6 +37,7 @@ from orchestrator.engine.preview.property_forecast import (
 )
 from orchestrator.engine.preview.results import CurrentResource, ForecastResource
 from orchestrator.errors import Diagnostic
+from orchestrator.json_types import JsonMapping, JsonObject
 from orchestrator.resources.base import NOTHING_TYPE, Context, Observation, ResourceType
 from orchestrator.resources.nested_type import NestedType
 from orchestrator.schema.properties import join
@@ -224,7 +225,7 @@ class ResourceForecast:
         return ForecastResource(self.name, "unchanged", f"it is mapped to {NOTHING_TYPE}")
 
     def _nested_update(
-        self, current: CurrentResource, after: Mapping[str, Any], outlook: PropertyForecast
+        self, current: CurrentResource, after: JsonMapping, outlook: PropertyForecast
     ) -> ForecastResource:
         """Return the update of a nested stack, which computes its own changes."""
         because = "the inputs of its stack change, or its stack was changed directly"
@@ -283,11 +284,11 @@ class ResourceForecast:
     def _shown(
         self,
         current: CurrentResource,
-        before: Mapping[str, Any],
-        after: Mapping[str, Any],
+        before: JsonMapping,
+        after: JsonMapping,
         changed: Iterable[str],
         outlook: PropertyForecast,
-    ) -> dict[str, Any]:
+    ) -> JsonObject:
         """Return the changed properties with secrets masked, and the names of unknown new values."""
         unknown = outlook.sure | outlook.maybe
 
@@ -313,7 +314,7 @@ class ResourceForecast:
     def _output_changed(
         self,
         current: CurrentResource,
-        after: Mapping[str, Any],
+        after: JsonMapping,
         changed: frozenset[str],
         outlook: PropertyForecast,
     ) -> None:
@@ -329,7 +330,7 @@ class ResourceForecast:
         self.state.inputs[self.name] = output
 
 
-def _recorded(current: CurrentResource, properties: Mapping[str, Any]) -> Recorded:
+def _recorded(current: CurrentResource, properties: JsonMapping) -> Recorded:
     return Recorded(
         current.name,
         current.type,
@@ -363,7 +364,7 @@ def _simulated(
     type_: ResourceType,
     current: CurrentResource,
     name: str,
-    after: Mapping[str, Any],
+    after: JsonMapping,
     changed: frozenset[str],
 ) -> Observation | None:
     """Return the result of an update of a local type, None where the type cannot tell."""

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from orchestrator.json_types import JsonMapping
 from orchestrator.template.function_view import ResourceProxy
 
 Turn = Literal["unchanged", "updated", "replaced", "added", "deleted"]
@@ -29,10 +30,10 @@ class CurrentResource:
     op: str | None
     physical_id: str | None
     reference_id: str | None
-    properties: Mapping[str, Any]
-    attributes: Mapping[str, Any]
-    data: Mapping[str, Any]
-    metadata: Mapping[str, Any] | None
+    properties: JsonMapping
+    attributes: JsonMapping
+    data: JsonMapping
+    metadata: JsonMapping | None
     secret: bool
     secret_properties: frozenset[str] | None
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
 from orchestrator.engine.check.change import Replace, ReplaceReason, Update, not_updatable
 from orchestrator.engine.preview.property_forecast import InputForecast, mentioned
+from orchestrator.json_types import JsonMapping
 from orchestrator.resources.base import ResourceType
 
 MAX_NAMES: Final = 3  # names listed before "and n more"
@@ -30,7 +31,7 @@ def drifted(names: Sequence[str]) -> str:
 
 def change_reason(
     decision: Update | Replace,
-    body: Mapping[str, Any],
+    body: JsonMapping,
     type_: ResourceType,
     inputs: Mapping[str, InputForecast],
     *,
@@ -56,7 +57,7 @@ def change_reason(
 
 def _causes(
     changed: frozenset[str],
-    body: Mapping[str, Any],
+    body: JsonMapping,
     inputs: Mapping[str, InputForecast],
     *,
     maybe: bool,

@@ -7,13 +7,14 @@ group's child stack; its location is that of the definition in the parent templa
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Final
 
 from orchestrator.engine.validation.nested_faults import nested_path
 from orchestrator.engine.validation.property_resolution import Resolved
 from orchestrator.errors import Diagnostic
+from orchestrator.json_types import JsonMapping
 from orchestrator.resources.groups.group_type import GroupType
 from orchestrator.resources.groups.resource_chain import ResourceChain
 from orchestrator.template.function_view import UNKNOWN
@@ -34,7 +35,7 @@ class Sample:
     count: int
 
 
-def samples(resource_type: GroupType, properties: Mapping[str, Any], resolved: Resolved) -> Iterator[Sample]:
+def samples(resource_type: GroupType, properties: JsonMapping, resolved: Resolved) -> Iterator[Sample]:
     """Yield samples of a group whose `properties` properties are known."""
     props = dict(properties)
     for name in resource_type.definition_properties:

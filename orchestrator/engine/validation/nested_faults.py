@@ -8,13 +8,14 @@ each with the URL of its template: ``resources.a<t.yaml>.resources.b``.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import islice
-from typing import Any, Final
+from typing import Final
 
 from orchestrator.errors import Diagnostic, InvalidTemplate
 from orchestrator.graph.build import build
+from orchestrator.json_types import JsonMapping
 from orchestrator.resources.template_type import NestedTemplate
 from orchestrator.template.fault_locations import placed
 from orchestrator.template.template import Template
@@ -113,7 +114,7 @@ def nested_too_deep(most: int) -> Diagnostic:
 
 def nested_cycles(template: Template) -> list[Diagnostic]:
     """Return the fault of a cycle among a template's resources, if there is one."""
-    resources: Mapping[str, Any] = template.resources
+    resources: JsonMapping = template.resources
     try:
         build(list(resources), [definition.requires for definition in resources.values()])
     except InvalidTemplate as error:

@@ -6,12 +6,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Collection, Mapping
-from typing import Any, Final
+from typing import Final
 
 import orjson
 
 from orchestrator.engine.validation.property_resolution import Resolved
 from orchestrator.errors import CouldNotFetch, Diagnostic, InvalidTemplate, did_you_mean
+from orchestrator.json_types import JsonMapping
 from orchestrator.resources.template_type import NestedTemplate, TemplateType
 from orchestrator.template.parameters import ParameterValues
 from orchestrator.template.parse import Limits
@@ -92,7 +93,7 @@ def _unfetched(
     return InvalidTemplate([Diagnostic("template-not-sent", message, hint=hint or NO_FETCHING)])
 
 
-def known_values(kind: TemplateType, given: Mapping[str, Any], resolved: Resolved) -> ParameterValues:
+def known_values(kind: TemplateType, given: JsonMapping, resolved: Resolved) -> ParameterValues:
     """Return the known values of a nested template's parameters.
 
     Raises:
@@ -110,9 +111,7 @@ def known_values(kind: TemplateType, given: Mapping[str, Any], resolved: Resolve
     return ParameterValues(dict(built), frozenset(hidden), frozenset(missing))
 
 
-def explicit_values(
-    template: NestedTemplate, given: Mapping[str, Any] | None, secret: bool
-) -> ParameterValues:
+def explicit_values(template: NestedTemplate, given: JsonMapping | None, secret: bool) -> ParameterValues:
     """Return the values of a nested template's parameters; `given` is None if they are unknown.
 
     Raises:

@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from orchestrator.errors import Diagnostic, InvalidTemplate
+from orchestrator.json_types import JsonMapping, JsonObject
 from orchestrator.resources.base import Fault, ResourceType
 from orchestrator.schema.properties import Property, PropertyFault, join
 from orchestrator.schema.translation import Finder, reached
@@ -25,13 +26,13 @@ NO_NAMES: Final[frozenset[str]] = frozenset()
 
 
 def resolve_properties(
-    body: Mapping[str, Any],
+    body: JsonMapping,
     view: StackDefinition,
     resource_type: ResourceType,
     name: str,
     *,
     resolve: Finder | None = None,
-) -> tuple[dict[str, Any], frozenset[str]]:
+) -> tuple[JsonObject, frozenset[str]]:
     """Return a resource's properties resolved, translated, converted and fully checked, and the names of the
     properties computed from secrets.
 
@@ -71,7 +72,7 @@ class Resolved:
 
     def __init__(
         self,
-        body: Mapping[str, Any],
+        body: JsonMapping,
         view: StackDefinition,
         resource_type: ResourceType,
         place: str,
@@ -80,7 +81,7 @@ class Resolved:
         secret: Collection[str] = NO_NAMES,
     ) -> None:
         self.place, self.path, self.prefix = place, path, prefix
-        self.values: Mapping[str, Any] = {}
+        self.values: JsonMapping = {}
         self.errors: list[Diagnostic] = []
         self.sealed = False  # whether the names of the properties are secret as well
         self.secrets: set[str] = set(secret)  # properties that contain a secret
@@ -100,9 +101,7 @@ class Resolved:
             self.errors.append(Diagnostic(error.code, f"{prefix}{path}: {error}", path))
             self.values = dict.fromkeys(resource_type.properties, UNKNOWN)
 
-    def _alone(
-        self, properties: Any, view: StackDefinition, resource_type: ResourceType
-    ) -> Mapping[str, Any]:
+    def _alone(self, properties: Any, view: StackDefinition, resource_type: ResourceType) -> JsonMapping:
         if next(iter(properties)) not in format_named(view.version).callable:
             return self._each(properties, view)
         before, view.used_secret = view.used_secret, False
@@ -125,8 +124,8 @@ class Resolved:
         self.errors.append(Diagnostic("wrong-value", f"{BEFORE}{self.path}: {shown}", self.path))
         return dict.fromkeys(resource_type.properties, UNKNOWN)
 
-    def _each(self, properties: Mapping[str, Any], view: StackDefinition) -> dict[str, Any]:
-        values: dict[str, Any] = {}
+    def _each(self, properties: JsonMapping, view: StackDefinition) -> JsonObject:
+        values: JsonObject = {}
         before, any_secret = view.used_secret, False
         for name, value in properties.items():
             if value.__class__ is not dict and value.__class__ is not list:

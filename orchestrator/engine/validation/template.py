@@ -37,6 +37,7 @@ from orchestrator.engine.validation.property_resolution import (
 )
 from orchestrator.engine.validation.type_resolution import TypeResolver, UnavailableType, UnknownType
 from orchestrator.errors import Diagnostic, InvalidTemplate, did_you_mean
+from orchestrator.json_types import JsonMapping
 from orchestrator.resources.base import Fault, ResourceType, Value, read_update_policy
 from orchestrator.resources.groups.group_type import GroupType
 from orchestrator.resources.nested_type import NestedType
@@ -323,7 +324,7 @@ class _StackCheck:
     # Nested stacks.
 
     def _named(
-        self, resource_type: NestedType, place: str, properties: Mapping[str, Any], resolved: Resolved
+        self, resource_type: NestedType, place: str, properties: JsonMapping, resolved: Resolved
     ) -> Iterator[Diagnostic]:
         """Yield the faults of a template that a property refers to, and of its content."""
         named = resource_type.template_of(properties)
@@ -380,7 +381,7 @@ class _StackCheck:
         self,
         definition: ResourceDefinition,
         resource_type: GroupType,
-        properties: Mapping[str, Any],
+        properties: JsonMapping,
         resolved: Resolved,
     ) -> Iterator[Diagnostic]:
         """Yield the faults of a group's members; a sample stands for all equal members."""

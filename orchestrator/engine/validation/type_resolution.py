@@ -10,10 +10,11 @@ import fnmatch
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from orchestrator.engine.validation.nested_templates import Fetch, NestedTemplates
 from orchestrator.errors import Diagnostic, InvalidTemplate, ResourceTypeUnavailable, did_you_mean
+from orchestrator.json_types import JsonMapping
 from orchestrator.resources.base import ResourceType
 from orchestrator.resources.nested_type import NestedType
 from orchestrator.resources.template_type import TemplateType
@@ -81,7 +82,7 @@ class TypeEnvironment:
         files: Mapping[str, str],
         limits: Limits,
         *,
-        globals: Mapping[str, Any] | None = None,
+        globals: JsonMapping | None = None,
         fetch: Fetch | None = None,
     ) -> TypeEnvironment:
         """Return that of a root stack with default limits; `globals` is the operator's registry.

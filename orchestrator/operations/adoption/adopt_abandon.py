@@ -8,7 +8,7 @@ text.
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import IO, Any, Final
 
@@ -23,6 +23,7 @@ from orchestrator.errors import (
     Misconfigured,
     NotSupported,
 )
+from orchestrator.json_types import JsonMapping, JsonObject
 from orchestrator.operations.adoption.export import export
 from orchestrator.operations.context import OperationContext
 from orchestrator.operations.masking import is_masked
@@ -39,7 +40,7 @@ FOREIGN_KEYS: Final = (
     "parameters with the request, write the masked values of resource_data in clear, and leave 'sealed' out."
 )
 
-Adopted = dict[str, dict[str, Any]]  # name -> resource_id, resource_data, metadata, secret
+Adopted = dict[str, JsonObject]  # name -> resource_id, resource_data, metadata, secret
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +119,7 @@ def _allowed(enabled: bool, feature: str) -> None:
         raise NotSupported(feature)
 
 
-def _parsed(context: OperationContext, text: str) -> dict[str, Any]:
+def _parsed(context: OperationContext, text: str) -> JsonObject:
     settings = context.settings
     limits = replace(Limits.of(settings), max_bytes=settings.max_json_body_size)
     try:
@@ -131,7 +132,7 @@ def _parsed(context: OperationContext, text: str) -> dict[str, Any]:
     return data
 
 
-def _opened(context: OperationContext, sealed: Any) -> Mapping[str, Any]:
+def _opened(context: OperationContext, sealed: Any) -> JsonMapping:
     """Return the decrypted secrets of an export of this installation, for the same project."""
     if sealed is None:
         return {}
@@ -144,9 +145,7 @@ def _opened(context: OperationContext, sealed: Any) -> Mapping[str, Any]:
     return opened
 
 
-def _environment(
-    data: Mapping[str, Any], hidden: Mapping[str, Any], environment: Environment
-) -> dict[str, Any]:
+def _environment(data: JsonMapping, hidden: JsonMapping, environment: Environment) -> JsonObject:
     """Return the environment of the data merged with that of the request."""
     written = {name: body for name, body in _mapping(data, "environment").items() if body is not None}
     stored = Environment.parse(written, of_request=True)
@@ -161,18 +160,18 @@ def _environment(
     return {section: value for section, value in made.items() if value}
 
 
-def _decrypted(sinks: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+def _decrypted(sinks: Sequence[JsonMapping]) -> list[JsonMapping]:
     """Return the event sinks in plain text. Masked sinks belong to another stack and must be given again."""
     return [sink for sink in sinks if not any(MASK in str(value) for value in sink.values())]
 
 
-def _without_masks(values: Mapping[str, Any]) -> dict[str, Any]:
+def _without_masks(values: JsonMapping) -> JsonObject:
     """Return the values that are not masked. Masked values must be given again."""
     return {name: value for name, value in values.items() if value != MASK}
 
 
 def _resources(
-    context: OperationContext, data: Mapping[str, Any], secrets: Mapping[str, Any], parent_path: str = ""
+    context: OperationContext, data: JsonMapping, secrets: JsonMapping, parent_path: str = ""
 ) -> Adopted:
     """Return the state of a stack's resources, recursively for documents of nested stacks."""
     adopted: Adopted = {}
@@ -203,7 +202,7 @@ def _resources(
     return adopted
 
 
-def _mapping(body: Mapping[str, Any], key: str, path: str = "") -> Mapping[str, Any]:
+def _mapping(body: JsonMapping, key: str, path: str = "") -> JsonMapping:
     value = body.get(key)
     if value is None:
         return {}
@@ -213,7 +212,7 @@ def _mapping(body: Mapping[str, Any], key: str, path: str = "") -> Mapping[str, 
     return value
 
 
-def _tags(data: Mapping[str, Any]) -> tuple[str, ...]:
+def _tags(data: JsonMapping) -> tuple[str, ...]:
     tags = data.get("tags")
     if tags is None:
         return ()
@@ -225,7 +224,7 @@ def _tags(data: Mapping[str, Any]) -> tuple[str, ...]:
     return checked_tags(tags)
 
 
-def _texts(data: Mapping[str, Any], key: str) -> dict[str, str]:
+def _texts(data: JsonMapping, key: str) -> dict[str, str]:
     files = _mapping(data, key)
     for name, text in files.items():
         if not isinstance(text, str):

@@ -10,12 +10,13 @@ from __future__ import annotations
 import codecs
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
 import orjson
 
 from orchestrator.engine.check.child_status import split_request
 from orchestrator.errors import NotFound
+from orchestrator.json_types import JsonMapping, JsonObject
 from orchestrator.operations.masking import masked
 from orchestrator.security.encryption import Cipher
 from orchestrator.store import snapshots
@@ -30,9 +31,9 @@ from orchestrator.template.group_template import as_hot, is_members
 from orchestrator.template.parameters import MASK
 from orchestrator.template.template import Template
 
-NOTHING: Final[Mapping[str, Any]] = {}
+NOTHING: Final[JsonMapping] = {}
 # Returns the document of a resource's nested stack, None if it has none.
-Inner = Callable[[Database, Cipher, StackRow, ExportRow, Mapping[str, Any]], Iterator[bytes] | None]
+Inner = Callable[[Database, Cipher, StackRow, ExportRow, JsonMapping], Iterator[bytes] | None]
 
 
 def export(database: Database, cipher: Cipher, stack: StackRow) -> Iterator[bytes]:
@@ -58,12 +59,12 @@ def export_snapshot(
     return _document(database, cipher, then, revision, rows, None)
 
 
-def shown_environment(revision: RevisionRow) -> dict[str, Any]:
+def shown_environment(revision: RevisionRow) -> JsonObject:
     """Return a revision's environment with all sections; values of hidden parameters are masked.
 
     A type that is a template is mapped to itself.
     """
-    shown: dict[str, Any] = {
+    shown: JsonObject = {
         "parameters": {},
         "parameter_defaults": {},
         "resource_registry": {"resources": {}},
@@ -75,7 +76,7 @@ def shown_environment(revision: RevisionRow) -> dict[str, Any]:
     hidden = {name for name, schema in schemas.items() if schema.hidden}
     hidden.update(shown["encrypted_param_names"] or ())
     for section in ("parameters", "parameter_defaults"):
-        values: Mapping[str, Any] = shown[section] or {}
+        values: JsonMapping = shown[section] or {}
         shown[section] = {name: MASK if name in hidden else value for name, value in values.items()}
     itself = {name: name for name in revision.outline.get("templates") or ()}  # Heat registers them this way
     shown["resource_registry"] = {**itself, "resources": {}, **(shown["resource_registry"] or {})}
@@ -115,7 +116,7 @@ def _document(
     revision: RevisionRow,
     rows: Iterator[ExportRow],
     child_of: Inner | None,
-    extra: Mapping[str, Any] = NOTHING,
+    extra: JsonMapping = NOTHING,
 ) -> Iterator[bytes]:
     """Yield a document; with `child_of`, which returns the documents of nested stacks, it includes secrets.
 
@@ -126,7 +127,7 @@ def _document(
     yield b',"template":'
     yield from shown_template(database, revision)
     yield b',"resources":{'
-    secrets: dict[str, Any] = {}
+    secrets: JsonObject = {}
     for number, row in enumerate(rows):
         body, secret = _resource(row, cipher)
         if secret is not None:
@@ -142,7 +143,7 @@ def _document(
     yield b"}"
 
 
-def _head(stack: StackRow, revision: RevisionRow) -> dict[str, Any]:
+def _head(stack: StackRow, revision: RevisionRow) -> JsonObject:
     """Return the fields of a document that precede its large sections."""
     return {
         "name": stack.name,
@@ -156,7 +157,7 @@ def _head(stack: StackRow, revision: RevisionRow) -> dict[str, Any]:
     }
 
 
-def _resource(row: ExportRow, cipher: Cipher) -> tuple[dict[str, Any], dict[str, Any] | None]:
+def _resource(row: ExportRow, cipher: Cipher) -> tuple[JsonObject, JsonObject | None]:
     """Return a resource's document, and the decrypted values of its masked fields if there are any."""
     resource_data, metadata = split_request(row.data or {})[1], row.metadata or {}
     secret = None
@@ -179,7 +180,7 @@ def _resource(row: ExportRow, cipher: Cipher) -> tuple[dict[str, Any], dict[str,
 
 
 def _child(
-    database: Database, cipher: Cipher, stack: StackRow, row: ExportRow, body: Mapping[str, Any]
+    database: Database, cipher: Cipher, stack: StackRow, row: ExportRow, body: JsonMapping
 ) -> Iterator[bytes] | None:
     """Return the document of a nested stack, which replaces that of its resource."""
     child = stacks.child(database, stack, row.child_id or 0)

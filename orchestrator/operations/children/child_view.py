@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from typing import Any
+from collections.abc import Collection, Sequence
 
 from orchestrator.deprecation import renamed_attributes
 from orchestrator.engine.check.child_status import ChildState
 from orchestrator.engine.validation.type_resolution import TypeResolver
+from orchestrator.json_types import JsonMapping, JsonObject
 from orchestrator.operations.outputs.outputs import resolve_outputs
 from orchestrator.resources.nested_type import Member, Sibling
 from orchestrator.security.encryption import Cipher
@@ -35,7 +35,7 @@ class StoredChildView:
         self._db, self._database, self._cipher, self._resolver = db, database, cipher, resolver
         self._stack_id, self._name = stack_id, resource_name
         self._child = None if child is None or child.gone else child
-        self._outputs: dict[str, Any] | None = None
+        self._outputs: JsonObject | None = None
         self.used_secret = False
 
     @property
@@ -85,7 +85,7 @@ class StoredChildView:
         """Return the names of the child's failed resources."""
         return () if self._child is None else child_reads.failed(self._db, self._child.id)
 
-    def outputs(self) -> Mapping[str, Any]:
+    def outputs(self) -> JsonMapping:
         """Return the values of the child's outputs."""
         if self._outputs is None:
             self._outputs = {}
@@ -99,11 +99,11 @@ class StoredChildView:
         """Return a file of the parent's stack."""
         return self._resolver.files.get(name)
 
-    def environment(self, parameters: Mapping[str, Any]) -> Environment:
+    def environment(self, parameters: JsonMapping) -> Environment:
         """Return the child's environment: the inherited environment with these parameters."""
         return self._resolver.environment.child(self._name, parameters, None)
 
-    def _opened(self, sealed: str | None) -> Mapping[str, Any]:
-        opened: Mapping[str, Any] = self._cipher.open(sealed.encode()) if sealed else {}
+    def _opened(self, sealed: str | None) -> JsonMapping:
+        opened: JsonMapping = self._cipher.open(sealed.encode()) if sealed else {}
         self.used_secret = self.used_secret or bool(opened)
         return opened

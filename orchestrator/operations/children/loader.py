@@ -9,7 +9,7 @@ import hashlib
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Final
 
 import orjson
 
@@ -18,6 +18,7 @@ from orchestrator.engine.check.child_status import ChildState
 from orchestrator.engine.check.visit import ResourceVisit, StackView
 from orchestrator.engine.validation.type_resolution import TypeEnvironment, TypeResolver, UnknownType
 from orchestrator.errors import InvalidTemplate, LimitExceeded, NotFound
+from orchestrator.json_types import JsonMapping, JsonObject
 from orchestrator.operations.children.child_view import StoredChildView
 from orchestrator.operations.runtime.caches import BoundedCache, FileCache
 from orchestrator.operations.runtime.parameter_cache import pseudo_parameters, stored_values
@@ -67,7 +68,7 @@ class UnconditionalTemplate:
     parameters: Mapping[str, ParameterSchema]
     template: Template
     stored: bytes  # as JSON
-    outline: Mapping[str, Any]
+    outline: JsonMapping
 
 
 class RevisionFiles(Mapping[str, str]):
@@ -156,7 +157,7 @@ class ChildStackLoader:
         return self._contexts.get_or_make(stack.revision_id, lambda: self._read_context(stack))
 
     def inherited_context_of(
-        self, revision_id: int, environment: Mapping[str, Any], files: Mapping[str, str], depth: int
+        self, revision_id: int, environment: JsonMapping, files: Mapping[str, str], depth: int
     ) -> InheritedContext:
         """Return the same, from the contents of a revision."""
         return self._contexts.get_or_make(
@@ -285,16 +286,14 @@ class ChildStackLoader:
         return self._shared_context(environment, files, depth)
 
     def _shared_context(
-        self, environment: Mapping[str, Any], files: Mapping[str, str], depth: int
+        self, environment: JsonMapping, files: Mapping[str, str], depth: int
     ) -> InheritedContext:
         """Return a context shared by all stacks whose environments differ only in parameters."""
         sections = {name: section for name, section in environment.items() if name != "parameters"}
         key = hashlib.sha256(orjson.dumps([sections, files, depth], option=orjson.OPT_SORT_KEYS)).digest()
         return self._shared.get_or_make(key, lambda: self._make_context(sections, files, depth))
 
-    def _make_context(
-        self, sections: Mapping[str, Any], files: Mapping[str, str], depth: int
-    ) -> InheritedContext:
+    def _make_context(self, sections: JsonMapping, files: Mapping[str, str], depth: int) -> InheritedContext:
         environment, settings = Environment.parse({"parameters": {}, **sections}), self.settings
         of_root = TypeEnvironment.of_stack(
             self.types,
@@ -327,7 +326,7 @@ class LazyStackContext:
         """Return all files by name; each text is read on demand."""
         return self._stacks.inherited_context(self._visit.stack).resolver.files
 
-    def environment(self, parameters: Mapping[str, Any]) -> Environment:
+    def environment(self, parameters: JsonMapping) -> Environment:
         """Return the environment of a stack nested in the resource."""
         inherited = self._stacks.inherited_context(self._visit.stack).environment
         return inherited.child(self._visit.resource.name, parameters, None)
@@ -341,14 +340,14 @@ class MissingType(NestedType):
         self.name = name  # type: ignore[misc]
 
 
-def _visible(values: ParameterValues, hidden: Mapping[str, Any], pseudo: Mapping[str, str]) -> dict[str, Any]:
+def _visible(values: ParameterValues, hidden: JsonMapping, pseudo: Mapping[str, str]) -> JsonObject:
     """Return the parameters without pseudo parameters; hidden values are None."""
     return {name: None if name in hidden else value for name, value in values.items() if name not in pseudo}
 
 
-def _masked(environment: Environment, hidden: Mapping[str, Any]) -> dict[str, Any]:
+def _masked(environment: Environment, hidden: JsonMapping) -> JsonObject:
     """Return the sections of an environment without the values of hidden parameters."""
-    sections: dict[str, Any] = environment.to_json()
+    sections: JsonObject = environment.to_json()
     for name in ("parameters", "parameter_defaults"):
         sections[name] = {key: None if key in hidden else value for key, value in sections[name].items()}
     return sections

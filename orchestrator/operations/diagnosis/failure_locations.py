@@ -4,10 +4,10 @@ of the parent stack; the text of a root template is not stored.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
 
+from orchestrator.json_types import JsonMapping
 from orchestrator.operations.diagnosis.failure_tree import FailureNode
 from orchestrator.store.connections.database import Database
 from orchestrator.store.stacks import history
@@ -54,7 +54,7 @@ class FailureLocator:
         revision = history.numbered(self.database, above.stack, row.revision) if row.revision else None
         if revision is None or row.resource_type is None:
             return None
-        registry: Mapping[str, Any] = revision.environment.get("resource_registry") or {}
+        registry: JsonMapping = revision.environment.get("resource_registry") or {}
         name = registry.get(row.resource_type, row.resource_type)
         hash_ = revision.files.get(name) if isinstance(name, str) else None
         text = self._text(hash_) if hash_ else None

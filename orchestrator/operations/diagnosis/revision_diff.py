@@ -10,6 +10,7 @@ from typing import Any
 
 from orchestrator.engine.history.revision_diff import Side, as_json, compare
 from orchestrator.errors import NotFound
+from orchestrator.json_types import JsonMapping, JsonObject
 from orchestrator.operations.context import OperationContext
 from orchestrator.operations.runtime.parameter_cache import pseudo_parameters, stored_values
 from orchestrator.store.stacks import history, revisions
@@ -24,7 +25,7 @@ EXPRESSIONS_SECONDS = 20.0  # time budget for the expressions in conditions of b
 
 
 @time_budget(EXPRESSIONS_SECONDS)
-def diff_revisions(context: OperationContext, stack: StackRow, before: int, after: int) -> dict[str, Any]:
+def diff_revisions(context: OperationContext, stack: StackRow, before: int, after: int) -> JsonObject:
     """Return the differences between two revisions, by section.
 
     Raises:
@@ -61,7 +62,7 @@ def _sections_of(context: OperationContext, stack: StackRow, row: RevisionRow) -
     pseudo = pseudo_parameters(str(stack.uuid), stack.name, stack.project_id)
     values = stored_values(dict(row.parameters), row.sealed, context.cipher, pseudo)
     text = b"".join(revisions.read_content(context.database, row.template_hash))
-    conditions: Mapping[str, Any] = {}
+    conditions: JsonMapping = {}
     if is_members(text):
         template = load_stored(text, Limits.of(context.settings))
     else:
@@ -73,7 +74,7 @@ def _sections_of(context: OperationContext, stack: StackRow, row: RevisionRow) -
             template = faulty.rest
     environment = row.environment
     declared = {name: _parameter(body, values.get(name)) for name, body in template.written.items()}
-    sections: dict[str, Mapping[str, Any]] = {
+    sections: dict[str, JsonMapping] = {
         "general": {
             "version": template.version,
             "description": template.description,
@@ -97,5 +98,5 @@ def _sections_of(context: OperationContext, stack: StackRow, row: RevisionRow) -
     return Side(sections, hidden | set(environment.get("encrypted_param_names") or ()))
 
 
-def _parameter(written: Any, value: Any) -> dict[str, Any]:
+def _parameter(written: Any, value: Any) -> JsonObject:
     return {"value": value, **(written if isinstance(written, Mapping) else {})}

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import datetime as dt
-from typing import Any
 
+from orchestrator.json_types import JsonObject
 from orchestrator.store.events.events import EventRow, event_uuid
 from orchestrator.store.stacks.stacks import StackRow
 
 
-def event_body(row: EventRow, stack: StackRow) -> dict[str, Any]:
+def event_body(row: EventRow, stack: StackRow) -> JsonObject:
     """Return the fields of an event, without links."""
     return {
         "id": event_uuid(stack.uuid, row.id),
@@ -23,6 +23,6 @@ def event_body(row: EventRow, stack: StackRow) -> dict[str, Any]:
     }
 
 
-def event_stack_fields(row: EventRow, stack: StackRow) -> dict[str, Any]:
+def event_stack_fields(row: EventRow, stack: StackRow) -> JsonObject:
     """Return the additional fields for recipients of events of several stacks."""
     return {"resource_type": row.resource_type, "stack_id": str(stack.uuid), "stack_name": stack.name}

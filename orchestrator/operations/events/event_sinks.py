@@ -8,13 +8,14 @@ So a revision contains neither, and a rollback reactivates the sinks of the olde
 from __future__ import annotations
 
 import uuid as uuid_
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from orchestrator.clients.webhook_sender import new_secret, secret_fault, shown_url, url_fault
 from orchestrator.config import Settings
 from orchestrator.errors import Diagnostic, InvalidTemplate
+from orchestrator.json_types import JsonMapping, JsonObject
 from orchestrator.operations.context import OperationContext
 from orchestrator.store.events import event_sinks as store
 from orchestrator.store.events.event_sinks import SinkRow
@@ -28,11 +29,11 @@ MASKED: Final = "Only an event sink of this stack may be masked: write the plain
 class Sinks:
     """The event sinks of a revision: as stored in its environment, and the webhooks to create."""
 
-    kept: Sequence[Mapping[str, Any]]
-    new: Sequence[Mapping[str, Any]]
+    kept: Sequence[JsonMapping]
+    new: Sequence[JsonMapping]
 
 
-def validate_sinks(settings: Settings, sinks: Sequence[Mapping[str, Any]]) -> None:
+def validate_sinks(settings: Settings, sinks: Sequence[JsonMapping]) -> None:
     """Check every webhook among the sinks.
 
     Raises:
@@ -42,7 +43,7 @@ def validate_sinks(settings: Settings, sinks: Sequence[Mapping[str, Any]]) -> No
         raise InvalidTemplate(faults)
 
 
-def read(context: OperationContext, stack: uuid_.UUID, requested: Sequence[Mapping[str, Any]]) -> Sinks:
+def read(context: OperationContext, stack: uuid_.UUID, requested: Sequence[JsonMapping]) -> Sinks:
     """Return the sinks of a new revision; sinks that the stack has already are matched.
 
     Raises:
@@ -53,8 +54,8 @@ def read(context: OperationContext, stack: uuid_.UUID, requested: Sequence[Mappi
     with context.database.connect() as db:
         rows = store.of_stack(db, context.caller.project_id, stack)
     recorded = [(row, context.cipher.open(row.sealed)) for row in rows]
-    kept: list[Mapping[str, Any]] = []
-    new: list[Mapping[str, Any]] = []
+    kept: list[JsonMapping] = []
+    new: list[JsonMapping] = []
     for index, sink in enumerate(requested):
         if sink["type"] != WEBHOOK:
             kept.append(sink)
@@ -71,7 +72,7 @@ def read(context: OperationContext, stack: uuid_.UUID, requested: Sequence[Mappi
     return Sinks(kept, new)
 
 
-def _matches(sink: Mapping[str, Any], row: SinkRow, address: Mapping[str, Any]) -> bool:
+def _matches(sink: JsonMapping, row: SinkRow, address: JsonMapping) -> bool:
     """Whether a sink matches an existing sink of the stack, as written or as masked."""
     secret, only_stacks = sink.get("secret"), sink.get("events") == "stack"
     if only_stacks != row.only_stacks:
@@ -81,7 +82,7 @@ def _matches(sink: Mapping[str, Any], row: SinkRow, address: Mapping[str, Any]) 
     return sink["target"] == address["url"] and secret in {None, address["secret"]}
 
 
-def _new(context: OperationContext, sink: Mapping[str, Any], index: int) -> dict[str, Any]:
+def _new(context: OperationContext, sink: JsonMapping, index: int) -> JsonObject:
     for key in ("target", "secret"):
         if MASK in (sink.get(key) or ""):
             raise InvalidTemplate([_fault(MASKED, f"event_sinks[{index}].{key}")])
@@ -98,7 +99,7 @@ def _new(context: OperationContext, sink: Mapping[str, Any], index: int) -> dict
     }
 
 
-def _faults(settings: Settings, sinks: Sequence[Mapping[str, Any]]) -> Iterator[Diagnostic]:
+def _faults(settings: Settings, sinks: Sequence[JsonMapping]) -> Iterator[Diagnostic]:
     for index, sink in enumerate(sinks):
         if sink["type"] != WEBHOOK:
             continue

@@ -14,13 +14,14 @@ import secrets
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import orjson
 
 from orchestrator.backoff import backoff_seconds
 from orchestrator.clients.webhook_sender import NotDelivered, deliver
 from orchestrator.config import Settings
+from orchestrator.json_types import JsonObject
 from orchestrator.logs import logger
 from orchestrator.operations.events.event_body import event_body, event_stack_fields
 from orchestrator.security.encryption import Cipher
@@ -89,7 +90,7 @@ class WebhookSender:
         with self.database.borrow() as db:
             webhooks.release(db, claimed.id, lease, has_more=not drained)
 
-    def _deliver(self, address: dict[str, Any], claimed: Claimed, batch: Sequence[EventWithStack]) -> None:
+    def _deliver(self, address: JsonObject, claimed: Claimed, batch: Sequence[EventWithStack]) -> None:
         """Send a batch of events.
 
         Raises:
@@ -146,7 +147,7 @@ def is_stack_event(row: EventRow, stack: StackRow) -> bool:
     return (row.resource_type, row.physical_id) == (stream.STACK, str(stack.uuid))
 
 
-def message(message_type: str, uuid: object, project_id: str, events: Sequence[dict[str, Any]]) -> bytes:
+def message(message_type: str, uuid: object, project_id: str, events: Sequence[JsonObject]) -> bytes:
     """Return the body of a delivery."""
     return orjson.dumps(
         {"type": message_type, "webhook_id": str(uuid), "project_id": project_id, "events": list(events)}

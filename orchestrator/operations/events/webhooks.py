@@ -18,6 +18,7 @@ from orchestrator.clients.webhook_sender import (
     url_fault,
 )
 from orchestrator.errors import Diagnostic, InvalidRequest, InvalidTemplate, LimitExceeded, NotFound
+from orchestrator.json_types import JsonObject
 from orchestrator.operations.context import Body, OperationContext
 from orchestrator.operations.events.webhook_delivery import message
 from orchestrator.operations.request_body import read_object
@@ -43,7 +44,7 @@ class WebhookNotFound(NotFound):
         super().__init__("Webhook", id_)
 
 
-def create(context: OperationContext, body: Body) -> dict[str, Any]:
+def create(context: OperationContext, body: Body) -> JsonObject:
     """Create a webhook; return it with its secret, which is not shown again.
 
     Raises:
@@ -82,7 +83,7 @@ def create(context: OperationContext, body: Body) -> dict[str, Any]:
 
 def listed(
     context: OperationContext, *, state: str | None, marker: str | None, limit: int | None
-) -> list[dict[str, Any]]:
+) -> list[JsonObject]:
     """Return the project's webhooks, oldest first; only those in `state`, if given.
 
     Raises:
@@ -95,7 +96,7 @@ def listed(
     return [webhook_body(row) for row in rows]
 
 
-def show(context: OperationContext, id_: str) -> dict[str, Any]:
+def show(context: OperationContext, id_: str) -> JsonObject:
     """Return a webhook.
 
     Raises:
@@ -115,7 +116,7 @@ def delete(context: OperationContext, id_: str) -> None:
             raise WebhookNotFound(id_)
 
 
-def reactivate(context: OperationContext, id_: str, body: Body) -> dict[str, Any]:
+def reactivate(context: OperationContext, id_: str, body: Body) -> JsonObject:
     """Let a webhook retry at once, from its position or from `after`.
 
     Raises:
@@ -132,7 +133,7 @@ def reactivate(context: OperationContext, id_: str, body: Body) -> dict[str, Any
     return show(context, id_)
 
 
-def test(context: OperationContext, id_: str) -> dict[str, Any]:
+def test(context: OperationContext, id_: str) -> JsonObject:
     """Deliver a message without events now, and return the result; the webhook's position does not change.
 
     Raises:
@@ -155,7 +156,7 @@ def test(context: OperationContext, id_: str) -> dict[str, Any]:
     return {"delivered": True, "status": status, "error": None}
 
 
-def webhook_body(row: WebhookRow) -> dict[str, Any]:
+def webhook_body(row: WebhookRow) -> JsonObject:
     """Return a webhook as shown to its project."""
     return {
         "id": str(row.uuid),
@@ -182,7 +183,7 @@ def webhook_body(row: WebhookRow) -> dict[str, Any]:
 _NO_POSITION: Final = "Invalid sequence '{}' for 'after': must be the sequence of an event, 0.0 or now."
 
 
-def _faults(context: OperationContext, requested: dict[str, Any]) -> Any:
+def _faults(context: OperationContext, requested: JsonObject) -> Any:
     url, secret, depth = requested.get("url"), requested.get("secret"), requested.get("nested_depth")
     for key in sorted(requested.keys() - set(KEYS)):
         yield _fault("unknown-key", f"Unknown key {key!r}, must be one of: {', '.join(KEYS)}", key)

@@ -12,14 +12,14 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
 
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
 from orchestrator.config import Settings
+from orchestrator.json_types import JsonMapping, JsonObject
 from orchestrator.logs import logger
 from orchestrator.store.connections.database import try_lock
 from orchestrator.store.maintenance import purge as purging
@@ -57,7 +57,7 @@ class Policy:
             settings.node_retention_seconds,
         )
 
-    def values(self) -> dict[str, Any]:
+    def values(self) -> JsonObject:
         """Return the parameters of the statements."""
         return {
             "deleted": self.deleted_seconds,
@@ -92,9 +92,7 @@ def purge_steps(db: Connection[TupleRow], policy: Policy) -> Iterator[DeletedRow
         yield "texts", purging.remove_contents(db, unnamed) if unnamed else 0
 
 
-def _groups(
-    db: Connection[TupleRow], part: purging.PurgeTarget, values: Mapping[str, Any]
-) -> Iterator[list[int]]:
+def _groups(db: Connection[TupleRow], part: purging.PurgeTarget, values: JsonMapping) -> Iterator[list[int]]:
     """Yield groups of stacks; a stack is a group of its own where it may have many rows to delete."""
     if part.probe is None:
         yield values["stacks"]
@@ -102,7 +100,7 @@ def _groups(
         yield from ([stack_id] for stack_id in purging.ids(db, part.probe, values))
 
 
-def _deleted(db: Connection[TupleRow], values: Mapping[str, Any]) -> Iterator[DeletedRows]:
+def _deleted(db: Connection[TupleRow], values: JsonMapping) -> Iterator[DeletedRows]:
     """Delete stacks whose deletion has expired, with all their rows, the stack's own row last."""
     while stacks := purging.ids(db, purging.DELETED, {**values, "limit": 10}):
         for stack_id in stacks:

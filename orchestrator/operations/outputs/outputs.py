@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from orchestrator.errors import OrchestratorError
+from orchestrator.json_types import JsonMapping
 from orchestrator.operations.context import OperationContext
 from orchestrator.operations.resource_context.state import GIVEN_METADATA, proxy
 from orchestrator.operations.runtime.caches import FileCache
@@ -150,7 +151,7 @@ def proxies(
 @time_budget(EXPRESSIONS_SECONDS)
 def live_metadata(
     context: OperationContext, stack: OutputInputs, resource_id: int
-) -> tuple[Mapping[str, Any], bool] | None:
+) -> tuple[JsonMapping, bool] | None:
     """Return the metadata of a nested stack, evaluated against its current parent, and whether it contains a
     secret.
 

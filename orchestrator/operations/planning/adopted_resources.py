@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
 from orchestrator.engine.check.child_status import ADOPTED_KEY
+from orchestrator.json_types import JsonMapping
 from orchestrator.operations.planning.definitions import PlannedDefinitions
 from orchestrator.security.encryption import Cipher
 from orchestrator.store.planning import bulk_writer, plan_inputs
@@ -24,7 +25,7 @@ class AdoptedResources:
     def __init__(self, cipher: Cipher, sealed: bytes | None) -> None:
         """`sealed` is the revision's record of the adoption."""
         self.cipher = cipher
-        self.resources: Mapping[str, Any] = cipher.open(sealed) if sealed else {}
+        self.resources: JsonMapping = cipher.open(sealed) if sealed else {}
 
     def write(self, db: Connection[TupleRow], places: Mapping[str, tuple[int, int]]) -> None:
         """Write the adopted state of some new resources; `places` has the ids of row and definition."""

@@ -10,6 +10,7 @@ import orjson
 
 from orchestrator.engine.plan_changes import DesiredRow
 from orchestrator.engine.validation.type_resolution import TypeResolver
+from orchestrator.json_types import JsonMapping, JsonObject
 from orchestrator.resources.template_type import TemplateType
 from orchestrator.store.planning.bulk_writer import DefinitionRow
 from orchestrator.template.definition import NO_ATTRIBUTES, ResourceDefinition, StackDefinition
@@ -82,7 +83,7 @@ class PlannedDefinitions:
         digest = definition.digest(self.values, inputs if any(inputs) else None)
         return DesiredRow(digest, runs_as, definition.requires)
 
-    def _nested(self, definition: ResourceDefinition) -> dict[str, Any]:
+    def _nested(self, definition: ResourceDefinition) -> JsonObject:
         """Return the extra fields of a nested stack: a digest of its files and environment, and the
         attributes that the parent's template uses.
         """
@@ -100,7 +101,7 @@ class PlannedDefinitions:
             digest = self._nested_digests[id(resource_type)] = hashlib.sha256(text).hexdigest()
         return {"nested": digest, "asked": sorted(self._used_attributes[definition.name])}
 
-    def _used_inputs(self, definition: ResourceDefinition) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+    def _used_inputs(self, definition: ResourceDefinition) -> tuple[JsonMapping, JsonMapping]:
         """Return the file hashes and the mappings that a definition uses."""
         if not definition.files and not definition.mappings:
             return NO_ATTRIBUTES, NO_ATTRIBUTES
@@ -130,7 +131,7 @@ def _used_attributes(template: Template, resolver: TypeResolver) -> dict[str, se
     return attributes
 
 
-def _chosen(names: Collection[str], available: Mapping[str, Any]) -> Mapping[str, Any]:
+def _chosen(names: Collection[str], available: JsonMapping) -> JsonMapping:
     """Return the files or mappings with these names; ALL among the names means all of them."""
     if not names:
         return NO_ATTRIBUTES
@@ -141,10 +142,10 @@ def _stored(
     definition: ResourceDefinition,
     version: str,
     values: ParameterValues,
-    files: Mapping[str, Any],
-    mappings: Mapping[str, Any],
+    files: JsonMapping,
+    mappings: JsonMapping,
     runs_as: str,
-) -> dict[str, Any]:
+) -> JsonObject:
     """Return a definition's body as a check needs it: with the version of the language, the hashes of the
     files and the mappings that it uses, and the resolved deletion policy.
 

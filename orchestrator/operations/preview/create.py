@@ -9,6 +9,7 @@ from typing import Any
 from orchestrator.clients.url_fetcher import fetcher
 from orchestrator.engine.validation.property_resolution import Resolved
 from orchestrator.errors import OrchestratorError, StackExists
+from orchestrator.json_types import JsonMapping
 from orchestrator.operations.adoption.adopt_abandon import adoption_request
 from orchestrator.operations.context import Body, OperationContext
 from orchestrator.operations.outputs.outputs import Output
@@ -41,7 +42,7 @@ class PlannedResource:
     type: str
     description: str
     required_by: Sequence[str]
-    properties: Mapping[str, Any]  # null if it depends on a resource that does not exist; masked if secret
+    properties: JsonMapping  # null if it depends on a resource that does not exist; masked if secret
     attributes: Sequence[str]  # names
     metadata: Any
     nested: Nested | None = None  # its child stack
@@ -203,5 +204,5 @@ def _without_secrets(view: StackDefinition, written: Any, value: Any) -> Any:
     return MASK
 
 
-def _is_function(view: StackDefinition, written: Mapping[str, Any]) -> bool:
+def _is_function(view: StackDefinition, written: JsonMapping) -> bool:
     return len(written) == 1 and next(iter(written)) in format_named(view.version).callable

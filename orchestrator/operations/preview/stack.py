@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
 from orchestrator.engine.check.decide import RETAINED
 from orchestrator.engine.plan_changes import Changes, Row, plan_changes
@@ -19,6 +19,7 @@ from orchestrator.engine.preview.results import CurrentResource, ForecastResourc
 from orchestrator.engine.validation.type_resolution import TypeResolver
 from orchestrator.errors import Diagnostic, InvalidTemplate, LimitExceeded
 from orchestrator.graph.build import build
+from orchestrator.json_types import JsonMapping
 from orchestrator.operations.context import OperationContext
 from orchestrator.operations.planning.definitions import PlannedDefinitions
 from orchestrator.operations.preview.live_observation import LiveObservation, observe_all
@@ -307,7 +308,7 @@ class Preview:
 
 def opened(stored: StoredProperties, cipher: Cipher) -> CurrentResource:
     """Return a resource with decrypted values."""
-    sealed: Mapping[str, Any] = cipher.open(stored.sealed.encode()) if stored.sealed else {}
+    sealed: JsonMapping = cipher.open(stored.sealed.encode()) if stored.sealed else {}
     return CurrentResource(
         *stored[:10],
         sealed.get("reference_id", stored.reference_id),

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 from orchestrator.engine.check import hooks
 from orchestrator.engine.check.change import NO_NAMES, Ask, Comparison, Desired, Recorded
 from orchestrator.engine.check.property_diff import as_stored, needs_other_type, with_drift
+from orchestrator.json_types import JsonMapping
 from orchestrator.operations.resource_context.operation import ResourceOperation
 from orchestrator.operations.resource_context.state import DesiredResource, ResourceState
 from orchestrator.resources.base import NOTHING_TYPE, Observation
@@ -82,7 +81,7 @@ def with_fact(operation: ResourceOperation, case: Comparison, ask: Ask, before: 
     raise AssertionError(ask)
 
 
-def _refresh(operation: ResourceOperation, before: ResourceState, after: Mapping[str, Any]) -> Observation:
+def _refresh(operation: ResourceOperation, before: ResourceState, after: JsonMapping) -> Observation:
     """Observe the resource, so that changes made by others count as differences."""
     type_ = operation.resource_type
     context = replace(operation.context("CHECK", 0.0), properties=before.properties)

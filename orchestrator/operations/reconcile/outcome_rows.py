@@ -20,6 +20,7 @@ from orchestrator.engine.check.outcome import (
 from orchestrator.engine.check.property_diff import needs_other_type
 from orchestrator.engine.check.visit import ResourceVisit
 from orchestrator.engine.states import ACTS
+from orchestrator.json_types import JsonObject
 from orchestrator.operations.resource_context.state import StepResult, sealed_columns, to_columns
 from orchestrator.resources.base import Observation
 from orchestrator.security.encryption import Cipher
@@ -30,7 +31,7 @@ from orchestrator.store.nodes.outcome_builder import OutcomeStatement
 
 def outcome_statement(
     visit: ResourceVisit, result: StepResult, outcome: Outcome
-) -> tuple[OutcomeStatement, dict[str, Any]]:
+) -> tuple[OutcomeStatement, JsonObject]:
     """Return the statement that writes an outcome, and its own columns."""
     statement, row = ending.SETTLE, dict[str, Any]()
     match outcome:
@@ -78,10 +79,10 @@ def outcome_statement(
     return statement, row
 
 
-def outcome_row(visit: ResourceVisit, result: StepResult, cipher: Cipher, *, claimed: bool) -> dict[str, Any]:
+def outcome_row(visit: ResourceVisit, result: StepResult, cipher: Cipher, *, claimed: bool) -> JsonObject:
     """Return the columns that every outcome writes."""
     resource, state, definition = visit.resource, result.state, visit.definition
-    row: dict[str, Any] = {
+    row: JsonObject = {
         "node_id": visit.node_id,
         "resource_id": resource.id,
         "stack_id": visit.stack.id,
@@ -114,7 +115,7 @@ def outcome_row(visit: ResourceVisit, result: StepResult, cipher: Cipher, *, cla
     return row
 
 
-def ready_columns(observation: Observation) -> dict[str, Any]:
+def ready_columns(observation: Observation) -> JsonObject:
     """Return the columns of a ready resource."""
     return {"status": "COMPLETE", "reason": observation.reason or "state changed", "observed": "ready"}
 

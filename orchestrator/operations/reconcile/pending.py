@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from orchestrator.engine.check.visit import ControlVisit, ResourceVisit, Visit
 from orchestrator.engine.messages import CheckMessage
+from orchestrator.json_types import JsonObject
 from orchestrator.operations.resource_context.state import ResourceState, StepResult
 from orchestrator.store.nodes.outcome_builder import OutcomeStatement
 
@@ -17,7 +18,7 @@ class Write(NamedTuple):
 
     visit: ResourceVisit
     state: ResourceState
-    row: dict[str, Any]
+    row: JsonObject
     statement: OutcomeStatement
 
 
@@ -34,7 +35,7 @@ class Pause(NamedTuple):
     visit: ResourceVisit
     hook: str
     state: ResourceState | None
-    row: dict[str, Any]
+    row: JsonObject
 
 
 class Drop(NamedTuple):

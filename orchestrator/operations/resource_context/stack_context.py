@@ -7,10 +7,10 @@ runs.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from orchestrator.engine.check.visit import ResourceVisit
 from orchestrator.errors import Superseded
+from orchestrator.json_types import JsonObject
 from orchestrator.operations.resource_context.state import ResourceState
 from orchestrator.resources.stack_context import (
     NO_REQUIRED_RESOURCES,
@@ -97,5 +97,5 @@ class StoredRequiredResources:
         properties = opened.get("properties", row.properties) or {}
         return RequiredResource(row.name, row.kind, properties, opened.get("metadata", row.metadata) or {})
 
-    def _opened(self, row: watchers.RequiredRow) -> dict[str, Any]:
+    def _opened(self, row: watchers.RequiredRow) -> JsonObject:
         return self.context.cipher.open(row.sealed.encode()) if row.sealed else {}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
@@ -12,6 +12,7 @@ import orjson
 from orchestrator.engine.check.change import NO_NAMES
 from orchestrator.engine.check.outcome import Outcome
 from orchestrator.engine.check.visit import NodeData, ResourceVisit
+from orchestrator.json_types import JsonMapping, JsonObject
 from orchestrator.resources.base import Observation
 from orchestrator.security.encryption import Cipher
 from orchestrator.template.definition import ResourceProxy
@@ -32,10 +33,10 @@ class ResourceState:
     next line of the step raises an error.
     """
 
-    properties: Mapping[str, Any] = field(default_factory=dict)
-    attributes: Mapping[str, Any] = field(default_factory=dict)
-    data: Mapping[str, Any] = field(default_factory=dict)
-    metadata: Mapping[str, Any] | None = None
+    properties: JsonMapping = field(default_factory=dict)
+    attributes: JsonMapping = field(default_factory=dict)
+    data: JsonMapping = field(default_factory=dict)
+    metadata: JsonMapping | None = None
     physical_id: str | None = None
     reference_id: str | None = None
     attempt: int = 0
@@ -48,7 +49,7 @@ class ResourceState:
     input_digests: tuple[str, ...] = ()  # parallel to `requires`; "" if only the old definition requires it
     value_digest: str | None = None  # of the outputs
     definition_id: int | None = None  # created or updated from this definition
-    given_metadata: Mapping[str, Any] | None = None  # the template's, once a signal has changed the metadata
+    given_metadata: JsonMapping | None = None  # the template's, once a signal has changed the metadata
     shadowed: bool = False  # by OS::Heat::None: it exists, without attributes
     opened: bool = False  # this visit has recorded the start of an operation
 
@@ -56,7 +57,7 @@ class ResourceState:
 class DesiredResource(NamedTuple):
     """An evaluated definition."""
 
-    properties: Mapping[str, Any]
+    properties: JsonMapping
     metadata: Any
     secret: bool
     external_id: str | None
@@ -91,14 +92,14 @@ RecordStart = Callable[[ResourceVisit, ResourceState], bool]
 # Records a resource snapshot by its token, with its data; returns the token of the first request and the
 # recorded data.
 RecordSnapshot = Callable[
-    [ResourceVisit, ResourceState, str, Mapping[str, Any] | None], tuple[str, Mapping[str, Any] | None]
+    [ResourceVisit, ResourceState, str, JsonMapping | None], tuple[str, JsonMapping | None]
 ]
 
 
 def load_state(visit: ResourceVisit, cipher: Cipher) -> ResourceState:
     """Return the recorded values of the visited resource, decrypted."""
     resource = visit.resource
-    opened: Mapping[str, Any] = cipher.open(resource.sealed.encode()) if resource.sealed else {}
+    opened: JsonMapping = cipher.open(resource.sealed.encode()) if resource.sealed else {}
     data = dict(opened.get("data", resource.data) or {})
     return ResourceState(
         given_metadata=data.pop(GIVEN_METADATA, None),
@@ -121,7 +122,7 @@ def load_state(visit: ResourceVisit, cipher: Cipher) -> ResourceState:
     )
 
 
-def to_columns(state: ResourceState) -> dict[str, Any]:
+def to_columns(state: ResourceState) -> JsonObject:
     """Return the columns that are encrypted together if any of them is secret."""
     data = dict(state.data)
     if state.given_metadata is not None:
@@ -137,7 +138,7 @@ def to_columns(state: ResourceState) -> dict[str, Any]:
     }
 
 
-def sealed_columns(state: ResourceState, values: Mapping[str, Any], cipher: Cipher) -> str | None:
+def sealed_columns(state: ResourceState, values: JsonMapping, cipher: Cipher) -> str | None:
     """Return the columns of a secret resource, encrypted with the names of its secret properties; None for
     other resources.
     """
@@ -148,7 +149,7 @@ def sealed_columns(state: ResourceState, values: Mapping[str, Any], cipher: Ciph
     return cipher.seal(values).decode()
 
 
-def recorded_secrets(opened: Mapping[str, Any]) -> frozenset[str] | None:
+def recorded_secrets(opened: JsonMapping) -> frozenset[str] | None:
     """Return the names of the secret properties of a decrypted row; None if the row does not record them."""
     names = opened.get(SECRET_PROPERTIES)
     return (None if opened else NO_NAMES) if names is None else frozenset(names)
@@ -156,7 +157,7 @@ def recorded_secrets(opened: Mapping[str, Any]) -> frozenset[str] | None:
 
 def proxy(data: NodeData, cipher: Cipher, used: Collection[str] = (ALL,)) -> ResourceProxy:
     """Return the view that functions have of a requirement, with only the `used` attributes if secret."""
-    opened: Mapping[str, Any] = cipher.open(data.sealed.encode()) if data.sealed else {}
+    opened: JsonMapping = cipher.open(data.sealed.encode()) if data.sealed else {}
     attributes = opened.get("attributes", data.attributes) or {}
     if opened and ALL not in used:
         attributes = {name: attributes[name] for name in used if name in attributes}

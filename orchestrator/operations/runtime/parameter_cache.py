@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from typing import Any
 
 from orchestrator.engine.check.visit import StackView
+from orchestrator.json_types import JsonObject
 from orchestrator.security.encryption import Cipher
 from orchestrator.store.connections.database import Database
 from orchestrator.store.stacks import revisions
@@ -37,7 +37,7 @@ class ParameterCache:
         parameters, sealed = revisions.parameters(db, stack.revision_id)
         return self.put(stack, parameters, sealed)
 
-    def put(self, stack: StackView, parameters: dict[str, Any], sealed: bytes | None) -> ParameterValues:
+    def put(self, stack: StackView, parameters: JsonObject, sealed: bytes | None) -> ParameterValues:
         """Add the stored values of the stack's desired revision, and return them."""
         pseudo = pseudo_parameters(stack.uuid, stack.name, stack.project_id)
         values = stored_values(parameters, sealed, self.cipher, pseudo)
@@ -75,7 +75,7 @@ def pseudo_parameters(uuid: str, name: str, project_id: str, form: Format | None
 
 
 def stored_values(
-    parameters: dict[str, Any], sealed: bytes | None, cipher: Cipher, pseudo_values: dict[str, str]
+    parameters: JsonObject, sealed: bytes | None, cipher: Cipher, pseudo_values: dict[str, str]
 ) -> ParameterValues:
     """Return a revision's stored values as functions use them: converted, hidden values decrypted."""
     hidden = cipher.open(sealed) if sealed else {}

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import datetime as dt
 import secrets
-from collections.abc import Mapping
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
 from orchestrator.engine.check import hooks
 from orchestrator.engine.messages import Message, SignalMessage
@@ -26,6 +25,7 @@ from orchestrator.errors import (
     ResourceNotAvailable,
     ResourceNotFound,
 )
+from orchestrator.json_types import JsonMapping, JsonObject
 from orchestrator.operations.context import Body, OperationContext
 from orchestrator.operations.request_body import read_object
 from orchestrator.operations.resource_context.state import load_state, sealed_columns, to_columns
@@ -98,7 +98,7 @@ def signal(context: OperationContext, stack: SignalTarget, name: str, body: Body
 
 def signal_by_url(
     context: OperationContext, name: str, body: Body, *, shown: bool
-) -> tuple[list[Message], dict[str, Any] | None]:
+) -> tuple[list[Message], JsonObject | None]:
     """Accept a signal sent to a signed URL; if `shown`, also return the resulting metadata.
 
     That metadata is computed before the signal is processed, from the signals processed so far.
@@ -126,7 +126,7 @@ def signal_by_url(
 
 def signal_fast(
     context: OperationContext, address: ingest.SignalAddress, body: Body, *, by_url: bool, shown: bool
-) -> tuple[list[Message], dict[str, Any] | None] | None:
+) -> tuple[list[Message], JsonObject | None] | None:
     """Accept a signal without special cases, like `signal` or, for a signed URL, `signal_by_url`.
 
     None for all other signals: nothing was changed, and those two functions report the reason.
@@ -174,7 +174,7 @@ def _accept(
     stack: SignalTarget,
     row: Receiver,
     resource_type: ResourceType | None,
-    details: dict[str, Any] | None,
+    details: JsonObject | None,
 ) -> list[Message]:
     if resource_type is None or not resource_type.takes_signals:
         raise ActionNotSupported("signal", row.name, row.type)
@@ -192,15 +192,15 @@ def _new_signal(
     stack_id: int,
     row: Receiver,
     resource_type: ResourceType,
-    details: dict[str, Any] | None,
+    details: JsonObject | None,
 ) -> ingest.NewSignal:
     sealed, seconds = context.cipher.seal(details), context.settings.re_enqueue_seconds
     return ingest.NewSignal(stack_id, row.id, sealed, resource_type.signals_always, seconds)
 
 
 def _metadata_after(
-    context: OperationContext, row: Receiver, resource_type: ResourceType, details: dict[str, Any] | None
-) -> dict[str, Any]:
+    context: OperationContext, row: Receiver, resource_type: ResourceType, details: JsonObject | None
+) -> JsonObject:
     """Return the metadata after a signal.
 
     Raises:
@@ -281,7 +281,7 @@ def _clear_scaling_in_progress(context: OperationContext, resource_id: int) -> N
         )
 
 
-def _mark(document: Mapping[str, Any]) -> tuple[bool, str]:
+def _mark(document: JsonMapping) -> tuple[bool, str]:
     unknown = document.keys() - {"mark_unhealthy", "resource_status_reason"}
     if unknown:
         raise InvalidRequest(f"Invalid keys in resource mark unhealthy {unknown}")
@@ -326,7 +326,7 @@ def _named(context: OperationContext, stack: StackRow, name: str) -> int:
     return receiver[0]
 
 
-def _details(context: OperationContext, data: bytes) -> dict[str, Any]:
+def _details(context: OperationContext, data: bytes) -> JsonObject:
     """Return the details of a signal; their depth is limited like a template's, so that they can be encrypted
     and stored.
     """

@@ -18,6 +18,7 @@ from orchestrator.engine.check.outcome import failure_reason
 from orchestrator.engine.check.visit import ResourceVisit
 from orchestrator.engine.messages import Message
 from orchestrator.errors import ProviderBusy, ProviderError
+from orchestrator.json_types import JsonMapping, JsonObject
 from orchestrator.logs import logger
 from orchestrator.operations.reconcile.worker_context import WorkerContext
 from orchestrator.operations.resource_context import operation
@@ -81,7 +82,7 @@ def is_child_finished_signal(details: Any) -> bool:
 
 
 def after_child_finished(
-    engine: WorkerContext, pending: Pending, lease: int, details: Mapping[str, Any]
+    engine: WorkerContext, pending: Pending, lease: int, details: JsonMapping
 ) -> list[Message]:
     """Finish the resize of a group whose child has ended; wait again if it has not."""
     db, visit = engine.database.check_connection(durable=True), pending.visit
@@ -161,7 +162,7 @@ class LeaseLost(Exception):
     """Another worker has the group."""
 
 
-def _record_event(adjustment: Adjustment, traversal: int, cooldown: float | None) -> dict[str, Any]:
+def _record_event(adjustment: Adjustment, traversal: int, cooldown: float | None) -> JsonObject:
     reason = f"{adjustment.type_label} : {adjustment.amount}"
     if adjustment.remove:
         reason = f"{adjustment.type_label} : removed {', '.join(adjustment.remove)}"
@@ -194,20 +195,18 @@ def _refresh(
     )
 
 
-def _set_metadata(state: ResourceState, metadata: Mapping[str, Any]) -> None:
+def _set_metadata(state: ResourceState, metadata: JsonMapping) -> None:
     if state.given_metadata is None:
         state.given_metadata = state.metadata or {}
     state.metadata = metadata
 
 
-def _context(
-    engine: WorkerContext, visit: ResourceVisit, state: ResourceState, data: Mapping[str, Any]
-) -> Context:
+def _context(engine: WorkerContext, visit: ResourceVisit, state: ResourceState, data: JsonMapping) -> Context:
     software = DeploymentStore.of(visit, engine.database, engine.cipher, engine.settings)
     return replace(operation.context(visit, state, "CHECK", software=software), data=data)
 
 
-def _stored(engine: WorkerContext, state: ResourceState) -> tuple[dict[str, Any], str | None]:
+def _stored(engine: WorkerContext, state: ResourceState) -> tuple[JsonObject, str | None]:
     values = to_columns(state)
     sealed = sealed_columns(state, values, engine.cipher)
     values["value_digest"] = state.value_digest

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from typing import Final
 
 from orchestrator.engine.validation.type_resolution import TypeResolver
+from orchestrator.json_types import JsonMapping, JsonObject
 from orchestrator.resources.base import ResourceType
 from orchestrator.security.encryption import Cipher
 from orchestrator.store.snapshots import CopyRow
@@ -15,17 +16,17 @@ CHILD: Final = "snapshot"  # data of a nested resource's copy: the id of the chi
 
 
 def with_restored_resources(
-    document: Mapping[str, Any],
+    document: JsonMapping,
     template: Template,
     kinds: TypeResolver,
     copies: Iterable[CopyRow],
     types: Mapping[str, ResourceType],
     cipher: Cipher,
-) -> dict[str, Any] | None:
+) -> JsonObject | None:
     """Return the template's document with copied resources created from their copies; None if it does not
     change.
     """
-    restored: dict[str, Any] = {}
+    restored: JsonObject = {}
     for copy in copies:
         kept = cipher.open(copy.kept) if copy.kept else {}
         resource_type = types.get(copy.runs_as or copy.type)

@@ -8,14 +8,13 @@ copies: the type defines how, and the stored template contains it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import orjson
 
 from orchestrator.engine.messages import CheckMessage
 from orchestrator.errors import ActionInProgress, InvalidRequest, LimitExceeded, NotFound, NotSupported
+from orchestrator.json_types import JsonMapping
 from orchestrator.operations.context import Body, OperationContext
 from orchestrator.operations.request_body import read_object
 from orchestrator.operations.runtime.parameter_cache import pseudo_parameters, stored_values
@@ -159,7 +158,7 @@ def _name(body: Body) -> str | None:
 
 def _restored_template(
     context: OperationContext, stack: StackRow, snapshot: SnapshotRow, revision: RevisionRow
-) -> Mapping[str, Any] | None:
+) -> JsonMapping | None:
     """Return the revision's template with copied resources created from their copies; None if it does not
     change.
     """

@@ -6,11 +6,12 @@ Changes to a deployment that belongs to a resource reach the resource as a signa
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any, Final
 
 from orchestrator.engine.physical_names import physical_name
 from orchestrator.errors import Conflict, Diagnostic, InvalidRequest, InvalidTemplate, InvalidValue, NotFound
+from orchestrator.json_types import JsonMapping, JsonObject
 from orchestrator.operations.context import Body, OperationContext
 from orchestrator.operations.keystone.stack_users import ReadOnlyStackUser
 from orchestrator.operations.masking import masked
@@ -68,7 +69,7 @@ class Referenced(Conflict):
 
 def list_configs(
     context: OperationContext, limit: int | None, marker: str | None, *, everywhere: bool = False
-) -> list[dict[str, Any]]:
+) -> list[JsonObject]:
     """Return configs after `marker`, newest first; if `everywhere`, of all projects."""
     scope = None if everywhere else context.caller.scope
     with context.database.connect() as db:
@@ -76,7 +77,7 @@ def list_configs(
     return [listed(row) | ({"project": row.project_id} if scope is None else {}) for row in rows]
 
 
-def show_config(context: OperationContext, config_id: str) -> dict[str, Any]:
+def show_config(context: OperationContext, config_id: str) -> JsonObject:
     """Return a config.
 
     Raises:
@@ -89,7 +90,7 @@ def show_config(context: OperationContext, config_id: str) -> dict[str, Any]:
     return shown(context.cipher, row)
 
 
-def create_config(context: OperationContext, body: Body) -> dict[str, Any]:
+def create_config(context: OperationContext, body: Body) -> JsonObject:
     """Create a config; return it.
 
     Raises:
@@ -121,7 +122,7 @@ def delete_config(context: OperationContext, config_id: str) -> None:
         raise Referenced(config_id)
 
 
-def _draft(request: Mapping[str, Any]) -> ConfigDraft:
+def _draft(request: JsonMapping) -> ConfigDraft:
     faults = [
         _fault(f"'{name}' must be a string.", name)
         for name in ("name", "group")
@@ -166,14 +167,14 @@ def _fault(message: str, path: str, heat_type: str = "ValueError", hint: str = "
 # Deployments.
 
 
-def list_deployments(context: OperationContext, server_id: str | None) -> list[dict[str, Any]]:
+def list_deployments(context: OperationContext, server_id: str | None) -> list[JsonObject]:
     """Return the deployments, oldest first; of a single server, if given."""
     with context.database.connect() as db:
         rows = store.list_deployments(db, context.caller.project_id, server_id)
     return [_shown(context, row) for row in rows]
 
 
-def metadata(context: OperationContext, server_id: str) -> list[Mapping[str, Any]]:
+def metadata(context: OperationContext, server_id: str) -> list[JsonMapping]:
     """Return the configs that a server has to apply, as its agent needs them."""
     place = StackLocation(context.caller.project_id)
     software = DeploymentStore(context.database.connect, context.cipher, context.settings, place)
@@ -182,7 +183,7 @@ def metadata(context: OperationContext, server_id: str) -> list[Mapping[str, Any
 
 def machine_metadata(
     context: OperationContext, stack: StackRow, row: ResourceRow, resource_type: ResourceType
-) -> dict[str, Any]:
+) -> JsonObject:
     """Return the metadata of a resource whose type `publishes` them: decrypted, for the server."""
     with context.database.connect() as db:
         values = store.values_of(db, row.id)
@@ -206,7 +207,7 @@ def machine_metadata(
     return {**declared, **resource_type.published(ctx, row.physical_id)}
 
 
-def show_deployment(context: OperationContext, deployment_id: str) -> dict[str, Any]:
+def show_deployment(context: OperationContext, deployment_id: str) -> JsonObject:
     """Return a deployment.
 
     Raises:
@@ -216,7 +217,7 @@ def show_deployment(context: OperationContext, deployment_id: str) -> dict[str, 
         return _shown(context, _deployment_row(context, db, deployment_id))
 
 
-def create_deployment(context: OperationContext, body: Body) -> dict[str, Any]:
+def create_deployment(context: OperationContext, body: Body) -> JsonObject:
     """Publish a config for a server; return the deployment.
 
     Raises:
@@ -250,7 +251,7 @@ def create_deployment(context: OperationContext, body: Body) -> dict[str, Any]:
     return show_deployment(context, deployment_id)
 
 
-def update_deployment(context: OperationContext, deployment_id: str, body: Body) -> dict[str, Any]:
+def update_deployment(context: OperationContext, deployment_id: str, body: Body) -> JsonObject:
     """Change the fields that are given and not null; signal the deployment's resource.
 
     Raises:
@@ -309,7 +310,7 @@ def _config_row(context: OperationContext, db: Db, config_id: str) -> int:
     return row.id
 
 
-def _shown(context: OperationContext, row: DeploymentRow) -> dict[str, Any]:
+def _shown(context: OperationContext, row: DeploymentRow) -> JsonObject:
     values = context.cipher.open(row.sealed)
     inputs = values["input_values"]
     body = {
@@ -328,7 +329,7 @@ def _shown(context: OperationContext, row: DeploymentRow) -> dict[str, Any]:
     return body
 
 
-def _object(context: OperationContext, body: Body) -> dict[str, Any]:
+def _object(context: OperationContext, body: Body) -> JsonObject:
     """Return the object in the body. Its depth is limited like a template's, so that it can be stored.
 
     Raises:
@@ -345,7 +346,7 @@ def _object(context: OperationContext, body: Body) -> dict[str, Any]:
     return document
 
 
-def _deployment(request: Mapping[str, Any]) -> Mapping[str, Any]:
+def _deployment(request: JsonMapping) -> JsonMapping:
     """Return the validated fields.
 
     Raises:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import datetime as dt
 import secrets
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any, Final
@@ -18,6 +18,7 @@ from typing import Any, Final
 from orchestrator.config import Settings
 from orchestrator.engine.check.visit import ResourceVisit
 from orchestrator.errors import LimitExceeded, ProviderBusy, ProviderError
+from orchestrator.json_types import JsonMapping, JsonObject
 from orchestrator.operations.context import OperationContext
 from orchestrator.operations.masking import masked
 from orchestrator.resources.builtin.software_io import judge
@@ -151,7 +152,7 @@ class DeploymentStore:
             if not store.add_deployment(db, {**values, "uuid": deployment_id, "stack_user_project_id": None}):
                 raise ProviderBusy(f"Deployment {deployment_id} is being created by another request.")
 
-    def signal(self, deployment_id: str, details: Mapping[str, Any]) -> str:
+    def signal(self, deployment_id: str, details: JsonMapping) -> str:
         """Record the result of a deployment that still waits for it; return the event's text.
 
         Raises:
@@ -196,7 +197,7 @@ class DeploymentStore:
             row = store.get_deployment(db, self.place.project_id, deployment_id)
         return row is not None and row.server_noted and not self.has_server(row.server_id)
 
-    def published(self, server_id: str) -> Sequence[Mapping[str, Any]]:
+    def published(self, server_id: str) -> Sequence[JsonMapping]:
         """Return the configs that a server has to apply, ordered by name."""
         with self.connect() as db:
             rows = store.published(db, self.place.project_id, server_id)
@@ -248,7 +249,7 @@ class DeploymentStore:
 
     def _config(
         self, config_id: str, draft: ConfigDraft, *, secret: bool, derived: bool = False
-    ) -> dict[str, Any]:
+    ) -> JsonObject:
         values = {
             "uuid": config_id,
             "project_id": self.place.project_id,
@@ -260,7 +261,7 @@ class DeploymentStore:
     def _write(self, db: Db, row: DeploymentRow, **changes: Any) -> None:
         store.write_deployment(db, {**row.values(), **changes})
 
-    def _values(self, inputs: Mapping[str, Any] | None, outputs: Mapping[str, Any] | None) -> bytes:
+    def _values(self, inputs: JsonMapping | None, outputs: JsonMapping | None) -> bytes:
         return self.cipher.seal({"input_values": inputs, "output_values": outputs})
 
 
@@ -269,20 +270,20 @@ def opened(cipher: Cipher, row: ConfigRow) -> Config:
     return Config(row.uuid, ConfigDraft(row.name, row.group, **cipher.open(row.sealed)))
 
 
-def sealed(cipher: Cipher, draft: ConfigDraft) -> dict[str, Any]:
+def sealed(cipher: Cipher, draft: ConfigDraft) -> JsonObject:
     """Return a config with encrypted content."""
     body = {name: getattr(draft, name) for name in ("config", "inputs", "outputs", "options")}
     return {"name": draft.name, "group": draft.group, "sealed": cipher.seal(body)}
 
 
-def shown(cipher: Cipher, row: ConfigRow, *, in_the_open: bool = False) -> dict[str, Any]:
+def shown(cipher: Cipher, row: ConfigRow, *, in_the_open: bool = False) -> JsonObject:
     """Return a config as shown by the API.
 
     Its servers receive it unmasked. In all other responses the agent's credentials are masked, and the whole
     config if it contains a secret.
     """
     draft = opened(cipher, row).draft
-    body: dict[str, Any] = {
+    body: JsonObject = {
         "config": draft.config,
         "inputs": draft.inputs,
         "outputs": draft.outputs,
@@ -295,7 +296,7 @@ def shown(cipher: Cipher, row: ConfigRow, *, in_the_open: bool = False) -> dict[
     return {**listed(row), **body}
 
 
-def listed(row: ConfigRow) -> dict[str, Any]:
+def listed(row: ConfigRow) -> JsonObject:
     """Return the fields of a config in a list."""
     head = {"id": row.uuid, "name": row.name, "group": row.group}
     return {**head, "creation_time": isotime(row.created_at)}
@@ -306,7 +307,7 @@ def isotime(at: dt.datetime) -> str:
     return at.astimezone(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def _shown_input(item: Mapping[str, Any], *, all_of_it: bool) -> dict[str, Any]:
+def _shown_input(item: JsonMapping, *, all_of_it: bool) -> JsonObject:
     hidden = ("value", "default") if all_of_it else ("value",) if item["name"] in CREDENTIALS else ()
     return {name: masked(value) if name in hidden else value for name, value in item.items()}
 

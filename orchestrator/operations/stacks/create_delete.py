@@ -10,13 +10,13 @@ from __future__ import annotations
 import uuid
 from collections.abc import Collection
 from dataclasses import dataclass, replace
-from typing import Any
 
 import orjson
 
 from orchestrator.clients.url_fetcher import fetcher
 from orchestrator.engine.messages import CheckMessage
 from orchestrator.errors import NotFound
+from orchestrator.json_types import JsonObject
 from orchestrator.operations.adoption.adopt_abandon import adoption_request
 from orchestrator.operations.context import Body, OperationContext
 from orchestrator.operations.events import event_sinks
@@ -128,7 +128,7 @@ def desired_stack(
     )
 
 
-def _shown(environment: Environment, hidden: Collection[str]) -> dict[str, Any]:
+def _shown(environment: Environment, hidden: Collection[str]) -> JsonObject:
     """Return the environment to store: without the values of hidden parameters, but with their names."""
     kept = environment.to_json()
     for section in ("parameters", "parameter_defaults"):

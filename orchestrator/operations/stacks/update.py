@@ -14,6 +14,7 @@ import orjson
 
 from orchestrator.clients.url_fetcher import fetcher
 from orchestrator.errors import Conflict, Diagnostic, InvalidRequest, InvalidTemplate, NotFound, NotSupported
+from orchestrator.json_types import JsonObject
 from orchestrator.operations.context import Body, OperationContext
 from orchestrator.operations.keystone import delegated_credentials
 from orchestrator.operations.request_body import StackRequest, UpdateRequest, read_object, read_update
@@ -199,7 +200,7 @@ def _request(
     )
 
 
-def _environment(context: OperationContext, requested: UpdateRequest, before: RevisionRow) -> dict[str, Any]:
+def _environment(context: OperationContext, requested: UpdateRequest, before: RevisionRow) -> JsonObject:
     """Return the stored environment merged with the request's, without the parameters to clear."""
     request = requested.request
     opened = context.cipher.open(before.sealed) if before.sealed else {}

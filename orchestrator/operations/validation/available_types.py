@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Final
+from typing import Final
 
 from orchestrator.clients.url_fetcher import fetcher
 from orchestrator.config import Settings
 from orchestrator.engine.validation.type_resolution import TypeEnvironment, TypeResolver, UnknownType
 from orchestrator.errors import Forbidden, Misconfigured, ResourceTypeUnavailable
+from orchestrator.json_types import JsonObject
 from orchestrator.logs import logger
 from orchestrator.resources.base import ResourceType
 from orchestrator.resources.template_type import TemplateType
@@ -110,7 +111,7 @@ class AvailableTypes(Mapping[str, ResourceType]):
             cached = _templates.get(key)
         if cached is not None:
             return cached
-        body: dict[str, Any] = {"type": name}
+        body: JsonObject = {"type": name}
         resource_type = self._kinds.of(
             ResourceDefinition(ANY_RESOURCE, name, body, frozenset(), {}, frozenset())
         )

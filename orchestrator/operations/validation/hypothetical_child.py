@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -13,6 +13,7 @@ from orchestrator.engine.validation.nested_templates import NestedTemplates
 from orchestrator.engine.validation.property_resolution import Resolved
 from orchestrator.engine.validation.type_resolution import TypeResolver, installed
 from orchestrator.errors import Diagnostic, InvalidTemplate, OrchestratorError
+from orchestrator.json_types import JsonMapping
 from orchestrator.operations.context import OperationContext
 from orchestrator.operations.runtime.parameter_cache import pseudo_parameters
 from orchestrator.resources.base import Context
@@ -53,13 +54,13 @@ class ParentResource:
     """
 
     name: str  # of the resource
-    properties: Mapping[str, Any]
+    properties: JsonMapping
     unknown: Collection[str] = ()
     secret: Collection[str] = ()
     metadata: Any = None
     secret_metadata: bool = False
     deletion_policy: Any = None
-    data: Mapping[str, Any] | None = None
+    data: JsonMapping | None = None
 
 
 @renamed_attributes(beside="sibling")
@@ -80,7 +81,7 @@ class EmptyChildView:
         """Return None: siblings may not exist yet."""
         return None
 
-    def environment(self, parameters: Mapping[str, Any]) -> Environment:
+    def environment(self, parameters: JsonMapping) -> Environment:
         """Return the environment that the child would have."""
         return self._outer.environment.child(self._name, parameters, None)
 
@@ -92,7 +93,7 @@ class EmptyChildView:
         """Return no failures."""
         return ()
 
-    def outputs(self) -> Mapping[str, Any]:
+    def outputs(self) -> JsonMapping:
         """Return no outputs."""
         return {}
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Collection, Container, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Final
 
 import orjson
 
@@ -20,6 +20,7 @@ from orchestrator.engine.validation.nested_faults import nested_cycles, not_yet_
 from orchestrator.engine.validation.template import Inquire, validate_stack
 from orchestrator.engine.validation.type_resolution import TypeEnvironment, TypeResolver
 from orchestrator.errors import Diagnostic, InvalidTemplate, LimitExceeded
+from orchestrator.json_types import JsonMapping
 from orchestrator.logs import logger
 from orchestrator.operations.context import OperationContext
 from orchestrator.operations.events.event_sinks import validate_sinks
@@ -67,7 +68,7 @@ VALUES: Final = frozenset({"invalid-parameter"})  # of parameters, which may sti
 class ValidatedRequest:
     """A valid request."""
 
-    document: Mapping[str, Any]  # the template as data
+    document: JsonMapping  # the template as data
     template: Template
     environment: Environment
     values: ParameterValues
@@ -172,7 +173,7 @@ class _RequestContext:
         """Return all files."""
         return self.texts
 
-    def environment(self, parameters: Mapping[str, Any]) -> Environment:
+    def environment(self, parameters: JsonMapping) -> Environment:
         """Return the environment of a stack nested in the resource."""
         return self.pseudo.child(self.name, parameters, None)
 
@@ -183,7 +184,7 @@ def _provider_checks(
     """Return a function that runs the provider checks of resources, within a total time budget."""
     ends_at = time.monotonic() + INQUIRY_SECONDS
 
-    def inquire(name: str, resource_type: ResourceType, properties: Mapping[str, Any]) -> Sequence[Fault]:
+    def inquire(name: str, resource_type: ResourceType, properties: JsonMapping) -> Sequence[Fault]:
         if type(resource_type).inquire is ResourceType.inquire:
             return ()
         remaining = max(MIN_CALL_SECONDS, ends_at - time.monotonic())
@@ -234,7 +235,7 @@ def kinds_of(
     return TypeResolver(of_stack)
 
 
-def _read(template: Mapping[str, Any] | str, limits: Limits) -> Draft:
+def _read(template: JsonMapping | str, limits: Limits) -> Draft:
     """Parse a request's template. For text that is no template, the message has Heat's prefix
     (docs/internals/rest-api.md §2).
     """

@@ -11,6 +11,7 @@ from orchestrator.engine.validation.hypothetical_stack import HypotheticalStack
 from orchestrator.engine.validation.property_resolution import Resolved
 from orchestrator.engine.validation.type_resolution import TypeResolver
 from orchestrator.errors import InvalidTemplate
+from orchestrator.json_types import JsonMapping, JsonObject
 from orchestrator.operations.context import Body, OperationContext
 from orchestrator.operations.request_body import read_request
 from orchestrator.operations.validation.hypothetical_child import (
@@ -48,7 +49,7 @@ def validate(
     overlook: bool = False,
     show_nested: bool = False,
     with_warnings: bool = False,
-) -> dict[str, Any]:
+) -> JsonObject:
     """Return a template's parameters and environment as clients print them; values need not be given.
 
     `overlook` accepts known but unavailable types; `show_nested` adds the parameters of nested templates,
@@ -86,7 +87,7 @@ class NestedTemplateReport:
         self.context, self.files = context, files
         self.remaining = MAX_DESCRIBED_TEMPLATES
 
-    def of(self, whole: HypotheticalChild, *, most: int | None = None) -> dict[str, Any]:
+    def of(self, whole: HypotheticalChild, *, most: int | None = None) -> JsonObject:
         """Return the parameters of nested stacks by resource; if given, only of the first `most`."""
         report, kinds = {}, whole.kinds
         for definition in islice(whole.template.resources.values(), most):
@@ -113,7 +114,7 @@ class NestedTemplateReport:
         resource_type: TemplateType,
         view: HypotheticalStack,
         kinds: TypeResolver,
-    ) -> dict[str, Any]:
+    ) -> JsonObject:
         """Describe a resource whose type is a template."""
         nested, schemas = resource_type.template, resource_type.template.parameters
         resolved = Resolved(definition.body, view, resource_type, definition.name, definition.name)
@@ -135,7 +136,7 @@ class NestedTemplateReport:
 
     def _sample_values(
         self, definition: ResourceDefinition, resource_type: NestedType, whole: HypotheticalChild
-    ) -> dict[str, Any]:
+    ) -> JsonObject:
         """Describe a resource whose properties determine its template; return {} if they are unknown.
 
         A group is shown with a single member, as in Heat, whatever its size.
@@ -157,9 +158,9 @@ class NestedTemplateReport:
         self,
         definition: ResourceDefinition,
         inside: HypotheticalChild,
-        supplied: Mapping[str, Any],
+        supplied: JsonMapping,
         secret: Collection[str],
-    ) -> dict[str, Any]:
+    ) -> JsonObject:
         template, defaults = inside.template, inside.kinds.environment.parameter_defaults
         described = _described(template.description, template.parameters, supplied, defaults, secret)
         if template.parameter_groups:
@@ -169,7 +170,7 @@ class NestedTemplateReport:
         return {"Type": definition.type, **described}
 
 
-def _shown(environment: Environment, hidden: Collection[str], template: Template) -> dict[str, Any]:
+def _shown(environment: Environment, hidden: Collection[str], template: Template) -> JsonObject:
     """Return the user's environment with masked values of hidden parameters.
 
     A type that is the name of a template is listed in the registry under its own name as soon as it is used.
@@ -190,10 +191,10 @@ def _shown(environment: Environment, hidden: Collection[str], template: Template
 def _described(
     description: str,
     schemas: Mapping[str, ParameterSchema],
-    supplied: Mapping[str, Any],
-    defaults: Mapping[str, Any],
+    supplied: JsonMapping,
+    defaults: JsonMapping,
     secret: Collection[str] = (),
-) -> dict[str, Any]:
+) -> JsonObject:
     parameters = {
         name: _parameter(schema, supplied.get(name), defaults.get(name), name in secret)
         for name, schema in schemas.items()
@@ -201,12 +202,12 @@ def _described(
     return {"Description": description, "Parameters": parameters}
 
 
-def _parameter(schema: ParameterSchema, value: Any, default: Any, secret: bool) -> dict[str, Any]:
+def _parameter(schema: ParameterSchema, value: Any, default: Any, secret: bool) -> JsonObject:
     """Return a parameter with its `value` and the environment's `default`, each None if not given.
 
     A `secret` value is masked; so are value and default of a hidden parameter.
     """
-    shown: dict[str, Any] = {
+    shown: JsonObject = {
         "Type": TYPES[schema.type],
         "Description": schema.description,
         "NoEcho": "true" if schema.hidden else "false",
@@ -241,5 +242,5 @@ def _parameter(schema: ParameterSchema, value: Any, default: Any, secret: bool) 
     return shown
 
 
-def _bounds(low_key: str, low: float | None, high_key: str, high: float | None) -> dict[str, Any]:
+def _bounds(low_key: str, low: float | None, high_key: str, high: float | None) -> JsonObject:
     return {key: bound for key, bound in ((low_key, low), (high_key, high)) if bound is not None}

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from orchestrator.json_types import JsonObject
 from orchestrator.resources.base import Context, Grant
 from orchestrator.resources.ec2_signatures import signal_url as signed_url
 from orchestrator.resources.software_api import Credentials
@@ -21,7 +20,7 @@ def access(credentials: Credentials, user: StackUser | None = None) -> Grant:
     return Grant(credentials.key, credentials.secret, credentials.token, keystone_user=of_user)
 
 
-def signing_in(user: StackUser) -> dict[str, Any]:
+def signing_in(user: StackUser) -> JsonObject:
     """Return the parameters for obtaining a Keystone token as the user of a resource."""
     return {
         "auth_url": user.auth_url,
@@ -34,7 +33,7 @@ def signing_in(user: StackUser) -> dict[str, Any]:
     }
 
 
-def api_access(ctx: Context, credentials: Credentials, *, make: bool = False) -> dict[str, Any]:
+def api_access(ctx: Context, credentials: Credentials, *, make: bool = False) -> JsonObject:
     """Return the API credentials of an agent: the resource's Keystone user if it has one or may create one,
     otherwise a token as the password, which grants access to this resource only.
     """
@@ -53,7 +52,7 @@ def api_access(ctx: Context, credentials: Credentials, *, make: bool = False) ->
     }
 
 
-def polling(ctx: Context, transport: str, server_id: str) -> dict[str, Any]:
+def polling(ctx: Context, transport: str, server_id: str) -> JsonObject:
     """Return the settings an agent needs for reading the metadata of its server."""
     place, credentials = ctx.software.place, ctx.software.credentials(server_id)
     if transport == "POLL_SERVER_HEAT":

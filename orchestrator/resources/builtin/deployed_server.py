@@ -5,8 +5,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
+from orchestrator.json_types import JsonObject
 from orchestrator.resources.base import (
     Attribute,
     Context,
@@ -121,7 +122,7 @@ class DeployedServer(ResourceType):
         return {AGENT: settings, DEPLOYMENTS: deployments}
 
 
-def _agent(ctx: Context, server_id: str) -> dict[str, Any]:
+def _agent(ctx: Context, server_id: str) -> JsonObject:
     """Return the agent's settings: transport and address."""
     transport = ctx.properties.get("software_config_transport", "POLL_SERVER_CFN")
     collector = COLLECTORS.get(transport)

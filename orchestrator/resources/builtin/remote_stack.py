@@ -9,11 +9,12 @@ requested action is complete.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
 from orchestrator.clients.region_catalog import Endpoint
 from orchestrator.clients.remote_stacks import Action, Gone, RemoteStacks
 from orchestrator.errors import ProviderBusy, ProviderError, ProviderSilent
+from orchestrator.json_types import JsonMapping, JsonObject
 from orchestrator.resources.base import (
     Attribute,
     Change,
@@ -221,13 +222,13 @@ def _stacks(ctx: Context, props: Mapping[str, Value]) -> RemoteStacks:
     Raises:
         ProviderError: the region is not in the catalog.
     """
-    context: Mapping[str, Any] = props.get("context") or {}
+    context: JsonMapping = props.get("context") or {}
     if context.get("credential_secret_id"):
         raise ProviderError(NO_SECRETS, "EndpointNotFound")
     return _at(ctx, ctx.catalog.endpoint(_region(props)), context)
 
 
-def _at(ctx: Context, endpoint: Endpoint, context: Mapping[str, Any]) -> RemoteStacks:
+def _at(ctx: Context, endpoint: Endpoint, context: JsonMapping) -> RemoteStacks:
     return RemoteStacks(
         endpoint,
         ctx.deadline_seconds,
@@ -243,7 +244,7 @@ def _everywhere(ctx: Context) -> list[RemoteStacks]:
     return [_at(ctx, endpoint, {}) for endpoint in ctx.catalog.everywhere()]
 
 
-def _remote_stack(ctx: Context, physical_id: str) -> Mapping[str, Any]:
+def _remote_stack(ctx: Context, physical_id: str) -> JsonMapping:
     """Return the stack from the first region that has it.
 
     Raises:
@@ -268,7 +269,7 @@ def _act(ctx: Context, physical_id: str, action: Action) -> None:
             raise  # busy with another action; after our request it would report ours
 
 
-def _request_body(ctx: Context, props: Mapping[str, Value]) -> dict[str, Any]:
+def _request_body(ctx: Context, props: Mapping[str, Value]) -> JsonObject:
     """Return the request body of a create or an update."""
     return {
         **_template_with_files(ctx, props),
@@ -278,9 +279,9 @@ def _request_body(ctx: Context, props: Mapping[str, Value]) -> dict[str, Any]:
     }
 
 
-def _template_with_files(ctx: Context, props: Mapping[str, Value]) -> dict[str, Any]:
+def _template_with_files(ctx: Context, props: Mapping[str, Value]) -> JsonObject:
     """Return the template with the files and the environment of the parent stack."""
-    request: dict[str, Any] = {"template": props["template"]}
+    request: JsonObject = {"template": props["template"]}
     if ctx.stack_context is not None:
         request["files"] = dict(ctx.stack_context.files())
         request["environment"] = ctx.stack_context.environment(props.get("parameters") or {}).to_json()

@@ -6,8 +6,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any, ClassVar, Final
+from typing import ClassVar, Final
 
+from orchestrator.json_types import JsonMapping
 from orchestrator.resources.base import (
     Attribute,
     Context,
@@ -106,7 +107,7 @@ class WaitCondition(ResourceType):
         return peer
 
     def _unfinished(
-        self, ctx: Context, peer: RequiredResource, keys: SignalKeys, signals: list[Mapping[str, Any]]
+        self, ctx: Context, peer: RequiredResource, keys: SignalKeys, signals: list[JsonMapping]
     ) -> Observation | None:
         """Return the waiting or failed state, None when the wait is over."""
         failures = [str(body[keys.reason]) for body in signals if body[keys.status] == FAILURE]

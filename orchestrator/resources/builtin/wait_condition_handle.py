@@ -7,8 +7,9 @@ from __future__ import annotations
 import datetime as dt
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
+from orchestrator.json_types import JsonObject
 from orchestrator.resources.base import (
     Attribute,
     Context,
@@ -76,7 +77,7 @@ class WaitConditionHandle(Handle):
 
     def create(self, ctx: Context, props: Mapping[str, Value]) -> Created:
         """Create the credentials of the transport."""
-        made: dict[str, Any] = {}
+        made: JsonObject = {}
         grant = None
         match props["signal_transport"]:
             case "CFN_SIGNAL":
@@ -112,7 +113,7 @@ class WaitConditionHandle(Handle):
         }
         return Observation(exists=True, attributes=attributes)
 
-    def completed(self, details: dict[str, Any], number: int) -> dict[str, Any]:
+    def completed(self, details: JsonObject, number: int) -> JsonObject:
         """Fill in absent parts: the status is success, and the id is the number of the signal."""
         keys = self.keys
         filled = {
@@ -131,7 +132,7 @@ def _curl(token: str, endpoint: str) -> str:
     )
 
 
-def _credentials(ctx: Context, token: str) -> dict[str, Any]:
+def _credentials(ctx: Context, token: str) -> JsonObject:
     """Return the API credentials: a token, where Heat uses a dedicated user and a password."""
     place = ctx.location
     return {

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
+from orchestrator.json_types import JsonObject
 from orchestrator.resources.base import (
     Context,
     Created,
@@ -80,7 +81,7 @@ class Handle(ResourceType):
             metadata={**ctx.metadata, _key(id_): stored},
         )
 
-    def completed(self, details: dict[str, Any], number: int) -> dict[str, Any]:
+    def completed(self, details: JsonObject, number: int) -> JsonObject:
         """Return a signal with defaults for absent parts; `number` counts the signals."""
         return details
 

@@ -5,8 +5,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
+from orchestrator.json_types import JsonObject
 from orchestrator.resources.base import Attribute, Context, Fault, Property, Value
 from orchestrator.resources.groups.group_type import require_known
 from orchestrator.resources.groups.rolling_update import Policy
@@ -99,7 +99,7 @@ class AutoScalingGroup(ScalingGroup):
         """Return the same."""
         resource = props.get("resource")
         resource = resource if isinstance(resource, Mapping) else {}
-        body: dict[str, Any] = {key: resource[key] for key in KEYS if resource.get(key) is not None}
+        body: JsonObject = {key: resource[key] for key in KEYS if resource.get(key) is not None}
         type_name = resource.get("type")
         return Definition(type_name if isinstance(type_name, str) else "", body)
 

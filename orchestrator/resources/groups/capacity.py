@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
-from typing import Any, Final, Literal
+from typing import Final, Literal
+
+from orchestrator.json_types import JsonMapping, JsonObject
 
 Adjustment = Literal["change_in_capacity", "exact_capacity", "percent_change_in_capacity"]
 
@@ -44,21 +46,19 @@ def bounded(size: int, least: int, most: int) -> int:
     return min(max(size, least), most)
 
 
-def may_scale(metadata: Mapping[str, Any], now: datetime) -> bool:
+def may_scale(metadata: JsonMapping, now: datetime) -> bool:
     """Whether a group is neither being scaled nor cooling down."""
     if metadata.get(IN_PROGRESS):
         return False
     return _stamp(now) >= _ends_at(metadata)
 
 
-def begun(metadata: Mapping[str, Any]) -> dict[str, Any]:
+def begun(metadata: JsonMapping) -> JsonObject:
     """Return a group's metadata while it is being scaled."""
     return {**metadata, IN_PROGRESS: True}
 
 
-def finished(
-    metadata: Mapping[str, Any], cooldown: float | None, reason: str | None, now: datetime
-) -> dict[str, Any]:
+def finished(metadata: JsonMapping, cooldown: float | None, reason: str | None, now: datetime) -> JsonObject:
     """Return a group's metadata after scaling; without a `reason` the size was unchanged."""
     made = {**metadata, IN_PROGRESS: False}
     if reason is not None:
@@ -72,7 +72,7 @@ def utc_now() -> datetime:
     return datetime.now(UTC)
 
 
-def _ends_at(metadata: Mapping[str, Any]) -> str:
+def _ends_at(metadata: JsonMapping) -> str:
     """Return when a group has cooled down, "" if it has not scaled."""
     recorded = metadata.get(COOLDOWN_END)
     return str(next(iter(recorded), "")) if isinstance(recorded, Mapping) else ""

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Final, get_args
 
 from orchestrator.errors import ProviderError
+from orchestrator.json_types import JsonMapping
 from orchestrator.resources.groups.member_removal import Victims
 
 KEY: Final = "orchestrator:group"
@@ -26,7 +27,7 @@ class Extras:
     health_gate: bool = False  # a batch with unhealthy members is the last
 
     @classmethod
-    def of(cls, metadata: Mapping[str, Any]) -> Extras:
+    def of(cls, metadata: JsonMapping) -> Extras:
         """Read the extensions from the metadata.
 
         Raises:

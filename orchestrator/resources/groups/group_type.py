@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from orchestrator.errors import ProviderError
+from orchestrator.json_types import JsonMapping
 from orchestrator.resources.base import Context, Value
 from orchestrator.resources.groups.rolling_update import Group
 from orchestrator.resources.nested_type import (
@@ -36,7 +37,7 @@ class Planned:
     """The child of a group as it would be created, for validation and preview."""
 
     members: Members
-    definitions: Mapping[str, Any]  # by digest, as the child's parameter has them
+    definitions: JsonMapping  # by digest, as the child's parameter has them
 
 
 class GroupType(NestedType):

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
 from orchestrator.errors import ProviderError
+from orchestrator.json_types import JsonObject
 from orchestrator.resources.base import Attribute, Context, Fault, Property, Value
 from orchestrator.resources.groups.auto_scaling_group import sizes
 from orchestrator.resources.groups.rolling_update import Policy
@@ -93,9 +94,7 @@ class InstanceGroup(ScalingGroup):
             raise ProviderError(
                 f"LaunchConfigurationName ({name}) reference can not be found.", kind="ValueError"
             )
-        body: dict[str, Any] = {
-            "properties": {**definition.properties, **self._member_properties(ctx, props)}
-        }
+        body: JsonObject = {"properties": {**definition.properties, **self._member_properties(ctx, props)}}
         if definition.metadata:
             body["metadata"] = definition.metadata
         body["properties"].pop("InstanceId", None)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, Final, Literal
 
 from orchestrator.errors import ProviderError
+from orchestrator.json_types import JsonMapping
 from orchestrator.template.index_ranges import Ordinals
 
 MAX_DIGITS: Final = 18  # digits; longer names are never those of members
@@ -50,7 +51,7 @@ def _is_number(name: str) -> bool:
     return name.isascii() and name.isdigit() and len(name) <= MAX_DIGITS and (name[0] != "0" or name == "0")
 
 
-def entries(policies: Iterable[Mapping[str, Any]]) -> list[Any]:
+def entries(policies: Iterable[JsonMapping]) -> list[Any]:
     """Return the entries of a ResourceGroup's removal policies."""
     return [entry for policy in policies for entry in policy.get("resource_list") or ()]
 

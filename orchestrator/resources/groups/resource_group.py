@@ -5,8 +5,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
+from orchestrator.json_types import JsonObject
 from orchestrator.resources.base import Attribute, Context, Property, Value
 from orchestrator.resources.groups.group_metadata import Extras
 from orchestrator.resources.groups.group_type import (
@@ -240,7 +241,7 @@ def _definition(props: Mapping[str, Value]) -> Definition:
     """Return the definition of the members; a null property counts as absent."""
     definition = props.get("resource_def")
     definition = definition if isinstance(definition, Mapping) else {}
-    body: dict[str, Any] = {}
+    body: JsonObject = {}
     properties = definition.get("properties")
     if isinstance(properties, Mapping):
         body["properties"] = {key: value for key, value in properties.items() if value is not None}

@@ -5,9 +5,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
 from orchestrator.errors import ProviderError
+from orchestrator.json_types import JsonObject
 from orchestrator.resources.base import (
     Attribute,
     Context,
@@ -115,7 +116,7 @@ class ScalingPolicy(ResourceType):
         group, amount, adjustment_type, cooldown, step = (
             ctx.properties.get(name) for name in self.property_names
         )
-        request: dict[str, Any] = {
+        request: JsonObject = {
             "amount": amount,
             "kind": CFN_ADJUSTMENTS.get(str(adjustment_type), adjustment_type),
             "min_step": step,

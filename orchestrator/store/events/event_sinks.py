@@ -7,14 +7,15 @@ They exist as long as the stack's row. The stack's revision decides which of the
 from __future__ import annotations
 
 import uuid as uuid_
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from psycopg import Connection
 from psycopg.rows import TupleRow, class_row
 
 from orchestrator.errors import LimitExceeded
+from orchestrator.json_types import JsonMapping
 
 Db = Connection[TupleRow]
 
@@ -73,7 +74,7 @@ def of_stack(db: Db, project_id: str, stack: uuid_.UUID) -> list[SinkRow]:
         return cursor.execute(OF_STACK, {"project_id": project_id, "uuid": stack}).fetchall()
 
 
-def add(db: Db, stack_id: int, new: Sequence[Mapping[str, Any]]) -> None:
+def add(db: Db, stack_id: int, new: Sequence[JsonMapping]) -> None:
     """Insert a stack's new sinks, active from the running transaction on.
 
     Raises:

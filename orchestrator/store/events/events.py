@@ -20,6 +20,7 @@ from typing import Any, Final, NamedTuple
 from sqlalchemy import BigInteger, ColumnElement, Select, any_, cast, func, literal, select, tuple_
 from sqlalchemy.dialects.postgresql import ARRAY
 
+from orchestrator.json_types import JsonMapping
 from orchestrator.store.connections.database import Database
 from orchestrator.store.connections.prepared import fetch_prepared
 from orchestrator.store.connections.streaming import FETCH_SIZE, streamed
@@ -49,7 +50,7 @@ class EventRow(NamedTuple):
     action: str
     status: str
     reason: str
-    properties: Mapping[str, Any] | None
+    properties: JsonMapping | None
     created_at: dt.datetime
 
     @property

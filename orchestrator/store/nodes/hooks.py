@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from psycopg import Connection
 from psycopg.rows import TupleRow
@@ -13,6 +12,7 @@ from psycopg.rows import TupleRow
 from orchestrator.engine.check import hooks
 from orchestrator.engine.check.visit import ResourceVisit
 from orchestrator.engine.messages import CheckMessage
+from orchestrator.json_types import JsonMapping
 from orchestrator.store.nodes import hook_sql as sql
 from orchestrator.store.nodes import repository
 from orchestrator.store.nodes.outcome_builder import render
@@ -55,7 +55,7 @@ def pause_before(db: Db, visit: ResourceVisit, hook: str, lease: int | None) -> 
     return bool(repository.retried(db, statement, values))
 
 
-def pause_after(db: Db, row: Mapping[str, Any], hook: str, lease: int | None) -> bool:
+def pause_after(db: Db, row: JsonMapping, hook: str, lease: int | None) -> bool:
     """Write the outcome of a visit, as `repository.write_outcome` does, and pause its node; return False if
     the lease of the resource is lost.
     """

@@ -27,6 +27,7 @@ from orchestrator.engine.check.visit import (
 )
 from orchestrator.engine.messages import CheckMessage
 from orchestrator.errors import Superseded
+from orchestrator.json_types import JsonMapping, JsonObject
 from orchestrator.store.connections.prepared import fetch_prepared, numbered
 from orchestrator.store.nodes import action_sql as act
 from orchestrator.store.nodes import outcome_sql as ending
@@ -140,7 +141,7 @@ def _read_again(db: CheckConnection, visit: ResourceVisit, statement: str) -> Re
     return resource_visit(row)
 
 
-def begin(db: CheckConnection, rows: Sequence[Mapping[str, Any]], lease: int) -> frozenset[int]:
+def begin(db: CheckConnection, rows: Sequence[JsonMapping], lease: int) -> frozenset[int]:
     """Open an operation, durably, before the provider is called; return the resources that were written."""
     return frozenset(row[1] for row in retried(db, ending.BEGIN, {"rows": Json(list(rows)), "lease": lease}))
 
@@ -148,7 +149,7 @@ def begin(db: CheckConnection, rows: Sequence[Mapping[str, Any]], lease: int) ->
 def write_outcome(
     db: CheckConnection,
     statement: OutcomeStatement,
-    rows: Sequence[Mapping[str, Any]],
+    rows: Sequence[JsonMapping],
     lease: int | None,
     root: str,
     max_messages: int = 0,
@@ -168,7 +169,7 @@ def write_outcome(
     return settled(retried(db, text, values), root)
 
 
-def single_row_parameters(row: Mapping[str, Any], statement: str) -> dict[str, Any]:
+def single_row_parameters(row: JsonMapping, statement: str) -> JsonObject:
     """Return a row as parameters of the single-row form of a statement; unused columns are left out."""
     values: dict[str, Any] = {}
     for name in numbered(statement)[1]:

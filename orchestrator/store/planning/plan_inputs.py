@@ -6,10 +6,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, overload
+from typing import overload
 
 from psycopg import Connection
 from psycopg.rows import TupleRow
+
+from orchestrator.json_types import JsonMapping
 
 Db = Connection[TupleRow]
 
@@ -35,7 +37,7 @@ WHERE r.id = x.id
 class RevisionTexts:
     """The inputs of a plan that a revision holds."""
 
-    environment: Mapping[str, Any]
+    environment: JsonMapping
     files: Mapping[str, str]  # name -> hash of its text, in hexadecimal
     template_hash: str
     length: int  # of the template, in bytes

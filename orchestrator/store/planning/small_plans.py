@@ -14,6 +14,7 @@ from psycopg.rows import TupleRow
 
 from orchestrator.engine.check.visit import ControlVisit, StackView
 from orchestrator.engine.plan_changes import Row
+from orchestrator.json_types import JsonMapping, JsonObject
 from orchestrator.store.connections.prepared import fetch_prepared
 from orchestrator.store.nodes import repository
 from orchestrator.store.nodes.visit_sql import NODE_COLUMNS, QUEUED, STACK_COLUMNS
@@ -143,9 +144,9 @@ class CreateInputs(NamedTuple):
     """The inputs of a first plan."""
 
     template_hash: str
-    environment: Mapping[str, Any]
+    environment: JsonMapping
     files: Mapping[str, str]
-    parameters: dict[str, Any]
+    parameters: JsonObject
     sealed: bytes | None
     depth: int
     finish_id: int
@@ -157,7 +158,7 @@ class CreateInputs(NamedTuple):
 class DeleteInputs(NamedTuple):
     """The inputs of a delete's plan."""
 
-    environment: Mapping[str, Any]
+    environment: JsonMapping
     files: Mapping[str, str]
     depth: int
     finish_id: int
@@ -248,7 +249,7 @@ def write(
     return repository.retried(db, statement, values)
 
 
-def _records(rows: Sequence[PlannedRow]) -> list[dict[str, Any]]:
+def _records(rows: Sequence[PlannedRow]) -> list[JsonObject]:
     records, ready = [], 0
     for node, definition, types, deposed in rows:
         ready += not node.blocked_by

@@ -8,7 +8,7 @@ all other work of the statement.
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
@@ -16,6 +16,7 @@ import orjson
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
+from orchestrator.json_types import JsonMapping
 from orchestrator.store.connections.prepared import fetch_prepared
 
 Db = Connection[TupleRow]
@@ -183,5 +184,5 @@ def numbers(ids: Iterable[int]) -> str:
     return f"{{{','.join(map(str, ids))}}}"
 
 
-def _json(rows: Sequence[Mapping[str, Any]]) -> str:
+def _json(rows: Sequence[JsonMapping]) -> str:
     return orjson.dumps(rows).decode()

@@ -8,13 +8,14 @@ which is as durable as any other: no watcher polls.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
+from orchestrator.json_types import JsonMapping
 from orchestrator.store.connections.prepared import fetch_prepared
 
 Db = Connection[TupleRow]
@@ -59,8 +60,8 @@ class RequiredRow:
     kind: str
     physical_id: str | None
     reference_id: str | None
-    properties: Mapping[str, Any] | None
-    metadata: Mapping[str, Any] | None
+    properties: JsonMapping | None
+    metadata: JsonMapping | None
     sealed: str | None
     watched: bool  # by the caller, before this was read
 

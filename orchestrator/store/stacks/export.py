@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 from sqlalchemy import and_, select
 from sqlalchemy.dialects.postgresql import distinct_on
 
+from orchestrator.json_types import JsonMapping
 from orchestrator.store.connections.database import Database
 from orchestrator.store.connections.streaming import streamed
 from orchestrator.store.stacks.stacks import StackRow
@@ -25,8 +25,8 @@ class ExportRow:
     physical_id: str | None
     action: str
     status: str
-    metadata: Mapping[str, Any] | None
-    data: Mapping[str, Any] | None
+    metadata: JsonMapping | None
+    data: JsonMapping | None
     sealed: bytes | None  # `data` and other values, encrypted, if any of it is secret
     child_id: int | None = None  # the row of its child stack, or of the snapshot of that
 

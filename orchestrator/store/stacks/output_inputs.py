@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import uuid as uuid_
 from collections.abc import Collection, Mapping
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from sqlalchemy import select
 
 from orchestrator.engine.check.visit import NodeData
+from orchestrator.json_types import JsonMapping, JsonObject
 from orchestrator.store.connections.database import Database
 from orchestrator.store.connections.prepared import fetch_prepared
 from orchestrator.store.tables.graph import Resource, ResourceDefinition
@@ -24,8 +25,8 @@ WHERE stack_id = %(stack_id)s AND name = ANY(%(names)s::text[]) AND NOT leftover
 class RevisionInputs(NamedTuple):
     """The parts of a revision that outputs are resolved with."""
 
-    outline: Mapping[str, Any]
-    parameters: dict[str, Any]  # NULL for hidden parameters
+    outline: JsonMapping
+    parameters: JsonObject  # NULL for hidden parameters
     sealed: bytes | None
     files: Mapping[str, str]  # name -> hex hash
 
@@ -45,11 +46,11 @@ class MetadataInputs(NamedTuple):
     """The definition and the stored data of a resource, and the parameters of its stack's revision."""
 
     name: str
-    body: Mapping[str, Any]
+    body: JsonMapping
     requires: Collection[str]
-    data: Mapping[str, Any] | None
+    data: JsonMapping | None
     sealed: bytes | None  # of the resource
-    parameters: dict[str, Any]
+    parameters: JsonObject
     sealed_parameters: bytes | None
 
 

@@ -20,6 +20,7 @@ from sqlalchemy.exc import OperationalError
 from sqlalchemy.orm import aliased
 
 from orchestrator.errors import LimitExceeded
+from orchestrator.json_types import JsonMapping
 from orchestrator.store.connections.database import Database
 from orchestrator.store.connections.prepared import fetch_prepared
 from orchestrator.store.connections.streaming import FETCH_SIZE, streamed
@@ -82,8 +83,8 @@ class ResourceRow(NamedTuple):
     status_reason: str
     required_by: tuple[str, ...]  # names of direct dependents, by the definition in force
     description: str
-    attributes: Mapping[str, Any] | None
-    metadata: Mapping[str, Any] | None
+    attributes: JsonMapping | None
+    metadata: JsonMapping | None
     sealed: bytes | None  # attributes, metadata and the rest, encrypted, when any of it is secret
     child_uuid: uuid_.UUID | None  # of the nested stack it owns
     child_name: str | None

@@ -5,12 +5,13 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from psycopg import Connection
 from psycopg.rows import TupleRow
 from sqlalchemy import LargeBinary, func, select
 
+from orchestrator.json_types import JsonMapping, JsonObject
 from orchestrator.store.connections.database import Database
 from orchestrator.store.connections.prepared import fetch_prepared
 from orchestrator.store.stacks.stacks import StackRow
@@ -27,11 +28,11 @@ class RevisionRow:
     number: int
     action: str
     template_hash: bytes
-    environment: Mapping[str, Any]
+    environment: JsonMapping
     files: Mapping[str, str]  # name -> hex hash
-    parameters: Mapping[str, Any]  # NULL for hidden parameters
+    parameters: JsonMapping  # NULL for hidden parameters
     sealed: bytes | None
-    outline: Mapping[str, Any]
+    outline: JsonMapping
     created_by: str
     created_at: dt.datetime
     copy_of: int | None  # the number of the revision that a rollback copied
@@ -92,7 +93,7 @@ def number(db: Connection[TupleRow], revision_id: int) -> int:
     return int(row[0])
 
 
-def parameters(db: Connection[TupleRow], revision_id: int) -> tuple[dict[str, Any], bytes | None]:
+def parameters(db: Connection[TupleRow], revision_id: int) -> tuple[JsonObject, bytes | None]:
     """Return the parameter values of a revision: visible values, and hidden values encrypted."""
     [(visible, sealed)] = fetch_prepared(db, PARAMETERS, {"id": str(revision_id)})
     return visible, sealed
@@ -102,7 +103,7 @@ def files(database: Database, revision_id: int) -> Mapping[str, str]:
     """Return the hashes of a revision's files by name, in hexadecimal."""
     statement = select(Revision.files).where(Revision.id == revision_id)
     with database.engine.connect() as connection:
-        files_: Mapping[str, Any] | None = connection.execute(statement).scalar_one_or_none()
+        files_: JsonMapping | None = connection.execute(statement).scalar_one_or_none()
     return files_ or {}
 
 

@@ -14,8 +14,7 @@ from sqlalchemy.orm import DeclarativeBase
 from sqlalchemy.types import UserDefinedType
 
 from orchestrator.engine.states import NODE_KINDS, NODE_STATES, OPERATIONS, RESOURCE_ACTIONS, STATUSES
-
-Json = dict[str, object]
+from orchestrator.json_types import JsonObject
 
 
 class Xid8(UserDefinedType[int]):
@@ -97,7 +96,7 @@ class Base(DeclarativeBase):
         bytes: LargeBinary,
         dt.datetime: DateTime(timezone=True),
         uuid_.UUID: UUID(as_uuid=True),
-        Json: JSON,  # text: the order of keys in a template is kept
+        JsonObject: JSON,  # text: the order of keys in a template is kept
         list[str]: ARRAY(Text),
         list[int]: ARRAY(BigInteger),
     }

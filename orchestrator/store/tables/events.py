@@ -11,7 +11,8 @@ from sqlalchemy import CheckConstraint, Float, ForeignKey, Identity, Index, Smal
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import Mapped, mapped_column
 
-from orchestrator.store.tables.base import AGGRESSIVE_AUTOVACUUM, Base, Json, Xid8, check_in, now
+from orchestrator.json_types import JsonObject
+from orchestrator.store.tables.base import AGGRESSIVE_AUTOVACUUM, Base, Xid8, check_in, now
 
 
 class Event(Base):
@@ -30,7 +31,7 @@ class Event(Base):
     action: Mapped[str]
     status: Mapped[str]
     reason: Mapped[str]
-    properties: Mapped[Json | None]
+    properties: Mapped[JsonObject | None]
     created_at: Mapped[dt.datetime] = mapped_column(server_default=text("clock_timestamp()"))
 
     __table_args__ = (
@@ -74,7 +75,7 @@ class Progress(Base):
 
     stack_id: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
     traversal: Mapped[int]
-    counts: Mapped[Json] = mapped_column(JSONB)  # node state -> number of nodes that visit a resource
+    counts: Mapped[JsonObject] = mapped_column(JSONB)  # node state -> number of nodes that visit a resource
     counted_at: Mapped[dt.datetime] = mapped_column(server_default=now)
     seconds: Mapped[float] = mapped_column(Float, server_default=text("0"))  # duration of the count
     final: Mapped[bool] = mapped_column(server_default=text("false"))  # counted after the traversal's end

@@ -16,7 +16,8 @@ from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import Mapped, mapped_column
 
 from orchestrator.engine.states import RESOURCE_KINDS, STATES_AT_WORK
-from orchestrator.store.tables.base import AGGRESSIVE_AUTOVACUUM, Base, EnumText, Json, check_in, now
+from orchestrator.json_types import JsonObject
+from orchestrator.store.tables.base import AGGRESSIVE_AUTOVACUUM, Base, EnumText, check_in, now
 
 
 class ResourceDefinition(Base):
@@ -28,9 +29,9 @@ class ResourceDefinition(Base):
     stack_id: Mapped[int]
     name: Mapped[str]
     digest: Mapped[bytes]  # of the snippet and of every parameter value and file that it uses
-    body: Mapped[Json]
+    body: Mapped[JsonObject]
     requires: Mapped[list[str]] = mapped_column(server_default=text("'{}'"))
-    dep_attrs: Mapped[Json] = mapped_column(
+    dep_attrs: Mapped[JsonObject] = mapped_column(
         JSONB, server_default=text("'{}'")
     )  # required name -> names of the attributes used
     valid_from: Mapped[int]
@@ -67,10 +68,10 @@ class Resource(Base):
     action: Mapped[str] = mapped_column(EnumText("resource_action"), server_default="INIT")
     status: Mapped[str] = mapped_column(EnumText("resource_status"), server_default="COMPLETE")
     status_reason: Mapped[str] = mapped_column(server_default="state changed")
-    properties: Mapped[Json | None]  # resolved; it was built with these
-    attributes: Mapped[Json | None]
-    metadata_: Mapped[Json | None] = mapped_column("metadata")
-    data: Mapped[Json | None]  # private to the type
+    properties: Mapped[JsonObject | None]  # resolved; it was built with these
+    attributes: Mapped[JsonObject | None]
+    metadata_: Mapped[JsonObject | None] = mapped_column("metadata")
+    data: Mapped[JsonObject | None]  # private to the type
     sealed: Mapped[bytes | None]  # the last four and reference_id, encrypted, when any of it is secret
     attempt: Mapped[int] = mapped_column(server_default=text("0"))
     op: Mapped[str | None] = mapped_column(EnumText("resource_op"))

@@ -9,7 +9,8 @@ from sqlalchemy import CheckConstraint, ForeignKey, Identity, Index, SmallIntege
 from sqlalchemy.orm import Mapped, mapped_column
 
 from orchestrator.engine.states import STATUSES
-from orchestrator.store.tables.base import Base, Json, check_in, now
+from orchestrator.json_types import JsonObject
+from orchestrator.store.tables.base import Base, check_in, now
 
 
 class Snapshot(Base):
@@ -54,8 +55,8 @@ class ResourceSnapshot(Base):
     physical_id: Mapped[str | None]
     action: Mapped[str]
     status: Mapped[str]
-    metadata_: Mapped[Json | None] = mapped_column("metadata")
-    data: Mapped[Json | None]
+    metadata_: Mapped[JsonObject | None] = mapped_column("metadata")
+    data: Mapped[JsonObject | None]
     sealed: Mapped[bytes | None]  # metadata and data, encrypted, when any of it is secret
     kept: Mapped[bytes | None]
 

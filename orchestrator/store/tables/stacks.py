@@ -18,7 +18,8 @@ from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import Mapped, mapped_column
 
 from orchestrator.engine.states import OUTCOMES, STACK_ACTIONS, STATUSES
-from orchestrator.store.tables.base import Base, Json, check_in, now
+from orchestrator.json_types import JsonObject
+from orchestrator.store.tables.base import Base, check_in, now
 
 
 class Content(Base):
@@ -142,11 +143,11 @@ class Revision(Base):
     number: Mapped[int]
     action: Mapped[str]
     template_hash: Mapped[bytes] = mapped_column(ForeignKey("content.hash"))
-    environment: Mapped[Json] = mapped_column(server_default=text("'{}'"))
-    files: Mapped[Json] = mapped_column(JSONB, server_default=text("'{}'"))  # name -> hex hash
-    parameters: Mapped[Json] = mapped_column(server_default=text("'{}'"))  # name -> converted value
+    environment: Mapped[JsonObject] = mapped_column(server_default=text("'{}'"))
+    files: Mapped[JsonObject] = mapped_column(JSONB, server_default=text("'{}'"))  # name -> hex hash
+    parameters: Mapped[JsonObject] = mapped_column(server_default=text("'{}'"))  # name -> converted value
     sealed: Mapped[bytes | None]
-    outline: Mapped[Json]
+    outline: Mapped[JsonObject]
     adopted: Mapped[bytes | None]  # of an ADOPT: name -> existing object, encrypted
     restores: Mapped[int | None]  # of a RESTORE: the snapshot, which may be gone by now
     traversal: Mapped[int | None]  # the traversal to this revision

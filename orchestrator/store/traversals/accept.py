@@ -8,7 +8,7 @@ import hashlib
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from psycopg import Connection, errors
 from psycopg.rows import TupleRow
@@ -16,6 +16,7 @@ from psycopg.types.json import Json, Jsonb
 
 from orchestrator.engine.states import Outcome
 from orchestrator.errors import LimitExceeded, NotSupported, StackExists
+from orchestrator.json_types import JsonMapping
 from orchestrator.logs import request_id
 from orchestrator.store.events import event_sinks as sinks
 from orchestrator.store.keystone import delegated_credentials
@@ -108,10 +109,10 @@ class StackInsert:
     username: str
     template: bytes  # JSON text
     files: Mapping[str, str]
-    environment: Mapping[str, Any]
-    parameters: Mapping[str, Any]  # NULL for hidden parameters
+    environment: JsonMapping
+    parameters: JsonMapping  # NULL for hidden parameters
     sealed: bytes | None  # hidden parameters, encrypted
-    outline: Mapping[str, Any]
+    outline: JsonMapping
     disable_rollback: bool
     timeout_mins: int | None
     tags: tuple[str, ...]
@@ -119,7 +120,7 @@ class StackInsert:
     credential_id: int | None = None  # held by the stack from now on
     adopted: bytes | None = None  # name -> existing object, encrypted: the stack adopts these
     delete_on_failure: bool = False
-    sinks: Sequence[Mapping[str, Any]] = ()  # the new webhooks among its event sinks
+    sinks: Sequence[JsonMapping] = ()  # the new webhooks among its event sinks
 
 
 def accept_create(

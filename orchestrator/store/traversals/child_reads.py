@@ -9,6 +9,7 @@ from psycopg.rows import TupleRow
 from sqlalchemy import Connection as PooledConnection
 
 from orchestrator.engine.check.child_status import ChildState
+from orchestrator.json_types import JsonObject
 from orchestrator.store.connections.prepared import fetch_prepared
 
 Db = Connection[TupleRow]
@@ -116,7 +117,7 @@ def failed(db: Db, child_id: int) -> list[str]:
     return [row[0] for row in db.execute(FAILED, {"stack_id": child_id}).fetchall()]
 
 
-def inherited(db: Db, stack_id: int, revision_id: int) -> tuple[dict[str, Any], dict[str, str], int]:
+def inherited(db: Db, stack_id: int, revision_id: int) -> tuple[JsonObject, dict[str, str], int]:
     """Return the inputs that children inherit from a stack: a revision's environment and files, and the
     depth.
     """

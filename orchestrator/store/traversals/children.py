@@ -18,6 +18,7 @@ from psycopg.types.json import Json, Jsonb
 
 from orchestrator.engine.messages import CheckMessage
 from orchestrator.engine.states import NODE_ENDS
+from orchestrator.json_types import JsonMapping, JsonObject
 from orchestrator.store.connections.prepared import fetch_prepared
 from orchestrator.store.nodes import repository
 from orchestrator.store.nodes.outcome_builder import render
@@ -186,10 +187,10 @@ class DesiredChild:
     name: str
     template: bytes  # JSON text
     files: Mapping[str, str]  # name -> the hash of its text, in hexadecimal
-    environment: Mapping[str, Any]
-    parameters: Mapping[str, Any]  # NULL for hidden parameters
+    environment: JsonMapping
+    parameters: JsonMapping  # NULL for hidden parameters
     sealed: bytes | None
-    outline: Mapping[str, Any]
+    outline: JsonMapping
     timeout_mins: int | None = None
     adopted: bytes | None = None  # existing objects, encrypted: a new child adopts these
     restores: int | None = None  # the snapshot to be restored
@@ -214,7 +215,7 @@ class ContentMissing(Exception):
 
 
 def insert_child(
-    db: Db, desired: DesiredChild, row: Mapping[str, Any], lease: int | None, root: str, *, again: bool
+    db: Db, desired: DesiredChild, row: JsonMapping, lease: int | None, root: str, *, again: bool
 ) -> Settled:
     """Insert the child stack of a resource and let its node wait for it; with `again` in place of a deleted
     child.
@@ -325,7 +326,7 @@ def propagate_failures(db: Db, stack_id: int, traversal: int, name: str, reasons
     db.execute(PROPAGATE_FAILURES, values)
 
 
-def _revision_columns(desired: DesiredChild) -> dict[str, Any]:
+def _revision_columns(desired: DesiredChild) -> JsonObject:
     """Return a revision's columns as parameters."""
     return {
         "template_hash": hashlib.sha256(desired.template).digest(),

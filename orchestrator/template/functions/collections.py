@@ -8,6 +8,7 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
+from orchestrator.json_types import JsonObject
 from orchestrator.template.functions.registry import References
 from orchestrator.template.functions.resolved_argument import shown, whole_function
 from orchestrator.template.yaml_scalars import key_text
@@ -32,11 +33,11 @@ CONTAINS_COUNT: Final = 'Arguments to "contains" must be of the form: [value1, [
 
 
 @whole_function("map_merge", since="2016-04-08")
-def map_merge(maps: Any) -> dict[str, Any]:
+def map_merge(maps: Any) -> JsonObject:
     """``{map_merge: [{a: 1}, {a: 2, b: 3}]}`` gives ``{a: 2, b: 3}``; null merges nothing."""
     if not isinstance(maps, (list, str)):
         raise TypeError(MERGE_FORM)
-    merged: dict[str, Any] = {}
+    merged: JsonObject = {}
     for item in maps:
         if item is None:
             continue

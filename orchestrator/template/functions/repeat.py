@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from itertools import product
 from typing import Any, Final
 
+from orchestrator.json_types import JsonMapping
 from orchestrator.template.function_view import UNKNOWN, View
 from orchestrator.template.functions.registry import FunctionError, References, is_call, raw_function
 from orchestrator.template.functions.resolved_argument import (
@@ -75,7 +76,7 @@ def repeat(view: View, args: Any) -> Any:
     return _repeat(view, args, maps=permutations, permutations=permutations)
 
 
-def _repeat(view: View, args: Mapping[str, Any], *, maps: bool, permutations: bool) -> Any:
+def _repeat(view: View, args: JsonMapping, *, maps: bool, permutations: bool) -> Any:
     # The template is resolved once, before substitution: its functions never see substituted values.
     template = _resolved(view, "template", args["template"])
     for_each = _resolved(view, "for_each", args["for_each"])

@@ -10,6 +10,7 @@ from collections.abc import Collection, Mapping
 from itertools import chain
 from typing import Any, Final
 
+from orchestrator.json_types import JsonObject
 from orchestrator.template.functions.registry import Check, References, function, is_call
 from orchestrator.template.functions.resolved_argument import MAX_VALUES, bounded, shown, whole_function
 
@@ -125,14 +126,14 @@ def _replacement(name: str, key: str, value: Any, json_since: bool, filled: bool
 
 
 def _check_replace(name: str) -> Check:
-    def check(args: dict[str, Any], references: References) -> None:  # noqa: ARG001
+    def check(args: JsonObject, references: References) -> None:  # noqa: ARG001
         if not isinstance(args["params"], dict):
             raise TypeError(f'"{name}" parameters must be a mapping')
 
     return check
 
 
-def _replacing(name: str) -> dict[str, Any]:
+def _replacing(name: str) -> JsonObject:
     return {
         "form": _replace_form(name),
         "not_a": f'Arguments to "{name}" must be a map',

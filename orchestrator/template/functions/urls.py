@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 from urllib.parse import quote, urlencode, uses_netloc
 
+from orchestrator.json_types import JsonMapping
 from orchestrator.template.functions.registry import References, is_call
 from orchestrator.template.functions.resolved_argument import whole_function
 
@@ -23,7 +24,7 @@ def _check_url(args: Any, references: References) -> None:  # noqa: ARG001
     _check_parts({name: value for name, value in args.items() if not is_call(value)}, args)
 
 
-def _check_parts(parts: Mapping[str, Any], args: Mapping[str, Any]) -> None:
+def _check_parts(parts: JsonMapping, args: JsonMapping) -> None:
     """Check the known parts; `args` holds all parts, for the message."""
     for name in PARTS:
         if name not in parts:
@@ -36,7 +37,7 @@ def _check_parts(parts: Mapping[str, Any], args: Mapping[str, Any]) -> None:
             raise TypeError(f'The "{name}" argument to "make_url" must be a string')
 
 
-def _check_port(port: Any, args: Mapping[str, Any]) -> None:
+def _check_port(port: Any, args: JsonMapping) -> None:
     try:
         number = int(port)
     except ValueError:
@@ -70,7 +71,7 @@ def make_url(parts: Any) -> str:
     )
 
 
-def _where(parts: Mapping[str, Any]) -> str:
+def _where(parts: JsonMapping) -> str:
     """Return user, host and port in URL form."""
     user = quote(parts.get("username", ""), safe="")
     if parts.get("password"):
@@ -79,7 +80,7 @@ def _where(parts: Mapping[str, Any]) -> str:
     return (f"{user}@" if user else "") + _host(parts) + port
 
 
-def _host(parts: Mapping[str, Any]) -> str:
+def _host(parts: JsonMapping) -> str:
     host: str = parts.get("host", "")
     if len(host) > 1 and host[0] == "[" and host[-1] == "]":
         host = host[1:-1]

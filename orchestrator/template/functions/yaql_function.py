@@ -27,6 +27,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from orchestrator.errors import Misconfigured
+from orchestrator.json_types import JsonObject
 from orchestrator.template.functions.registry import References, is_call
 from orchestrator.template.functions.resolved_argument import whole_function
 from orchestrator.template.functions.time_budget import EXHAUSTED, charge, is_exhausted
@@ -112,13 +113,13 @@ class Evaluator:
                     self._cache.popitem(last=False)
         return answer["value"]
 
-    def _key(self, expression: str, request: dict[str, Any]) -> bytes:
+    def _key(self, expression: str, request: JsonObject) -> bytes:
         if len(expression) > MAX_CACHED_CHARACTERS or CHANGING.search(expression):
             return b""
         text = json.dumps([request, self.limits.iterators, self.limits.quota])
         return b"" if len(text) > MAX_CACHED_CHARACTERS else hashlib.sha256(text.encode()).digest()
 
-    def _ask(self, request: dict[str, Any]) -> dict[str, Any]:
+    def _ask(self, request: JsonObject) -> JsonObject:
         limits = {"iterators": self.limits.iterators, "quota": self.limits.quota}
         line = json.dumps({**request, **limits}).encode() + b"\n"
         with self._lock:
@@ -151,7 +152,7 @@ class Evaluator:
             )
         return process
 
-    def _read(self) -> dict[str, Any] | None:
+    def _read(self) -> JsonObject | None:
         """Return the response, None if the process died or timed out."""
         if self._process is None or self._process.stdout is None:
             return None
@@ -166,7 +167,7 @@ class Evaluator:
             if not part:
                 return None
             parts.append(part)
-        response: dict[str, Any] = json.loads(b"".join(parts))
+        response: JsonObject = json.loads(b"".join(parts))
         return response
 
     def _end(self) -> None:

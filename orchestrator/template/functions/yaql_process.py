@@ -21,6 +21,8 @@ from typing import Any, Final
 
 import yaql  # type: ignore[import-untyped]
 
+from orchestrator.json_types import JsonObject
+
 MAX_NODES: Final = 100_000  # values in a result
 MAX_BYTES: Final = 8 * 1024 * 1024  # text in a result
 UNSTORED: Final = re.compile("[\0\ud800-\udfff]")
@@ -115,7 +117,7 @@ class PlainValues:
         return key_ if isinstance(key_, str) else json.dumps(key_)
 
 
-def answer(request: dict[str, Any]) -> dict[str, Any]:
+def answer(request: JsonObject) -> JsonObject:
     """Return the response to a request."""
     try:
         if "check" in request:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Literal
 
 from orchestrator.engine.check.child_status import ChildState, ChildStep
 from orchestrator.engine.check.outcome import Ready
+from orchestrator.json_types import JsonMapping
 from orchestrator.operations.children.child_view import StoredChildView
 from orchestrator.operations.reconcile.nested.operation import (
     NestedOperation,
@@ -29,7 +29,7 @@ CANCELLED = "{} aborted (user triggered cancel)"
 CHILD_GONE = "Its stack is gone."
 
 
-def advance(nested: NestedOperation, turn: int, adopted: Mapping[str, Any] | None = None) -> StepResult:
+def advance(nested: NestedOperation, turn: int, adopted: JsonMapping | None = None) -> StepResult:
     """Ask the type for step number `turn`; a new child adopts the resources in `adopted`."""
     operation, state = nested.operation, nested.operation.state
     view = nested.loader.child_view(nested.db, operation.visit, nested.child)
@@ -47,9 +47,7 @@ def advance(nested: NestedOperation, turn: int, adopted: Mapping[str, Any] | Non
     return _set_child(nested, step, turn, adopted)
 
 
-def _set_child(
-    nested: NestedOperation, step: SetChild, turn: int, adopted: Mapping[str, Any] | None
-) -> StepResult:
+def _set_child(nested: NestedOperation, step: SetChild, turn: int, adopted: JsonMapping | None) -> StepResult:
     """Request the create or the update of the child."""
     operation, state, child = nested.operation, nested.operation.state, nested.child
     existing = None if child is None or child.gone else child

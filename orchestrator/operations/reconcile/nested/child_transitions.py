@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
 from uuid import UUID
 
 from psycopg import errors
@@ -19,6 +18,7 @@ from orchestrator.engine.check.child_status import ChildRequest, ChildStep, spli
 from orchestrator.engine.check.outcome import ChildTransition
 from orchestrator.engine.check.visit import ResourceVisit
 from orchestrator.engine.messages import CheckMessage
+from orchestrator.json_types import JsonObject
 from orchestrator.operations.reconcile.pending import Pause, Write
 from orchestrator.operations.resource_context.state import StepResult
 from orchestrator.store import snapshots
@@ -38,7 +38,7 @@ class LeaseLost(Exception):
     """The lease is lost, or the traversal is over."""
 
 
-Row = Callable[[ResourceVisit, StepResult], dict[str, Any]]
+Row = Callable[[ResourceVisit, StepResult], JsonObject]
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +113,7 @@ def _apply(
     return settled.messages + ([] if started is None else [started.message])
 
 
-def _row(visit: ResourceVisit, result: StepResult, step: ChildStep, row_of: Row) -> dict[str, Any]:
+def _row(visit: ResourceVisit, result: StepResult, step: ChildStep, row_of: Row) -> JsonObject:
     row = row_of(visit, result)
     row |= {
         "op": result.state.op,

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 from orchestrator.engine.check.child_status import (
     ChildRequest,
@@ -15,6 +13,7 @@ from orchestrator.engine.check.child_status import (
 )
 from orchestrator.engine.check.outcome import ChildTransition, Failed, failure_reason
 from orchestrator.errors import Diagnostic, InvalidTemplate
+from orchestrator.json_types import JsonMapping
 from orchestrator.operations.children.loader import ChildStackLoader
 from orchestrator.operations.reconcile.desired_state import definition_view
 from orchestrator.operations.resource_context.operation import ResourceOperation
@@ -115,7 +114,7 @@ def nested_context(nested: NestedOperation) -> Context:
     return replace(context, data=state.data, update_policy=_update_policy(nested))
 
 
-def _update_policy(nested: NestedOperation) -> Mapping[str, Any]:
+def _update_policy(nested: NestedOperation) -> JsonMapping:
     """Return the update policy with its defaults."""
     operation = nested.operation
     definition = operation.visit.definition
