@@ -194,7 +194,7 @@ class Settings(BaseSettings):
 
     @model_validator(mode="before")
     @classmethod
-    def _secrets_from_files(cls, values: dict[str, Any]) -> dict[str, Any]:
+    def _secrets_from_files(cls, values: dict[str, object]) -> dict[str, Any]:
         for name in cls.model_fields:
             path = os.environ.get(f"{PREFIX}{name.upper()}_FILE")
             if path and values.get(name) is None:
@@ -203,7 +203,7 @@ class Settings(BaseSettings):
 
     @model_validator(mode="before")
     @classmethod
-    def _deprecated_names(cls, values: dict[str, Any]) -> dict[str, Any]:
+    def _deprecated_names(cls, values: dict[str, object]) -> dict[str, Any]:
         renamed = dict(values)
         for old, new in DEPRECATED_NAMES.items():
             value = renamed.pop(old, None) or _from_environment(old, os.environ)
@@ -215,7 +215,7 @@ class Settings(BaseSettings):
 
     @model_validator(mode="before")
     @classmethod
-    def _heat_limits(cls, values: dict[str, Any]) -> dict[str, Any]:
+    def _heat_limits(cls, values: dict[str, object]) -> dict[str, Any]:
         return {**HEAT_LIMITS, **values} if values.get("limits") == "heat" else values
 
     @property

@@ -80,7 +80,7 @@ def renamed_fields(**names: str) -> Callable[[C], C]:
         initialize = cls.__init__  # type: ignore[misc]
 
         @wraps(initialize)
-        def accept_old_names(self: Any, *args: Any, **options: Any) -> None:
+        def accept_old_names(self: Any, *args: object, **options: object) -> None:
             try:
                 initialize(self, *args, **options)
             except TypeError:

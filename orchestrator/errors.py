@@ -40,7 +40,9 @@ class OrchestratorError(Exception):
         return _restored, (type(self), str(self), self.__dict__)
 
 
-def _restored(error_type: type[OrchestratorError], message: str, fields: dict[str, Any]) -> OrchestratorError:
+def _restored(
+    error_type: type[OrchestratorError], message: str, fields: dict[str, object]
+) -> OrchestratorError:
     error = error_type.__new__(error_type)
     Exception.__init__(error, message)
     error.__dict__.update(fields)

@@ -41,7 +41,7 @@ def request_id() -> str | None:
     return id_
 
 
-def _add_context(_logger: Any, _name: str, line: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+def _add_context(_logger: object, _name: str, line: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
     context = _context.get()
     if context is not None:
         for key, value in context().items():
@@ -50,7 +50,7 @@ def _add_context(_logger: Any, _name: str, line: MutableMapping[str, Any]) -> Mu
     return line
 
 
-def _text(line: Mapping[str, Any], **_: Any) -> str:
+def _text(line: Mapping[str, object], **_: object) -> str:
     return orjson.dumps(line, default=str, option=orjson.OPT_NON_STR_KEYS).decode()
 
 

@@ -77,12 +77,12 @@ def make_engine() -> WorkerContext:
 
 @celeryd_init.connect  # before Celery's first warning
 @setup_logging.connect
-def _configure_logging(**_: Any) -> None:
+def _configure_logging(**_: object) -> None:
     configure_logs()
 
 
 @worker_init.connect
-def _require_valid_setup(**_: Any) -> None:
+def _require_valid_setup(**_: object) -> None:
     try:
         cipher(settings())
         metrics_server.require_protected_metrics(settings())
@@ -98,7 +98,7 @@ _threads: list[PeriodicThread | WebhookDeliveryThread | KeystoneCleanupThread] =
 
 
 @worker_process_init.connect
-def _preload_engine(**_: Any) -> None:
+def _preload_engine(**_: object) -> None:
     engine()
     gc_policy.freeze_loaded_objects()
 
@@ -136,11 +136,11 @@ def _start_threads(sender: Any, **_: Any) -> None:
 
 
 @worker_shutting_down.connect
-def _stop_threads(**_: Any) -> None:
+def _stop_threads(**_: object) -> None:
     for thread in _threads:
         thread.stop()
 
 
 @worker_shutdown.connect
-def _stop_planners(**_: Any) -> None:
+def _stop_planners(**_: object) -> None:
     stop_planners()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 import redis
 from kombu import Connection
@@ -43,7 +43,7 @@ class BrokerStats:
         """Return the client. kombu reads sockets, TLS and prefixes from the broker's URL."""
         with self._lock:
             if self._client is None or self._pid != os.getpid():
-                options: dict[str, Any] = {
+                options: dict[str, object] = {
                     "socket_timeout": TIMEOUT_SECONDS,
                     "socket_connect_timeout": TIMEOUT_SECONDS,
                 }

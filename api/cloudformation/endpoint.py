@@ -242,7 +242,7 @@ def _answer(document: JsonMapping, status: int = 200) -> Response:
     return Response(ElementTree.tostring(root, encoding="utf-8"), status, mimetype="application/xml")
 
 
-def _without_nulls(value: Any) -> Any:
+def _without_nulls(value: object) -> Any:
     """Return the response without empty values."""
     match value:
         case Mapping():
@@ -253,7 +253,7 @@ def _without_nulls(value: Any) -> Any:
             return value
 
 
-def _fill(element: ElementTree.Element, content: Any) -> None:
+def _fill(element: ElementTree.Element, content: object) -> None:
     """Write a value: lists as members, None omitted, characters that XML cannot represent replaced."""
     match content:
         case Mapping():

@@ -246,5 +246,5 @@ class _UnreadableBody(io.RawIOBase):
     def readable(self) -> bool:
         return True
 
-    def readinto(self, _buffer: Any) -> int:
+    def readinto(self, _buffer: object) -> int:
         raise self.error

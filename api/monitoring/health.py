@@ -9,7 +9,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from functools import cache
-from typing import Any
 
 from flask import Blueprint, Response
 
@@ -58,7 +57,7 @@ def ready() -> Response:
     return response
 
 
-def _probe(part: Callable[[], Any]) -> JsonObject:
+def _probe(part: Callable[[], object]) -> JsonObject:
     started = time.perf_counter()
     try:
         value = part()

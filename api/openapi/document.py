@@ -132,7 +132,7 @@ class Undescribed(LookupError):
 class _Schemas(GenerateJsonSchema):
     """Schemas without a title for every field."""
 
-    def field_title_should_be_set(self, schema: Any) -> bool:  # noqa: ARG002 - as declared there
+    def field_title_should_be_set(self, schema: object) -> bool:  # noqa: ARG002 - as declared there
         return False
 
 
@@ -210,7 +210,7 @@ def _operation(
     rule: Rule,
     verb: str,
     operation: Operation,
-    schemas: Mapping[Any, Any],
+    schemas: Mapping[object, object],
     shapes: JsonObject,
 ) -> JsonObject:
     doc = (app.view_functions[rule.endpoint].__doc__ or "").strip().partition("\n")[0]
@@ -287,7 +287,9 @@ def _query_parameters(
         yield description
 
 
-def _answer(answer: Response, schemas: Mapping[Any, Any], shapes: JsonMapping, status: int) -> JsonObject:
+def _answer(
+    answer: Response, schemas: Mapping[object, object], shapes: JsonMapping, status: int
+) -> JsonObject:
     description: JsonObject = {"description": answer.text}
     if answer.headers:
         description["headers"] = {

@@ -30,7 +30,7 @@ def described(text: str, *example: Any, **options: Any) -> Any:
     return Field(description=text, **options)
 
 
-def optional(text: str, *example: Any, **options: Any) -> Any:
+def optional(text: str, *example: object, **options: object) -> Any:
     """Return an optional field."""
     return described(text, *example, default=None, **options)
 
@@ -69,7 +69,7 @@ class Operation:
 Operations = Mapping[str, Operation]  # by endpoint, or by "METHOD endpoint" if methods differ
 
 
-def ok(text: str, shape: Any, media: str = JSON) -> dict[int, Response]:
+def ok(text: str, shape: object, media: str = JSON) -> dict[int, Response]:
     """Return a single 200 response."""
     return {200: Response(text, shape, media)}
 

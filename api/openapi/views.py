@@ -7,7 +7,7 @@ from base64 import b64encode
 from functools import cache
 from hashlib import sha256
 from importlib.metadata import version
-from typing import Any, Final
+from typing import Final
 
 import orjson
 from flask import Blueprint, Flask, Response, current_app, render_template
@@ -76,5 +76,5 @@ def _prose(text: str) -> Markup:
     return Markup(re.sub(r"`([^`]*)`", r"<code>\1</code>", str(escape(text))))  # noqa: S704 - escaped
 
 
-def _shown(value: Any) -> str:
+def _shown(value: object) -> str:
     return orjson.dumps(value, option=orjson.OPT_INDENT_2).decode()

@@ -5,8 +5,6 @@ The access log is written by `access_log.py`, which has more information about a
 
 from __future__ import annotations
 
-from typing import Any
-
 from gunicorn.glogging import Logger
 
 from orchestrator import logs
@@ -15,7 +13,7 @@ from orchestrator import logs
 class Logs(Logger):  # type: ignore[misc]  # gunicorn has no types
     """Passes gunicorn's records to the root logger, which has our format."""
 
-    def setup(self, cfg: Any) -> None:
+    def setup(self, cfg: object) -> None:
         """Remove gunicorn's own handlers."""
         super().setup(cfg)
         logs.configure_logs()

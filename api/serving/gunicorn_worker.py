@@ -155,7 +155,7 @@ class Worker(ThreadWorker):
             self.pending_conns.append(conn)
             self.poller.register(conn.sock, EVENT_READ, partial(self.on_pending_socket_readable, conn))
 
-    def on_pending_socket_readable(self, conn: Any, client: Any) -> None:
+    def on_pending_socket_readable(self, conn: object, client: object) -> None:
         """Read more of a head."""
         if self._gathered(conn):
             self.poller.unregister(client)
@@ -177,7 +177,7 @@ class Worker(ThreadWorker):
             super().enqueue_req(conn)
         return complete
 
-    def handle(self, conn: Any) -> Any:
+    def handle(self, conn: object) -> Any:
         """Handle a request and pipelined requests: returning to the loop costs as much as a small request."""
         retained = super().handle(conn)
         while retained is True and self._comes_more(conn):

@@ -128,7 +128,7 @@ class _EngineFormat:
         required_by: Sequence[str],
         description: str,
         attributes: Sequence[str],
-        metadata: Any,
+        metadata: object,
     ) -> Form:
         """Return a resource that does not exist yet."""
         return {

@@ -96,7 +96,7 @@ class RootGroup(LazyGroup):
     """The whole command line: a usage error ends with 1, because 2 means "changes", and Ctrl-C with 130."""
 
     def make_context(
-        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
+        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: object
     ) -> click.Context:
         """Parse the options before the command."""
         try:

@@ -113,7 +113,7 @@ def only_with(flag: str) -> Callable[[click.Context, click.Parameter, Any], Any]
     The flag must be eager, so that click reads it first.
     """
 
-    def check(ctx: click.Context, option: click.Parameter, value: Any) -> Any:
+    def check(ctx: click.Context, option: click.Parameter, value: object) -> Any:
         is_explicit = ctx.get_parameter_source(option.name or "") is ParameterSource.COMMANDLINE
         if is_explicit and not ctx.params.get(flag.lstrip("-").replace("-", "_")):
             raise click.UsageError(f"{option.opts[-1]} has no effect without {flag}", ctx)
@@ -160,7 +160,7 @@ def wait_options(command: Command) -> Command:
         help="Stop waiting after SECONDS, with exit code 4; the action continues.",
     )
     @wraps(command)
-    def run(*args: Any, wait: bool, wait_timeout: float | None, **kwargs: Any) -> Any:
+    def run(*args: object, wait: bool, wait_timeout: float | None, **kwargs: object) -> Any:
         return command(*args, wait=Wait(wait, wait_timeout), **kwargs)
 
     return run

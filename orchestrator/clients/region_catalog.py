@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterable, Mapping, MutableMapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Final, cast
 from urllib.parse import quote
 
 import httpx
@@ -150,13 +150,13 @@ def _token(login: JsonMapping, at: str) -> str:
     return _text(login["token"], f"{at}.token") if "token" in login else ""
 
 
-def _map(value: Any, place: str) -> JsonMapping:
+def _map(value: object, place: str) -> JsonMapping:
     if not isinstance(value, dict):
         raise ValueError(f"{place} must be a map")
     return value
 
 
-def _text(value: Any, place: str) -> str:
+def _text(value: object, place: str) -> str:
     if not isinstance(value, str) or not value:
         raise ValueError(f"{place} must be a text")
     return value

@@ -152,7 +152,7 @@ class RemoteStacks:
             return answer
         raise self._refusal(status, answer)
 
-    def _refusal(self, status: int, answer: Any) -> Exception:
+    def _refusal(self, status: int, answer: object) -> Exception:
         """Return the error that a refusal means."""
         error = answer.get("error") if isinstance(answer, dict) else None
         error = error if isinstance(error, dict) else {}

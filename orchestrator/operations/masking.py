@@ -8,7 +8,7 @@ from typing import Any
 from orchestrator.template.parameters import MASK
 
 
-def masked(value: Any) -> Any:
+def masked(value: object) -> Any:
     """Return a value of the same shape with all content masked."""
     match value:
         case Mapping():
@@ -19,7 +19,7 @@ def masked(value: Any) -> Any:
             return MASK
 
 
-def is_masked(value: Any) -> bool:
+def is_masked(value: object) -> bool:
     """Whether a value contains a mask."""
     match value:
         case Mapping():

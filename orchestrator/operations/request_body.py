@@ -7,7 +7,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import orjson
 
@@ -131,7 +130,7 @@ def read_update(body: bytes, fetch: Fetch, *, patch: bool) -> UpdateRequest:
     )
 
 
-def _request(document: JsonMapping, name: Any, fetch: Fetch, *, needs_template: bool) -> StackRequest:
+def _request(document: JsonMapping, name: object, fetch: Fetch, *, needs_template: bool) -> StackRequest:
     template = document.get("template")
     if template is None and document.get("template_url"):
         template = _fetched(document["template_url"], fetch)
@@ -156,7 +155,7 @@ def _request(document: JsonMapping, name: Any, fetch: Fetch, *, needs_template: 
     )
 
 
-def _fetched(url: Any, fetch: Fetch) -> str:
+def _fetched(url: object, fetch: Fetch) -> str:
     if not isinstance(url, str):
         raise InvalidRequest("'template_url' must be the URL of a template.")
     try:
@@ -166,7 +165,7 @@ def _fetched(url: Any, fetch: Fetch) -> str:
         raise CouldNotFetch(url, f"Could not retrieve template: {error}{why}") from error
 
 
-def check_name(name: Any) -> None:
+def check_name(name: object) -> None:
     """Reject a name that a root stack cannot have (docs/internals/rest-api.md §3)."""
     if isinstance(name, str) and NAME.fullmatch(name):
         return

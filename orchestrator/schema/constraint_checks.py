@@ -40,12 +40,12 @@ _TIME: Final = re.compile(
 )
 
 
-def ip_addr(value: Any) -> str | None:
+def ip_addr(value: object) -> str | None:
     """An IPv4 or IPv6 address, without a zone."""
     return None if _is_address(str(value)) else "Invalid IP address"
 
 
-def net_cidr(value: Any) -> str | None:
+def net_cidr(value: object) -> str | None:
     """An address and the length of its prefix, such as ``10.0.0.0/8``."""
     text = str(value)
     if _is_subnet(text):
@@ -59,7 +59,7 @@ def net_cidr(value: Any) -> str | None:
     return f"Invalid net cidr invalid IPNetwork {text} "
 
 
-def ip_or_cidr(value: Any) -> str | None:
+def ip_or_cidr(value: object) -> str | None:
     """Either of the two above."""
     if not isinstance(value, str):
         return f"{value} is not a valid IP or CIDR"
@@ -68,12 +68,12 @@ def ip_or_cidr(value: Any) -> str | None:
     return None if _is_address(value) else f"'{value}' is not a valid IP address"
 
 
-def mac_addr(value: Any) -> str | None:
+def mac_addr(value: object) -> str | None:
     """A hardware address in any of the usual forms."""
     return None if any(form.fullmatch(str(value)) for form in _MAC) else "Invalid MAC address."
 
 
-def rel_dns_name(value: Any) -> str | None:
+def rel_dns_name(value: object) -> str | None:
     """A relative domain name; may be empty."""
     text = _text(value)
     if text.endswith("."):
@@ -86,12 +86,12 @@ def rel_dns_name(value: Any) -> str | None:
     return _name_fault(text)
 
 
-def dns_name(value: Any) -> str | None:
+def dns_name(value: object) -> str | None:
     """A domain name, absolute (with a final dot) or relative; may be empty."""
     return _name_fault(_text(value))
 
 
-def dns_domain(value: Any) -> str | None:
+def dns_domain(value: object) -> str | None:
     """An absolute domain name; empty removes the domain."""
     text = _text(value)
     if text and not text.endswith("."):
@@ -99,7 +99,7 @@ def dns_domain(value: Any) -> str | None:
     return _name_fault(text)
 
 
-def iso_8601(value: Any) -> str | None:
+def iso_8601(value: object) -> str | None:
     """A time or a date; a year or a month will do."""
     try:
         parse_time(str(value) if isinstance(value, str) else "")
@@ -108,7 +108,7 @@ def iso_8601(value: Any) -> str | None:
     return None
 
 
-def expiration(value: Any) -> str | None:
+def expiration(value: object) -> str | None:
     """A time in the future; may be empty."""
     if value is None or value == "":
         return None
@@ -134,7 +134,7 @@ def json_string(value: Any) -> str | None:
     return None
 
 
-def timezone(value: Any) -> str | None:
+def timezone(value: object) -> str | None:
     """A zone of the tz database; may be empty."""
     text = _text(value)
     if not text:
@@ -148,14 +148,14 @@ def timezone(value: Any) -> str | None:
     return None
 
 
-def cron_expression(value: Any) -> str | None:
+def cron_expression(value: object) -> str | None:
     """A cron expression; may be empty."""
     text = _text(value)
     fault = cron_fault(text) if text else None
     return None if fault is None else f"Invalid CRON expression: {fault}"
 
 
-def test_constr(value: Any) -> str | None:  # noqa: ARG001 - it only ever takes time, which here is the resource's own
+def test_constr(value: object) -> str | None:  # noqa: ARG001 - it only ever takes time, which here is the resource's own
     """Accept any value: the constraint exists for OS::Heat::TestResource."""
     return None
 
@@ -184,7 +184,7 @@ def parse_time(text: str) -> dt.datetime:
     )
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     return "" if value is None else str(value)
 
 

@@ -64,7 +64,7 @@ class Range:
     description: str = ""
     types: ClassVar[frozenset[str]] = NUMERIC
 
-    def check(self, value: Any, type: str) -> str | None:  # noqa: ARG002
+    def check(self, value: object, type: str) -> str | None:  # noqa: ARG002
         """Return the fault in `value`, None if it is valid."""
         if _within(value, self.min, self.max):
             return None
@@ -103,7 +103,7 @@ class AllowedValues:
     description: str = ""
     types: ClassVar[frozenset[str]] = LISTED
 
-    def check(self, value: Any, type: str) -> str | None:
+    def check(self, value: object, type: str) -> str | None:
         """Return the fault in `value`, None if it is valid."""
         if type == "string" and value in self.values:
             return None
@@ -132,7 +132,7 @@ class AllowedPattern:
     description: str = ""
     types: ClassVar[frozenset[str]] = TEXT
 
-    def check(self, value: Any, type: str) -> str | None:  # noqa: ARG002
+    def check(self, value: object, type: str) -> str | None:  # noqa: ARG002
         """Return the fault in `value`, None if it is valid."""
         if not isinstance(value, str):
             return f"expected string or bytes-like object, got '{value.__class__.__name__}'"
@@ -153,7 +153,7 @@ class Custom:
     description: str = ""
     types: ClassVar[frozenset[str]] = LISTED
 
-    def check(self, value: Any, type: str) -> str | None:  # noqa: ARG002
+    def check(self, value: object, type: str) -> str | None:  # noqa: ARG002
         """Return the fault in `value`, None if it is valid."""
         fault = custom_check(self.name, value)
         return None if fault is None else self.description or fault
@@ -227,20 +227,20 @@ def _modulo(body: Any, description: str) -> Modulo:
     return Modulo(step, offset, description)
 
 
-def _allowed_values(body: Any, description: str) -> AllowedValues:
+def _allowed_values(body: object, description: str) -> AllowedValues:
     if not isinstance(body, (list, tuple)):
         raise ValueError("AllowedValues must be a list")
     return AllowedValues(tuple(body), description)
 
 
-def _allowed_pattern(body: Any, description: str) -> AllowedPattern:
+def _allowed_pattern(body: object, description: str) -> AllowedPattern:
     if not isinstance(body, str):
         raise ValueError("AllowedPattern must be a string")
     matcher(body)
     return AllowedPattern(body, description)
 
 
-def _custom(body: Any, description: str) -> Custom:
+def _custom(body: object, description: str) -> Custom:
     if isinstance(body, (dict, list)):
         raise ValueError("custom_constraint must be the name of a constraint")
     return Custom(str(body), description)
@@ -256,7 +256,7 @@ _READERS: Final[Mapping[str, Callable[[Any, str], Constraint]]] = {
 }
 
 
-def _only(body: Any, allowed: set[str], label: str) -> None:
+def _only(body: object, allowed: set[str], label: str) -> None:
     if not isinstance(body, Mapping):
         raise ValueError(f"Invalid {label}, expected a mapping")
     for key in body:
@@ -264,7 +264,7 @@ def _only(body: Any, allowed: set[str], label: str) -> None:
             raise ValueError(f"Invalid key '{key}' for {label}")
 
 
-def _number(value: Any, otherwise: str) -> Number | None:
+def _number(value: object, otherwise: str) -> Number | None:
     if value is None:
         return None
     if isinstance(value, str):
@@ -293,7 +293,7 @@ def _bounds(low: Number | None, high: Number | None) -> dict[str, Number]:
     return {key: bound for key, bound in (("min", low), ("max", high)) if bound is not None}
 
 
-def _item(key: str, body: Any, description: str) -> JsonObject:
+def _item(key: str, body: object, description: str) -> JsonObject:
     return {key: body, "description": description} if description else {key: body}
 
 

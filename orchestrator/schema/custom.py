@@ -49,7 +49,7 @@ CLOUD: Final = frozenset(
 )
 
 
-def custom_check(name: str, value: Any) -> str | None:
+def custom_check(name: str, value: object) -> str | None:
     """Return the fault in `value` according to the constraint `name`, in Heat's wording, None if it is valid.
 
     Every element of a list is checked.

@@ -182,7 +182,7 @@ def _unknown(name: str, schema: Mapping[str, Property], path: str) -> PropertyFa
 
 
 def _value(
-    prop: Property, value: Any, place: tuple[str, str | int], faults: list[PropertyFault], unknown: object
+    prop: Property, value: object, place: tuple[str, str | int], faults: list[PropertyFault], unknown: object
 ) -> Any:
     """Return the converted value, or `unknown` if it is or contains an unknown value.
 
@@ -201,7 +201,7 @@ def _value(
 
 
 def _converted(
-    prop: Property, value: Any, place: tuple[str, str | int], faults: list[PropertyFault], unknown: object
+    prop: Property, value: object, place: tuple[str, str | int], faults: list[PropertyFault], unknown: object
 ) -> Any:
     """Return the converted value, before checking its own constraints."""
     type_ = prop.type
@@ -243,7 +243,7 @@ def _members(
     return unknown if any(item is unknown for item in items) else items
 
 
-def _holds(value: Any, unknown: object) -> bool:
+def _holds(value: object, unknown: object) -> bool:
     """Whether `unknown` is `value` or is anywhere inside it."""
     if unknown is _NEVER:
         return False
@@ -254,7 +254,7 @@ def _holds(value: Any, unknown: object) -> bool:
     return value is unknown
 
 
-def _string(value: Any) -> str:
+def _string(value: object) -> str:
     if isinstance(value, str | int):  # a bool is an int, and is text as Python writes it
         return str(value)
     raise ValueError(f"Value must be a string; got {value!r}")
@@ -292,7 +292,7 @@ def _float(value: Any) -> float:
         raise ValueError(f"Value '{value}' is not a number") from None
 
 
-def _boolean(value: Any) -> bool:
+def _boolean(value: object) -> bool:
     if isinstance(value, bool):
         return value
     text = value.lower() if isinstance(value, str) else value
@@ -303,25 +303,25 @@ def _boolean(value: Any) -> bool:
     raise ValueError(f'"{text}" is not a valid boolean')
 
 
-def _map(value: Any) -> JsonMapping:
+def _map(value: object) -> JsonMapping:
     if isinstance(value, Mapping):
         return value
     raise ValueError(f'"{value}" is not a map')
 
 
-def _list(value: Any) -> Sequence[Any]:
+def _list(value: object) -> Sequence[Any]:
     if isinstance(value, Sequence) and not isinstance(value, str | bytes):
         return value
     raise ValueError(f'"{value!r}" is not a list')
 
 
-def _lax_map(value: Any) -> JsonMapping | str:
+def _lax_map(value: object) -> JsonMapping | str:
     if isinstance(value, str):
         return value  # the parameter it is meant for reads it
     return json.dumps(value) if isinstance(value, list | tuple) else _map(value)
 
 
-def _lax_list(value: Any) -> Sequence[Any]:
+def _lax_list(value: object) -> Sequence[Any]:
     if isinstance(value, str):
         return value.split(",") if value else []
     return _list(value)

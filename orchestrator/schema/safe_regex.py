@@ -115,7 +115,7 @@ def _translated(token: re.Match[str]) -> str:
     return _CLASSES.get(text, text)
 
 
-def _freedom(parsed: Iterable[tuple[Any, Any]]) -> float:
+def _freedom(parsed: Iterable[tuple[object, object]]) -> float:
     """Return the number of attempts of a backtracking matcher, as a power of the text's length."""
     return sum(_freedom_of(opcode, value) for opcode, value in parsed)
 

@@ -185,7 +185,7 @@ class _Translation:
             elif value is not None:
                 holder[name] = self._resolve(rule, value, place)
 
-    def _resolve(self, rule: Resolve, value: Any, place: str) -> Any:
+    def _resolve(self, rule: Resolve, value: object, place: str) -> Any:
         if self.finder is None or value is None or value == "" or value is self.unknown:
             return value
         try:
@@ -201,7 +201,7 @@ class _Translation:
         self.faults.append(PropertyFault("conflicting-properties", message, place, place))
 
 
-def _maps(value: Any, place: str) -> Iterator[tuple[JsonObject, str]]:
+def _maps(value: object, place: str) -> Iterator[tuple[JsonObject, str]]:
     """Yield `value` if it is a map, or the maps in it if it is a list."""
     if isinstance(value, dict):
         yield value, place
@@ -211,7 +211,7 @@ def _maps(value: Any, place: str) -> Iterator[tuple[JsonObject, str]]:
                 yield item, join(place, index)
 
 
-def _copy(value: Any) -> Any:
+def _copy(value: object) -> Any:
     if isinstance(value, Mapping):
         return {key: _copy(member) for key, member in value.items()}
     if isinstance(value, list | tuple):

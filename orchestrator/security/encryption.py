@@ -27,7 +27,7 @@ class Cipher:
                 "ORCHESTRATOR_ENCRYPTION_KEYS must hold Fernet keys (32 bytes, url-safe base64) with commas"
             ) from error
 
-    def seal(self, value: Any) -> bytes:
+    def seal(self, value: object) -> bytes:
         """Return `value` as encrypted JSON."""
         return self._fernet.encrypt(orjson.dumps(value))
 

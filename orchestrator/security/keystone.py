@@ -69,7 +69,7 @@ class Keystone:
             raise Unauthenticated(self._challenge)
         raise Unavailable(UNAVAILABLE)
 
-    def _ask(self, environ: dict[str, Any]) -> tuple[int, Mapping[str, Any] | None]:
+    def _ask(self, environ: dict[str, object]) -> tuple[int, Mapping[str, Any] | None]:
         """Return the library's status, and the token's contents if the token is valid."""
         statuses: list[int] = []
 

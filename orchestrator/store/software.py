@@ -183,7 +183,7 @@ class DeploymentRow:
         }
 
 
-def add_config(db: Db, values: Mapping[str, Any]) -> int | None:
+def add_config(db: Db, values: Mapping[str, object]) -> int | None:
     """Insert a config unless it exists; return the id of its row, None if it exists."""
     row = db.execute(ADD_CONFIG, values).fetchone()
     return None if row is None else row[0]
@@ -259,12 +259,12 @@ def published(db: Db, project_id: str, server_id: str) -> list[ConfigRow]:
     return [_config(row) for row in rows]
 
 
-def add_deployment(db: Db, values: Mapping[str, Any]) -> bool:
+def add_deployment(db: Db, values: Mapping[str, object]) -> bool:
     """Insert a deployment; return False if it exists."""
     return db.execute(ADD_DEPLOYMENT, _with_server(values)).fetchone() is not None
 
 
-def write_deployment(db: Db, values: Mapping[str, Any]) -> None:
+def write_deployment(db: Db, values: Mapping[str, object]) -> None:
     """Write a locked deployment."""
     db.execute(WRITE_DEPLOYMENT, _with_server(values))
 

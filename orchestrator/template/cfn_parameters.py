@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
 from orchestrator.errors import Diagnostic, InvalidTemplate
 from orchestrator.json_types import JsonMapping, JsonObject
@@ -40,7 +40,7 @@ _CONSTRAINTS: Final[tuple[tuple[str, str | Mapping[str, str]], ...]] = (
 )
 
 
-def read_parameter(name: str, body: Any, rules: str) -> ParameterSchema:
+def read_parameter(name: str, body: object, rules: str) -> ParameterSchema:
     """Read a declaration, like `ParameterSchema.from_hot` for HOT.
 
     Raises:

@@ -136,7 +136,7 @@ class Conditions(StackDefinition):
             raise verdict
         return verdict
 
-    def holds(self, condition: Any) -> Verdict:
+    def holds(self, condition: object) -> Verdict:
         """Return whether a condition is true: a name, a boolean, or a function call.
 
         Raises:
@@ -145,7 +145,7 @@ class Conditions(StackDefinition):
         with self._discreetly():
             return self._holds(condition)
 
-    def _holds(self, condition: Any) -> Verdict:
+    def _holds(self, condition: object) -> Verdict:
         if self._is_call(condition):
             for error in self._check(condition):
                 raise error
@@ -180,7 +180,7 @@ class Conditions(StackDefinition):
         """Raise an error: the condition requires the value now."""
         raise MissingParameter(name)
 
-    def _is_call(self, written: Any) -> bool:
+    def _is_call(self, written: object) -> bool:
         """Whether this is a function of the template's format, allowed here or not."""
         if not isinstance(written, dict) or len(written) != 1:
             return False
@@ -218,7 +218,7 @@ class Conditions(StackDefinition):
 
     # Expansion of `if`.
 
-    def expand(self, value: Any) -> Any:
+    def expand(self, value: object) -> Any:
         """Return `value` with every `if` replaced by its selected branch, `DROPPED` if no branch is selected.
 
         An `if` with an unknown condition becomes a call that evaluates to unknown.
@@ -245,7 +245,7 @@ class Conditions(StackDefinition):
             return [item for item in map(self.expand, value) if item is not DROPPED]
         return value
 
-    def choose(self, args: list[Any]) -> int | None:
+    def choose(self, args: list[object]) -> int | None:
         """Return the index of the selected argument of an `if`, len(args) for an absent else branch, None if
         unknown.
         """

@@ -74,7 +74,7 @@ class ResourceDefinition:
 
     def digest(self, values: ParameterValues, extra: object = None) -> bytes:
         """Return a 32-byte digest of the definition, the parameters it uses and `extra`, further inputs."""
-        text: tuple[Any, ...] = (self.type, self.body)
+        text: tuple[object, ...] = (self.type, self.body)
         if self.parameters:
             names = values.keys() if "*" in self.parameters else self.parameters
             text += ({name: values[name] for name in names if name in values},)
@@ -143,7 +143,7 @@ class StackDefinition:
         self._unknowns = 0
         self._is_timed = False
 
-    def resolve(self, value: Any, path: str = "") -> Any:
+    def resolve(self, value: object, path: str = "") -> Any:
         """Return `value` with its functions evaluated; `path` is where it is, for messages.
 
         Raises:
@@ -173,7 +173,7 @@ class StackDefinition:
 
     # The interface of functions (`function_view.View`).
 
-    def resolved(self, value: Any) -> Any:
+    def resolved(self, value: object) -> Any:
         """Return `value` with its functions evaluated."""
         if value.__class__ is dict:
             if len(value) == 1:
@@ -198,7 +198,7 @@ class StackDefinition:
             return made
         return self._resolved_list(value) if value.__class__ is list else value
 
-    def _resolved_list(self, items: list[Any]) -> list[Any]:
+    def _resolved_list(self, items: list[object]) -> list[Any]:
         made = []
         for index, item in enumerate(items):
             if item.__class__ is dict or item.__class__ is list:
@@ -211,7 +211,7 @@ class StackDefinition:
                 made.append(item)
         return made
 
-    def _call(self, function: Function, written: Any) -> Any:
+    def _call(self, function: Function, written: object) -> Any:
         """Return the result of a function; charge a slow call to the request's time budget."""
         if self._is_timed:  # by the outermost function
             return self._call_function(function, written)
@@ -225,7 +225,7 @@ class StackDefinition:
             if took > SLOW:
                 charge(took)
 
-    def _call_function(self, function: Function, written: Any) -> Any:
+    def _call_function(self, function: Function, written: object) -> Any:
         if function.raw:
             try:
                 return function.call(self, written)
@@ -258,7 +258,7 @@ class StackDefinition:
         except Exception as error:
             raise self._broken(function, error) from error
 
-    def _form(self, function: Function, written: Any) -> str:
+    def _form(self, function: Function, written: object) -> str:
         """Return the fault in the form of a call, "" if the form is valid.
 
         The scanner rejects such calls; those that result from expanding a macro are found here.
@@ -278,7 +278,7 @@ class StackDefinition:
             log.warning("function_failed", function=function.name, error=said)
         return FunctionError(f'Incorrect arguments to "{function.name}"')
 
-    def _argument(self, name: str, value: Any) -> Any:
+    def _argument(self, name: str, value: object) -> Any:
         try:
             return self.resolved(value)
         except FunctionError as error:
@@ -345,7 +345,7 @@ class StackDefinition:
         """Return the names of the compute zones."""
         return list(ZONES)
 
-    def holds(self, condition: Any) -> Any:
+    def holds(self, condition: object) -> Any:
         """Refuse: conditions were decided when the template was read."""
         raise FunctionError(f'Invalid condition "{condition}"')
 

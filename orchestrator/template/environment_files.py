@@ -191,7 +191,7 @@ class _Merging:
             )
         return fixed
 
-    def _combined(self, name: str, strategy: str, old: Any, new: Any) -> Any:
+    def _combined(self, name: str, strategy: str, old: object, new: object) -> Any:
         if strategy not in (MERGE, DEEP_MERGE):
             return new
         schema = self.schemas[name]
@@ -224,7 +224,7 @@ class _NotMergeable(Exception):
         self.heat_type = heat_type
 
 
-def _converted(value: Any, schema: ParameterSchema) -> Any:
+def _converted(value: object, schema: ParameterSchema) -> Any:
     try:
         return schema.convert(value)
     except ValueError as error:
@@ -232,7 +232,7 @@ def _converted(value: Any, schema: ParameterSchema) -> Any:
         raise _NotMergeable(f"Invalid parameter in environment {why}.") from None
 
 
-def _lists(old: Any, new: Any, schema: ParameterSchema) -> Any:
+def _lists(old: object, new: object, schema: ParameterSchema) -> Any:
     """Return the concatenated lists; two texts stay a text."""
     if isinstance(old, str) and isinstance(new, str):
         return f"{old},{new}"
@@ -241,7 +241,7 @@ def _lists(old: Any, new: Any, schema: ParameterSchema) -> Any:
     return [*_converted(old, schema), *_converted(new, schema)]
 
 
-def _map(value: Any, schema: ParameterSchema) -> JsonObject:
+def _map(value: object, schema: ParameterSchema) -> JsonObject:
     converted = _converted(value, schema) if value != "" else {}
     if not isinstance(converted, dict):
         type_name = type(converted).__name__
@@ -263,7 +263,7 @@ def _maps(old: JsonMapping, new: JsonMapping, *, deep: bool) -> JsonObject:
     return merged
 
 
-def _nested(old: Any, new: Any) -> Any:
+def _nested(old: object, new: object) -> Any:
     match old, new:
         case dict(), dict():
             return _maps(old, new, deep=True)

@@ -90,7 +90,7 @@ class Scanner:
         made.faults, made._absent = self.faults, True
         return made
 
-    def scan(self, value: Any, references: References, path: Path = (), place: str = "") -> None:
+    def scan(self, value: object, references: References, path: Path = (), place: str = "") -> None:
         """Add the references of `value` to `references`.
 
         `path` is the path of the value in the document, `place` its name in Heat's messages; without `place`
@@ -151,7 +151,7 @@ class Scanner:
         return [(args[chosen], (link, chosen))]
 
     def _call(
-        self, function: Function, args: Any, references: References, link: Link, at: tuple[Path, str]
+        self, function: Function, args: object, references: References, link: Link, at: tuple[Path, str]
     ) -> None:
         path = at[0]
         if function.state == "removed":
@@ -190,7 +190,7 @@ class Scanner:
         if used.mappings:
             self._mappings(used, references, path + spell(link))
 
-    def _decided(self, args: Any) -> Any:
+    def _decided(self, args: object) -> Any:
         """Return arguments with the branch of an `if` in place of it."""
         items = args.values() if args.__class__ is dict else args if args.__class__ is list else ()
         for item in items:
@@ -282,7 +282,7 @@ def spell(link: Link) -> Path:
 
 
 @lru_cache(maxsize=4096)
-def mistyped(name: Any, form: Format) -> str:
+def mistyped(name: object, form: Format) -> str:
     """Return a hint if the only key of a map resembles a function that the format does not have."""
     if not isinstance(name, str) or not 5 <= len(name) <= 24:
         return ""

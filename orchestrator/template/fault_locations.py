@@ -18,7 +18,7 @@ JOINT = re.compile(r"[.\[]")
 MAX_NAME_ENDS: Final = 250  # of a path, as potential ends of a name
 
 
-def placed(faults: Iterable[Diagnostic], source: Any, document: JsonMapping) -> list[Diagnostic]:
+def placed(faults: Iterable[Diagnostic], source: object, document: JsonMapping) -> list[Diagnostic]:
     """Return the faults with their places in `source`; unchanged when that is no text but an object a client
     sent.
     """

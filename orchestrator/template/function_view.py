@@ -75,7 +75,7 @@ class ParentResourceProxy:
 class View(Protocol):
     """The side of `StackDefinition` that functions get."""
 
-    def resolved(self, value: Any) -> Any:
+    def resolved(self, value: object) -> Any:
         """Return `value` with its functions evaluated."""
 
     def parameter(self, name: str) -> Any:
@@ -102,7 +102,7 @@ class View(Protocol):
     def zones(self) -> list[str]:
         """Return the names of the compute zones."""
 
-    def holds(self, condition: Any) -> Any:
+    def holds(self, condition: object) -> Any:
         """Return whether a condition holds; only where conditions are evaluated."""
 
     def charge(self, amount: int) -> None:

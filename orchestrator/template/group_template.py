@@ -348,7 +348,7 @@ class _Values:
         return self._values
 
 
-def _shown(args: list[str], value: Any) -> Any:
+def _shown(args: list[str], value: object) -> Any:
     if not isinstance(value, Mapping) or args[1] not in value:
         return MASK
     return member(_Values(value), args)  # type: ignore[arg-type]

@@ -21,7 +21,7 @@ def mark_each(values: Sequence[Any] | JsonMapping) -> JsonObject:
     return {EACH: values}
 
 
-def mark_member(reference: Any, attributes: JsonMapping) -> JsonObject:
+def mark_member(reference: object, attributes: JsonMapping) -> JsonObject:
     """Return the mark for a member."""
     return {MEMBER: [reference, attributes]}
 
@@ -55,7 +55,7 @@ def unmarked(value: Any) -> Any:
     return [unmarked(item) for item in value_]
 
 
-def _through(mark: JsonMapping, path: Sequence[Any]) -> Any:
+def _through(mark: JsonMapping, path: Sequence[object]) -> Any:
     if MEMBER in mark:
         return attribute_at(mark[MEMBER][1], path)
     inner = mark[EACH]
@@ -64,12 +64,12 @@ def _through(mark: JsonMapping, path: Sequence[Any]) -> Any:
     return [_reached(item, path) for item in inner]
 
 
-def _reached(value: Any, path: Sequence[Any]) -> Any:
+def _reached(value: object, path: Sequence[object]) -> Any:
     try:
         return attribute_at(value, path)
     except (LookupError, TypeError, ValueError):
         return None
 
 
-def _is_mark(value: Any) -> bool:
+def _is_mark(value: object) -> bool:
     return value.__class__ is dict and len(value) == 1 and (EACH in value or MEMBER in value)

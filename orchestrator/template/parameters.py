@@ -59,7 +59,7 @@ class ParameterSchema:
     tags: tuple[str, ...] = ()
 
     @classmethod
-    def from_hot(cls, name: str, body: Any, version: str) -> ParameterSchema:
+    def from_hot(cls, name: str, body: object, version: str) -> ParameterSchema:
         """Read a declaration.
 
         Raises:
@@ -106,7 +106,7 @@ class ParameterSchema:
             raise InvalidTemplate(faults)
         return schema
 
-    def convert(self, value: Any) -> Any:
+    def convert(self, value: object) -> Any:
         """Return `value` as functions see it.
 
         Raises:
@@ -124,7 +124,7 @@ class ParameterSchema:
             case _:
                 return _boolean(value)
 
-    def broken(self, value: Any) -> str | None:
+    def broken(self, value: object) -> str | None:
         """Return the message of the first constraint that a converted value breaks.
 
         Raises:
@@ -161,7 +161,7 @@ class ParameterSchema:
                 return f"Invalid default {default} ({fault})"
         return None
 
-    def to_text(self, value: Any) -> str:
+    def to_text(self, value: object) -> str:
         """Return a converted value the way the API shows it (§4.2)."""
         if isinstance(value, list) and self.type == "comma_delimited_list":
             return ",".join(map(str, value))
@@ -323,7 +323,9 @@ def _unknown_keys(body: JsonMapping, version: str) -> Iterator[tuple[str, str]]:
             yield key, added_later if key in KEYS else Hints().near(str(key), allowed)
 
 
-def _constraints(name: str, type_name: Any, items: Any, version: str, fault: Report) -> list[Constraint]:
+def _constraints(
+    name: str, type_name: object, items: object, version: str, fault: Report
+) -> list[Constraint]:
     if items is None:
         return []
     if not isinstance(items, list):
@@ -349,7 +351,7 @@ def _constraints(name: str, type_name: Any, items: Any, version: str, fault: Rep
     return made
 
 
-def _has(item: Any, key: str) -> bool:
+def _has(item: object, key: str) -> bool:
     return isinstance(item, dict) and key in item
 
 
@@ -357,15 +359,15 @@ def _invalid(name: str, why: str) -> str:
     return f"Parameter '{name}' is invalid: {why}"
 
 
-def _type_name(value: Any) -> str:
+def _type_name(value: object) -> str:
     return type(value).__name__
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     return "" if value is None else value if isinstance(value, str) else str(value)
 
 
-def _items(value: Any) -> list[str]:
+def _items(value: object) -> list[str]:
     if isinstance(value, (list, tuple)):
         return [str(item) for item in value]
     if isinstance(value, str):
@@ -375,7 +377,7 @@ def _items(value: Any) -> list[str]:
     )
 
 
-def _json(value: Any) -> Any:
+def _json(value: object) -> Any:
     try:
         if isinstance(value, str) and value:
             return read_json(value)
@@ -388,7 +390,7 @@ def _json(value: Any) -> Any:
     return value
 
 
-def _boolean(value: Any) -> bool:
+def _boolean(value: object) -> bool:
     if isinstance(value, bool):
         return value
     boolean = BOOLEANS.get(str(value).strip().lower())

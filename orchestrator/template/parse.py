@@ -168,7 +168,7 @@ def _refuse_rounding(data: bytes, label: str) -> None:
 
 
 def _warn_of_duplicates(
-    document: Any, data: bytes, limits: Limits, label: str, warnings: list[Diagnostic]
+    document: object, data: bytes, limits: Limits, label: str, warnings: list[Diagnostic]
 ) -> None:
     """Warn about duplicate keys, of which orjson silently keeps the last."""
     written = sum(1 for match in _JSON_KEY.finditer(data) if match[1])
@@ -178,7 +178,7 @@ def _warn_of_duplicates(
         Builder(data, limits.max_depth, limits.max_nodes, label, warnings).build()
 
 
-def _count_keys(document: Any) -> int:
+def _count_keys(document: object) -> int:
     keys = 0
     todo = [document]
     while todo:

@@ -8,7 +8,7 @@ import fnmatch
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from orchestrator.errors import Diagnostic
 from orchestrator.json_types import JsonMapping, JsonObject
@@ -167,7 +167,7 @@ class Reader:
                 self._fault("wrong-type", message, ("resource_registry", RESOURCES, name))
         return resources
 
-    def _are_keywords(self, name: str, value: Any, at: tuple[str, ...]) -> bool:
+    def _are_keywords(self, name: str, value: object, at: tuple[str, ...]) -> bool:
         code, accepted, said, heat_type = _SETS[name]
         keywords = [value] if isinstance(value, str) else value
         if isinstance(keywords, list) and all(isinstance(w, str) and w in accepted for w in keywords):

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
 from orchestrator.json_types import JsonMapping, JsonObject
 from orchestrator.template import versions
@@ -162,7 +162,7 @@ class ResourceReader:
         references.mappings |= aside.mappings
         return aside.macros or references.macros
 
-    def _may_be_text(self, value: Any) -> bool:
+    def _may_be_text(self, value: object) -> bool:
         """Return whether a value is a text, or a function that may evaluate to a text."""
         is_call = isinstance(value, dict) and len(value) == 1 and next(iter(value)) in self.form.functions
         return isinstance(value, str) or is_call
@@ -174,7 +174,7 @@ class ResourceReader:
             hint = self.faults.hints.near(policy, allowed) or f"one of {', '.join(POLICIES)}"
             self.faults.add("bad-policy", f'Invalid deletion policy "{policy}"', path, hint)
 
-    def _depends_on(self, name: str, value: Any, path: Path) -> Iterator[str]:
+    def _depends_on(self, name: str, value: object, path: Path) -> Iterator[str]:
         items = [value] if isinstance(value, str) else value
         if not isinstance(items, list):
             self._wrong_type(path[:-1], str(path[-1]), "list or string")

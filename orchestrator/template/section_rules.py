@@ -231,7 +231,7 @@ class Sections:
             made[name] = output(name, value, body.get(keywords.description), references)
         return made
 
-    def expanded(self, value: Any, conditions: Conditions) -> Any:
+    def expanded(self, value: object, conditions: Conditions) -> Any:
         """Return a value with expanded macros, None if it is dropped or faulty."""
         try:
             made = conditions.expand(value)
@@ -256,7 +256,7 @@ class Sections:
         body = self.document.get(section)
         return body if isinstance(body, dict) else {}
 
-    def not_a_map(self, section: str, name: str, body: Any) -> None:
+    def not_a_map(self, section: str, name: str, body: object) -> None:
         """Report a section or member that must be a map."""
         type_name = type(body).__name__
         message = f'"{section}" must contain a map of {section[:-1]} maps. Found a [{type_name}] instead'
@@ -267,7 +267,9 @@ class Sections:
         self.faults.add("parameter-groups", f"Parameter Groups error: {place}: {why}", path, hint)
 
 
-def output(name: str, value: Any, description: Any, references: References | None = None) -> OutputDefinition:
+def output(
+    name: str, value: object, description: object, references: References | None = None
+) -> OutputDefinition:
     """Return an output as written, with its references."""
     references = references or References()
     return OutputDefinition(

@@ -122,7 +122,7 @@ def _place(event: Any) -> tuple[int, int]:
     return event.start_mark.line + 1, event.start_mark.column + 1
 
 
-def _key(event: Any) -> str | int:
+def _key(event: object) -> str | int:
     """Return a key as `parse` names it; -1, which no path contains, for an invalid key."""
     if event.__class__ is not ScalarEvent:
         return -1

@@ -235,13 +235,13 @@ class Builder:
         self._count(node.nodes, node.chars, event)
         return node.value
 
-    def _count(self, nodes: int, chars: int, event: Any) -> None:
+    def _count(self, nodes: int, chars: int, event: object) -> None:
         self._nodes += nodes
         self._chars += chars
         if self._nodes > self._max_nodes or self._chars > self._max_chars:
             self._fail(event, "too many values once its aliases are expanded", "too-large")
 
-    def _key(self, value: Any, event: Any) -> Any:
+    def _key(self, value: object, event: object) -> Any:
         """Return a key as JSON writes it, _MERGE for the merge key."""
         if event.__class__ is ScalarEvent and (
             event.tag == _MERGE_TAG or (event.tag in (None, "!") and event.implicit[0] and value == "<<")
@@ -251,7 +251,7 @@ class Builder:
             self._fail(event, KEY_NEEDED, "bad-key")
         return key_text(value)
 
-    def _merge(self, frame: _Frame, value: Any, event: Any) -> None:
+    def _merge(self, frame: _Frame, value: object, event: object) -> None:
         sources = list(reversed(value)) if isinstance(value, list) else [value]
         frame.merged = frame.merged or {}
         for source in sources:

@@ -60,7 +60,7 @@ def scalar(tag: str | None, implicit: bool, text: str) -> Any:
     return _made(tag, text)
 
 
-def key_text(value: Any) -> str:
+def key_text(value: object) -> str:
     """Return a scalar as the text that JSON writes when it is a key: ``yes`` is ``true``."""
     return value if isinstance(value, str) else json.dumps(value)
 

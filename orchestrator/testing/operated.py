@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import uuid
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
 from orchestrator.engine.physical_names import physical_name
 from orchestrator.json_types import JsonMapping, JsonObject
@@ -55,7 +55,7 @@ class Operated:
         self.ctx = replace(self.ctx, token=f"{self.uuid}-{self.attempt}", data={})
         return self.create()
 
-    def update(self, **changes: Any) -> Created:
+    def update(self, **changes: object) -> Created:
         """Change properties in place."""
         self.properties = {**self.properties, **changes}
         before, given = self.ctx.properties, self._read(self.properties)

@@ -21,7 +21,7 @@ MAX_GUESSES: Final = 50  # per property
 TEXTS: Final = ("text", "other", "1", "true", "2030-01-01T00:00:00Z", "10.0.0.1", "10.0.0.0/8", "a.example.")
 
 
-def _nothing(operated: Any) -> None: ...
+def _nothing(operated: object) -> None: ...
 
 
 def _as_it_is(ctx: Context) -> Context:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import orjson
 import yaml
@@ -84,7 +84,7 @@ def _references(definition: JsonMapping) -> Iterator[str]:
     for key in ("depends_on", "DependsOn"):
         names = definition.get(key)
         yield from (str(name) for name in (names if isinstance(names, list) else [names]) if name)
-    waiting: list[Any] = [definition]
+    waiting: list[object] = [definition]
     visited: set[int] = set()  # aliases can make cycles
     while waiting:
         value = waiting.pop()
@@ -98,7 +98,7 @@ def _references(definition: JsonMapping) -> Iterator[str]:
             waiting.extend(value)
 
 
-def _called(value: Mapping[Any, Any]) -> Iterator[str]:
+def _called(value: Mapping[object, object]) -> Iterator[str]:
     for function, argument in value.items():
         match function, argument:
             case (("get_resource" | "Ref"), str(name)):

@@ -106,7 +106,7 @@ class StackDomain:
             return str(role["id"])
         raise Refused(f"Keystone has no role {self._admin.role}, which stack users are granted.")
 
-    def _request(self, method: str, path: str, body: Any = None) -> Any:
+    def _request(self, method: str, path: str, body: object = None) -> Any:
         """Return the decoded response; None if the object is absent, or its name is taken."""
         return self._api.request(
             method, path, body, absent=(404, 409) if method in {"GET", "DELETE"} else (409,)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import orjson
 
@@ -28,8 +28,8 @@ def property_change(
     resource_type: ResourceType,
     before: JsonMapping,
     after: JsonMapping,
-    metadata_before: Any = None,
-    metadata_after: Any = None,
+    metadata_before: object = None,
+    metadata_after: object = None,
     also: frozenset[str] = NOTHING_ELSE,
 ) -> PropertyChange:
     """Return the change from the properties `before` to `after`, both as stored.

@@ -90,7 +90,7 @@ def _section(before: JsonMapping, after: JsonMapping) -> Section:
     return section
 
 
-def _changes(path: Path, before: Any, after: Any) -> Iterator[Change]:
+def _changes(path: Path, before: object, after: object) -> Iterator[Change]:
     """Yield the smallest paths that differ; calls of different functions differ as a whole."""
     if isinstance(before, Mapping) and isinstance(after, Mapping):
         if not (len(before) == len(after) == 1) or before.keys() == after.keys():
@@ -107,7 +107,7 @@ def _changes(path: Path, before: Any, after: Any) -> Iterator[Change]:
     yield Change(path_text(path), before, after)
 
 
-def _same(value: Any, other: Any) -> bool:
+def _same(value: object, other: object) -> bool:
     """Whether two values are written alike; Python considers 1, 1.0 and true equal."""
     if value is other:
         return True
@@ -132,7 +132,7 @@ def _hide(section: Section, hidden: Collection[str], *, declared: bool) -> None:
         section.changed[name] = list(merged.values())
 
 
-def _masked(value: Any) -> Any:
+def _masked(value: object) -> Any:
     return value if value is ABSENT else MASK
 
 
@@ -167,7 +167,7 @@ def _section_as_json(section: Section, *, typed: bool) -> JsonObject:
     }
 
 
-def _entry(name: str, value: Any, typed: bool) -> JsonObject:
+def _entry(name: str, value: object, typed: bool) -> JsonObject:
     if not typed or not isinstance(value, Mapping):
         return {"name": name}
     return {"name": name, "type": value.get("type") or value.get("Type")}
@@ -180,7 +180,7 @@ def _change(change: Change) -> JsonObject:
     }
 
 
-def _short(value: Any) -> Any:
+def _short(value: object) -> Any:
     """Return a value, or its beginning if its text is long."""
     if isinstance(value, bool | int | float | None):
         return value

@@ -61,7 +61,7 @@ class ForecastDefinition(StackDefinition):
         self._inputs = inputs
         self.placeholder = ""  # prefix of an unknown id, before the name; "": such an id is `UNKNOWN`
 
-    def _call(self, function: Function, written: Any) -> Any:
+    def _call(self, function: Function, written: object) -> Any:
         if function.name in IDS and isinstance(written, str):
             item = self._inputs.get(written)
             if item is not None and item.new_id:
@@ -161,7 +161,7 @@ def _differs_for_any_id(body: JsonMapping, name: str, view: ForecastDefinition) 
     return values[0] == values[1], values[0]
 
 
-def _section(written: Any, view: ForecastDefinition, path: str) -> tuple[Any, tuple[Diagnostic, ...]]:
+def _section(written: object, view: ForecastDefinition, path: str) -> tuple[Any, tuple[Diagnostic, ...]]:
     """Return metadata or an external id, `UNKNOWN` if not completely known, and its errors."""
     if not written:
         return written, ()
@@ -172,7 +172,7 @@ def _section(written: Any, view: ForecastDefinition, path: str) -> tuple[Any, tu
     return (value if knows_all(value) else UNKNOWN), ()
 
 
-def mentioned(value: Any, names: Iterable[str]) -> list[str]:
+def mentioned(value: object, names: Iterable[str]) -> list[str]:
     """Return the names of the resources to which an unevaluated value refers."""
     remaining, mentions, todo = set(names), [], [value]
     while todo and remaining:

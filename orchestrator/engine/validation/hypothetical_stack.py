@@ -54,7 +54,7 @@ class HypotheticalStack(StackDefinition):
         """Return UNKNOWN in a nested stack."""
         return self.not_yet() if self._nested else super().facade(key)
 
-    def _call(self, function: Function, written: Any) -> Any:
+    def _call(self, function: Function, written: object) -> Any:
         try:
             return super()._call(function, written)
         except (TypeError, ValueError, LookupError, AttributeError) as error:

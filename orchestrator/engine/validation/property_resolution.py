@@ -143,7 +143,7 @@ class Resolved:
         view.used_secret = before or any_secret
         return values
 
-    def _describe(self, description: Any, resource_type: ResourceType) -> None:
+    def _describe(self, description: object, resource_type: ResourceType) -> None:
         """Use the resource's own description for the property of that name."""
         prop = resource_type.properties.get("description")
         if prop is not None and prop.update_allowed:

@@ -187,7 +187,7 @@ class _StackCheck:
             yield from self._attributes(definition.dep_attrs, sections)
         yield from self._properties(definition, resource_type, place)
 
-    def _evaluated(self, value: Any, path: str) -> Iterable[Diagnostic]:
+    def _evaluated(self, value: object, path: str) -> Iterable[Diagnostic]:
         """Return the faults of evaluating a value's functions."""
         self.view.used_secret = False
         try:
@@ -248,7 +248,7 @@ class _StackCheck:
 
     # Policies.
 
-    def _update_policy(self, policy: Any, resource_type: ResourceType, place: str) -> Iterator[Diagnostic]:
+    def _update_policy(self, policy: object, resource_type: ResourceType, place: str) -> Iterator[Diagnostic]:
         path = f"{place}.{self.keywords.update_policy}"
         self.view.used_secret, self.view.made = False, 0
         try:
@@ -267,7 +267,9 @@ class _StackCheck:
         for fault in read_update_policy(resource_type, policies, path=path, unknown=UNKNOWN)[1]:
             yield replace(shown.of(fault), code="update-policy")
 
-    def _deletion_policy(self, policy: Any, resource_type: ResourceType, place: str) -> Iterator[Diagnostic]:
+    def _deletion_policy(
+        self, policy: object, resource_type: ResourceType, place: str
+    ) -> Iterator[Diagnostic]:
         path = f"{place}.{self.keywords.deletion_policy}"
         self.view.used_secret = self.view.used_uncreated = False
         self.view.missed = None

@@ -10,7 +10,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import IO, Any, Final
+from typing import IO, Final
 
 import orjson
 
@@ -132,7 +132,7 @@ def _parsed(context: OperationContext, text: str) -> JsonObject:
     return data
 
 
-def _opened(context: OperationContext, sealed: Any) -> JsonMapping:
+def _opened(context: OperationContext, sealed: object) -> JsonMapping:
     """Return the decrypted secrets of an export of this installation, for the same project."""
     if sealed is None:
         return {}

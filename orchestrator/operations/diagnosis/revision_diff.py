@@ -6,7 +6,6 @@ Large templates are compared in a subprocess (`offload.py`).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from orchestrator.engine.history.revision_diff import Side, as_json, compare
 from orchestrator.errors import NotFound
@@ -98,5 +97,5 @@ def _sections_of(context: OperationContext, stack: StackRow, row: RevisionRow) -
     return Side(sections, hidden | set(environment.get("encrypted_param_names") or ()))
 
 
-def _parameter(written: Any, value: Any) -> JsonObject:
+def _parameter(written: object, value: object) -> JsonObject:
     return {"value": value, **(written if isinstance(written, Mapping) else {})}

@@ -180,7 +180,7 @@ def cloud_of_caller(settings: Settings, caller: Caller) -> Cloud | None:
     return _cloud(settings, lambda: token_session(service_user(settings), token))
 
 
-def _cloud(settings: Settings, open_session: Callable[[], Any]) -> Cloud:
+def _cloud(settings: Settings, open_session: Callable[[], object]) -> Cloud:
     ca_file = settings.keystone_ca_file
     return Cloud(open_session, settings.region_name, str(ca_file) if ca_file else None)
 

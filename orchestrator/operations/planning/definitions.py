@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection, Iterable, Mapping
-from typing import Any
 
 import orjson
 
@@ -75,7 +74,7 @@ class PlannedDefinitions:
 
     def _desired(self, definition: ResourceDefinition, runs_as: str) -> DesiredRow:
         """Return a resource's desired row; the digest covers the files, mappings and type that it uses."""
-        inputs: tuple[Any, ...] = self._used_inputs(definition)
+        inputs: tuple[object, ...] = self._used_inputs(definition)
         if definition.name in self._used_attributes:
             inputs = (*inputs, self._nested(definition))
         if runs_as != definition.type:

@@ -174,7 +174,7 @@ class ResourceWriter:
         return bulk_writer.slice_of(self.db, self.target)
 
 
-def batched(items: Sequence[Any]) -> Iterator[Sequence[Any]]:
+def batched(items: Sequence[object]) -> Iterator[Sequence[Any]]:
     """Yield `items` in slices."""
     for start in range(0, len(items), SLICE):
         yield items[start : start + SLICE]

@@ -180,7 +180,7 @@ def _planned_resource(
     )
 
 
-def _value(view: StackDefinition, written: Any, path: str) -> Any:
+def _value(view: StackDefinition, written: object, path: str) -> Any:
     """Return a value, null if it depends on a resource that does not exist."""
     try:
         return view.resolve(written, path)
@@ -188,7 +188,7 @@ def _value(view: StackDefinition, written: Any, path: str) -> Any:
         return None
 
 
-def _without_secrets(view: StackDefinition, written: Any, value: Any) -> Any:
+def _without_secrets(view: StackDefinition, written: object, value: object) -> Any:
     """Return a value with its secret parts masked; `written` is its text in the template."""
     view.used_secret = False
     _value(view, written, "")

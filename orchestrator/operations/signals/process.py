@@ -11,7 +11,6 @@ import itertools
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 from orchestrator.engine.check.outcome import failure_reason, retry_seconds
 from orchestrator.engine.messages import Message, SignalMessage
@@ -215,7 +214,7 @@ def _kind_of(error: Exception) -> str:
     return error.heat_type if isinstance(error, OrchestratorError) else type(error).__name__
 
 
-def _reason(result: Signalled, details: Any) -> str:
+def _reason(result: Signalled, details: object) -> str:
     """Return the reason of the event: the type's own, otherwise from the details of the signal
     (docs/internals/rest-api.md §7.4).
     """

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import fields, replace
-from typing import Any, Final
+from typing import Final
 
 from psycopg import errors
 
@@ -76,7 +76,7 @@ def scale_group(engine: WorkerContext, policy: ResourceVisit, resize: Resize) ->
         return messages
 
 
-def is_child_finished_signal(details: Any) -> bool:
+def is_child_finished_signal(details: object) -> bool:
     """Whether a signal waits for the end of a group's child."""
     return isinstance(details, Mapping) and CHILD_FINISHED in details
 

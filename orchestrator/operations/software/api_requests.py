@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterable
-from typing import Any, Final
+from typing import Final
 
 from orchestrator.engine.physical_names import physical_name
 from orchestrator.errors import Conflict, Diagnostic, InvalidRequest, InvalidTemplate, InvalidValue, NotFound
@@ -148,7 +148,7 @@ def _draft(request: JsonMapping) -> ConfigDraft:
     )
 
 
-def _listed(value: Any, name: str) -> Iterable[Diagnostic]:
+def _listed(value: object, name: str) -> Iterable[Diagnostic]:
     """Yield the faults of a value that must be a list of maps."""
     if not isinstance(value, list):
         yield _fault("Software Config I/O Schema must be in a list", name, "TypeError")

@@ -258,7 +258,7 @@ class DeploymentStore:
         }
         return {**values, **sealed(self.cipher, draft)}
 
-    def _write(self, db: Db, row: DeploymentRow, **changes: Any) -> None:
+    def _write(self, db: Db, row: DeploymentRow, **changes: object) -> None:
         store.write_deployment(db, {**row.values(), **changes})
 
     def _values(self, inputs: JsonMapping | None, outputs: JsonMapping | None) -> bytes:
@@ -312,7 +312,7 @@ def _shown_input(item: JsonMapping, *, all_of_it: bool) -> JsonObject:
     return {name: masked(value) if name in hidden else value for name, value in item.items()}
 
 
-def _keep(value: Any) -> Any:
+def _keep(value: object) -> Any:
     return value
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Final
 
 import orjson
 
@@ -73,7 +73,7 @@ def is_empty_patch(body: Body) -> bool:
     return not extra and all(_is_nothing(document.get(part)) for part in _PARTS)
 
 
-def _is_nothing(value: Any) -> bool:
+def _is_nothing(value: object) -> bool:
     return all(_is_nothing(inner) for inner in value.values()) if isinstance(value, dict) else not value
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from itertools import islice
-from typing import Any, Final
+from typing import Final
 
 from orchestrator.clients.url_fetcher import fetcher
 from orchestrator.engine.validation.hypothetical_stack import HypotheticalStack
@@ -202,7 +202,7 @@ def _described(
     return {"Description": description, "Parameters": parameters}
 
 
-def _parameter(schema: ParameterSchema, value: Any, default: Any, secret: bool) -> JsonObject:
+def _parameter(schema: ParameterSchema, value: object, default: object, secret: bool) -> JsonObject:
     """Return a parameter with its `value` and the environment's `default`, each None if not given.
 
     A `secret` value is masked; so are value and default of a hidden parameter.

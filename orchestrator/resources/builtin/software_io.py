@@ -139,7 +139,7 @@ class MissingInput(Exception):
     """A config refers to an input that the deployment does not set."""
 
 
-def substitute(config: Any, values: Mapping[str, Value], key: str, *, strict: bool) -> Any:
+def substitute(config: object, values: Mapping[str, Value], key: str, *, strict: bool) -> Any:
     """Return `config` with every `{key: name}` replaced by that input's value, null for an unset input.
 
     Raises:
@@ -193,7 +193,7 @@ def judge(
     return AgentReport(bool(failures), reason, came, summary)
 
 
-def actions_of(config: Any) -> Iterator[str]:
+def actions_of(config: object) -> Iterator[str]:
     """Yield the actions that a config of the group `component` supports."""
     for item in config.get("configs") or () if isinstance(config, Mapping) else ():
         yield from item.get("actions") or ()

@@ -7,7 +7,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final
+from typing import ClassVar, Final
 
 from orchestrator.json_types import JsonObject
 from orchestrator.resources.base import (
@@ -86,7 +86,7 @@ class Handle(ResourceType):
         return details
 
 
-def _key(id_: Any) -> str:
+def _key(id_: object) -> str:
     """Return an id as the key of a JSON object that it becomes."""
     if isinstance(id_, bool) or id_ is None:
         return {True: "true", False: "false", None: "null"}[id_]

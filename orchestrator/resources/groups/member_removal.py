@@ -57,7 +57,7 @@ def entries(policies: Iterable[JsonMapping]) -> list[Any]:
 
 
 def skip_list(
-    listed: Sequence[Any],
+    listed: Sequence[object],
     kept: Collection[str],
     mode: Mode,
     *,
@@ -96,7 +96,7 @@ def skip_list(
     return sorted(skipped)
 
 
-def named(names: Iterable[Any], members: Collection[str], by_reference: Named) -> list[str]:
+def named(names: Iterable[object], members: Collection[str], by_reference: Named) -> list[str]:
     """Return the names of the members selected for removal.
 
     Raises:

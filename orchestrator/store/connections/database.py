@@ -127,7 +127,7 @@ class Database:
         `durable=False`: commits return before they are on disk. `hot`: for statements that reach rows by
         their keys. `replan`: every execution is planned for the present state of the tables.
         """
-        options: dict[str, Any] = dict(HOT_SETTINGS) if hot else {}
+        options: dict[str, object] = dict(HOT_SETTINGS) if hot else {}
         if replan:
             options["plan_cache_mode"] = "force_custom_plan"
         options["synchronous_commit"] = "on" if durable else "off"
@@ -193,7 +193,7 @@ class Database:
         result: Result = batcher(request)
         return result
 
-    def _close_lent(self, _engine: Any) -> None:
+    def _close_lent(self, _engine: object) -> None:
         while self._lent:
             self._lent.pop().close()
 
@@ -226,7 +226,7 @@ def _is_closed(connection: Any) -> bool:
     return bool(said.poll(0))
 
 
-def _refuse_closed(connection: Any, _record: Any, _proxy: Any) -> None:
+def _refuse_closed(connection: object, _record: object, _proxy: object) -> None:
     """Have the pool replace a connection that the server has closed."""
     if _is_closed(connection):
         raise DisconnectionError

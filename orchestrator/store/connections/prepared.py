@@ -66,7 +66,7 @@ class Prepared:
         return rows
 
 
-def as_texts(values: Sequence[Any]) -> list[bytes | None] | None:
+def as_texts(values: Sequence[object]) -> list[bytes | None] | None:
     """Return values in PostgreSQL's text format if all are texts or nulls. None for other types, and for a
     text with a NUL: psycopg reports that error, libpq would truncate the text.
     """
@@ -101,7 +101,7 @@ class PreparedConnection(psycopg.Connection[TupleRow]):
                 params = [params[name] for name in names]
         return cursor.execute(query, params, prepare=prepare, binary=binary)
 
-    def fetched(self, statement: str, values: Mapping[str, Any]) -> list[TupleRow]:
+    def fetched(self, statement: str, values: Mapping[str, object]) -> list[TupleRow]:
         """Run a prepared statement; return its rows.
 
         Raises:
@@ -117,7 +117,7 @@ class PreparedConnection(psycopg.Connection[TupleRow]):
                 raise
             return self._fetched(statement, values)
 
-    def _fetched(self, statement: str, values: Mapping[str, Any]) -> list[TupleRow]:
+    def _fetched(self, statement: str, values: Mapping[str, object]) -> list[TupleRow]:
         text, names = numbered(statement)
         arguments = [values[name] for name in names]
         dumped: Any = as_texts(arguments)
@@ -158,7 +158,7 @@ class PreparedConnection(psycopg.Connection[TupleRow]):
 
 
 def fetch_prepared(
-    db: psycopg.Connection[TupleRow], statement: str, values: Mapping[str, Any]
+    db: psycopg.Connection[TupleRow], statement: str, values: Mapping[str, object]
 ) -> list[TupleRow]:
     """Run a statement with named placeholders on any connection; return its rows."""
     if isinstance(db, PreparedConnection):

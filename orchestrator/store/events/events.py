@@ -185,5 +185,5 @@ def _is_plain(query: EventQuery) -> bool:
     return not narrowed and query.sort_dir == "desc" and query.limit is not None and query.limit <= FETCH_SIZE
 
 
-def _row(row: Sequence[Any]) -> EventRow:
+def _row(row: Sequence[object]) -> EventRow:
     return EventRow._make(row)

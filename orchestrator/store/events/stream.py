@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from sqlalchemy import text
 
@@ -97,7 +97,7 @@ def of_project(database: Database, within: EventScope, after: Position, limit: i
     """Return a project's next events, at most `limit`; a page may be empty although later pages are not."""
     wanted_texts = within.texts or {}
     filters = "".join(f" AND w.{_NAMES.get(name, name)} = ANY(:{name})" for name in wanted_texts)
-    values: dict[str, Any] = {
+    values: dict[str, object] = {
         "project_id": within.project_id,
         "levels": within.levels,
         "only_stacks": within.only_stacks,
@@ -126,7 +126,7 @@ SELECT xid::text::bigint FROM event WHERE stack_id = :stack_id ORDER BY xid DESC
 
 
 def _walk(
-    database: Database, statement: str, after: Position, limit: int, values: Mapping[str, Any]
+    database: Database, statement: str, after: Position, limit: int, values: Mapping[str, object]
 ) -> EventPage:
     parameters = {**values, "xid": str(after.xid), "id": after.id, "walk": WALK, "limit": limit}
     with by_keys(database) as db:

@@ -11,7 +11,7 @@ import datetime as dt
 import uuid as uuid_
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from psycopg import Connection
 from psycopg.rows import TupleRow, class_row
@@ -154,7 +154,7 @@ WHERE id = %(id)s AND lease = %(lease)s RETURNING state
 """
 
 
-def add(db: Db, values: dict[str, Any]) -> bool:
+def add(db: Db, values: dict[str, object]) -> bool:
     """Insert a webhook; return False if the project has reached its limit."""
     return db.execute(INSERT, values).fetchone() is not None
 

@@ -159,7 +159,7 @@ def write_outcome(
     Without a lease nothing was claimed, and the statement locks the nodes and resources that it writes.
     """
     leased = lease is not None
-    values: dict[str, Any]
+    values: dict[str, object]
     if len(rows) == 1:
         text = render(statement, leased=leased, rows="one")
         values = single_row_parameters({**rows[0], "lease": lease, "max_messages": max_messages}, text)
@@ -171,14 +171,14 @@ def write_outcome(
 
 def single_row_parameters(row: JsonMapping, statement: str) -> JsonObject:
     """Return a row as parameters of the single-row form of a statement; unused columns are left out."""
-    values: dict[str, Any] = {}
+    values: dict[str, object] = {}
     for name in numbered(statement)[1]:
         value = row.get(name)
         values[name] = value if value.__class__ is str else _text(value)
     return values
 
 
-def _text(value: Any) -> str | None:
+def _text(value: object) -> str | None:
     """Return a column's value in PostgreSQL's text format: with text parameters one plan serves all rows."""
     if value is None or value.__class__ is str:
         return value
@@ -189,7 +189,9 @@ def _text(value: Any) -> str | None:
     return str(value)
 
 
-def run(db: CheckConnection, statement: str, values: Mapping[str, Any], root: str, tries: int = 5) -> Settled:
+def run(
+    db: CheckConnection, statement: str, values: Mapping[str, object], root: str, tries: int = 5
+) -> Settled:
     """Run another statement that moves nodes."""
     return settled(retried(db, statement, values, tries), root)
 
@@ -289,7 +291,7 @@ def release(db: CheckConnection, node_id: int, lease: int) -> None:
 
 
 def retried(
-    db: CheckConnection, statement: str, values: Mapping[str, Any], tries: int = 5
+    db: CheckConnection, statement: str, values: Mapping[str, object], tries: int = 5
 ) -> list[tuple[Any, ...]]:
     """Run a statement, and again after a deadlock (40P01)."""
     while True:

@@ -277,7 +277,7 @@ def _rows(db: Db, query: str, values: Mapping[str, int]) -> list[Row]:
     """
     said: dict[object, Any] = {}
 
-    def once(value: Any) -> Any:
+    def once(value: object) -> Any:
         return said.setdefault(value, value)
 
     result = []

@@ -9,7 +9,7 @@ the child's end is a signal of the group itself, which the end of the child make
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from psycopg import Connection
 from psycopg.rows import TupleRow
@@ -122,7 +122,7 @@ def record_started(
     visit: ResourceVisit,
     lease: int,
     root: str,
-    values: Mapping[str, Any],
+    values: Mapping[str, object],
     sealed: str | None,
     details: bytes,
 ) -> list[CheckMessage] | None:
@@ -135,7 +135,7 @@ def record_started(
 
 
 def record_pending(
-    db: Db, visit: ResourceVisit, lease: int, root: str, values: Mapping[str, Any], sealed: str | None
+    db: Db, visit: ResourceVisit, lease: int, root: str, values: Mapping[str, object], sealed: str | None
 ) -> list[CheckMessage]:
     """Write a group's values and release it."""
     return _run(db, WRITE_AND_RELEASE, visit, lease, root, columns(values, sealed))
@@ -146,7 +146,7 @@ def record_finished(
     pending: Pending,
     lease: int,
     root: str,
-    values: Mapping[str, Any],
+    values: Mapping[str, object],
     sealed: str | None,
     failure: str | None,
 ) -> list[CheckMessage]:
@@ -172,7 +172,7 @@ def mark_batched(db: Db, child_id: int) -> None:
 
 
 def _run(
-    db: Db, statement: str, visit: ResourceVisit, lease: int, root: str, values: Mapping[str, Any]
+    db: Db, statement: str, visit: ResourceVisit, lease: int, root: str, values: Mapping[str, object]
 ) -> list[CheckMessage]:
     parameters = {**values, "resource_id": visit.resource.id, "lease": lease}
     return repository.run(db, statement, parameters, root).messages

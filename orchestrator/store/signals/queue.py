@@ -278,7 +278,7 @@ def record(
     lease: int,
     done: Sequence[PendingSignal],
     events: Sequence[SignalEffect],
-    values: Mapping[str, Any],
+    values: Mapping[str, object],
     sealed: str | None,
     effect: bytes,
     ring_seconds: float,
@@ -301,7 +301,7 @@ def record(
         return [*ended.messages, *repository.settled(rows, root).messages, *looks]
 
 
-def columns(values: Mapping[str, Any], sealed: str | None) -> dict[str, Any]:
+def columns(values: Mapping[str, object], sealed: str | None) -> dict[str, Any]:
     """Return a resource's values as parameters of `WRITTEN`."""
     shown = {} if sealed is not None else values
     return {
@@ -334,7 +334,7 @@ def release(db: Db, resource_id: int, lease: int) -> list[CheckMessage]:
     return repository.run(db, RELEASE, {"resource_id": resource_id, "lease": lease}, "").messages
 
 
-def _ended(db: Db, statement: str, pending: Pending, values: Mapping[str, Any]) -> list[CheckMessage]:
+def _ended(db: Db, statement: str, pending: Pending, values: Mapping[str, object]) -> list[CheckMessage]:
     return repository.run(db, statement, values, pending.visit.stack.uuid).messages
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Literal, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 from sqlalchemy import Connection, text
 
@@ -268,7 +268,7 @@ WHERE stack_id = :stack_id AND traversal = :traversal ORDER BY id LIMIT :most
 
 def standing(database: Database, stack: StackRow) -> StackState:
     """Return the state of a stack."""
-    where: dict[str, Any] = {"stack_id": stack.id, "traversal": stack.traversal, "name": stack.name}
+    where: dict[str, object] = {"stack_id": stack.id, "traversal": stack.traversal, "name": stack.name}
     with by_keys(database) as db:
         state_ = db.execute(text(STANDING), {**where, "most": MAX_COUNT}).one()
         causes = db.execute(text(CAUSES), {**where, "most": NAMES}).all()
@@ -307,7 +307,7 @@ def _chosen(
     db: Connection, stack: StackRow, marker: Marker | None, limit: int
 ) -> tuple[list[int], Marker | None]:
     """Return the nodes of a page, and the start of the next."""
-    where: dict[str, Any] = {"stack_id": stack.id, "traversal": stack.traversal}
+    where: dict[str, object] = {"stack_id": stack.id, "traversal": stack.traversal}
     going_on = stack.status == "IN_PROGRESS" and not stack.winding_down
     chosen = [] if marker or not going_on else [row.id for row in db.execute(text(HEAD), where)]
     groups = GROUPS if going_on else GROUPS[:1]  # a node that did not start is not waited for any more

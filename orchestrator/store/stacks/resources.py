@@ -144,14 +144,14 @@ def _page(
     database: Database, stack: StackRow, filters: Mapping[str, Sequence[str]], after: str | None, limit: int
 ) -> list[ResourceRow]:
     """Return the most frequent kind of page by a prepared statement, without values."""
-    values: dict[str, Any] = {"stack_id": stack.id, "after": after, "limit": limit}
+    values: dict[str, object] = {"stack_id": stack.id, "after": after, "limit": limit}
     statement = FIRST_PAGE if after is None else NEXT_PAGE
     if filters:
         values |= {name: list(filters[name]) if name in filters else None for name in FILTERS}
         statement = FIRST_FILTERED if after is None else NEXT_FILTERED
     with database.borrow() as db:
         rows = fetch_prepared(db, statement, values)
-    unknown: list[Any] = [(), "", None, None, None]
+    unknown: list[object] = [(), "", None, None, None]
     return [ResourceRow._make((*row[:9], *unknown, *row[9:])) for row in rows]
 
 
@@ -243,7 +243,7 @@ def _current(stack: StackRow, *, with_values: bool) -> Select[Any]:
 
 
 def _columns(*, with_values: bool) -> list[Any]:
-    columns: list[Any] = [
+    columns: list[object] = [
         Resource.id,
         Resource.uuid,
         Resource.name,

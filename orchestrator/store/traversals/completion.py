@@ -187,7 +187,7 @@ def end_failed(
 
     `outcome` is recorded for its revision.
     """
-    values: dict[str, Any] = {
+    values: dict[str, object] = {
         "stack_id": stack_id,
         "traversal": traversal,
         "reason": reason,

@@ -50,21 +50,21 @@ def select(index: Any, collection: Any, /) -> Any:
 
 
 @whole_function("Fn::Base64")
-def base64(text: Any) -> str:
+def base64(text: object) -> str:
     """``{"Fn::Base64": text}`` gives the text unchanged: user data is encoded when it is sent."""
     if not isinstance(text, str):
         raise TypeError('"Fn::Base64" argument must be a string')
     return text
 
 
-def _check_names(args: list[Any], references: References) -> None:  # noqa: ARG001
+def _check_names(args: list[object], references: References) -> None:  # noqa: ARG001
     for name, label in zip(args, ("Key", "Value"), strict=False):
         if not isinstance(name, str):
             raise TypeError(f"Fn::MemberListToMap {label} Name must be a string")
 
 
 @function("Fn::MemberListToMap", form=MEMBER_FORM, check=_check_names)
-def member_list_to_map(key: str, value: str, members: Any, /) -> dict[str, str]:
+def member_list_to_map(key: str, value: str, members: object, /) -> dict[str, str]:
     """``[Name, Value, [.member.0.Name=k, .member.0.Value=v]]`` gives ``{k: v}``."""
     if not isinstance(members, Iterable):
         raise TypeError("Member list must be a list")

@@ -33,7 +33,7 @@ CONTAINS_COUNT: Final = 'Arguments to "contains" must be of the form: [value1, [
 
 
 @whole_function("map_merge", since="2016-04-08")
-def map_merge(maps: Any) -> JsonObject:
+def map_merge(maps: object) -> JsonObject:
     """``{map_merge: [{a: 1}, {a: 2, b: 3}]}`` gives ``{a: 2, b: 3}``; null merges nothing."""
     if not isinstance(maps, (list, str)):
         raise TypeError(MERGE_FORM)
@@ -51,7 +51,7 @@ def map_merge(maps: Any) -> JsonObject:
 
 
 @whole_function("map_replace", since="2016-10-14")
-def map_replace(args: Any) -> dict[Any, Any]:
+def map_replace(args: object) -> dict[Any, Any]:
     """``{map_replace: [{a: x}, {keys: {a: b}, values: {x: y}}]}`` gives ``{b: y}``."""
     if not isinstance(args, list):
         raise TypeError(REPLACE_FORM)
@@ -77,12 +77,12 @@ def map_replace(args: Any) -> dict[Any, Any]:
     return made
 
 
-def is_hashable(value: Any) -> bool:
+def is_hashable(value: object) -> bool:
     """Whether a resolved value can be a key: it is neither a map nor a list."""
     return not isinstance(value, (dict, list))
 
 
-def _lists(name: str, args: Any) -> list[list[Any]]:
+def _lists(name: str, args: object) -> list[list[Any]]:
     if not isinstance(args, list):
         raise TypeError(
             f'Incorrect arguments to "{name}" should be: "{name}" : '
@@ -100,13 +100,13 @@ def _lists(name: str, args: Any) -> list[list[Any]]:
 
 
 @whole_function("list_concat", since="2017-09-01")
-def list_concat(args: Any) -> list[Any]:
+def list_concat(args: object) -> list[Any]:
     """``{list_concat: [[a], [b, a]]}`` gives ``[a, b, a]``; null adds nothing."""
     return [item for items in _lists("list_concat", args) for item in items]
 
 
 @whole_function("list_concat_unique", since="2017-09-01")
-def list_concat_unique(args: Any) -> list[Any]:
+def list_concat_unique(args: object) -> list[Any]:
     """``{list_concat_unique: [[a], [b, a]]}`` gives ``[a, b]``: the first of equal items."""
     distinct = EqualitySet(())
     unique = []
@@ -129,14 +129,14 @@ class EqualitySet:
         for item in items:
             self.add(item)
 
-    def add(self, item: Any) -> None:
+    def add(self, item: object) -> None:
         """Add an item."""
         if is_hashable(item):
             self._hashed.add(item)
         else:
             self._unhashable.append(item)
 
-    def __contains__(self, item: Any) -> bool:
+    def __contains__(self, item: object) -> bool:
         """Return whether the collection contains `item`.
 
         Raises:
@@ -150,7 +150,7 @@ class EqualitySet:
         return item in self._unhashable
 
 
-def _check_filter(args: Any, references: References) -> None:  # noqa: ARG001
+def _check_filter(args: object, references: References) -> None:  # noqa: ARG001
     if not isinstance(args, list):
         raise TypeError(FILTER_NOT_A_LIST)
     if len(args) != 2:
@@ -176,7 +176,7 @@ def filter_(args: Any) -> Any:
     return [item for item in items if item not in unwanted]
 
 
-def _check_contains(args: Any, references: References) -> None:  # noqa: ARG001
+def _check_contains(args: object, references: References) -> None:  # noqa: ARG001
     if not isinstance(args, list) or not args:
         raise ValueError(CONTAINS_FORM)
     if len(args) != 2:

@@ -12,7 +12,7 @@ BRANCHES = "[condition_name, value_if_true, value_if_false]"
 
 
 def _check_if(name: str, *, least: int) -> Check:
-    def check(args: Any, references: References) -> None:
+    def check(args: object, references: References) -> None:
         if not isinstance(args, list) or not least <= len(args) <= 3:
             raise ValueError(f'Arguments to "{name}" must be of the form: {BRANCHES}')
         references.macros = True
@@ -20,7 +20,7 @@ def _check_if(name: str, *, least: int) -> Check:
     return check
 
 
-def _undecided(view: View, _: Any) -> Any:
+def _undecided(view: View, _: object) -> Any:
     """``{if: [condition, a, b]}``: one of two values, decided when the template is read."""
     return view.not_yet()
 
@@ -31,7 +31,7 @@ raw_function("Fn::If", check=_check_if("Fn::If", least=3), macro=True)(_undecide
 
 
 def _check_equals(name: str) -> Check:
-    def check(args: Any, references: References) -> None:  # noqa: ARG001
+    def check(args: object, references: References) -> None:  # noqa: ARG001
         if not isinstance(args, list) or len(args) != 2:
             raise ValueError(f'Arguments to "{name}" must be of the form: [value_1, value_2]')
 
@@ -44,24 +44,24 @@ def equals(view: View, args: Any) -> Any:
     return UNKNOWN if UNKNOWN in (left_value, other) else left_value == other
 
 
-def _check_not(args: Any, references: References) -> None:  # noqa: ARG001
+def _check_not(args: object, references: References) -> None:  # noqa: ARG001
     if isinstance(args, list) or (not args and args is not False):
         raise ValueError('Argument to "not" must be a condition')
 
 
-def _check_not_one(args: Any, references: References) -> None:  # noqa: ARG001
+def _check_not_one(args: object, references: References) -> None:  # noqa: ARG001
     if not isinstance(args, list) or len(args) != 1:
         raise ValueError('Arguments to "Fn::Not" must be of the form: [condition]')
 
 
-def negation(view: View, args: Any) -> Any:
+def negation(view: View, args: object) -> Any:
     """``{not: condition}``."""
     operand = view.holds(args[0] if isinstance(args, list) else args)
     return operand if operand is UNKNOWN else not operand
 
 
 def _check_several(name: str) -> Check:
-    def check(args: Any, references: References) -> None:  # noqa: ARG001
+    def check(args: object, references: References) -> None:  # noqa: ARG001
         if not isinstance(args, list):
             raise ValueError(f'Arguments to "{name}" must be a list of conditions')
         if len(args) < 2:
@@ -70,12 +70,12 @@ def _check_several(name: str) -> Check:
     return check
 
 
-def every(view: View, args: Any) -> Any:
+def every(view: View, args: object) -> Any:
     """``{and: [condition, condition]}``: whether all of them hold."""
     return _decided(view, args, False)
 
 
-def some(view: View, args: Any) -> Any:
+def some(view: View, args: object) -> Any:
     """``{or: [condition, condition]}``: whether one of them holds."""
     return _decided(view, args, True)
 

@@ -29,7 +29,7 @@ def member(view: View, args: Any) -> Any:
     return indexed(value, index_var, name) if index_var and key == INDEXED else value
 
 
-def indexed(value: Any, index_var: str, name: str) -> Any:
+def indexed(value: object, index_var: str, name: str) -> Any:
     """Return a value with the member's name in place of `index_var` in every text, keys apart."""
     if isinstance(value, str):
         return value.replace(index_var, name)
@@ -40,7 +40,7 @@ def indexed(value: Any, index_var: str, name: str) -> Any:
     return value
 
 
-def _check(args: Any, references: References) -> None:
+def _check(args: object, references: References) -> None:
     if not isinstance(args, list) or len(args) != 4 or not all(isinstance(arg, str) for arg in args):
         raise ValueError(f'Incorrect arguments to "{NAME}"')
     references.parameters.add(args[0])

@@ -21,7 +21,7 @@ CFN_FACADES: Final[Mapping[str, str]] = {
 }
 
 
-def walk(value: Any, path: Sequence[Any]) -> Any:
+def walk(value: object, path: Sequence[object]) -> Any:
     """Return the value at `path` inside `value`.
 
     Raises:
@@ -36,7 +36,7 @@ def walk(value: Any, path: Sequence[Any]) -> Any:
     return value
 
 
-def _check_param(args: Any, references: References) -> None:
+def _check_param(args: object, references: References) -> None:
     if not args:
         raise ValueError('Function "get_param" must have arguments')
     if isinstance(args, str):
@@ -50,7 +50,7 @@ def _check_param(args: Any, references: References) -> None:
 
 
 @raw_function("get_param", check=_check_param)
-def get_param(view: View, args: Any) -> Any:
+def get_param(view: View, args: object) -> Any:
     """``{get_param: [name, key, 0]}``: a value or a part of it; a path that does not exist gives ``""``."""
     if args.__class__ is not str:
         args = view.resolved(args)
@@ -75,7 +75,7 @@ def get_param(view: View, args: Any) -> Any:
         return ""
 
 
-def _check_resource(args: Any, references: References) -> None:
+def _check_resource(args: object, references: References) -> None:
     if not isinstance(args, str):
         raise TypeError('Argument to "get_resource" must be a string')
     references.requires.add(args)
@@ -88,7 +88,7 @@ def get_resource(view: View, args: Any) -> Any:
     return proxy.name if proxy.reference_id is None else proxy.reference_id
 
 
-def _check_attr(args: Any, references: References) -> None:
+def _check_attr(args: object, references: References) -> None:
     if not isinstance(args, list):
         raise TypeError('Argument to "get_attr" must be a list')
     if len(args) < 2:
@@ -98,7 +98,7 @@ def _check_attr(args: Any, references: References) -> None:
     _note_attribute(args, references)
 
 
-def _check_attr_or_all(args: Any, references: References) -> None:
+def _check_attr_or_all(args: object, references: References) -> None:
     if not isinstance(args, list):
         raise TypeError('Argument to "get_attr" must be a list')
     if not args:
@@ -109,7 +109,7 @@ def _check_attr_or_all(args: Any, references: References) -> None:
     _note_attribute(args, references)
 
 
-def _note_attribute(args: list[Any], references: References) -> None:
+def _note_attribute(args: list[object], references: References) -> None:
     if not isinstance(args[0], str):
         raise TypeError('The resource name in "get_attr" must be a string')
     references.requires.add(args[0])
@@ -135,7 +135,7 @@ def get_attr(view: View, args: Any) -> Any:
 
 
 @raw_function("get_attr", since="2014-10-16", check=_check_attr)
-def get_attr_inside(view: View, args: Any) -> Any:
+def get_attr_inside(view: View, args: object) -> Any:
     """Return the same; a resource that answers paths itself has them among its attributes."""
     return get_attr(view, args)
 
@@ -153,7 +153,7 @@ def get_attr_or_all(view: View, args: Any) -> Any:
     }
 
 
-def _literal(value: Any, otherwise: str) -> str:
+def _literal(value: object, otherwise: str) -> str:
     """Return a name that is written out, or "*" when a function computes it."""
     if isinstance(value, str):
         return value
@@ -162,14 +162,14 @@ def _literal(value: Any, otherwise: str) -> str:
     raise TypeError(otherwise)
 
 
-def _check_file(args: Any, references: References) -> None:
+def _check_file(args: object, references: References) -> None:
     if not isinstance(args, str | dict):
         raise TypeError('Argument to "get_file" must be a string')
     references.files.add(args if isinstance(args, str) else ALL)
 
 
 @raw_function("get_file", check=_check_file)
-def get_file(view: View, args: Any) -> Any:
+def get_file(view: View, args: object) -> Any:
     """``{get_file: name}``: the text sent along under that name."""
     name = args if args.__class__ is str else view.resolved(args)
     if name is UNKNOWN:
@@ -182,7 +182,7 @@ def get_file(view: View, args: Any) -> Any:
     return text
 
 
-def _check_facade(args: Any, references: References) -> None:
+def _check_facade(args: object, references: References) -> None:
     if not isinstance(args, str) or args not in FACADES:
         raise ValueError(f'Incorrect arguments to "resource_facade" should be one of: {", ".join(FACADES)}')
     references.facades.add(FACADE[args])
@@ -194,7 +194,7 @@ def resource_facade(view: View, args: Any) -> Any:
     return view.facade(args)
 
 
-def _check_cfn_facade(args: Any, references: References) -> None:
+def _check_cfn_facade(args: object, references: References) -> None:
     if not isinstance(args, str) or args not in CFN_FACADES:
         allowed = ", ".join(CFN_FACADES)
         raise ValueError(f'Incorrect arguments to "Fn::ResourceFacade" should be one of: {allowed}')
@@ -207,7 +207,7 @@ def cfn_resource_facade(view: View, args: Any) -> Any:
     return view.facade(CFN_FACADES[args])
 
 
-def _check_ref(args: Any, references: References) -> None:
+def _check_ref(args: object, references: References) -> None:
     if not isinstance(args, str):
         raise TypeError('Argument to "Ref" must be a string')
     references.either.add(args)
@@ -219,26 +219,26 @@ def ref(view: View, args: Any) -> Any:
     return view.reference(args)
 
 
-def _check_get_att(args: Any, references: References) -> None:
+def _check_get_att(args: object, references: References) -> None:
     if not isinstance(args, list) or len(args) != 2:
         raise ValueError('Arguments to "Fn::GetAtt" must be of the form [resource_name, attribute]')
     _note_attribute(args, references)
 
 
 @raw_function("Fn::GetAtt", check=_check_get_att)
-def get_att(view: View, args: Any) -> Any:
+def get_att(view: View, args: object) -> Any:
     """``{"Fn::GetAtt": [name, attribute]}``: null while the resource is not created."""
     return get_attr(view, args)
 
 
-def _check_find_in_map(args: Any, references: References) -> None:
+def _check_find_in_map(args: object, references: References) -> None:
     if not isinstance(args, list) or len(args) != 3:
         raise ValueError('Arguments to "Fn::FindInMap" must be of the form [mapping, key, value]')
     references.mappings.add(args[0] if isinstance(args[0], str) else ALL)
 
 
 @raw_function("Fn::FindInMap", check=_check_find_in_map)
-def find_in_map(view: View, args: Any) -> Any:
+def find_in_map(view: View, args: object) -> Any:
     """``{"Fn::FindInMap": [mapping, key, value]}``: a value from a mapping of the template."""
     names = view.resolved(args)
     if UNKNOWN in names:
@@ -251,18 +251,18 @@ def find_in_map(view: View, args: Any) -> Any:
     return entry
 
 
-def _key(value: Any) -> str:
+def _key(value: object) -> str:
     """Return a key as templates write it, numbers as their text."""
     if isinstance(value, str | int | float) and not isinstance(value, bool):
         return str(value)
     raise FunctionError('Arguments to "Fn::FindInMap" must be names')
 
 
-def _check_zones(args: Any, references: References) -> None:
+def _check_zones(args: object, references: References) -> None:
     pass
 
 
 @raw_function("Fn::GetAZs", check=_check_zones)
-def get_zones(view: View, args: Any) -> Any:  # noqa: ARG001 - a single region
+def get_zones(view: View, args: object) -> Any:  # noqa: ARG001 - a single region
     """``{"Fn::GetAZs": region}``: the names of the compute zones."""
     return view.zones()

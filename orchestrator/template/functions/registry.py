@@ -131,7 +131,7 @@ _MADE: Final[set[str]] = set()  # all names declared with `plain` and `raw`, inc
 
 def plain(
     name: str,
-    call: Callable[..., Any],
+    call: Callable[..., object],
     *,
     since: str = versions.FIRST,
     form: str,
@@ -151,7 +151,7 @@ def plain(
     most = math.inf if any(p.kind is p.VAR_POSITIONAL for p in parameters) else len(placed)
     wants = dict if named else list
 
-    def check_references(args: Any, references: References) -> None:
+    def check_references(args: object, references: References) -> None:
         if type(args) is not wants or is_call(args):
             raise TypeError(not_a or form)
         value: Any = args
@@ -164,7 +164,7 @@ def plain(
     return Function(name, since, call=call, check=check_references, wants=wants, names=named)
 
 
-def is_call(value: Any) -> bool:
+def is_call(value: object) -> bool:
     """Return whether an unresolved value may be a function call."""
     if type(value) is not dict or len(value) != 1:
         return False
@@ -172,7 +172,7 @@ def is_call(value: Any) -> bool:
     return name in versions.EVERY_FUNCTION or name in _MADE
 
 
-def raw(name: str, call: Callable[..., Any], *, since: str = versions.FIRST, check: Check) -> Function:
+def raw(name: str, call: Callable[..., object], *, since: str = versions.FIRST, check: Check) -> Function:
     """Return a function that sees its argument as written: ``f(view, args)``."""
     _MADE.add(name)
     return Function(name, since, raw=True, call=call, check=check)
@@ -254,10 +254,10 @@ def unusable(name: str) -> Function:
     """Return the placeholder of a function whose package cannot be loaded."""
     why = f'The function "{name}" is installed but not usable; the server\'s log contains the reason'
 
-    def check(args: Any, references: References) -> None:  # noqa: ARG001
+    def check(args: object, references: References) -> None:  # noqa: ARG001
         raise ValueError(why)
 
-    def call(*_: Any) -> Any:
+    def call(*_: object) -> Any:
         """Installed, and cannot be used."""
         raise FunctionError(why)
 

@@ -32,7 +32,7 @@ NOT_A_BOOLEAN: Final = '"permutations" should be boolean type for repeat functio
 LENGTHS_DIFFER: Final = "For repeat, the length of for_each values should be equal if no nested loop."
 
 
-def _check_form(args: Any) -> None:
+def _check_form(args: object) -> None:
     if not isinstance(args, dict) or is_call(args):
         raise TypeError(NOT_A_MAP)
     if not {"template", "for_each"} <= args.keys():
@@ -102,7 +102,7 @@ def _repeat(view: View, args: JsonMapping, *, maps: bool, permutations: bool) ->
     return made
 
 
-def _resolved(view: View, name: str, value: Any) -> Any:
+def _resolved(view: View, name: str, value: object) -> Any:
     try:
         return view.resolved(value)
     except FunctionError as error:
@@ -110,7 +110,7 @@ def _resolved(view: View, name: str, value: Any) -> Any:
         raise
 
 
-def _items(value: Any, *, maps: bool) -> list[Any] | None:
+def _items(value: object, *, maps: bool) -> list[Any] | None:
     if value is None or isinstance(value, list):
         return value
     if maps and isinstance(value, Mapping):
@@ -119,7 +119,7 @@ def _items(value: Any, *, maps: bool) -> list[Any] | None:
     raise FunctionError(f'The values of the "for_each" argument to "repeat" must be {kinds}')
 
 
-def _nodes(value: Any) -> int:
+def _nodes(value: object) -> int:
     count, todo = 0, [value]
     while todo:
         count += 1
@@ -138,7 +138,7 @@ class _Copier:
         self._variables = variables
         self.length = 0
 
-    def copy(self, template: Any, values: tuple[Any, ...]) -> Any:
+    def copy(self, template: object, values: tuple[object, ...]) -> Any:
         """Return the template with every variable replaced, one variable after the other."""
         if isinstance(template, str):
             return self._text(template, values)

@@ -24,7 +24,7 @@ BYTES_OF_A_VALUE: Final = 16
 MAX_DEPTH: Final = 200  # levels of nesting; the JSON serializer supports 254
 
 
-def accept_any(args: Any, references: References) -> None:
+def accept_any(args: object, references: References) -> None:
     """Accept any unresolved argument."""
 
 
@@ -36,7 +36,7 @@ def whole_function(name: str, *, since: str = versions.FIRST, check: Check = acc
 
     def declare(call: F) -> F:
         @wraps(call)
-        def resolve(view: View, args: Any) -> Any:
+        def resolve(view: View, args: object) -> Any:
             value = view.resolved(args)
             if not knows_all(value):
                 return UNKNOWN
@@ -53,7 +53,7 @@ def whole_function(name: str, *, since: str = versions.FIRST, check: Check = acc
     return declare
 
 
-def knows_all(value: Any) -> bool:
+def knows_all(value: object) -> bool:
     """Return whether a resolved value contains no unknown value.
 
     Raises:
@@ -100,7 +100,7 @@ def measure(value: Any) -> bool:
     return determined
 
 
-def cost(made: Any) -> int:
+def cost(made: object) -> int:
     """Return the approximate size in bytes of a function's result, without shared inputs."""
     if isinstance(made, str):
         return len(made)

@@ -19,7 +19,7 @@ MAX_SEARCHED: Final = 20_000_000_000  # characters to search, for all keys: some
 MARKS: Final = (range(32), range(0xE000, 0x110000))  # characters that are hardly ever written
 
 
-def to_json(value: Any) -> str:
+def to_json(value: object) -> str:
     """Return the JSON text with sorted keys."""
     return json.dumps(value, sort_keys=True)
 
@@ -89,7 +89,13 @@ class _Replacement:
 
 
 def replaced(
-    name: str, template: Any, params: Any, *, json_since: bool, strict: bool = False, filled: bool = False
+    name: str,
+    template: object,
+    params: object,
+    *,
+    json_since: bool,
+    strict: bool = False,
+    filled: bool = False,
 ) -> str:
     """Return the template with all params inserted: longer keys first, keys of equal length in their order.
 
@@ -111,7 +117,7 @@ def replaced(
     return made.text()
 
 
-def _replacement(name: str, key: str, value: Any, json_since: bool, filled: bool) -> str:
+def _replacement(name: str, key: str, value: object, json_since: bool, filled: bool) -> str:
     if filled and (value is None or value in ("", [], {})):
         raise ValueError(
             f"{name} has an undefined or empty value for param {key}, must be a defined non-empty value"
@@ -142,25 +148,25 @@ def _replacing(name: str) -> JsonObject:
 
 
 @function("str_replace", **_replacing("str_replace"))
-def str_replace_texts(*, template: Any, params: Any) -> str:
+def str_replace_texts(*, template: object, params: object) -> str:
     """``{str_replace: {template: a b, params: {b: c}}}`` gives ``"a c"``; values are texts or numbers."""
     return replaced("str_replace", template, params, json_since=False)
 
 
 @function("str_replace", since=JSON_SINCE, **_replacing("str_replace"))
-def str_replace(*, template: Any, params: Any) -> str:
+def str_replace(*, template: object, params: object) -> str:
     """Return the same; maps and lists are put in as JSON."""
     return replaced("str_replace", template, params, json_since=True)
 
 
 @function("str_replace_strict", since="2017-02-24", **_replacing("str_replace_strict"))
-def str_replace_strict(*, template: Any, params: Any) -> str:
+def str_replace_strict(*, template: object, params: object) -> str:
     """Return the same; every param must be in the template."""
     return replaced("str_replace_strict", template, params, json_since=True, strict=True)
 
 
 @function("str_replace_vstrict", since="2017-09-01", **_replacing("str_replace_vstrict"))
-def str_replace_vstrict(*, template: Any, params: Any) -> str:
+def str_replace_vstrict(*, template: object, params: object) -> str:
     """Return the same; every param must be in the template and have a value."""
     return replaced("str_replace_vstrict", template, params, json_since=True, strict=True, filled=True)
 
@@ -171,13 +177,13 @@ CFN_REPLACE_FORM: Final = (
 )
 
 
-def _check_cfn_replace(args: list[Any], references: References) -> None:  # noqa: ARG001
+def _check_cfn_replace(args: list[object], references: References) -> None:  # noqa: ARG001
     if not isinstance(args[0], dict):
         raise TypeError('"Fn::Replace" parameters must be a mapping')
 
 
 @function("Fn::Replace", form=CFN_REPLACE_FORM, check=_check_cfn_replace)
-def cfn_replace(params: Any, template: Any, /) -> str:
+def cfn_replace(params: object, template: object, /) -> str:
     """``{"Fn::Replace": [{b: c}, a b]}`` gives ``"a c"``."""
     return replaced("Fn::Replace", template, params, json_since=False)
 
@@ -185,7 +191,7 @@ def cfn_replace(params: Any, template: Any, /) -> str:
 # Joining.
 
 
-def _joined(name: str, delimiter: Any, lists: tuple[Any, ...], *, json_since: bool) -> str:
+def _joined(name: str, delimiter: object, lists: tuple[object, ...], *, json_since: bool) -> str:
     texts = []
     for items in lists:
         if items is None or (json_since and not items):
@@ -200,7 +206,7 @@ def _joined(name: str, delimiter: Any, lists: tuple[Any, ...], *, json_since: bo
     return delimiter.join(texts)
 
 
-def _text(item: Any, json_since: bool) -> str:
+def _text(item: object, json_since: bool) -> str:
     if item is None:
         return ""
     if isinstance(item, str):
@@ -216,19 +222,19 @@ def _join_form(name: str, suffix: str = "") -> str:
 
 
 @function("list_join", form=_join_form("list_join"))
-def list_join_one(delimiter: Any, items: Any, /) -> str:
+def list_join_one(delimiter: object, items: object, /) -> str:
     """``{list_join: [", ", [a, b]]}`` gives ``"a, b"``."""
     return _joined("list_join", delimiter, (items,), json_since=False)
 
 
 @function("list_join", since=JSON_SINCE, form=_join_form("list_join", " ..."))
-def list_join(delimiter: Any, first: Any, /, *lists: Any) -> str:
+def list_join(delimiter: object, first: object, /, *lists: object) -> str:
     """``{list_join: [", ", [a, b], [c]]}`` gives ``"a, b, c"``; maps and lists are inserted as JSON."""
     return _joined("list_join", delimiter, (first, *lists), json_since=True)
 
 
 @function("Fn::Join", form=_join_form("Fn::Join"))
-def cfn_join(delimiter: Any, items: Any, /) -> str:
+def cfn_join(delimiter: object, items: object, /) -> str:
     """``{"Fn::Join": [", ", [a, b]]}`` gives ``"a, b"``."""
     return _joined("Fn::Join", delimiter, (items,), json_since=False)
 
@@ -240,13 +246,13 @@ SPLIT_FORM: Final = f"Incorrect arguments to {SPLIT_EXAMPLE}"
 CFN_SPLIT_FORM: Final = 'Incorrect arguments to "Fn::Split" should be: "Fn::Split" : [ ",", "str1,str2"]]'
 
 
-def _check_split(args: Any, references: References) -> None:  # noqa: ARG001
+def _check_split(args: object, references: References) -> None:  # noqa: ARG001
     if isinstance(args, str) or (isinstance(args, dict) and not is_call(args)):
         raise ValueError(SPLIT_FORM)
 
 
 @whole_function("str_split", since=JSON_SINCE, check=_check_split)
-def str_split(args: Any) -> Any:
+def str_split(args: object) -> Any:
     """``{str_split: [",", "a,b", 1]}`` gives ``"b"``, without an index the whole list; null for null."""
     if not isinstance(args, list) or len(args) < 2:
         raise ValueError(SPLIT_FORM)
@@ -269,7 +275,7 @@ def str_split(args: Any) -> Any:
 
 
 @function("Fn::Split", form=CFN_SPLIT_FORM)
-def cfn_split(delimiter: Any, text: Any, /) -> list[str]:
+def cfn_split(delimiter: object, text: object, /) -> list[str]:
     """``{"Fn::Split": [",", "a,b"]}`` gives ``["a", "b"]``."""
     if not isinstance(delimiter, str):
         raise TypeError("Delimiter for Fn::Split must be string")
@@ -292,7 +298,7 @@ NOT_TEXTS: Final = 'Argument to function "digest" must be a list of strings'
 
 
 @whole_function("digest", since="2015-04-30")
-def digest(args: Any) -> str:
+def digest(args: object) -> str:
     """``{digest: [sha256, text]}`` gives the hexadecimal digest of the text's Latin-1 bytes."""
     if not isinstance(args, list) or not all(isinstance(item, str) for item in args):
         raise TypeError(NOT_TEXTS)

@@ -15,7 +15,7 @@ PORTS: Final = range(1, 65536)
 HIDDEN: Final = "******"
 
 
-def _check_url(args: Any, references: References) -> None:  # noqa: ARG001
+def _check_url(args: object, references: References) -> None:  # noqa: ARG001
     if not isinstance(args, dict) or is_call(args):
         raise TypeError('The arguments to "make_url" must be a map')
     unknown = sorted(str(name) for name in args.keys() - set(PARTS))

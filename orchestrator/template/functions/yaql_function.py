@@ -89,7 +89,7 @@ class Evaluator:
         """Return the syntax error, "" if there is none."""
         return str(self._ask({"check": expression}).get("error") or "")
 
-    def evaluate(self, expression: str, data: Any) -> Any:
+    def evaluate(self, expression: str, data: object) -> Any:
         """Return the result of an expression, as JSON data.
 
         Raises:
@@ -222,7 +222,7 @@ def _fault(expression: str) -> str:
     return _evaluator.check(expression)
 
 
-def _check_yaql(args: Any, references: References) -> None:  # noqa: ARG001
+def _check_yaql(args: object, references: References) -> None:  # noqa: ARG001
     if not isinstance(args, dict) or is_call(args):
         raise TypeError(NOT_A_MAP)
     if "expression" not in args or not args.keys() <= {"expression", "data"}:

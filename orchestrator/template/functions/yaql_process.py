@@ -60,7 +60,7 @@ class PlainValues:
         self._nodes = 0
         self._bytes = 0
 
-    def of(self, value: Any) -> Any:
+    def of(self, value: object) -> Any:
         """Return the value as JSON data.
 
         Raises:
@@ -86,7 +86,7 @@ class PlainValues:
         raise TypeError(f"The result of the expression is a {type_name}, which templates do not support")
 
     def _items(self, values: collections.abc.Iterable[Any]) -> list[Any]:
-        made: list[Any] = []
+        made: list[object] = []
         for item in values:
             self._fits(len(made) + 1)
             made.append(self.of(item))
@@ -96,7 +96,7 @@ class PlainValues:
         if 0 <= self._iterators < count:
             raise ValueError(f"Collection length exceeds {self._iterators} elements")
 
-    def _scalar(self, value: Any) -> Any:
+    def _scalar(self, value: object) -> Any:
         if isinstance(value, str):
             self._bytes += len(value)
             if self._bytes > MAX_BYTES:
@@ -110,7 +110,7 @@ class PlainValues:
             raise ValueError("The result of the expression is a number of more than 64 bits")
         return value
 
-    def _key(self, key: Any) -> str:
+    def _key(self, key: object) -> str:
         if isinstance(key, collections.abc.Iterable) and not isinstance(key, str):
             raise TypeError("unhashable type: 'list'")
         key_ = self.of(key)
