@@ -42,7 +42,6 @@ RESOURCE_ACTIONS: Final = ("INIT", *(action for action in STACK_ACTIONS if actio
 OPERATIONS: Final = ("CREATE", "UPDATE", "DELETE", "DISCARD", "SUSPEND", "RESUME", "SNAPSHOT", "CHECK")
 NODE_KINDS: Final = ("plan", "update", "cleanup", "join", "finish")
 RESOURCE_KINDS: Final = ("update", "cleanup")  # of nodes that visit a resource
-INNER_KINDS: Final = ("update", "cleanup", "join")  # of all but a traversal's first and last node
 NODE_STATES: Final = ("blocked", "queued", "checking", "waiting", "paused", "ready", "failed", "dropped")
 
 NODE_MOVES: Final = frozenset(

@@ -37,7 +37,6 @@ KEYS: Final = frozenset(
     {"type", "label", "description", "default", "hidden", "constraints", "immutable", "tags", "schema"}
 )
 PSEUDO: Final = ("OS::stack_id", "OS::stack_name", "OS::project_id")
-RESERVED: Final = (*PSEUDO, "OS::region")  # the last is a name without a value
 MASK: Final = "******"
 
 _ABSENT: Final = object()

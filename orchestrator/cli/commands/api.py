@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 from gunicorn.app.base import BaseApplication
+from gunicorn.util import import_app
 
 from orchestrator.cli.commands.server import load_settings, one_line_failures
 from orchestrator.cli.import_path import remove_current_directory
@@ -32,9 +33,7 @@ class Server(BaseApplication):  # type: ignore[misc]  # gunicorn has no types
 
     def load(self) -> Any:
         """Return the WSGI application; called in each process of the API."""
-        from api.app import create_app  # noqa: PLC0415 - reads the settings, which the options complete
-
-        return create_app()
+        return import_app("api.app:create_app()")  # it reads the settings, which the options complete
 
 
 @click.command()

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+from importlib import import_module
 
-import celery  # noqa: F401 - without the extra `server` the import fails, and the command says so
 import click
+from celery.app.utils import find_app  # without the extra `server` this fails, and the command says so
 
 from orchestrator.cli.commands.server import load_settings, one_line_failures
 from orchestrator.cli.exit_codes import Failure
@@ -60,7 +61,8 @@ def worker(queues: tuple[str, ...], threads: int | None, name: str, events: bool
     with one_line_failures():
         if load_settings().database_url is None:
             raise Misconfigured("set ORCHESTRATOR_DATABASE_URL and ORCHESTRATOR_BROKER_URL")
-        from tasks.app import app  # noqa: PLC0415 - reads the settings
+        # Only now, as it reads the settings; without Celery's default `imp`, which searches this directory.
+        app = find_app("tasks.app:app", imp=import_module)
     pool = ("--pool=threads", f"--concurrency={threads}") if threads else ("--pool=solo",)
     watched = ("--task-events",) if events else ()
     quiet = ("--without-gossip", "--without-mingle", f"--include={READY_MODULE}", "--loglevel=INFO")

@@ -75,7 +75,6 @@ class Unfinished:
     op_started_at: dt.datetime | None
     held_until: dt.datetime | None  # by the holder of the resource's lease
     other_traversal: int | None  # of another visit of the same resource
-    other_kind: str | None
     child_uuid: str | None  # of the child stack that it waits for
     child_name: str | None
     child_state: str | None
@@ -129,13 +128,13 @@ SELECT n.id, n.traversal, n.kind, n.label AS name, n.state, n.blocked_by, n.retr
     n.waiting_since, n.leased_until, n.last_error, n.hooks[1] AS hook, n.definition_id, r.type, r.action,
     r.status, r.status_reason, r.physical_id, r.op, r.op_started_at,
     CASE WHEN r.leased_until > now() THEN r.leased_until END AS held_until,
-    o.traversal AS other_traversal, o.kind AS other_kind,
+    o.traversal AS other_traversal,
     c.uuid::text AS child_uuid, c.name AS child_name, c.action || '_' || c.status AS child_state
 FROM unnest(CAST(:ids AS bigint[])) WITH ORDINALITY AS x(id, nth)
 CROSS JOIN LATERAL (SELECT k.* FROM graph_node k WHERE k.id = x.id OFFSET 0) n
 LEFT JOIN LATERAL (SELECT k.* FROM resource k WHERE k.id = n.resource_id OFFSET 0) r ON true
 LEFT JOIN LATERAL (
-    SELECT m.traversal, m.kind FROM graph_node m
+    SELECT m.traversal FROM graph_node m
     WHERE m.stack_id = n.stack_id AND m.resource_id = n.resource_id AND m.id <> n.id
         AND {check_in("m.state", STATES_AT_WORK)}
     ORDER BY m.id LIMIT 1) o ON n.state = 'waiting'
