@@ -148,7 +148,7 @@ class Following:
         if not self._caught_up:
             self._caught_up = True
             yield self._message("caught-up", self._standing(now)), False
-        if self.ends and now is not None and now.status != "IN_PROGRESS":
+        if self.ends and now is not None and not now.in_progress:
             yield self._ended(), True
 
     def _settled(self) -> Iterator[EventItem]:

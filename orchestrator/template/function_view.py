@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, Self
 
 from orchestrator.json_types import JsonMapping, JsonObject
 
@@ -45,6 +45,11 @@ class ResourceProxy:
     action: str
     status: str
     secret: bool = False  # its values must not be shown
+
+    @classmethod
+    def uncreated(cls, name: str) -> Self:
+        """Return a resource that is not created yet: it has neither a reference id nor attributes."""
+        return cls(name, None, {}, "INIT", "COMPLETE")
 
     @property
     def created(self) -> bool:

@@ -6,10 +6,10 @@ import click
 
 from orchestrator.cli.argument_values import Keyword, describe
 from orchestrator.cli.client.connection import StackId
-from orchestrator.cli.commands.stack_show import STATUSES
 from orchestrator.cli.lazy_group import LazyGroup
 from orchestrator.cli.options import Session, client_command, stack_argument
 from orchestrator.cli.output import render
+from orchestrator.engine.states import STATUSES
 from orchestrator.json_types import JsonMapping
 
 

@@ -11,9 +11,9 @@ from orchestrator.cli.exit_codes import Failure
 from orchestrator.cli.options import Session, client_command, stack_argument
 from orchestrator.cli.output import render
 from orchestrator.cli.output.event_line import counts_text
+from orchestrator.engine.states import STATUSES
 from orchestrator.json_types import JsonMapping
 
-STATUSES: Final = ("COMPLETE", "FAILED", "IN_PROGRESS")
 ACTIONS: Final = (
     "INIT", "CREATE", "UPDATE", "ROLLBACK", "DELETE", "ADOPT", "CHECK", "SUSPEND", "RESUME", "SNAPSHOT",
     "RESTORE",

@@ -36,6 +36,11 @@ class ChildState(NamedTuple):
     gone: bool
     stale: bool = False  # changed independently since the last request
 
+    @property
+    def in_progress(self) -> bool:
+        """Whether an action is in progress."""
+        return self.status == "IN_PROGRESS"
+
 
 class ChildRequest(NamedTuple):
     """A request to the child: the traversal that it started, and the number of the type's step."""
@@ -63,7 +68,7 @@ def child_status(child: ChildState | None, request: ChildRequest | None) -> Stan
     """
     if child is None or child.gone:
         return "none"
-    if child.status == "IN_PROGRESS":
+    if child.in_progress:
         return "running"
     if request is None or child.traversal != request.traversal:
         return "elsewhere"

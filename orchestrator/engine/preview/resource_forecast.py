@@ -308,7 +308,7 @@ class ResourceForecast:
         }
 
     def _output_new(self, why: str, certain: bool = True) -> None:
-        created = ResourceProxy(self.name, None, {}, "INIT", "COMPLETE")
+        created = ResourceProxy.uncreated(self.name)
         self.state.inputs[self.name] = InputForecast(created, True, True, True, certain, why)
 
     def _output_changed(

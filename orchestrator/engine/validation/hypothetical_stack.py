@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 from orchestrator.template.definition import StackDefinition
@@ -12,7 +13,7 @@ from orchestrator.template.parameters import ParameterValues
 from orchestrator.template.template import Template
 
 # The state of every resource: not created, with a value that equals no other.
-_NEVER_CREATED: Final = ResourceProxy("", UNKNOWN, {}, "INIT", "COMPLETE")  # type: ignore[arg-type]
+_NEVER_CREATED: Final = replace(ResourceProxy.uncreated(""), reference_id=UNKNOWN)  # type: ignore[arg-type]
 
 
 class HypotheticalStack(StackDefinition):

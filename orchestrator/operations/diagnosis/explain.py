@@ -66,7 +66,7 @@ def explain(node: Unfinished, stack: StackRow, retry_limit: int) -> Explanation:
 
 def given_up(stack: StackRow) -> bool:
     """Whether operations that have not started will never start."""
-    return stack.winding_down or stack.status != "IN_PROGRESS"
+    return stack.winding_down or not stack.in_progress
 
 
 def _planned(node: Unfinished, stack: StackRow) -> Explanation:
@@ -200,7 +200,7 @@ class Summary:
 def summarize(stack: StackRow, state: StackState, default_timeout_seconds: int) -> Summary:
     """Return the state of a stack and its current activity."""
     accepts = accepted(stack.action, stack.status)
-    if stack.status == "IN_PROGRESS":
+    if stack.in_progress:
         seconds = stack.timeout_mins * 60 if stack.timeout_mins else default_timeout_seconds
         ends = stack.action_started_at + dt.timedelta(seconds=seconds)
         keyword, text = _at_work(stack, state)

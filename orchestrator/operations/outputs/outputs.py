@@ -145,7 +145,7 @@ def proxies(
         return {}
     rows = output_inputs.resources(database, stack.id, names)
     found = {data.name: proxy(data, cipher) for data in rows}
-    return {name: found.get(name) or ResourceProxy(name, None, {}, "INIT", "COMPLETE") for name in names}
+    return {name: found.get(name) or ResourceProxy.uncreated(name) for name in names}
 
 
 @time_budget(EXPRESSIONS_SECONDS)

@@ -129,7 +129,7 @@ def planned_resources(context: OperationContext, whole: HypotheticalChild) -> li
 def _view(whole: HypotheticalChild) -> StackDefinition:
     """Return the stack as its functions see it before any resource exists: unknown values are null."""
     template, values = whole.template, whole.values
-    uncreated = {name: ResourceProxy(name, None, {}, "INIT", "COMPLETE") for name in template.resources}
+    uncreated = {name: ResourceProxy.uncreated(name) for name in template.resources}
     filled = ParameterValues({**dict.fromkeys(values.missing), **values}, values.hidden)
     return StackDefinition(
         template.version, filled, uncreated, whole.kinds.files.get, mappings=template.mappings

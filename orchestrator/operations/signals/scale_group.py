@@ -91,7 +91,7 @@ def after_child_finished(
         child = child_reads.state(db, visit.resource.id)
         if child is not None and children.lock_child(db, child.id) is not None:
             child = child_reads.state(db, visit.resource.id)
-            if child is not None and child.status == "IN_PROGRESS":
+            if child is not None and child.in_progress:
                 return [*group_resize.wait_for_child(db, pending, lease, root)]
     state = load_state(visit, engine.cipher)
     group_type = engine.types.get(visit.resource.resource_type)
@@ -116,7 +116,7 @@ def _start_resize(
 ) -> list[Message] | None:
     db, resource, root = engine.database.check_connection(durable=True), visit.resource, visit.stack.uuid
     state, child = load_state(visit, engine.cipher), child_reads.state(db, resource.id)
-    if child is None or child.gone or child.status == "IN_PROGRESS":
+    if child is None or child.gone or child.in_progress:
         return None
     _, kept = split_request(state.data)
     view = engine.stacks.child_view(db, visit, child)

@@ -307,7 +307,7 @@ def _chosen(
 ) -> tuple[list[int], Marker | None]:
     """Return the nodes of a page, and the start of the next."""
     where: dict[str, object] = {"stack_id": stack.id, "traversal": stack.traversal}
-    going_on = stack.status == "IN_PROGRESS" and not stack.winding_down
+    going_on = stack.in_progress and not stack.winding_down
     chosen = [] if marker or not going_on else [row.id for row in db.execute(text(HEAD), where)]
     groups = GROUPS if going_on else GROUPS[:1]  # a node that did not start is not waited for any more
     for group in groups[groups.index(marker.group) if marker and marker.group in groups else 0 :]:

@@ -78,9 +78,14 @@ class StackRow:
         return f"{self.action}_{self.status}"
 
     @property
+    def in_progress(self) -> bool:
+        """Whether an action is in progress."""
+        return self.status == "IN_PROGRESS"
+
+    @property
     def winding_down(self) -> bool:
         """Whether the stack is failing: no step starts any more, and running operations end."""
-        return self.status == "IN_PROGRESS" and self.halted_traversal == self.traversal
+        return self.in_progress and self.halted_traversal == self.traversal
 
 
 _COLUMNS: Final = ", ".join("o.uuid" if name == "parent_uuid" else f"s.{name}" for name in StackRow.__slots__)
