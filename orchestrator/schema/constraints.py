@@ -17,6 +17,7 @@ from typing import Any, ClassVar, Final
 from orchestrator.json_types import JsonObject
 from orchestrator.schema.custom import custom_check
 from orchestrator.schema.safe_regex import matcher
+from orchestrator.schema.type_names import type_name
 
 Number = int | float
 
@@ -44,8 +45,8 @@ class Length:
         """Return the fault in `value`, None if it is valid."""
         try:
             size = len(value)
-        except TypeError as error:  # a JSON value may be a number, and a template may lack quotes
-            return str(error)
+        except TypeError:  # a JSON value may be a number, and a template may lack quotes
+            return f"expected a string, a list or a map, got {type_name(value)}"
         if _within(size, self.min, self.max):
             return None
         return self.description or f"length ({size}) is out of range ({_limits(self.min, self.max)})"
@@ -135,7 +136,7 @@ class AllowedPattern:
     def check(self, value: object, type: str) -> str | None:  # noqa: ARG002
         """Return the fault in `value`, None if it is valid."""
         if not isinstance(value, str):
-            return f"expected string or bytes-like object, got '{value.__class__.__name__}'"
+            return f"expected a string, got {type_name(value)}"
         if matcher(self.pattern).matches(value):
             return None
         return self.description or f'"{value}" does not match pattern "{self.pattern}"'

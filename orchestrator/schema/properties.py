@@ -15,6 +15,7 @@ from typing import Any, Final
 from orchestrator.errors import did_you_mean
 from orchestrator.json_types import JsonMapping, JsonObject
 from orchestrator.schema.constraints import Constraint, Custom, misplaced, whole
+from orchestrator.schema.type_names import type_name
 
 TYPES: Final = ("string", "integer", "number", "boolean", "map", "list", "any")
 
@@ -265,8 +266,10 @@ def _integer(value: Any) -> int:
         number = int(value)
     except ValueError:
         raise ValueError(f"Value '{value}' is not an integer") from None
-    except (TypeError, OverflowError) as error:  # their own messages are those that users know
-        raise ValueError(str(error)) from None
+    except TypeError:
+        raise ValueError(f"expected an integer, got {type_name(value)}") from None
+    except OverflowError:
+        raise ValueError(f"Value '{value}' is not an integer") from None
     return whole(number)
 
 
@@ -276,8 +279,8 @@ def _number(value: Any) -> int | float:
     else:
         try:
             number = int(value)
-        except TypeError as error:
-            raise ValueError(str(error)) from None
+        except TypeError:
+            raise ValueError(f"expected a number, got {type_name(value)}") from None
         except ValueError:
             number = _float(value)
     if isinstance(number, float) and not math.isfinite(number):  # not representable as JSON

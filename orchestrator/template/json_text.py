@@ -11,6 +11,7 @@ from typing import Any, Final
 import orjson
 
 from orchestrator.schema.constraints import whole
+from orchestrator.schema.type_names import type_name
 
 MAX_DIGITS: Final = 400  # characters; no number that fits is longer
 MAX_DEPTH: Final = 100
@@ -68,10 +69,7 @@ def number(value: Any) -> int | float:
         except ValueError:
             value = _float(value)
     if not isinstance(value, (int, float)):
-        type_name = type(value).__name__
-        raise ValueError(
-            f"int() argument must be a string, a bytes-like object or a real number, not '{type_name}'"
-        )
+        raise ValueError(f"expected a number, got {type_name(value)}")
     if isinstance(value, int):
         return whole(value)
     if not math.isfinite(value):

@@ -19,6 +19,7 @@ from orchestrator.schema.constraints import (
     constraint_from_hot,
     misplaced,
 )
+from orchestrator.schema.type_names import as_written
 from orchestrator.template import versions
 from orchestrator.template.diagnostics import Hints
 from orchestrator.template.function_view import FACADE, ParentResourceProxy
@@ -157,7 +158,7 @@ class ParameterSchema:
             except ValueError as error:
                 fault = str(error)
             if fault is not None:
-                return f"Invalid default {default} ({fault})"
+                return f"Invalid default {as_written(default)} ({fault})"
         return None
 
     def to_text(self, value: object) -> str:

@@ -80,7 +80,7 @@ def test_values_are_converted_and_shown_as_text(kind, given, value, text):
         ("number", "abc", "Value 'abc' is not a number"),
         ("number", "inf", "inf is not a finite number"),
         ("number", "", "Value '' is not a number"),
-        ("number", [1], "int() argument must be a string, a bytes-like object or a real number, not 'list'"),
+        ("number", [1], "expected a number, got a list"),
         ("number", "9" * 30, "9" * 30 + " does not fit in 64 bits"),
         ("number", "9" * 10_000, "the number is too long"),
         (
@@ -231,12 +231,18 @@ RANGE, LENGTH = {"range": {"min": 6}}, {"length": {"min": 3}}
         ("number", "x", RANGE, "Invalid default x (Value 'x' is not a number)"),
         ("string", "x", LENGTH, "Invalid default x (length (1) is out of range (min: 3))"),
         ("string", "x", {**LENGTH, "description": "D"}, "Invalid default x (D)"),
-        ("string", 5, LENGTH, "Invalid default 5 (object of type 'int' has no len())"),
+        ("string", 5, LENGTH, "Invalid default 5 (expected a string, a list or a map, got a number)"),
         (
             "string",
             ["a"],
             {"allowed_pattern": "a"},
-            "Invalid default ['a'] (expected string or bytes-like object, got 'list')",
+            "Invalid default ['a'] (expected a string, got a list)",
+        ),
+        (
+            "boolean",
+            False,
+            {"allowed_values": [True]},
+            "Invalid default false (false is not an allowed value [true])",
         ),
         (
             "boolean",
@@ -280,7 +286,7 @@ RANGE, LENGTH = {"range": {"min": 6}}, {"length": {"min": 3}}
             LENGTH,
             "Invalid default {'a': 1} (length (1) is out of range (min: 3))",
         ),
-        ("json", 5, LENGTH, "Invalid default 5 (object of type 'int' has no len())"),
+        ("json", 5, LENGTH, "Invalid default 5 (expected a string, a list or a map, got a number)"),
     ],
 )
 def test_a_default_must_meet_the_constraints(kind, default, constraint, why):
