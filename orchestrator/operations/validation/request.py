@@ -31,14 +31,15 @@ from orchestrator.operations.runtime.parameter_cache import pseudo_parameters
 from orchestrator.operations.validation.heat_error_order import heat_first
 from orchestrator.resources.base import CALL_SECONDS, Context, Fault, ResourceType
 from orchestrator.security.policy import policy_of, type_policy
+from orchestrator.template.environment import NAME as ENVIRONMENT
 from orchestrator.template.environment import Environment
 from orchestrator.template.environment_files import merge_environment_files, schemas_in, without_secrets
-from orchestrator.template.fault_locations import placed
+from orchestrator.template.fault_locations import keys_of, placed
 from orchestrator.template.function_view import ParentResourceProxy
 from orchestrator.template.functions.time_budget import time_budget
 from orchestrator.template.global_environment import global_environment
 from orchestrator.template.parameters import ParameterValues
-from orchestrator.template.parse import Limits
+from orchestrator.template.parse import Limits, parse
 from orchestrator.template.template import Draft, FaultyTemplate, Template, read
 
 log = logger()
@@ -153,8 +154,20 @@ def _raise_errors(faults: Sequence[Diagnostic], template: Template) -> Sequence[
 def _located(faults: Sequence[Diagnostic], request: StackRequest, draft: Draft) -> list[Diagnostic]:
     """Return the faults with their locations in the template."""
     assert request.template is not None
+    faults = [_in_environment(fault, request) for fault in faults]
     located = iter(placed([fault for fault in faults if not fault.file], request.template, draft.document))
     return [fault if fault.file else next(located) for fault in faults]
+
+
+def _in_environment(fault: Diagnostic, request: StackRequest) -> Diagnostic:
+    """Return an unknown parameter with its location in the text of the environment, if it is there."""
+    source = request.environment
+    if fault.code != "unknown-parameter" or fault.file or not isinstance(source, str | bytes):
+        return fault
+    document = parse(source, Limits(), ENVIRONMENT)
+    [found] = placed([fault], source, document)
+    complete = keys_of(fault.path, document) == ("parameters", fault.path.removeprefix("parameters."))
+    return replace(found, file=ENVIRONMENT) if complete and found.line is not None else fault
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,6 +52,30 @@ def test_language_parameter_type_and_cycle_faults_are_answered_together(postgres
     world.close()
 
 
+@pytest.mark.parametrize(
+    ("environment", "place"),
+    [
+        ("# ours\nparameters:\n  q: 1\n", ("environment", 3)),
+        ({"parameters": {"q": 1}}, ("", 2)),
+        ("{}", ("", 2)),
+    ],
+)
+def test_an_unknown_parameter_is_located_in_the_environment(postgres_url: str, environment, place):
+    world = World(postgres_url)
+    template = (
+        "heat_template_version: 2021-04-16\nparameters: {p: {type: string, default: x}}\nresources: {}\n"
+    )
+    body = {"stack_name": "s", "template": template, "environment": environment}
+    if environment == "{}":
+        body["parameters"] = {"q": 1}
+    with pytest.raises(
+        InvalidTemplate, match=r"^The Parameter \(q\) was not defined in template\.$"
+    ) as caught:
+        create_delete.create(world.context, Body(orjson.dumps(body)))
+    assert [(fault.file, fault.line) for fault in caught.value.diagnostics] == [place]
+    world.close()
+
+
 def test_a_mistake_is_reported_once(postgres_url: str):
     world = World(postgres_url)
     value = "  c: {type: OS::Heat::Value, properties: {value: {get_param: m}}}\n"
