@@ -158,7 +158,7 @@ def _map(value: object, place: str) -> JsonMapping:
 
 def _text(value: object, place: str) -> str:
     if not isinstance(value, str) or not value:
-        raise ValueError(f"{place} must be a text")
+        raise ValueError(f"{place} must be a string")
     return value
 
 

@@ -199,7 +199,7 @@ def _sink_faults(sinks: Any) -> list[Diagnostic]:
             if key not in keys:
                 fault(f'Invalid key "{key}" for an event sink', key, hints.near(key, keys))
             elif key in {"secret", "id"} and not isinstance(value, str):
-                fault(f"The {key} of an event sink must be a text", key)
+                fault(f"The {key} of an event sink must be a string", key)
             elif key == "events" and value not in SINK_EVENTS:
                 fault(f"The events of an event sink are one of: {', '.join(SINK_EVENTS)}", key)
         if type_ not in SINK_TYPES:

@@ -73,13 +73,15 @@ def shown(tag: str) -> str:
 def _made(tag: str, text: str) -> Any:
     tag_name = tag.removeprefix(_PREFIX)
     if len(text) > _MAX_LENGTH:
-        raise ValueError(f"the {tag_name} is too long; quote it to make it a text")
+        raise ValueError(f"the {tag_name} is too long; put it in quotes to make it a string")
     try:
         value = _MAKERS[tag](yaml.ScalarNode(tag, text))
     except (ValueError, OverflowError, LookupError):
-        raise ValueError(f"{text!r} is no {tag_name}; quote it to make it a text") from None
+        raise ValueError(
+            f"{text!r} is not a valid {tag_name}; put it in quotes to make it a string"
+        ) from None
     if isinstance(value, int) and value not in JSON_INTEGERS:
-        raise ValueError(f"the number {text} does not fit in 64 bits; quote it to make it a text")
+        raise ValueError(f"the number {text} does not fit in 64 bits; put it in quotes to make it a string")
     if isinstance(value, float) and not math.isfinite(value):
-        raise ValueError(f"the number {text} is not finite; quote it to make it a text")
+        raise ValueError(f"the number {text} is not finite; put it in quotes to make it a string")
     return value

@@ -126,7 +126,7 @@ def outcome_of_observation(
             return Failed(failure_reason(observation.error_kind, name, observation.error))
         return Wait(observation.retry_after, observation.reason or "state changed")
     if observation.error or not observation.exists:
-        error = observation.error or "it disappeared while it was being made"
+        error = observation.error or "it no longer exists at the provider"
         if (observation.replaceable or not observation.exists) and retries_left > 0:
             return Wait(
                 retry_seconds(retry_count), f"{observation.error_kind}: {error}", retried=True, discard=True

@@ -36,8 +36,8 @@ from orchestrator.template.parse import Limits, parse
 
 IN_MEMORY: Final = 1 << 20  # bytes of an export in memory; a larger export is spooled to a file
 FOREIGN_KEYS: Final = (
-    "Invalid adopt data: 'sealed' was written by another installation or for another project. Give hidden "
-    "parameters with the request, write the masked values of resource_data in clear, and leave 'sealed' out."
+    "Invalid adopt data: 'sealed' was encrypted by another installation or for another project. Pass the "
+    "hidden parameters with the request, replace the masked values of resource_data, and remove 'sealed'."
 )
 
 Adopted = dict[str, JsonObject]  # name -> resource_id, resource_data, metadata, secret

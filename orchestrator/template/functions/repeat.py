@@ -155,7 +155,7 @@ class _Copier:
                     type_name = "None" if value is None else type(value).__name__
                     raise FunctionError(
                         f"replace() argument {position} must be str, not {type_name}",
-                        hint='the variables of "for_each" and their values must be texts',
+                        hint='the variables of "for_each" and their values must be strings',
                     )
             length = len(text) + text.count(variable) * (len(substitute) - len(variable))
             if self.length + length > MAX_TEXT_LENGTH:

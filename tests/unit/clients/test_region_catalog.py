@@ -71,11 +71,14 @@ def test_an_installation_that_asks_nobody_is_its_own_region():
     [
         ("regions: []", "regions must be a map"),
         ("region: {}", "catalog has no region; it may have regions"),
-        ("regions: {n: {url: 5, projects: {}}}", "regions.n.url must be a text"),
+        ("regions: {n: {url: 5, projects: {}}}", "regions.n.url must be a string"),
         ("regions: {n: {url: 'ftp://x', projects: {}}}", "regions.n.url must be the http"),
         ("regions: {n: {url: 'http://u:p@x', projects: {}}}", "regions.n.url must be the http"),
         ("regions: {n: {url: 'http://x', project: {}}}", "regions.n has no project; it may have"),
-        ("regions: {n: {url: 'http://x', projects: {p: {}}}}", "regions.n.projects.p.project must be a text"),
+        (
+            "regions: {n: {url: 'http://x', projects: {p: {}}}}",
+            "regions.n.projects.p.project must be a string",
+        ),
         ("regions: {n: {url: 'http://x', projects: {p: {project: q, token_file: /none}}}}", "No such file"),
         ("{", "catalog.yaml is wrong"),
     ],

@@ -98,7 +98,7 @@ def test_faults_of_the_registry_are_reported_with_the_rest():
         ({**SINK, "ttl": True}, "The ttl of an event sink must be a positive number of seconds"),
         ({**SINK, "tll": 1}, 'Invalid key "tll" for an event sink'),
         ({**HOOK, "ttl": 1}, 'Invalid key "ttl" for an event sink'),
-        ({**HOOK, "secret": 1}, "The secret of an event sink must be a text"),
+        ({**HOOK, "secret": 1}, "The secret of an event sink must be a string"),
         ({**HOOK, "events": "some"}, "The events of an event sink are one of: all, stack"),
     ],
 )
