@@ -21,6 +21,7 @@ from orchestrator.store.stacks.blockers import Blocker, StackState, Unfinished
 from orchestrator.store.stacks.stacks import StackRow
 
 MAX_SHOWN_NAMES: Final = 3  # names in a sentence
+IDLE: Final = "no action in progress"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +60,7 @@ def explain(node: Unfinished, stack: StackRow, retry_limit: int) -> Explanation:
             reason = node.last_error or node.status_reason or "no reason was given"
             return Explanation("failed", f"failed: {reason}", None)
         case "ready":
-            return Explanation("nothing", "nothing: it is in the desired state", None)
+            return Explanation("nothing", "not waiting: it is in the desired state", None)
         case _:
             return _waiting(node, stack, retry_limit)
 
@@ -207,12 +208,12 @@ def summarize(stack: StackRow, state: StackState, default_timeout_seconds: int) 
         return Summary(keyword, text, stack.action_started_at, ends, accepts)
     since = stack.deleted_at or state.rests_since or stack.action_started_at
     if stack.deleted_at is not None:
-        return Summary("gone", f"nothing: it was deleted at {time(since)}", since, None, accepts)
+        return Summary("gone", f"{IDLE}: it was deleted at {time(since)}", since, None, accepts)
     if stack.status == "COMPLETE":
-        return Summary("at-rest", f"nothing: {stack.state} since {time(since)}", since, None, accepts)
+        return Summary("at-rest", f"{IDLE}: {stack.state} since {time(since)}", since, None, accepts)
     running = f"; {_operations(state.running)}" if state.running else ""
     causes = f" because of {_count(state.cause_count, 'failure')}" if state.cause_count else ""
-    text = f"nothing: {stack.state} since {time(since)}{causes}{running}. {_suggested_actions(stack)}"
+    text = f"{IDLE}: {stack.state} since {time(since)}{causes}{running}. {_suggested_actions(stack)}"
     return Summary("failed", text, since, None, accepts)
 
 

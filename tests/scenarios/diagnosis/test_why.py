@@ -244,7 +244,7 @@ def test_a_failure_is_reported_while_the_rest_drains(world: World):
     told = summary(world)
     assert nodes(world) == {}
     assert told.word == "failed"
-    assert told.text.startswith("nothing: CREATE_FAILED since 20")
+    assert told.text.startswith("no action in progress: CREATE_FAILED since 20")
     assert "because of 1 failure" in told.text
     found = blockers.of_resource(world.database, stack, "b")
     assert found is not None
@@ -255,7 +255,7 @@ def test_a_stack_at_rest_waits_for_nothing(world: World):
     world.create("s", {"a": test_resource()})
     world.deliver_all()
     assert nodes(world) == {}
-    assert summary(world).text.startswith("nothing: CREATE_COMPLETE since 20")
+    assert summary(world).text.startswith("no action in progress: CREATE_COMPLETE since 20")
     world.delete("s")
     row = world.stack_row("s")
     world.deliver_all()

@@ -83,14 +83,14 @@ def test_why_of_a_failed_stack_gives_the_causes_and_what_is_accepted(stub: Stub,
     failed = told(
         stack_status="CREATE_FAILED",
         word="failed",
-        text="nothing: CREATE_FAILED",
+        text="no action in progress: CREATE_FAILED",
         timeout_at=None,
         causes=[{"resource_name": "db", "reason": "no\nroom", "at": None}],
         causes_count=3,
     )
     stub.add("shop", why=[{"why": failed}])
     assert run("why", "shop").output.splitlines()[1:] == [
-        "  nothing: CREATE_FAILED",
+        "  no action in progress: CREATE_FAILED",
         "  ✘ db: no room",
         "  … and 2 more failures",
         "  accepted now: delete, update",
