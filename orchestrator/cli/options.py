@@ -99,7 +99,14 @@ def client_command(command: Callable[Concatenate[Session, P], None]) -> Callable
 
 def stack_argument(command: Command) -> Command:
     """Add the argument STACK, a stack's name or id, with completion."""
-    return click.argument("name", metavar="STACK", shell_complete=complete_stacks)(command)
+    argument = click.argument("name", metavar="STACK", callback=_not_empty, shell_complete=complete_stacks)
+    return argument(command)
+
+
+def _not_empty(_context: click.Context, _parameter: click.Parameter, value: str) -> str:
+    if not value:
+        raise click.BadParameter("a stack's name or id is required")
+    return value
 
 
 def yes_option(command: Command) -> Command:

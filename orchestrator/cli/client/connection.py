@@ -27,6 +27,7 @@ MAX_REDIRECTS = 3
 READ_TIMEOUT_SECONDS = 300.0  # the validation of a hundred thousand resources precedes the answer
 MAX_SILENCE_SECONDS = 40.0  # a stream sends a comment every 15 seconds; later the connection counts as dead
 EVENT_STREAM = "text/event-stream"
+UNKNOWN_ADDRESS = "The resource could not be found."  # the answer to a path without a route
 _GATEWAY_ERRORS = {502, 503, 504}
 
 Query = Mapping[str, str | int | list[str]]
@@ -103,7 +104,11 @@ class Connection:
             response = self._send(method, self._local_address(response.headers["location"]), None, body)
         if response.status_code >= 300:
             request_id = response.headers.get("x-openstack-request-id")
-            raise ApiFailure(response.status_code, _json(response), request_id)
+            failure = ApiFailure(response.status_code, _json(response), request_id)
+            if response.status_code == httpx.codes.NOT_FOUND and failure.message == UNKNOWN_ADDRESS:
+                address = response.request.url.copy_with(query=None)
+                failure.details = (f"  {address} is not an address of the API; check --url and --project",)
+            raise failure
         return _json(response)
 
     def pages(

@@ -14,6 +14,7 @@ from orchestrator.cli.output import render
 from orchestrator.json_types import JsonMapping
 
 MAX_LEVELS: Final = 100  # of nested stacks; servers allow fewer
+UNCLASSIFIED: Final = "other"  # the class of an unknown kind of failure
 
 
 @click.command()
@@ -60,12 +61,13 @@ def _add(branch: Tree, failure: JsonMapping) -> None:
     if causes:
         return
     below.add(Text(one_line(failure["reason"]), style="red"))
-    facts = [failure["class"]]
+    facts = [failure["class"]] if failure["class"] != UNCLASSIFIED else []
     if (failure["attempts"] or 1) > 1:
         facts.append(f"{failure['attempts']} attempts")
     if failure["physical_resource_id"]:
         facts.append(f"id {clean(failure['physical_resource_id'])}")
     if failure["request_id"]:
         facts.append(f"request {clean(failure['request_id'])}")
-    below.add(Text(", ".join(facts), style="dim"))
+    if facts:
+        below.add(Text(", ".join(facts), style="dim"))
     below.add(Text(f"next: {failure['next_step']}"))

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import click
 
-from orchestrator.cli.exit_codes import ApiFailure
+from orchestrator.cli.client.connection import StackId
+from orchestrator.cli.exit_codes import ApiFailure, Failure
 from orchestrator.cli.options import (
     FILE,
     RequestOptions,
@@ -22,6 +25,7 @@ from orchestrator.cli.options import (
 from orchestrator.cli.output import preview as previews
 from orchestrator.cli.template_files.load import Source, read_template, texts
 from orchestrator.cli.watch.wait import finish, newest_event
+from orchestrator.errors import did_you_mean
 
 
 @click.command()
@@ -128,6 +132,8 @@ def update(
         del body["template"]
     stacks = session.client.stacks
     stack = stacks.find(name)
+    if existing:
+        _refuse_unknown_parameters(session, stack, body, cleared)
     newest = newest_event(session, stack, wait)
     try:
         if preview:
@@ -138,3 +144,24 @@ def update(
     except ApiFailure as refusal:
         raise refusal.explained(source.path, source.text, texts(request.environments, body)) from refusal
     finish(session, stack, wait, "UPDATE", newest, f"Update of stack {stack.name} ({stack.id}) started.")
+
+
+def _refuse_unknown_parameters(
+    session: Session, stack: StackId, body: Mapping[str, Any], cleared: Sequence[str]
+) -> None:
+    """Refuse names of parameters that an update with --existing would ignore, as Heat does.
+
+    Raises:
+        Failure: neither the stack nor a new template has a parameter of this name.
+    """
+    names = [*body.get("parameters", {}), *cleared]
+    if not names:
+        return
+    known = {*session.client.stacks.show(stack, outputs=False).get("parameters", {})}
+    if "template" in body:
+        request = {key: body[key] for key in ("template", "files") if key in body}
+        known |= session.client.stacks.validate(request).get("Parameters", {}).keys()
+    for name in names:
+        if name not in known:
+            hints = [f"  {hint}"] if (hint := did_you_mean(name, known)) else []
+            raise Failure(f"stack {stack.name} has no parameter {name}", details=hints)

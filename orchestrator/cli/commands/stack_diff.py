@@ -43,12 +43,16 @@ def diff(session: Session, *, name: str, before: int | None, after: int | None) 
     differences.
     """
     stack = session.client.stacks.find(name)
+    defaults = before is None and after is None
     if before is None or after is None:
         good, desired = _defaults(session, stack)
         after = desired if after is None else after
         before = good if before is None else before
     if before is None or after is None:
         raise Failure(f"stack {name} has no good revision; give the numbers of two revisions")
+    if defaults and before == after and not session.as_json:
+        session.say(f"Stack {stack.name} is at its last good revision, {after}; there is nothing to compare.")
+        return
     differences = session.client.revisions.diff(stack, before, after)
     if session.as_json:
         session.document(differences)

@@ -55,6 +55,10 @@ def of_template(text: str, name: str) -> Graph:
     """
     try:
         document = yaml.load(text, Loader=_Loader)  # noqa: S506 - a subclass of SafeLoader
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark
+        place = "" if mark is None else f":{mark.line + 1}:{mark.column + 1}"
+        raise Failure(f"{name}{place}: not valid YAML: {one_line(error.problem or '')}") from error
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise Failure(f"{name} is not valid YAML: {one_line(error)}") from error
     sections = document if isinstance(document, dict) else {}

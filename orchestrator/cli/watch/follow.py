@@ -13,6 +13,7 @@ from typing import Final
 from orchestrator.cli.client.api_client import Client
 from orchestrator.cli.client.connection import StackId
 from orchestrator.cli.exit_codes import ApiFailure, Exit, Failure
+from orchestrator.cli.output.event_line import stack_of
 from orchestrator.cli.watch.event_feed import PATIENCE_SECONDS, Event, Idle, feed
 from orchestrator.json_types import JsonObject
 
@@ -126,7 +127,8 @@ class _Follower:
         """Return the end of the action if this event is its end."""
         status, reason = str(event["resource_status"]), str(event["resource_status_reason"])
         if not is_stack_event(event, self.stack):
-            if status.endswith("_FAILED") and self.failure is None:
+            of_nested_stack = event["physical_resource_id"] == stack_of(event)[1]  # its resources are causes
+            if status.endswith("_FAILED") and self.failure is None and not of_nested_stack:
                 self.causes[event["resource_name"]] = reason
             return None
         if status.endswith("_IN_PROGRESS"):

@@ -131,6 +131,7 @@ def failed(stack: StackId, end: End) -> Failure:
         result = (
             "succeeded" if end.status == "ROLLBACK_COMPLETE" else f"ended with {end.status}: {end.reason}"
         )
-        message = f"stack {stack.name} is {cause.status}: {cause.reason}; the rollback {result}"
+        action = cause.status.partition("_")[0]
+        message = f"the {action} of stack {stack.name} failed: {cause.reason}; the rollback {result}"
         facts |= {"failed_status": cause.status, "rollback_reason": end.reason}
     return Failure(message, code=Exit.STACK_FAILED, details=details, facts=facts)

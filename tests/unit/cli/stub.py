@@ -37,6 +37,7 @@ class Stack:
     outputs: list[dict[str, Any]] = field(default_factory=list)
     snapshots: list[dict[str, Any]] = field(default_factory=list)
     template: Any = field(default_factory=dict)
+    parameters: dict[str, str] = field(default_factory=lambda: {"size": "4"})
     answers: dict[str, Any] = field(default_factory=dict)  # path below the stack -> answer
     on_post: dict[str, list[tuple[str, str, str]]] = field(default_factory=dict)
     changes: dict[str, list[dict[str, Any]]] = field(default_factory=dict)  # reported by a preview
@@ -80,7 +81,7 @@ class Stack:
             "updated_time": None,
             "deletion_time": None,
             "tags": [],
-            "parameters": {"OS::stack_id": self.id, "size": "4"},
+            "parameters": {"OS::stack_id": self.id, **self.parameters},
             **({"progress": self.progress} if self.progress else {}),
         } | ({"outputs": self.outputs} if outputs else {})
 

@@ -325,7 +325,7 @@ def test_an_update_sends_what_was_asked_for_and_waits_for_its_end(stub: Stub, ru
 
 
 def test_an_update_of_what_exists_sends_only_what_changes(stub: Stub, run: Run) -> None:
-    finished(stub)
+    finished(stub, parameters={"a": "0", "b": "0"})
     result = run("stack", "update", "--existing", "shop", "-P", "a=1", "--clear-parameter", "b")
     assert result.exit_code == 0, result.output
     [sent] = [body for method, *_, body in stub.requests if method == "PATCH"]

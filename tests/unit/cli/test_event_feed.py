@@ -12,6 +12,7 @@ from orchestrator.cli.client.api_client import Client
 from orchestrator.cli.client.connection import Connection, NoStream, StackId, read_messages
 from orchestrator.cli.exit_codes import Exit, Failure
 from orchestrator.cli.watch.follow import End, follow
+from orchestrator.cli.watch.wait import failed
 
 STACK = StackId("s", "1")
 Message = tuple[str, str, dict[str, Any]]
@@ -137,6 +138,20 @@ def test_following_continues_to_the_end_of_an_automatic_rollback_which_counts_as
     assert (end.status, end.failed, end.causes) == ("ROLLBACK_COMPLETE", True, {"a": "reason 2"})
     assert end.rolled_back is not None
     assert (end.rolled_back.status, end.rolled_back.reason) == ("CREATE_FAILED", "reason 3")
+
+
+def test_the_failure_of_a_nested_stack_is_no_cause_besides_its_resources() -> None:
+    links = [{"rel": "stack", "href": "http://h/v1/demo/stacks/s-kid-x/kid-id"}]
+    own = event(3, "CREATE_FAILED", "s-kid-x") | {"links": links, "physical_resource_id": "kid-id"}
+    inner = event(2, "CREATE_FAILED", "a") | {"links": links}
+    server = Server(event(1, "CREATE_IN_PROGRESS"), inner, own, event(4, "CREATE_FAILED"))
+    server.status = "CREATE_FAILED"
+    assert followed(server)[1].causes == {"a": "reason 2"}
+
+
+def test_the_message_of_a_rolled_back_action_names_the_action() -> None:
+    failure = failed(STACK, End("ROLLBACK_COMPLETE", "fine", {}, End("UPDATE_FAILED", "no quota")))
+    assert failure.message == "the UPDATE of stack s failed: no quota; the rollback succeeded"
 
 
 def test_a_failure_that_is_not_rolled_back_after_all_is_the_end() -> None:

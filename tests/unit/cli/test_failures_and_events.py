@@ -130,6 +130,15 @@ def test_failures_are_told_down_to_their_causes(stub: Stub, run: Run) -> None:
     assert json.loads(run("failures", "shop", "--json").output) == {"failures": [], "more": False}
 
 
+def test_the_class_of_an_unknown_failure_is_not_shown(stub: Stub, run: Run) -> None:
+    unknown = {"class": "other", "attempts": 1, "physical_resource_id": None, "request_id": None}
+    failures = {"failures": [cause("server", **unknown)], "more": False}
+    stub.add("shop", answers={"failures": failures})
+    shown = run("failures", "shop").output
+    assert "other" not in shown
+    assert shown.splitlines()[-1].endswith("next: Ask for more quota.")
+
+
 def event(number: int, stack: str, name: str) -> dict[str, Any]:
     place = f"http://there/v1/demo/stacks/{stack}/{stack}-id"
     return {

@@ -101,7 +101,8 @@ def test_a_preview_says_what_the_environment_forbids(stub: Stub, run: Run) -> No
 
 
 def test_a_preview_of_a_patch_asks_for_one(stub: Stub, run: Run) -> None:
-    stub.add("shop", changes={**{key: [] for key in CHANGES}, "unchanged": CHANGES["unchanged"]})
+    changes = {**{key: [] for key in CHANGES}, "unchanged": CHANGES["unchanged"]}
+    stub.add("shop", changes=changes, parameters={"a": "0"})
     result = run("stack", "update", "--existing", "shop", "--preview", "-P", "a=1")
     assert (result.exit_code, result.output) == (0, "No changes: 1 unchanged.\n")
     assert stub.requests[-1][0] == "PATCH"

@@ -158,6 +158,14 @@ def test_revisions_that_do_not_differ_exit_zero(stub: Stub, run: Run) -> None:
     assert (result.exit_code, result.output) == (0, "Revisions 2 and 1 of stack shop do not differ.\n")
 
 
+def test_a_stack_at_its_last_good_revision_has_nothing_to_compare(stub: Stub, run: Run) -> None:
+    only = revision(4, is_desired=True, is_last_good=True)
+    stub.add("shop", answers={"revisions": {"revisions": [only]}})
+    result = run("stack", "diff", "shop")
+    said = "Stack shop is at its last good revision, 4; there is nothing to compare.\n"
+    assert (result.exit_code, result.output) == (0, said)
+
+
 def test_a_stack_that_never_was_complete_has_nothing_to_compare_with(stub: Stub, run: Run) -> None:
     stub.add("shop", answers={"revisions": {"revisions": [revision(1, "CREATE", "failed", is_desired=True)]}})
     result = run("stack", "diff", "shop")

@@ -141,6 +141,39 @@ def test_an_empty_project_is_refused_before_any_request(run: Run, stub: Stub) ->
     assert stub.requests == []
 
 
+def test_an_empty_stack_name_is_refused_before_any_request(run: Run, stub: Stub) -> None:
+    result = run("stack", "show", "")
+    assert (result.exit_code, stub.requests) == (1, [])
+    assert "Invalid value for 'STACK': a stack's name or id is required" in result.output
+
+
+def test_an_address_outside_the_api_is_shown(run: Run, stub: Stub) -> None:
+    stub.refusal = (404, {"error": {"message": "The resource could not be found."}})
+    lines = run("stack", "list").output.splitlines()
+    assert lines[0] == "Error: The resource could not be found."
+    assert lines[1].endswith("/v1/demo/stacks is not an address of the API; check --url and --project")
+
+
+@pytest.mark.parametrize("options", [("-P", "siz=5"), ("--clear-parameter", "siz")])
+def test_an_update_of_an_existing_stack_refuses_unknown_parameters(
+    run: Run, stub: Stub, options: tuple[str, str]
+) -> None:
+    stub.add("shop")
+    for template in ((), ("-t", "t.yaml")):
+        result = run("stack", "update", "--existing", "shop", *options, *template)
+        assert result.output == 'Error: stack shop has no parameter siz\n  did you mean "size"?\n'
+        assert result.exit_code == 1
+    assert stub.asked("PATCH") == []
+
+
+def test_a_template_that_is_not_yaml_is_reported_with_its_place(run: Run) -> None:
+    Path("broken.yaml").write_text("a: [\n")
+    result = run("graph", "-t", "broken.yaml")
+    assert result.output == (
+        "Error: broken.yaml:2:1: not valid YAML: expected the node content, but found '<stream end>'\n"
+    )
+
+
 def test_a_bad_stack_name_and_a_bad_environment_are_not_blamed_on_the_template(run: Run, stub: Stub) -> None:
     name = {"code": "bad-stack-name", "message": "Invalid stack name a b", "path": "stack_name"}
     stub.refusal = (400, {"error": {"message": "Invalid stack name a b", "errors": [name]}})
