@@ -109,34 +109,7 @@ class Sampler(Collector):
         if messages is not None:
             yield _gauge("orchestrator_queue_messages", "Messages in the broker.", "queue", messages)
         if observed is not None:
-            enqueued, oldest = (
-                {**_zeros(QUEUES), **observed.rung},
-                {**_zeros(QUEUES), **observed.oldest_seconds},
-            )
-            yield _gauge(
-                "orchestrator_queue_nodes",
-                "Nodes in the queue, enqueued but not yet checked.",
-                "queue",
-                enqueued,
-            )
-            yield _gauge(
-                "orchestrator_queue_oldest_node_seconds",
-                "Age of the oldest queued node in seconds.",
-                "queue",
-                oldest,
-            )
-            yield _gauge("orchestrator_nodes", "Unfinished nodes.", "state", observed.nodes)
-            stacks = {**_zeros(STACK_ACTIONS), **observed.stacks}
-            yield _gauge(
-                "orchestrator_stacks_in_progress", "Stacks with an action in progress.", "action", stacks
-            )
-            description = "Webhooks by state: due, failing and dead."
-            yield _gauge("orchestrator_webhooks", description, "state", observed.webhooks)
-            yield GaugeMetricFamily(
-                "orchestrator_webhook_oldest_pending_seconds",
-                "Age of the oldest undelivered event in seconds.",
-                observed.webhook_seconds,
-            )
+            yield from _engine_gauges(observed)
 
     def describe(self) -> list[GaugeMetricFamily]:
         """Return nothing: registration must not query the database."""
@@ -190,3 +163,33 @@ def _sampler() -> Sampler:
         depths = None if broker is None else broker.depths
         created = current_app.extensions.setdefault("sampler", Sampler(dependencies().database, depths))
     return created
+
+
+def _engine_gauges(observed: Gauges) -> Iterator[GaugeMetricFamily]:
+    """Yield the gauges of nodes, stacks and webhooks."""
+    enqueued, oldest = (
+        {**_zeros(QUEUES), **observed.rung},
+        {**_zeros(QUEUES), **observed.oldest_seconds},
+    )
+    yield _gauge(
+        "orchestrator_queue_nodes",
+        "Nodes in the queue, enqueued but not yet checked.",
+        "queue",
+        enqueued,
+    )
+    yield _gauge(
+        "orchestrator_queue_oldest_node_seconds",
+        "Age of the oldest queued node in seconds.",
+        "queue",
+        oldest,
+    )
+    yield _gauge("orchestrator_nodes", "Unfinished nodes.", "state", observed.nodes)
+    stacks = {**_zeros(STACK_ACTIONS), **observed.stacks}
+    yield _gauge("orchestrator_stacks_in_progress", "Stacks with an action in progress.", "action", stacks)
+    description = "Webhooks by state: due, failing and dead."
+    yield _gauge("orchestrator_webhooks", description, "state", observed.webhooks)
+    yield GaugeMetricFamily(
+        "orchestrator_webhook_oldest_pending_seconds",
+        "Age of the oldest undelivered event in seconds.",
+        observed.webhook_seconds,
+    )

@@ -368,10 +368,7 @@ class ResourceType:
         return False
 
     def change(
-        self,
-        before: Mapping[str, Value],
-        after: Mapping[str, Value],
-        changed: frozenset[str],
+        self, before: Mapping[str, Value], after: Mapping[str, Value], changed: frozenset[str]
     ) -> Change:
         """Return the step from properties `before` to `after`; `changed` names those that differ."""
         if not changed:
@@ -394,13 +391,8 @@ def read_update_policy(
     resource_type: ResourceType, raw: Mapping[str, Value], *, path: str = "", unknown: object = _NEVER
 ) -> tuple[dict[str, Value], list[PropertyFault]]:
     """Return a definition's update policy with its defaults, and all faults in it."""
-    return convert(
-        resource_type.update_policy,
-        raw,
-        path=path,
-        unknown=unknown,
-        any_properties=resource_type.any_properties,
-    )
+    schema, any_properties = resource_type.update_policy, resource_type.any_properties
+    return convert(schema, raw, path=path, unknown=unknown, any_properties=any_properties)
 
 
 if not TYPE_CHECKING:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import Any, Final
 
+from orchestrator.errors import Diagnostic, did_you_mean
 from orchestrator.resources.base import ResourceType
 from orchestrator.resources.template_type import RESOURCE, TemplateType
-from orchestrator.template.diagnostics import Path
+from orchestrator.template.diagnostics import Path, path_in_message, path_text
 
 ATTRIBUTE_FUNCTIONS: Final = ("get_attr", "Fn::GetAtt")
 
@@ -45,3 +46,25 @@ def find_get_attr(values: Sequence[tuple[Any, str]], name: str, attribute: str) 
         elif isinstance(item, list):
             todo.extend((member, (*keys, index), place) for index, member in enumerate(item))
     return otherwise
+
+
+def unknown_attribute(
+    resource_type: ResourceType,
+    name: str,
+    attribute: str,
+    values: Sequence[tuple[Any, str]],
+    functions: Container[str],
+) -> Diagnostic:
+    """Return the fault of a reference to an attribute that the type of resource `name` does not have, at its
+    first use in `values`; `functions` are those of the template's version.
+    """
+    keys, place = find_get_attr(values, name, attribute)
+    location = path_in_message(keys, functions, place)
+    return Diagnostic(
+        "unknown-attribute",
+        f"{location}: The Referenced Attribute ({name} {attribute}) is incorrect.",
+        path_text(keys, place),
+        hint=did_you_mean(attribute, resource_type.attributes),
+        # The attributes of a nested stack are certain only once it exists.
+        severity="warning" if isinstance(resource_type, TemplateType) else "error",
+    )

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Final
 
-from orchestrator.engine.validation.attribute_references import find_get_attr, has_attribute
+from orchestrator.engine.validation.attribute_references import has_attribute, unknown_attribute
 from orchestrator.engine.validation.group_samples import group_fault, samples
 from orchestrator.engine.validation.hypothetical_stack import HypotheticalStack
 from orchestrator.engine.validation.nested_faults import (
@@ -36,7 +36,7 @@ from orchestrator.engine.validation.property_resolution import (
     function_fault,
 )
 from orchestrator.engine.validation.type_resolution import TypeResolver, UnavailableType, UnknownType
-from orchestrator.errors import Diagnostic, InvalidTemplate, did_you_mean
+from orchestrator.errors import Diagnostic, InvalidTemplate
 from orchestrator.json_types import JsonMapping
 from orchestrator.resources.base import Fault, ResourceType, Value, read_update_policy
 from orchestrator.resources.groups.group_type import GroupType
@@ -44,7 +44,6 @@ from orchestrator.resources.nested_type import NestedType
 from orchestrator.resources.template_type import NestedTemplate, TemplateType
 from orchestrator.schema.properties import deprecations, join
 from orchestrator.template.definition import ResourceDefinition
-from orchestrator.template.diagnostics import path_in_message, path_text
 from orchestrator.template.formats import Keywords
 from orchestrator.template.function_view import UNKNOWN
 from orchestrator.template.functions import ALL, FunctionError
@@ -311,17 +310,8 @@ class _StackCheck:
                 continue  # reported already
             for attribute in sorted(attributes):
                 if attribute != ALL and not has_attribute(resource_type, attribute):
-                    path = find_get_attr(values, name, attribute)
-                    keys, place = path
-                    location = path_in_message(keys, self.template.form.functions, place)
-                    yield Diagnostic(
-                        "unknown-attribute",
-                        f"{location}: The Referenced Attribute ({name} {attribute}) is incorrect.",
-                        path_text(keys, place),
-                        hint=did_you_mean(attribute, resource_type.attributes),
-                        # The attributes of a nested stack are certain only once it exists.
-                        severity="warning" if isinstance(resource_type, TemplateType) else "error",
-                    )
+                    functions = self.template.form.functions
+                    yield unknown_attribute(resource_type, name, attribute, values, functions)
 
     # Nested stacks.
 

@@ -281,20 +281,8 @@ def _rows(db: Db, query: str, values: Mapping[str, int]) -> list[Row]:
         return said.setdefault(value, value)
 
     result = []
-    for (
-        id_,
-        name,
-        type_name,
-        action,
-        status,
-        op,
-        attempt,
-        built,
-        requires,
-        digests,
-        value,
-        *rest,
-    ) in _streamed(db, query, values):
+    for row in _streamed(db, query, values):
+        id_, name, type_name, action, status, op, attempt, built, requires, digests, value, *rest = row
         inputs = tuple([once(digest) for digest in digests])
         labels = once(type_name), once(action), once(status), once(op)
         result.append(Row(id_, name, *labels, attempt, built, tuple(requires), inputs, once(value), *rest))
