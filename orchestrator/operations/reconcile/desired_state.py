@@ -10,8 +10,7 @@ from orchestrator.template.definition import NO_ATTRIBUTES, StackDefinition
 
 def apply_definition(operation: ResourceOperation) -> DesiredResource:
     """Set properties, metadata and requirements as desired, and return the evaluated definition."""
-    definition, state = operation.visit.definition, operation.state
-    assert definition is not None
+    state = operation.state
     desired = operation.desired or _evaluate(operation)
     state.properties = desired.properties
     if state.given_metadata is None or (desired.metadata or {}) != state.given_metadata:
