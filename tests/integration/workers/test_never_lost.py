@@ -98,7 +98,7 @@ def test_workers_killed_while_creating(cluster: Cluster, name: str, points: list
         cluster.arm(*point)
     resources = tree() | {"late": thing(delay=1)}
     uuid = cluster.create(name, resources)
-    cluster.wait(uuid, "CREATE_COMPLETE")
+    cluster.wait(uuid, "CREATE_COMPLETE", len(points) * RECOVERY_SECONDS)
     assert cluster.not_hit(points) == []
     made_once(cluster.things, name, resources)
 
@@ -109,7 +109,7 @@ def test_workers_killed_while_deleting(cluster: Cluster, name: str):
     for point in DELETING:
         cluster.arm(*point)
     cluster.delete(name)
-    cluster.wait(uuid, "DELETE_COMPLETE")
+    cluster.wait(uuid, "DELETE_COMPLETE", len(DELETING) * RECOVERY_SECONDS)
     eventually(lambda: cluster.not_hit(DELETING) == [], 10)  # the last is after the state is written
     assert cluster.things.alive(name) == {}
 
