@@ -17,7 +17,7 @@ from orchestrator.cli.commands.up import available_cores
 from orchestrator.errors import OrchestratorError
 from tests.bench import bars, counters
 from tests.bench.api_rate import measure_api
-from tests.bench.bars import BARS, Wanted
+from tests.bench.bars import BARS, Expected
 from tests.bench.crowd import measure_crowd
 from tests.bench.measure import Measurement, Unfinished
 from tests.bench.parse import RESOURCES, ROUNDS, measure_parse
@@ -34,7 +34,7 @@ HUGE_SHAPES = ("layered",)
 HUGE_OPERATIONS = ("create", "change-one", "delete")
 
 
-def chosen(value: str, known: Sequence[str]) -> list[str]:
+def chosen(value: str, recorded: Sequence[str]) -> list[str]:
     """Return the names in a comma-separated list.
 
     Raises:
@@ -42,8 +42,8 @@ def chosen(value: str, known: Sequence[str]) -> list[str]:
     """
     names = [name.strip() for name in value.split(",") if name.strip()]
     for name in names:
-        if name not in known:
-            raise click.BadParameter(f"{name!r} is none of {', '.join(known)}")
+        if name not in recorded:
+            raise click.BadParameter(f"{name!r} is none of {', '.join(recorded)}")
     return names
 
 
@@ -54,12 +54,12 @@ def numbers(value: str) -> list[int]:
         click.BadParameter: something else is in it.
     """
     try:
-        found = [int(part) for part in value.replace("_", "").split(",")]
+        result = [int(part) for part in value.replace("_", "").split(",")]
     except ValueError as error:
         raise click.BadParameter(f"{value!r} is no list of numbers") from error
-    if min(found) < 2:
+    if min(result) < 2:
         raise click.BadParameter("a shape has two resources at least")
-    return found
+    return result
 
 
 @click.command()
@@ -93,23 +93,23 @@ def main(
 ) -> None:
     """Measure the speed of stack operations, on embedded servers."""
     held = chosen(only, tuple(BARS)) if only else list(BARS) if hold else []
-    wanted = [BARS[name] for name in held]
-    plan = bars.plan(wanted) if held else asked_for(numbers(sizes), shapes, ops, repeat, rows=rows)
-    parsing = any(one.parsing for one in wanted) if held else shapes is None or PARSE in shapes
-    asking = any(one.api for one in wanted) if held else shapes is None or API in shapes
+    expected = [BARS[name] for name in held]
+    plan = bars.plan(expected) if held else asked_for(numbers(sizes), shapes, ops, repeat, rows=rows)
+    parsing = any(shape.parsing for shape in expected) if held else shapes is None or PARSE in shapes
+    asking = any(shape.api for shape in expected) if held else shapes is None or API in shapes
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _terminated)
     results = Results()
     try:
         if parsing:
             measure_parsing(results)
-        if plan or asking or any(one.crowd for one in wanted):
+        if plan or asking or any(shape.crowd for shape in expected):
             with servers() as on:
                 if asking:
                     measure_requests(on, results)
-                if plan or any(one.crowd for one in wanted):
+                if plan or any(shape.crowd for shape in expected):
                     measure_all(on, plan, workers or available_cores(), results)
-                if any(one.crowd for one in wanted):
+                if any(shape.crowd for shape in expected):
                     measure_beside(on, workers or available_cores(), results)
     except (OrchestratorError, Unfinished, TimeoutError, subprocess.SubprocessError) as error:
         raise click.ClickException(str(error)) from error
@@ -126,7 +126,7 @@ def main(
 
 def asked_for(
     sizes: Sequence[int], shapes: str | None, ops: str | None, repeat: int, *, rows: bool
-) -> list[Wanted]:
+) -> list[Expected]:
     """Return the selected measurements; for HUGE stacks also those of BASE, and fewer of all."""
     huge = max(sizes) >= HUGE
     if huge:
@@ -134,7 +134,7 @@ def asked_for(
     names = chosen(shapes, (*SHAPES, PARSE, API)) if shapes else HUGE_SHAPES if huge else tuple(SHAPES)
     operations = chosen(ops, OPERATIONS) if ops else HUGE_OPERATIONS if huge else OPERATIONS
     return [
-        Wanted(name, size, tuple(operations), repeat, rows)
+        Expected(name, size, tuple(operations), repeat, rows)
         for size in sizes
         for name in names
         if name not in {PARSE, API}
@@ -150,8 +150,8 @@ def measure_requests(on: Servers, results: Results) -> None:
             results.failures.append(str(error))
         finally:
             counters.empty(db)
-    for asked in results.api:
-        _tell(str(asked))
+    for item in results.api:
+        _print(str(item))
 
 
 def measure_parsing(results: Results) -> None:
@@ -160,27 +160,29 @@ def measure_parsing(results: Results) -> None:
         run = measure_parse()
         results.parses.append(run)
         results.resolve_ms.append(measure_resolving())
-        _tell(f"{run}; {results.resolve_ms[-1]:.3f} ms to resolve a resource")
+        _print(f"{run}; {results.resolve_ms[-1]:.3f} ms to resolve a resource")
 
 
-def measure_all(on: Servers, plan: Sequence[Wanted], workers: int, results: Results) -> None:
+def measure_all(on: Servers, plan: Sequence[Expected], workers: int, results: Results) -> None:
     """Measure in rounds, each once: all see the machine as it changes."""
     gauge = Gauge(on, workers, results.yardsticks)
-    for number in range(max((wanted.times for wanted in plan), default=1)):
-        _measure_round(on, [wanted for wanted in plan if wanted.times > number], workers, gauge, results)
+    for number in range(max((expected.times for expected in plan), default=1)):
+        _measure_round(
+            on, [expected for expected in plan if expected.times > number], workers, gauge, results
+        )
 
 
-def _measure_round(on: Servers, todo: list[Wanted], workers: int, gauge: Gauge, results: Results) -> None:
+def _measure_round(on: Servers, todo: list[Expected], workers: int, gauge: Gauge, results: Results) -> None:
     """Measure each once; after a stack that does not end, go on with a new system."""
     while todo:
         with _measurement(on, workers) as measurement:
             while todo:
-                wanted = todo.pop(0)
+                expected = todo.pop(0)
                 try:
-                    _measure(measurement, wanted, gauge, results)
+                    _measure(measurement, expected, gauge, results)
                 except Unfinished as error:
                     results.failures.append(str(error))
-                    _tell(f"failed: {error}\n{measurement.system.last_words()}")
+                    _print(f"failed: {error}\n{measurement.system.last_words()}")
                     break
 
 
@@ -192,15 +194,15 @@ def _measurement(on: Servers, workers: int) -> Iterator[Measurement]:
             try:
                 measurement.warm_up()
             except Unfinished:
-                _tell(running.last_words())
+                _print(running.last_words())
                 raise
             yield measurement
 
 
-def _measure(measurement: Measurement, wanted: Wanted, gauge: Gauge, results: Results) -> None:
+def _measure(measurement: Measurement, expected: Expected, gauge: Gauge, results: Results) -> None:
     """Measure a stack, with the yardstick before and after each operation."""
     runs = measurement.measure(
-        wanted.shape, wanted.size, wanted.operations, rows=wanted.rows, listing=wanted.listing
+        expected.shape, expected.size, expected.operations, rows=expected.rows, listing=expected.listing
     )
     before = gauge.read()
     for measured in runs:
@@ -213,7 +215,7 @@ def _measure(measurement: Measurement, wanted: Wanted, gauge: Gauge, results: Re
         before = after
         results.runs.append(run)
         name, size, operation, request, seconds, rate, ratio, *_ = line(run, results)
-        _tell(
+        _print(
             f"{operation} {name} {size}: {rate}/s, {ratio} of the empty task, {seconds} s after {request} s"
         )
 
@@ -226,10 +228,10 @@ def measure_beside(on: Servers, workers: int, results: Results) -> None:
         except Unfinished as error:
             results.failures.append(str(error))
         else:
-            _tell(str(results.crowds[-1]))
+            _print(str(results.crowds[-1]))
 
 
-def _tell(text: str) -> None:
+def _print(text: str) -> None:
     """Say how far it is; the table comes at the end."""
     click.echo(text, err=True)
 

@@ -87,7 +87,7 @@ class ApiRun:
     cpu_ms: dict[str, float]  # per request, by role
     # median of requests to the large stack over median of requests to a small stack, sent in turn
     grown: float
-    others: float | None  # the share of the machine that went to strangers
+    foreign_share: float | None  # the share of the machine that went to strangers
 
     @property
     def cpu_per_second(self) -> float | None:
@@ -136,7 +136,7 @@ def measure_kind(on: System, kind: str, small: Sequence[Place], large: Place) ->
         with Watch(on.roots) as watch:
             begun = time.monotonic()
             tasks = [pool.submit(seconds_of, on.url, kind, share, each) for share in shares]
-            seconds = [one for task in tasks for one in task.result()]
+            seconds = [item for task in tasks for item in task.result()]
             took = time.monotonic() - begun
     usage = watch.usage
     cpu_ms = {
@@ -147,7 +147,7 @@ def measure_kind(on: System, kind: str, small: Sequence[Place], large: Place) ->
     in_turn = seconds_of(on.url, kind, [small[0], large], 2 * PAIRS)
     grown = median(in_turn[1::2]) / median(in_turn[::2])
     rate = len(seconds) / took
-    return ApiRun(kind, rate, percentile(seconds, 0.99) * 1_000, cpu_ms, grown, usage.others)
+    return ApiRun(kind, rate, percentile(seconds, 0.99) * 1_000, cpu_ms, grown, usage.foreign_share)
 
 
 def seconds_of(url: str, kind: str, stacks: Sequence[Place], times: int | None = None) -> list[float]:
@@ -159,13 +159,13 @@ def seconds_of(url: str, kind: str, stacks: Sequence[Place], times: int | None =
     place = urlsplit(url)
     connection = http.client.HTTPConnection(place.hostname or "", place.port, timeout=60)
     ask = ASKED[kind]
-    found = []
+    result = []
     for number in range(len(stacks) if times is None else times):
         begun = time.perf_counter()
         ask(connection, *stacks[number % len(stacks)])
-        found.append(time.perf_counter() - begun)
+        result.append(time.perf_counter() - begun)
     connection.close()
-    return found
+    return result
 
 
 def _answer(connection: http.client.HTTPConnection, path: str, status: int) -> Any:

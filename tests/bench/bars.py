@@ -37,7 +37,7 @@ RESOLVE_MS = 0.2
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class Expected:
     """A measurement that the bars need."""
 
     shape: str
@@ -67,10 +67,10 @@ class Verdict:
 
     def __str__(self) -> str:
         """Return the verdict as a line of text."""
-        found = "not measured" if self.value is None else f"{self.value:,.2f}{self.unit}"
+        result = "not measured" if self.value is None else f"{self.value:,.2f}{self.unit}"
         bound = "at least" if self.at_least else "at most"
         return (
-            f"{'ok   ' if self.ok else 'SHORT'} {self.name:52} {found:>14}  {bound} {self.bar:,g}{self.unit}"
+            f"{'ok   ' if self.ok else 'SHORT'} {self.name:52} {result:>14}  {bound} {self.bar:,g}{self.unit}"
         )
 
 
@@ -79,7 +79,7 @@ class Bar:
     """A promised figure, and the measurements it needs."""
 
     judge: Callable[[Results], Verdict]
-    needs: tuple[Wanted, ...] = ()
+    needs: tuple[Expected, ...] = ()
     parsing: bool = False
     crowd: bool = False
     api: bool = False
@@ -87,14 +87,14 @@ class Bar:
 
 BARS: dict[str, Bar] = {}
 
-SMALL = Wanted("layered", 1_000, rows=True)
-USUAL = Wanted("layered", 10_000, times=3)
-LARGE = Wanted("layered", 100_000, rows=True)
-POSTED = Wanted("flat", 20_000, listing=True)
+SMALL = Expected("layered", 1_000, rows=True)
+USUAL = Expected("layered", 10_000, times=3)
+LARGE = Expected("layered", 100_000, rows=True)
+POSTED = Expected("flat", 20_000, listing=True)
 
 
 def bar(
-    *needs: Wanted, parsing: bool = False, crowd: bool = False, api: bool = False
+    *needs: Expected, parsing: bool = False, crowd: bool = False, api: bool = False
 ) -> Callable[[Callable[[Results], Verdict]], Callable[[Results], Verdict]]:
     """Register a figure under its function's name."""
 
@@ -105,25 +105,25 @@ def bar(
     return register
 
 
-def doing(wanted: Wanted, *operations: str) -> Wanted:
+def doing(expected: Expected, *operations: str) -> Expected:
     """Return a measurement with these operations after the create."""
-    return replace(wanted, operations=("create", *operations))
+    return replace(expected, operations=("create", *operations))
 
 
-def plan(bars: Iterable[Bar]) -> list[Wanted]:
+def plan(bars: Iterable[Bar]) -> list[Expected]:
     """Return the measurements that these bars need: each stack once, with the union of its operations."""
-    found: dict[tuple[str, int], Wanted] = {}
-    for wanted in (wanted for one in bars for wanted in one.needs):
-        known = found.get((wanted.shape, wanted.size), wanted)
-        found[wanted.shape, wanted.size] = Wanted(
-            wanted.shape,
-            wanted.size,
-            tuple(name for name in OPERATIONS if name in known.operations + wanted.operations),
-            max(known.times, wanted.times),
-            known.rows or wanted.rows,
-            known.listing or wanted.listing,
+    result: dict[tuple[str, int], Expected] = {}
+    for need in (need for item in bars for need in item.needs):
+        recorded = result.get((need.shape, need.size), need)
+        result[need.shape, need.size] = Expected(
+            need.shape,
+            need.size,
+            tuple(name for name in OPERATIONS if name in recorded.operations + need.operations),
+            max(recorded.times, need.times),
+            recorded.rows or need.rows,
+            recorded.listing or need.listing,
         )
-    return list(found.values())
+    return list(result.values())
 
 
 @bar(USUAL)
@@ -132,25 +132,25 @@ def layered(results: Results) -> Verdict:
     return _share(results, "layered", SHARE_LAYERED)
 
 
-@bar(Wanted("flat", 10_000, times=3))
+@bar(Expected("flat", 10_000, times=3))
 def flat(results: Results) -> Verdict:
     """Create, flat 10,000."""
     return _share(results, "flat", SHARE_OTHERS)
 
 
-@bar(Wanted("fan-in", 10_000, times=3))
+@bar(Expected("fan-in", 10_000, times=3))
 def fan_in(results: Results) -> Verdict:
     """Create, fan-in 10,000."""
     return _share(results, "fan-in", SHARE_OTHERS)
 
 
-@bar(Wanted("fan-out", 10_000, times=3))
+@bar(Expected("fan-out", 10_000, times=3))
 def fan_out(results: Results) -> Verdict:
     """Create, fan-out 10,000."""
     return _share(results, "fan-out", SHARE_OTHERS)
 
 
-@bar(Wanted("chain", 10_000, times=3))
+@bar(Expected("chain", 10_000, times=3))
 def chain(results: Results) -> Verdict:
     """A link of a chain of 10,000."""
     value = middle(run.ms_each for run in results.of("chain", 10_000, "create"))
@@ -211,9 +211,9 @@ def change_one_growth(results: Results) -> Verdict:
     return _grown(results, "change-one")
 
 
-TREE = Wanted("nested", 11_000, times=3)
-BESIDE_TREE = Wanted("flat", 11_000, times=3)
-GROUP = Wanted("group", 100_000, ("create", "change-one"))
+TREE = Expected("nested", 11_000, times=3)
+BESIDE_TREE = Expected("flat", 11_000, times=3)
+GROUP = Expected("group", 100_000, ("create", "change-one"))
 
 
 @bar(TREE, BESIDE_TREE)
@@ -222,7 +222,7 @@ def nested(results: Results) -> Verdict:
     return _dearer(results, "nested", 11_000)
 
 
-@bar(GROUP, Wanted("flat", 100_000))
+@bar(GROUP, Expected("flat", 100_000))
 def group(results: Results) -> Verdict:
     """A member of a group of 100,000, over a resource of a flat stack as large."""
     return _dearer(results, "group", 100_000)
@@ -274,7 +274,7 @@ def rows_written(results: Results) -> Verdict:
     return _rows(results, "rows written by a check", lambda run: run.writes)
 
 
-@bar(Wanted("flat", 1_000, times=3, listing=True))
+@bar(Expected("flat", 1_000, times=3, listing=True))
 def post_1k(results: Results) -> Verdict:
     """The POST of 1,000 resources."""
     value = middle(run.request_seconds for run in results.of("flat", 1_000, "create"))
@@ -363,7 +363,7 @@ def judge(results: Results, names: Iterable[str] = BARS) -> list[Verdict]:
 
 def _dearer(results: Results, shape: str, size: int) -> Verdict:
     """Return the cost of a resource of a shape over that of a flat stack of the same size."""
-    other, plain = (cost(results.of(one, size, "create")) for one in (shape, "flat"))
+    other, plain = (cost(results.of(item, size, "create")) for item in (shape, "flat"))
     return Verdict(
         f"cost of a resource, {shape} over flat {size:,}", _ratio(other, plain), " times", DEARER_NESTED
     )
@@ -400,8 +400,8 @@ def _grown(results: Results, operation: str) -> Verdict:
 
 def _rows(results: Results, name: str, counts: Callable[[Run], dict[str, float] | None]) -> Verdict:
     def each(size: int) -> float | None:
-        found = [counts(run) for run in results.of("layered", size, "create")]
-        return middle(sum(rows.values()) for rows in found if rows is not None)
+        result = [counts(run) for run in results.of("layered", size, "create")]
+        return middle(sum(rows.values()) for rows in result if rows is not None)
 
     return Verdict(f"{name}, 100,000 over 1,000", _ratio(each(100_000), each(1_000)), " times", SAME_ROWS)
 
@@ -428,12 +428,12 @@ def _ratio(value: float | None, base: float | None) -> float | None:
 
 def circumstances(results: Results) -> str:
     """Say how far wall clock figures can be trusted."""
-    shares = [run.others for run in results.runs] + [run.others for run in results.yardsticks]
-    others = middle(share for share in shares if share is not None)
+    shares = [run.foreign_share for run in results.runs] + [run.foreign_share for run in results.yardsticks]
+    foreign_share = middle(share for share in shares if share is not None)
     return (
         ""
-        if others is None
-        else f"Other processes used {others:.0%} of the machine during the runs (median)."
+        if foreign_share is None
+        else f"Other processes used {foreign_share:.0%} of the machine during the runs (median)."
     )
 
 

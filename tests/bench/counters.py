@@ -58,33 +58,33 @@ class Rows:
     def since(self, before: Rows) -> Rows:
         """Return the difference to `before`."""
         return Rows(
-            _more(before.read, self.read),
-            _more(before.written, self.written),
-            _more(before.removed, self.removed),
-            _more(before.entries, self.entries),
+            _increase(before.read, self.read),
+            _increase(before.written, self.written),
+            _increase(before.removed, self.removed),
+            _increase(before.entries, self.entries),
         )
 
 
-def _more(before: dict[str, int], now: dict[str, int]) -> dict[str, int]:
+def _increase(before: dict[str, int], now: dict[str, int]) -> dict[str, int]:
     return {name: count - before.get(name, 0) for name, count in now.items()}
 
 
 def rows(db: Connection) -> Rows:
     """Return the counters as they are."""
-    found = db.execute(ROWS).fetchall()
+    result = db.execute(ROWS).fetchall()
     return Rows(
-        {table: read for table, read, _, _ in found},
-        {table: written for table, _, written, _ in found},
-        {table: removed for table, _, _, removed in found},
+        {table: read for table, read, _, _ in result},
+        {table: written for table, _, written, _ in result},
+        {table: removed for table, _, _, removed in result},
         dict(db.execute(INDEXES).fetchall()),
     )
 
 
 def bytes_held(db: Connection) -> int:
     """Return the size of all tables with their indexes."""
-    found = db.execute(BYTES).fetchone()
-    assert found is not None
-    return int(found[0])
+    result = db.execute(BYTES).fetchone()
+    assert result is not None
+    return int(result[0])
 
 
 def progress(db: Connection, uuid: str) -> str:
@@ -94,11 +94,11 @@ def progress(db: Connection, uuid: str) -> str:
 
 def empty(db: Connection) -> None:
     """Forget every stack, so that each measurement begins with the same tables; ids go on growing."""
-    found = db.execute(TABLES).fetchone()
-    assert found is not None
+    result = db.execute(TABLES).fetchone()
+    assert result is not None
     while True:
         try:
-            db.execute(f"TRUNCATE {found[0]}")
+            db.execute(f"TRUNCATE {result[0]}")
             break
         except errors.DeadlockDetected:
             continue

@@ -67,10 +67,10 @@ def measure_crowd(measurement: Measurement) -> CrowdRun:
     counters.empty(measurement.db)
     _post(measurement, "large", LARGE)
     _wait_until_under_way(measurement)
-    beside = _small_ones(measurement)
-    if not _one(measurement, LARGE_ONE, PROJECT)[1]:
+    sibling = _small_ones(measurement)
+    if not _single_row(measurement, LARGE_ONE, PROJECT)[1]:
         raise Unfinished(f"the stack of {LARGE:,} was made before the small ones were")
-    return CrowdRun(idle, beside)
+    return CrowdRun(idle, sibling)
 
 
 def _small_ones(measurement: Measurement) -> float:
@@ -91,17 +91,17 @@ def _small_ones(measurement: Measurement) -> float:
 def _wait_until_under_way(measurement: Measurement) -> None:
     """Return once much of the large stack is made, and most of it is not."""
     deadline = time.monotonic() + LIMIT_SECONDS
-    stack_id = _one(measurement, LARGE_ONE, PROJECT)[0]
-    while _one(measurement, MADE, stack_id, UNDER_WAY)[0] < UNDER_WAY:
+    stack_id = _single_row(measurement, LARGE_ONE, PROJECT)[0]
+    while _single_row(measurement, MADE, stack_id, UNDER_WAY)[0] < UNDER_WAY:
         if time.monotonic() > deadline:
             raise Unfinished(f"the stack of {LARGE:,} does not get under way")
         time.sleep(POLL_SECONDS)
 
 
-def _one(measurement: Measurement, query: str, *values: object) -> tuple[int, ...]:
-    found: tuple[int, ...] | None = measurement.db.execute(query, values).fetchone()
-    assert found is not None
-    return found
+def _single_row(measurement: Measurement, query: str, *values: object) -> tuple[int, ...]:
+    result: tuple[int, ...] | None = measurement.db.execute(query, values).fetchone()
+    assert result is not None
+    return result
 
 
 def _post(measurement: Measurement, name: str, size: int) -> None:

@@ -39,7 +39,7 @@ class Run:
     seconds: float  # from the answer to COMPLETE
     cpu_ms: dict[str, float]  # per resource, by role, the request included
     peak_mb: dict[str, float]  # of the largest process of a role
-    others: float | None = None  # the share of the machine that went to strangers
+    foreign_share: float | None = None  # the share of the machine that went to strangers
     bytes_per_resource: float | None = None  # in the database, after a create
     list_p99_seconds: float | None = None  # of another client's GET /stacks during the request
     reads: dict[str, float] | None = None  # rows per resource, by table
@@ -235,7 +235,7 @@ class Measurement:
             seconds=ended - answered,
             cpu_ms={name: spent * 1000 / size for name, spent in watch.usage.cpu_seconds.items()},
             peak_mb=watch.usage.peak_mb,
-            others=watch.usage.others,
+            foreign_share=watch.usage.foreign_share,
             reads=reads,
             writes=writes,
             removals=removals,
@@ -257,10 +257,10 @@ class Measurement:
         polls = 0
         while True:
             polls += 1
-            found = self.db.execute(query, (PROJECT,)).fetchone()
-            assert found is not None
-            uuid, seen, status, reason = found
-            if seen == action and status == "COMPLETE":
+            result = self.db.execute(query, (PROJECT,)).fetchone()
+            assert result is not None
+            uuid, observed, status, reason = result
+            if observed == action and status == "COMPLETE":
                 return polls
             if status == "FAILED":
                 raise Unfinished(f"{operation} {name}: {reason}")

@@ -19,7 +19,7 @@ MB = 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class ProcessSample:
     """A process at a moment."""
 
     parent: int
@@ -33,7 +33,7 @@ class Usage:
 
     cpu_seconds: dict[str, float] = field(default_factory=dict)  # of all its processes together
     peak_mb: dict[str, float] = field(default_factory=dict)  # of its largest process
-    others: float | None = None  # the share of the machine that went to strangers, 0 to 1
+    foreign_share: float | None = None  # the share of the machine that went to strangers, 0 to 1
 
 
 def role(command: str, parent_command: str) -> str:
@@ -49,31 +49,33 @@ def role(command: str, parent_command: str) -> str:
     return "up"
 
 
-def family(roots: Mapping[int, str], seen: Mapping[int, Seen]) -> dict[int, str]:
+def family(roots: Mapping[int, str], observed: Mapping[int, ProcessSample]) -> dict[int, str]:
     """Return the role of each process at or below a root: the role of the root, except below `up`."""
     children: dict[int, list[int]] = {}
-    for pid, process in seen.items():
+    for pid, process in observed.items():
         children.setdefault(process.parent, []).append(pid)
     roles: dict[int, str] = {}
-    todo = [(pid, name) for pid, name in roots.items() if pid in seen]
+    todo = [(pid, name) for pid, name in roots.items() if pid in observed]
     while todo:
         pid, name = todo.pop()
-        parent = seen.get(seen[pid].parent)
-        roles[pid] = role(seen[pid].command, parent.command if parent else "") if name == "up" else name
+        parent = observed.get(observed[pid].parent)
+        roles[pid] = role(observed[pid].command, parent.command if parent else "") if name == "up" else name
         todo += [(child, name) for child in children.get(pid, ())]
     return roles
 
 
-def look() -> dict[int, Seen]:
+def sample_processes() -> dict[int, ProcessSample]:
     """Return every process there is."""
-    found = {}
+    result = {}
     tick = os.sysconf("SC_CLK_TCK")
     for entry in PROC.glob("[0-9]*"):
         with contextlib.suppress(OSError):  # the process has ended
             stat = (entry / "stat").read_text().rpartition(")")[2].split()
             command = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
-            found[int(entry.name)] = Seen(int(stat[1]), command, (int(stat[11]) + int(stat[12])) / tick)
-    return found
+            result[int(entry.name)] = ProcessSample(
+                int(stat[1]), command, (int(stat[11]) + int(stat[12])) / tick
+            )
+    return result
 
 
 def peak_memory(pid: int) -> float | None:
@@ -120,11 +122,11 @@ class Watch:
     def __enter__(self) -> Watch:
         """Start from here: earlier costs do not count."""
         self._busy, self._own, self._begun = busy_seconds(), time.process_time(), time.monotonic()
-        seen = look()
-        for pid in family(self.roots, seen):
-            self._first[pid] = seen[pid].cpu_seconds
+        observed = sample_processes()
+        for pid in family(self.roots, observed):
+            self._first[pid] = observed[pid].cpu_seconds
             forget_peak(pid)
-        self._look()
+        self._sample()
         self._thread.start()
         return self
 
@@ -132,7 +134,7 @@ class Watch:
         """Look a last time and add up."""
         self._over.set()
         self._thread.join()
-        self._look()
+        self._sample()
         for pid, name in self._roles.items():
             spent = self._last[pid] - self._first.get(pid, 0.0)
             self.usage.cpu_seconds[name] = self.usage.cpu_seconds.get(name, 0.0) + spent
@@ -143,17 +145,17 @@ class Watch:
         if busy is not None and self._busy is not None:
             strangers = busy - self._busy - sum(self.usage.cpu_seconds.values())
             whole = (os.cpu_count() or 1) * (time.monotonic() - self._begun)
-            self.usage.others = max(0.0, strangers / whole)
+            self.usage.foreign_share = max(0.0, strangers / whole)
 
     def _watch(self) -> None:
         while not self._over.wait(INTERVAL):
-            self._look()
+            self._sample()
 
-    def _look(self) -> None:
-        seen = look()
-        for pid, name in family(self.roots, seen).items():
+    def _sample(self) -> None:
+        observed = sample_processes()
+        for pid, name in family(self.roots, observed).items():
             self._roles[pid] = name
-            self._last[pid] = seen[pid].cpu_seconds
+            self._last[pid] = observed[pid].cpu_seconds
             peak = peak_memory(pid)
             if peak is not None:
                 self._peaks[pid] = max(self._peaks.get(pid, 0.0), peak)

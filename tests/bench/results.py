@@ -52,8 +52,8 @@ class Results:
 
 def middle(values: Iterable[float]) -> float | None:
     """Return the median, or None of nothing."""
-    known = list(values)
-    return median(known) if known else None
+    recorded = list(values)
+    return median(recorded) if recorded else None
 
 
 def show(results: Results, console: Console | None = None) -> None:
@@ -80,8 +80,8 @@ def show(results: Results, console: Console | None = None) -> None:
         )
     for crowd in results.crowds:
         console.print(str(crowd), highlight=False)
-    for asked in results.api:
-        console.print(str(asked), highlight=False)
+    for item in results.api:
+        console.print(str(item), highlight=False)
     for failure in results.failures:
         console.print(f"failed: {failure}", style="red", highlight=False)
 
@@ -98,7 +98,7 @@ def line(run: Run, results: Results) -> Sequence[str]:
         *(_number(run.peak_mb.get(name), 0) for name in ("worker", "api", "planner")),
         _number(run.bytes_per_resource, 0),
         *(_number(None if rows is None else sum(rows.values()), 1) for rows in (run.reads, run.writes)),
-        _share(run.others),
+        _share(run.foreign_share),
     )
 
 
@@ -114,15 +114,18 @@ def cost(runs: Iterable[Run]) -> float | None:
 
 
 def _summary(yardsticks: Sequence[Yardstick]) -> str:
-    rates = [one.tasks_per_second for one in yardsticks]
+    rates = [yardstick.tasks_per_second for yardstick in yardsticks]
     worker, broker = (
-        median(getattr(one, name) for one in yardsticks) for name in ("worker_cpu_ms", "broker_cpu_ms")
+        median(getattr(yardstick, name) for yardstick in yardsticks)
+        for name in ("worker_cpu_ms", "broker_cpu_ms")
     )
-    others = middle(one.others for one in yardsticks if one.others is not None)
+    foreign_share = middle(
+        yardstick.foreign_share for yardstick in yardsticks if yardstick.foreign_share is not None
+    )
     return (
         f"empty Celery task: {median(rates):,.0f}/s with {yardsticks[0].workers} workers, {min(rates):,.0f} "
         f"to {max(rates):,.0f} in {len(rates)} runs of {yardsticks[0].tasks:,} tasks (CPU ms a task: worker "
-        f"{worker:.3f}, broker {broker:.3f}; others {_share(others)})"
+        f"{worker:.3f}, broker {broker:.3f}; others {_share(foreign_share)})"
     )
 
 

@@ -100,7 +100,7 @@ def _nothing(_: Resources) -> None:
     """Leave it as it is."""
 
 
-def _one(resources: Resources) -> None:
+def _single_resource(resources: Resources) -> None:
     """Change the value of the last resource, which has no dependents; a group grows by a member."""
     last = next(reversed(resources.values()))
     if last["type"] == GROUP:
@@ -125,7 +125,7 @@ def _replace(resources: Resources) -> None:
 CHANGES: Mapping[str, Callable[[Resources], None]] = {
     "create": _nothing,
     "no-change": _nothing,
-    "change-one": _one,
+    "change-one": _single_resource,
     "change-all": _all,
     "replace-all": _replace,
     "delete": _nothing,
@@ -148,10 +148,10 @@ def _made_from(resource: dict[str, Any]) -> dict[str, Any]:
     return properties["resource_def"]["properties"] if resource["type"] == GROUP else properties
 
 
-def _revalue(resource: dict[str, Any], word: str = "made anew") -> None:
+def _revalue(resource: dict[str, Any], keyword: str = "made anew") -> None:
     properties = _made_from(resource)
     if isinstance(properties["value"], str):
-        properties["value"] = properties["value"].replace("made", word)
+        properties["value"] = properties["value"].replace("made", keyword)
     else:
         text = properties["value"]["str_replace"]
-        text["template"] = text["template"].replace("made", word)
+        text["template"] = text["template"].replace("made", keyword)

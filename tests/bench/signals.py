@@ -116,9 +116,9 @@ def _create(on: System, name: str, transport: str, handles: int, each: int) -> s
             "type": "OS::Heat::WaitCondition",
             "properties": {"handle": {"get_resource": f"h{number}"}, "timeout": 3600, "count": each},
         }
-    told = ["token", "endpoint", "signal"]
+    reported = ["token", "endpoint", "signal"]
     outputs = {
-        f"h{number}": {"value": [{"get_attr": [f"h{number}", one]} for one in told]}
+        f"h{number}": {"value": [{"get_attr": [f"h{number}", item]} for item in reported]}
         for number in range(handles)
     }
     template = {"heat_template_version": "2021-04-16", "resources": resources, "outputs": outputs}
@@ -136,10 +136,12 @@ def _create(on: System, name: str, transport: str, handles: int, each: int) -> s
 
 
 def _targets(on: System, place: str, transport: str, handles: int) -> list[Target]:
-    found = {one["output_key"]: one["output_value"] for one in httpx.get(place).json()["stack"]["outputs"]}
+    result = {
+        item["output_key"]: item["output_value"] for item in httpx.get(place).json()["stack"]["outputs"]
+    }
     targets = []
     for number in range(handles):
-        token, endpoint, signal = found[f"h{number}"]
+        token, endpoint, signal = result[f"h{number}"]
         if transport == "cfn":
             parts = urlsplit(json.loads(signal)["alarm_url"])
             targets.append(Target("PUT", f"{parts.path}?{parts.query}", {}))

@@ -42,7 +42,7 @@ class Yardstick:
     broker_cpu_ms: float
     workers: int
     tasks: int
-    others: float | None = None  # the share of the machine that went to strangers
+    foreign_share: float | None = None  # the share of the machine that went to strangers
 
     @property
     def cpu_ms(self) -> float:
@@ -80,7 +80,7 @@ def measure_yardstick(servers: Servers, workers: int, tasks: int = TASKS) -> Yar
             usage = watch.usage
         client.flushdb()
     worker_ms, broker_ms = (usage.cpu_seconds.get(name, 0.0) * 1000 / tasks for name in ("worker", "valkey"))
-    return Yardstick(rate, worker_ms, broker_ms, workers, tasks, usage.others)
+    return Yardstick(rate, worker_ms, broker_ms, workers, tasks, usage.foreign_share)
 
 
 def _fill(url: str, tasks: int) -> None:
@@ -104,7 +104,7 @@ def _workers(folder: Path, url: str, count: int) -> Iterator[dict[int, str]]:
 
 
 def _worker(folder: Path, url: str, number: int) -> Child:
-    told = folder / f"empty{number}.ready"
+    reported = folder / f"empty{number}.ready"
     quiet = ("--without-gossip", "--without-mingle", "--without-heartbeat")
     options = ("-P", "solo", "-n", f"empty{number}@%h", "--include", "orchestrator.embedded.worker_readiness")
     return Child(
@@ -114,10 +114,10 @@ def _worker(folder: Path, url: str, number: int) -> Child:
             **clean_environment(),
             "PYTHONPATH": os.pathsep.join(filter(None, (str(TREE), os.environ.get("PYTHONPATH")))),
             empty_app.VARIABLE: url,
-            READY_VARIABLE: str(told),
+            READY_VARIABLE: str(reported),
         },
         cwd=folder,
-        ready=lambda pid: told.exists() and told.read_text() == str(pid),
+        ready=lambda pid: reported.exists() and reported.read_text() == str(pid),
     )
 
 
@@ -129,12 +129,12 @@ def _drain(client: redis.Redis, tasks: int) -> float:
         with client.pipeline(transaction=True) as pipeline:
             pipeline.llen(QUEUE)
             pipeline.hlen(UNACKED)
-            left = sum(pipeline.execute())
+            remaining = sum(pipeline.execute())
         now = time.monotonic()
-        if left == 0:
+        if remaining == 0:
             return (tasks - before) / (now - started_at)
-        if not before and tasks - left >= tasks * WARM:
-            started_at, before = now, tasks - left
+        if not before and tasks - remaining >= tasks * WARM:
+            started_at, before = now, tasks - remaining
         if now > deadline:
-            raise TimeoutError(f"{left} of {tasks} empty tasks were left after {LIMIT_SECONDS:.0f} s")
+            raise TimeoutError(f"{remaining} of {tasks} empty tasks were left after {LIMIT_SECONDS:.0f} s")
         time.sleep(POLL_SECONDS)

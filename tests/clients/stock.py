@@ -21,8 +21,8 @@ REQUIREMENTS = HERE / "requirements.txt"
 
 def environment() -> Path:
     """Return the folder of the clients' environment, made when there is none of these requirements."""
-    asked = REQUIREMENTS.read_bytes() + sys.version.encode()
-    place = CACHE / f"clients-{hashlib.sha256(asked).hexdigest()[:12]}"
+    requests = REQUIREMENTS.read_bytes() + sys.version.encode()
+    place = CACHE / f"clients-{hashlib.sha256(requests).hexdigest()[:12]}"
     CACHE.mkdir(exist_ok=True)
     with (CACHE / "clients.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)

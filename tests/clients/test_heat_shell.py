@@ -52,11 +52,11 @@ def test_the_old_commands_carry_a_stack_through_its_life(heat: Heat, template: P
 
 
 def test_the_old_command_reports_why_it_failed(heat: Heat) -> None:
-    for command, told in {
+    for command, reported in {
         "stack-show nope": "Stack not found: nope",
         "output-show nope it": "Stack nope or output it not found.",
         "stack-delete -y nope": "The Stack (nope) could not be found.",
     }.items():
         answer = heat.run(command)
         assert answer.status == 1
-        assert told in answer.out + answer.err
+        assert reported in answer.out + answer.err

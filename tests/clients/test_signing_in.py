@@ -70,7 +70,7 @@ def test_a_token_opens_its_project_and_no_other(
     signed_in("stack create", "-t", template, "--wait", "--poll", "1", "one")
     assert signed_in.json("stack show", "one")["stack_owner"] == "ada"
     assert signed_in.json("stack output show", "one", "it")["output_value"] == "short"
-    assert [one["Stack Name"] for one in openstack.json("stack list")] == ["one"]
+    assert [item["Stack Name"] for item in openstack.json("stack list")] == ["one"]
     elsewhere = replace(signed_in, project="another")
     assert "Access was denied to this resource" in elsewhere.refused("stack list")
     forged = replace(signed_in, who=("admin_token", "--os-token", "forged"))

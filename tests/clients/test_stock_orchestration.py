@@ -28,16 +28,19 @@ def test_versions_and_their_functions_are_listed(openstack: Openstack) -> None:
     versions = openstack.json("orchestration template version list")
     assert {"Version": VERSION, "Type": "hot", "Aliases": ["heat_template_version.wallaby"]} in versions
     plain = openstack.json("orchestration template function list", VERSION)
-    assert "get_attr" in {one["Functions"] for one in plain}
-    more = openstack.json("orchestration template function list", VERSION, "--with_conditions")
-    assert {"and", "or", "not", "equals"} <= {one["Functions"] for one in more}
+    assert "get_attr" in {item["Functions"] for item in plain}
+    additional = openstack.json("orchestration template function list", VERSION, "--with_conditions")
+    assert {"and", "or", "not", "equals"} <= {item["Functions"] for item in additional}
     assert "not found" in openstack.refused("orchestration template function list", "heat_template_version.1")
 
 
 def test_a_template_is_validated(openstack: Openstack, template: Path) -> None:
-    told = openstack.json("orchestration template validate", "-t", template)
-    assert told["Description"] == "Two of them"
-    assert (told["Parameters"]["secret"]["NoEcho"], told["Parameters"]["value"]["Type"]) == ("true", "String")
+    output = openstack.json("orchestration template validate", "-t", template)
+    assert output["Description"] == "Two of them"
+    assert (output["Parameters"]["secret"]["NoEcho"], output["Parameters"]["value"]["Type"]) == (
+        "true",
+        "String",
+    )
     options = ("--show-nested", "--ignore-errors", "99001", "--parameter", "value=x")
     nested = openstack.json("orchestration template validate", "-t", template, *options)
     assert nested["Description"] == "Two of them"
@@ -47,8 +50,8 @@ def test_a_template_is_validated(openstack: Openstack, template: Path) -> None:
 
 
 def test_resource_types_are_listed_and_shown(openstack: Openstack) -> None:
-    (found,) = openstack.json("orchestration resource type list", "--filter", "name=OS::Heat::Value")
-    assert found == {"Resource Type": "OS::Heat::Value"}
+    (result,) = openstack.json("orchestration resource type list", "--filter", "name=OS::Heat::Value")
+    assert result == {"Resource Type": "OS::Heat::Value"}
     described = openstack.json("orchestration resource type list", "--long", "--filter", "name=OS::Heat::Val")
     assert described[0]["Description"]
     shown = openstack.json("orchestration resource type show", "OS::Heat::Value", "--long")
@@ -102,12 +105,12 @@ def test_a_deployment_is_created_published_shown_and_deleted(openstack: Openstac
     place = f"{openstack.endpoint}/software_deployments/{made['id']}"
     httpx.put(place, json=done).raise_for_status()  # as the agent on the server does
     assert "  result: 42\n" in openstack("software deployment output show", made["id"], "result")
-    told = openstack("software deployment output show", "--all", "--long", made["id"])
-    assert "  deploy_stdout: |\n    hello you\n" in told
+    output = openstack("software deployment output show", "--all", "--long", made["id"])
+    assert "  deploy_stdout: |\n    hello you\n" in output
     assert "does not exist" in openstack.refused("software deployment output show", made["id"], "nope")
     openstack("software deployment delete", made["id"])
     assert openstack.json("software deployment list") == []
-    assert [one["id"] for one in openstack.json("software config list")] == [config]
+    assert [item["id"] for item in openstack.json("software config list")] == [config]
     assert "Software Deployment not found" in openstack.refused("software deployment show", made["id"])
     assert "Unable to delete 1 of the 1 deployments." in openstack.refused(
         "software deployment delete", made["id"]

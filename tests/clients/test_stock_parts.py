@@ -50,8 +50,8 @@ def test_resources_are_listed_and_shown(one: Openstack) -> None:
         ("first", "CREATE_COMPLETE"),
         ("second", "CREATE_COMPLETE"),
     ]
-    (found,) = one.json("stack resource list", "one", "--long", "--filter", "type=OS::Heat::TestResource")
-    assert (found["resource_name"], found["stack_name"]) == ("second", "one")
+    (result,) = one.json("stack resource list", "one", "--long", "--filter", "type=OS::Heat::TestResource")
+    assert (result["resource_name"], result["stack_name"]) == ("second", "one")
     assert one.json("stack resource list", "one", "--filter", "status=FAILED") == []
     assert "Invalid filter parameters" in one.refused("stack resource list", "one", "--filter", "colour=red")
     assert "digraph" in one("stack resource list", "one", "-f", "dot")
@@ -107,12 +107,12 @@ def test_nested_stacks_are_looked_into(openstack: Openstack, tmp_path: Path) -> 
     assert [row["resource_name"] for row in listed] == ["inner", "word"]
     child = listed[1]["stack_name"]
     assert child.startswith("one-inner-")
-    told = openstack.json("stack event list", "--nested-depth", "2", "one")
-    assert {event["stack_name"] for event in told} == {"one", child}
-    assert openstack("stack event list", "--nested-depth", "2", "one").count("\n") == len(told)
+    output = openstack.json("stack event list", "--nested-depth", "2", "one")
+    assert {event["stack_name"] for event in output} == {"one", child}
+    assert openstack("stack event list", "--nested-depth", "2", "one").count("\n") == len(output)
     changes = openstack.json("stack update", "-t", outer, "--dry-run", "--show-nested", "one")
-    assert [one["resource_name"] for one in changes["unchanged"]] == ["word"]
-    assert [one["resource_name"] for one in changes["updated"]] == ["inner"]  # which is looked into
+    assert [item["resource_name"] for item in changes["unchanged"]] == ["word"]
+    assert [item["resource_name"] for item in changes["updated"]] == ["inner"]  # which is looked into
 
 
 def test_a_resource_waits_at_a_hook_until_it_is_cleared(openstack: Openstack, template: Path) -> None:
@@ -170,8 +170,8 @@ def test_a_resource_is_marked_unhealthy_and_the_next_update_replaces_it(
     openstack: Openstack, template: Path
 ) -> None:
     def second() -> tuple[str, str, str]:
-        told = openstack.json("stack resource show", "one", "second")
-        return told["resource_status"], told["resource_status_reason"], told["physical_resource_id"]
+        output = openstack.json("stack resource show", "one", "second")
+        return output["resource_status"], output["resource_status_reason"], output["physical_resource_id"]
 
     openstack("stack create", "-t", template, "--wait", "--poll", "1", "one")
     *_, before = second()

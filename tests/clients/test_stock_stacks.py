@@ -44,22 +44,22 @@ def shown(openstack: Openstack, name: str) -> dict[str, Any]:
 def test_a_stack_is_made_with_everything_that_can_be_said_of_it(
     openstack: Openstack, template: Path, tmp_path: Path
 ) -> None:
-    environment, word = tmp_path / "environment.yaml", tmp_path / "word"
+    environment, keyword = tmp_path / "environment.yaml", tmp_path / "word"
     environment.write_text(ENVIRONMENT)
-    word.write_text("from a file")
+    keyword.write_text("from a file")
     said = ("-e", environment, "--tags", "red,blue", "--timeout", "5", "--enable-rollback")
     printed = openstack("stack create", "-t", template, *said, "--wait", "--poll", "1", "one")
     assert "[one.second]: CREATE_COMPLETE  state changed\n" in printed
     assert "[one]: CREATE_COMPLETE  Stack CREATE completed successfully\n" in printed
-    one = shown(openstack, "one")
-    assert one["stack_status"] == "CREATE_COMPLETE"
-    assert (one["tags"], one["timeout_mins"], one["disable_rollback"]) == (["red", "blue"], 5, False)
-    assert one["parameters"]["value"] == "from the environment"
-    assert one["parameters"]["secret"] == "******"
-    assert one["outputs"][0]["output_value"] == "from the environment"
-    assert "outputs" not in openstack.json("stack show", "--no-resolve-outputs", one["id"])
-    given = ("--parameter", "secret=given", "--parameter-file", f"value={word}")
-    openstack("stack create", "-t", template, *given, "--wait", "--poll", "1", "two")
+    item = shown(openstack, "one")
+    assert item["stack_status"] == "CREATE_COMPLETE"
+    assert (item["tags"], item["timeout_mins"], item["disable_rollback"]) == (["red", "blue"], 5, False)
+    assert item["parameters"]["value"] == "from the environment"
+    assert item["parameters"]["secret"] == "******"
+    assert item["outputs"][0]["output_value"] == "from the environment"
+    assert "outputs" not in openstack.json("stack show", "--no-resolve-outputs", item["id"])
+    supplied = ("--parameter", "secret=given", "--parameter-file", f"value={keyword}")
+    openstack("stack create", "-t", template, *supplied, "--wait", "--poll", "1", "two")
     assert shown(openstack, "two")["parameters"]["value"] == "from a file"
     assert openstack.json("stack environment show", "one") == {
         "parameters": {"value": "from the environment"},
@@ -71,9 +71,9 @@ def test_a_stack_is_made_with_everything_that_can_be_said_of_it(
 
 
 def test_a_create_preview_lists_resources_and_creates_nothing(openstack: Openstack, template: Path) -> None:
-    told = openstack.json("stack create", "-t", template, "--dry-run", "one")
-    assert told["stack_name"] == "one"
-    assert {resource["resource_name"] for resource in told["resources"]} == {"first", "second"}
+    output = openstack.json("stack create", "-t", template, "--dry-run", "one")
+    assert output["stack_name"] == "one"
+    assert {resource["resource_name"] for resource in output["resources"]} == {"first", "second"}
     assert openstack.json("stack list") == []
 
 
@@ -97,7 +97,7 @@ def test_stacks_are_listed_filtered_and_sorted(openstack: Openstack, template: P
     assert names("--hidden", "--limit", "1") == ["c"]
     newest = openstack.json("stack list", "--hidden", "--limit", "1")[0]["ID"]
     assert names("--hidden", "--marker", newest) == ["b"]
-    (deleted,) = [one for one in openstack.json("stack list", "--deleted") if one["Stack Name"] == "a"]
+    (deleted,) = [item for item in openstack.json("stack list", "--deleted") if item["Stack Name"] == "a"]
     assert deleted["Stack Status"] == "DELETE_COMPLETE"
     assert deleted["Deletion Time"]
     assert shown(openstack, deleted["ID"])["stack_status"] == "DELETE_COMPLETE"
@@ -111,11 +111,11 @@ def test_a_stack_is_updated_whole_and_in_part(openstack: Openstack, template: Pa
         "stack update", "-t", template, "--parameter", "value=other", "--rollback", "enabled", "--wait", "one"
     )
     assert "[one]: UPDATE_COMPLETE  Stack UPDATE completed successfully\n" in printed
-    one = shown(openstack, "one")
-    assert (one["parameters"]["value"], one["tags"], one["disable_rollback"]) == ("other", [], False)
-    openstack("stack update", "--existing", "--tags", "green", "--timeout", "7", "--wait", one["id"])
-    one = shown(openstack, "one")
-    assert (one["parameters"]["value"], one["tags"], one["timeout_mins"]) == ("other", ["green"], 7)
+    item = shown(openstack, "one")
+    assert (item["parameters"]["value"], item["tags"], item["disable_rollback"]) == ("other", [], False)
+    openstack("stack update", "--existing", "--tags", "green", "--timeout", "7", "--wait", item["id"])
+    item = shown(openstack, "one")
+    assert (item["parameters"]["value"], item["tags"], item["timeout_mins"]) == ("other", ["green"], 7)
     openstack("stack update", "--existing", "--clear-parameter", "value", "--converge", "--wait", "one")
     assert shown(openstack, "one")["parameters"]["value"] == "short"
 
@@ -124,15 +124,15 @@ def test_a_preview_reports_the_changes_of_an_update_and_changes_nothing(
     openstack: Openstack, template: Path
 ) -> None:
     openstack("stack create", "-t", template, "--wait", "--poll", "1", "one")
-    for more in (), ("--show-nested",):
+    for additional in (), ("--show-nested",):
         changes = openstack.json(
-            "stack update", "--existing", "--parameter", "value=new", "--dry-run", *more, "one"
+            "stack update", "--existing", "--parameter", "value=new", "--dry-run", *additional, "one"
         )
-        assert [one["resource_name"] for one in changes["updated"]] == ["second"]
-        assert [one["resource_name"] for one in changes["unchanged"]] == ["first"]
+        assert [item["resource_name"] for item in changes["updated"]] == ["second"]
+        assert [item["resource_name"] for item in changes["unchanged"]] == ["first"]
         assert (changes["added"], changes["deleted"], changes["replaced"]) == ([], [], [])
     whole = openstack.json("stack update", "-t", template, "--parameter", "value=new", "--dry-run", "one")
-    assert [one["resource_name"] for one in whole["updated"]] == ["second"]
+    assert [item["resource_name"] for item in whole["updated"]] == ["second"]
     assert shown(openstack, "one")["stack_status"] == "CREATE_COMPLETE"
 
 
@@ -158,7 +158,7 @@ def test_a_running_action_is_cancelled_with_and_without_rollback(
     openstack("stack create", "-t", slow, "--parameter", "extra=false", "--wait", "--poll", "1", "back")
     openstack("stack update", "--existing", "--parameter", "extra=true", "back")
     assert "[back]: ROLLBACK_COMPLETE" in openstack("stack cancel", "--wait", "back")
-    assert [one["resource_name"] for one in openstack.json("stack resource list", "back")] == ["quick"]
+    assert [item["resource_name"] for item in openstack.json("stack resource list", "back")] == ["quick"]
     assert shown(openstack, "back")["parameters"]["extra"] == "False"
     assert "'rollback_complete' not in cancelable state" in openstack.refused("stack cancel", "back")
 
@@ -169,13 +169,13 @@ def test_failures_are_reported_down_to_the_leaves(openstack: Openstack, tmp_path
     outer = tmp_path / "outer.yaml"
     printed = openstack.refused("stack create", "-t", outer, "--wait", "--poll", "1", "one")
     assert "Stack one CREATE_FAILED" in printed
-    for more in (), ("--long",):
-        told = openstack("stack failures list", *more, "one")
-        assert told.startswith("one.inner.bad:\n  resource_type: OS::Heat::TestResource\n")
-        assert "  status: CREATE_FAILED\n" in told
-        assert "    ValueError: resources.bad: Test Resource failed bad\n" in told
+    for additional in (), ("--long",):
+        output = openstack("stack failures list", *additional, "one")
+        assert output.startswith("one.inner.bad:\n  resource_type: OS::Heat::TestResource\n")
+        assert "  status: CREATE_FAILED\n" in output
+        assert "    ValueError: resources.bad: Test Resource failed bad\n" in output
     nested = openstack.json("stack list", "--nested", "--sort", "stack_name")
-    assert [one["Parent"] for one in nested] == [None, nested[0]["ID"]]
+    assert [item["Parent"] for item in nested] == [None, nested[0]["ID"]]
     assert list(openstack.json("stack file list", "one")["files"]) == [f"file://{tmp_path}/inner.yaml"]
     fine = tmp_path / "fine.yaml"
     fine.write_text(INNER.replace("fail: true", "fail: false"))
@@ -227,8 +227,8 @@ def test_a_stack_is_let_go_and_taken_over_under_another_name(
     printed = openstack("stack adopt", "--adopt-file", tmp_path / "abandoned", "--wait", "two")
     assert "[two]: ADOPT_COMPLETE  Stack ADOPT completed successfully\n" in printed
     taken = openstack.json("stack resource list", "two")
-    ids = [one["physical_resource_id"] for one in taken]
-    assert ids == [one["physical_resource_id"] for one in things]
+    ids = [item["physical_resource_id"] for item in taken]
+    assert ids == [item["physical_resource_id"] for item in things]
     assert openstack.json("stack output show", "two", "it")["output_value"] == "mine"
 
 

@@ -29,7 +29,7 @@ def go(openstack: Openstack) -> Iterator[httpx.Client]:
         yield client
 
 
-def found(go: httpx.Client, identity: str) -> dict[str, Any]:
+def find_user_objects(go: httpx.Client, identity: str) -> dict[str, Any]:
     """Return `stacks.Find`, decoded into gophercloud's RetrievedStack."""
     answer = go.get(f"/stacks/{identity}", follow_redirects=True)
     assert answer.status_code == 200
@@ -63,21 +63,21 @@ def test_a_stack_of_terraforms_is_created_read_updated_and_destroyed(go: httpx.C
     identity = made.json()["stack"]["id"]
     assert made.json()["stack"]["links"][0]["rel"] == "self"
     # WaitForState: pending, then target; anything else is an error.
-    seen: list[str] = []
+    observed: list[str] = []
 
     def refreshed(*ended: str) -> bool:
-        seen.append(found(go, identity)["stack_status"])
-        return seen[-1] in ended
+        observed.append(find_user_objects(go, identity)["stack_status"])
+        return observed[-1] in ended
 
     eventually(lambda: refreshed("CREATE_COMPLETE"))
-    assert set(seen) <= {"CREATE_IN_PROGRESS", "CREATE_COMPLETE"}
-    stack = found(go, identity)
+    assert set(observed) <= {"CREATE_IN_PROGRESS", "CREATE_COMPLETE"}
+    stack = find_user_objects(go, identity)
     assert (stack["stack_name"], stack["tags"], stack["timeout_mins"]) == ("one", ["red", "blue"], 10)
     assert (stack["outputs"][0]["output_key"], stack["outputs"][0]["output_value"]) == ("it", "first")
     # Update: a full replacement without tags, then a read at once.
     again = {"template": TEMPLATE, "parameters": {"value": "second"}, "timeout_mins": 20, "tags": ""}
     assert go.put(f"/stacks/one/{identity}", json=again).status_code in ACCEPTED
-    stack = found(go, identity)
+    stack = find_user_objects(go, identity)
     assert stack["stack_status"] in {"UPDATE_IN_PROGRESS", "UPDATE_COMPLETE"}
     assert (stack["tags"], stack["timeout_mins"]) == ([], 20)
     eventually(lambda: refreshed("UPDATE_COMPLETE"))
@@ -87,12 +87,12 @@ def test_a_stack_of_terraforms_is_created_read_updated_and_destroyed(go: httpx.C
         202,
         204,
     }
-    eventually(lambda: found(go, identity)["parameters"]["value"] == "third")
+    eventually(lambda: find_user_objects(go, identity)["parameters"]["value"] == "third")
     eventually(lambda: refreshed("UPDATE_COMPLETE"))
-    seen.clear()
+    observed.clear()
     assert go.delete(f"/stacks/one/{identity}").status_code in DELETED
     eventually(lambda: refreshed("DELETE_COMPLETE"))  # by id it is found to the end, and after it
-    assert set(seen) <= {"DELETE_IN_PROGRESS", "DELETE_COMPLETE"}
+    assert set(observed) <= {"DELETE_IN_PROGRESS", "DELETE_COMPLETE"}
     assert go.get("/stacks/one", follow_redirects=True).status_code == 404
     gone = go.delete(f"/stacks/one/{identity}")
     assert gone.status_code == 404  # the provider reads this as "destroyed already"
@@ -114,7 +114,7 @@ def test_gophercloud_lists_previews_validates_and_looks_inside(go: httpx.Client)
     checked = go.post("/validate", json={"template": TEMPLATE})
     assert (checked.status_code, checked.json()["Description"]) == (200, "Two of them")
     go.post("/stacks", json=body)
-    eventually(lambda: found(go, "one")["stack_status"] == "CREATE_COMPLETE")
+    eventually(lambda: find_user_objects(go, "one")["stack_status"] == "CREATE_COMPLETE")
     query = "sort_keys=name&sort_dir=asc&show_deleted=true&limit=1"
     (listed,) = go.get(f"/stacks?{query}").json()["stacks"]
     assert (listed["stack_name"], listed["tags"]) == ("one", None)

@@ -67,11 +67,16 @@ def main(
 
 
 def run(
-    harness: Harness, folder: Path, ports: server.Ports, told: str, ids: Path | None, tests: tuple[str, ...]
+    harness: Harness,
+    folder: Path,
+    ports: server.Ports,
+    reported: str,
+    ids: Path | None,
+    tests: tuple[str, ...],
 ) -> dict[str, list[dict[str, str]]]:
     """Run the tests against a server in `folder`; return their results. `told` receives the server's URL."""
     catalog, endpoint, out = (folder / name for name in ("catalog.yaml", "endpoint.conf", "results.json"))
-    endpoint.write_text(told)
+    endpoint.write_text(reported)
     env = dict(os.environ)
     venv = Path(env.setdefault("CONFORMANCE_VENV", str(PREPARED)))
     env.setdefault("CONFORMANCE_WORK", str(folder))

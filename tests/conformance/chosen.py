@@ -22,8 +22,8 @@ class Harness:
 
     def fault(self) -> str | None:
         """Return why it cannot be used."""
-        there = all((self.place / name).is_file() for name in ("run.sh", "public.sh"))
-        return None if there else NO_HARNESS.format(place=self.place)
+        existing = all((self.place / name).is_file() for name in ("run.sh", "public.sh"))
+        return None if existing else NO_HARNESS.format(place=self.place)
 
     def command(self, endpoint: Path, out: Path, ids: Path | None, tests: Sequence[str]) -> list[str]:
         """Return the command: for the tests listed in `ids`, or with a word of `tests` in their names, or for

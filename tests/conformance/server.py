@@ -73,16 +73,16 @@ def catalog(ports: Ports, logins: Mapping[str, Login]) -> str:
 
 def endpoint(ports: Ports, jobs: int, patience_seconds: int = PATIENCE_SECONDS) -> str:
     """Return the input of the harness: server URL, user, timeouts."""
-    told = configparser.ConfigParser(interpolation=None)
-    told["server"] = {"name": "stack-orchestrator"}
-    told["identity"] = {
+    reported = configparser.ConfigParser(interpolation=None)
+    reported["server"] = {"name": "stack-orchestrator"}
+    reported["identity"] = {
         "mode": "keystone",
         "auth_url": ports.auth_url,
         "region": REGION,
         "password": PASSWORD,
         "admin_password": PASSWORD,
     }
-    told["tests"] = {
+    reported["tests"] = {
         "build_timeout": str(patience_seconds),
         "build_interval": "1",
         "limit": str(TEST_SECONDS),
@@ -94,5 +94,5 @@ def endpoint(ports: Ports, jobs: int, patience_seconds: int = PATIENCE_SECONDS) 
         "minimal_instance_type": "m1.tiny",
     }
     text = io.StringIO()
-    told.write(text)
+    reported.write(text)
     return text.getvalue()

@@ -40,10 +40,10 @@ def installed(plugin_path: None) -> Registry:
 
 def all_types() -> dict[str, ResourceType]:
     """Return our own types and the third party's, for parametrizing."""
-    ours = importlib.metadata.entry_points(group=GROUP)
+    own_items = importlib.metadata.entry_points(group=GROUP)
     theirs = [p for d in importlib.metadata.distributions(path=[str(THING_DIR)]) for p in d.entry_points]
     sys.path.insert(0, str(THING_DIR))  # for as long as it takes to load it
     try:
-        return dict(Registry({point.name: point for point in (*ours, *theirs)}).items())
+        return dict(Registry({point.name: point for point in (*own_items, *theirs)}).items())
     finally:
         sys.path.remove(str(THING_DIR))

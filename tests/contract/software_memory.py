@@ -43,7 +43,7 @@ class SoftwareMemory:
         return self.configs.get(config_id)
 
     def remove_config(self, config_id: str) -> None:
-        if any(one.config_id == config_id for one in self.deployments.values()):
+        if any(item.config_id == config_id for item in self.deployments.values()):
             raise ProviderError(f"{config_id} is referenced", kind="InvalidRestrictedAction")
         self.configs.pop(config_id, None)
 
@@ -70,12 +70,12 @@ class SoftwareMemory:
     def signal(self, deployment_id: str, details: Mapping[str, Any]) -> str:
         now = self.deployments[deployment_id]
         outputs = self.configs[now.config_id].draft.outputs
-        told = judge(outputs, details, now.output_values)
-        status = "FAILED" if told.failed else "COMPLETE"
+        reported = judge(outputs, details, now.output_values)
+        status = "FAILED" if reported.failed else "COMPLETE"
         self.deployments[deployment_id] = replace(
-            now, status=status, status_reason=told.reason, output_values=told.outputs
+            now, status=status, status_reason=reported.reason, output_values=reported.outputs
         )
-        return f"deployment {deployment_id} {told.summary}"
+        return f"deployment {deployment_id} {reported.summary}"
 
     def cancel(self, deployment_id: str) -> None:
         now = self.deployments[deployment_id]
@@ -91,7 +91,7 @@ class SoftwareMemory:
         return now is not None and self.noted[deployment_id] and now.server_id not in self.servers
 
     def published(self, server_id: str) -> Sequence[Mapping[str, Any]]:
-        ids = [one.config_id for one in self.deployments.values() if one.server_id == server_id]
+        ids = [item.config_id for item in self.deployments.values() if item.server_id == server_id]
         return [{"id": id_, "name": self.configs[id_].draft.name} for id_ in ids]
 
     def add_server(self, server_id: str) -> None:

@@ -23,11 +23,11 @@ class TestRandomStrings:
     def test_the_value_is_attribute_and_reference_and_kept_secret(self):
         resource = Operated(RandomString(), {})
         assert resource.create().secret
-        seen = resource.observe()
-        value = seen.attributes["value"]
+        observed = resource.observe()
+        value = observed.attributes["value"]
         assert len(value) == 32
         assert set(value) <= set(CLASSES["lettersdigits"])
-        assert seen.reference_id == value
+        assert observed.reference_id == value
         assert resource.physical_id == resource.ctx.physical_name
 
     @pytest.mark.parametrize("name", list(CLASSES))
@@ -65,9 +65,9 @@ class TestRandomStrings:
         assert set(resource.observe().attributes["value"]) <= set(CLASSES["octdigits"])
 
     def test_two_are_different_and_each_stays_the_same(self):
-        one, other = made(RandomString), made(RandomString)
-        assert one.observe() == one.observe("CHECK")
-        assert one.observe() != other.observe()
+        item, other = made(RandomString), made(RandomString)
+        assert item.observe() == item.observe("CHECK")
+        assert item.observe() != other.observe()
 
     def test_minima_beyond_the_length_are_refused(self):
         sequences = [{"sequence": "ab", "min": 32}]
@@ -174,14 +174,14 @@ class TestTestResources:
             assert (early.exists, early.ready, early.retry_after) == (True, False, 0.25)
 
     def test_an_unlimited_wait_is_checked_again_only_after_a_signal(self):
-        seen = made(TestResource, wait_secs=-1).observe(elapsed=1e9)
-        assert (seen.exists, seen.ready, seen.retry_after) == (True, False, None)
+        observed = made(TestResource, wait_secs=-1).observe(elapsed=1e9)
+        assert (observed.exists, observed.ready, observed.retry_after) == (True, False, None)
 
     def test_it_fails_after_the_wait_and_for_good(self):
         resource = made(TestResource, fail=True, wait_secs=2)
         assert not resource.observe(elapsed=1).error
-        seen = resource.observe(elapsed=2)
-        assert (seen.error, seen.error_kind, seen.replaceable) == (
+        observed = resource.observe(elapsed=2)
+        assert (observed.error, observed.error_kind, observed.replaceable) == (
             "Test Resource failed a",
             "ValueError",
             False,
@@ -206,8 +206,8 @@ class TestTestResources:
 
     def test_a_check_does_not_wait_and_does_not_fail(self):
         resource = made(TestResource, wait_secs=100, fail=True)
-        seen = resource.observe("CHECK")
-        assert (seen.exists, seen.ready, seen.error) == (True, True, "")
+        observed = resource.observe("CHECK")
+        assert (observed.exists, observed.ready, observed.error) == (True, True, "")
 
     def test_a_check_can_be_asked_for_and_fails_only_without_an_id(self):
         resource = made(TestResource)

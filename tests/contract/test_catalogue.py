@@ -60,18 +60,18 @@ def test_a_type_is_loaded_once():
 
 def test_concurrent_threads_get_the_same_object():
     value = "orchestrator.resources.builtin.none:NoneResource"
-    types, seen, together = Registry(points(**{"OS::Heat::None": value})), [], threading.Barrier(8)
+    types, observed, batch = Registry(points(**{"OS::Heat::None": value})), [], threading.Barrier(8)
 
     def ask():
-        together.wait()
-        seen.append(types["OS::Heat::None"])
+        batch.wait()
+        observed.append(types["OS::Heat::None"])
 
     threads = [threading.Thread(target=ask) for _ in range(8)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert len({id(kind) for kind in seen}) == 1
+    assert len({id(kind) for kind in observed}) == 1
 
 
 def test_an_unknown_type_is_not_found_in_heats_words():

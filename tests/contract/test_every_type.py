@@ -21,10 +21,10 @@ TYPES, SAMPLES = all_types(), samples()
 Family = type[TypeContract | NestedContract | HiddenContract]
 
 
-def _family(kind: ResourceType) -> Family:
-    if isinstance(kind, NestedType):  # hidden or not, a nested type treats its child in the same way
+def _family(resource_type: ResourceType) -> Family:
+    if isinstance(resource_type, NestedType):  # hidden or not, a nested type treats its child in the same way
         return NestedContract
-    return HiddenContract if kind.hidden else TypeContract
+    return HiddenContract if resource_type.hidden else TypeContract
 
 
 def of(family: Family) -> Any:

@@ -26,9 +26,9 @@ ROW = "SELECT id, uuid, physical_id, action, status FROM resource WHERE name = '
 class Stack:
     """A stack with a resource of the type, called "it", and its requirements."""
 
-    def __init__(self, world: World, kind: ResourceType, sample: Sample, name: str = "s") -> None:
-        self.world, self.kind, self.sample, self.name = world, kind, sample, name
-        self.properties = full_properties(kind, {**sample.properties, **sample.in_stack})
+    def __init__(self, world: World, resource_type: ResourceType, sample: Sample, name: str = "s") -> None:
+        self.world, self.kind, self.sample, self.name = world, resource_type, sample, name
+        self.properties = full_properties(resource_type, {**sample.properties, **sample.in_stack})
         self.around = {"files": dict(sample.files), "environment": dict(sample.environment)}
         self.uuid = ""
 
@@ -37,9 +37,9 @@ class Stack:
         it = {"type": self.kind.name, "properties": {**self.properties, **changes}}
         return {**self.sample.other_resources, "it": it}
 
-    def submit(self, **more: Any) -> Stack:
+    def submit(self, **options: Any) -> Stack:
         """Ask for it; nothing is done yet."""
-        self.uuid = self.world.create(self.name, self.resources(), **self.around, **more)
+        self.uuid = self.world.create(self.name, self.resources(), **self.around, **options)
         return self
 
     def finished(self) -> str:
@@ -78,7 +78,8 @@ class Stack:
         world = self.world
         stack = world.stack_row(self.name)
         return {
-            one.key: (one.value, one.error) for one in resolve_outputs(world.database, world.cipher, stack)
+            resolve_output.key: (resolve_output.value, resolve_output.error)
+            for resolve_output in resolve_outputs(world.database, world.cipher, stack)
         }
 
 
@@ -99,28 +100,28 @@ def stack(request: pytest.FixtureRequest, world: World) -> Stack:
     return Stack(world, TYPES[request.param], sample, f"s{world.random.randrange(10**9)}")
 
 
-def told(kind: ResourceType) -> dict[str, Any]:
+def expected_effects(resource_type: ResourceType) -> dict[str, Any]:
     """Return outputs that tell each attribute and the reference."""
-    attributes = {name: {"value": {"get_attr": ["it", name]}} for name in kind.attributes}
+    attributes = {name: {"value": {"get_attr": ["it", name]}} for name in resource_type.attributes}
     return {**attributes, "reference of it": {"value": {"get_resource": "it"}}}
 
 
 def test_attributes_and_reference_are_there_after_its_creation_and_null_before(stack: Stack):
-    stack.submit(outputs=told(stack.kind))
+    stack.submit(outputs=expected_effects(stack.kind))
     assert set(stack.outputs()) == {*stack.kind.attributes, "reference of it"}
     assert {stack.outputs()[name] for name in stack.kind.attributes} <= {(None, None)}
     assert stack.finished() == "CREATE_COMPLETE"
     outputs = stack.outputs()
     reference, error = outputs.pop("reference of it")
     assert (type(reference), error) == (str, None)
-    for name, (value, wrong) in outputs.items():
-        assert wrong is None, name
+    for name, (value, invalid) in outputs.items():
+        assert invalid is None, name
         assert value is not None or name in stack.sample.optional, name
 
 
 def test_secrets_are_sealed_in_the_database(stack: Stack):
     secret = [name for name, attribute in stack.kind.attributes.items() if attribute.secret]
-    stack.submit(outputs=told(stack.kind))
+    stack.submit(outputs=expected_effects(stack.kind))
     stack.finished()
     outputs, columns = (
         stack.outputs(),
@@ -137,31 +138,31 @@ def test_secrets_are_sealed_in_the_database(stack: Stack):
 def test_an_update_of_nothing_touches_nothing(stack: Stack):
     stack.submit()
     stack.finished()
-    before, events = stack.row, stack.world.told(stack.uuid, "it")
+    before, events = stack.row, stack.world.event_reasons(stack.uuid, "it")
     assert stack.update() == "UPDATE_COMPLETE"
     if stack.kind.always_visited:  # which is replaced by every update
         assert stack.row.uuid != before.uuid
         return
     assert stack.row == before
-    assert stack.world.told(stack.uuid, "it") == events
+    assert stack.world.event_reasons(stack.uuid, "it") == events
 
 
 def test_every_property_is_changed_as_declared(stack: Stack):
     for name, prop in changeable(stack.kind, stack.sample):
-        one = Stack(stack.world, stack.kind, stack.sample, f"{stack.name}-{name.replace(':', '-')}").submit()
-        assert one.finished() == "CREATE_COMPLETE"
-        before = one.row
-        state = one.update(**{name: other_value(stack.kind, stack.sample, name)})
-        after = one.row
+        item = Stack(stack.world, stack.kind, stack.sample, f"{stack.name}-{name.replace(':', '-')}").submit()
+        assert item.finished() == "CREATE_COMPLETE"
+        before = item.row
+        state = item.update(**{name: other_value(stack.kind, stack.sample, name)})
+        after = item.row
         if name in stack.sample.failing_changes or prop.immutable:
             assert state == "UPDATE_FAILED", name
             continue
         assert state == "UPDATE_COMPLETE", name
-        wanted = stack.sample.answers.get(name) or ("update" if prop.update_allowed else "replace")
-        assert (after.id == before.id) == (wanted != "replace"), name
-        assert (after.action == "UPDATE") == (wanted == "update"), name
-        assert len(one.world.rows("SELECT 1 FROM resource WHERE uuid = :u", u=before.uuid)) == (
-            wanted != "replace"
+        expected = stack.sample.answers.get(name) or ("update" if prop.update_allowed else "replace")
+        assert (after.id == before.id) == (expected != "replace"), name
+        assert (after.action == "UPDATE") == (expected == "update"), name
+        assert len(item.world.rows("SELECT 1 FROM resource WHERE uuid = :u", u=before.uuid)) == (
+            expected != "replace"
         ), name
 
 
@@ -174,7 +175,7 @@ def test_it_is_checked_suspended_resumed_and_deleted(stack: Stack):
         assert stack.finished() == f"{action.upper()}_COMPLETE"
         assert (stack.row.physical_id, stack.row.status) == (reference, "COMPLETE")
     unsupported = f"CHECK not supported for {stack.kind.name}"
-    assert any(unsupported in line for line in world.told(stack.uuid, "it")) != stack.kind.can_check
+    assert any(unsupported in line for line in world.event_reasons(stack.uuid, "it")) != stack.kind.can_check
     world.delete(stack.name)
     assert stack.finished() == "DELETE_COMPLETE"
     assert (

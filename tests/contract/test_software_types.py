@@ -27,16 +27,20 @@ from tests.contract.software_memory import SoftwareMemory
 
 
 def resource_of(
-    kind: type[ResourceType], properties: dict[str, Any], store: SoftwareMemory | None = None
+    resource_type: type[ResourceType], properties: dict[str, Any], store: SoftwareMemory | None = None
 ) -> Operated:
     has = SoftwareMemory() if store is None else store
     return Operated(
-        kind(), properties, Sample(kind.name, prepare_context=lambda ctx: replace(ctx, software=has))
+        resource_type(),
+        properties,
+        Sample(resource_type.name, prepare_context=lambda ctx: replace(ctx, software=has)),
     )
 
 
-def made(kind: type[ResourceType], store: SoftwareMemory | None = None, **properties: Any) -> Operated:
-    resource = resource_of(kind, properties, store)
+def made(
+    resource_type: type[ResourceType], store: SoftwareMemory | None = None, **properties: Any
+) -> Operated:
+    resource = resource_of(resource_type, properties, store)
     resource.create()
     return resource
 
@@ -48,9 +52,9 @@ def store_of(resource: Operated) -> SoftwareMemory:
 
 
 def draft(resource: Operated) -> ConfigDraft:
-    found = store_of(resource).config(resource.physical_id)
-    assert found is not None
-    return found.draft
+    result = store_of(resource).config(resource.physical_id)
+    assert result is not None
+    return result.draft
 
 
 class TestConfigs:
@@ -92,7 +96,7 @@ class TestConfigs:
         resource = made(SoftwareComponent, configs=configs)
         assert draft(resource).group == "component"
         shown = resource.observe().attributes["configs"]
-        assert [one["actions"] for one in shown] == [["CREATE", "UPDATE"], ["DELETE", "OWN"]]
+        assert [item["actions"] for item in shown] == [["CREATE", "UPDATE"], ["DELETE", "OWN"]]
 
     def test_two_configs_for_an_action_are_refused(self):
         configs = [{"tool": "a"}, {"tool": "b", "actions": ["UPDATE", "DELETE"]}]
@@ -117,11 +121,11 @@ class TestMultipartMime:
     def parts(self, resource: Operated) -> list[tuple[str, str | None, str]]:
         message = email.message_from_string(draft(resource).config)
         assert message.is_multipart()
-        found = []
+        result = []
         for part in message.get_payload():
             content = part.get_payload(decode=True).decode(part.get_content_charset())
-            found.append((part.get_content_type(), part.get_filename(), content))
-        return found
+            result.append((part.get_content_type(), part.get_filename(), content))
+        return result
 
     def test_parts_are_texts_or_configs(self):
         store = SoftwareMemory()
@@ -180,9 +184,9 @@ class TestDeployments:
         assert store_of(resource).deployments == before
 
     def test_the_blockers_are_reported(self):
-        seen = made(SoftwareDeployment, server="m").observe()
-        assert (seen.ready, seen.retry_after) == (False, None)
-        assert seen.reason == "Deploy data available: the agent on m has not signalled yet"
+        observed = made(SoftwareDeployment, server="m").observe()
+        assert (observed.ready, observed.retry_after) == (False, None)
+        assert observed.reason == "Deploy data available: the agent on m has not signalled yet"
 
     def test_an_external_deletion_during_a_create_is_an_error(self):
         resource = made(SoftwareDeployment, server="m")
@@ -194,8 +198,8 @@ class TestDeployments:
     def test_the_transport_says_how_the_agent_reaches_us(self):
         def inputs(transport: str) -> dict[str, Any]:
             resource = made(SoftwareDeployment, server="m", signal_transport=transport)
-            [one] = store_of(resource).deployments.values()
-            return {i["name"]: i["value"] for i in store_of(resource).configs[one.config_id].draft.inputs}
+            [item] = store_of(resource).deployments.values()
+            return {i["name"]: i["value"] for i in store_of(resource).configs[item.config_id].draft.inputs}
 
         always = {
             "deploy_server_id",
@@ -207,8 +211,8 @@ class TestDeployments:
         assert inputs("NO_SIGNAL").keys() == always
         assert inputs("CFN_SIGNAL").keys() == always | {"deploy_signal_id", "deploy_signal_verb"}
         heat = inputs("HEAT_SIGNAL")
-        words = ("auth_url", "username", "user_id", "password", "project_id")
-        assert heat.keys() == always | {f"deploy_{word}" for word in words}
+        keywords = ("auth_url", "username", "user_id", "password", "project_id")
+        assert heat.keys() == always | {f"deploy_{keyword}" for keyword in keywords}
         assert heat["deploy_project_id"] == "p1"
         assert heat["deploy_password"]
 
@@ -249,15 +253,15 @@ class TestServers:
     def test_its_metadata_tell_the_agent_where_to_poll(self):
         resource = made(DeployedServer, name="web", software_config_transport="POLL_SERVER_HEAT")
         assert resource.observe().attributes["name"] == "web"
-        given = {"os-collect-config": {"request": {"metadata_url": "x"}}, "rack": 7}
-        ctx = replace(resource.ctx, metadata=given)
-        found = DeployedServer().published(ctx, resource.physical_id)
-        settings = found["os-collect-config"]
+        supplied = {"os-collect-config": {"request": {"metadata_url": "x"}}, "rack": 7}
+        ctx = replace(resource.ctx, metadata=supplied)
+        result = DeployedServer().published(ctx, resource.physical_id)
+        settings = result["os-collect-config"]
         assert settings["request"] == {"metadata_url": "x"}
         assert settings["collectors"] == ["heat", "local"]
         assert settings["heat"]["resource_name"] == "a"
         assert settings["heat"]["stack_id"] == store_of(resource).place.stack_path
-        assert found["deployments"] == []
+        assert result["deployments"] == []
 
     def test_another_transport_is_reported_at_once(self):
         resource = made(DeployedServer)

@@ -63,9 +63,9 @@ def test_an_update_is_logged_and_shown(thing, things):
 def test_it_is_ready_after_its_delay(thing):
     a = thing(delay=3600)
     a.create()
-    seen = a.observe()
-    assert (seen.exists, seen.ready) == (True, False)
-    assert seen.retry_after is not None
+    observed = a.observe()
+    assert (observed.exists, observed.ready) == (True, False)
+    assert observed.retry_after is not None
 
 
 def test_it_refuses_the_given_number_of_times(thing, things):

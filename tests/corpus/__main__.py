@@ -52,9 +52,9 @@ class Score:
         for mode in ("lenient", "strict"):
             if mode == "strict" and self.missing:
                 continue
-            wanted, got = self.expected[mode], self.answers[mode]
-            if got.status != wanted:
-                yield f"{self.name} {mode}: {got.status} where Heat answers {wanted}: {got.message}"
+            expected, got = self.expected[mode], self.answers[mode]
+            if got.status != expected:
+                yield f"{self.name} {mode}: {got.status} where Heat answers {expected}: {got.message}"
 
 
 def types_in(texts: Iterator[str]) -> Iterator[str]:
@@ -71,7 +71,7 @@ def types_in(texts: Iterator[str]) -> Iterator[str]:
                 yield kind
 
 
-def judge(client: httpx.Client, root: Path, row: Mapping[str, Any], known: frozenset[str]) -> Score:
+def judge(client: httpx.Client, root: Path, row: Mapping[str, Any], recorded: frozenset[str]) -> Score:
     """Send a template both ways."""
     path = root / row["template"]
     try:
@@ -87,7 +87,7 @@ def judge(client: httpx.Client, root: Path, row: Mapping[str, Any], known: froze
         answers[mode] = Answer(response.status_code, message)
     used = set(types_in(iter([source.text, *source.files.values()])))
     nested = (".yaml", ".template")
-    missing = frozenset(kind for kind in used if kind not in known and not kind.endswith(nested))
+    missing = frozenset(kind for kind in used if kind not in recorded and not kind.endswith(nested))
     return Score(row["template"], row, answers, missing)
 
 
@@ -98,19 +98,19 @@ def main(directory: Path) -> int:
         up = Up(Path(data)).wait_ready()
         try:
             with httpx.Client(base_url=f"{up.url}/v1/corpus", timeout=60.0) as client:
-                known = frozenset(client.get("/resource_types").json()["resource_types"])
-                scores = [judge(client, directory / "templates", row, known) for row in expected]
+                recorded = frozenset(client.get("/resource_types").json()["resource_types"])
+                scores = [judge(client, directory / "templates", row, recorded) for row in expected]
         finally:
             up.stop()
     differences = [line for score in scores for line in score.differences()]
-    ours = [score for score in scores if not score.missing]
+    own_items = [score for score in scores if not score.missing]
     same = {
         mode: sum(score.answers[mode].status == score.expected[mode] for score in among)
-        for mode, among in (("lenient", scores), ("strict", ours))
+        for mode, among in (("lenient", scores), ("strict", own_items))
     }
-    print(f"{len(scores)} templates; {len(ours)} use only types that are here")
+    print(f"{len(scores)} templates; {len(own_items)} use only types that are here")
     print(f"lenient: {same['lenient']} of {len(scores)} as Heat answers")
-    print(f"strict, of those: {same['strict']} of {len(ours)} as Heat answers")
+    print(f"strict, of those: {same['strict']} of {len(own_items)} as Heat answers")
     for line in differences:
         print(f"  {line}")
     return 1 if differences else 0

@@ -42,10 +42,10 @@ def free_port() -> int:
 def eventually(condition: Callable[[], Any], seconds: float = 30.0) -> Any:
     """Return the value of `condition` when it becomes true."""
     deadline = time.monotonic() + seconds
-    while not (found := condition()):
+    while not (result := condition()):
         assert time.monotonic() < deadline, "it never happened"
         time.sleep(0.05)
-    return found
+    return result
 
 
 class Up:
@@ -106,13 +106,13 @@ class Up:
                     pid = int(entry.name)
                     parents[pid], lines[pid] = int(parent), line.replace(b"\0", b" ").decode()
         family = {self.process.pid}
-        while more := {pid for pid, parent in parents.items() if parent in family} - family:
-            family |= more
+        while additional := {pid for pid, parent in parents.items() if parent in family} - family:
+            family |= additional
         return {pid: lines[pid] for pid in family - {self.process.pid}}
 
-    def child(self, words: str) -> int:
+    def child(self, keywords: str) -> int:
         """Return the oldest process with `words` in its command line."""
-        return min(pid for pid, line in self.children().items() if words in line)
+        return min(pid for pid, line in self.children().items() if keywords in line)
 
     def create(self, name: str) -> None:
         """Ask for a stack."""

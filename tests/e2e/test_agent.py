@@ -27,10 +27,10 @@ class Agent:
 
     def poll(self) -> int:
         """Poll once; return how many configs were new."""
-        found = self.api.get(f"/software_deployments/metadata/{self.server_id}").json()["metadata"]
-        new = [config for config in found if config["id"] not in self.done]
+        body = self.api.get(f"/software_deployments/metadata/{self.server_id}").json()["metadata"]
+        new = [config for config in body if config["id"] not in self.done]
         for config in new:
-            inputs = {one["name"]: one["value"] for one in config["inputs"]}
+            inputs = {item["name"]: item["value"] for item in config["inputs"]}
             self.done.append(config["id"])
             self.signal(inputs, self.carry_out({**config, "given": inputs}))
         return len(new)
@@ -96,9 +96,12 @@ def test_an_agent_executes_its_configs_in_sequence(api: httpx.Client, transport:
     eventually(lambda: status(api, place) == "CREATE_COMPLETE")
     assert len(agent.done) == 2
     assert api.get(f"{place}/outputs/said").json()["output"]["output_value"] == "hello!!"
-    found = api.get("/software_deployments", params={"server_id": agent.server_id}).json()
-    told = [(one["action"], one["status"], one["status_reason"]) for one in found["software_deployments"]]
-    assert told == [("CREATE", "COMPLETE", "Outputs received")] * 2
+    body = api.get("/software_deployments", params={"server_id": agent.server_id}).json()
+    reported = [
+        (software_deployment["action"], software_deployment["status"], software_deployment["status_reason"])
+        for software_deployment in body["software_deployments"]
+    ]
+    assert reported == [("CREATE", "COMPLETE", "Outputs received")] * 2
 
 
 def test_the_metadata_of_the_machine_say_the_same_and_where_to_poll(api: httpx.Client) -> None:
@@ -142,9 +145,9 @@ def test_a_deployment_that_is_completed_by_request_completes_the_stack(api: http
     def found() -> Any:
         return api.get("/software_deployments", params=listing).json()["software_deployments"]
 
-    [one] = eventually(found)
+    [item] = eventually(found)
     answer = api.put(
-        f"/software_deployments/{one['id']}", json={"status": "COMPLETE", "status_reason": "done"}
+        f"/software_deployments/{item['id']}", json={"status": "COMPLETE", "status_reason": "done"}
     )
     assert answer.status_code == 200
     eventually(lambda: status(api, place) == "CREATE_COMPLETE", 10)
@@ -175,10 +178,12 @@ def test_secrets_are_masked_in_listings_and_reach_the_server(api: httpx.Client) 
     create(api, "secrets", template, password="hush-hush")
     read = api.get
     polled = eventually(lambda: read("/software_deployments/metadata/some-machine").json()["metadata"])
-    inputs = {one["name"]: one["value"] for one in polled[0]["inputs"]}
+    inputs = {item["name"]: item["value"] for item in polled[0]["inputs"]}
     assert (inputs["password"], polled[0]["config"]) == ("hush-hush", "hush-hush")
     made = api.get("/software_configs").json()["software_configs"]
-    source = next(one for one in made if one["id"] != polled[0]["id"] and one["name"].startswith("secrets-"))
+    source = next(
+        item for item in made if item["id"] != polled[0]["id"] and item["name"].startswith("secrets-")
+    )
     listing = {"server_id": "some-machine"}
     shown = [
         api.get("/software_deployments", params=listing).text,
@@ -193,7 +198,7 @@ def test_without_authentication_an_access_key_is_a_projects_name(up: Up, api: ht
     """As docs/cloudformation-api.md has it; boto3 asks the rest in test_cloudformation.py."""
     code = Path(__file__).parents[2] / "docs" / "cloudformation-api.md"
     example = code.read_text().split("```python\n", 1)[1].split("```", 1)[0]
-    told: list[Any] = []
-    exec(example.replace("http://127.0.0.1:8004", up.url), {"print": told.append})
-    assert [(one["OutputKey"], one["OutputValue"]) for one in told[0]] == [("Said", "blue")]
+    reported: list[Any] = []
+    exec(example.replace("http://127.0.0.1:8004", up.url), {"print": reported.append})
+    assert [(item["OutputKey"], item["OutputValue"]) for item in reported[0]] == [("Said", "blue")]
     assert status(api, "/stacks/shop") == "CREATE_COMPLETE"

@@ -67,9 +67,9 @@ def site() -> Iterator[tuple[str, dict[str, str]]]:
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            found = texts.get(self.path)
-            self.send_response(404 if found is None else 200)
-            data = (found or "").encode()
+            result = texts.get(self.path)
+            self.send_response(404 if result is None else 200)
+            data = (result or "").encode()
             self.send_header("Content-Length", str(len(data)))
             self.end_headers()
             self.wfile.write(data)
@@ -114,9 +114,9 @@ PARAMETERS = {
 }
 
 
-def coloured(more: Template | None = None) -> str:
+def coloured(extra: Template | None = None) -> str:
     return body(
-        {"Thing": thing({"Ref": "Colour"}), **(more or {})},
+        {"Thing": thing({"Ref": "Colour"}), **(extra or {})},
         Description="A thing",
         Parameters=PARAMETERS,
         Outputs={"Said": {"Description": "What it is", "Value": {"Fn::GetAtt": ["Thing", "output"]}}},
@@ -124,10 +124,10 @@ def coloured(more: Template | None = None) -> str:
 
 
 def test_a_stack_is_made_described_changed_and_removed(cfn: Any) -> None:
-    given = [{"ParameterKey": "Colour", "ParameterValue": "blue"}]
+    supplied = [{"ParameterKey": "Colour", "ParameterValue": "blue"}]
     tags = [{"Key": "team", "Value": "red & blue"}, {"Key": "owner", "Value": "a=b"}]
     made = cfn.create_stack(
-        StackName="whole", TemplateBody=coloured(), Parameters=given, Tags=tags, TimeoutInMinutes=7
+        StackName="whole", TemplateBody=coloured(), Parameters=supplied, Tags=tags, TimeoutInMinutes=7
     )["StackId"]
     assert made.startswith("arn:openstack:heat::shop:stacks/whole/")
     wait(cfn, "stack_create_complete", "whole")
@@ -135,7 +135,7 @@ def test_a_stack_is_made_described_changed_and_removed(cfn: Any) -> None:
     assert (stack["StackId"], stack["StackStatus"]) == (made, "CREATE_COMPLETE")
     assert stack["StackStatusReason"] == "Stack CREATE completed successfully"
     assert stack["CreationTime"].year >= 2026
-    assert {one["ParameterKey"]: one["ParameterValue"] for one in stack["Parameters"]} == {
+    assert {Parameter["ParameterKey"]: Parameter["ParameterValue"] for Parameter in stack["Parameters"]} == {
         "Colour": "blue",
         "Secret": "******",
     }
@@ -170,31 +170,31 @@ def test_a_stack_is_made_described_changed_and_removed(cfn: Any) -> None:
     assert described(cfn, made)["StackStatus"] == "DELETE_COMPLETE"
     wait(cfn, "stack_delete_complete", made)
     deleted = cfn.list_stacks(StackStatusFilter=["DELETE_COMPLETE"])["StackSummaries"]
-    assert [one["StackId"] for one in deleted] == [made]
+    assert [Parameter["StackId"] for Parameter in deleted] == [made]
     assert deleted[0]["TemplateDescription"] == "A thing"
-    assert "whole" not in [one["StackName"] for one in cfn.list_stacks()["StackSummaries"]]
+    assert "whole" not in [Parameter["StackName"] for Parameter in cfn.list_stacks()["StackSummaries"]]
 
 
 def test_resources_and_events_are_listed(cfn: Any) -> None:
     made = cfn.create_stack(StackName="parts", TemplateBody=coloured({"More": thing()}))["StackId"]
     wait(cfn, "stack_create_complete", "parts")
     summaries = cfn.list_stack_resources(StackName="parts")["StackResourceSummaries"]
-    assert [one["LogicalResourceId"] for one in summaries] == ["More", "Thing"]
-    assert {one["ResourceStatus"] for one in summaries} == {"CREATE_COMPLETE"}
+    assert [summary["LogicalResourceId"] for summary in summaries] == ["More", "Thing"]
+    assert {summary["ResourceStatus"] for summary in summaries} == {"CREATE_COMPLETE"}
     physical = summaries[1]["PhysicalResourceId"]
     by_name = cfn.describe_stack_resources(StackName="parts", LogicalResourceId="Thing")["StackResources"]
-    assert [(one["StackId"], one["PhysicalResourceId"]) for one in by_name] == [(made, physical)]
+    assert [(summary["StackId"], summary["PhysicalResourceId"]) for summary in by_name] == [(made, physical)]
     by_thing = cfn.describe_stack_resources(PhysicalResourceId=physical)["StackResources"]
-    assert [one["LogicalResourceId"] for one in by_thing] == ["More", "Thing"]
+    assert [summary["LogicalResourceId"] for summary in by_thing] == ["More", "Thing"]
     detail = cfn.describe_stack_resource(StackName="parts", LogicalResourceId="Thing")["StackResourceDetail"]
     assert (detail["ResourceType"], detail["Metadata"]) == ("OS::Heat::TestResource", "{}")
     events = cfn.describe_stack_events(StackName="parts")["StackEvents"]
-    assert len({one["EventId"] for one in events}) == len(events) == 6
+    assert len({summary["EventId"] for summary in events}) == len(events) == 6
     newest, oldest = events[0], events[-1]
     assert (newest["LogicalResourceId"], newest["ResourceStatus"]) == ("parts", "CREATE_COMPLETE")
     assert (oldest["LogicalResourceId"], oldest["ResourceStatus"]) == ("parts", "CREATE_IN_PROGRESS")
-    told = next(one for one in events if one["LogicalResourceId"] == "Thing")
-    assert json.loads(told["ResourceProperties"])["value"] == "red"
+    reported = next(summary for summary in events if summary["LogicalResourceId"] == "Thing")
+    assert json.loads(reported["ResourceProperties"])["value"] == "red"
     assert refusal(cfn.describe_stack_resource, StackName="parts", LogicalResourceId="None")[1:] == (
         "ValidationError",
         "Resource None does not exist for stack parts",
@@ -210,10 +210,15 @@ def test_a_failed_create_is_rolled_back_unless_disabled(cfn: Any) -> None:
             wait(cfn, "stack_create_complete", name)
         eventually(lambda name=name, status=status: described(cfn, name)["StackStatus"] == status)
     assert [
-        one["ResourceStatus"] for one in cfn.list_stack_resources(StackName="back")["StackResourceSummaries"]
+        list_stack_resource["ResourceStatus"]
+        for list_stack_resource in cfn.list_stack_resources(StackName="back")["StackResourceSummaries"]
     ] == []
     events = cfn.describe_stack_events(StackName="back")["StackEvents"]
-    own = [one["ResourceStatus"] for one in events if one["LogicalResourceId"] == "back"]
+    own = [
+        list_stack_resource["ResourceStatus"]
+        for list_stack_resource in events
+        if list_stack_resource["LogicalResourceId"] == "back"
+    ]
     assert own[:2] == ["ROLLBACK_COMPLETE", "ROLLBACK_IN_PROGRESS"]
 
 
@@ -224,7 +229,7 @@ def test_a_failed_create_is_deleted_if_requested(cfn: Any) -> None:
     assert described(cfn, made)["StackStatus"] == "DELETE_COMPLETE"
     assert refusal(cfn.describe_stacks, StackName="gone")[1] == "ValidationError"
     events = cfn.describe_stack_events(StackName=made)["StackEvents"]
-    own = [one["ResourceStatus"] for one in reversed(events) if one["LogicalResourceId"] == "gone"]
+    own = [event["ResourceStatus"] for event in reversed(events) if event["LogicalResourceId"] == "gone"]
     assert own == ["CREATE_IN_PROGRESS", "CREATE_FAILED", "DELETE_IN_PROGRESS", "DELETE_COMPLETE"]
     cfn.create_stack(StackName="gone", TemplateBody=body({"Good": thing()}), OnFailure="DELETE")
     wait(cfn, "stack_create_complete", "gone")
@@ -236,25 +241,25 @@ def test_a_failed_create_is_deleted_if_requested(cfn: Any) -> None:
 
 
 def test_a_request_under_a_token_counts_once(cfn: Any) -> None:
-    asked = {"StackName": "once", "TemplateBody": body({"A": thing()}), "ClientRequestToken": "make-1"}
-    made = cfn.create_stack(**asked)
-    assert cfn.create_stack(**asked)["StackId"] == made["StackId"]
+    requests = {"StackName": "once", "TemplateBody": body({"A": thing()}), "ClientRequestToken": "make-1"}
+    made = cfn.create_stack(**requests)
+    assert cfn.create_stack(**requests)["StackId"] == made["StackId"]
     with pytest.raises(cfn.exceptions.TokenAlreadyExistsException):
-        cfn.create_stack(**{**asked, "StackName": "other"})
+        cfn.create_stack(**{**requests, "StackName": "other"})
     with pytest.raises(cfn.exceptions.AlreadyExistsException):
-        cfn.create_stack(**{**asked, "ClientRequestToken": "make-2"})
+        cfn.create_stack(**{**requests, "ClientRequestToken": "make-2"})
     wait(cfn, "stack_create_complete", "once")
-    changed = {**asked, "TemplateBody": body({"A": thing("w")}), "ClientRequestToken": "change-1"}
+    changed = {**requests, "TemplateBody": body({"A": thing("w")}), "ClientRequestToken": "change-1"}
     for _ in range(3):
         assert cfn.update_stack(**changed)["StackId"] == made["StackId"]
         wait(cfn, "stack_update_complete", "once")
     events = cfn.describe_stack_events(StackName="once")["StackEvents"]
-    own = [one["ResourceStatus"] for one in reversed(events) if one["LogicalResourceId"] == "once"]
+    own = [event["ResourceStatus"] for event in reversed(events) if event["LogicalResourceId"] == "once"]
     assert own == ["CREATE_IN_PROGRESS", "CREATE_COMPLETE", "UPDATE_IN_PROGRESS", "UPDATE_COMPLETE"]
     for _ in range(2):
         cfn.delete_stack(StackName="once", ClientRequestToken="remove-1")
         wait(cfn, "stack_delete_complete", made["StackId"])
-    assert cfn.create_stack(**asked)["StackId"] == made["StackId"]  # it was made, and is gone
+    assert cfn.create_stack(**requests)["StackId"] == made["StackId"]  # it was made, and is gone
     assert refusal(cfn.describe_stacks, StackName="once")[1] == "ValidationError"
     with pytest.raises(cfn.exceptions.TokenAlreadyExistsException):
         cfn.delete_stack(StackName="taken", ClientRequestToken="remove-1")
@@ -314,12 +319,14 @@ def test_an_update_that_fails_or_is_cancelled_leads_back(cfn: Any) -> None:
     assert described(cfn, "twice")["StackStatus"] == "UPDATE_IN_PROGRESS"
     cfn.cancel_update_stack(StackName="twice")
     wait(cfn, "stack_rollback_complete", "twice")
-    summaries = {one["StackName"]: one for one in cfn.list_stacks()["StackSummaries"]}
+    summaries = {list_stack["StackName"]: list_stack for list_stack in cfn.list_stacks()["StackSummaries"]}
     assert summaries["twice"]["StackStatus"] == "UPDATE_ROLLBACK_COMPLETE"
-    found = cfn.list_stacks(StackStatusFilter=["UPDATE_ROLLBACK_COMPLETE"])["StackSummaries"]
-    assert [one["StackName"] for one in found] == ["twice"]
+    result = cfn.list_stacks(StackStatusFilter=["UPDATE_ROLLBACK_COMPLETE"])["StackSummaries"]
+    assert [list_stack["StackName"] for list_stack in result] == ["twice"]
     events = cfn.describe_stack_events(StackName="twice")["StackEvents"]
-    own = [one["ResourceStatus"] for one in events if one["LogicalResourceId"] == "twice"]
+    own = [
+        list_stack["ResourceStatus"] for list_stack in events if list_stack["LogicalResourceId"] == "twice"
+    ]
     assert own[:3] == ["UPDATE_ROLLBACK_COMPLETE", "UPDATE_ROLLBACK_IN_PROGRESS", "UPDATE_IN_PROGRESS"]
     assert refusal(cfn.cancel_update_stack, StackName="twice")[:2] == (400, "ValidationError")
 
@@ -338,21 +345,21 @@ def test_a_wait_condition_is_signalled_at_its_url(cfn: Any) -> None:
     cfn.create_stack(StackName="waits", TemplateBody=template)
 
     def url() -> str:
-        outputs = {one["OutputKey"]: one.get("OutputValue") for one in described(cfn, "waits")["Outputs"]}
+        outputs = {item["OutputKey"]: item.get("OutputValue") for item in described(cfn, "waits")["Outputs"]}
         return outputs.get("Url") or ""
 
     place = eventually(lambda: url() if url().startswith("http") else "")
     said = {"Status": "SUCCESS", "Reason": "r", "Data": "d", "UniqueId": "u"}
     httpx.put(place, json=said, timeout=20).raise_for_status()
     wait(cfn, "stack_create_complete", "waits")
-    outputs = {one["OutputKey"]: one["OutputValue"] for one in described(cfn, "waits")["Outputs"]}
+    outputs = {entry["OutputKey"]: entry["OutputValue"] for entry in described(cfn, "waits")["Outputs"]}
     assert json.loads(outputs["Data"]) == {"u": "d"}
 
 
 def test_templates_are_checked_and_cost_nothing(cfn: Any) -> None:
-    found = cfn.validate_template(TemplateBody=coloured())
-    assert found["Description"] == "A thing"
-    declared = {one["ParameterKey"]: one for one in found["Parameters"]}
+    faults = cfn.validate_template(TemplateBody=coloured())
+    assert faults["Description"] == "A thing"
+    declared = {Parameter["ParameterKey"]: Parameter for Parameter in faults["Parameters"]}
     assert (declared["Colour"]["DefaultValue"], declared["Colour"]["NoEcho"]) == ("red", False)
     assert (declared["Colour"]["Description"], declared["Secret"]["NoEcho"]) == ("Of the thing.", True)
     assert cfn.estimate_template_cost(TemplateBody=coloured())["Url"].endswith("/Gratis")
@@ -379,8 +386,8 @@ def test_impossible_requests_are_refused_with_amazons_message(up: Up, cfn: Any) 
         "A mandatory input parameter is missing:TemplateBody or TemplateURL",
     )
     for call in (cfn.update_stack, cfn.delete_stack, cfn.get_template, cfn.cancel_update_stack):
-        more = {"UsePreviousTemplate": True} if call == cfn.update_stack else {}
-        assert refusal(call, StackName="nowhere", **more)[1] == "ValidationError"
+        additional = {"UsePreviousTemplate": True} if call == cfn.update_stack else {}
+        assert refusal(call, StackName="nowhere", **additional)[1] == "ValidationError"
     protected = {"EnableTerminationProtection": True, "OnFailure": "DELETE", "DisableRollback": True}
     status, code, message = refusal(cfn.create_stack, StackName="x", TemplateBody=body({}), **protected)
     assert (status, code) == (400, "InvalidParameterValue")

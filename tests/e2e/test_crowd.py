@@ -20,7 +20,7 @@ PATIENCE_SECONDS = 300.0  # for started operations, after the last request
 
 
 def template(value: int) -> dict[str, object]:
-    resources = {f"r{one}": {"type": "OS::Heat::RandomString"} for one in range(value % 3 + 1)}
+    resources = {f"r{item}": {"type": "OS::Heat::RandomString"} for item in range(value % 3 + 1)}
     made = {"type": "OS::Heat::TestResource", "properties": {"value": str(value)}}
     return {"heat_template_version": "2021-04-16", "resources": {**resources, "t": made}}
 

@@ -75,8 +75,8 @@ def show(up: Up, path: str) -> Any:
     return httpx.get(f"{up.url}/v1/demo/{path}", follow_redirects=True, timeout=20).json()
 
 
-def refused(up: Up, template: str, **more: Any) -> dict[str, Any]:
-    answer = post(up, "stacks", {"stack_name": "refused", "template": template, **more})
+def refused(up: Up, template: str, **options: Any) -> dict[str, Any]:
+    answer = post(up, "stacks", {"stack_name": "refused", "template": template, **options})
     assert answer.status_code == 400, answer.text
     error: dict[str, Any] = answer.json()["error"]
     return error
@@ -97,7 +97,7 @@ def test_a_stack_in_the_new_format_is_made_with_its_functions(up: Up) -> None:
     post(up, "stacks", {"stack_name": "sign", "template": TEMPLATE}).raise_for_status()
     assert eventually(lambda: up.status("sign") == "CREATE_COMPLETE")
     outputs = show(up, "stacks/sign")["stack"]["outputs"]
-    assert {one["output_key"]: one["output_value"] for one in outputs} == {
+    assert {output["output_key"]: output["output_value"] for output in outputs} == {
         "sign": "RED!!",
         "slug": "corner-shop",
     }
@@ -122,7 +122,7 @@ def test_the_new_format_is_listed_with_its_functions(up: Up) -> None:
     name = "acme_template_version.1"
     assert {"version": name, "type": "hot", "aliases": ["acme_template_version.one"]} in versions
     listed = show(up, f"template_versions/{name}/functions")["template_functions"]
-    about = {one["functions"]: one["description"] for one in listed}
+    about = {item["functions"]: item["description"] for item in listed}
     assert about["shout"] == '``{shout: {text: hello, times: 2}}`` returns ``"HELLO!!"``.'
     assert {"acme_slug", "get_param", "yaql"} <= about.keys()
 
@@ -130,7 +130,7 @@ def test_the_new_format_is_listed_with_its_functions(up: Up) -> None:
 def test_hot_has_the_function_from_the_version_on_that_it_names(up: Up) -> None:
     def functions(version: str) -> set[str]:
         listed = show(up, f"template_versions/heat_template_version.{version}/functions")
-        return {one["functions"] for one in listed["template_functions"]}
+        return {template_function["functions"] for template_function in listed["template_functions"]}
 
     assert "acme_slug" in functions("2016-10-14")
     assert "acme_slug" not in functions("2016-04-08")

@@ -22,22 +22,22 @@ def client(start_up: Callable[..., Up], tmp_path_factory: pytest.TempPathFactory
 
 
 def stack(client: httpx.Client) -> dict[str, Any]:
-    found: dict[str, Any] = client.get("/stacks/group").raise_for_status().json()["stack"]
-    return found
+    body: dict[str, Any] = client.get("/stacks/group").raise_for_status().json()["stack"]
+    return body
 
 
 def settled(client: httpx.Client, state: str) -> dict[str, Any]:
     def there() -> dict[str, Any] | None:
-        found = stack(client)
-        assert not found["stack_status"].endswith("FAILED"), found["stack_status_reason"]
-        return found if found["stack_status"] == state else None
+        result = stack(client)
+        assert not result["stack_status"].endswith("FAILED"), result["stack_status_reason"]
+        return result if result["stack_status"] == state else None
 
-    found: dict[str, Any] = eventually(there, 60)
-    return found
+    actual: dict[str, Any] = eventually(there, 60)
+    return actual
 
 
 def outputs(client: httpx.Client) -> dict[str, Any]:
-    return {one["output_key"]: one["output_value"] for one in stack(client)["outputs"]}
+    return {item["output_key"]: item["output_value"] for item in stack(client)["outputs"]}
 
 
 def test_the_example_is_made_changed_in_batches_scaled_and_deleted(client: httpx.Client) -> None:
@@ -61,9 +61,9 @@ def test_the_example_is_made_changed_in_batches_scaled_and_deleted(client: httpx
     assert stack(client)["stack_status"] == "UPDATE_COMPLETE"
 
     [child] = [
-        one["physical_resource_id"]
-        for one in client.get(f"/stacks/group/{uuid}/resources").raise_for_status().json()["resources"]
-        if one["resource_name"] == "workers"
+        item["physical_resource_id"]
+        for item in client.get(f"/stacks/group/{uuid}/resources").raise_for_status().json()["resources"]
+        if item["resource_name"] == "workers"
     ]
     name = client.get(f"/stacks/{child}").raise_for_status().json()["stack"]["stack_name"]
     shown = client.get(f"/stacks/{name}/{child}/template").raise_for_status().json()

@@ -47,7 +47,7 @@ def slowly(up: Up, name: str) -> str:
 def happened(up: Up, name: str, stack_id: str) -> list[str]:
     """Return the sequences of all events of a stack, as a list has them in the end."""
     answer = httpx.get(f"{up.url}/v1/demo/stacks/{name}/{stack_id}/events?after=0.0", timeout=20)
-    return [one["sequence"] for one in answer.raise_for_status().json()["events"]]
+    return [raise_for_statu["sequence"] for raise_for_statu in answer.raise_for_status().json()["events"]]
 
 
 def test_a_follower_hears_everything_once_over_an_api_that_is_killed(up: Up) -> None:
@@ -65,12 +65,12 @@ def test_a_follower_hears_everything_once_over_an_api_that_is_killed(up: Up) -> 
 
 
 def test_a_webhook_gets_every_event_although_api_and_workers_are_killed(up: Up) -> None:
-    told: list[str] = []
+    reported: list[str] = []
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            told.extend(one["sequence"] for one in body["events"] if one["stack_name"] == "told")
+            reported.extend(event["sequence"] for event in body["events"] if event["stack_name"] == "told")
             self.send_response(204)
             self.end_headers()
 
@@ -83,13 +83,13 @@ def test_a_webhook_gets_every_event_although_api_and_workers_are_killed(up: Up) 
         url = f"http://127.0.0.1:{server.server_port}/"
         httpx.post(f"{up.url}/v1/demo/webhooks", json={"url": url}, timeout=20).raise_for_status()
         stack_id = slowly(up, "told")
-        eventually(lambda: len(told) > 2)
+        eventually(lambda: len(reported) > 2)
         os.kill(up.child("api.app"), signal.SIGKILL)
         os.kill(up.child("-n provider1"), signal.SIGKILL)
         eventually(lambda: up.status("told") == "CREATE_COMPLETE", 60)
-        wanted = happened(up, "told", stack_id)
-        eventually(lambda: set(wanted) <= set(told), 60)
-        assert list(dict.fromkeys(told)) == wanted  # in order, without repetitions
+        expected = happened(up, "told", stack_id)
+        eventually(lambda: set(expected) <= set(reported), 60)
+        assert list(dict.fromkeys(reported)) == expected  # in order, without repetitions
     finally:
         server.shutdown()
         server.server_close()

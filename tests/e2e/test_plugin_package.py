@@ -65,10 +65,10 @@ def test_its_own_tests_pass_the_contract_from_outside(python: Path, tmp_path: Pa
     tests = tmp_path / "tests"
     tests.mkdir()
     (tests / "test_box.py").write_text((PACKAGE / "tests" / "test_box.py").read_text())
-    told = said(python, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(tests), cwd=tmp_path)
-    assert " passed" in told
-    assert "failed" not in told
-    assert int(told.rsplit(" passed", 1)[0].split()[-1]) >= 25  # it has met the whole contract
+    output = said(python, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(tests), cwd=tmp_path)
+    assert " passed" in output
+    assert "failed" not in output
+    assert int(output.rsplit(" passed", 1)[0].split()[-1]) >= 25  # it has met the whole contract
 
 
 def test_a_type_that_breaks_its_word_does_not_pass(python: Path, tmp_path: Path) -> None:
@@ -150,14 +150,14 @@ def test_it_is_used_end_to_end(python: Path, start_up: Callable[..., Up], tmp_pa
     assert box["label"] == "a"
     (output,) = ask("GET", "stacks/s").json()["stack"]["outputs"]
     assert output["output_value"] == box["key"]
-    (stack_id,) = [one["id"] for one in ask("GET", "stacks").json()["stacks"]]
+    (stack_id,) = [item["id"] for item in ask("GET", "stacks").json()["stacks"]]
     place = f"stacks/s/{stack_id}"
     ask("PUT", place, template=template(label="b")).raise_for_status()
     assert eventually(lambda: up.status("s") == "UPDATE_COMPLETE")
-    assert [one["label"] for one in boxes()] == ["b"]
+    assert [item["label"] for item in boxes()] == ["b"]
     ask("POST", f"{place}/actions", suspend=None).raise_for_status()
     assert eventually(lambda: up.status("s") == "SUSPEND_COMPLETE")
-    assert [one["closed"] for one in boxes()] == [True]
+    assert [item["closed"] for item in boxes()] == [True]
     ask("DELETE", place).raise_for_status()
     assert eventually(lambda: up.status("s") == "" or up.status("s") == "DELETE_COMPLETE")
     assert boxes() == []

@@ -111,10 +111,10 @@ def test_no_accepted_signal_is_lost_by_kills(up: Up) -> None:
     handles, each = 4, 40
     resources: dict[str, Any] = {}
     for number in range(handles):
-        one = waiting_for(HANDLE, each)
-        one["h"]["properties"] = {"signal_transport": "CFN_SIGNAL"}
-        one["w"]["properties"]["handle"] = {"get_resource": f"h{number}"}
-        resources |= {f"h{number}": one["h"], f"w{number}": one["w"]}
+        item = waiting_for(HANDLE, each)
+        item["h"]["properties"] = {"signal_transport": "CFN_SIGNAL"}
+        item["w"]["properties"]["handle"] = {"get_resource": f"h{number}"}
+        resources |= {f"h{number}": item["h"], f"w{number}": item["w"]}
     outputs = {f"h{number}": {"get_attr": [f"h{number}", "signal"]} for number in range(handles)}
     stack = Stack(up, "kills", resources, outputs)
     urls = [json.loads(stack.output(f"h{number}"))["alarm_url"] for number in range(handles)]
@@ -152,5 +152,5 @@ def test_no_accepted_signal_is_lost_by_kills(up: Up) -> None:
     assert accepted == [each] * handles
     eventually(lambda: stack.status() == "CREATE_COMPLETE", 120)
     for number in range(handles):
-        told = eventually(lambda number=number: stack.get(f"/resources/h{number}/metadata"))
-        assert sorted(told["metadata"]) == sorted(f"s{index}" for index in range(each))
+        reported = eventually(lambda number=number: stack.get(f"/resources/h{number}/metadata"))
+        assert sorted(reported["metadata"]) == sorted(f"s{index}" for index in range(each))

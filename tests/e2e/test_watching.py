@@ -48,50 +48,50 @@ def created(up: Up, body: dict[str, Any]) -> tuple[str, str]:
     return answer.json()["stack"]["id"], answer.headers["x-openstack-request-id"]
 
 
-def lines(up: Up, **wanted: Any) -> list[dict[str, Any]]:
+def lines(up: Up, **expected: Any) -> list[dict[str, Any]]:
     """Return the lines of all processes' logs that have these keys, with the process that wrote each."""
-    found = []
+    result = []
     for path in sorted((up.data_dir / "logs").glob("*.log")):
         if path.stem in {"postgres", "valkey"}:
             continue
         for text in path.read_text().splitlines():
             line = {**json.loads(text), "process": path.stem}  # every line is JSON
-            if wanted.items() <= line.items():
-                found.append(line)
-    return found
+            if expected.items() <= line.items():
+                result.append(line)
+    return result
 
 
 def samples(up: Up) -> dict[str, list[tuple[dict[str, str], float]]]:
     answer = httpx.get(f"{up.url}/metrics").raise_for_status()
     assert answer.headers["content-type"].startswith("text/plain")
-    found: dict[str, list[tuple[dict[str, str], float]]] = {}
+    result: dict[str, list[tuple[dict[str, str], float]]] = {}
     for family in text_string_to_metric_families(answer.text):
         for sample in family.samples:
-            found.setdefault(sample.name, []).append((sample.labels, sample.value))
-    return found
+            result.setdefault(sample.name, []).append((sample.labels, sample.value))
+    return result
 
 
 def test_a_request_id_traces_a_create_across_processes(up: Up, made: tuple[str, str]) -> None:
     stack, request_id = made
-    told = eventually(
+    reported = eventually(
         lambda: (
-            (found := lines(up, request_id=request_id))
-            and any(line["event"] == "stack_complete" and line["stack"] == stack for line in found)
-            and found
+            (result := lines(up, request_id=request_id))
+            and any(line["event"] == "stack_complete" and line["stack"] == stack for line in result)
+            and result
         )
     )
-    assert {line["process"] for line in told} == {"api", "check1"}
-    [asked] = [line for line in told if line["event"] == "request"]
-    assert (asked["method"], asked["status"], asked["stack"]) == ("POST", 201, stack)
-    assert asked["path"] == f"/v1/{PROJECT}/stacks"
-    assert 0 < asked["seconds"] < 30
-    checked = {line["resource"]: line for line in told if line["event"] == "node_checked"}
+    assert {line["process"] for line in reported} == {"api", "check1"}
+    [requests] = [line for line in reported if line["event"] == "request"]
+    assert (requests["method"], requests["status"], requests["stack"]) == ("POST", 201, stack)
+    assert requests["path"] == f"/v1/{PROJECT}/stacks"
+    assert 0 < requests["seconds"] < 30
+    checked = {line["resource"]: line for line in reported if line["event"] == "node_checked"}
     assert {"first", "second", "below", "inner"} <= set(checked)
     assert checked["first"]["stack"] == stack
     assert checked["inner"]["stack"] != stack  # the stack in it
     assert all(line["project"] == PROJECT and line["traversal"] == 1 for line in checked.values())
-    assert sum(line["event"] == "plan_started" for line in told) == 2
-    assert sum(line["event"] == "stack_complete" for line in told) == 2
+    assert sum(line["event"] == "plan_started" for line in reported) == 2
+    assert sum(line["event"] == "stack_complete" for line in reported) == 2
 
 
 def test_an_update_and_a_delete_have_ids_of_their_own_down_to_the_stacks_in_it(
@@ -128,10 +128,10 @@ def test_no_secret_of_a_query_reaches_the_log(up: Up) -> None:
 
 
 def test_the_metrics_page_covers_all_processes(up: Up, made: tuple[str, str]) -> None:
-    seen = samples(up)
+    observed = samples(up)
 
     def value(name: str, **labels: str) -> float:
-        return sum(number for have, number in seen[name] if labels.items() <= have.items())
+        return sum(number for have, number in observed[name] if labels.items() <= have.items())
 
     kind = "OS::Heat::RandomString"
     assert value("orchestrator_checks_total", type=kind, step="create", outcome="ready") >= 1
@@ -140,13 +140,13 @@ def test_the_metrics_page_covers_all_processes(up: Up, made: tuple[str, str]) ->
     assert (
         value("orchestrator_http_request_duration_seconds_count", endpoint="stacks.create", status="2xx") >= 1
     )
-    assert {labels["queue"] for labels, _ in seen["orchestrator_queue_messages"]} == {
+    assert {labels["queue"] for labels, _ in observed["orchestrator_queue_messages"]} == {
         "check",
         "provider",
         "observe",
         "bulk",
     }
-    assert {labels["state"] for labels, _ in seen["orchestrator_nodes"]} == {
+    assert {labels["state"] for labels, _ in observed["orchestrator_nodes"]} == {
         "blocked",
         "queued",
         "checking",
@@ -155,7 +155,7 @@ def test_the_metrics_page_covers_all_processes(up: Up, made: tuple[str, str]) ->
     }
     assert value("orchestrator_database_reachable") == value("orchestrator_broker_reachable") == 1
     assert value("orchestrator_database_connections_limit") == 24
-    [(build, _)] = seen["orchestrator_build_info"]
+    [(build, _)] = observed["orchestrator_build_info"]
     assert set(build) == {"version", "schema"}
 
 
@@ -164,8 +164,8 @@ def test_no_label_names_a_project_a_stack_a_path_or_an_unregistered_type(
 ) -> None:
     stack, request_id = made
     text = httpx.get(f"{up.url}/metrics").text
-    for word in (PROJECT, stack, "followed", request_id, "inner.yaml", "/v1"):
-        assert word not in text
+    for keyword in (PROJECT, stack, "followed", request_id, "inner.yaml", "/v1"):
+        assert keyword not in text
     assert 'type="other"' in text  # the stack in it, by the name of its template
     httpx.get(f"{up.url}/v1/{PROJECT}/no/such/path")
     assert 'endpoint="none"' in httpx.get(f"{up.url}/metrics").text
@@ -194,9 +194,9 @@ def test_the_dashboard_the_rules_and_prometheus_settings_speak_of_figures_that_t
 ) -> None:
     dashboard = json.loads((MONITORING / "dashboard.json").read_text())
     rules = yaml.safe_load((MONITORING / "rules.yml").read_text())
-    asked = [target["expr"] for panel in dashboard["panels"] for target in panel["targets"]]
-    asked += [rule["expr"] for group in rules["groups"] for rule in group["rules"]]
-    named = {name for text in asked for name in re.findall(r"orchestrator_[a-z_]+", text)}
+    requests = [target["expr"] for panel in dashboard["panels"] for target in panel["targets"]]
+    requests += [rule["expr"] for group in rules["groups"] for rule in group["rules"]]
+    named = {name for text in requests for name in re.findall(r"orchestrator_[a-z_]+", text)}
     declared = {sample.name for family in metrics._REGISTRY.collect() for sample in family.samples}
     declared |= {f"{family.name}_total" for family in metrics._REGISTRY.collect() if family.type == "counter"}
     declared |= {
@@ -205,11 +205,13 @@ def test_the_dashboard_the_rules_and_prometheus_settings_speak_of_figures_that_t
         if family.type == "histogram"
         for part in ("bucket", "count", "sum")
     }
-    there = set(samples(up)) | declared
+    existing = set(samples(up)) | declared
     assert len(named) > 12
-    assert named - there == set()
-    told = {name for name in there if name.startswith("orchestrator_") and not name.endswith("_created")}
-    parts = {re.sub(r"_(bucket|count|sum)$", "", name) for name in told}
+    assert named - existing == set()
+    reported = {
+        name for name in existing if name.startswith("orchestrator_") and not name.endswith("_created")
+    }
+    parts = {re.sub(r"_(bucket|count|sum)$", "", name) for name in reported}
     assert parts <= {re.sub(r"_(bucket|count|sum)$", "", name) for name in named}  # and leave none out
     jobs = yaml.safe_load((MONITORING / "prometheus.yml").read_text())["scrape_configs"]
     assert {job["job_name"] for job in jobs} == {"orchestrator", "orchestrator-workers"}

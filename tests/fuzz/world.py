@@ -60,7 +60,9 @@ def populate(post: Post, stacks: int = 6) -> list[dict[str, str]]:
     return places
 
 
-def run(url: str, places: list[dict[str, str]], folder: Path, *more: str) -> subprocess.CompletedProcess[str]:
+def run(
+    url: str, places: list[dict[str, str]], folder: Path, *extra: str
+) -> subprocess.CompletedProcess[str]:
     """Run schemathesis on a server; the output has its findings, with a command that repeats each."""
     schemathesis = Path(sys.executable).parent / "schemathesis"
     return subprocess.run(
@@ -68,7 +70,7 @@ def run(url: str, places: list[dict[str, str]], folder: Path, *more: str) -> sub
             *(str(schemathesis), "run", f"{url}/openapi.json", "--url", url),
             *("--checks", CHECKS, "--request-timeout", "60", "--suppress-health-check", "all"),
             *("--max-redirects", "0", "--warnings", "off", "--report-dir", str(folder)),
-            *more,
+            *extra,
         ),
         cwd=folder,
         env={

@@ -19,10 +19,10 @@ SOURCES = sorted(HERE.glob("*.yaml"))
 def shown(source: Path) -> str:
     text = source.read_bytes()
     try:
-        found = load(text, Limits()).warnings
+        result = load(text, Limits()).warnings
     except InvalidTemplate as error:
-        found = error.diagnostics
-    return render(found, text, file=source.name)
+        result = error.diagnostics
+    return render(result, text, file=source.name)
 
 
 @pytest.mark.parametrize("source", SOURCES, ids=lambda path: path.stem)

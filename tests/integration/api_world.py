@@ -168,8 +168,8 @@ class Neighbour:
     def outputs(
         self, database: Database, cipher: Cipher, stack: StackRow, names: Collection[str] | None = None
     ) -> list[Output]:
-        known = [Output("it", "That one", [1, 2]), Output("broken", "", None, "no such thing")]
-        return [output for output in known if names is None or output.key in names]
+        recorded = [Output("it", "That one", [1, 2]), Output("broken", "", None, "no such thing")]
+        return [output for output in recorded if names is None or output.key in names]
 
     def roll_back(self, context: OperationContext, stack: StackRow, number: int) -> Sequence[CheckMessage]:
         if self.error is not None:
@@ -247,7 +247,13 @@ class World:
         return digest
 
     def stack(
-        self, project: str, name: str, *, age: int = 0, revision: Mapping[str, Any] | None = None, **more: Any
+        self,
+        project: str,
+        name: str,
+        *,
+        age: int = 0,
+        revision: Mapping[str, Any] | None = None,
+        **options: Any,
     ) -> Made:
         """Put a stack there, as old as `-age` seconds after START, with a revision of TEMPLATE."""
         values = {
@@ -259,7 +265,7 @@ class World:
             "status_reason": "Stack CREATE completed successfully",
             "created_at": START + dt.timedelta(seconds=age),
             "username": "somebody",
-            **more,
+            **options,
         }
         digest = self.content(orjson.dumps(TEMPLATE))
         with self.database.engine.begin() as connection:
@@ -285,7 +291,7 @@ class World:
             connection.execute(update(Stack).where(Stack.id == stack_id).values(revision_id=revision_id))
         return Made(stack_id, values["uuid"], project, name)
 
-    def resource(self, stack: Made, name: str, requires: Sequence[str] = (), **more: Any) -> int:
+    def resource(self, stack: Made, name: str, requires: Sequence[str] = (), **options: Any) -> int:
         """Put a resource with its definition there; return its id."""
         definition = {
             "stack_id": stack.id,
@@ -305,10 +311,10 @@ class World:
                 "created_at": START,
             }
             return connection.execute(
-                insert(Resource).values({**values, **more}).returning(Resource.id)
+                insert(Resource).values({**values, **options}).returning(Resource.id)
             ).scalar_one()
 
-    def event(self, stack: Made, name: str, **more: Any) -> int:
+    def event(self, stack: Made, name: str, **options: Any) -> int:
         """Put an event there; return its id."""
         values = {
             "stack_id": stack.id,
@@ -322,7 +328,7 @@ class World:
         }
         with self.database.engine.begin() as connection:
             return connection.execute(
-                insert(Event).values({**values, **more}).returning(Event.id)
+                insert(Event).values({**values, **options}).returning(Event.id)
             ).scalar_one()
 
 
@@ -347,9 +353,9 @@ class Client:
     def __init__(self, client: FlaskClient, base: str) -> None:
         self.http, self.base = client, base
 
-    def ask(self, method: str, path: str, status: int, **more: Any) -> Any:
+    def ask(self, method: str, path: str, status: int, **options: Any) -> Any:
         """Send a request, expect the status, return the JSON of the answer, None if it is empty."""
-        response = self.http.open(self.base + path, method=method, **more)
+        response = self.http.open(self.base + path, method=method, **options)
         assert response.status_code == status, (
             method,
             path,
@@ -358,16 +364,16 @@ class Client:
         )
         return response.get_json() if response.data else None
 
-    def get(self, path: str, status: int = 200, **more: Any) -> Any:
-        return self.ask("GET", path, status, **more)
+    def get(self, path: str, status: int = 200, **options: Any) -> Any:
+        return self.ask("GET", path, status, **options)
 
     def names(self, path: str, key: str = "stacks", name: str = "stack_name") -> list[str]:
         """Return the names a listing gives."""
         return [item[name] for item in self.get(path)[key]]
 
-    def message(self, method: str, path: str, status: int, **more: Any) -> str:
+    def message(self, method: str, path: str, status: int, **options: Any) -> str:
         """Return `error.message` of a refusal, its shape looked at."""
-        body = self.ask(method, path, status, **more)
+        body = self.ask(method, path, status, **options)
         assert body["code"] == status
         assert set(body) == {"code", "title", "explanation", "error"}
         assert body["error"]["traceback"] is None

@@ -92,19 +92,23 @@ class Cluster:
         kinds = [child for child in made if child.name != "provider1"][:checkers]
         for number in range(1, providers + 1):
             name = f"provider{number}"
-            argv = tuple(word.replace("provider1", name) for word in made[-1].argv)
-            told = self.folder / f"{name}.ready"
+            argv = tuple(keyword.replace("provider1", name) for keyword in made[-1].argv)
+            reported = self.folder / f"{name}.ready"
             kinds.append(
                 replace(
                     made[-1],
                     name=name,
                     argv=argv,
-                    env={**made[-1].env, "ORCHESTRATOR_READY_PATH": str(told)},
-                    ready=lambda pid, told=told: told.exists() and told.read_text() == str(pid),
+                    env={**made[-1].env, "ORCHESTRATOR_READY_PATH": str(reported)},
+                    ready=lambda pid, reported=reported: (
+                        reported.exists() and reported.read_text() == str(pid)
+                    ),
                 )
             )
         for child in kinds:
-            argv = tuple(f"{READY_MODULE},crash" if word == READY_MODULE else word for word in child.argv)
+            argv = tuple(
+                f"{READY_MODULE},crash" if keyword == READY_MODULE else keyword for keyword in child.argv
+            )
             yield replace(child, argv=argv)
 
     # Processes.
@@ -163,12 +167,12 @@ class Cluster:
 
     # Actions and observations of a user.
 
-    def create(self, name: str, resources: Mapping[str, Any], *, ring: bool = True, **request: Any) -> str:
+    def create(self, name: str, resources: Mapping[str, Any], *, message: bool = True, **request: Any) -> str:
         """Ask for a stack; return its uuid. Without `ring` its first message is lost."""
         template = {"heat_template_version": "2021-04-16", "resources": resources}
         body = orjson.dumps({"stack_name": name, "template": template, **request})
         accepted = create_delete.create(self.context, Body(body))
-        if ring:
+        if message:
             self.dispatcher.publish(accepted.rings)
         return accepted.uuid
 
@@ -227,10 +231,10 @@ class Cluster:
 def eventually(condition: Callable[[], Any], seconds: float, why: Callable[[], str] = str) -> Any:
     """Return the value of `condition` when it becomes true."""
     deadline = time.monotonic() + seconds
-    while not (found := condition()):
+    while not (result := condition()):
         assert time.monotonic() < deadline, f"it never happened. {why()}"
         time.sleep(0.05)
-    return found
+    return result
 
 
 def thing(requires: Sequence[str] = (), **properties: Any) -> dict[str, Any]:
@@ -256,11 +260,11 @@ def tree(width: int = 3) -> dict[str, Any]:
 
 def made_once(things: ThingServer, stack: str, resources: Mapping[str, Any]) -> None:
     """Check that exactly one object exists for every thing in the template."""
-    wanted = sum(1 for snippet in resources.values() if snippet["type"] == "Test::Thing")
+    expected = sum(1 for snippet in resources.values() if snippet["type"] == "Test::Thing")
     made = things.made(stack)
     assert {name: times for name, times in made.items() if times != 1} == {}
-    assert len(made) == wanted
-    assert len(things.alive(stack)) == wanted
+    assert len(made) == expected
+    assert len(things.alive(stack)) == expected
 
 
 @pytest.fixture

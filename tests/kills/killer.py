@@ -67,17 +67,17 @@ class Killer:
 
     def strike(self) -> Kill | None:
         """Kill a process; None if it had already ended."""
-        there = self.up.children()
+        existing = self.up.children()
         among = {
             name: pids
             for name, (_, is_one) in VICTIMS.items()
-            if (pids := sorted(pid for pid, line in there.items() if is_one(line)))
+            if (pids := sorted(pid for pid, line in existing.items() if is_one(line)))
         }
         if not among:
             return None
         name = self.dice.choices(list(among), [VICTIMS[name][0] for name in among])[0]
         kill = Kill(0.0, name)
-        before = self._look()
+        before = self._inspect()
         with contextlib.suppress(ProcessLookupError):
             os.kill(self.dice.choice(among[name]), signal.SIGKILL)
             kill.at = time.monotonic()
@@ -100,7 +100,7 @@ class Killer:
     def got_over(self, kill: Kill) -> None:
         """Note that the stack asked for after a kill is complete."""
         now = time.monotonic()
-        kill.quiet_seconds = now - max(one.at for one in self.kills if one.at <= now)
+        kill.quiet_seconds = now - max(item.at for item in self.kills if item.at <= now)
         kill.probe_seconds = now - kill.at
 
     def wait(self) -> None:
@@ -108,7 +108,7 @@ class Killer:
         for thread in self._threads:
             thread.join(3 * RECOVERY_SECONDS)
 
-    def _look(self) -> tuple[set[tuple[int, int]], Counter[str]] | None:
+    def _inspect(self) -> tuple[set[tuple[int, int]], Counter[str]] | None:
         """Return the leases held just now and the actions in progress; None without a database."""
         with contextlib.suppress(psycopg.Error), psycopg.connect(self.url, connect_timeout=2) as db:
             held = db.execute("SELECT id, lease FROM graph_node WHERE state = 'checking'").fetchall()
@@ -119,7 +119,7 @@ class Killer:
     def _follow(self, kill: Kill, held: set[tuple[int, int]]) -> None:
         while held and time.monotonic() - kill.at < 3 * RECOVERY_SECONDS:
             time.sleep(0.2)
-            now = self._look()
+            now = self._inspect()
             if now is not None:
                 held = held & now[0]
         if not held:

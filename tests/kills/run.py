@@ -54,20 +54,20 @@ class Report:
     """Events of the run, and all faults."""
 
     plan: Plan
-    asked: Counter[str] = field(default_factory=Counter)
+    requests: Counter[str] = field(default_factory=Counter)
     kills: list[Kill] = field(default_factory=list)
     things: int = 0
     purged: Counter[str] = field(default_factory=Counter)
     stuck: list[str] = field(default_factory=list)
     doubled: list[str] = field(default_factory=list)
-    wrong: list[str] = field(default_factory=list)  # leaks, differences, states
+    invalid: list[str] = field(default_factory=list)  # leaks, differences, states
     late: list[str] = field(default_factory=list)
     rest_seconds: float = 0.0  # from the last request until nothing moved
 
     @property
     def faults(self) -> list[str]:
         """Everything that was wrong."""
-        return [*self.stuck, *self.doubled, *self.wrong, *self.late]
+        return [*self.stuck, *self.doubled, *self.invalid, *self.late]
 
     def __str__(self) -> str:
         victims = Counter(kill.victim for kill in self.kills)
@@ -80,13 +80,13 @@ class Report:
         return "\n".join(
             [
                 f"seed {self.plan.seed}: {len(self.kills)} kills, {self.things} things made",
-                f"  requests: {dict(self.asked)}",
+                f"  requests: {dict(self.requests)}",
                 f"  killed: {dict(victims)}",
                 f"  during: {dict(actions)}",
                 f"  purged: {dict(self.purged)}",
                 f"  longest recovery: {longest:.1f} s until a lease was free, {probe:.1f} s for a new stack "
                 f"({quiet:.1f} s after the last kill before that)",
-                f"  {len(self.stuck)} stuck, {len(self.doubled)} doubled, {len(self.wrong)} wrong, "
+                f"  {len(self.stuck)} stuck, {len(self.doubled)} doubled, {len(self.invalid)} wrong, "
                 f"{len(self.late)} late; at rest after {self.rest_seconds:.0f} s",
                 *(f"  {fault}" for fault in self.faults),
             ]
@@ -128,16 +128,16 @@ class _Run:
 
     def run(self) -> Report:
         ends = time.monotonic() + self.plan.seconds
-        others = [
+        other_items = [
             threading.Thread(target=self._guarded, args=(work, ends), daemon=True)
             for work in (self._kill_until, self._purge_until)
         ]
-        for other in others:
+        for other in other_items:
             other.start()
         while time.monotonic() < ends and not self.errors:
             self._ask()
             time.sleep(self.dice.expovariate(1 / self.plan.ask_seconds))
-        for other in others:
+        for other in other_items:
             other.join()
         self._come_to_rest()
         self._judge()
@@ -171,7 +171,7 @@ class _Run:
         elif chance < 0.82:
             self._update(stack, broken=True)
         else:
-            stack.look()
+            stack.read_status()
 
     def _create(self) -> None:
         stack = UserStack(self.api, f"k{next(self.numbers)}")
@@ -215,7 +215,7 @@ class _Run:
 
     def _count(self, what: str, done: bool = True) -> None:
         if done:
-            self.report.asked[what] += 1
+            self.report.requests[what] += 1
 
     # Kills.
 
@@ -236,9 +236,12 @@ class _Run:
         stack = UserStack(api, f"probe{id(kill)}")
         self.probes.append(stack)
         stack.create(PROBE)
-        while not stack.look().endswith("_COMPLETE") and time.monotonic() - kill.at < 5 * RECOVERY_SECONDS:
+        while (
+            not stack.read_status().endswith("_COMPLETE")
+            and time.monotonic() - kill.at < 5 * RECOVERY_SECONDS
+        ):
             time.sleep(0.1)
-        if stack.look() == "CREATE_COMPLETE":
+        if stack.read_status() == "CREATE_COMPLETE":
             self.killer.got_over(kill)
         stack.delete()
 
@@ -268,13 +271,13 @@ class _Run:
         deadline = time.monotonic() + self.plan.rest_seconds
         waiting = [*self.stacks, *self.gone, *self.probes]
         while waiting and time.monotonic() < deadline:
-            waiting = [stack for stack in waiting if stack.look().endswith("IN_PROGRESS")]
+            waiting = [stack for stack in waiting if stack.read_status().endswith("IN_PROGRESS")]
             time.sleep(0.3)
         while verdict.at_work(self.url) and time.monotonic() < deadline:
             time.sleep(0.3)
         self.report.rest_seconds = time.monotonic() - began
         for stack in waiting:
-            self.report.stuck += [f"{stack.name} is {stack.look()} after {stack.action}"]
+            self.report.stuck += [f"{stack.name} is {stack.read_status()} after {stack.action}"]
             self.report.stuck += [f"    {row}" for row in verdict.unfinished(self.url, stack.name)]
 
     def _put_right(self) -> None:
@@ -282,9 +285,9 @@ class _Run:
         deadline = time.monotonic() + self.plan.rest_seconds
         for stack in self.stacks:
             while stack.action in ACTS and time.monotonic() < deadline:
-                if stack.look().endswith("IN_PROGRESS"):
+                if stack.read_status().endswith("IN_PROGRESS"):
                     time.sleep(0.3)
-                elif stack.look().startswith("SUSPEND"):
+                elif stack.read_status().startswith("SUSPEND"):
                     self._act(stack, "resume")
                 else:
                     last = stack.last
@@ -296,10 +299,10 @@ class _Run:
         report.things = len(self.things.log("created"))
         report.stuck += verdict.at_work(self.url)
         report.doubled += verdict.doubles(self.things)
-        report.wrong += [f"a thread ended: {error!r}" for error in self.errors]
-        report.wrong += verdict.strangers(self.things, everyone)
+        report.invalid += [f"a thread ended: {error!r}" for error in self.errors]
+        report.invalid += verdict.strangers(self.things, everyone)
         for stack in everyone:
-            report.wrong += verdict.faults(stack, self.things, self.url)
+            report.invalid += verdict.faults(stack, self.things, self.url)
         report.late += [f"late: {kill}" for kill in report.kills if kill.late]
 
 

@@ -38,7 +38,7 @@ def changed(dice: random.Random, before: Resources, size: int) -> tuple[str, Res
                 _put(dice, after, name)
         case "remove":
             for name in dice.sample(sorted(after), min(len(after), dice.randint(1, 2))):
-                _forget(after, name)
+                _remove_resource(after, name)
         case "change":
             for name in dice.sample(sorted(after), min(len(after), dice.randint(1, 3))):
                 _revalue(dice, after[name])
@@ -70,10 +70,10 @@ def value_of(resources: Resources, name: str, ids: Mapping[str, str]) -> str:
     value = resources[name]["properties"]["value"]
     if isinstance(value, str):
         return value
-    own, asked = value["list_join"][1]
-    if "get_resource" in asked:
-        return f"{own}-{ids[asked['get_resource']]}"
-    return f"{own}-{value_of(resources, asked['get_attr'][0], ids)}"
+    own, requests = value["list_join"][1]
+    if "get_resource" in requests:
+        return f"{own}-{ids[requests['get_resource']]}"
+    return f"{own}-{value_of(resources, requests['get_attr'][0], ids)}"
 
 
 def files(number: int) -> dict[str, str]:
@@ -81,12 +81,12 @@ def files(number: int) -> dict[str, str]:
 
     They change now and then, and the stacks made from them with them.
     """
-    given, delay = {"get_param": "value"}, 0.05 if number // 3 % 2 else 0.1
+    supplied, delay = {"get_param": "value"}, 0.05 if number // 3 % 2 else 0.1
     read = {"get_attr": ["a", "value"]}
-    thing = {"type": THING, "properties": {"value": given, "delay": delay}}
-    one = {"a": thing}
+    thing = {"type": THING, "properties": {"value": supplied, "delay": delay}}
+    item = {"a": thing}
     two = {
-        "a": {"type": THING, "properties": {"value": given}},
+        "a": {"type": THING, "properties": {"value": supplied}},
         "v": {"type": VALUE, "properties": {"value": read}},
         "b": {"type": THING, "properties": {"value": {"get_attr": ["v", "value"]}, "delay": 2 * delay}},
     }
@@ -100,7 +100,7 @@ def files(number: int) -> dict[str, str]:
                 "outputs": {"value": {"value": read}},
             }
         ).decode()
-        for url, inner in zip(NESTED, (one, two, deep), strict=True)
+        for url, inner in zip(NESTED, (item, two, deep), strict=True)
     }
 
 
@@ -126,8 +126,8 @@ def _copy(snippet: Mapping[str, Any]) -> dict[str, Any]:
 
 def _put(dice: random.Random, resources: Resources, name: str) -> None:
     """Add a resource that may require existing resources."""
-    there = sorted(resources)
-    needs = dice.sample(there, min(len(there), dice.randint(0, 2)))
+    existing = sorted(resources)
+    needs = dice.sample(existing, min(len(existing), dice.randint(0, 2)))
     kind = dice.choice((THING, THING, VALUE, dice.choice(NESTED)))
     properties: dict[str, Any] = {"value": dice.choice("123")}
     if kind == THING and dice.random() < 0.5:
@@ -135,14 +135,14 @@ def _put(dice: random.Random, resources: Resources, name: str) -> None:
     if kind == THING and dice.random() < 0.1:
         properties["error_times"] = 1
     if needs:
-        asked = _asked(resources, needs[0], dice.random() < 0.5)
-        properties["value"] = {"list_join": ["-", [properties["value"], asked]]}
+        requests = _request_resource(resources, needs[0], dice.random() < 0.5)
+        properties["value"] = {"list_join": ["-", [properties["value"], requests]]}
     resources[name] = {"type": kind, "properties": properties}
     if len(needs) > 1:
         resources[name]["depends_on"] = needs[1:]
 
 
-def _asked(resources: Resources, name: str, by_id: bool) -> dict[str, Any]:
+def _request_resource(resources: Resources, name: str, by_id: bool) -> dict[str, Any]:
     """Return a reference to an existing resource; only things have a meaningful id."""
     if by_id and resources[name]["type"] == THING:
         return {"get_resource": name}
@@ -150,28 +150,28 @@ def _asked(resources: Resources, name: str, by_id: bool) -> dict[str, Any]:
 
 
 def _requires(snippet: Mapping[str, Any]) -> list[str]:
-    found = list(snippet.get("depends_on", ()))
+    result = list(snippet.get("depends_on", ()))
     value = snippet["properties"]["value"]
     if not isinstance(value, str):
-        asked = value["list_join"][1][1]
-        found.append(asked["get_resource"] if "get_resource" in asked else asked["get_attr"][0])
-    return found
+        requests = value["list_join"][1][1]
+        result.append(requests["get_resource"] if "get_resource" in requests else requests["get_attr"][0])
+    return result
 
 
-def _let_go(snippet: dict[str, Any], name: str) -> None:
+def _release(snippet: dict[str, Any], name: str) -> None:
     """Let a snippet no longer require another."""
-    others = [one for one in snippet.pop("depends_on", ()) if one != name]
-    if others:
-        snippet["depends_on"] = others
+    other_items = [item for item in snippet.pop("depends_on", ()) if item != name]
+    if other_items:
+        snippet["depends_on"] = other_items
     value = snippet["properties"]["value"]
     if not isinstance(value, str) and name in _requires({"properties": snippet["properties"]}):
         snippet["properties"]["value"] = value["list_join"][1][0]
 
 
-def _forget(resources: Resources, name: str) -> None:
+def _remove_resource(resources: Resources, name: str) -> None:
     del resources[name]
     for snippet in resources.values():
-        _let_go(snippet, name)
+        _release(snippet, name)
 
 
 def _revalue(dice: random.Random, snippet: dict[str, Any]) -> None:
@@ -197,12 +197,12 @@ def _inverted(resources: Resources) -> Resources:
     turned = {name: _copy(snippet) for name, snippet in resources.items()}
     edges = [(name, required) for name, snippet in resources.items() for required in _requires(snippet)]
     for name, required in edges:
-        _let_go(turned[name], required)
+        _release(turned[name], required)
     for name, required in edges:
         snippet = turned[required]
         if isinstance(snippet["properties"]["value"], str):
-            own, asked = snippet["properties"]["value"], _asked(turned, name, by_id=False)
-            snippet["properties"]["value"] = {"list_join": ["-", [own, asked]]}
+            own, requests = snippet["properties"]["value"], _request_resource(turned, name, by_id=False)
+            snippet["properties"]["value"] = {"list_join": ["-", [own, requests]]}
         else:
             snippet.setdefault("depends_on", []).append(name)
     return turned

@@ -65,7 +65,7 @@ class Api:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class UserRequest:
     """A template as requested."""
 
     mark: str
@@ -74,7 +74,7 @@ class Asked:
     rollback: bool = False
 
 
-NOTHING = Asked("", {})  # rollback target of a stack that was never complete
+NOTHING = UserRequest("", {})  # rollback target of a stack that was never complete
 
 
 @dataclass(slots=True)
@@ -83,15 +83,15 @@ class UserStack:
 
     api: Api
     name: str
-    last: Asked = NOTHING
+    last: UserRequest = NOTHING
     place: str = ""
     number: int = 0
     action: str = ""  # the last accepted action: create, update, cancel, stop, delete, or a member of ACTS
-    good: list[Asked] = field(default_factory=lambda: [NOTHING])
+    good: list[UserRequest] = field(default_factory=lambda: [NOTHING])
 
     def create(self, resources: Resources, *, broken: bool = False, rollback: bool = False) -> None:
-        asked = self._next(resources, broken, rollback)
-        body = {"stack_name": self.name, **self._body(asked)}
+        requests = self._next(resources, broken, rollback)
+        body = {"stack_name": self.name, **self._body(requests)}
         answer = self.api.ask("POST", "/stacks", body)
         assert answer.status == 201 or (answer.again and answer.status == 409), answer
         if answer.status == 201:
@@ -99,16 +99,16 @@ class UserStack:
         else:
             shown = self.api.ask("GET", f"/stacks/{self.name}").body["stack"]
             self.place = f"/stacks/{self.name}/{shown['id']}"
-        self._taken("create", asked, again=answer.again)
+        self._taken("create", requests, again=answer.again)
 
     def update(self, resources: Resources, *, broken: bool = False, rollback: bool = False) -> bool:
         """Ask for another template; False when the stack is gone."""
-        asked = self._next(resources, broken, rollback)
-        answer = self.api.ask("PUT", self.place, self._body(asked))
+        requests = self._next(resources, broken, rollback)
+        answer = self.api.ask("PUT", self.place, self._body(requests))
         if answer.status == 404 and self.action == "delete":
             return False
         assert answer.status == 202, answer
-        self._taken("update", asked, again=answer.again)
+        self._taken("update", requests, again=answer.again)
         return True
 
     def cancel(self, *, rollback: bool) -> bool:
@@ -151,7 +151,7 @@ class UserStack:
         )
         self.action = "delete"
 
-    def look(self) -> str:
+    def read_status(self) -> str:
         """Return the state of the stack; a complete stack has a rollback target."""
         answer = self.api.ask("GET", self.place)
         if answer.status == 404:
@@ -163,25 +163,25 @@ class UserStack:
         return state
 
     @property
-    def can_go_back_to(self) -> list[Asked]:
+    def can_go_back_to(self) -> list[UserRequest]:
         """The possible results of a rollback."""
-        return [asked for asked in self.good if asked is not self.last]
+        return [item for item in self.good if item is not self.last]
 
-    def _next(self, resources: Resources, broken: bool, rollback: bool) -> Asked:
+    def _next(self, resources: Resources, broken: bool, rollback: bool) -> UserRequest:
         self.number += 1
-        return Asked(f"{self.name}/{self.number}", resources, broken, rollback)
+        return UserRequest(f"{self.name}/{self.number}", resources, broken, rollback)
 
-    def _body(self, asked: Asked) -> dict[str, Any]:
-        number = int(asked.mark.rpartition("/")[2])
+    def _body(self, requests: UserRequest) -> dict[str, Any]:
+        number = int(requests.mark.rpartition("/")[2])
         return {
-            "template": template(asked.resources, asked.mark),
+            "template": template(requests.resources, requests.mark),
             "files": files(number),
-            "disable_rollback": not asked.rollback,
+            "disable_rollback": not requests.rollback,
         }
 
-    def _taken(self, action: str, asked: Asked, *, again: bool) -> None:
-        self.action, self.last = action, asked
-        if not asked.broken:
+    def _taken(self, action: str, requests: UserRequest, *, again: bool) -> None:
+        self.action, self.last = action, requests
+        if not requests.broken:
             self.good += (
-                [asked, replace(asked)] if again else [asked]
+                [requests, replace(requests)] if again else [requests]
             )  # taken twice, it may go back to itself

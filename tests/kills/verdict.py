@@ -9,7 +9,7 @@ from typing import Any
 import psycopg
 
 from tests.kills.templates import INSIDE, nested, things, value_of
-from tests.kills.users import Asked, UserStack
+from tests.kills.users import UserRequest, UserStack
 from tests.plugins.thing_fixture import ThingServer
 
 UNFINISHED = """
@@ -83,34 +83,35 @@ def faults(stack: UserStack, server: ThingServer, url: str) -> list[str]:
     alive = server.alive(stack.name)
     state = stack.api.ask("GET", stack.place)
     if stack.action == "delete":
-        found = (
+        result = (
             []
             if state.status == 404 or state.body["stack"]["stack_status"] == "DELETE_COMPLETE"
             else [f"{stack.name}: not deleted: {state.body}"]
         )
-        return found + [f"{stack.name}: leaked {id_} ({name})" for id_, name in alive.items()]
+        return result + [f"{stack.name}: leaked {id_} ({name})" for id_, name in alive.items()]
     shown = state.body["stack"]
     status, reason = shown["stack_status"], shown["stack_status_reason"]
     with psycopg.connect(url) as db:
-        known = {row[0] for row in db.execute(KNOWN, (stack.place.rpartition("/")[2],)).fetchall()}
-    found = []
-    if known != set(alive):
-        found.append(
-            f"{stack.name} ({status}): rows know {sorted(known - set(alive))}, leaked {set(alive) - known}"
+        recorded = {row[0] for row in db.execute(KNOWN, (stack.place.rpartition("/")[2],)).fetchall()}
+    result = []
+    if recorded != set(alive):
+        result.append(
+            f"{stack.name} ({status}): rows know {sorted(recorded - set(alive))},"
+            f" leaked {set(alive) - recorded}"
         )
-    wanted = _expected(stack, status)
-    if wanted is None:
-        return [*found, f"{stack.name}: {status} ({reason}) after {stack.action} of {stack.last.mark}"]
+    expected = _expected(stack, status)
+    if expected is None:
+        return [*result, f"{stack.name}: {status} ({reason}) after {stack.action} of {stack.last.mark}"]
     if status.endswith("_FAILED"):
-        return found
+        return result
     mark = stack.api.ask("GET", f"{stack.place}/template").body.get("description", "")
-    asked = next((one for one in wanted if one.mark == mark), None)
-    if asked is None:
-        return [*found, f"{stack.name}: {status} with {mark!r}, not {[one.mark for one in wanted]}"]
-    return found + _differences(stack, asked, server, url)
+    requests = next((item for item in expected if item.mark == mark), None)
+    if requests is None:
+        return [*result, f"{stack.name}: {status} with {mark!r}, not {[item.mark for item in expected]}"]
+    return result + _differences(stack, requests, server, url)
 
 
-def _expected(stack: UserStack, status: str) -> list[Asked] | None:
+def _expected(stack: UserStack, status: str) -> list[UserRequest] | None:
     """Return the templates a stack may have in its state; None when it may not be in that state."""
     goes_back = stack.action == "cancel" or (stack.last.broken and stack.last.rollback)
     if stack.action == "stop":
@@ -122,25 +123,25 @@ def _expected(stack: UserStack, status: str) -> list[Asked] | None:
     return [stack.last] if status in {"CREATE_COMPLETE", "UPDATE_COMPLETE"} else None
 
 
-def _differences(stack: UserStack, asked: Asked, server: ThingServer, url: str) -> list[str]:
+def _differences(stack: UserStack, requests: UserRequest, server: ThingServer, url: str) -> list[str]:
     """Return how the resources and things of a stack differ from its template."""
     listed = stack.api.ask("GET", f"{stack.place}/resources").body["resources"]
     ids = {row["resource_name"]: row["physical_resource_id"] for row in listed}
-    if set(ids) != set(asked.resources):
-        return [f"{stack.name}: has {sorted(ids)}, not {sorted(asked.resources)} of {asked.mark}"]
+    if set(ids) != set(requests.resources):
+        return [f"{stack.name}: has {sorted(ids)}, not {sorted(requests.resources)} of {requests.mark}"]
     alive, values = server.alive(stack.name), server.values()
-    wanted = {ids[name]: value_of(asked.resources, name, ids) for name in things(asked.resources)}
+    desired = {ids[name]: value_of(requests.resources, name, ids) for name in things(requests.resources)}
     with psycopg.connect(url) as db:
         inner = db.execute(INNER, (stack.place.rpartition("/")[2],)).fetchall()
     counts = Counter(name for name, _ in inner)
-    expected = {name: INSIDE[asked.resources[name]["type"]] for name in nested(asked.resources)}
+    expected = {name: INSIDE[requests.resources[name]["type"]] for name in nested(requests.resources)}
     if counts != expected:
-        return [f"{stack.name}: {dict(counts)} things in its stacks, not {expected}, of {asked.mark}"]
-    wanted |= {id_: value_of(asked.resources, name, ids) for name, id_ in inner}
-    found = [f"{stack.name}: {id_} is gone" for id_ in wanted if id_ not in alive]
-    found += [f"{stack.name}: {id_} is one too many" for id_ in alive if id_ not in wanted]
-    return found + [
+        return [f"{stack.name}: {dict(counts)} things in its stacks, not {expected}, of {requests.mark}"]
+    desired |= {id_: value_of(requests.resources, name, ids) for name, id_ in inner}
+    result = [f"{stack.name}: {id_} is gone" for id_ in desired if id_ not in alive]
+    result += [f"{stack.name}: {id_} is one too many" for id_ in alive if id_ not in desired]
+    return result + [
         f"{stack.name}: {id_} is {values[id_]!r}, not {value!r}"
-        for id_, value in wanted.items()
+        for id_, value in desired.items()
         if id_ in alive and values[id_] != value
     ]

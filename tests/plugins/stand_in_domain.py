@@ -48,29 +48,29 @@ class StackDomain:
             return 200, {"roles": [ROLE] if query["name"] == [ROLE["name"]] else []}
         if "roles" in parts:
             _, project, _, user, _, role = parts
-            known = project in self.projects and user in self.users and role == ROLE["id"]
+            recorded = project in self.projects and user in self.users and role == ROLE["id"]
             self.roles.setdefault((user, project), set()).add(role)
-            return (204, None) if known else (404, {})
+            return (204, None) if recorded else (404, {})
         things = {"projects": self.projects, "users": self.users}[parts[0]]
         match verb:
             case "GET":
                 assert query["domain_id"] == [ID]
-                found = [one for one in things.values() if [one["name"]] == query["name"]]
-                return 200, {parts[0]: found}
+                result = [item for item in things.values() if [item["name"]] == query["name"]]
+                return 200, {parts[0]: result}
             case "DELETE":
                 return (404, {}) if things.pop(parts[1], None) is None else (204, None)
         assert body is not None
         return self._make(parts[0], things, body)
 
     def _make(self, kind: str, things: dict[str, dict[str, Any]], body: dict[str, Any]) -> Told:
-        asked = body[kind[:-1]]
-        assert asked["domain_id"] == ID
-        assert len(asked["name"]) <= 64
-        if any(one["name"] == asked["name"] for one in things.values()):
+        requests = body[kind[:-1]]
+        assert requests["domain_id"] == ID
+        assert len(requests["name"]) <= 64
+        if any(item["name"] == requests["name"] for item in things.values()):
             return 409, {"error": {"message": "Conflict occurred attempting to store it."}}
-        made = {**asked, "id": uuid.uuid4().hex}
+        made = {**requests, "id": uuid.uuid4().hex}
         things[made["id"]] = made
-        self.made.append(asked["name"])
+        self.made.append(requests["name"])
         return 201, {kind[:-1]: {name: value for name, value in made.items() if name != "password"}}
 
     def sign_in(self, user: dict[str, Any], scope: dict[str, Any]) -> dict[str, Any] | None:
@@ -83,15 +83,15 @@ class StackDomain:
                 "user": {"id": "the domain's admin", "name": ADMIN[0], "domain": domain},
                 "domain": domain,
             }
-        for one in self.users.values():
-            known = user.get("id") == one["id"] or (
-                user.get("name") == one["name"] and user.get("domain") == {"id": ID}
+        for item in self.users.values():
+            recorded = user.get("id") == item["id"] or (
+                user.get("name") == item["name"] and user.get("domain") == {"id": ID}
             )
-            if known and user["password"] == one["password"]:
+            if recorded and user["password"] == item["password"]:
                 project = scope["project"]["id"]
-                if project in self.projects and self.roles.get((one["id"], project)) == {ROLE["id"]}:
+                if project in self.projects and self.roles.get((item["id"], project)) == {ROLE["id"]}:
                     return {
-                        "user": {"id": one["id"], "name": one["name"], "domain": domain},
+                        "user": {"id": item["id"], "name": item["name"], "domain": domain},
                         "project": {"id": project, "name": self.projects[project]["name"], "domain": domain},
                         "roles": [ROLE],
                     }

@@ -31,7 +31,7 @@ def token(
     minutes: int = 60,
     endpoints: list[tuple[str, str, str]] | None = None,
     user: str = "ada",
-    **more: Any,
+    **options: Any,
 ) -> dict[str, Any]:
     """Return a token as Keystone shows it; endpoints are (type, region, url)."""
     now = dt.datetime.now(dt.UTC)
@@ -51,7 +51,7 @@ def token(
         "roles": [{"id": name, "name": name} for name in roles or ["member", "reader"]],
         "catalog": [{"type": kind, "name": kind, "endpoints": ends} for kind, ends in catalog.items()],
         **scope,
-        **more,
+        **options,
     }
 
 
@@ -90,22 +90,22 @@ class StandIn:
 
     @property
     def endpoints(self) -> list[tuple[str, str, str]]:
-        own = [("orchestration", *one) for one in self.regions or [("RegionOne", "http://here/v1")]]
+        own = [("orchestration", *region) for region in self.regions or [("RegionOne", "http://here/v1")]]
         return [("identity", "RegionOne", f"{self.place}/v3"), *own]
 
-    def settings(self, **more: Any) -> dict[str, Any]:
+    def settings(self, **options: Any) -> dict[str, Any]:
         """Return the settings of an installation that uses it."""
         return {
             "auth": "keystone",
             "keystone_auth_url": f"{self.place}/v3",
             "keystone_username": "heat",
             "keystone_password": "secret",
-            **more,
+            **options,
         }
 
-    def knows(self, text: str, **more: Any) -> dict[str, str]:
+    def knows(self, text: str, **options: Any) -> dict[str, str]:
         """Know a token from now on; return the headers that show it."""
-        self.tokens[text] = token(**{"endpoints": self.endpoints, **more})
+        self.tokens[text] = token(**{"endpoints": self.endpoints, **options})
         return {"X-Auth-Token": text}
 
     def reset(self) -> None:
@@ -146,10 +146,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
         """Answer a request to the stack domain; False for other requests."""
         knows, query = self.keystone, parse_qs(urlsplit(self.path).query)
         token = knows.tokens.get(self.headers["X-Auth-Token"], {})
-        told = knows.stack_domain.answer(self.command, path, query, body, token)
-        if told is None:
+        reported = knows.stack_domain.answer(self.command, path, query, body, token)
+        if reported is None:
             return False
-        status, answer = told
+        status, answer = reported
         if self.command == "POST" and status == 201:
             knows.made.set()
             knows.go_on.wait(30)
@@ -172,8 +172,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if knows.away:
             return self.answer(500, {})
         assert self.headers["X-Auth-Token"] in (SERVICE, subject)
-        found = knows.tokens.get(subject)
-        return self.refuse(404, "none") if found is None else self.told(200, found, SERVICE)
+        result = knows.tokens.get(subject)
+        return self.refuse(404, "none") if result is None else self.told(200, result, SERVICE)
 
     def list(self, path: str) -> None:
         knows, query = self.keystone, parse_qs(urlsplit(self.path).query)
@@ -184,20 +184,20 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if path.startswith("/v3/OS-TRUST/trusts/"):
             trust = knows.trusts.get(path.rsplit("/", 1)[1])
             return self.refuse(404, "no trust") if trust is None else self.answer(200, {"trust": trust})
-        found = [one for one in knows.application_credentials.values() if [one["name"]] == query["name"]]
-        return self.answer(200, {"application_credentials": found})
+        result = [item for item in knows.application_credentials.values() if [item["name"]] == query["name"]]
+        return self.answer(200, {"application_credentials": result})
 
     def do_POST(self) -> None:
         knows = self.keystone
         knows.watch()
-        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        requests = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         if knows.away:
             return self.answer(500, {})
         if self.path.endswith("/auth/tokens"):
-            return self.sign_in(asked["auth"])
+            return self.sign_in(requests["auth"])
         if self.path.endswith("/ec2tokens"):
-            return self.check_signature(asked["credentials"])
-        if self.in_domain(self.path, asked):
+            return self.check_signature(requests["credentials"])
+        if self.in_domain(self.path, requests):
             return None
         giver = knows.tokens.get(self.headers["X-Auth-Token"])
         if giver is None:
@@ -205,18 +205,18 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if not knows.offers_rights:
             return self.refuse(404, "The requested URL was not found on the server.")
         if self.path.endswith("/OS-TRUST/trusts"):
-            return self.give_trust(giver, asked["trust"])
-        return self.give_application_credential(giver, asked["application_credential"])
+            return self.give_trust(giver, requests["trust"])
+        return self.give_application_credential(giver, requests["application_credential"])
 
     def sign_in(self, auth: dict[str, Any]) -> None:
         knows, identity = self.keystone, auth["identity"]
         if "application_credential" in identity:
             shown = identity["application_credential"]
-            for one in knows.application_credentials.values():
-                same = (one["name"], one["secret"]) == (shown["name"], shown["secret"])
-                if same and one["user_id"] == shown["user"]["id"] not in knows.powerless:
-                    made = token(one["project_id"], endpoints=knows.endpoints)
-                    made["application_credential"] = {"id": one["id"]}
+            for item in knows.application_credentials.values():
+                same = (item["name"], item["secret"]) == (shown["name"], shown["secret"])
+                if same and item["user_id"] == shown["user"]["id"] not in knows.powerless:
+                    made = token(item["project_id"], endpoints=knows.endpoints)
+                    made["application_credential"] = {"id": item["id"]}
                     return self.issue(made)
             return self.refuse(401, "The request you have made requires authentication.")
         user = identity["password"]["user"]
@@ -242,50 +242,50 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.keystone.tokens[text] = made
         self.told(201, made, text)
 
-    def check_signature(self, given: dict[str, Any]) -> None:
+    def check_signature(self, supplied: dict[str, Any]) -> None:
         from keystoneclient.contrib.ec2.utils import Ec2Signer
 
         knows = self.keystone
         assert self.headers["X-Auth-Token"] == SERVICE
         if not knows.works:
             return self.answer(500, {})
-        if given["access"] != knows.keys[0]:
+        if supplied["access"] != knows.keys[0]:
             return self.refuse(401, "EC2 access key not found.")
-        if given["signature"] != Ec2Signer(knows.keys[1]).generate(given):
+        if supplied["signature"] != Ec2Signer(knows.keys[1]).generate(supplied):
             return self.refuse(401, "Invalid EC2 signature.")
         return self.told(200, token(project=knows.project, roles=list(knows.roles)), SERVICE)
 
-    def give_trust(self, giver: dict[str, Any], asked: dict[str, Any]) -> None:
-        assert asked["trustee_user_id"] == SERVICE_ID
-        assert asked["impersonation"] is True
-        assert "redelegation_count" not in asked  # of a trust's trust it would have to be less each time
+    def give_trust(self, giver: dict[str, Any], requests: dict[str, Any]) -> None:
+        assert requests["trustee_user_id"] == SERVICE_ID
+        assert requests["impersonation"] is True
+        assert "redelegation_count" not in requests  # of a trust's trust it would have to be less each time
         first = self.keystone.trusts.get(giver.get("OS-TRUST:trust", {}).get("id", ""))
         delegated = "application_credential" in giver or (first and not first["allow_redelegation"])
-        if delegated or asked["trustor_user_id"] != giver["user"]["id"]:
+        if delegated or requests["trustor_user_id"] != giver["user"]["id"]:
             return self.refuse(403, "You are not authorized to perform the requested action.")
-        return self.make(self.keystone.trusts, giver, asked, "trust")
+        return self.make(self.keystone.trusts, giver, requests, "trust")
 
-    def give_application_credential(self, giver: dict[str, Any], asked: dict[str, Any]) -> None:
+    def give_application_credential(self, giver: dict[str, Any], requests: dict[str, Any]) -> None:
         if giver.get("application_credential", {}).get("restricted") or "OS-TRUST:trust" in giver:
             return self.refuse(403, "You are not authorized to perform the requested action.")
-        asked |= {"user_id": giver["user"]["id"], "project_id": giver["project"]["id"]}
-        return self.make(self.keystone.application_credentials, giver, asked, "application_credential")
+        requests |= {"user_id": giver["user"]["id"], "project_id": giver["project"]["id"]}
+        return self.make(self.keystone.application_credentials, giver, requests, "application_credential")
 
     def make(
-        self, things: dict[str, dict[str, Any]], giver: dict[str, Any], asked: dict[str, Any], word: str
+        self, things: dict[str, dict[str, Any]], giver: dict[str, Any], requests: dict[str, Any], keyword: str
     ) -> None:
         knows = self.keystone
-        names = [role.get("id") or role["name"] for role in asked["roles"]]
+        names = [role.get("id") or role["name"] for role in requests["roles"]]
         if not set(names) <= {role["id"] for role in giver["roles"]}:
             return self.refuse(404, "Could not find role.")
-        made = {**asked, "roles": names, "id": uuid.uuid4().hex}
+        made = {**requests, "roles": names, "id": uuid.uuid4().hex}
         things[made["id"]] = made
         knows.made.set()
         knows.go_on.wait(30)
         if knows.lose_answers:
             self.close_connection = True
             return None
-        return self.answer(201, {word: made})
+        return self.answer(201, {keyword: made})
 
     def do_DELETE(self) -> None:
         knows, id_ = self.keystone, self.path.rsplit("/", 1)[1]
@@ -312,10 +312,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def answer(self, status: int, body: Any, headers: dict[str, str] | None = None) -> None:
         data = b"" if body is None else json.dumps(body).encode()
-        given = {**(headers or {}), "Content-Type": "application/json", "Content-Length": str(len(data))}
+        supplied = {**(headers or {}), "Content-Type": "application/json", "Content-Length": str(len(data))}
         with contextlib.suppress(OSError):  # the client was killed
             self.send_response(status)
-            for name, value in given.items():
+            for name, value in supplied.items():
                 self.send_header(name, value)
             self.end_headers()
             self.wfile.write(data)

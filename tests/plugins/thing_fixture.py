@@ -81,8 +81,8 @@ class ThingServer:
 
     def values(self) -> dict[str, str]:
         """Return the value each thing was given last."""
-        found = {entry["id"]: entry["thing"]["value"] for entry in self.log("created")}
-        return found | {entry["id"]: entry["value"] for entry in self.log("updated")}
+        result = {entry["id"]: entry["thing"]["value"] for entry in self.log("created")}
+        return result | {entry["id"]: entry["value"] for entry in self.log("updated")}
 
     def _created(self, stack: str) -> list[dict[str, Any]]:
         prefix = f"{stack}-" if stack else ""

@@ -75,11 +75,11 @@ Place = tuple[str | int, ...]
 
 def files_beside(path: Path) -> dict[str, str]:
     """Return the small texts in a template's folder by their names."""
-    found = {}
+    result = {}
     for sibling in sorted(path.parent.iterdir()):
         if sibling.is_file() and sibling.stat().st_size < BESIDE:
-            found[sibling.name] = sibling.read_text(errors="replace")
-    return found
+            result[sibling.name] = sibling.read_text(errors="replace")
+    return result
 
 
 @st.composite
@@ -176,9 +176,9 @@ def _wrap(draw: DrawFn, document: Any, places: list[Place]) -> None:
 
 def _swap(draw: DrawFn, document: Any, places: list[Place]) -> None:
     """Exchange two nodes, or insert a copy of a node into itself."""
-    one, other = draw(st.sampled_from(places)), draw(st.sampled_from(places))
-    first, second = (copy.deepcopy(_parent(document, place)[place[-1]]) for place in (one, other))
-    for place, value in ((one, second), (other, first)):
+    item, other = draw(st.sampled_from(places)), draw(st.sampled_from(places))
+    first, second = (copy.deepcopy(_parent(document, place)[place[-1]]) for place in (item, other))
+    for place, value in ((item, second), (other, first)):
         parent = _parent(document, place)
         if parent is not None:
             parent[place[-1]] = value

@@ -26,9 +26,9 @@ def test_a_real_template_is_read_as_pyyaml_reads_it(path: Path) -> None:
 def test_everything_in_a_real_template_is_found_where_pyyaml_has_it(path: Path) -> None:
     text = path.read_bytes()
     expected = places(text)
-    found = locate(text, expected)
-    assert {place: at for place, at in found.items() if expected[place] != at} == {}
-    assert len(found) == len(expected) > 0
+    result = locate(text, expected)
+    assert {place: at for place, at in result.items() if expected[place] != at} == {}
+    assert len(result) == len(expected) > 0
 
 
 @every_template
@@ -40,5 +40,5 @@ def test_a_real_template_is_far_from_every_bound(path: Path) -> None:
 def test_exactly_the_repeated_keys_of_real_templates_are_reported(path: Path) -> None:
     warnings: list[Diagnostic] = []
     parse(path.read_bytes(), Limits(), warnings=warnings)
-    told = [(warning.line, warning.column) for warning in warnings if warning.code == "duplicate-key"]
-    assert told == given_twice(path.read_bytes())
+    reported = [(warning.line, warning.column) for warning in warnings if warning.code == "duplicate-key"]
+    assert reported == given_twice(path.read_bytes())

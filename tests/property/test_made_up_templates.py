@@ -108,6 +108,6 @@ def test_an_expression_that_load_accepts_resolves_or_says_where_it_cannot(
         "r": ResourceProxy("r", None, {"x": [1]}, "CREATE", "COMPLETE"),
         "a": ResourceProxy("a", None, {}, "INIT", "COMPLETE"),
     }
-    seen = StackDefinition(version, ParameterValues({"p": "v"}), proxies, strict=strict)
-    _, refused = attempt(lambda: seen.resolve(body["properties"], "here"))
+    observed = StackDefinition(version, ParameterValues({"p": "v"}), proxies, strict=strict)
+    _, refused = attempt(lambda: observed.resolve(body["properties"], "here"))
     assert refused is None or refused.diagnostics[0].path.startswith("here")

@@ -65,11 +65,11 @@ def test_an_unquoted_scalar_is_read_as_by_pyyaml(text):
 def test_every_place_of_a_document_is_found_again(document):
     text = yaml.safe_dump(document, sort_keys=False)
     paths = [(key,) for key in document]
-    found = locate(text, paths)
-    assert set(found) == set(paths)
+    result = locate(text, paths)
+    assert set(result) == set(paths)
     lines = text.splitlines()
-    assert [line for line, _ in found.values()] == sorted(line for line, _ in found.values())
-    assert all(1 <= line <= len(lines) and column >= 1 for line, column in found.values())
+    assert [line for line, _ in result.values()] == sorted(line for line, _ in result.values())
+    assert all(1 <= line <= len(lines) and column >= 1 for line, column in result.values())
 
 
 @settings(max_examples=examples(300))
@@ -90,9 +90,9 @@ def test_yaml_in_every_style_is_read_as_pyyaml_reads_it(text):
         return
     except (ValueError, LookupError):  # its safe loader's own way of refusing "0x_" or "!!bool 2"
         expected = "bad-scalar"
-    found, refused = attempt(lambda: parse(text, LIMITS))
+    result, refused = attempt(lambda: parse(text, LIMITS))
     if not refused:
-        assert found == (expected or {})
+        assert result == (expected or {})
     elif expected == "bad-scalar":
         assert refused.diagnostics[0].code == "bad-scalar"
     else:
@@ -137,11 +137,11 @@ yaml_pieces = st.lists(st.sampled_from(PIECES + BREAKS), max_size=40).map(
 @given(yaml_pieces)
 def test_almost_valid_yaml_is_read_like_pyyaml_or_refused(text):
     try:
-        found = parse(text, LIMITS)
+        result = parse(text, LIMITS)
     except InvalidTemplate:
         return
     try:
         expected = read(text)
     except (yaml.YAMLError, ValueError, TypeError):
         return  # we may accept documents that PyYAML refuses: a duplicate anchor, a bare "<<"
-    assert found == (expected or {})
+    assert result == (expected or {})

@@ -20,13 +20,13 @@ class Reference(yaml.CSafeLoader):
 
     def construct_mapping(self, node: Any, deep: bool = False) -> dict[str, Any]:
         self.flatten_mapping(node)
-        found = {}
+        result = {}
         for key_node, value_node in node.value:
             key = self.construct_object(key_node, deep=True)
             if isinstance(key, dict | list):
                 raise yaml.constructor.ConstructorError(None, None, "unhashable key", key_node.start_mark)
-            found[_text(key)] = self.construct_object(value_node, deep=True)
-        return found
+            result[_text(key)] = self.construct_object(value_node, deep=True)
+        return result
 
     def number(self, node: Any) -> Any:
         """Return a number that JSON can carry: an integer of 64 bits, a finite float."""
@@ -70,12 +70,12 @@ def given_twice(text: str | bytes) -> list[Place]:
     loader = Reference(text)
     try:
         twice = []
-        todo, seen = [loader.get_single_node()], set()
+        todo, observed = [loader.get_single_node()], set()
         while todo:
             node = todo.pop()
-            if id(node) in seen or not isinstance(node, yaml.CollectionNode):
+            if id(node) in observed or not isinstance(node, yaml.CollectionNode):
                 continue
-            seen.add(id(node))
+            observed.add(id(node))
             had = set()
             for item in node.value:
                 key, value = item if isinstance(node, yaml.MappingNode) else (None, item)
@@ -91,23 +91,25 @@ def given_twice(text: str | bytes) -> list[Place]:
         loader.dispose()
 
 
-def _places(loader: Reference, node: yaml.Node, path: Path, seen: set[int]) -> Iterator[tuple[Path, Place]]:
-    if id(node) in seen:
+def _places(
+    loader: Reference, node: yaml.Node, path: Path, observed: set[int]
+) -> Iterator[tuple[Path, Place]]:
+    if id(node) in observed:
         return
-    seen.add(id(node))
+    observed.add(id(node))
     if isinstance(node, yaml.MappingNode):
         for key, value in node.value:
-            if id(key) in seen:
+            if id(key) in observed:
                 continue
-            seen.add(id(key))
+            observed.add(id(key))
             below = (*path, "<<" if key.tag == MERGE else _text(loader.construct_object(key, deep=True)))
             yield below, _place(key)
-            yield from _places(loader, value, below, seen)
+            yield from _places(loader, value, below, observed)
     elif isinstance(node, yaml.SequenceNode):
         for index, value in enumerate(node.value):
-            if id(value) not in seen:
+            if id(value) not in observed:
                 yield (*path, index), _place(value)
-            yield from _places(loader, value, (*path, index), seen)
+            yield from _places(loader, value, (*path, index), observed)
 
 
 def _place(node: yaml.Node) -> Place:

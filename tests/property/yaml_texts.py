@@ -79,10 +79,10 @@ class _Writer:
         names = [name for name, is_map in self.anchors if is_map or not only_maps]
         return f"*{self.draw(st.sampled_from(names))} " if names else None
 
-    def scalar(self, words: list[str]) -> str:
+    def scalar(self, keywords: list[str]) -> str:
         match self.one_of("word", "word", "tagged", "single", "double"):
             case "word":
-                return self.draw(st.sampled_from(words))
+                return self.draw(st.sampled_from(keywords))
             case "tagged":
                 return self.draw(st.sampled_from(TAGGED))
             case "single":
@@ -112,8 +112,8 @@ class _Writer:
         self.known(name, is_map=kind == "map")
         return mark + text
 
-    def key(self, words: list[str]) -> str:
-        text = self.scalar(words)
+    def key(self, keywords: list[str]) -> str:
+        text = self.scalar(keywords)
         return text if "\n" not in text and text != "<<" else "k"
 
     def merged(self) -> list[str]:
@@ -145,7 +145,7 @@ class _Writer:
         blanks = " " * indent
         entries = []
         for _ in range(1 + self.count(3)):
-            key = self.key([word for word in WORDS if word not in {"-", "?x", "<<"}])
+            key = self.key([keyword for keyword in WORDS if keyword not in {"-", "?x", "<<"}])
             explicit = self.seldom()
             start = f"{blanks}? {key}\n{blanks}:" if explicit else f"{blanks}{key} :"
             entries.append(start + self.block(indent + self.draw(st.integers(1, 3)), levels - 1))

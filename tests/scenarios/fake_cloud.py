@@ -133,9 +133,11 @@ class Server(Thing):
         return Created(physical_id)
 
     def observe(self, ctx: Context, physical_id: str) -> Observation:
-        seen = super().observe(ctx, physical_id)
+        observed = super().observe(ctx, physical_id)
         return (
-            replace(seen, attributes={"value": self.cloud.values.get(physical_id)}) if seen.exists else seen
+            replace(observed, attributes={"value": self.cloud.values.get(physical_id)})
+            if observed.exists
+            else observed
         )
 
 
@@ -176,10 +178,10 @@ class Machine(Server):
         return bool(ctx.properties["mends"]) and physical_id in self.cloud.things
 
     def observe(self, ctx: Context, physical_id: str) -> Observation:
-        seen = super().observe(ctx, physical_id)
-        if not seen.exists:
-            return seen
-        return replace(seen, properties={"value": self.cloud.values.get(physical_id)})
+        observed = super().observe(ctx, physical_id)
+        if not observed.exists:
+            return observed
+        return replace(observed, properties={"value": self.cloud.values.get(physical_id)})
 
 
 class Bell(Thing):
@@ -197,12 +199,12 @@ class Bell(Thing):
     }
 
     def observe(self, ctx: Context, physical_id: str) -> Observation:
-        seen = super().observe(ctx, physical_id)
+        observed = super().observe(ctx, physical_id)
         said = list(ctx.data.get("said", []))
-        if seen.exists and ctx.action == "CREATE" and len(said) < ctx.properties["rings"]:
+        if observed.exists and ctx.action == "CREATE" and len(said) < ctx.properties["rings"]:
             return Observation(exists=True, ready=False, retry_after=None, reason=f"{len(said)} rings")
         hidden = {"secret": "s3cret"} if ctx.properties.get("value") == "secret" else {}
-        return replace(seen, attributes={"said": said, **hidden}) if seen.exists else seen
+        return replace(observed, attributes={"said": said, **hidden}) if observed.exists else observed
 
     def update(
         self, ctx: Context, physical_id: str, props: Mapping[str, Value], changed: frozenset[str]

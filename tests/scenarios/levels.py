@@ -39,9 +39,9 @@ class Level:
             [stack] = self.world.rows(query, id=row.id)
             snippet = self.resources[name]
             template = orjson.loads(self.files[snippet["type"]])
-            given = {key: self.resolved(value) for key, value in snippet["properties"].items()}
+            supplied = {key: self.resolved(value) for key, value in snippet["properties"].items()}
             place = f"{self.place}{name}."
-            child = Level(self.world, stack.id, template["resources"], self.files, given, place)
+            child = Level(self.world, stack.id, template["resources"], self.files, supplied, place)
             child.template = template
             self._children[name] = child
         return self._children[name]

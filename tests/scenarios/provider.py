@@ -56,7 +56,7 @@ class Thing:
     @property
     def stands_on(self) -> set[str]:
         """The ids that it was given."""
-        return {one for one in self.properties.get("on") or () if one}
+        return {item for item in self.properties.get("on") or () if item}
 
 
 Fate = Callable[[str, Context], str]
@@ -75,7 +75,7 @@ class Provider:
     copies: dict[str, str] = field(default_factory=dict)  # of things: token -> id
     log: list[tuple[str, str, str]] = field(default_factory=list)  # verb, name, id of each executed request
     calls: Counter[tuple[str, str]] = field(default_factory=Counter)  # by verb and name
-    wrong: list[str] = field(default_factory=list)
+    invalid: list[str] = field(default_factory=list)
     fate: Fate = done
     in_flight: list[Callable[[], Any]] = field(default_factory=list)
     required: Callable[[str], list[str]] = lambda _token: []  # required ids in the engine's rows
@@ -135,7 +135,7 @@ class Provider:
             properties.get("looks") or 0,
         )
         if any(other.token == ctx.token for other in self.things.values()):
-            self.wrong.append(f"a second {ctx.name} for one token")
+            self.invalid.append(f"a second {ctx.name} for one token")
         self._stands(f"{thing.id} is made", thing)
         self.things[thing.id] = thing
         self.log.append(("create", ctx.name, thing.id))
@@ -147,9 +147,9 @@ class Provider:
         if thing is None:
             raise ProviderError(f"there is no {id_}")
         if thing.opened is not None and not (thing.opened == "update" and thing.token == ctx.token):
-            self.wrong.append(f"{id_} is changed while its {thing.opened} is open")
+            self.invalid.append(f"{id_} is changed while its {thing.opened} is open")
         if thing.paused:
-            self.wrong.append(f"{id_} is changed while it is paused")
+            self.invalid.append(f"{id_} is changed while it is paused")
         thing.properties = dict(properties)
         thing.opened, thing.looks, thing.error = "update", properties.get("looks") or 0, ""
         self._stands(f"{id_} is changed", thing)
@@ -164,7 +164,7 @@ class Provider:
         above = {other.id for other in self.things.values() if id_ in other.stands_on and other is not thing}
         above |= {other for other in self.dependents(id_) if other in self.things and other != id_}
         if above:
-            self.wrong.append(f"{id_} is removed under {sorted(above)}")
+            self.invalid.append(f"{id_} is removed under {sorted(above)}")
         thing.opened, thing.looks = "delete", thing.properties.get("looks") or 0
         self.log.append(("delete", ctx.name, id_))
 
@@ -174,7 +174,7 @@ class Provider:
         if thing is None:
             raise ProviderError(f"there is no {id_}")
         if thing.opened not in (None, verb):
-            self.wrong.append(f"a {verb} of {id_} while its {thing.opened} is open")
+            self.invalid.append(f"a {verb} of {id_} while its {thing.opened} is open")
         thing.opened, thing.looks, thing.paused = verb, thing.properties.get("looks") or 0, paused
         self.log.append((verb, ctx.name, id_))
 
@@ -184,9 +184,9 @@ class Provider:
         if thing is None:
             raise ProviderError(f"there is no {id_}")
         if thing.opened not in (None, "copy"):
-            self.wrong.append(f"a copy of {id_} while its {thing.opened} is open")
+            self.invalid.append(f"a copy of {id_} while its {thing.opened} is open")
         if self.copies.get(ctx.token, id_) != id_:
-            self.wrong.append(f"a copy of {id_} under a token of another's")
+            self.invalid.append(f"a copy of {id_} under a token of another's")
         self.copies[ctx.token] = id_
         return ctx.token
 
@@ -217,9 +217,9 @@ class Provider:
         for id_ in sorted(thing.stands_on | set(required)):
             below = self.things.get(id_)
             if below is None:
-                self.wrong.append(f"{what} on {id_}, which is not there")
+                self.invalid.append(f"{what} on {id_}, which is not there")
             elif below.opened is not None and not self.landing:
-                self.wrong.append(f"{what} on {id_}, whose {below.opened} is open")
+                self.invalid.append(f"{what} on {id_}, whose {below.opened} is open")
 
 
 class Changeable(ResourceType):
@@ -244,12 +244,12 @@ class Changeable(ResourceType):
         return Created(made.id)
 
     def find(self, ctx: Context, token: str) -> str | None:
-        found: str | None = self.provider.ask("find", ctx, lambda: self.provider.find(token))
-        return found
+        result: str | None = self.provider.ask("find", ctx, lambda: self.provider.find(token))
+        return result
 
     def observe(self, ctx: Context, physical_id: str) -> Observation:
-        seen: Observation = self.provider.ask("observe", ctx, lambda: self.provider.observe(physical_id))
-        return seen
+        observed: Observation = self.provider.ask("observe", ctx, lambda: self.provider.observe(physical_id))
+        return observed
 
     def update(
         self, ctx: Context, physical_id: str, props: Mapping[str, Value], changed: frozenset[str]

@@ -147,15 +147,15 @@ class Seams:
     def record(self, point: str, detail: str = "", **when: Any) -> list[Any]:
         """Return a list that collects a detail of every call from now on, or without a name all details."""
         calls: list[Any] = []
-        take = _Hook(lambda found, _: calls.append(found[detail] if detail else found), when, float("inf"))
+        take = _Hook(lambda result, _: calls.append(result[detail] if detail else result), when, float("inf"))
         self._at(point).before.append(take)
         return calls
 
     def results(self, point: str, **when: Any) -> list[Any]:
         """Return a list that collects the results of every call from now on."""
-        found: list[Any] = []
-        self._at(point).after.append(_Hook(lambda _, result: found.append(result), when, float("inf")))
-        return found
+        actual: list[Any] = []
+        self._at(point).after.append(_Hook(lambda _, result: actual.append(result), when, float("inf")))
+        return actual
 
     def remove(self) -> None:
         """Restore all functions."""

@@ -200,12 +200,14 @@ class Simulator(World):
 
     # Deliveries.
 
-    def deliver_one(self, ring: CheckMessage) -> None:
+    def deliver_one(self, message: CheckMessage) -> None:
         worker = self.workers[self.depth]
         self.depth += 1
         try:
-            durable, bulk = ring.queue == "provider", ring.queue == "bulk"
-            rings = check_nodes(worker.engine, [ring.node_id], ring.traversal, durable=durable, bulk=bulk)
+            durable, bulk = message.queue == "provider", message.queue == "bulk"
+            rings = check_nodes(
+                worker.engine, [message.node_id], message.traversal, durable=durable, bulk=bulk
+            )
             if self.faults.lose and self.dice.random() < self.faults.lose / 2:
                 return  # it died before it could send them
             self.messages += rings
@@ -219,12 +221,14 @@ class Simulator(World):
         """Deliver a random message; with none left, sweep. Return False if that found nothing."""
         if not self.messages:
             return self.sweep_once()
-        self.messages.sort(key=lambda ring: (ring.label, ring.traversal, ring.queue, ring.node_id))
-        ring = self.messages.pop(self.dice.randrange(len(self.messages)))
+        self.messages.sort(
+            key=lambda message: (message.label, message.traversal, message.queue, message.node_id)
+        )
+        message = self.messages.pop(self.dice.randrange(len(self.messages)))
         if self.dice.random() < self.faults.repeat:
-            self.messages.append(ring)
+            self.messages.append(message)
         if self.dice.random() >= self.faults.lose:
-            self.deliver_one(ring)
+            self.deliver_one(message)
         return True
 
     def sweep_once(self) -> bool:
@@ -267,18 +271,18 @@ class Simulator(World):
         for _ in range(limit):
             if until():
                 return
-            free = [ring for ring in self.messages if ring.label not in held]
+            free = [message for message in self.messages if message.label not in held]
             if not free:
                 self.sweep_once()
-                free = [ring for ring in self.messages if ring.label not in held]
+                free = [message for message in self.messages if message.label not in held]
             if not free:
                 return
-            free.sort(key=lambda ring: (ring.label, ring.traversal, ring.queue, ring.node_id))
-            ring = self.dice.choice(free)
+            free.sort(key=lambda message: (message.label, message.traversal, message.queue, message.node_id))
+            message = self.dice.choice(free)
             if self.dice.random() >= self.faults.repeat:
-                self.messages.remove(ring)
+                self.messages.remove(message)
             if self.dice.random() >= self.faults.lose:
-                self.deliver_one(ring)
+                self.deliver_one(message)
         raise AssertionError("it never comes to where it should")
 
     def rest(self, *, limit: int = 5_000) -> None:
@@ -378,12 +382,12 @@ class Simulator(World):
             snippet = level.resources[row.name]
             assert row.type == snippet["type"], row.name
             properties = snippet.get("properties") or {}
-            wanted = {key: level.resolved(value) for key, value in properties.items()}
+            expected = {key: level.resolved(value) for key, value in properties.items()}
             if row.type.startswith("Sim::"):
                 count += 1
                 thing = self.provider.things[row.physical_id]
                 had = {key: value for key, value in thing.properties.items() if value is not None}
-                assert had == {"looks": 0, **wanted}, row.name
+                assert had == {"looks": 0, **expected}, row.name
                 assert (thing.opened, thing.error, thing.paused) == (None, "", False)
             elif row.type in level.files:
                 child = level.child(row.name)
@@ -391,27 +395,27 @@ class Simulator(World):
                 assert row.attributes == child.outputs(), row.name
                 count += self._verify(child)
             else:
-                assert row.attributes["value"] == wanted["value"], row.name
+                assert row.attributes["value"] == expected["value"], row.name
         return count
 
     def sound(self) -> None:
         """The invariants of an idle system: no open operation, no unknown thing, no broken rule."""
-        assert self.provider.wrong == []
+        assert self.provider.invalid == []
         assert self.rows("SELECT name, op FROM resource WHERE op IS NOT NULL") == []
         nodes = """SELECT n.label, n.state FROM graph_node n JOIN stack s ON s.id = n.stack_id
             WHERE n.traversal = s.traversal AND n.state IN ('checking', 'queued', 'waiting')"""
         assert self.rows(nodes) == []
-        known = {row.physical_id for row in self.rows("SELECT physical_id FROM resource")}
-        assert set(self.provider.things) <= known, "leaked"
+        recorded = {row.physical_id for row in self.rows("SELECT physical_id FROM resource")}
+        assert set(self.provider.things) <= recorded, "leaked"
         assert self.rows("SELECT name FROM stack WHERE status = 'IN_PROGRESS'") == []
         orphans = """SELECT c.name FROM stack c LEFT JOIN resource r
             ON r.id = c.parent_resource_id AND r.stack_id = c.owner_id
             WHERE c.owner_id IS NOT NULL AND c.deleted_at IS NULL AND r.id IS NULL"""
         assert self.rows(orphans) == []
-        left = (
+        remaining = (
             "SELECT r.name FROM resource r JOIN stack s ON s.id = r.stack_id WHERE s.deleted_at IS NOT NULL"
         )
-        assert self.rows(left) == []
+        assert self.rows(remaining) == []
         self.told_in_order()
 
     def told_in_order(self) -> None:

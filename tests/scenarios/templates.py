@@ -80,12 +80,12 @@ def snippets(drafts: Drafts, place: str = "") -> dict[str, Any]:
 
 def files(drafts: Drafts, place: str = "") -> dict[str, str]:
     """Return the files of the templates in a template."""
-    found: dict[str, str] = {}
+    result: dict[str, str] = {}
     for name, draft in drafts.items():
         if draft.type == NESTED:
-            found[_url(f"{place}{name}", draft.file)] = _text(draft.inner, f"{place}{name}.")
-            found |= files(draft.inner, f"{place}{name}.")
-    return found
+            result[_url(f"{place}{name}", draft.file)] = _text(draft.inner, f"{place}{name}.")
+            result |= files(draft.inner, f"{place}{name}.")
+    return result
 
 
 def _url(place: str, file: int) -> str:
@@ -126,14 +126,14 @@ def _add(drafts: Drafts, name: str, dice: random.Random, depth: int = 0, *, insi
 def _change(drafts: Drafts, dice: random.Random, depth: int = 0, *, inside: bool = False) -> None:
     free = [name for name in NAMES if name not in drafts]
     kinds = ["add", "remove", "value", "value", "fixed", "type", "looks", "edge", "edge"]
-    kind = dice.choice([*kinds, "inner", "inner", "inner", "file"] if depth else kinds)
-    if kind == "add" and free:
+    resource_type = dice.choice([*kinds, "inner", "inner", "inner", "file"] if depth else kinds)
+    if resource_type == "add" and free:
         _add(drafts, dice.choice(free), dice, depth, inside=inside)
     if not drafts:
         return
     name = dice.choice(list(drafts))
     draft = drafts[name]
-    match kind:
+    match resource_type:
         case "remove":
             del drafts[name]
             for other in drafts.values():

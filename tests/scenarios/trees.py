@@ -48,8 +48,8 @@ def node(world: World, label: str) -> Any:
 def deliver_until(world: World, label: str, state: str) -> None:
     """Deliver, oldest first, until the youngest node of that label is in a state."""
     for _ in range(200):
-        found = world.rows("SELECT state FROM graph_node WHERE label = :l ORDER BY id DESC LIMIT 1", l=label)
-        if found and found[0].state == state:
+        rows = world.rows("SELECT state FROM graph_node WHERE label = :l ORDER BY id DESC LIMIT 1", l=label)
+        if rows and rows[0].state == state:
             return
         assert world.messages, f"{label} is never {state}"
         world.deliver(1)

@@ -63,5 +63,5 @@ def keep(url: str) -> Kept:
 
 def kept_at(url: str) -> Database | None:
     """Return the database that is kept at a URL, None where none is."""
-    found = _kept.get(url)
-    return None if found is None else found.database
+    result = _kept.get(url)
+    return None if result is None else result.database

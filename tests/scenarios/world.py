@@ -122,9 +122,9 @@ class World:
         """Let a resource go on that waits at a hook."""
         self.signal(name, resource, {"unset_hook": hook})
 
-    def mark(self, name: str, resource: str, *, unhealthy: bool = True, **more: Any) -> None:
+    def mark(self, name: str, resource: str, *, unhealthy: bool = True, **options: Any) -> None:
         """Mark a resource to be replaced, or unmark it."""
-        body = Body(orjson.dumps({"mark_unhealthy": unhealthy, **more}))
+        body = Body(orjson.dumps({"mark_unhealthy": unhealthy, **options}))
         accept.mark_unhealthy(self.context, self.stack_row(name), resource, body)
 
     def delete(self, name: str) -> None:
@@ -150,12 +150,14 @@ class World:
             self.deliver_one(self.messages.pop(0))
         return count
 
-    def deliver_one(self, ring: Message) -> None:
-        if isinstance(ring, SignalMessage):
-            self.messages += process_signals(self.engine, ring.resource_id)
+    def deliver_one(self, message: Message) -> None:
+        if isinstance(message, SignalMessage):
+            self.messages += process_signals(self.engine, message.resource_id)
             return
-        durable, bulk = ring.queue == "provider", ring.queue == "bulk"
-        self.messages += check_nodes(self.engine, [ring.node_id], ring.traversal, durable=durable, bulk=bulk)
+        durable, bulk = message.queue == "provider", message.queue == "bulk"
+        self.messages += check_nodes(
+            self.engine, [message.node_id], message.traversal, durable=durable, bulk=bulk
+        )
 
     def deliver_all(
         self, *, shuffle: bool = False, repeat: float = 0.0, lose: float = 0.0, limit: int = 100_000
@@ -165,12 +167,12 @@ class World:
             if not self.messages and not (self.sweep_once() or self.sweep_once()):  # lost messages become due
                 return
             index = self.random.randrange(len(self.messages)) if shuffle else 0
-            ring = self.messages.pop(index)
+            message = self.messages.pop(index)
             if self.random.random() < repeat:
-                self.messages.append(ring)
+                self.messages.append(message)
             if self.random.random() < lose:
                 continue
-            self.deliver_one(ring)
+            self.deliver_one(message)
         raise AssertionError("it never comes to rest")
 
     def sweep_once(self) -> bool:
@@ -234,9 +236,9 @@ class World:
     def paused(self, name: str) -> list[tuple[str, str]]:
         """The resources that wait at a hook, and their hooks."""
         waiting = accept.waiting(self.context, self.stack_row(name))
-        return sorted((one.name, one.hook) for one in waiting)
+        return sorted((item.name, item.hook) for item in waiting)
 
-    def told(self, uuid: str, resource: str) -> list[str]:
+    def event_reasons(self, uuid: str, resource: str) -> list[str]:
         """The events of a resource with their reasons."""
         query = """SELECT e.action, e.status, e.reason FROM event e JOIN stack s ON s.id = e.stack_id
             WHERE s.uuid = :u AND e.resource_name = :r ORDER BY e.id"""

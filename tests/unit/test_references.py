@@ -78,7 +78,7 @@ class Document:
     @property
     def numbers(self) -> set[str]:
         """The numbers of all list items, independent of their section."""
-        return {number for found in self.items.values() for number in found}
+        return {number for item in self.items.values() for number in item}
 
     def has_section(self, place: str) -> bool:
         """Whether it has the section `11`, `4.3` or `A9`, or the item 3 of the section 11 as `11.3`."""
@@ -106,20 +106,20 @@ def texts() -> tuple[Text, ...]:
 @cache
 def document(path: Path) -> Document:
     """Read the places of a document."""
-    found = Document()
+    result = Document()
     current = ""
     for line in read(path).text.splitlines():
         heading = re.match(r"#+ +(?:(?P<section>\d+(?:\.\d+)*|[A-Z]\d+|[A-Z](?=\.))\.? +)?(?P<text>.*)", line)
         item = re.match(r"(?P<number>\d+)\. ", line)
         if heading:
             title = heading["text"].strip()
-            found.headings.add(title)
-            found.anchors.add(slug(line.lstrip("#").strip()))
+            result.headings.add(title)
+            result.anchors.add(slug(line.lstrip("#").strip()))
             current = heading["section"] or title
-            found.items.setdefault(current, set())
+            result.items.setdefault(current, set())
         elif item:
-            found.items.setdefault(current, set()).add(item["number"])
-    return found
+            result.items.setdefault(current, set()).add(item["number"])
+    return result
 
 
 def slug(heading: str) -> str:
@@ -167,9 +167,13 @@ def faults_of_places(cited: Document, places: str) -> Iterator[str]:
             if place.strip('"') not in cited.headings:
                 yield f"no heading {place}"
         else:
-            known = cited.items.get("Invariants", set()) if place.startswith("invariant") else cited.numbers
-            known = cited.items.get(section, set()) if section else known
-            yield from (f"no {place.split()[0]} {number}" for number in expand(place) if number not in known)
+            recorded = (
+                cited.items.get("Invariants", set()) if place.startswith("invariant") else cited.numbers
+            )
+            recorded = cited.items.get(section, set()) if section else recorded
+            yield from (
+                f"no {place.split()[0]} {number}" for number in expand(place) if number not in recorded
+            )
 
 
 def faults_of_citations(text: Text) -> Iterator[tuple[int, str]]:
@@ -243,10 +247,10 @@ def faults_of_paths(text: Text) -> Iterator[tuple[int, str]]:
 def functions_in(name: str) -> frozenset[str]:
     """The names of the tests in the modules of that name."""
     return frozenset(
-        found
+        item
         for text in texts()
         if text.path.name == name
-        for found in re.findall(r"^(?:async )?def (test_\w+)", text.text, re.MULTILINE)
+        for item in re.findall(r"^(?:async )?def (test_\w+)", text.text, re.MULTILINE)
     )
 
 

@@ -62,9 +62,9 @@ def test_prose_is_no_sql(text: str) -> None:
 
 
 def test_no_module_outside_the_store_has_sql() -> None:
-    found = {
+    result = {
         f"{path.relative_to(ROOT)}:{line}": text
         for path in MODULES
         for line, text in sql_of(ast.parse(path.read_text()))
     }
-    assert not found
+    assert not result

@@ -53,7 +53,7 @@ def run(name: str, arguments: Any) -> tuple[int, Any]:
     if name == "openstack":
         from openstackclient import shell
 
-        _forget()
+        _clear_caches()
     elif name == "heat":
         from heatclient import shell
     else:
@@ -64,7 +64,7 @@ def run(name: str, arguments: Any) -> tuple[int, Any]:
         return ended.code if isinstance(ended.code, int) else 1, None
 
 
-def _forget() -> None:
+def _clear_caches() -> None:
     """Reset the state of the shell, which is not designed for a second command: its clients, its log."""
     from openstackclient.common.clientmanager import ClientManager
     from osc_lib.clientmanager import ClientCache
@@ -87,15 +87,15 @@ def main() -> None:
     event_utils.time = event.time = sdk_utils.time = Pauses()
     sys.path.insert(0, os.path.dirname(__file__))  # noqa: PTH120
     for line in sys.stdin:
-        asked = json.loads(line)
+        requests = json.loads(line)
         result = None
         try:
-            status, result = run(asked["run"], asked["arguments"])
+            status, result = run(requests["run"], requests["arguments"])
         except Exception:
             status = 1
             traceback.print_exc()
-        told = {"status": status, "out": out.taken(), "err": err.taken(), "result": result}
-        answers.write(json.dumps(told, default=str) + "\n")
+        reported = {"status": status, "out": out.taken(), "err": err.taken(), "result": result}
+        answers.write(json.dumps(reported, default=str) + "\n")
         answers.flush()
 
 

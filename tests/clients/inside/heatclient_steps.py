@@ -17,40 +17,44 @@ def main(endpoint: str, template: str, legacy: bool) -> dict[str, Any]:
     else:
         asking = session.Session(noauth.NoAuth())
         heat = client.Client("1", session=asking, endpoint_override=endpoint)
-    told: dict[str, Any] = {}
+    reported: dict[str, Any] = {}
     files, body = template_utils.get_template_contents(template)
     fields = {"stack_name": "one", "template": body, "files": dict(files)}
-    told["preview"] = sorted(heat.stacks.preview(**fields).to_dict())
+    reported["preview"] = sorted(heat.stacks.preview(**fields).to_dict())
     made = heat.stacks.create(**fields, parameters={"value": "first"}, tags="red,blue")["stack"]
-    told["identifier"] = _until(heat, "one", "CREATE_COMPLETE").identifier == f"one/{made['id']}"
-    told["by id"] = heat.stacks.get(made["id"]).stack_name
-    told["first page"] = [one.stack_name for one in heat.stacks.list(limit=1)]
-    told["filtered"] = [one.id for one in heat.stacks.list(filters={"name": "none of that name"})]
-    told["tagged"] = [one.stack_name for one in heat.stacks.list(tags="blue")]
+    reported["identifier"] = _until(heat, "one", "CREATE_COMPLETE").identifier == f"one/{made['id']}"
+    reported["by id"] = heat.stacks.get(made["id"]).stack_name
+    reported["first page"] = [item.stack_name for item in heat.stacks.list(limit=1)]
+    reported["filtered"] = [item.id for item in heat.stacks.list(filters={"name": "none of that name"})]
+    reported["tagged"] = [item.stack_name for item in heat.stacks.list(tags="blue")]
     heat.stacks.update("one", existing=True, parameters={"value": "second"})
     stack = _until(heat, "one", "UPDATE_COMPLETE")
-    told["outputs"] = stack.outputs
-    told["output list"] = heat.stacks.output_list("one")
-    told["output"] = heat.stacks.output_show("one", "it")
-    told["template"] = heat.stacks.template("one")["description"]
-    told["environment"] = heat.stacks.environment("one")["parameters"]
-    told["files"] = heat.stacks.files("one")
-    told["resources"] = [one.resource_name for one in heat.resources.list("one", nested_depth=2)]
-    told["resource"] = heat.resources.get("one", "second", with_attr=["output"]).attributes
-    told["metadata"] = heat.resources.metadata("one", "second")
-    told["generated"] = heat.resource_types.generate_template("OS::Heat::Value", "hot")["resources"]
-    told["types"] = [one.resource_type for one in heat.resource_types.list(filters={"name": "OS::Heat::V"})]
-    told["events"] = [one.resource_name for one in heat.events.list("one", resource_name="second", limit=1)]
-    told["snapshot"] = heat.stacks.snapshot("one", "kept")["name"]
+    reported["outputs"] = stack.outputs
+    reported["output list"] = heat.stacks.output_list("one")
+    reported["output"] = heat.stacks.output_show("one", "it")
+    reported["template"] = heat.stacks.template("one")["description"]
+    reported["environment"] = heat.stacks.environment("one")["parameters"]
+    reported["files"] = heat.stacks.files("one")
+    reported["resources"] = [item.resource_name for item in heat.resources.list("one", nested_depth=2)]
+    reported["resource"] = heat.resources.get("one", "second", with_attr=["output"]).attributes
+    reported["metadata"] = heat.resources.metadata("one", "second")
+    reported["generated"] = heat.resource_types.generate_template("OS::Heat::Value", "hot")["resources"]
+    reported["types"] = [
+        item.resource_type for item in heat.resource_types.list(filters={"name": "OS::Heat::V"})
+    ]
+    reported["events"] = [
+        item.resource_name for item in heat.events.list("one", resource_name="second", limit=1)
+    ]
+    reported["snapshot"] = heat.stacks.snapshot("one", "kept")["name"]
     _until(heat, "one", "SNAPSHOT_COMPLETE")
     heat.actions.check("one")
     _until(heat, "one", "CHECK_COMPLETE")
-    told["validated"] = heat.stacks.validate(template=body, show_nested=True)["Description"]
-    told["build"] = heat.build_info.build_info()
-    told["services"] = {one.binary for one in heat.services.list()}
-    told["versions"] = len(list(heat.template_versions.list()))
+    reported["validated"] = heat.stacks.validate(template=body, show_nested=True)["Description"]
+    reported["build"] = heat.build_info.build_info()
+    reported["services"] = {item.binary for item in heat.services.list()}
+    reported["versions"] = len(list(heat.template_versions.list()))
     heat.stacks.delete("one")
-    told["gone"] = _until(heat, made["id"], "DELETE_COMPLETE").stack_name
+    reported["gone"] = _until(heat, made["id"], "DELETE_COMPLETE").stack_name
     for name, call in {
         "missing": lambda: heat.stacks.get("one"),
         "refused": lambda: heat.stacks.create(**fields | {"stack_name": "1 2"}),
@@ -59,9 +63,9 @@ def main(endpoint: str, template: str, legacy: bool) -> dict[str, Any]:
         try:
             call()
         except exc.HTTPException as refused:
-            told[name] = (refused.code, str(refused))
+            reported[name] = (refused.code, str(refused))
     heat.stacks.delete("one")
-    return told
+    return reported
 
 
 def _until(heat: Any, name: str, status: str) -> Any:

@@ -30,63 +30,63 @@ def main(endpoint: str, template: str, environment: str) -> dict[str, Any]:
 
 
 def _proxy(heat: Any, template: str) -> dict[str, Any]:
-    told: dict[str, Any] = {}
+    reported: dict[str, Any] = {}
     body = heat.read_env_and_templates(template_file=template)
-    told["preview"] = heat.create_stack(preview=True, name="one", **body).to_dict()
+    reported["preview"] = heat.create_stack(preview=True, name="one", **body).to_dict()
     made = heat.create_stack(name="one", parameters={"value": "first"}, timeout_mins=10, **body)
     stack = heat.find_stack("one", ignore_missing=False)
     assert stack.id == made.id
     stack = heat.wait_for_status(stack, "CREATE_COMPLETE", failures=["CREATE_FAILED"], interval=1, wait=120)
-    told["created"] = stack.to_dict()
-    told["listed"] = [listed.name for listed in heat.stacks()]
+    reported["created"] = stack.to_dict()
+    reported["listed"] = [listed.name for listed in heat.stacks()]
     heat.update_stack(stack, parameters={"value": "second"}, **body)
     stack = heat.wait_for_status(
         heat.get_stack("one"), "UPDATE_COMPLETE", failures=["UPDATE_FAILED"], interval=1, wait=120
     )
-    told["updated"] = stack.to_dict()
-    told["template"] = heat.get_stack_template(stack).to_dict()
-    told["environment"] = heat.get_stack_environment(stack).to_dict()
-    told["files"] = heat.get_stack_files(stack)
-    told["resources"] = [
-        (one.name, one.status, one.resource_type, bool(one.physical_resource_id))
-        for one in heat.resources(stack)
+    reported["updated"] = stack.to_dict()
+    reported["template"] = heat.get_stack_template(stack).to_dict()
+    reported["environment"] = heat.get_stack_environment(stack).to_dict()
+    reported["files"] = heat.get_stack_files(stack)
+    reported["resources"] = [
+        (resource.name, resource.status, resource.resource_type, bool(resource.physical_resource_id))
+        for resource in heat.resources(stack)
     ]
-    told["exported"] = heat.export_stack(stack)["name"]
+    reported["exported"] = heat.export_stack(stack)["name"]
     for act, ended in ("suspend", "SUSPEND"), ("resume", "RESUME"), ("check", "CHECK"):
         getattr(heat, f"{act}_stack")(stack)
         stack = heat.wait_for_status(heat.get_stack("one"), f"{ended}_COMPLETE", interval=1, wait=120)
     events = list(heat.stack_events(stack))
-    told["events"] = [(one.resource_name, one.resource_status) for one in events]
-    told["validated"] = heat.validate_template(body["template"])["Parameters"]
+    reported["events"] = [(resource.resource_name, resource.resource_status) for resource in events]
+    reported["validated"] = heat.validate_template(body["template"])["Parameters"]
     config = heat.create_software_config(name="greet", group="script", config="echo", inputs=[], outputs=[])
     deployed = heat.create_software_deployment(
         config_id=config.id, server_id="4f1b5c36-8d6d-4bb0-bd5f-1a0b4a4ff0a4", status="IN_PROGRESS"
     )
     heat.update_software_deployment(deployed, status="COMPLETE", status_reason="done")
-    told["deployment"] = heat.get_software_deployment(deployed.id).to_dict()
-    told["deployments"] = [one.id == deployed.id for one in heat.software_deployments()]
+    reported["deployment"] = heat.get_software_deployment(deployed.id).to_dict()
+    reported["deployments"] = [resource.id == deployed.id for resource in heat.software_deployments()]
     heat.delete_software_deployment(deployed)
     heat.delete_software_config(config)
-    told["configs"] = [one.id for one in heat.software_configs()]
+    reported["configs"] = [resource.id for resource in heat.software_configs()]
     heat.delete_stack(stack)
     heat.wait_for_delete(stack, interval=1, wait=120)
-    told["found"] = heat.find_stack("one")
+    reported["found"] = heat.find_stack("one")
     try:
         heat.delete_stack("one", ignore_missing=False)
     except exceptions.NotFoundException as refused:
-        told["missing"] = str(refused)
-    return told
+        reported["missing"] = str(refused)
+    return reported
 
 
 def _cloud(cloud: Any, template: str, environment: str) -> dict[str, Any]:
-    told: dict[str, Any] = {}
+    reported: dict[str, Any] = {}
     made = cloud.create_stack(
         "two", template_file=template, environment_files=[environment], wait=True, timeout=600, value="given"
     )
-    told["cloud made"] = (made.status, made.parameters["value"])
+    reported["cloud made"] = (made.status, made.parameters["value"])
     updated = cloud.update_stack("two", template_file=template, wait=True, value="else", rollback=False)
-    told["cloud updated"] = (updated.status, updated.parameters["value"], updated.is_rollback_disabled)
-    told["cloud found"] = [one.name for one in cloud.search_stacks("two")]
-    told["cloud deleted"] = (cloud.delete_stack("two", wait=True), cloud.get_stack("two"))
-    told["cloud missing"] = cloud.delete_stack("two")
-    return told
+    reported["cloud updated"] = (updated.status, updated.parameters["value"], updated.is_rollback_disabled)
+    reported["cloud found"] = [search_stack.name for search_stack in cloud.search_stacks("two")]
+    reported["cloud deleted"] = (cloud.delete_stack("two", wait=True), cloud.get_stack("two"))
+    reported["cloud missing"] = cloud.delete_stack("two")
+    return reported

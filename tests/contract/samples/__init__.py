@@ -15,8 +15,8 @@ from tests.contract.operated import PROPERTIES
 
 def samples() -> dict[str, Sample]:
     """Return the samples by type."""
-    found = {name: Sample(name, properties) for name, properties in PROPERTIES.items()}
+    result = {name: Sample(name, properties) for name, properties in PROPERTIES.items()}
     for module in pkgutil.iter_modules(__path__):
         for sample in importlib.import_module(f"{__name__}.{module.name}").SAMPLES:
-            assert found.setdefault(sample.type, sample) is sample, f"two samples of {sample.type}"
-    return found
+            assert result.setdefault(sample.type, sample) is sample, f"two samples of {sample.type}"
+    return result

@@ -142,8 +142,10 @@ def test_a_template_is_validated_without_a_trace(served: Client, database: Datab
 def test_bad_input_is_refused_in_heats_words_and_leaves_nothing(
     served: Client, database: Database, body: Any, kind: str | None, message: str | None
 ) -> None:
-    more = {"data": body, "content_type": "application/json"} if isinstance(body, str) else {"json": body}
-    refused = served.ask("POST", "/p/stacks", 400, **more)
+    additional = (
+        {"data": body, "content_type": "application/json"} if isinstance(body, str) else {"json": body}
+    )
+    refused = served.ask("POST", "/p/stacks", 400, **additional)
     assert refused["title"] == "Bad Request"
     assert kind in {None, refused["error"]["type"]}
     assert message in {None, refused["error"]["message"]}

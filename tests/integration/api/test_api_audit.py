@@ -21,9 +21,9 @@ def lines(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[dict[str, Any]]]:
     noted: list[dict[str, Any]] = []
 
     class Log:
-        def info(self, event: str, **more: Any) -> None:
+        def info(self, event: str, **options: Any) -> None:
             assert event == "audit"
-            noted.append(more)
+            noted.append(options)
 
     monkeypatch.setattr(audit, "log", Log())
     return noted

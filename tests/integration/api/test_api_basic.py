@@ -44,7 +44,7 @@ def api(world: World, hashed: str, tmp_path_factory: pytest.TempPathFactory) -> 
 def test_a_name_and_a_password_open_the_users_project_in_their_roles(api: Client, world: World) -> None:
     stack = world.stack("shop", "till")
     ada, grace, root_ = (basic(name, "pässword: with colon") for name in ("ada", "grace", "root"))
-    assert [one["stack_name"] for one in api.get("/shop/stacks", headers=ada)["stacks"]] == ["till"]
+    assert [item["stack_name"] for item in api.get("/shop/stacks", headers=ada)["stacks"]] == ["till"]
     api.get("/office/stacks", 403, headers=ada)
     api.get("/office/stacks", headers=grace)
     api.ask("POST", "/office/stacks", 403, headers=grace, json={})

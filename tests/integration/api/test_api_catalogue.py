@@ -176,7 +176,7 @@ def test_an_extended_function_is_described_as_in_its_version(
     api: Client, project: str, version: str, name: str, line: str
 ) -> None:
     path = f"{root(project)}/template_versions/heat_template_version.{version}/functions"
-    functions = {one["functions"]: one["description"] for one in api.get(path)["template_functions"]}
+    functions = {item["functions"]: item["description"] for item in api.get(path)["template_functions"]}
     assert functions[name] == line
 
 
@@ -184,8 +184,8 @@ def test_every_function_of_every_format_is_reported_with_heats_message(api: Clie
     versions = f"{root(project)}/template_versions"
     for form in api.get(versions)["template_versions"]:
         path = f"{versions}/{form['version']}/functions?with_condition_func=true"
-        for one in api.get(path)["template_functions"]:
-            assert one["description"].startswith("A "), one
+        for item in api.get(path)["template_functions"]:
+            assert item["description"].startswith("A "), item
 
 
 def test_services_are_the_workers_that_report_and_those_that_fell_silent(
@@ -199,7 +199,7 @@ def test_services_are_the_workers_that_report_and_those_that_fell_silent(
         worker("provider1@here", silent=12),
     )
     listed = api.get(services)["services"]
-    assert [(one["host"], one["status"]) for one in listed] == [
+    assert [(item["host"], item["status"]) for item in listed] == [
         ("check1@here", "up"),
         ("check2@here", "down"),
         ("provider1@here", "up"),
@@ -226,11 +226,11 @@ def test_services_are_the_workers_that_report_and_those_that_fell_silent(
 
 def test_services_are_listed_for_the_operator_only(world: World, project: str) -> None:
     token = create_token(world.database, project)
-    asked = world.client(auth="token", base="").http.get(
+    requests = world.client(auth="token", base="").http.get(
         f"/v1/{quote(project)}/services", headers={"X-Auth-Token": token}
     )
-    assert asked.status_code == 403
-    assert asked.json["error"]["message"] == "You are not authorized to use service:index."
+    assert requests.status_code == 403
+    assert requests.json["error"]["message"] == "You are not authorized to use service:index."
 
 
 def test_a_worker_sends_heartbeats_signs_off_and_removes_killed_workers(world: World) -> None:
@@ -248,5 +248,10 @@ def test_a_worker_sends_heartbeats_signs_off_and_removes_killed_workers(world: W
 def worker(name: str, *, silent: int) -> dict[str, Any]:
     """Return the row of a worker without a heartbeat for `silent` seconds."""
     then = dt.datetime.now(dt.UTC) - dt.timedelta(seconds=silent)
-    told = {"uuid": uuid.uuid4(), "name": name, "hostname": name.partition("@")[2], "queues": "check,observe"}
-    return {**told, "report_interval": 20, "created_at": then, "updated_at": then}
+    reported = {
+        "uuid": uuid.uuid4(),
+        "name": name,
+        "hostname": name.partition("@")[2],
+        "queues": "check,observe",
+    }
+    return {**reported, "report_interval": 20, "created_at": then, "updated_at": then}

@@ -106,12 +106,12 @@ def requests(api: Client, theirs: Made, project: str) -> Iterator[tuple[Rule, st
 
 def test_without_a_token_every_route_is_401(world: World, theirs: Made) -> None:
     api = world.client(auth="token")
-    asked = 0
+    requested = 0
     for rule, method, path in requests(api, theirs, "their project"):
         if rule.endpoint not in OPEN:
             api.ask(method, path, 401)
-            asked += 1
-    assert asked > 30
+            requested += 1
+    assert requested > 30
 
 
 def test_a_foreign_token_gets_403_under_their_path_and_404_under_its_own(world: World, theirs: Made) -> None:

@@ -33,10 +33,10 @@ def test_a_project_beyond_its_rate_limit_gets_a_retry_time_and_other_projects_ar
     world: World,
 ) -> None:
     api = world.client(request_rate_per_project=0.1, request_burst_seconds=20)
-    one, other = world.project(), world.project()
-    api.get(f"{root(one)}/stacks")
-    api.get(f"{root(one)}/stacks")
-    answer = api.http.get(f"/v1{root(one)}/stacks")
+    item, other = world.project(), world.project()
+    api.get(f"{root(item)}/stacks")
+    api.get(f"{root(item)}/stacks")
+    answer = api.http.get(f"/v1{root(item)}/stacks")
     assert answer.status_code == 429
     assert 1 <= int(answer.headers["Retry-After"]) <= 10
     body = answer.get_json()

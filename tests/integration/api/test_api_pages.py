@@ -24,11 +24,11 @@ def test_detailed_lists_ignore_filters_and_omit_hidden_stacks(
     world.stack(project, "shy", age=2, tags=["data-processing-cluster"])
     world.stack(world.project(), "foreign")
     listed = api.get(f"{root(project)}/stacks/detail?name=one&limit=1&zz=1")["stacks"]
-    assert [one["stack_name"] for one in listed] == ["two", "one"]
-    one = listed[1]
-    assert (one["timeout_mins"], one["disable_rollback"]) == (7, True)
-    assert (one["capabilities"], one["notification_topics"]) == ([], [])
-    assert one.keys() > api.get(f"{root(project)}/stacks?name=one")["stacks"][0].keys()
+    assert [item["stack_name"] for item in listed] == ["two", "one"]
+    item = listed[1]
+    assert (item["timeout_mins"], item["disable_rollback"]) == (7, True)
+    assert (item["capabilities"], item["notification_topics"]) == ([], [])
+    assert item.keys() > api.get(f"{root(project)}/stacks?name=one")["stacks"][0].keys()
 
 
 def test_snapshots_come_in_pages(world: World, api: Client, project: str) -> None:
@@ -42,13 +42,16 @@ def test_snapshots_come_in_pages(world: World, api: Client, project: str) -> Non
         world.insert(Snapshot, {**made, "uuid": uuid.uuid4(), "name": name, "created_at": at})
     place = f"{stack.path}/snapshots"
     whole = api.get(place)
-    assert ([one["name"] for one in whole["snapshots"]], "links" in whole) == (["a", "b", "c"], False)
+    assert ([snapshot["name"] for snapshot in whole["snapshots"]], "links" in whole) == (
+        ["a", "b", "c"],
+        False,
+    )
     first = api.get(f"{place}?limit=2")
-    assert [one["name"] for one in first["snapshots"]] == ["a", "b"]
+    assert [snapshot["name"] for snapshot in first["snapshots"]] == ["a", "b"]
     [link] = first["links"]
     assert link["rel"] == "next"
     rest = api.get(link["href"].partition("/v1")[2])
-    assert ([one["name"] for one in rest["snapshots"]], "links" in rest) == (["c"], False)
+    assert ([snapshot["name"] for snapshot in rest["snapshots"]], "links" in rest) == (["c"], False)
     assert len(api.get(f"{place}?marker=nothing")["snapshots"]) == 3
     api.get(f"{place}?limit=x", 400)
 

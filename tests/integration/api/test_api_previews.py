@@ -52,22 +52,22 @@ def api(world: World) -> Client:
     return Client(assemble(made).test_client(), "/v1")
 
 
-def template(resources: dict[str, Any], **more: Any) -> dict[str, Any]:
-    return {"template": {"heat_template_version": VERSION, "resources": resources, **more}}
+def template(resources: dict[str, Any], **options: Any) -> dict[str, Any]:
+    return {"template": {"heat_template_version": VERSION, "resources": resources, **options}}
 
 
 def test_an_update_preview_has_five_lists_of_resources_in_the_engines_form(world: World, api: Client) -> None:
     described = {**test_resource("a"), "description": "The first"}
     uuid = world.create("s", five(A=described, F=test_resource("f")))
     world.deliver_all()
-    place, wanted = f"/p1/stacks/s/{uuid}/preview", five(A=described, B=test_resource("b2"), E=None)
-    wanted["G"] = {**test_resource("g", requires=("A",)), "description": "New", "metadata": {"k": 1}}
+    place, expected = f"/p1/stacks/s/{uuid}/preview", five(A=described, B=test_resource("b2"), E=None)
+    expected["G"] = {**test_resource("g", requires=("A",)), "description": "New", "metadata": {"k": 1}}
     for method, query in (("PUT", ""), ("PATCH", "?show_nested=True")):
-        answer = api.ask(method, place + query, 200, json=template(wanted))
+        answer = api.ask(method, place + query, 200, json=template(expected))
         assert list(answer) == ["resource_changes"]
         changes = answer["resource_changes"]
         assert list(changes) == TURNS
-        named = {turn: [one["resource_name"] for one in held] for turn, held in changes.items()}
+        named = {turn: [item["resource_name"] for item in held] for turn, held in changes.items()}
         assert named == {
             "unchanged": ["A", "C", "D"],
             "updated": ["B"],
@@ -76,8 +76,8 @@ def test_an_update_preview_has_five_lists_of_resources_in_the_engines_form(world
             "deleted": ["E", "F"],
         }
     for turn, held in changes.items():
-        for one in held:
-            assert set(one) == (HEATS if turn == "unchanged" else HEATS | OURS), turn
+        for item in held:
+            assert set(item) == (HEATS if turn == "unchanged" else HEATS | OURS), turn
     identity = {"tenant": "p1", "stack_name": "s", "stack_id": uuid}
     first, [updated] = changes["unchanged"][0], changes["updated"]
     [row] = world.rows("SELECT physical_id FROM resource WHERE name = 'A'")
@@ -115,17 +115,17 @@ def test_a_preview_is_refused_for_the_reasons_of_its_update(world: World, api: C
 
 def test_nothing_secret_is_in_a_preview(world: World, api: Client) -> None:
     parameters = {"p": {"type": "string", "hidden": True, "default": "sesame"}}
-    wanted = {
+    expected = {
         "a": {**test_resource({"get_param": "p"}), "metadata": {"m": {"get_param": "p"}}},
         "r": {"type": "OS::Heat::RandomString"},
     }
-    uuid = world.create("s", wanted, parameters=parameters)
+    uuid = world.create("s", expected, parameters=parameters)
     world.deliver_all()
     [row] = world.rows("SELECT sealed FROM resource WHERE name = 'r'")
     drawn = world.cipher.open(row.sealed)["attributes"]["value"]
-    more = {**wanted, "b": wanted["a"]}
-    more["c"] = test_resource({"get_attr": ["r", "value"]})
-    body = {**template(more, parameters=parameters), "parameters": {"p": "sesame2"}}
+    additional = {**expected, "b": expected["a"]}
+    additional["c"] = test_resource({"get_attr": ["r", "value"]})
+    body = {**template(additional, parameters=parameters), "parameters": {"p": "sesame2"}}
     text = api.http.put(f"/v1/p1/stacks/s/{uuid}/preview", json=body).get_data(as_text=True)
     assert '"updated":[{' in text
     assert "sesame" not in text
@@ -173,8 +173,8 @@ def test_a_create_preview_is_a_stack_without_a_status(world: World, api: Client)
         "capabilities": [],
         "notification_topics": [],
     }
-    assert [one["resource_name"] for one in made] == ["a", "b", "v"]
-    assert all(set(one) == HEATS | {"properties"} for one in made)
+    assert [item["resource_name"] for item in made] == ["a", "b", "v"]
+    assert all(set(item) == HEATS | {"properties"} for item in made)
     a, b, v = made
     assert (a["required_by"], b["required_by"], v["required_by"]) == (["b"], ["v"], [])
     assert (a["metadata"], a["properties"]["value"], a["attributes"]) == ({"k": 3}, "x", {"output": None})
@@ -218,22 +218,22 @@ def test_resources_with_child_stacks_are_always_listed_as_updated(world: World, 
     place = f"/p1/stacks/s/{uuid}/preview"
     same = {**template({"outer": {"type": "outer.yaml"}, "A": test_resource("a")}), "files": files}
     changes = api.ask("PUT", f"{place}?show_nested=true", 200, json=same)["resource_changes"]
-    named = {turn: [one["resource_name"] for one in held] for turn, held in changes.items() if held}
+    named = {turn: [item["resource_name"] for item in held] for turn, held in changes.items() if held}
     assert named == {"unchanged": ["A", "leaf"], "updated": ["outer", "inner"]}
     outer, inner = changes["updated"]
     assert "parent_resource" not in outer
     assert inner["parent_resource"] == "outer"
     assert outer["unchanged"] is inner["unchanged"] is True
     shallow = api.ask("PUT", place, 200, json=same)["resource_changes"]
-    assert [one["resource_name"] for one in shallow["updated"]] == ["outer"]
+    assert [item["resource_name"] for item in shallow["updated"]] == ["outer"]
 
     files["inner.yaml"] = INNER.replace("default: a", "default: b")
     changes = api.ask("PUT", f"{place}?show_nested=true", 200, json={**same, "files": files})
     updated = changes["resource_changes"]["updated"]
-    assert [one["resource_name"] for one in updated] == ["outer", "inner", "leaf"]
-    assert not any("unchanged" in one for one in updated)
+    assert [item["resource_name"] for item in updated] == ["outer", "inner", "leaf"]
+    assert not any("unchanged" in item for item in updated)
 
     none = {**template({"outer": {"type": "OS::Heat::None"}, "A": test_resource("a")})}
     changes = api.ask("PUT", f"{place}?show_nested=true", 200, json=none)["resource_changes"]
-    named = {turn: [one["resource_name"] for one in held] for turn, held in changes.items() if held}
+    named = {turn: [item["resource_name"] for item in held] for turn, held in changes.items() if held}
     assert named == {"unchanged": ["A"], "replaced": ["outer"], "deleted": ["inner", "leaf"]}

@@ -71,7 +71,11 @@ def test_a_short_list_equals_the_part_of_a_long_list(
     monkeypatch.undo()
     assert page == list(resources.list_resources(world.database, row, filters, limit=2))
     if not filters:
-        assert [(one.name, one.required_by) for one in short] == [("a", ("b", "c")), ("b", ("c",)), ("c", ())]
+        assert [(item.name, item.required_by) for item in short] == [
+            ("a", ("b", "c")),
+            ("b", ("c",)),
+            ("c", ()),
+        ]
         assert short[2].child_name == "inner"
 
 
@@ -97,13 +101,13 @@ def test_a_page_starts_after_a_name_and_omits_dependents(world: World, project: 
     names: list[str] = []
     for marker in ("", "r2", "r5"):
         page = api.get(f"{made.path}/resources?limit=3&marker={marker}")["resources"]
-        assert not any("required_by" in one for one in page)
-        names += [one["resource_name"] for one in page]
+        assert not any("required_by" in item for item in page)
+        names += [item["resource_name"] for item in page]
     assert names == [f"r{number}" for number in range(7)]
     rest = api.get(f"{made.path}/resources?marker=r4")["resources"]
-    assert [(one["resource_name"], one["required_by"]) for one in rest] == [("r5", ["r6"]), ("r6", [])]
+    assert [(item["resource_name"], item["required_by"]) for item in rest] == [("r5", ["r6"]), ("r6", [])]
     filtered = api.get(f"{made.path}/resources?limit=1&name=r3&name=r6")["resources"]
-    assert [one["resource_name"] for one in filtered] == ["r3"]
+    assert [item["resource_name"] for item in filtered] == ["r3"]
     assert api.get(f"{made.path}/resources?limit=0")["resources"] == []
     assert "nested_depth" in api.message("GET", f"{made.path}/resources?limit=3&nested_depth=1", 400)
     api.message("GET", f"{made.path}/resources?limit=many", 400)
@@ -119,10 +123,10 @@ def test_a_page_equals_its_part_of_the_whole_list(world: World, project: str, ap
     for number in range(3):
         world.event(made, "é b", reason=str(number))
     whole = [
-        {name: value for name, value in one.items() if name != "required_by"}
-        for one in api.get(f"{made.path}/resources")["resources"]
+        {name: value for name, value in item.items() if name != "required_by"}
+        for item in api.get(f"{made.path}/resources")["resources"]
     ]
-    assert [one["physical_resource_id"] for one in whole] == ["new", ""]
+    assert [item["physical_resource_id"] for item in whole] == ["new", ""]
     assert [link["rel"] for link in whole[0]["links"]] == ["self", "stack", "nested"]
     first = api.get(f"{made.path}/resources?limit=1")["resources"]
     assert first + api.get(f"{made.path}/resources?limit=1&marker=a")["resources"] == whole

@@ -187,13 +187,17 @@ def test_events_are_newest_first_unless_asked_otherwise(api: Client, told: Made)
 
 @pytest.mark.parametrize("query", ["sort_dir=asc", "sort_dir=desc", "sort_keys=resource_type"])
 def test_events_page_without_a_gap_or_a_repeat(api: Client, told: Made, query: str) -> None:
-    whole, seen, path = states(api, f"{told.path}/events?{query}"), [], f"{told.path}/events?{query}&limit=2"
+    whole, observed, path = (
+        states(api, f"{told.path}/events?{query}"),
+        [],
+        f"{told.path}/events?{query}&limit=2",
+    )
     marker = ""
     for _ in range(3):
         page = api.get(path + marker)["events"]
-        seen += states(api, path + marker)
+        observed += states(api, path + marker)
         marker = f"&marker={page[-1]['id']}"
-    assert seen == whole
+    assert observed == whole
     assert api.get(path + marker) == {"events": []}
     assert len(api.get(f"{path}&marker={uuid.uuid4()}")["events"]) == 2
 
@@ -246,12 +250,12 @@ def test_an_event_is_shown_in_full_under_its_resource(api: Client, told: Made) -
     place = newest["links"][0]["href"].removeprefix("http://localhost/v1")
     shown = api.get(place)["event"]
     assert (shown["resource_type"], shown["resource_properties"]) == ("Test::Plain", {"p": 1})
-    for wrong in (
+    for invalid in (
         f"{told.path}/resources/b/events/{newest['id']}",
         f"{told.path}/resources/a/events/{uuid.uuid4()}",
     ):
-        wrong_id = wrong.rpartition("/")[2]
-        assert api.message("GET", wrong, 404) == f"No event {wrong_id} found"
+        wrong_id = invalid.rpartition("/")[2]
+        assert api.message("GET", invalid, 404) == f"No event {wrong_id} found"
     api.get(f"{told.path}/resources/a/events/nonsense", 404)
 
 
@@ -273,11 +277,11 @@ def test_a_follower_never_misses_an_event_committed_late(api: Client, world: Wor
     with psycopg.connect(world.database.url) as late:
         late.execute(insert, (stack.id, "late"))
         world.event(stack, "early")
-        seen = api.get(path)["events"]
-        assert [event["resource_name"] for event in seen] == ["first"]
+        observed = api.get(path)["events"]
+        assert [event["resource_name"] for event in observed] == ["first"]
         assert states(api, f"{stack.path}/events")[0] == "early COMPLETE"  # the newest first hides nothing
         late.commit()
-    assert states(api, f"{path}&marker={seen[-1]['id']}") == ["late COMPLETE", "early COMPLETE"]
+    assert states(api, f"{path}&marker={observed[-1]['id']}") == ["late COMPLETE", "early COMPLETE"]
 
 
 def test_a_finished_stack_shows_its_last_event_despite_later_output(
@@ -300,21 +304,21 @@ def test_an_events_id_leads_back_to_its_row_and_to_no_other_stacks() -> None:
 
 
 def test_many_readers_at_once_each_get_the_whole(world: World, made: Made) -> None:
-    client, wrong = world.client(), []
+    client, invalid = world.client(), []
 
     def read() -> None:
         http = client.http.application.test_client()
         for _ in range(5):
             response = http.get(f"/v1{made.path}/resources")
             if len(response.json["resources"]) != 3:
-                wrong.append(response)
+                invalid.append(response)
 
     threads = [threading.Thread(target=read) for _ in range(8)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert wrong == []
+    assert invalid == []
 
 
 @pytest.fixture
@@ -340,9 +344,9 @@ def tree(api: Client, world: World, made: Made) -> list[Made]:
 
 
 def test_resources_of_nested_stacks_are_listed_as_deep_as_asked(api: Client, tree: list[Made]) -> None:
-    def found(depth: int, more: str = "") -> list[tuple[str, str]]:
-        listed = api.get(f"{tree[0].path}/resources?nested_depth={depth}{more}")["resources"]
-        return [(one["links"][1]["href"].split("/")[-2], one["resource_name"]) for one in listed]
+    def found(depth: int, extra: str = "") -> list[tuple[str, str]]:
+        listed = api.get(f"{tree[0].path}/resources?nested_depth={depth}{extra}")["resources"]
+        return [(item["links"][1]["href"].split("/")[-2], item["resource_name"]) for item in listed]
 
     own = [("s", name) for name in ("a", "b", "c", "one")]
     assert found(0) == own
@@ -354,7 +358,7 @@ def test_resources_of_nested_stacks_are_listed_as_deep_as_asked(api: Client, tre
 
 def test_resources_of_nested_stacks_name_their_parent(api: Client, tree: list[Made]) -> None:
     listed = api.get(f"{tree[0].path}/resources?nested_depth=2")["resources"]
-    parents = {one["resource_name"]: one.get("parent_resource") for one in listed}
+    parents = {item["resource_name"]: item.get("parent_resource") for item in listed}
     assert (parents["one"], parents["in-one"], parents["two"], parents["in-two"]) == (
         None,
         "one",
@@ -362,22 +366,22 @@ def test_resources_of_nested_stacks_name_their_parent(api: Client, tree: list[Ma
         "two",
     )
     inner = api.get(f"{tree[1].path}/resources?nested_depth=1")["resources"]
-    assert [one["resource_name"] for one in inner] == ["in-one", "two", "in-two"]
+    assert [item["resource_name"] for item in inner] == ["in-one", "two", "in-two"]
 
 
 def test_events_of_nested_stacks_are_listed_to_the_requested_depth(api: Client, tree: list[Made]) -> None:
-    def found(depth: int, more: str = "") -> list[str]:
-        query = f"nested_depth={depth}&sort_dir=asc{more}"
-        return [one["resource_name"] for one in api.get(f"{tree[0].path}/events?{query}")["events"]]
+    def found(depth: int, extra: str = "") -> list[str]:
+        query = f"nested_depth={depth}&sort_dir=asc{extra}"
+        return [item["resource_name"] for item in api.get(f"{tree[0].path}/events?{query}")["events"]]
 
     assert found(0) == ["s"]
     assert found(1) == ["s", "s-one"]
     assert found(2) == ["s", "s-one", "s-one-two"]
-    told = api.get(f"{tree[0].path}/events?nested_depth=2&sort_dir=asc&resource_name=s-one")["events"]
-    links = {one["rel"]: one["href"] for one in told[0]["links"]}
+    reported = api.get(f"{tree[0].path}/events?nested_depth=2&sort_dir=asc&resource_name=s-one")["events"]
+    links = {entry["rel"]: entry["href"] for entry in reported[0]["links"]}
     assert links["stack"].endswith(tree[1].path)
     assert links["root_stack"].endswith(tree[0].path)
-    assert found(2, f"&marker={told[0]['id']}") == ["s-one-two"]
+    assert found(2, f"&marker={reported[0]['id']}") == ["s-one-two"]
 
 
 def test_a_child_shows_its_parent(api: Client, tree: list[Made]) -> None:

@@ -122,9 +122,9 @@ def test_an_admin_acts_on_any_projects_stack_by_its_id(world: World, theirs: Mad
     place = f"/stacks/{theirs.name}/{theirs.uuid}"
     for path in (theirs.path, f"{root('admins')}{place}", f"{root('third')}{place}"):
         assert api.get(path, headers=headers)["stack"]["stack_name"] == theirs.name
-    found = api.http.get(f"{api.base}{root('admins')}/stacks/{theirs.uuid}", headers=headers)
-    assert found.status_code == 302
-    assert found.headers["Location"].endswith(f"/their%20project{place}")
+    result = api.http.get(f"{api.base}{root('admins')}/stacks/{theirs.uuid}", headers=headers)
+    assert result.status_code == 302
+    assert result.headers["Location"].endswith(f"/their%20project{place}")
     api.get(f"{root('admins')}/stacks/{theirs.name}", 404, headers=headers)  # names are each project's own
     api.ask("PUT", f"{root('admins')}{place}", 202, headers=headers, json={})
     assert world.neighbour.projects[-1] == theirs.project

@@ -18,14 +18,14 @@ OUTPUTS = [{"name": "result"}, {"name": "complaint", "error_output": True}]
 NOBODY = str(uuid.UUID(int=7))
 
 
-def config(api: Client, project: str, **more: Any) -> dict[str, Any]:
-    body = {"name": "one", "group": "script", "config": "echo", **more}
+def config(api: Client, project: str, **options: Any) -> dict[str, Any]:
+    body = {"name": "one", "group": "script", "config": "echo", **options}
     made = api.ask("POST", f"{root(project)}/software_configs", 200, json=body)
     return dict(made["software_config"])
 
 
-def deployment(api: Client, project: str, **more: Any) -> dict[str, Any]:
-    body = {"server_id": "machine", **more}
+def deployment(api: Client, project: str, **options: Any) -> dict[str, Any]:
+    body = {"server_id": "machine", **options}
     if "config_id" not in body:
         body["config_id"] = config(api, project)["id"]
     made = api.ask("POST", f"{root(project)}/software_deployments", 200, json=body)
@@ -63,15 +63,15 @@ class TestConfigs:
     def test_the_list_is_newest_first_and_comes_in_pages(self, api: Client, project: str):
         ids = [config(api, project, name=f"c{number}")["id"] for number in range(3)]
         listing = f"{root(project)}/software_configs"
-        found = api.get(listing)["software_configs"]
-        assert [one["id"] for one in found] == ids[::-1]
-        assert set(found[0]) == {"id", "name", "group", "creation_time"}
+        body = api.get(listing)["software_configs"]
+        assert [item["id"] for item in body] == ids[::-1]
+        assert set(body[0]) == {"id", "name", "group", "creation_time"}
         first = api.get(f"{listing}?limit=2")["software_configs"]
-        assert [one["name"] for one in first] == ["c2", "c1"]
+        assert [item["name"] for item in first] == ["c2", "c1"]
         rest = api.get(f"{listing}?limit=2&marker={first[-1]['id']}")["software_configs"]
-        assert [one["name"] for one in rest] == ["c0"]
+        assert [item["name"] for item in rest] == ["c0"]
         assert api.message("GET", f"{listing}?limit=x", 400) == "Only integer is acceptable by 'limit'."
-        assert api.get(f"{listing}?global_tenant=false")["software_configs"] == found
+        assert api.get(f"{listing}?global_tenant=false")["software_configs"] == body
         api.ask("GET", f"{listing}?global_tenant=true", 403)
 
     def test_a_deleted_resource_does_not_exist(self, api: Client, project: str):
@@ -96,8 +96,8 @@ class TestConfigs:
         api.ask("DELETE", f"{root(other)}/software_configs/{made['id']}", 404)
         assert api.get(f"{root(other)}/software_configs")["software_configs"] == []
         body = {"config_id": made["id"], "server_id": "x"}
-        told = api.message("POST", f"{root(other)}/software_deployments", 400, json=body)
-        assert told == f"Data supplied was not valid: Config with id {made['id']} not found"
+        reported = api.message("POST", f"{root(other)}/software_deployments", 400, json=body)
+        assert reported == f"Data supplied was not valid: Config with id {made['id']} not found"
 
     @pytest.mark.parametrize(
         ("body", "kind", "messages"),
@@ -122,10 +122,10 @@ class TestConfigs:
     ):
         answer = api.ask("POST", f"{root(project)}/software_configs", 400, json=body)["error"]
         assert answer["type"] == kind
-        told = sorted(one["message"] for one in answer["errors"])
+        reported = sorted(error["message"] for error in answer["errors"])
         for message in messages:
-            assert any(message[:40] in one for one in told), (message, told)
-        assert len(told) == len(messages)
+            assert any(message[:40] in error for error in reported), (message, reported)
+        assert len(reported) == len(messages)
         assert api.get(f"{root(project)}/software_configs")["software_configs"] == []
 
     @pytest.mark.parametrize(
@@ -139,14 +139,14 @@ class TestConfigs:
     def test_no_more_than_the_quota(self, world: World, project: str):
         api = world.client(max_software_configs_per_tenant=1, max_software_deployments_per_tenant=0)
         made = config(api, project)
-        told = api.message("POST", f"{root(project)}/software_configs", 400, json={"name": "two"})
-        assert told == (
+        reported = api.message("POST", f"{root(project)}/software_configs", 400, json={"name": "two"})
+        assert reported == (
             "Request limit exceeded: You have reached the maximum software configs per tenant, 1. "
             "Please delete some configs."
         )
         body = {"config_id": made["id"], "server_id": "x"}
-        told = api.message("POST", f"{root(project)}/software_deployments", 400, json=body)
-        assert "maximum software deployments per tenant, 0" in told
+        reported = api.message("POST", f"{root(project)}/software_deployments", 400, json=body)
+        assert "maximum software deployments per tenant, 0" in reported
 
     def test_nothing_of_it_is_stored_in_the_open(self, api: Client, world: World, project: str):
         deployment(
@@ -176,21 +176,21 @@ class TestDeployments:
         assert api.get(f"{root(project)}/software_deployments/{made['id']}") == {"software_deployment": made}
 
     def test_given_values_are_stored(self, api: Client, project: str):
-        given = {
+        supplied = {
             "input_values": {"a": [1]},
             "action": "ACTION0",
             "status": "IN_PROGRESS",
             "status_reason": "because",
             "stack_user_project_id": "p" * 64,
         }
-        made = deployment(api, project, **given)
-        del given["stack_user_project_id"]
-        assert {name: made[name] for name in given} == given
+        made = deployment(api, project, **supplied)
+        del supplied["stack_user_project_id"]
+        assert {name: made[name] for name in supplied} == supplied
 
     def test_the_list_can_be_filtered_by_server(self, api: Client, project: str):
-        one, other = deployment(api, project), deployment(api, project, server_id="other")
+        item, other = deployment(api, project), deployment(api, project, server_id="other")
         listing = f"{root(project)}/software_deployments"
-        assert api.get(listing)["software_deployments"] == [one, other]
+        assert api.get(listing)["software_deployments"] == [item, other]
         assert api.get(f"{listing}?server_id=other")["software_deployments"] == [other]
         assert api.get(f"{listing}?server_id=none")["software_deployments"] == []
 
@@ -208,24 +208,24 @@ class TestDeployments:
     def test_another_config_reaches_the_machine(self, api: Client, project: str):
         made = deployment(api, project)
         machine = f"{root(project)}/software_deployments/metadata/machine"
-        assert [one["config"] for one in api.get(machine)["metadata"]] == ["echo"]
+        assert [item["config"] for item in api.get(machine)["metadata"]] == ["echo"]
         other = config(api, project, name="two", config="other")
         place = f"{root(project)}/software_deployments/{made['id']}"
         api.ask("PUT", place, 200, json={"config_id": other["id"]})
         assert api.get(machine) == {"metadata": [other]}
         api.ask("DELETE", place, 204)
         assert api.get(machine) == {"metadata": []}
-        told = f"Deployment with id {made['id']} not found"
-        assert api.message("GET", place, 404) == told
-        assert api.message("PUT", place, 404, json={}) == told
-        assert api.message("DELETE", place, 404) == told
+        reported = f"Deployment with id {made['id']} not found"
+        assert api.message("GET", place, 404) == reported
+        assert api.message("PUT", place, 404, json={}) == reported
+        assert api.message("DELETE", place, 404) == reported
 
     def test_a_machine_reads_its_configs_by_name(self, api: Client, project: str):
         for name in ("b", "a", "c"):
             deployment(api, project, config_id=config(api, project, name=name)["id"])
-        found = api.get(f"{root(project)}/software_deployments/metadata/machine")["metadata"]
-        assert [one["name"] for one in found] == ["a", "b", "c"]
-        assert set(found[0]) == {
+        body = api.get(f"{root(project)}/software_deployments/metadata/machine")["metadata"]
+        assert [item["name"] for item in body] == ["a", "b", "c"]
+        assert set(body[0]) == {
             "id", "name", "group", "creation_time", "config", "inputs", "outputs", "options",
         }  # fmt: skip
 

@@ -42,14 +42,15 @@ def test_paths_below_an_arn_redirect_too(api: Client, world: World, project: str
 
 def test_paths_below_a_stack_redirect_too(api: Client, world: World, project: str) -> None:
     made = world.stack(project, "s")
-    for word in ("resources", "events", "template", "actions", "environment", "files"):
-        response = api.http.get(f"/v1.0{root(project)}/stacks/s/{word}?x=1")
-        assert response.headers["Location"] == f"http://localhost/v1.0{made.path}/{word}?x=1"
+    for keyword in ("resources", "events", "template", "actions", "environment", "files"):
+        response = api.http.get(f"/v1.0{root(project)}/stacks/s/{keyword}?x=1")
+        assert response.headers["Location"] == f"http://localhost/v1.0{made.path}/{keyword}?x=1"
     assert api.http.post(f"/v1{root(project)}/stacks/s/actions").status_code == 302
     assert api.http.post(f"/v1{root(project)}/stacks/s/files").status_code == 405
-    for word in ("outputs", "snapshots", "export"):
+    for keyword in ("outputs", "snapshots", "export"):
         assert (
-            api.message("GET", f"{root(project)}/stacks/s/{word}", 404) == "The Stack (s) could not be found."
+            api.message("GET", f"{root(project)}/stacks/s/{keyword}", 404)
+            == "The Stack (s) could not be found."
         )
 
 
@@ -204,7 +205,7 @@ def test_create_answers_201_with_the_place_and_publishes_afterwards(
     }
     assert world.neighbour.bodies[-1] == b'{"stack_name": "made"}'
     assert world.neighbour.projects[-1] == project
-    assert [ring.node_id for ring in world.neighbour.published] == [1]
+    assert [message.node_id for message in world.neighbour.published] == [1]
 
 
 def test_delete_answers_204_and_publishes(api: Client, world: World, project: str) -> None:
@@ -212,7 +213,7 @@ def test_delete_answers_204_and_publishes(api: Client, world: World, project: st
     world.neighbour.published.clear()
     assert api.ask("DELETE", made.path, 204) is None
     assert world.neighbour.deleted[-1] == "s"
-    assert [ring.node_id for ring in world.neighbour.published] == [2]
+    assert [message.node_id for message in world.neighbour.published] == [2]
 
 
 @pytest.mark.parametrize("verb", ["PUT", "PATCH"])
@@ -220,7 +221,7 @@ def test_an_update_answers_202_and_publishes(api: Client, world: World, project:
     made = world.stack(project, "s")
     world.neighbour.published.clear()
     assert api.ask(verb, made.path, 202, json={"template": {}}) is None
-    assert [ring.node_id for ring in world.neighbour.published] == [3]
+    assert [message.node_id for message in world.neighbour.published] == [3]
     assert world.neighbour.patched == (verb == "PATCH")
     by_name = api.http.open(f"/v1{root(project)}/stacks/s", method=verb)
     assert (by_name.status_code, by_name.headers["Location"].endswith(made.path)) == (302, True)
@@ -230,7 +231,7 @@ def test_an_action_answers_200_with_null(api: Client, world: World, project: str
     made = world.stack(project, "s")
     world.neighbour.published.clear()
     assert api.ask("POST", f"{made.path}/actions", 200, json={"cancel_update": None}) is None
-    assert [ring.node_id for ring in world.neighbour.published] == [4]
+    assert [message.node_id for message in world.neighbour.published] == [4]
 
 
 @pytest.mark.parametrize(
@@ -278,7 +279,7 @@ def test_routes_without_a_template_refuse_large_bodies(
 ) -> None:
     stack = world.stack(project, "s")
     world.resource(stack, "one")
-    body, asked = b'{"a":"' + b"x" * (1 << 20) + b'"}', len(world.neighbour.bodies)
+    body, requests = b'{"a":"' + b"x" * (1 << 20) + b'"}', len(world.neighbour.bodies)
     message = api.message(
         method, stack.path + below, 400, data=body, headers={"Content-Type": "application/json"}
     )
@@ -286,7 +287,7 @@ def test_routes_without_a_template_refuse_large_bodies(
         f"Request limit exceeded: JSON body size ({len(body)} bytes) exceeds maximum allowed size "
         "(1048576 bytes)."
     )
-    assert len(world.neighbour.bodies) == asked
+    assert len(world.neighbour.bodies) == requests
 
 
 def test_a_list_shows_only_the_fields_of_a_list(api: Client, world: World, project: str) -> None:
@@ -345,15 +346,15 @@ def test_every_sort_key_pages_without_a_gap_or_a_repeat(
     api: Client, five: str, query: str, names: str
 ) -> None:
     assert "".join(api.names(f"{five}?{query}")) == names
-    seen, path = "", f"{five}?{query}&limit=1"
+    observed, path = "", f"{five}?{query}&limit=1"
     for _ in names:
         page = api.get(path)
-        seen += page["stacks"][0]["stack_name"]
+        observed += page["stacks"][0]["stack_name"]
         [following] = page["links"]
         assert following["rel"] == "next"
         parts = urlsplit(following["href"])
         path = f"{parts.path.removeprefix('/v1')}?{parts.query}"
-    assert seen == names
+    assert observed == names
     assert api.get(path) == {"stacks": []}
 
 

@@ -49,8 +49,8 @@ class Stream:
 
     def names(self, count: int) -> list[str]:
         """Return the resources that the next messages are about."""
-        found = [self.message() for _ in range(count)]
-        return [one.get("resource_name", one["event"]) for one in found if one]
+        result = [self.message() for _ in range(count)]
+        return [item.get("resource_name", item["event"]) for item in result if item]
 
     def close(self) -> None:
         self.response.close()
@@ -73,10 +73,10 @@ def follow(api: Client) -> Iterator[Callable[..., Stream]]:
 Follow = Callable[..., Stream]
 
 
-def own(world: World, stack: Made, status: str, action: str = "CREATE") -> None:
+def write_event(world: World, stack: Made, status: str, action: str = "CREATE") -> None:
     """Let a stack tell of itself."""
-    more = {"resource_type": "OS::Heat::Stack", "physical_id": str(stack.uuid)}
-    world.event(stack, stack.name, action=action, status=status, **more)
+    additional = {"resource_type": "OS::Heat::Stack", "physical_id": str(stack.uuid)}
+    world.event(stack, stack.name, action=action, status=status, **additional)
 
 
 def test_past_events_are_sent_before_new_events(world: World, project: str, follow: Follow) -> None:
@@ -121,10 +121,10 @@ def test_an_event_committed_late_is_delivered_in_order(world: World, project: st
 
 def test_a_stream_may_end_with_the_action(world: World, project: str, follow: Follow) -> None:
     stack = world.stack(project, "s", status="IN_PROGRESS")
-    own(world, stack, "IN_PROGRESS")
+    write_event(world, stack, "IN_PROGRESS")
     stream = follow(f"{stack.path}/events?until_end=true")
     assert stream.names(2) == ["s", "caught-up"]
-    own(world, stack, "COMPLETE")
+    write_event(world, stack, "COMPLETE")
     assert stream.names(1) == ["s"]
     end = stream.message()
     assert end is not None
@@ -148,8 +148,8 @@ def test_a_tree_is_followed_as_deep_as_asked(world: World, project: str, follow:
     stacks, above = [world.stack(project, "s", status="IN_PROGRESS")], None
     for number, name in enumerate(("one", "two"), start=1):
         above = stacks[-1]
-        more = {"root_id": stacks[0].id, "depth": number, "owner_id": above.id, "parent_resource": name}
-        stacks.append(world.stack(project, f"{above.name}-{name}", parent_resource_id=above.id, **more))
+        additional = {"root_id": stacks[0].id, "depth": number, "owner_id": above.id, "parent_resource": name}
+        stacks.append(world.stack(project, f"{above.name}-{name}", parent_resource_id=above.id, **additional))
     streams = [
         follow(f"{stacks[at].path}/events?nested_depth={n}") for at, n in ((0, 0), (0, 1), (0, 9), (1, 1))
     ]
@@ -174,9 +174,9 @@ def test_filters_apply_to_past_and_to_new_events(world: World, project: str, fol
     world.event(stack, "b", status="FAILED")
     world.event(stack, "c")
     world.event(stack, "b", reason="again")
-    found = stream.message()
-    assert found is not None
-    assert found["resource_status_reason"] == "again"
+    result = stream.message()
+    assert result is not None
+    assert result["resource_status_reason"] == "again"
 
 
 def test_a_whole_project_is_followed_and_no_other(
@@ -191,10 +191,10 @@ def test_a_whole_project_is_followed_and_no_other(
         world.event(stack, f"new-of-{stack.name}")
     assert stream.names(1) == ["new-of-mine"]
     page = api.get(f"{root_of(project)}/events?after=0.0&limit=2")
-    assert [one["resource_name"] for one in page["events"]] == ["of-mine", "of-mine"]
+    assert [event["resource_name"] for event in page["events"]] == ["of-mine", "of-mine"]
     assert page["more"]
     rest = api.get(f"{root_of(project)}/events?after={page['sequence']}")
-    assert [one["resource_name"] for one in rest["events"]] == ["new-of-mine"]
+    assert [event["resource_name"] for event in rest["events"]] == ["new-of-mine"]
     assert not rest["more"]
     assert api.get(f"{root_of(project)}/events?after={rest['sequence']}")["events"] == []
     assert api.get(f"{root_of(project)}/events?after=now")["events"] == []
@@ -217,7 +217,7 @@ def test_a_page_of_a_project_looks_at_a_bounded_number_of_events(
     page = api.get(f"{root_of(project)}/events?after={begin}")
     assert (page["events"], page["more"]) == ([], True)
     page = api.get(f"{root_of(project)}/events?after={page['sequence']}")
-    assert [one["resource_name"] for one in page["events"]] == ["of-mine"]
+    assert [event["resource_name"] for event in page["events"]] == ["of-mine"]
 
 
 def test_a_limit_of_webhooks_holds_and_deletion_makes_room(world: World, project: str) -> None:

@@ -32,9 +32,9 @@ def test_the_root_lists_the_versions_as_multiple_choices(world: World) -> None:
 def test_the_path_of_a_project_shows_its_version_to_anonymous_callers(world: World, project: str) -> None:
     api = world.client(auth="token")
     for prefix in ("/v1", "/v1.0"):
-        told = api.http.get(f"{prefix}/{quote(project)}")
-        assert (told.status_code, told.json["version"]["id"]) == (200, "v1.0")
-        assert told.json["version"]["links"] == [{"rel": "self", "href": f"http://localhost{prefix}/"}]
+        reported = api.http.get(f"{prefix}/{quote(project)}")
+        assert (reported.status_code, reported.json["version"]["id"]) == (200, "v1.0")
+        assert reported.json["version"]["links"] == [{"rel": "self", "href": f"http://localhost{prefix}/"}]
 
 
 def test_a_path_without_a_version_or_with_nothing_behind_it_is_not_found(world: World, project: str) -> None:
@@ -88,7 +88,7 @@ def test_every_answer_carries_a_request_id_of_its_own(api: Client, project: str)
         for path in (f"{root(project)}/stacks", "/x", "/")
     }
     assert len(ids) == 3
-    assert all(re.fullmatch(r"req-[0-9a-f-]{36}", found) for found in ids)
+    assert all(re.fullmatch(r"req-[0-9a-f-]{36}", item) for item in ids)
 
 
 def test_options_lists_the_allowed_methods(api: Client, project: str) -> None:
@@ -116,9 +116,9 @@ def test_head_is_not_an_implicit_get(api: Client, world: World, project: str) ->
 )
 def test_a_boolean_is_true_or_false(api: Client, project: str, name: str) -> None:
     stacks = f"{root(project)}/stacks"
-    for wrong in ("1", "yes", "maybe"):
-        text = api.message("GET", f"{stacks}?{name}={wrong}", 400)
-        assert text == f'Unrecognized value "{wrong}" for "{name}", acceptable values are: true, false.'
+    for invalid in ("1", "yes", "maybe"):
+        text = api.message("GET", f"{stacks}?{name}={invalid}", 400)
+        assert text == f'Unrecognized value "{invalid}" for "{name}", acceptable values are: true, false.'
     for fine in ("", "FALSE", "False"):
         api.get(f"{stacks}?{name}={fine}")
 
@@ -245,10 +245,10 @@ def test_a_tokens_text_is_stored_nowhere(world: World, project: str) -> None:
     with world.database.engine.connect() as connection:
         row = connection.execute(ApiToken.__table__.select().where(ApiToken.project_id == project)).one()
     assert text not in repr(row)
-    found = find_token(world.database, text)
-    assert found is not None
-    assert (found.project_id, found.name) == (project, "mine")
+    result = find_token(world.database, text)
+    assert result is not None
+    assert (result.project_id, result.name) == (project, "mine")
     with world.database.engine.begin() as connection:
         past = dt.datetime.now(dt.UTC) - dt.timedelta(days=1)
-        connection.execute(update(ApiToken).where(ApiToken.id == found.id).values(expires_at=past))
+        connection.execute(update(ApiToken).where(ApiToken.id == result.id).values(expires_at=past))
     assert find_token(world.database, text) is None

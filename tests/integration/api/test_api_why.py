@@ -52,7 +52,7 @@ def working(world: World, project: str) -> Made:
     return stack
 
 
-def node(world: World, stack: Made, name: str, ids: dict[str, int], **more: Any) -> None:
+def node(world: World, stack: Made, name: str, ids: dict[str, int], **options: Any) -> None:
     with world.database.engine.connect() as connection:
         query = text("SELECT id FROM resource_definition WHERE stack_id = :s AND name = :n")
         definition = connection.execute(query, {"s": stack.id, "n": name}).scalar_one()
@@ -67,7 +67,7 @@ def node(world: World, stack: Made, name: str, ids: dict[str, int], **more: Any)
             "resource_id": ids[name],
             "label": name,
             "definition_id": definition,
-            **more,
+            **options,
         },
     )
 
@@ -79,14 +79,21 @@ def ids_of(world: World, stack: Made, name: str) -> list[int]:
 
 
 def test_a_stack_reports_the_blocker_of_each_resource(api: Client, working: Made):
-    told = api.get(f"{working.path}/why")["why"]
-    assert told["word"] == "working"
-    assert told["stack_status"] == "CREATE_IN_PROGRESS"
-    assert told["timeout_at"] == (NOW + timedelta(hours=1)).strftime("%Y-%m-%dT%H:%M:%SZ")
-    assert told["accepts"] == ["delete", "update", "cancel_without_rollback", "check", "suspend", "resume"]
-    waiting = {one["resource_name"]: one for one in told["waiting"]}
+    reported = api.get(f"{working.path}/why")["why"]
+    assert reported["word"] == "working"
+    assert reported["stack_status"] == "CREATE_IN_PROGRESS"
+    assert reported["timeout_at"] == (NOW + timedelta(hours=1)).strftime("%Y-%m-%dT%H:%M:%SZ")
+    assert reported["accepts"] == [
+        "delete",
+        "update",
+        "cancel_without_rollback",
+        "check",
+        "suspend",
+        "resume",
+    ]
+    waiting = {item["resource_name"]: item for item in reported["waiting"]}
     assert list(waiting) == ["a", "c", "b"]
-    assert {name: one["word"] for name, one in waiting.items()} == {
+    assert {name: item["word"] for name, item in waiting.items()} == {
         "a": "retrying",
         "b": "waiting-for",
         "c": "queued",
@@ -102,7 +109,7 @@ def test_each_page_links_to_the_next(api: Client, working: Made):
     names, place = [], f"{working.path}/why?limit=1"
     while True:
         answer = api.get(place)
-        names += [one["resource_name"] for one in answer["why"]["waiting"]]
+        names += [item["resource_name"] for item in answer["why"]["waiting"]]
         if "links" not in answer:
             break
         (following,) = answer["links"]
@@ -119,19 +126,19 @@ def test_a_marker_of_no_page_is_refused(api: Client, working: Made, marker: str)
 
 
 def test_a_resource_reports_its_blocker(api: Client, working: Made):
-    told = api.get(f"{working.path}/resources/b/why")["why"]
-    assert told["resource_name"] == "b"
-    assert [one["text"] for one in told["waiting"]] == ["waits for a"]
+    reported = api.get(f"{working.path}/resources/b/why")["why"]
+    assert reported["resource_name"] == "b"
+    assert [item["text"] for item in reported["waiting"]] == ["waits for a"]
     assert api.get(f"{working.path}/resources/d/why")["why"]["waiting"][0]["word"] == "nothing"
     message = api.message("GET", f"{working.path}/resources/none/why", 404)
     assert message == "The Resource (none) could not be found in Stack s."
 
 
 def test_the_progress_of_a_stack_is_listed_and_shown(api: Client, working: Made):
-    told = api.get(f"{working.path}/progress")["progress"]
+    reported = api.get(f"{working.path}/progress")["progress"]
     counts = {"total": 4, "ready": 1, "failed": 0, "running": 1, "waiting": 1, "blocked": 1}
-    assert {key: told[key] for key in counts} == counts
-    assert told["word"] == "working"
+    assert {key: reported[key] for key in counts} == counts
+    assert reported["word"] == "working"
     shown = api.get(working.path)["stack"]["progress"]
     assert shown == {**counts, "counted_at": shown["counted_at"]}
     assert "progress" not in api.get(f"/{working.project.replace(' ', '%20')}/stacks")["stacks"][0]
@@ -143,11 +150,11 @@ def test_a_failed_stack_reports_every_cause_and_a_remedy(api: Client, world: Wor
         {"stack_id": stack.id, "traversal": 3, "resource_name": f"r{n}", "reason": "no"} for n in range(12)
     ]
     world.insert(Failure, *causes, {**causes[0], "traversal": 2})
-    told = api.get(f"{stack.path}/why")["why"]
-    assert told["word"] == "failed"
-    assert [cause["resource_name"] for cause in told["causes"]] == [f"r{n}" for n in range(10)]
-    assert told["causes_count"] == 12
-    assert told["text"].endswith(
+    reported = api.get(f"{stack.path}/why")["why"]
+    assert reported["word"] == "failed"
+    assert [cause["resource_name"] for cause in reported["causes"]] == [f"r{n}" for n in range(10)]
+    assert reported["causes_count"] == 12
+    assert reported["text"].endswith(
         "because of 12 failures. An update, with the same or a new template, continues from the current state"
     )
 

@@ -44,7 +44,7 @@ TABLES = ("stack", "revision", "resource", "graph_node", "event", "snapshot", "s
 
 
 def resources(number: int) -> dict[str, Any]:
-    return {**PLAIN, "resources": {f"r{one}": {"type": "OS::Heat::None"} for one in range(number)}}
+    return {**PLAIN, "resources": {f"r{item}": {"type": "OS::Heat::None"} for item in range(number)}}
 
 
 def ring() -> dict[str, Any]:
@@ -57,9 +57,9 @@ def deep(levels: int) -> str:
     return '{"stack_name": "s", "template": ' + "[" * levels + "]" * levels + "}"
 
 
-def made(**more: Any) -> dict[str, Any]:
+def made(**options: Any) -> dict[str, Any]:
     """Return the body of a valid create, with the given changes."""
-    return {"stack_name": "s", "template": PLAIN, **more}
+    return {"stack_name": "s", "template": PLAIN, **options}
 
 
 @dataclass
@@ -295,8 +295,8 @@ REFUSED: dict[str, tuple[str, str, Any, int, str, str]] = {
 def test_it_is_refused_in_heats_words_and_leaves_nothing(served: Served, case: str) -> None:
     method, path, body, status, kinds, messages = REFUSED[case]
     before = served.rows()
-    more = {} if body is None else {"json": body}
-    refused = served.api.ask(method, path.format_map(served.places), status, **more)
+    additional = {} if body is None else {"json": body}
+    refused = served.api.ask(method, path.format_map(served.places), status, **additional)
     if case != "signal to a stack that is suspended":  # this refusal writes an event
         assert served.rows() == before
     assert refused["code"] == status
@@ -429,9 +429,9 @@ def test_a_redirect_to_the_full_path_keeps_verb_query_and_prefix(
             302,
             f"http://localhost/v1{place}?a=1&b=%20",
         )
-    for word, read, posted in (("outputs", 404, 405), ("snapshots", 404, 405), ("export", 404, 405)):
-        served.api.ask("GET", f"/p/stacks/complete/{word}", read)
-        served.api.ask("POST", f"/p/stacks/complete/{word}", posted)
+    for keyword, read, posted in (("outputs", 404, 405), ("snapshots", 404, 405), ("export", 404, 405)):
+        served.api.ask("GET", f"/p/stacks/complete/{keyword}", read)
+        served.api.ask("POST", f"/p/stacks/complete/{keyword}", posted)
 
 
 def test_headers_of_the_caller_are_not_forwarded(served: Served) -> None:

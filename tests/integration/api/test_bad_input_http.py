@@ -102,8 +102,8 @@ def chunked(body: bytes, size: int = 65_536) -> bytes:
 
 
 def message(answered: bytes) -> str:
-    found: str = json.loads(answered.partition(b"\r\n\r\n")[2])["error"]["message"]
-    return found
+    result: str = json.loads(answered.partition(b"\r\n\r\n")[2])["error"]["message"]
+    return result
 
 
 def test_a_body_that_says_it_is_too_large_is_refused_unread(server: Server) -> None:
@@ -116,8 +116,8 @@ def test_a_body_that_says_it_is_too_large_is_refused_unread(server: Server) -> N
 
 def test_a_body_that_is_too_large_is_refused_however_it_comes(server: Server) -> None:
     assert status(answer(server.port, server.create(BIG))) == 400
-    told = server.create(b"", "Transfer-Encoding: chunked") + chunked(BIG)
-    assert status(answer(server.port, told)) == 400
+    reported = server.create(b"", "Transfer-Encoding: chunked") + chunked(BIG)
+    assert status(answer(server.port, reported)) == 400
 
 
 @pytest.mark.parametrize(
@@ -159,10 +159,10 @@ def test_clients_that_never_finish_their_headers_cost_other_clients_nothing(
 ) -> None:
     with ExitStack() as held:
         for _ in range(60):  # fifteen times as many as there are threads
-            one = held.enter_context(socket.create_connection(("127.0.0.1", server.port), timeout=20))
-            one.sendall(begun)
+            item = held.enter_context(socket.create_connection(("127.0.0.1", server.port), timeout=20))
+            item.sendall(begun)
         assert server.answers_others() < 5.0
-        assert received(one) == b""  # it is closed in the end
+        assert received(item) == b""  # it is closed in the end
 
 
 def test_a_head_that_drips_is_answered_when_it_is_whole_in_time(server: Server) -> None:
@@ -173,9 +173,9 @@ def test_a_head_that_drips_is_answered_when_it_is_whole_in_time(server: Server) 
 def test_clients_that_do_not_close_cost_other_clients_nothing(server: Server) -> None:
     with ExitStack() as held:
         for _ in range(8):
-            one = held.enter_context(socket.create_connection(("127.0.0.1", server.port), timeout=20))
-            one.sendall(server.request("GET", "/v1/p/stacks", b"", "Connection: close"))
-            assert status(received(one)) == 200
+            item = held.enter_context(socket.create_connection(("127.0.0.1", server.port), timeout=20))
+            item.sendall(server.request("GET", "/v1/p/stacks", b"", "Connection: close"))
+            assert status(received(item)) == 200
         assert server.answers_others() < 5.0
 
 
@@ -183,22 +183,22 @@ def test_unwanted_bodies_cost_other_clients_nothing(server: Server) -> None:
     stranger = b"POST /v1/p/stacks HTTP/1.1\r\nHost: a\r\nContent-Length: 90000\r\n\r\n{"
     with ExitStack() as held:
         for _ in range(8):
-            one = held.enter_context(socket.create_connection(("127.0.0.1", server.port), timeout=20))
-            one.sendall(stranger)
-            assert status(received(one)) == 401
+            item = held.enter_context(socket.create_connection(("127.0.0.1", server.port), timeout=20))
+            item.sendall(stranger)
+            assert status(received(item)) == 401
         assert server.answers_others() < 5.0
 
 
 def test_requests_on_a_connection_are_answered_in_sequence(server: Server) -> None:
     """Bytes read ahead are neither lost nor mixed up."""
-    asked = server.request("GET", "/v1/p/stacks") + server.request("GET", "/v1/p/build_info")
+    requests = server.request("GET", "/v1/p/stacks") + server.request("GET", "/v1/p/build_info")
     with socket.create_connection(("127.0.0.1", server.port), timeout=20) as connection:
-        connection.sendall(asked + server.create(b'{"stack_name": "1s"}'))
+        connection.sendall(requests + server.create(b'{"stack_name": "1s"}'))
         answers = b""
         while (answers.count(b"HTTP/1.1") < 3 or not answers.endswith(b"}")) and (
-            more := connection.recv(65536)
+            additional := connection.recv(65536)
         ):
-            answers += more
+            answers += additional
     assert [int(part[1:4]) for part in answers.split(b"HTTP/1.1")[1:]] == [200, 200, 400]
 
 
@@ -216,11 +216,11 @@ def test_pipelined_requests_are_validated_like_any_other(
     """The thread that answered looks whether more comes: it must not wait for it."""
     with ExitStack() as held:
         for _ in range(8):  # twice as many as there are threads
-            one = held.enter_context(socket.create_connection(("127.0.0.1", server.port), timeout=20))
-            one.sendall(server.request("GET", "/v1/p/stacks") + behind)
-            assert status(received(one)) == 200
+            item = held.enter_context(socket.create_connection(("127.0.0.1", server.port), timeout=20))
+            item.sendall(server.request("GET", "/v1/p/stacks") + behind)
+            assert status(received(item)) == 200
         assert server.answers_others() < 5.0
-        assert status(received(one)) in expected
+        assert status(received(item)) in expected
 
 
 @pytest.mark.parametrize(
@@ -228,8 +228,8 @@ def test_pipelined_requests_are_validated_like_any_other(
 )
 def test_a_url_has_at_most_50000_bytes(server: Server, length: int, expected: set[int]) -> None:
     path = "/v1/p/stacks?name="
-    asked = server.request("GET", path + "n" * (length - len(path) - len("GET  HTTP/1.1")))
-    assert status(answer(server.port, asked)) in expected
+    requests = server.request("GET", path + "n" * (length - len(path) - len("GET  HTTP/1.1")))
+    assert status(answer(server.port, requests)) in expected
 
 
 @pytest.mark.parametrize(

@@ -67,12 +67,12 @@ def v4(
     return {"X-Amz-Date": stamp, "Authorization": f"AWS4-HMAC-SHA256 {signed}"}
 
 
-def get(api: Client, params: Params, **more: Any) -> TestResponse:
-    return api.http.get("/v1/", query_string=dict(params), **more)
+def get(api: Client, params: Params, **options: Any) -> TestResponse:
+    return api.http.get("/v1/", query_string=dict(params), **options)
 
 
-def post(api: Client, params: Params, **more: Any) -> TestResponse:
-    return api.http.post("/v1/", data=urlencode(params), content_type=FORM, **more)
+def post(api: Client, params: Params, **options: Any) -> TestResponse:
+    return api.http.post("/v1/", data=urlencode(params), content_type=FORM, **options)
 
 
 def refusal(answer: TestResponse) -> tuple[int, str]:
@@ -97,8 +97,8 @@ def asked(api: Client, keys: Keys, **params: Any) -> dict[str, Any]:
 def test_both_versions_of_signatures_are_good_in_an_address_and_in_a_form(
     api: Client, keys: Keys, verb: str
 ) -> None:
-    def ask(**more: Any) -> int:
-        return api.http.open("/v1/", method=verb, **more).status_code
+    def ask(**options: Any) -> int:
+        return api.http.open("/v1/", method=verb, **options).status_code
 
     form = {"content_type": FORM}
     assert ask(query_string=v2(keys, LIST, verb)) == 200
@@ -179,7 +179,7 @@ def test_a_query_that_asks_for_nothing_that_is_is_refused(api: Client, keys: Key
 
 
 def test_a_query_gets_all_its_faults(api: Client, keys: Keys) -> None:
-    wrong = {
+    invalid = {
         "Action": "CreateStack",
         "TimeoutInMinutes": "0",
         "DisableRollback": "perhaps",
@@ -193,7 +193,7 @@ def test_a_query_gets_all_its_faults(api: Client, keys: Keys) -> None:
         "Parameters.member.3.UsePreviousValue": "true",
         "Tags.member.1.Key": "a,b",
     }
-    answer = get(api, v2(keys, wrong))
+    answer = get(api, v2(keys, invalid))
     assert refusal(answer) == (400, "InvalidParameterValue")
     message = ElementTree.fromstring(answer.data).findtext("Error/Message") or ""
     for fault in (
@@ -269,14 +269,14 @@ def test_lists_come_in_pages(
         world.event(made, name)
 
     def paged(action: str, result: str, name: str, **params: Any) -> list[str]:
-        found, more = [], {}
+        actual, additional = [], {}
         while True:
-            answer = asked(api, keys, Action=action, **params, **more)
+            answer = asked(api, keys, Action=action, **params, **additional)
             assert len(answer[result]) <= 2
-            found += [one[name] for one in answer[result]]
+            actual += [item[name] for item in answer[result]]
             if "NextToken" not in answer:
-                return found
-            more = {"NextToken": answer["NextToken"]}
+                return actual
+            additional = {"NextToken": answer["NextToken"]}
 
     assert paged("ListStacks", "StackSummaries", "StackName") == ["full", *reversed(names)]
     assert paged("DescribeStacks", "Stacks", "StackName") == ["full", *reversed(names)]
@@ -296,8 +296,8 @@ def test_too_many_resources_for_an_unpaged_answer_are_refused(
         world.resource(made, name, physical_id=f"{project}-{name}")
     params = {"Action": "DescribeStackResources", "StackName": "full"}
     assert refusal(get(api, v2(keys, params))) == (400, "RequestLimitExceeded")
-    found = asked(api, keys, **params, LogicalResourceId="b")["StackResources"]
-    assert [one["LogicalResourceId"] for one in found] == ["b"]
+    result = asked(api, keys, **params, LogicalResourceId="b")["StackResources"]
+    assert [item["LogicalResourceId"] for item in result] == ["b"]
     both = {**params, "PhysicalResourceId": "x"}
     assert refusal(get(api, v2(keys, both))) == (400, "InvalidParameterCombination")
     nobody = {"Action": "DescribeStackResources", "PhysicalResourceId": "x"}
@@ -325,7 +325,7 @@ def test_a_nested_stack_names_those_it_is_in(api: Client, world: World, project:
     arn = f"arn:openstack:heat::{project}:stacks"
     assert shown["ParentId"] == f"{arn}/root-m-1/{middle.uuid}"
     assert shown["RootId"] == f"{arn}/root/{root.uuid}"
-    assert [one["StackName"] for one in asked(api, keys, **LIST)["StackSummaries"]] == ["root"]
+    assert [item["StackName"] for item in asked(api, keys, **LIST)["StackSummaries"]] == ["root"]
 
 
 def test_characters_that_are_invalid_in_xml_are_replaced(

@@ -38,10 +38,10 @@ def test_of_two_at_once_the_second_waits_for_how_the_first_ends(
         late.start()
         getattr(db, ends)()
         late.join()
-        found = find(db, project, ASKED.token)
+        result = find(db, project, ASKED.token)
     assert said == refused
-    assert found is not None
-    assert found.stack_name == ("a" if ends == "commit" else "b")
+    assert result is not None
+    assert result.stack_name == ("a" if ends == "commit" else "b")
 
 
 def test_tokens_are_each_projects_own_and_forgotten_after_a_day(postgres_url: str, project: str) -> None:
@@ -53,6 +53,6 @@ def test_tokens_are_each_projects_own_and_forgotten_after_a_day(postgres_url: st
             (KEEP_SECONDS + 1, project),
         )
         record(db, project, ASKED, uuid.uuid4(), "c")
-        found = find(db, project, ASKED.token)
-    assert found is not None
-    assert found.stack_name == "c"
+        result = find(db, project, ASKED.token)
+    assert result is not None
+    assert result.stack_name == "c"

@@ -47,8 +47,8 @@ def test_examples_of_every_route_are_answered_as_described(
     }
     with served(settings, tmp_path / "gunicorn.log") as port:
         url = f"http://127.0.0.1:{port}"
-        found = run(url, populate(poster(url)), tmp_path, "--phases", "examples", "--seed", "1")
-        assert found.returncode == 0, found.stdout + found.stderr
+        completed = run(url, populate(poster(url)), tmp_path, "--phases", "examples", "--seed", "1")
+        assert completed.returncode == 0, completed.stdout + completed.stderr
 
 
 @pytest.mark.long
@@ -57,9 +57,9 @@ def test_every_request_is_answered_as_described(tmp_path: Path) -> None:
     up = Up(tmp_path / "data", env=env)
     try:
         up.wait_ready(300)  # the machine may be busy
-        more = ("--max-time", str(SECONDS), "--continue-on-failure")
-        found = run(up.url, populate(poster(up.url)), tmp_path, *more)
-        assert found.returncode == 0, found.stdout + found.stderr
+        additional = ("--max-time", str(SECONDS), "--continue-on-failure")
+        completed = run(up.url, populate(poster(up.url)), tmp_path, *additional)
+        assert completed.returncode == 0, completed.stdout + completed.stderr
         assert httpx.get(f"{up.url}/healthcheck", timeout=10).text == "OK"
     finally:
         up.stop()

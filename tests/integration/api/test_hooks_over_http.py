@@ -36,7 +36,7 @@ def api(up: Up) -> Iterator[httpx.Client]:
 def create(
     api: httpx.Client, name: str, resources: dict[str, Any], hooks: dict[str, Any] | None = None
 ) -> str:
-    registry = {"resources": {one: {"hooks": words} for one, words in (hooks or {}).items()}}
+    registry = {"resources": {item: {"hooks": keywords} for item, keywords in (hooks or {}).items()}}
     body = {
         "stack_name": name,
         "template": {"heat_template_version": "2021-04-16", "resources": resources},
@@ -62,8 +62,8 @@ def reasons(api: httpx.Client, place: str, resource: str) -> list[str]:
     return [event["resource_status_reason"] for event in events]
 
 
-def told(api: httpx.Client, place: str, method: str, path: str, **more: Any) -> tuple[int, str, str]:
-    answer = api.request(method, f"{place}/resources/{path}", **more)
+def exchange(api: httpx.Client, place: str, method: str, path: str, **options: Any) -> tuple[int, str, str]:
+    answer = api.request(method, f"{place}/resources/{path}", **options)
     error = answer.json()["error"]
     return answer.status_code, error["type"], error["message"]
 
@@ -75,7 +75,7 @@ def command(up: Up, *arguments: str) -> Result:
 def test_a_hook_is_seen_and_cleared_and_the_stack_goes_on(api: httpx.Client) -> None:
     place = create(api, "paused", {"a": TEST_RESOURCE, "b": TEST_RESOURCE}, {"a": "pre-create"})
     waiting = eventually(lambda: api.get(f"{place}/hooks").json()["hooks"])
-    assert [(one["resource_name"], one["hook"], one["resource_status"]) for one in waiting] == [
+    assert [(item["resource_name"], item["hook"], item["resource_status"]) for item in waiting] == [
         ("a", "pre-create", "INIT_COMPLETE")
     ]
     assert reasons(api, place, "a") == ["CREATE paused until Hook pre-create is cleared"]
@@ -107,7 +107,7 @@ def test_impossible_signals_and_marks_are_refused_as_by_heat(api: httpx.Client) 
     assert ended(api, place) == "CREATE_COMPLETE"
     physical = api.get(f"{place}/resources/a").json()["resource"]["physical_resource_id"]
     which = f'TestResource "a" [{physical}] Stack "refusing" [{place.rpartition("/")[2]}]'
-    assert told(api, place, "POST", "a/signal", json={}) == (
+    assert exchange(api, place, "POST", "a/signal", json={}) == (
         400,
         "ResourceActionNotSupported",
         "signal is not supported for resource. (resource: a, type: OS::Heat::TestResource)",
@@ -116,12 +116,12 @@ def test_impossible_signals_and_marks_are_refused_as_by_heat(api: httpx.Client) 
         ("nope", f'Invalid hook type "nope" for {which}'),
         ("pre-update", f'The "pre-update" hook is not defined on {which}'),
     ):
-        refusal = told(api, place, "POST", "a/signal", json={"unset_hook": hook})
+        refusal = exchange(api, place, "POST", "a/signal", json={"unset_hook": hook})
         assert refusal == (400, "InvalidBreakPointHook", message)
     missing = (404, "ResourceNotFound", "The Resource (zz) could not be found in Stack refusing.")
-    assert told(api, place, "POST", "zz/signal") == missing
-    assert told(api, place, "PATCH", "zz", json={"mark_unhealthy": True}) == missing
-    assert told(api, place, "PATCH", "a", json={}) == (
+    assert exchange(api, place, "POST", "zz/signal") == missing
+    assert exchange(api, place, "PATCH", "zz", json={"mark_unhealthy": True}) == missing
+    assert exchange(api, place, "PATCH", "a", json={}) == (
         400,
         "HTTPBadRequest",
         "Missing mandatory (mark_unhealthy) key from mark unhealthy request",
@@ -138,9 +138,9 @@ def test_the_command_line_does_all_of_it(api: httpx.Client, up: Up) -> None:
     cleared = command(up, "stack", "clear-hook", "cli", "a")
     assert (cleared.exit_code, cleared.stdout) == (0, "Hook pre-create of resource a of stack cli cleared.\n")
     eventually(lambda: "post-create" in api.get(f"{place}/hooks").text)
-    wrong = command(up, "stack", "clear-hook", "cli", "bell")
-    assert wrong.exit_code == 1
-    assert wrong.stderr == (
+    invalid = command(up, "stack", "clear-hook", "cli", "bell")
+    assert invalid.exit_code == 1
+    assert invalid.stderr == (
         "Error: resource bell of stack cli does not wait at a hook\n  resources that do: a (post-create)\n"
     )
     assert command(up, "stack", "clear-hook", "cli", "a", "post-create").exit_code == 0

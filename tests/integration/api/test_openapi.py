@@ -44,17 +44,17 @@ def test_path_parameters_are_documented_and_operation_ids_are_unique(document: d
     ids = [operation["operationId"] for _, operation in operations(document)]
     assert len(set(ids)) == len(ids)
     for place, operation in operations(document):
-        explained = {one["name"] for one in operation.get("parameters", ()) if one["in"] == "path"}
+        explained = {item["name"] for item in operation.get("parameters", ()) if item["in"] == "path"}
         assert explained == set(re.findall(r"{([^}]+)}", place)), place
         assert operation["summary"], place
 
 
 def test_every_route_names_its_refusals(document: dict[str, Any]) -> None:
     for place, operation in operations(document):
-        known = set(operation["responses"])
+        recorded = set(operation["responses"])
         if operation["security"] and "/v1/{project_id}" in place:
-            assert known >= {"400", "401", "403", "404", "405", "500", "503"}, place
-        assert any(status < "400" for status in known), place
+            assert recorded >= {"400", "401", "403", "404", "405", "500", "503"}, place
+        assert any(status < "400" for status in recorded), place
     assert "409" in document["paths"]["/v1/{project_id}/stacks"]["post"]["responses"]
     assert "302" in document["paths"]["/v1/{project_id}/stacks/{stack_name}"]["patch"]["responses"]
 
@@ -72,9 +72,9 @@ def test_every_example_matches_its_schema(document: dict[str, Any]) -> None:
 
     checked = 0
     for place, operation in operations(document):
-        for given in operation.get("parameters", ()):
-            if "example" in given:
-                check(f"{place} {given['name']}", given["schema"], given["example"])
+        for value in operation.get("parameters", ()):
+            if "example" in value:
+                check(f"{place} {value['name']}", value["schema"], value["example"])
         bodies = [operation.get("requestBody", {}), *operation["responses"].values()]
         for body in bodies:
             for content in body.get("content", {}).values():

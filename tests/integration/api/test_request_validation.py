@@ -35,8 +35,8 @@ def test_language_parameter_type_and_cycle_faults_are_answered_together(postgres
     body = {"stack_name": "s", "template": FAULTY, "parameters": {"n": "abcd", "q": 1}}
     with pytest.raises(InvalidTemplate) as caught:
         create_delete.create(world.context, Body(orjson.dumps(body)))
-    found = {(fault.code, fault.line) for fault in caught.value.diagnostics}
-    assert found == {
+    result = {(fault.code, fault.line) for fault in caught.value.diagnostics}
+    assert result == {
         ("unknown-resource", 12),
         ("unknown-key", 13),
         ("invalid-parameter", 3),

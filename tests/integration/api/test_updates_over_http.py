@@ -25,11 +25,11 @@ def api(tmp_path_factory: pytest.TempPathFactory):
     up.stop()
 
 
-def layers(size: int, value: str, **more: Any) -> dict[str, Any]:
+def layers(size: int, value: str, **options: Any) -> dict[str, Any]:
     resources = {}
     for n in range(size):
-        given = value if n < 10 else {"get_attr": [f"r{n - 10}", "output"]}
-        resources[f"r{n}"] = {"type": "OS::Heat::TestResource", "properties": {"value": given, **more}}
+        supplied = value if n < 10 else {"get_attr": [f"r{n - 10}", "output"]}
+        resources[f"r{n}"] = {"type": "OS::Heat::TestResource", "properties": {"value": supplied, **options}}
     outputs = {"last": {"value": {"get_attr": [f"r{size - 1}", "output"]}}}
     return {"heat_template_version": VERSION, "resources": resources, "outputs": outputs}
 
@@ -45,8 +45,8 @@ def ended(api: httpx.Client, place: str, seconds: float = 90.0) -> dict[str, Any
         stack = api.get(place).json()["stack"]
         return None if stack["stack_status"].endswith("IN_PROGRESS") else stack
 
-    found: dict[str, Any] = eventually(look, seconds)
-    return found
+    result: dict[str, Any] = eventually(look, seconds)
+    return result
 
 
 def test_an_update_goes_on_when_a_worker_is_killed(api: httpx.Client) -> None:
@@ -66,8 +66,8 @@ def test_updates_in_rapid_fire_end_as_the_last(api: httpx.Client) -> None:
     stack = ended(api, place)
     assert (stack["stack_status"], stack["outputs"][0]["output_value"]) == ("UPDATE_COMPLETE", "v10")
     history = api.get(f"{place}/revisions").json()["revisions"]
-    assert [one["outcome"] for one in history[:1]] == ["complete"]
-    assert {one["outcome"] for one in history[1:]} <= {"complete", "superseded"}
+    assert [item["outcome"] for item in history[:1]] == ["complete"]
+    assert {item["outcome"] for item in history[1:]} <= {"complete", "superseded"}
     assert len(history) == 11
     assert api.post(f"{place}/revisions/1/rollback").status_code == 202
     stack = ended(api, place)
@@ -104,9 +104,9 @@ def test_a_large_update_goes_through_a_process_of_its_own(api: httpx.Client) -> 
     assert api.put(place, json={"template": template}).status_code == 202
     stack = ended(api, place)
     assert (stack["stack_status"], stack["outputs"][0]["output_value"]) == ("UPDATE_COMPLETE", "just this")
-    found = api.get(f"{place}/revisions/1/diff/2").json()["diff"]["sections"]  # the same in a single answer
-    assert list(found) == ["resources"]
-    [changed] = found["resources"]["changed"]
+    body = api.get(f"{place}/revisions/1/diff/2").json()["diff"]["sections"]  # the same in a single answer
+    assert list(body) == ["resources"]
+    [changed] = body["resources"]["changed"]
     assert (changed["name"], changed["changes"][0]["path"]) == ("r799", "properties.value")
 
 
@@ -126,7 +126,7 @@ def test_a_large_preview_goes_through_a_process_of_its_own(api: httpx.Client) ->
         "added": 0,
         "deleted": 0,
     }
-    assert [one["resource_name"] for one in changes["updated"]] == ["r1189", "r1199"]
+    assert [item["resource_name"] for item in changes["updated"]] == ["r1189", "r1199"]
     assert changes["updated"][1]["because"] == "value changes (r1189 is changed)"
     answer = api.post("/stacks/preview", json={"stack_name": "other", "template": template})
     assert len(answer.json()["stack"]["resources"]) == 1200

@@ -38,14 +38,14 @@ def demo(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
 def test_the_demonstration_shows_the_main_job_and_leaves_nothing(
     demo: subprocess.Popen[str], tmp_path: Path
 ) -> None:
-    told, _ = demo.communicate(timeout=120)
-    assert demo.returncode == 0, told
-    assert len(set(re.findall(r"CREATE_COMPLETE (\w+)$", told, re.MULTILINE))) >= 30
+    reported, _ = demo.communicate(timeout=120)
+    assert demo.returncode == 0, reported
+    assert len(set(re.findall(r"CREATE_COMPLETE (\w+)$", reported, re.MULTILINE))) >= 30
     for text in ("$ orchestrator up --port", "$ orchestrator stack create -t examples/shop.yaml --wait shop"):
-        assert text in told
-    assert "Corner Shop is open at https://shop.example/" in told
-    assert "Deleted: shop." in told
-    assert "Project demo has no stacks." in told
+        assert text in reported
+    assert "Corner Shop is open at https://shop.example/" in reported
+    assert "Deleted: shop." in reported
+    assert "Project demo has no stacks." in reported
     assert left(tmp_path) == []
 
 
@@ -80,7 +80,7 @@ def left(folder: Path) -> list[str]:
 
 def processes(folder: Path) -> list[str]:
     """Return the command lines of the processes that name the folder or work in it."""
-    found = []
+    result = []
     for entry in Path("/proc").glob("[0-9]*"):
         try:
             command = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
@@ -88,5 +88,5 @@ def processes(folder: Path) -> list[str]:
         except OSError:  # the process has ended, or belongs to another user
             continue
         if command and (str(folder) in command or place.startswith(str(folder))):
-            found.append(command)
-    return found
+            result.append(command)
+    return result

@@ -97,11 +97,11 @@ def test_every_fault_of_a_template_is_shown_with_its_line(run: Run, tmp_path: Pa
     hello = (EXAMPLES / "hello.yaml").read_text()
     bad.write_text(hello.replace("    properties:", "    propertys:").replace("[password,", "[word,"))
     lines = bad.read_text().splitlines()
-    wrong = [number for number, line in enumerate(lines, 1) if "propertys" in line or "[word" in line]
+    invalid = [number for number, line in enumerate(lines, 1) if "propertys" in line or "[word" in line]
     for command in (("validate",), ("stack", "create", "bad")):
         refused = run(*command, "-t", str(bad))
         assert (refused.returncode, refused.stdout) == (1, "")
-        for number in wrong:
+        for number in invalid:
             assert f"{bad}:{number}:" in refused.stderr
             assert f" {number} | {lines[number - 1]}" in refused.stderr
     assert "bad" not in run("stack", "list").stdout

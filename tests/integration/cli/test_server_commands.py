@@ -45,9 +45,9 @@ def test_an_empty_database_gets_the_schema(
 
 def test_a_token_is_shown_once_and_opens_its_project(database: Database) -> None:
     token = run("token", "create", "--project", "demo", "--name", "ci").stdout.strip()
-    found = find_token(database, token)
-    assert found is not None
-    assert (found.project_id, found.name, found.expires_at) == ("demo", "ci", None)
+    result = find_token(database, token)
+    assert result is not None
+    assert (result.project_id, result.name, result.expires_at) == ("demo", "ci", None)
     listed = run("token", "list").output
     assert "ci" in listed
     assert "valid" in listed
@@ -94,12 +94,12 @@ def test_a_key_pair_is_shown_once_and_opens_its_project_until_it_is_revoked(
     sealing = new_key()
     monkeypatch.setenv("ORCHESTRATOR_ENCRYPTION_KEYS", sealing)
     made = run("key-pair", "create", "--project", "demo", "--name", "ci", "--role", "reader")
-    given = dict(line.removeprefix("export ").split("=", 1) for line in made.stdout.splitlines())
-    key, secret = given["AWS_ACCESS_KEY_ID"], given["AWS_SECRET_ACCESS_KEY"]
-    found = find_signer(database, key)
-    assert found is not None
-    assert (found.project_id, found.name, found.roles) == ("demo", "ci", ("reader",))
-    assert Cipher([sealing]).open(found.secret) == secret
+    supplied = dict(line.removeprefix("export ").split("=", 1) for line in made.stdout.splitlines())
+    key, secret = supplied["AWS_ACCESS_KEY_ID"], supplied["AWS_SECRET_ACCESS_KEY"]
+    result = find_signer(database, key)
+    assert result is not None
+    assert (result.project_id, result.name, result.roles) == ("demo", "ci", ("reader",))
+    assert Cipher([sealing]).open(result.secret) == secret
     listed = run("key-pair", "list", "--project", "demo").output
     assert key in listed
     assert "valid" in listed

@@ -43,8 +43,10 @@ def documented(beginning: str) -> str:
 
 def run(command: str, **places: str) -> None:
     """Run a documented command with the servers' own programs."""
-    program, *words = (places.get(word.removeprefix("$").strip('"$'), word) for word in command.split())
-    subprocess.run([str(postgres_bin(server_account()) / program), *words], check=True, timeout=120)
+    program, *keywords = (
+        places.get(keyword.removeprefix("$").strip('"$'), keyword) for keyword in command.split()
+    )
+    subprocess.run([str(postgres_bin(server_account()) / program), *keywords], check=True, timeout=120)
 
 
 def test_a_dump_taken_in_the_middle_of_a_create_is_restored_elsewhere_and_completes(
@@ -86,10 +88,10 @@ def test_a_dump_taken_in_the_middle_of_a_create_is_restored_elsewhere_and_comple
     second = new_cluster(restored, valkey_server.url(next(broker_numbers)), key=first.key)
     second.wait(uuid, "CREATE_COMPLETE")
     made_once(things, "saved", resources)
-    [(told,)] = second.rows(
+    [(reported,)] = second.rows(
         "SELECT array_agg(reason ORDER BY xid, id) FROM event WHERE resource_name = 'saved'"
     )
-    assert told == ["Stack CREATE started", "Stack CREATE completed successfully"]
+    assert reported == ["Stack CREATE started", "Stack CREATE completed successfully"]
     second.delete("saved")
     second.wait(uuid, "DELETE_COMPLETE")
     assert things.alive("saved") == {}

@@ -44,8 +44,8 @@ def compose() -> dict[str, Any]:
 
 
 def test_the_file_is_valid_by_the_compose_specification(compose: dict[str, Any]) -> None:
-    found = resources.files("check_jsonschema") / "builtin_schemas/vendor/compose-spec.json"
-    schema = json.loads(found.read_text())
+    result = resources.files("check_jsonschema") / "builtin_schemas/vendor/compose-spec.json"
+    schema = json.loads(result.read_text())
     validator = jsonschema.validators.validator_for(schema)(schema)
     over = yaml.safe_load((ROOT / "docker-compose.keystone.yml").read_text())
     for file in (compose, over):
@@ -104,8 +104,8 @@ def test_with_keystone_api_and_workers_get_all_settings(
         service = over["services"][name]
         assert set(service["secrets"]) == over["secrets"].keys()
         assert "frontend" in compose["services"][name]["networks"]  # the way out
-        given = {key: str(value) for key, value in service["environment"].items()}
-        for key, value in given.items():
+        supplied = {key: str(value) for key, value in service["environment"].items()}
+        for key, value in supplied.items():
             assert key.removeprefix(PREFIX).removesuffix("_FILE").lower() in Settings.model_fields
             monkeypatch.setenv(key, chosen(value).replace("/run/secrets", str(tmp_path)))
         settings = Settings(encryption_keys=None)
@@ -130,10 +130,10 @@ CHOSEN = {
 
 def chosen(text: str) -> str:
     """Return a value of the file as Compose renders it with `CHOSEN` in the environment."""
-    found = re.fullmatch(r"\$\{(\w+)(?::([-?])(.*))?\}", text)
-    if not found:
+    match = re.fullmatch(r"\$\{(\w+)(?::([-?])(.*))?\}", text)
+    if not match:
         return text
-    return CHOSEN[found[1]] if found[1] in CHOSEN or found[2] == "?" else chosen(found[3])
+    return CHOSEN[match[1]] if match[1] in CHOSEN or match[2] == "?" else chosen(match[3])
 
 
 class Containers:
@@ -151,10 +151,10 @@ class Containers:
         places = {**self.places, "/tmp/ready": str(home / "ready"), "worker@%h": f"worker{number}@%h"}
 
         longest_first = sorted(places, key=len, reverse=True)
-        found = re.compile("|".join(map(re.escape, longest_first)))
+        result = re.compile("|".join(map(re.escape, longest_first)))
 
         def here(text: str) -> str:
-            return found.sub(lambda match: places[match[0]], text)
+            return result.sub(lambda match: places[match[0]], text)
 
         tools = Path(sys.executable).parent
         # The image has its own PATH and none of this machine's settings.

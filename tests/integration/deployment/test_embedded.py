@@ -63,10 +63,10 @@ def start(tmp_path: Path) -> Iterator[Callable[[Child], Process]]:
         process.stop()
 
 
-def write(url: str, word: str) -> None:
+def write(url: str, keyword: str) -> None:
     with psycopg.connect(url) as connection:
         connection.execute("CREATE TABLE IF NOT EXISTS kept (word text)")
-        connection.execute("INSERT INTO kept VALUES (%s)", (word,))
+        connection.execute("INSERT INTO kept VALUES (%s)", (keyword,))
 
 
 def read(url: str) -> list[str]:
@@ -101,16 +101,16 @@ def test_a_killed_database_starts_again_with_its_rows_while_a_query_was_running(
     first = start(server.child())
     write(server.url(), "committed")
     with psycopg.connect(server.url()) as busy:
-        asked = threading.Event()
+        requests = threading.Event()
 
         def ask() -> None:
-            asked.set()
+            requests.set()
             with pytest.raises(psycopg.OperationalError):
                 busy.execute("SELECT count(*) FROM generate_series(1, 1000000000000)")
 
         asking = threading.Thread(target=ask)
         asking.start()
-        asked.wait()
+        requests.wait()
         pid = busy.info.backend_pid
         eventually(
             lambda: server_says(server, f"SELECT state = 'active' FROM pg_stat_activity WHERE pid = {pid}")
@@ -165,7 +165,7 @@ time.sleep(60)
 def test_servers_die_with_their_supervisor_even_when_it_is_killed(tmp_path: Path) -> None:
     with subprocess.Popen([sys.executable, "-c", SUPERVISOR, tmp_path], stdout=subprocess.PIPE) as supervisor:
         assert supervisor.stdout is not None
-        pids = [int(word) for word in supervisor.stdout.readline().split()]
+        pids = [int(keyword) for keyword in supervisor.stdout.readline().split()]
         server = Postgres(tmp_path / "postgres")
         write(server.url(), "committed")
         supervisor.kill()
@@ -293,17 +293,19 @@ def test_copies_of_the_programs_are_for_everybody_and_made_once(
 ) -> None:
     monkeypatch.setattr(binaries, "CACHE", tmp_path / "cache")
     account = Account("nobody", 65534, 65534)
-    found: list[Path] = []
-    racers = [threading.Thread(target=lambda: found.append(binaries.postgres_bin(account))) for _ in range(2)]
+    result: list[Path] = []
+    racers = [
+        threading.Thread(target=lambda: result.append(binaries.postgres_bin(account))) for _ in range(2)
+    ]
     for racer in racers:
         racer.start()
     for racer in racers:
         racer.join()
-    assert found[0] == found[1]
+    assert result[0] == result[1]
     assert len(list((tmp_path / "cache").iterdir())) == 1
-    assert all(path.stat().st_mode & 0o004 for path in found[0].iterdir())
-    assert os.access(found[0] / "postgres", os.X_OK)
-    inode = (found[0] / "postgres").stat().st_ino
+    assert all(path.stat().st_mode & 0o004 for path in result[0].iterdir())
+    assert os.access(result[0] / "postgres", os.X_OK)
+    inode = (result[0] / "postgres").stat().st_ino
     assert (binaries.postgres_bin(account) / "postgres").stat().st_ino == inode
 
 

@@ -46,10 +46,10 @@ class Notes:
         return [line.split() for line in self.path.read_text().splitlines()]
 
     def order(self) -> list[str]:
-        return [f"{word} {name}" for word, name, _ in self.lines()]
+        return [f"{keyword} {name}" for keyword, name, _ in self.lines()]
 
     def pids(self, name: str) -> list[int]:
-        return [int(pid) for word, who, pid in self.lines() if (word, who) == ("started", name)]
+        return [int(pid) for keyword, who, pid in self.lines() if (keyword, who) == ("started", name)]
 
 
 @pytest.fixture
@@ -221,6 +221,6 @@ def test_a_child_inherits_its_priority(tmp_path: Path) -> None:
     patient = Process(Child(name="patient", argv=argv, niceness=3), tmp_path / "patient.log")
     assert plain.wait(10.0)
     assert patient.wait(10.0)
-    ours = os.nice(0)
-    assert (tmp_path / "plain.log").read_text().split() == [str(ours)] + ["0"] * grouped
-    assert (tmp_path / "patient.log").read_text().split() == [str(min(19, ours + 3))] + ["3"] * grouped
+    own_items = os.nice(0)
+    assert (tmp_path / "plain.log").read_text().split() == [str(own_items)] + ["0"] * grouped
+    assert (tmp_path / "patient.log").read_text().split() == [str(min(19, own_items + 3))] + ["3"] * grouped

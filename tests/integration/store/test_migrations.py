@@ -70,9 +70,9 @@ def test_upgrading_from_empty_equals_the_models(postgres_server: Postgres, postg
     declared = empty_database(postgres_server, "declared")
     engine = create_engine(make_url(declared).set(drivername="postgresql+psycopg"), poolclass=NullPool)
     Base.metadata.create_all(engine)
-    made, wanted = catalogue(postgres_url), catalogue(declared)
-    assert made - wanted == set()
-    assert wanted - made == set()
+    made, expected = catalogue(postgres_url), catalogue(declared)
+    assert made - expected == set()
+    assert expected - made == set()
     assert {"stack", "revision", "resource", "resource_definition", "graph_node", "event", "content"} <= {
         row[1] for row in made
     }
@@ -129,11 +129,11 @@ def test_the_versions_equal_those_of_the_migrations() -> None:
 
 def test_a_starting_process_does_not_import_the_migrations() -> None:
     tells = "import sys, api.app, tasks.app; print('alembic' in sys.modules)"
-    given = {**os.environ, "ORCHESTRATOR_BROKER_URL": "redis://127.0.0.1:1/0"}
-    found = subprocess.run(
-        [sys.executable, "-c", tells], env=given, stdout=subprocess.PIPE, text=True, check=True
+    supplied = {**os.environ, "ORCHESTRATOR_BROKER_URL": "redis://127.0.0.1:1/0"}
+    completed = subprocess.run(
+        [sys.executable, "-c", tells], env=supplied, stdout=subprocess.PIPE, text=True, check=True
     )
-    assert found.stdout.strip() == "False"
+    assert completed.stdout.strip() == "False"
 
 
 def test_an_unreachable_database_is_named_in_a_single_line() -> None:

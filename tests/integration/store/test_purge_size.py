@@ -116,11 +116,11 @@ def test_the_command_reports_the_rows_to_purge_and_then_purges_them(
     world.delete("s")
     world.deliver_all()
     assert run().output == "nothing to delete\n"
-    told = run("--dry-run", "--deleted-after", "0", "--nodes-after=1h")
-    assert "deleted stacks: 1 to delete" in told.output
+    reported = run("--dry-run", "--deleted-after", "0", "--nodes-after=1h")
+    assert "deleted stacks: 1 to delete" in reported.output
     assert world.rows("SELECT 1 FROM stack")
     done = run("--deleted-after", "0", "--nodes-after=1h")
-    assert done.output == told.output.replace("to delete", "deleted")
+    assert done.output == reported.output.replace("to delete", "deleted")
     assert not world.rows("SELECT 1 FROM stack")
 
 

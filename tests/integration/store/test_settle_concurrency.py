@@ -54,15 +54,15 @@ class Graph:
         [(made,)] = self.db.execute(query, (uuid.uuid4(), self.stack_id)).fetchall()
         return int(made)
 
-    def _node(self, state: str, **more: Any) -> int:
-        values = {"needed_by": [], "blocked_by": 0, "lease": None, "resource_id": None, **more}
+    def _node(self, state: str, **options: Any) -> int:
+        values = {"needed_by": [], "blocked_by": 0, "lease": None, "resource_id": None, **options}
         query = """INSERT INTO graph_node (stack_id, root_id, traversal, kind, queue, label, state, needed_by,
                 blocked_by, resource_id, lease, leased_until)
             VALUES (%(s)s, %(s)s, 1, %(kind)s, 'check', 'n', %(state)s, %(needed_by)s,
                 %(blocked_by)s, %(resource_id)s, %(lease)s,
                 CASE WHEN %(lease)s::bigint IS NOT NULL THEN now() + interval '1 minute' END)
             RETURNING id"""
-        kind = "join" if more.get("resource_id") is None else "update"
+        kind = "join" if options.get("resource_id") is None else "update"
         row = self.db.execute(query, {"s": self.stack_id, "state": state, "kind": kind, **values}).fetchone()
         assert row is not None
         return int(row[0])
@@ -96,21 +96,23 @@ class Graph:
 
 
 def settle(
-    db: psycopg.Connection[Any], ids: Sequence[int], lease: int = LEASE, ring: int = 1000
+    db: psycopg.Connection[Any], ids: Sequence[int], lease: int = LEASE, message: int = 1000
 ) -> list[int]:
     """Settle visited nodes in one statement; return the released nodes."""
-    rows = db.execute(sql.SETTLE_NODES, {"ids": list(ids), "lease": lease, "max_messages": ring}).fetchall()
+    rows = db.execute(
+        sql.SETTLE_NODES, {"ids": list(ids), "lease": lease, "max_messages": message}
+    ).fetchall()
     return [row[1] for row in rows if row[0] in {"send", "queued"}]
 
 
 def settle_unclaimed(
-    db: psycopg.Connection[Any], graph: Graph, node: int, resource: int, ring: int = 1000
+    db: psycopg.Connection[Any], graph: Graph, node: int, resource: int, message: int = 1000
 ) -> repository.Settled:
     """Settle an unclaimed node, with its own resource."""
     row = {"node_id": node, "resource_id": resource, "stack_id": graph.stack_id, "status_read": "COMPLETE"}
     statement = render(sql.SETTLE_CLEANUP_KEPT, leased=False, rows="one")
     values = repository.single_row_parameters(row | {"changed": False, "continued": False}, statement)
-    return repository.settled(fetch_prepared(db, statement, {**values, "max_messages": ring}), "root")
+    return repository.settled(fetch_prepared(db, statement, {**values, "max_messages": message}), "root")
 
 
 @pytest.fixture
@@ -137,10 +139,10 @@ def test_only_the_last_of_many_concurrent_feeders_releases_the_node(graph: Graph
 @pytest.mark.parametrize("seed", range(3))
 def test_feeders_of_many_shared_nodes_neither_deadlock_nor_lose_a_wake_up(graph: Graph, seed: int):
     chosen = random.Random(seed)
-    wanted = [sorted(chosen.sample(range(40), chosen.randint(1, 20))) for _ in range(THREADS * 20)]
-    counts = Counter(target for row in wanted for target in row)
+    expected = [sorted(chosen.sample(range(40), chosen.randint(1, 20))) for _ in range(THREADS * 20)]
+    counts = Counter(target for row in expected for target in row)
     targets = [graph.blocked(counts[target] or 1) for target in range(40)]
-    feeders = [graph.checking(chosen.sample([targets[t] for t in row], len(row))) for row in wanted]
+    feeders = [graph.checking(chosen.sample([targets[t] for t in row], len(row))) for row in expected]
     chosen.shuffle(feeders)
 
     def work(db: psycopg.Connection[Any], number: int) -> list[int]:
@@ -159,18 +161,18 @@ def test_feeders_of_many_shared_nodes_neither_deadlock_nor_lose_a_wake_up(graph:
 @pytest.mark.parametrize("seed", range(3))
 def test_unclaimed_feeders_neither_deadlock_nor_lose_a_release(graph: Graph, seed: int):
     chosen = random.Random(seed)
-    wanted = [chosen.sample(range(12), chosen.randint(2, 12)) for _ in range(THREADS * 20)]
-    counts = Counter(target for row in wanted for target in row)
+    expected = [chosen.sample(range(12), chosen.randint(2, 12)) for _ in range(THREADS * 20)]
+    counts = Counter(target for row in expected for target in row)
     targets = [graph.blocked(counts[target] or 1) for target in range(12)]
     feeders = []
-    for row in wanted:
+    for row in expected:
         resource = graph.resource()
         feeders.append((graph.queued(resource, [targets[t] for t in row]), resource))
 
     def work(db: psycopg.Connection[Any], number: int) -> list[int]:
         settled = [settle_unclaimed(db, graph, *feeder) for feeder in feeders[number::THREADS]]
-        assert [len(one.held) for one in settled] == [1] * len(settled)
-        return [ring.node_id for one in settled for ring in one.messages]
+        assert [len(item.held) for item in settled] == [1] * len(settled)
+        return [message.node_id for item in settled for message in item.messages]
 
     released = Counter(node for each in graph.at_once(work) for node in each)
     assert released == {targets[target]: 1 for target in counts}
@@ -182,15 +184,15 @@ def test_an_unclaimed_node_is_settled_once_by_concurrent_writers(graph: Graph):
     target, resource = graph.blocked(2), graph.resource()
     feeder = graph.queued(resource, [target])
     settled = graph.at_once(lambda db, _: settle_unclaimed(db, graph, feeder, resource))
-    assert sorted(len(one.held) for one in settled) == [0] * (THREADS - 1) + [1]
+    assert sorted(len(item.held) for item in settled) == [0] * (THREADS - 1) + [1]
     assert graph.states([target]) == {("blocked", 1): 1}
     assert graph.states([feeder]) == {("ready", 0): 1}
 
 
 def test_an_unclaimed_node_enqueues_no_more_than_the_window_allows(graph: Graph):
     targets, resource = [graph.blocked(1) for _ in range(5)], graph.resource()
-    result = settle_unclaimed(graph.db, graph, graph.queued(resource, targets), resource, ring=2)
-    assert [ring.node_id for ring in result.messages] == targets[:2]
+    result = settle_unclaimed(graph.db, graph, graph.queued(resource, targets), resource, message=2)
+    assert [message.node_id for message in result.messages] == targets[:2]
     assert result.not_enqueued == 3
 
 
@@ -254,9 +256,11 @@ def test_many_workers_topping_up_ring_each_node_once(graph: Graph):
     ids = [graph.queued() for _ in range(200)]
 
     def work(db: psycopg.Connection[Any], _number: int) -> list[int]:
-        return [ring.node_id for ring in repository.refill_window(db, graph.stack_id, "root", 50).messages]
+        return [
+            message.node_id for message in repository.refill_window(db, graph.stack_id, "root", 50).messages
+        ]
 
-    rung = Counter(node for each in graph.at_once(work) for node in each)
-    assert set(rung.values()) == {1}
-    assert 50 <= len(rung) <= 50 * THREADS
-    assert set(rung) <= set(ids)
+    enqueued = Counter(node for each in graph.at_once(work) for node in each)
+    assert set(enqueued.values()) == {1}
+    assert 50 <= len(enqueued) <= 50 * THREADS
+    assert set(enqueued) <= set(ids)

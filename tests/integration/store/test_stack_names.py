@@ -24,17 +24,17 @@ def test_the_name_of_no_root_is_found_by_index(world: World, project: str, name:
         db.execute(CROWD, {"root": root.id, "project": project})
         text, order = numbered(stacks.BY_NAME_NESTED)
         types = {"project_id": "text", "name": "text"}
-        db.execute(f"PREPARE others ({', '.join(types[one] for one in order)}) AS {text.decode()}".encode())
+        db.execute(f"PREPARE others ({', '.join(types[item] for item in order)}) AS {text.decode()}".encode())
         for analyzed in (False, True):
             if analyzed:
                 db.execute("ANALYZE stack")
-            values = [{"project_id": project, "name": name}[one] for one in order]
-            given = ", ".join(f"'{value}'" for value in values)
-            plan = "\n".join(row[0] for row in db.execute(f"EXPLAIN EXECUTE others ({given})".encode()))
+            values = [{"project_id": project, "name": name}[item] for item in order]
+            supplied = ", ".join(f"'{value}'" for value in values)
+            plan = "\n".join(row[0] for row in db.execute(f"EXPLAIN EXECUTE others ({supplied})".encode()))
             assert "Seq Scan on stack n" not in plan, plan
             assert "Seq Scan on stack u" not in plan, plan
-    found = stacks.find(world.database, project, name)
-    assert (found.name if found else None) == (None if name == "nobody" else name)
+    stack_row = stacks.find(world.database, project, name)
+    assert (stack_row.name if stack_row else None) == (None if name == "nobody" else name)
 
 
 def test_a_name_finds_the_root_stack_first_then_the_least_deep_and_oldest(world: World, project: str) -> None:
@@ -46,15 +46,15 @@ def test_a_name_finds_the_root_stack_first_then_the_least_deep_and_oldest(world:
     gone = {"action": "DELETE", "status": "COMPLETE", "deleted_at": "2026-01-01T00:00:00Z"}
     world.stack(project, "same", age=-90, depth=1, **inner, **gone)
 
-    def found(of: str) -> object:
+    def resolved(of: str) -> object:
         row = stacks.find(world.database, of, "same")
         return row and row.uuid
 
-    assert found(project) == old.uuid
+    assert resolved(project) == old.uuid
     theirs = world.project()
-    assert found(theirs) is None
+    assert resolved(theirs) is None
     kept = world.stack(world.project(), "same", user_project_id=theirs)
-    assert found(theirs) == kept.uuid
+    assert resolved(theirs) == kept.uuid
     own = world.stack(project, "same")
-    assert found(project) == own.uuid
+    assert resolved(project) == own.uuid
     assert {deep.uuid, young.uuid}.isdisjoint({old.uuid, own.uuid, kept.uuid})

@@ -70,22 +70,26 @@ def taken(broker: redis.Redis, queue: str) -> dict:
 def test_a_rendered_message_equals_that_of_apply_async(
     app: Celery, broker_url: str, broker: redis.Redis, queue: str, dispatcher_to
 ):
-    ring = CheckMessage(7, 3, queue, "web", RING.root)
-    dispatcher_to(broker_url).publish([ring], parent_id="parent-1")
-    ours = taken(broker, queue)
+    check_message = CheckMessage(7, 3, queue, "web", RING.root)
+    dispatcher_to(broker_url).publish([check_message], parent_id="parent-1")
+    own_items = taken(broker, queue)
     broker.delete(queue)
     app.tasks[TASK].apply_async(
-        ([7], 3), queue=queue, root_id=ring.root, parent_id="parent-1", task_id=ours["headers"]["id"]
+        ([7], 3),
+        queue=queue,
+        root_id=check_message.root,
+        parent_id="parent-1",
+        task_id=own_items["headers"]["id"],
     )
     theirs = taken(broker, queue)
-    assert ours["properties"].pop("delivery_tag") != theirs["properties"].pop("delivery_tag")
-    assert ours["headers"].pop("argsrepr") == "(web)"  # the two headers for Flower differ on purpose
+    assert own_items["properties"].pop("delivery_tag") != theirs["properties"].pop("delivery_tag")
+    assert own_items["headers"].pop("argsrepr") == "(web)"  # the two headers for Flower differ on purpose
     assert theirs["headers"].pop("argsrepr") == "([7], 3)"
-    assert ours["headers"].pop("kwargsrepr") == f"{{'root_stack': '{RING.root}'}}"
+    assert own_items["headers"].pop("kwargsrepr") == f"{{'root_stack': '{RING.root}'}}"
     assert theirs["headers"].pop("kwargsrepr") == "{}"
-    for message in (ours, theirs):
+    for message in (own_items, theirs):
         message["properties"].pop("reply_to", None)  # no reply queue is used
-    assert ours == theirs
+    assert own_items == theirs
 
 
 def test_messages_are_sent_in_a_batch_per_queue_and_each_has_its_own_id(
@@ -130,17 +134,17 @@ def test_a_signal_message_equals_that_of_apply_async(
 ):
     app.task(name=SIGNAL_TASK, bind=True, max_retries=2, shared=False)(signal)
     dispatcher_to(broker_url).publish([SignalMessage(7, "web", RING.root)], parent_id="parent-1")
-    ours = taken(broker, "provider")
+    own_items = taken(broker, "provider")
     broker.delete("provider")
     app.tasks[SIGNAL_TASK].apply_async(
-        (7,), queue="provider", root_id=RING.root, parent_id="parent-1", task_id=ours["headers"]["id"]
+        (7,), queue="provider", root_id=RING.root, parent_id="parent-1", task_id=own_items["headers"]["id"]
     )
     theirs = taken(broker, "provider")
-    assert ours["properties"].pop("delivery_tag") != theirs["properties"].pop("delivery_tag")
-    assert ours["headers"].pop("argsrepr") == "(web)"  # the two headers for Flower differ on purpose
+    assert own_items["properties"].pop("delivery_tag") != theirs["properties"].pop("delivery_tag")
+    assert own_items["headers"].pop("argsrepr") == "(web)"  # the two headers for Flower differ on purpose
     assert theirs["headers"].pop("argsrepr") == "(7,)"
-    assert ours["headers"].pop("kwargsrepr") == f"{{'root_stack': '{RING.root}'}}"
+    assert own_items["headers"].pop("kwargsrepr") == f"{{'root_stack': '{RING.root}'}}"
     assert theirs["headers"].pop("kwargsrepr") == "{}"
-    for message in (ours, theirs):
+    for message in (own_items, theirs):
         message["properties"].pop("reply_to", None)
-    assert ours == theirs
+    assert own_items == theirs

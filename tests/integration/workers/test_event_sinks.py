@@ -43,10 +43,10 @@ def context(world: World, project: str) -> OperationContext:
     return OperationContext(world.database, world.cipher, who, Settings(**PRIVATE), load_registry())
 
 
-def body(*sinks: Any, **more: Any) -> Body:
+def body(*sinks: Any, **options: Any) -> Body:
     environment = {"event_sinks": list(sinks)} if sinks else {}
-    asked = {"stack_name": "s", "template": TEMPLATE, "environment": environment, **more}
-    return Body(orjson.dumps(asked))
+    requests = {"stack_name": "s", "template": TEMPLATE, "environment": environment, **options}
+    return Body(orjson.dumps(requests))
 
 
 def create(context: OperationContext, *sinks: Any) -> StackRow:
@@ -55,16 +55,16 @@ def create(context: OperationContext, *sinks: Any) -> StackRow:
 
 
 def row(context: OperationContext, uuid: str) -> StackRow:
-    found = store.get(context.database, context.caller.project_id, "s", uuid)
-    assert found is not None
-    return found
+    result = store.get(context.database, context.caller.project_id, "s", uuid)
+    assert result is not None
+    return result
 
 
-def sink(url: str, **more: Any) -> dict[str, Any]:
-    return {"type": "webhook", "target": url, **more}
+def sink(url: str, **options: Any) -> dict[str, Any]:
+    return {"type": "webhook", "target": url, **options}
 
 
-def told(receiver: Receiver) -> list[tuple[str, str]]:
+def delivered(receiver: Receiver) -> list[tuple[str, str]]:
     return [(e["stack_name"], e["resource_status_reason"]) for b in receiver.bodies for e in b["events"]]
 
 
@@ -73,17 +73,17 @@ def test_a_sink_gets_events_until_no_environment_names_it(
 ) -> None:
     stack = create(context, sink(receiver.url, secret=SECRET))
     work(world, courier)
-    assert told(receiver) == [("s", "Stack CREATE started")]
+    assert delivered(receiver) == [("s", "Stack CREATE started")]
     update.update(context, stack, body(sink(receiver.url)))  # the same sink without its secret
     work(world, courier)
-    assert told(receiver)[1:] == [("s", "Stack UPDATE started")]
-    [seen] = api.get(f"{root_of(stack.project_id)}/webhooks")["webhooks"]
-    assert (seen["event_sink"], seen["delivered"], seen["stack_name"]) == (True, 2, "s")
+    assert delivered(receiver)[1:] == [("s", "Stack UPDATE started")]
+    [observed] = api.get(f"{root_of(stack.project_id)}/webhooks")["webhooks"]
+    assert (observed["event_sink"], observed["delivered"], observed["stack_name"]) == (True, 2, "s")
     update.update(context, stack, body())
     work(world, courier)
-    assert len(told(receiver)) == 2
+    assert len(delivered(receiver)) == 2
     assert api.get(f"{root_of(stack.project_id)}/webhooks") == {"webhooks": []}
-    api.ask("POST", f"{root_of(stack.project_id)}/webhooks/{seen['id']}/rearm", 404)
+    api.ask("POST", f"{root_of(stack.project_id)}/webhooks/{observed['id']}/rearm", 404)
 
 
 def test_going_back_to_a_revision_is_telling_whom_it_named(
@@ -92,10 +92,10 @@ def test_going_back_to_a_revision_is_telling_whom_it_named(
     stack = create(context, sink(receiver.url))
     update.update(context, stack, body())
     work(world, courier)
-    assert told(receiver) == []  # it stood where it was made, and was off by then
+    assert delivered(receiver) == []  # it stood where it was made, and was off by then
     actions.roll_back(context, stack, 1)
     work(world, courier)
-    assert told(receiver) == [("s", "Stack ROLLBACK started")]
+    assert delivered(receiver) == [("s", "Stack ROLLBACK started")]
 
 
 def test_a_shown_sink_is_masked_and_can_be_sent_again(
@@ -104,20 +104,20 @@ def test_a_shown_sink_is_masked_and_can_be_sent_again(
     stack = create(context, sink(receiver.url, secret=SECRET, events="stack"))
     path = f"{root_of(stack.project_id)}/stacks/s/{stack.uuid}/environment"
     shown = api.get(path)
-    [one] = shown["event_sinks"]
-    assert (one["type"], one["secret"], one["events"]) == ("webhook", "******", "stack")
-    assert one["target"] == receiver.url.replace("token=hush", "******")
+    [item] = shown["event_sinks"]
+    assert (item["type"], item["secret"], item["events"]) == ("webhook", "******", "stack")
+    assert item["target"] == receiver.url.replace("token=hush", "******")
     with psycopg.connect(world.database.url) as db:
         rows = db.execute("SELECT environment::text, sealed FROM revision").fetchall()
     assert not any("hush" in text or SECRET in text for text, _ in rows)
-    update.update(context, stack, body(one))
+    update.update(context, stack, body(item))
     work(world, courier)
-    assert [reason for _, reason in told(receiver)] == ["Stack CREATE started", "Stack UPDATE started"]
-    assert api.get(path)["event_sinks"] == [one]
+    assert [reason for _, reason in delivered(receiver)] == ["Stack CREATE started", "Stack UPDATE started"]
+    assert api.get(path)["event_sinks"] == [item]
     update.update(context, row(context, str(stack.uuid)), Body(b"{}"), patch=True)
-    assert api.get(path)["event_sinks"] == [one]
+    assert api.get(path)["event_sinks"] == [item]
     with pytest.raises(InvalidTemplate, match="may be masked"):
-        create_delete.create(context, body(one, stack_name="t"))
+        create_delete.create(context, body(item, stack_name="t"))
 
 
 def test_a_heat_event_sink_is_stored_and_gets_no_events(api: Client, context: OperationContext) -> None:

@@ -78,13 +78,15 @@ def cluster(
 @pytest.fixture
 def name(cluster: Cluster, numbers: Iterator[int]) -> Iterator[str]:
     """A stack's name; the stack is removed after the test, and nothing of it may be left."""
-    given = f"s{next(numbers)}"
-    yield given
+    supplied = f"s{next(numbers)}"
+    yield supplied
     cluster.mend()
-    for [uuid] in cluster.rows("SELECT uuid::text FROM stack WHERE name = %s AND deleted_at IS NULL", given):
-        cluster.delete(given)
+    for [uuid] in cluster.rows(
+        "SELECT uuid::text FROM stack WHERE name = %s AND deleted_at IS NULL", supplied
+    ):
+        cluster.delete(supplied)
         cluster.wait(uuid, "DELETE_COMPLETE")
-    assert cluster.things.alive(given) == {}
+    assert cluster.things.alive(supplied) == {}
 
 
 @pytest.fixture(scope="module")
@@ -125,7 +127,7 @@ def test_an_answer_that_never_came_is_looked_up(cluster: Cluster, name: str):
 
 
 def test_a_message_lost_on_the_way_from_the_api_is_sent_again(cluster: Cluster, name: str):
-    uuid = cluster.create(name, {"a": thing()}, ring=False)
+    uuid = cluster.create(name, {"a": thing()}, message=False)
     cluster.wait(uuid, "CREATE_COMPLETE", 20)
 
 

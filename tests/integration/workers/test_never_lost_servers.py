@@ -44,8 +44,8 @@ def installation(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SimpleNam
 
 @pytest.fixture
 def cluster(installation: SimpleNamespace) -> Cluster:
-    found: Cluster = installation.cluster
-    return found
+    result: Cluster = installation.cluster
+    return result
 
 
 @pytest.fixture(scope="module")
@@ -129,11 +129,11 @@ def test_a_provider_that_is_down_for_a_while_is_waited_for_and_nothing_is_taken_
     installation.things.stop()
     cluster.delete(name)
     eventually(lambda: cluster.rows(retried, "cleanup"), 20)
-    there = """SELECT count(*) FROM resource r JOIN stack s ON s.id = r.stack_id
+    existing = """SELECT count(*) FROM resource r JOIN stack s ON s.id = r.stack_id
         WHERE s.uuid = %s AND r.physical_id IS NOT NULL"""
-    assert cluster.rows(there, uuid) == [(3,)]
+    assert cluster.rows(existing, uuid) == [(3,)]
     installation.things.start()
     assert len(cluster.things.alive(name)) == 3
     cluster.wait(uuid, "DELETE_COMPLETE", mending=False)
     assert cluster.things.alive(name) == {}
-    assert cluster.rows(there, uuid) == [(0,)]
+    assert cluster.rows(existing, uuid) == [(0,)]

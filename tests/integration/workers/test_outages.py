@@ -118,10 +118,10 @@ def talk(url: str) -> tuple[socket.socket, Callable[[], bytes]]:
     made = socket.create_connection((place.hostname, place.port), 20)
 
     def rest() -> bytes:
-        found = b""
-        while b"\r\n\r\n" not in found and (more := made.recv(65536)):
-            found += more
-        return found
+        result = b""
+        while b"\r\n\r\n" not in result and (additional := made.recv(65536)):
+            result += additional
+        return result
 
     return made, rest
 
@@ -135,8 +135,8 @@ def head(length: str) -> bytes:
 def test_a_body_without_a_length_is_counted_and_a_request_under_way_outlives_a_stop(
     served: Served,
 ) -> None:
-    def body(name: str, **more: Any) -> bytes:
-        return json.dumps({"stack_name": name, "template": TEMPLATE, **more}).encode()
+    def body(name: str, **options: Any) -> bytes:
+        return json.dumps({"stack_name": name, "template": TEMPLATE, **options}).encode()
 
     def post(content: Iterator[bytes]) -> httpx.Response:
         return httpx.post(

@@ -64,19 +64,19 @@ def test_no_process_polls_for_a_child(
     files = {URL: child({"never": local(wait_secs=-1)})}
     waiting = "SELECT count(*) FROM graph_node WHERE starts_with(label, 'child') AND state = 'waiting'"
     at_work = "SELECT 1 FROM graph_node WHERE state NOT IN ('waiting', 'ready', 'blocked')"
-    counts, wanted = [], 0
+    counts, expected = [], 0
     for name, width in (("one", 1), ("many", 100)):
-        wanted += width
+        expected += width
         cluster.create(name, {f"child{n}": {"type": URL} for n in range(width)}, files=files)
-        eventually(lambda wanted=wanted: cluster.rows(waiting)[0][0] == wanted, 60)
+        eventually(lambda expected=expected: cluster.rows(waiting)[0][0] == expected, 60)
         eventually(lambda: not cluster.rows(at_work), 60)
         time.sleep(1.0)
         counts.append(statements(told, QUIET_SECONDS))
     for count in counts:
         assert {name: count[name] for name in WORKERS if count[name]} == {}, count
         assert count["sweeps"] > 0  # else nothing was counted
-    one, many = (count[SWEEP] / count["sweeps"] for count in counts)
-    assert many <= one + 6, counts  # it also purges, a little more or less each time
+    item, many = (count[SWEEP] / count["sweeps"] for count in counts)
+    assert many <= item + 6, counts  # it also purges, a little more or less each time
 
 
 # Flower, and the workers.
@@ -130,11 +130,11 @@ def test_a_childs_tasks_lead_to_its_parents(
     assert {task["root_id"] for task in watched.tasks.values()} == {uuid}
 
     def way(task: dict[str, Any]) -> list[str]:
-        found = [task["args"]]
+        result = [task["args"]]
         while task["parent_id"] in watched.tasks:
             task = watched.tasks[task["parent_id"]]
-            found.append(task["args"])
-        return [shown.strip("(',)") for shown in found]
+            result.append(task["args"])
+        return [shown.strip("(',)") for shown in result]
 
     [leaf] = [task for task in watched.tasks.values() if "leaf" in task["args"]]
     assert way(leaf) == ["leaf", "plan", "inner", "plan", "outer", "plan"]

@@ -91,14 +91,14 @@ def courier(world: World) -> WebhookSender:
     return WebhookSender(world.database, world.cipher, Settings(webhook_max_attempts=3, **PRIVATE))
 
 
-def hook(api: Client, project: str, url: str, **more: Any) -> dict[str, Any]:
-    made: dict[str, Any] = api.ask("POST", f"{root_of(project)}/webhooks", 201, json={"url": url, **more})
+def hook(api: Client, project: str, url: str, **options: Any) -> dict[str, Any]:
+    made: dict[str, Any] = api.ask("POST", f"{root_of(project)}/webhooks", 201, json={"url": url, **options})
     return made["webhook"]
 
 
 def shown(api: Client, project: str, made: dict[str, Any]) -> dict[str, Any]:
-    found: dict[str, Any] = api.get(f"{root_of(project)}/webhooks/{made['id']}")["webhook"]
-    return found
+    body: dict[str, Any] = api.get(f"{root_of(project)}/webhooks/{made['id']}")["webhook"]
+    return body
 
 
 def work(world: World, courier: WebhookSender, *, again: bool = False) -> int:
@@ -111,8 +111,8 @@ def work(world: World, courier: WebhookSender, *, again: bool = False) -> int:
             db.execute("UPDATE webhook SET due_at = now() WHERE due_at IS NOT NULL")
         store.mark_due(db, None)
     claimed = claims(courier)
-    for one, lease in claimed:
-        courier.deliver_pending(one, lease)
+    for item, lease in claimed:
+        courier.deliver_pending(item, lease)
     return len(claimed)
 
 
@@ -173,7 +173,7 @@ def test_a_failing_webhook_is_retried_without_losses_and_then_disabled(
     world.event(stack, "b")
     work(world, courier, again=True)
     work(world, courier, again=True)
-    assert [one["id"] for one in api.get(f"{root_of(project)}/webhooks?state=dead")["webhooks"]] == [
+    assert [item["id"] for item in api.get(f"{root_of(project)}/webhooks?state=dead")["webhooks"]] == [
         made["id"]
     ]
     assert work(world, courier, again=True) == 0
@@ -187,15 +187,15 @@ def test_a_failing_webhook_is_retried_without_losses_and_then_disabled(
 def test_a_webhook_of_a_stack_gets_its_events_and_those_of_its_descendants(
     api: Client, world: World, project: str, courier: WebhookSender, receiver: Receiver
 ) -> None:
-    stack, beside = world.stack(project, "s"), world.stack(project, "beside")
+    stack, sibling = world.stack(project, "s"), world.stack(project, "beside")
     child = world.stack(
         project, "s-c", root_id=stack.id, owner_id=stack.id, depth=1, parent_resource_id=stack.id
     )
     hook(api, project, receiver.url, stack="s", nested_depth=1, events="stack")
-    for one in (stack, beside, child):
-        world.event(one, "resource")
-        own = {"resource_type": "OS::Heat::Stack", "physical_id": str(one.uuid)}
-        world.event(one, one.name, **own)
+    for item in (stack, sibling, child):
+        world.event(item, "resource")
+        own = {"resource_type": "OS::Heat::Stack", "physical_id": str(item.uuid)}
+        world.event(item, item.name, **own)
     work(world, courier)
     assert receiver.names == ["s", "s-c"]
 
@@ -228,10 +228,10 @@ def test_only_whom_new_events_concern_is_rung_for(
     with psycopg.connect(world.database.url, autocommit=True) as db:
 
         def ring(until: int | None) -> int | None:
-            found = store.mark_due(db, until)
-            for one, lease in claims(courier):
-                courier.deliver_pending(one, lease)
-            return found
+            result = store.mark_due(db, until)
+            for item, lease in claims(courier):
+                courier.deliver_pending(item, lease)
+            return result
 
         until = ring(None)
         assert until is not None
@@ -288,8 +288,8 @@ def test_a_webhook_is_tried_without_an_event(api: Client, project: str, receiver
     assert api.ask("POST", place, 200)["test"] == {"delivered": True, "status": 204, "error": None}
     assert receiver.bodies[0]["type"] == "test"
     receiver.statuses = [401]
-    told = api.ask("POST", place, 200)["test"]
-    assert told == {"delivered": False, "status": None, "error": "it answered 401"}
+    reported = api.ask("POST", place, 200)["test"]
+    assert reported == {"delivered": False, "status": None, "error": "it answered 401"}
     assert shown(api, project, made)["tries"] == 0
 
 
@@ -304,18 +304,18 @@ def test_addresses_of_the_own_network_get_no_requests(world: World, project: str
         body = api.ask("POST", f"{root_of(project)}/webhooks", 400, json={"url": address})
         assert "not a public one" in body["error"]["message"]
     made = hook(api, project, receiver.url.replace("127.0.0.1", "localhost"))  # a name is looked up each time
-    told = api.ask("POST", f"{root_of(project)}/webhooks/{made['id']}/test", 200)["test"]
-    assert (told["delivered"], told["error"]) == (False, "its address is not a public one")
+    reported = api.ask("POST", f"{root_of(project)}/webhooks/{made['id']}/test", 200)["test"]
+    assert (reported["delivered"], reported["error"]) == (False, "its address is not a public one")
     assert receiver.came == []
 
 
 def test_every_fault_is_reported_at_once(api: Client, project: str) -> None:
-    asked = {
+    requests = {
         "url": "ftp://example.org", "secret": "short", "nested_depth": -1, "events": "some", "after": "x",
         "colour": 1, "stack": 5,
     }  # fmt: skip
-    error = api.ask("POST", f"{root_of(project)}/webhooks", 400, json=asked)["error"]
-    assert {one["path"] for one in error["errors"]} == set(asked)
+    error = api.ask("POST", f"{root_of(project)}/webhooks", 400, json=requests)["error"]
+    assert {item["path"] for item in error["errors"]} == set(requests)
     assert error["type"] == "HTTPBadRequest"
     for url in ("https://user:pass@example.org/", "https://", "http://a b/", "javascript:x", 5, None):
         api.ask("POST", f"{root_of(project)}/webhooks", 400, json={"url": url})
@@ -340,7 +340,7 @@ def test_a_project_has_so_many(world: World, project: str) -> None:
     assert "maximum webhooks per tenant, 2" in message
     page = api.get(f"{root_of(project)}/webhooks?limit=1")["webhooks"]
     rest = api.get(f"{root_of(project)}/webhooks?marker={page[0]['id']}")["webhooks"]
-    assert [one["id"] for one in page + rest] == [one["id"] for one in made]
+    assert [item["id"] for item in page + rest] == [item["id"] for item in made]
 
 
 def test_with_its_stack_a_webhook_goes(api: Client, world: World, project: str, receiver: Receiver) -> None:
@@ -369,15 +369,15 @@ def test_how_many_wait_and_how_long_is_a_figure(
     hook(api, project, receiver.url)
     world.event(world.stack(project, "s"), "a")
     receiver.statuses = [500] * 3
-    seen = figures()
-    assert (seen['s{state="due"}'], seen['s{state="failing"}']) == (1.0, 0.0)
-    assert seen["_oldest_pending_seconds"] > 0
+    observed = figures()
+    assert (observed['s{state="due"}'], observed['s{state="failing"}']) == (1.0, 0.0)
+    assert observed["_oldest_pending_seconds"] > 0
     work(world, courier)
     with psycopg.connect(world.database.url, autocommit=True) as db:
         db.execute("UPDATE webhook SET failing_since = failing_since - interval '1 hour'")
-    seen = figures()
-    assert seen['s{state="failing"}'] == 1.0
-    assert 3600 < seen["_oldest_pending_seconds"] < 3700
+    observed = figures()
+    assert observed['s{state="failing"}'] == 1.0
+    assert 3600 < observed["_oldest_pending_seconds"] < 3700
     for _ in range(2):
         work(world, courier, again=True)
     assert figures() == {**none, 's{state="dead"}': 1.0}

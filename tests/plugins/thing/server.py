@@ -59,8 +59,8 @@ class World:
             case "refused":
                 self.refusals[entry["token"]] += 1
 
-    def write(self, event: str, token: str, id: str | None, name: str, **more: Any) -> None:
-        entry = {"event": event, "token": token, "id": id, "name": name, "time": time.time(), **more}
+    def write(self, event: str, token: str, id: str | None, name: str, **options: Any) -> None:
+        entry = {"event": event, "token": token, "id": id, "name": name, "time": time.time(), **options}
         self.log.write(json.dumps(entry) + "\n")
         self.log.flush()
         os.fsync(self.log.fileno())

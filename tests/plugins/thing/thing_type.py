@@ -54,8 +54,8 @@ class Thing(ResourceType):
 
     def find(self, ctx: Context, token: str) -> str | None:
         """Return the first thing made with this token."""
-        found = call(ctx, "GET", f"/things?token={token}").json()
-        return found[0]["id"] if found else None
+        result = call(ctx, "GET", f"/things?token={token}").json()
+        return result[0]["id"] if result else None
 
     def observe(self, ctx: Context, physical_id: str) -> Observation:
         """Look at it."""

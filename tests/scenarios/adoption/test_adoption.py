@@ -108,10 +108,10 @@ def test_an_adopted_stack_is_an_ordinary_stack(world, cloud):
     world.deliver_all()
     uuid = adopt(world, data)
     world.deliver_all()
-    told, before = len(world.events(uuid)), touched(cloud)
+    reported, before = len(world.events(uuid)), touched(cloud)
     world.update("s", three())
     world.deliver_all()
-    assert world.events(uuid)[told:] == ["s UPDATE_IN_PROGRESS", "s UPDATE_COMPLETE"]
+    assert world.events(uuid)[reported:] == ["s UPDATE_IN_PROGRESS", "s UPDATE_COMPLETE"]
     visits = """SELECT 1 FROM graph_node n JOIN stack s ON s.id = n.stack_id
         WHERE s.uuid = :u AND n.kind NOT IN ('plan', 'finish')"""
     assert world.rows(visits, u=uuid) == []

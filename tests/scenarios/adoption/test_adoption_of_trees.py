@@ -104,10 +104,10 @@ def test_an_abandoned_tree_is_adopted_whole(world: World, cloud: Cloud) -> None:
     assert world.outputs("s") == outputs
     assert outputs["pw"] not in str(world.rows("SELECT * FROM resource"))
 
-    told = len(world.events(uuid))
+    reported = len(world.events(uuid))
     world.update("s", tree(), files=files(), outputs=OUTPUTS)
     world.deliver_all()
-    assert world.events(uuid)[told:] == ["s UPDATE_IN_PROGRESS", "s UPDATE_COMPLETE"]
+    assert world.events(uuid)[reported:] == ["s UPDATE_IN_PROGRESS", "s UPDATE_COMPLETE"]
     world.update("s", tree(), files=files("w"), outputs=OUTPUTS)
     world.deliver_all()
     assert world.state(uuid) == "UPDATE_COMPLETE"

@@ -32,7 +32,7 @@ def sent(world: World) -> list[str]:
     """Deliver all messages, and those that follow; return the labels of all messages."""
     labels = []
     while world.messages:
-        labels += [ring.label for ring in world.messages[:1] if isinstance(ring, CheckMessage)]
+        labels += [message.label for message in world.messages[:1] if isinstance(message, CheckMessage)]
         world.deliver(1)
     return labels
 

@@ -57,8 +57,8 @@ def test_a_child_reads_the_definition_of_its_resource(world: World) -> None:
         files={URL: child_text()},
     )
     world.deliver_all()
-    told = {"metadata": {"of": "below"}, "deletion_policy": "Retain", "update_policy": {}}
-    assert outputs(world) == told
+    reported = {"metadata": {"of": "below"}, "deletion_policy": "Retain", "update_policy": {}}
+    assert outputs(world) == reported
 
 
 def test_missing_sections_of_a_resource_are_empty(world: World) -> None:
@@ -84,8 +84,8 @@ def test_a_change_of_the_facade_updates_its_users_in_the_child(
     world.update("s", {"child": nested(**{"metadata": {"a": 1}, **change})}, files={URL: child_text()})
     world.deliver_all()
     assert world.state(uuid) == "UPDATE_COMPLETE"
-    told = {one.split()[0] for one in world.events(child.uuid)[before:]}
-    assert told - {one for one in told if one.startswith("s-child-")} == changed
+    reported = {event.split()[0] for event in world.events(child.uuid)[before:]}
+    assert reported - {event for event in reported if event.startswith("s-child-")} == changed
     [key] = changed
     assert outputs(world)[key] == change[key]
 
@@ -149,8 +149,8 @@ def test_a_child_that_is_updated_by_itself_keeps_its_facade(world: World) -> Non
     [child] = world.rows("SELECT name FROM stack WHERE owner_id IS NOT NULL")
     world.update(child.name, {"more": value({"resource_facade": "metadata"})})
     world.deliver_all()
-    [more] = world.rows("SELECT properties->'value' AS v FROM resource WHERE name = 'more'")
-    assert more.v == {"a": 1}
+    [additional] = world.rows("SELECT properties->'value' AS v FROM resource WHERE name = 'more'")
+    assert additional.v == {"a": 1}
 
 
 def test_secret_parameters_stay_secret_when_the_child_is_patched(world: World) -> None:

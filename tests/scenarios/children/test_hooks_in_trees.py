@@ -36,8 +36,8 @@ def test_a_hook_in_a_child_pauses_that_resource_and_the_stacks_around_wait(world
     assert world.paused(child) == [("second", "pre-create")]
     assert world.paused("s") == []
     assert world.stack_row(stack_of(world, "other")).state == "CREATE_COMPLETE"
-    [told] = world.told(str(world.stack_row(child).uuid), "second")
-    assert told.endswith("CREATE paused until Hook pre-create is cleared")
+    [reported] = world.event_reasons(str(world.stack_row(child).uuid), "second")
+    assert reported.endswith("CREATE paused until Hook pre-create is cleared")
     world.clear(child, "second", "pre-create")
     world.deliver_all()
     assert world.state(uuid) == "CREATE_COMPLETE"

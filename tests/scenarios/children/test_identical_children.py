@@ -43,7 +43,10 @@ def world(postgres_url: str) -> Iterator[World]:
 def made_in(world: World, *resources: str) -> list[dict[str, Any]]:
     """Return the values of all that is in these children."""
     query = "SELECT name, properties->>'value' AS value FROM resource WHERE stack_id = :s ORDER BY name"
-    return [{row.name: row.value for row in world.rows(query, s=child(world, one).id)} for one in resources]
+    return [
+        {row.name: row.value for row in world.rows(query, s=child(world, resource).id)}
+        for resource in resources
+    ]
 
 
 def test_each_is_made_with_its_own_values(world: World):
@@ -58,10 +61,10 @@ def test_conditions_are_decided_for_each(world: World):
     uuid = world.create("s", resources, files={CHILD: CONDITIONAL})
     deliver(world)
     assert world.state(uuid) == "CREATE_COMPLETE"
-    many, one = {"a": "of many", "b": "x"}, {"a": "of one"}
-    assert made_in(world, "x", "y", "z") == [many, one, many]
-    told = [world.outputs(child(world, name).uuid) for name in ("x", "y", "z")]
-    assert told == [{"of_many": "x"}, {}, {"of_many": "x"}]
+    many, item = {"a": "of many", "b": "x"}, {"a": "of one"}
+    assert made_in(world, "x", "y", "z") == [many, item, many]
+    reported = [world.outputs(child(world, name).uuid) for name in ("x", "y", "z")]
+    assert reported == [{"of_many": "x"}, {}, {"of_many": "x"}]
 
 
 def test_a_text_without_conditions_is_read_once(world: World, monkeypatch: pytest.MonkeyPatch):

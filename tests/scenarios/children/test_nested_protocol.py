@@ -47,7 +47,7 @@ def wake(world: World, label: str) -> None:
     world.messages += world.sweep.run()
 
 
-def ring(world: World, times: int = 1) -> None:
+def enqueue(world: World, times: int = 1) -> None:
     """Signal the bell in the child: an open create is continued to its end, even if the desired state has
     changed.
     """
@@ -66,7 +66,7 @@ def test_a_parent_woken_while_its_child_is_at_work_goes_on_waiting(world: World)
     deliver(world)
     assert world.state(uuid) == "CREATE_IN_PROGRESS"
     assert (node(world, "child").state, node(world, "child").for_ever) == ("waiting", True)
-    ring(world)
+    enqueue(world)
     assert world.state(uuid) == "CREATE_COMPLETE"
 
 
@@ -82,7 +82,7 @@ def test_a_child_with_a_different_template_is_requested_again(world: World):
     world.patch(child(world).uuid, parameters={"value": "theirs"})
     deliver(world)
     assert world.state(uuid) == "CREATE_IN_PROGRESS"
-    ring(world, 3)  # the first bell, theirs, and ours
+    enqueue(world, 3)  # the first bell, theirs, and ours
     assert world.state(uuid) == "CREATE_COMPLETE"
     [bell] = world.rows("SELECT properties->>'value' AS value FROM resource WHERE name = 'bell'")
     assert bell.value == "ours"
@@ -92,12 +92,12 @@ def test_a_child_with_a_different_template_is_requested_again(world: World):
 def test_a_direct_change_of_a_child_does_not_fulfil_its_request(world: World, act: str):
     uuid = world.create("s", {"child": nested()}, files={CHILD: text(BELL)})
     deliver(world)
-    asked = child(world).traversal
+    requests = child(world).traversal
     world.act(child(world).uuid, act)
     deliver(world)
-    ring(world)
+    enqueue(world)
     assert child(world).state == "UPDATE_COMPLETE"
-    assert child(world).traversal == asked + 2
+    assert child(world).traversal == requests + 2
     assert world.state(uuid) == "CREATE_COMPLETE"
 
 
@@ -184,8 +184,8 @@ def test_a_childs_end_queues_its_parents_node_with_no_message_needed(world: Worl
                     connection.execute(sql("UPDATE stack SET timeout_mins = 1 WHERE owner_id IS NOT NULL"))
                 world.elapse(3600, "action", where="owner_id IS NOT NULL")
                 world.messages += world.sweep.run()
-        found = world.rows("SELECT status FROM stack WHERE owner_id IS NOT NULL")
-        if found and found[0].status != "IN_PROGRESS" and world.state(uuid).endswith("IN_PROGRESS"):
+        rows = world.rows("SELECT status FROM stack WHERE owner_id IS NOT NULL")
+        if rows and rows[0].status != "IN_PROGRESS" and world.state(uuid).endswith("IN_PROGRESS"):
             break
     assert node(world, "child").state == "queued"
     world.messages.clear()
@@ -240,7 +240,7 @@ def test_a_newer_plan_takes_over_a_node_that_waits_for_a_child(world: World):
     deliver(world)
     world.update("s", {"child": nested(value="2")}, files={CHILD: text(BELL)})
     deliver(world)
-    ring(world, 2)  # the old bell, and the new bell
+    enqueue(world, 2)  # the old bell, and the new bell
     assert (world.state(uuid), child(world).state) == ("UPDATE_COMPLETE", "UPDATE_COMPLETE")
     [bell] = world.rows("SELECT properties->>'value' AS value FROM resource WHERE name = 'bell'")
     assert bell.value == "2"

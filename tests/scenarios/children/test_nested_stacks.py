@@ -16,7 +16,7 @@ URL = "file:///child.yaml"
 OTHER = "file:///other.yaml"
 
 
-def child_text(value: str = "v", fail: bool = False, **more: Any) -> str:
+def child_text(value: str = "v", fail: bool = False, **options: Any) -> str:
     """A template with a parameter, two resources and an output."""
     return orjson.dumps(
         {
@@ -25,7 +25,7 @@ def child_text(value: str = "v", fail: bool = False, **more: Any) -> str:
             "resources": {
                 "first": test_resource(value, fail=fail),
                 "second": test_resource({"get_param": "size"}, requires=["first"]),
-                **more,
+                **options,
             },
             "outputs": {"size": {"value": {"get_attr": ["second", "output"]}}},
         }
@@ -100,13 +100,13 @@ def test_a_changed_property_updates_the_child_and_nothing_else(world: World) -> 
 
 
 def test_an_attribute_of_a_nested_resource_can_be_requested_by_path_or_by_name(world: World) -> None:
-    asked = {
+    requests = {
         "path": ["child", "resource.second", "output"],
         "name": ["child", "resource.second.output"],
         "whole": ["child", "resource.second"],
         "none": ["child", "resource.second", "nothing"],
     }
-    outputs = {name: {"value": {"get_attr": path}} for name, path in asked.items()}
+    outputs = {name: {"value": {"get_attr": path}} for name, path in requests.items()}
     uuid = world.create("s", {"child": nested()}, files={URL: child_text()}, outputs=outputs)
     world.deliver_all()
     assert world.state(uuid) == "CREATE_COMPLETE"
@@ -188,10 +188,10 @@ def test_another_template_that_fails_goes_back_in_place_too(world: World) -> Non
 @pytest.mark.parametrize("back", [True, False])
 def test_a_template_and_another_kind_of_type_replace_each_other(world: World, back: bool) -> None:
     nest, plain = ({"child": {"type": URL}}, {URL: child_text()}), ({"child": test_resource()}, {})
-    (first, files), (second, others) = (plain, nest) if back else (nest, plain)
+    (first, files), (second, other_items) = (plain, nest) if back else (nest, plain)
     uuid = world.create("s", first, files=files)
     world.deliver_all()
-    world.update("s", second, files=others)
+    world.update("s", second, files=other_items)
     world.deliver_all()
     assert world.state(uuid) == "UPDATE_COMPLETE"
     assert [row.deleted_at is None for row in stacks_below(world, "s")] == [back]
@@ -214,8 +214,8 @@ def test_a_failure_is_reported_upwards_as_a_flat_path(world: World) -> None:
 
 
 def test_every_cause_in_a_child_is_reported(world: World) -> None:
-    more = {f"bad{n}": test_resource("x", fail=True) for n in range(3)}
-    uuid = world.create("s", {"child": nested()}, files={URL: child_text(**more)}, keep_going=True)
+    additional = {f"bad{n}": test_resource("x", fail=True) for n in range(3)}
+    uuid = world.create("s", {"child": nested()}, files={URL: child_text(**additional)}, keep_going=True)
     world.deliver_all()
     reasons = [
         row.reason
@@ -356,8 +356,8 @@ def test_a_type_that_is_a_template_is_shown_as_mapped_to_itself_and_may_be_sent_
                  environment=environment)  # fmt: skip
     world.deliver_all()
     assert world.state(str(stack.uuid)) == "UPDATE_COMPLETE"
-    assert [(one.uuid, one.traversal) for one in stacks_below(world, "s")] == [
-        (one.uuid, one.traversal) for one in before
+    assert [(item.uuid, item.traversal) for item in stacks_below(world, "s")] == [
+        (item.uuid, item.traversal) for item in before
     ]
     [child] = world.rows("SELECT id FROM stack WHERE owner_id IS NOT NULL")
     row = stacks.by_ids(world.database, {child.id})[child.id]

@@ -66,7 +66,7 @@ def sets(world: World, columns: str, where: str = "owner_id IS NULL") -> None:
         connection.execute(sql(f"UPDATE stack SET {columns} WHERE {where}"))
 
 
-def ring(world: World) -> None:
+def enqueue(world: World) -> None:
     world.signal(child(world).uuid, "bell", {})
     deliver(world)
 
@@ -154,7 +154,7 @@ def test_a_parents_timeout_ends_it_and_stops_the_tree(world: World, cloud: Cloud
     if not rollback:
         assert world.state(uuid) == "CREATE_FAILED"
         assert {row.h for row in world.rows("SELECT halted_traversal = traversal AS h FROM stack")} == {True}
-        ring(world)
+        enqueue(world)
         world.deliver_all()
         assert (child(world).state, child(world, "middle").state) == ("CREATE_FAILED", "CREATE_FAILED")
         assert "later" not in cloud.made
@@ -221,8 +221,10 @@ def test_a_check_goes_on_over_a_faulty_child(world: World, cloud: Cloud):
     assert world.state(uuid) == "CHECK_FAILED"
     assert (child(world).state, child(world, "other").state) == ("CHECK_FAILED", "CHECK_COMPLETE")
     [row] = world.rows("SELECT status_reason FROM stack WHERE uuid = :u", u=uuid)
-    told = "Resource CHECK failed: child: NotFound: resources.child.resources.a: There is no a-1 any more."
-    assert row.status_reason == told
+    reported = (
+        "Resource CHECK failed: child: NotFound: resources.child.resources.a: There is no a-1 any more."
+    )
+    assert row.status_reason == reported
     world.patch("s")
     deliver(world)
     assert world.state(uuid) == "UPDATE_COMPLETE"
@@ -278,7 +280,7 @@ def test_a_retained_child_at_work_goes_on_by_itself(world: World, cloud: Cloud):
     assert (world.state(uuid), child(world).state) == ("DELETE_COMPLETE", "CREATE_IN_PROGRESS")
     roots = world.rows("SELECT DISTINCT root_id FROM graph_node WHERE state IN ('waiting', 'blocked')")
     assert [row.root_id for row in roots] == [child(world).id]  # or no sweep would find them
-    ring(world)
+    enqueue(world)
     world.deliver_all(lose=0.5)
     assert (child(world).state, child(world).root_id) == ("CREATE_COMPLETE", child(world).id)
     assert dict(cloud.made) == {"bell": 1, "later": 1}

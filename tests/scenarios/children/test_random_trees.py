@@ -124,9 +124,9 @@ class MeddledLife(TreeLife):
                 world.act(child.uuid, deed)
 
     def is_to_be_put_right(self, stack: Any) -> bool:
-        told = self.meddled and stack.action != "DELETE"
+        reported = self.meddled and stack.action != "DELETE"
         self.meddled = False
-        return told or super().is_to_be_put_right(stack)
+        return reported or super().is_to_be_put_right(stack)
 
 
 @pytest.mark.parametrize("seed", range(12))

@@ -75,9 +75,9 @@ def updated(world: World, name: str, resources: dict[str, Any]) -> None:
     world.deliver_all()
 
 
-def there(region: Region, name: str, place: str = "north") -> dict[str, str]:  # noqa: F811
+def remote_stack(region: Region, name: str, place: str = "north") -> dict[str, str]:  # noqa: F811
     """Return the stacks of a region that a stack here made."""
-    return {one: state for one, state in region.stacks(place).items() if one.startswith(f"{name}-far-")}
+    return {item: state for item, state in region.stacks(place).items() if item.startswith(f"{name}-far-")}
 
 
 def id_of(world: World) -> str:
@@ -87,7 +87,7 @@ def id_of(world: World) -> str:
 
 def test_it_is_made_with_all_that_its_template_needs_and_deleted(here, region):  # noqa: F811
     uuid = made(here, "whole", far(parameters={"word": "v"}, timeout=7))
-    ((name, state),) = there(region, "whole").items()
+    ((name, state),) = remote_stack(region, "whole").items()
     assert state == "CREATE_COMPLETE"
     assert here.outputs("whole") == {
         "name": name,
@@ -100,7 +100,7 @@ def test_it_is_made_with_all_that_its_template_needs_and_deleted(here, region): 
     here.delete("whole")
     here.deliver_all()
     assert here.state(uuid) == "DELETE_COMPLETE"
-    assert there(region, "whole") == {}
+    assert remote_stack(region, "whole") == {}
 
 
 def test_another_template_or_parameter_is_brought_to_the_same_stack(here, region):  # noqa: F811
@@ -111,7 +111,7 @@ def test_another_template_or_parameter_is_brought_to_the_same_stack(here, region
     updated(here, "same", far(TEMPLATE.replace("[inner, output]", "[file, value]")))
     assert (here.state(uuid), here.outputs("same")["word"]) == ("UPDATE_COMPLETE", "hello")
     assert id_of(here) == before
-    assert list(there(region, "same").values()) == ["UPDATE_COMPLETE"]
+    assert list(remote_stack(region, "same").values()) == ["UPDATE_COMPLETE"]
 
 
 def test_metadata_alone_asks_nothing_of_it(here, region):  # noqa: F811
@@ -120,7 +120,7 @@ def test_metadata_alone_asks_nothing_of_it(here, region):  # noqa: F811
     resources["far"]["metadata"] = {"a": 1}
     updated(here, "meta", resources)
     assert here.state(uuid) == "UPDATE_COMPLETE"
-    assert list(there(region, "meta").values()) == ["CREATE_COMPLETE"]
+    assert list(remote_stack(region, "meta").values()) == ["CREATE_COMPLETE"]
 
 
 def test_another_region_takes_another_stack(here, region):  # noqa: F811
@@ -129,7 +129,7 @@ def test_another_region_takes_another_stack(here, region):  # noqa: F811
     updated(here, "moved", far(context={"region_name": "south"}))
     assert here.state(uuid) == "UPDATE_COMPLETE"
     assert id_of(here) != before
-    assert (len(there(region, "moved")), len(there(region, "moved", "south"))) == (0, 1)
+    assert (len(remote_stack(region, "moved")), len(remote_stack(region, "moved", "south"))) == (0, 1)
 
 
 def test_it_is_suspended_resumed_and_checked_with_the_stack_around_it(here, region):  # noqa: F811
@@ -138,14 +138,14 @@ def test_it_is_suspended_resumed_and_checked_with_the_stack_around_it(here, regi
         here.act("acts", action)
         here.deliver_all()
         assert here.state(uuid) == f"{action.upper()}_COMPLETE"
-        assert list(there(region, "acts").values()) == [f"{action.upper()}_COMPLETE"]
-    asked = [path for method, path in region.seen if method == "POST" and path.endswith("/actions")]
-    assert len(asked) == 4
+        assert list(remote_stack(region, "acts").values()) == [f"{action.upper()}_COMPLETE"]
+    requests = [path for method, path in region.seen if method == "POST" and path.endswith("/actions")]
+    assert len(requests) == 4
 
 
 def test_a_check_that_fails_there_fails_here_and_the_next_update_makes_another(here, region):  # noqa: F811
     uuid = made(here, "sick")
-    ((name, _),) = there(region, "sick").items()
+    ((name, _),) = remote_stack(region, "sick").items()
     lose = """UPDATE resource SET physical_id = NULL
         WHERE name = 'inner' AND stack_id = (SELECT id FROM stack WHERE name = :n)"""
     with region.world.database.engine.begin() as connection:
@@ -206,7 +206,7 @@ def test_a_lost_answer_creates_no_second_stack(postgres_url, region, monkeypatch
     uuid = world.create("lost", far(), **AROUND)
     world.deliver_all()
     assert world.state(uuid) == "CREATE_COMPLETE"
-    assert len(there(region, "lost")) == 1
+    assert len(remote_stack(region, "lost")) == 1
     assert id_of(world) == lost[0]
     world.close()
 
@@ -217,11 +217,11 @@ def test_a_missing_remote_stack_is_absent_and_an_unreachable_stack_is_not(here, 
     here.delete("away")
     here.deliver_all()
     assert here.state(uuid) == "DELETE_FAILED"
-    assert len(there(region, "away")) == 1
+    assert len(remote_stack(region, "away")) == 1
     monkeypatch.undo()
     here.delete("away")
     here.deliver_all()
-    assert (here.state(uuid), there(region, "away")) == ("DELETE_COMPLETE", {})
+    assert (here.state(uuid), remote_stack(region, "away")) == ("DELETE_COMPLETE", {})
 
 
 def _unreachable(*_: Any) -> Any:
@@ -231,9 +231,9 @@ def _unreachable(*_: Any) -> Any:
 # Before it is made.
 
 
-def refusal(world: World, resources: dict[str, Any], **more: Any) -> InvalidTemplate:
+def refusal(world: World, resources: dict[str, Any], **options: Any) -> InvalidTemplate:
     with pytest.raises(InvalidTemplate) as caught:
-        world.create("refused", resources, **{**AROUND, **more})
+        world.create("refused", resources, **{**AROUND, **options})
     assert world.rows("SELECT 1 FROM stack") == []
     return caught.value
 
@@ -245,7 +245,7 @@ def test_a_template_that_is_wrong_there_is_refused_here(here, region):  # noqa: 
         '"ERROR: The Resource Type (No::Such) could not be found."'
     )
     assert error.diagnostics[0].path == "resources.far.properties.template"
-    assert there(region, "refused") == {}
+    assert remote_stack(region, "refused") == {}
 
 
 @pytest.mark.parametrize(

@@ -22,20 +22,20 @@ def failing(world: World, **request: Any) -> str:
     return f"/stacks/s/{uuid}"
 
 
-def paths(found: list[dict[str, Any]]) -> list[tuple[str, ...]]:
+def paths(collected: list[dict[str, Any]]) -> list[tuple[str, ...]]:
     """Return where the leaves of a tree are."""
     leaves: list[tuple[str, ...]] = []
-    for one in found:
-        leaves += paths(one["causes"]) if one["causes"] else [tuple(one["path"])]
+    for item in collected:
+        leaves += paths(item["causes"]) if item["causes"] else [tuple(item["path"])]
     return leaves
 
 
 def test_the_causes_are_found_at_every_depth(world: World) -> None:
     api = Api(world)
     place = failing(world)
-    told = api.get(f"{place}/failures?nested_depth=9")
-    assert not told["more"]
-    [top] = told["failures"]
+    reported = api.get(f"{place}/failures?nested_depth=9")
+    assert not reported["more"]
+    [top] = reported["failures"]
     assert (top["resource_name"], top["path"]) == ("child", ["child"])
     assert top["nested_stack"]["status"] == "CREATE_FAILED"
     [middle] = top["causes"]
@@ -49,9 +49,9 @@ def test_the_causes_are_found_at_every_depth(world: World) -> None:
         [],
     )
     assert leaf["attempts"] >= 1
-    assert [one["path"] for one in api.get(f"{place}/failures?nested_depth=1")["failures"][0]["causes"]] == [
-        ["child", "inner"]
-    ]
+    assert [
+        item["path"] for item in api.get(f"{place}/failures?nested_depth=1")["failures"][0]["causes"]
+    ] == [["child", "inner"]]
 
 
 def test_they_outlive_the_rollback_and_the_deletion(world: World) -> None:
@@ -91,8 +91,10 @@ def test_a_cause_in_a_file_has_its_line(world: World) -> None:
         files={"file:///inner.yaml": inner}, environment=registry, keep_going=True,
     )  # fmt: skip
     world.deliver_all()
-    told = api.get(f"/stacks/s/{uuid}?with_diagnostics=true")["stack"]["diagnostics"]
-    assert {one["path"]: (one["file"], one["line"], one["column"], one["excerpt"]) for one in told} == {
+    reported = api.get(f"/stacks/s/{uuid}?with_diagnostics=true")["stack"]["diagnostics"]
+    assert {
+        item["path"]: (item["file"], item["line"], item["column"], item["excerpt"]) for item in reported
+    } == {
         "resources.child.resources.bad": ("file:///inner.yaml", 5, 3, "  bad:"),
         "resources.own": ("", None, None, ""),
     }
@@ -101,14 +103,17 @@ def test_a_cause_in_a_file_has_its_line(world: World) -> None:
 def test_a_stack_and_a_resource_show_their_causes_when_asked(world: World) -> None:
     api = Api(world)
     place = failing(world)
-    [one] = api.get(f"{place}?with_diagnostics=true")["stack"]["diagnostics"]
-    assert one["path"] == "resources.child.resources.inner.resources.leaf"
-    assert (one["code"], one["message"]) == ("other", "ValueError: resources.leaf: Test Resource failed leaf")
-    assert one["hint"]
-    assert one["line"] is not None
-    assert one["file"].startswith("file:///")
-    assert "leaf" in one["excerpt"]
+    [item] = api.get(f"{place}?with_diagnostics=true")["stack"]["diagnostics"]
+    assert item["path"] == "resources.child.resources.inner.resources.leaf"
+    assert (item["code"], item["message"]) == (
+        "other",
+        "ValueError: resources.leaf: Test Resource failed leaf",
+    )
+    assert item["hint"]
+    assert item["line"] is not None
+    assert item["file"].startswith("file:///")
+    assert "leaf" in item["excerpt"]
     resource = api.get(f"{place}/resources/child?with_diagnostics=true")["resource"]
-    assert resource["diagnostics"] == [one]
+    assert resource["diagnostics"] == [item]
     assert api.get(f"{place}/resources/fine?with_diagnostics=true")["resource"]["diagnostics"] == []
     assert "diagnostics" not in api.get(place)["stack"]

@@ -34,9 +34,9 @@ def test_a_small_stack_is_counted_on_request(world: World):
     assert progress.read(world.database, world.stack_row("s")).total == 0
     while world.messages:
         world.deliver()
-    found = progress.read(world.database, world.stack_row("s"))
-    assert (found.total, found.of("ready"), found.of("waiting"), found.of("blocked")) == (4, 2, 1, 1)
-    assert found.counted_at is not None
+    result = progress.read(world.database, world.stack_row("s"))
+    assert (result.total, result.of("ready"), result.of("waiting"), result.of("blocked")) == (4, 2, 1, 1)
+    assert result.counted_at is not None
 
 
 def test_a_large_stack_is_read_as_the_sweep_counted_it(world: World, monkeypatch: pytest.MonkeyPatch):

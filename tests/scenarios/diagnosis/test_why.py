@@ -66,15 +66,15 @@ def test_blocked_nodes_name_their_blockers_and_running_nodes_name_their_dependen
     slow = cloud_thing(looks=99)
     world.create("s", {"a": slow, "b": slow, "c": cloud_thing(("a", "b")), "d": cloud_thing(("c",))})
     at_rest(world)
-    found = nodes(world)
-    assert set(list(found)[:2]) == {"a", "b"}
-    assert [held.name for held in found["c"].waits_for] == ["a", "b"]
+    result = nodes(world)
+    assert set(list(result)[:2]) == {"a", "b"}
+    assert [held.name for held in result["c"].waits_for] == ["a", "b"]
     assert because(world, "c").text == "waits for a, b"
     assert because(world, "d").text == "waits for c"
-    assert found["a"].holds_up == ("c",)
+    assert result["a"].holds_up == ("c",)
     assert because(world, "a").word == "waiting-until"
     assert because(world, "a").text.startswith("CREATE is in progress since ")
-    assert found["a"].due_at is not None
+    assert result["a"].due_at is not None
     assert summary(world).word == "working"
     assert summary(world).timeout_at is not None
 
@@ -100,15 +100,15 @@ def test_a_wide_join_is_looked_through_to_the_names_behind_it(world: World):
     leaves = {f"leaf{n:04}": test_resource() for n in range(600)}
     world.create("s", {**leaves, "top": test_resource(requires=leaves)})
     world.deliver()
-    found = blockers.of_resource(world.database, world.stack_row("s"), "top")
-    assert found is not None
-    (top,) = found.nodes
+    blocker = blockers.of_resource(world.database, world.stack_row("s"), "top")
+    assert blocker is not None
+    (top,) = blocker.nodes
     assert (top.blocked_by, top.waits_for_count) == (2, 600)
     assert {held.name for held in top.waits_for} <= leaves.keys()
     assert len(top.waits_for) == blockers.NAMES
-    found = blockers.of_resource(world.database, world.stack_row("s"), "leaf0007")
-    assert found is not None
-    assert found.nodes[0].holds_up == ("top",)
+    blocker = blockers.of_resource(world.database, world.stack_row("s"), "leaf0007")
+    assert blocker is not None
+    assert blocker.nodes[0].holds_up == ("top",)
 
 
 def test_a_delete_waits_for_its_dependents(world: World, cloud: Cloud):
@@ -127,9 +127,9 @@ def test_a_delete_finds_its_dependents_behind_join_nodes(world: World):
     world.deliver_all()
     world.delete("s")
     world.deliver()
-    found = blockers.of_resource(world.database, world.stack_row("s"), "a")
-    assert found is not None
-    (removal,) = found.nodes
+    blocker = blockers.of_resource(world.database, world.stack_row("s"), "a")
+    assert blocker is not None
+    (removal,) = blocker.nodes
     assert removal.state == "blocked"
     assert {held.name for held in removal.waits_for} <= upper.keys()
     assert removal.waits_for_count == 600
@@ -139,10 +139,10 @@ def test_a_retried_fault_reports_its_reason_time_and_count(world: World, cloud: 
     cloud.busy = True
     world.create("s", {"a": cloud_thing()})
     at_rest(world)
-    told = because(world, "a")
-    assert told.word == "retrying"
-    assert told.text.startswith("try 2 of 6 at 20")
-    assert told.text.endswith("the last attempt failed: ProviderError: nobody answers")
+    reported = because(world, "a")
+    assert reported.word == "retrying"
+    assert reported.text.startswith("try 2 of 6 at 20")
+    assert reported.text.endswith("the last attempt failed: ProviderError: nobody answers")
     assert nodes(world)["a"].retry_count == 1
 
 
@@ -150,24 +150,24 @@ def test_running_operations_of_an_older_traversal_are_listed_with_their_blocked_
     world: World, cloud: Cloud
 ):
     world.create("s", {"a": cloud_thing(type="Cloud::Server")})
-    told: list[tuple[str, str]] = []
+    reported: list[tuple[str, str]] = []
 
     def overtake(_ctx: Any) -> None:
-        if told:
+        if reported:
             return
-        told.append(("", ""))
+        reported.append(("", ""))
         world.update("s", {"a": cloud_thing(type="Cloud::Server", value="2")})
         while world.messages:
             world.deliver()
         page = blockers.unfinished(world.database, world.stack_row("s"), None, 10)
-        told[:] = [
+        reported[:] = [
             (str(node.traversal), explain(node, world.stack_row("s"), RETRY_LIMIT).word)
             for node in page.nodes
         ]
 
     cloud.on["create"] = overtake
     world.deliver_all()
-    assert sorted(told) == [("1", "holding"), ("2", "held")]
+    assert sorted(reported) == [("1", "holding"), ("2", "held")]
 
 
 def test_paused_nodes_are_listed_before_blocked_nodes(world: World):
@@ -227,9 +227,9 @@ def test_a_failure_is_reported_while_the_rest_drains(world: World):
     assert world.state(uuid) == "CREATE_IN_PROGRESS"
     reason = "Stack CREATE is winding down: ResourceInError: resources.b: it broke"
     assert stack.status_reason == reason
-    told = summary(world)
-    assert told.word == "winding-down"
-    assert told.text == "CREATE is winding down after a failure: 1 operation still running"
+    reported = summary(world)
+    assert reported.word == "winding-down"
+    assert reported.text == "CREATE is winding down after a failure: 1 operation still running"
     assert list(nodes(world)) == ["a"]
     given_up = blockers.of_resource(world.database, stack, "c")
     assert given_up is not None
@@ -241,14 +241,14 @@ def test_a_failure_is_reported_while_the_rest_drains(world: World):
     assert (
         world.stack_row("s").status_reason == "Resource CREATE failed: ResourceInError: resources.b: it broke"
     )
-    told = summary(world)
+    reported = summary(world)
     assert nodes(world) == {}
-    assert told.word == "failed"
-    assert told.text.startswith("no action in progress: CREATE_FAILED since 20")
-    assert "because of 1 failure" in told.text
-    found = blockers.of_resource(world.database, stack, "b")
-    assert found is not None
-    assert explain(found.nodes[0], stack, RETRY_LIMIT).word == "failed"
+    assert reported.word == "failed"
+    assert reported.text.startswith("no action in progress: CREATE_FAILED since 20")
+    assert "because of 1 failure" in reported.text
+    blocker = blockers.of_resource(world.database, stack, "b")
+    assert blocker is not None
+    assert explain(blocker.nodes[0], stack, RETRY_LIMIT).word == "failed"
 
 
 def test_a_stack_at_rest_waits_for_nothing(world: World):
@@ -261,8 +261,8 @@ def test_a_stack_at_rest_waits_for_nothing(world: World):
     world.deliver_all()
     gone = stored_stacks.find(world.database, "p1", str(row.uuid))
     assert gone is not None
-    told = summarize(gone, blockers.standing(world.database, gone), 3_600)
-    assert (told.word, told.accepts) == ("gone", ())
+    reported = summarize(gone, blockers.standing(world.database, gone), 3_600)
+    assert (reported.word, reported.accepts) == ("gone", ())
 
 
 def test_exactly_the_listed_actions_are_accepted(world: World):
@@ -276,8 +276,8 @@ def test_exactly_the_listed_actions_are_accepted(world: World):
             for operation in ("update", "delete", *ACTIONS):
                 with world.database.engine.begin() as connection:
                     connection.execute(put, {"a": action, "s": status, "d": None})
-                told = operation in accepted(action, status)
-                assert is_accepted(world, operation) == told, (operation, action, status)
+                reported = operation in accepted(action, status)
+                assert is_accepted(world, operation) == reported, (operation, action, status)
     assert accepted("DELETE", "COMPLETE") == ()
 
 
@@ -339,10 +339,10 @@ def test_the_cost_of_a_page_depends_on_its_length(world: World, many: int, ready
     assert work.walked == []
     assert work.rows < blockers.SCAN_LIMIT + 2_000, max(work.statements)
     with watched(world.database) as work:
-        found = blockers.of_resource(world.database, stack, f"r{ready + 2}")
+        blocker = blockers.of_resource(world.database, stack, f"r{ready + 2}")
         blockers.standing(world.database, stack)
-    assert found is not None
-    assert [held.name for held in found.nodes[0].waits_for] == [f"r{ready + 1}"]
+    assert blocker is not None
+    assert [held.name for held in blocker.nodes[0].waits_for] == [f"r{ready + 1}"]
     assert work.walked == []
     assert work.rows < 200, max(work.statements)
 

@@ -41,10 +41,10 @@ def nested_in(world: World) -> Any:
 
 def test_a_node_that_waits_for_its_stack_names_it(world: World) -> None:
     child = nested_in(world)
-    told = because(world, "child")
-    assert told.word == "waiting-for-its-stack"
-    assert told.text.startswith("CREATE is in progress since ")
-    assert told.text.endswith(f": waits for its stack {child.name} (CREATE_IN_PROGRESS)")
+    reported = because(world, "child")
+    assert reported.word == "waiting-for-its-stack"
+    assert reported.text.startswith("CREATE is in progress since ")
+    assert reported.text.endswith(f": waits for its stack {child.name} (CREATE_IN_PROGRESS)")
     assert nodes(world, "s")["child"].child_uuid == child.uuid
     assert because(world, "after").text == "waits for child"
     assert because(world, "slow", child.name).word == "waiting-to-be-told"

@@ -13,11 +13,11 @@ from orchestrator.operations.preview.update import preview_update
 from tests.scenarios.world import World, test_resource
 
 
-def group(count: int, value: str = "v%index%", **more: Any) -> dict[str, Any]:
-    policy = more.pop("update_policy", None)
+def group(count: int, value: str = "v%index%", **options: Any) -> dict[str, Any]:
+    policy = options.pop("update_policy", None)
     snippet: dict[str, Any] = {
         "type": "OS::Heat::ResourceGroup",
-        "properties": {"count": count, "resource_def": test_resource(value), **more},
+        "properties": {"count": count, "resource_def": test_resource(value), **options},
     }
     return snippet if policy is None else {**snippet, "update_policy": policy}
 
@@ -117,8 +117,8 @@ def test_members_that_are_to_change_later_keep_the_file_they_were_made_from(
 ) -> None:
     def of(name: str, value: str) -> dict[str, Any]:
         child = {"heat_template_version": "2021-04-16", "resources": {"x": test_resource(value)}}
-        more = {} if policy is None else {"update_policy": policy}
-        resources = {"g": group(3, resource_def={"type": name}, **more)}
+        additional = {} if policy is None else {"update_policy": policy}
+        resources = {"g": group(3, resource_def={"type": name}, **additional)}
         return {"resources": resources, "files": {name: orjson.dumps(child).decode()}}
 
     uuid = world.create("s", **of("/one/member.yaml", "v"))
@@ -174,7 +174,7 @@ def test_an_unhealthy_member_is_replaced_by_an_update_of_nothing(world: World) -
 
 
 def test_attributes_of_members_are_handed_on_path_and_all(world: World) -> None:
-    asked = {
+    requests = {
         "list": {"value": {"get_attr": ["g", "output"]}},
         "by name": {"value": {"get_attr": ["g", "attributes", "output"]}},
         "one": {"value": {"get_attr": ["g", "resource.1", "output"]}},
@@ -183,12 +183,12 @@ def test_attributes_of_members_are_handed_on_path_and_all(world: World) -> None:
         "group": {"value": {"get_resource": "g"}},
     }
     world.create(
-        "s", {"g": group(2), "after": test_resource({"get_attr": ["g", "output", 0]})}, outputs=asked
+        "s", {"g": group(2), "after": test_resource({"get_attr": ["g", "output", 0]})}, outputs=requests
     )
     world.deliver_all()
-    found = world.outputs("s")
+    outputs = world.outputs("s")
     ids = {row.name: row.id for row in world.rows("SELECT name, physical_id AS id FROM resource")}
-    assert found == {
+    assert outputs == {
         "list": ["v0", "v1"],
         "by name": {"0": "v0", "1": "v1"},
         "one": "v1",
@@ -301,7 +301,7 @@ def test_a_preview_of_a_group_that_is_not_known_yet_says_nothing_of_members(worl
         },
     }
     preview = preview_create(world.context, Body(orjson.dumps(body)))
-    assert {one.name for one in preview.resources} == {"g", "a"}
+    assert {resource.name for resource in preview.resources} == {"g", "a"}
 
 
 def test_a_preview_of_a_group_keeps_its_secrets(world: World) -> None:
@@ -313,8 +313,8 @@ def test_a_preview_of_a_group_keeps_its_secrets(world: World) -> None:
     preview = preview_create(world.context, Body(orjson.dumps({"stack_name": "s", "template": template})))
     [shown] = preview.resources
     assert shown.nested is not None
-    assert [one.name for one in shown.nested.resources] == ["0", "1"]
-    assert not any("hush" in repr(one.properties) for one in shown.nested.resources)
+    assert [resource.name for resource in shown.nested.resources] == ["0", "1"]
+    assert not any("hush" in repr(resource.properties) for resource in shown.nested.resources)
 
 
 @pytest.mark.parametrize("batch", [1, 3])

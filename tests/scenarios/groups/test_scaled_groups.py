@@ -13,19 +13,19 @@ from tests.scenarios.groups.test_groups import group, members, update, write
 from tests.scenarios.world import World, test_resource
 
 
-def scaling(desired: int = 2, **more: Any) -> dict[str, Any]:
+def scaling(desired: int = 2, **options: Any) -> dict[str, Any]:
     policy = {"auto_scaling_group_id": {"get_resource": "g"}, "adjustment_type": "change_in_capacity"}
-    given = {
+    supplied = {
         "min_size": 1,
         "max_size": 4,
         "desired_capacity": desired,
         "resource": test_resource("v"),
-        **more,
+        **options,
     }
     if not desired:
-        del given["desired_capacity"]
+        del supplied["desired_capacity"]
     return {
-        "g": {"type": "OS::Heat::AutoScalingGroup", "properties": given},
+        "g": {"type": "OS::Heat::AutoScalingGroup", "properties": supplied},
         "up": {"type": "OS::Heat::ScalingPolicy", "properties": {**policy, "scaling_adjustment": 1}},
         "down": {"type": "OS::Heat::ScalingPolicy", "properties": {**policy, "scaling_adjustment": -1}},
     }
@@ -53,9 +53,9 @@ def test_a_signal_makes_a_group_larger_without_touching_the_stack_around_it(worl
     assert world.state(uuid) == "CREATE_COMPLETE"
     assert world.outputs("s")["size"] == 3
     assert len(world.outputs("s")["ids"]) == 3
-    told = metadata(world)
-    assert told["scaling_in_progress"] is False
-    assert list(told["cooldown_end"].values()) == ["change_in_capacity : 1"]
+    reported = metadata(world)
+    assert reported["scaling_in_progress"] is False
+    assert list(reported["cooldown_end"].values()) == ["change_in_capacity : 1"]
     assert world.rows("SELECT 1 FROM signal") == []
 
 
@@ -112,12 +112,12 @@ def test_instances_use_the_users_environment_and_are_all_current_after_a_rolling
 
 
 def test_a_nested_stack_lists_the_members_of_a_sibling_group_in_its_metadata(world: World) -> None:
-    beside = {
+    sibling = {
         "type": "AWS::EC2::Instance",
         "properties": {"ImageId": "i", "UserData": "u", "Tags": []},
         "metadata": {"members": {"get_attr": ["g", "refs_map"]}, "fixed": [1]},
     }
-    resources = {**scaling(), "beside": beside, "plain": test_resource("p")}
+    resources = {**scaling(), "beside": sibling, "plain": test_resource("p")}
     world.create("s", resources, **MAPPED)
     world.deliver_all()
     world.signal("s", "up")
@@ -152,12 +152,12 @@ def test_a_signal_makes_a_group_smaller_by_its_oldest(world: World) -> None:
     world.deliver_all()
     [row] = world.rows("SELECT convert_from(body, 'UTF8') AS x FROM content WHERE body LIKE '{\"orch%'")
     oldest = Members.parse(row.x).name(0)
-    others = [name for name in members(world) if name != oldest]
+    other_items = [name for name in members(world) if name != oldest]
     world.signal("s", "down", {"current": "alarm", "previous": "ok", "reason": "quiet"})
     world.deliver_all()
-    assert list(members(world)) == others
-    [told] = world.rows("SELECT reason FROM event WHERE resource_name = 'down' AND action = 'SIGNAL'")
-    assert told.reason == "alarm state changed from ok to alarm (quiet)"
+    assert list(members(world)) == other_items
+    [reported] = world.rows("SELECT reason FROM event WHERE resource_name = 'down' AND action = 'SIGNAL'")
+    assert reported.reason == "alarm state changed from ok to alarm (quiet)"
 
 
 def test_a_signal_at_the_bounds_or_in_the_cooldown_is_passed_over_in_silence(world: World) -> None:
@@ -174,8 +174,8 @@ def test_a_signal_at_the_bounds_or_in_the_cooldown_is_passed_over_in_silence(wor
     world.signal("s", "up")
     world.deliver_all()
     assert len(members(world)) == 2
-    told = world.rows("SELECT resource_name FROM event WHERE action = 'SIGNAL'")
-    assert [row.resource_name for row in told] == ["up"]
+    reported = world.rows("SELECT resource_name FROM event WHERE action = 'SIGNAL'")
+    assert [row.resource_name for row in reported] == ["up"]
     assert world.rows("SELECT 1 FROM signal") == []
 
 
@@ -189,9 +189,9 @@ def test_a_signal_may_name_the_members_to_delete_and_only_they_are_deleted(world
     world.signal("s", "down", {"remove_members": ["nobody"]})
     world.deliver_all()
     assert list(members(world)) == [names[0], names[2]]
-    told = world.rows("SELECT reason, status FROM event WHERE action = 'SIGNAL' ORDER BY id")
-    assert told[-1].status == "FAILED"
-    assert told[-1].reason.endswith("not among the members of the group: nobody")
+    reported = world.rows("SELECT reason, status FROM event WHERE action = 'SIGNAL' ORDER BY id")
+    assert reported[-1].status == "FAILED"
+    assert reported[-1].reason.endswith("not among the members of the group: nobody")
 
 
 def test_a_policy_whose_group_is_none_says_so(world: World) -> None:
@@ -212,8 +212,8 @@ def test_a_policy_whose_group_is_none_says_so(world: World) -> None:
     world.deliver_all()
     world.signal("s", "p")
     world.deliver_all()
-    [told] = world.rows("SELECT reason FROM event WHERE action = 'SIGNAL'")
-    assert told.reason.endswith('Alarm p could not find scaling group named "nobody"')
+    [reported] = world.rows("SELECT reason FROM event WHERE action = 'SIGNAL'")
+    assert reported.reason.endswith('Alarm p could not find scaling group named "nobody"')
 
 
 def test_a_template_without_a_size_keeps_the_scaled_size_and_a_given_size_overrides_it(world: World) -> None:
@@ -271,9 +271,9 @@ def test_a_member_that_cannot_be_made_leaves_the_rest_to_the_next_update(world: 
         )
     world.signal("s", "up")
     world.deliver_all()
-    told = world.rows("SELECT reason, status FROM event WHERE action = 'SIGNAL' AND resource_name = 'g'")
-    assert [row.status for row in told] == ["FAILED"]
-    assert "Test Resource failed" in told[0].reason
+    reported = world.rows("SELECT reason, status FROM event WHERE action = 'SIGNAL' AND resource_name = 'g'")
+    assert [row.status for row in reported] == ["FAILED"]
+    assert "Test Resource failed" in reported[0].reason
     assert metadata(world)["scaling_in_progress"] is False
     assert world.state(uuid) == "CREATE_COMPLETE"
     world.update("s", scaling(1, resource=member), parameters=parameters, outputs=SIZE)

@@ -58,8 +58,8 @@ def signed_url(world):
 
 
 def code(answer):
-    [found] = ElementTree.fromstring(answer.data).iter("Code")
-    return answer.status_code, found.text
+    [result] = ElementTree.fromstring(answer.data).iter("Code")
+    return answer.status_code, result.text
 
 
 def tampered(url, **changes):
@@ -86,9 +86,9 @@ def test_a_signal_at_the_signed_url_makes_the_condition_ready(world: World, api)
 def test_only_the_url_as_it_was_given_out_is_good(world: World, api):
     url = signed_url(world)
     body = json.dumps(SAID)
-    wrong = parse_qs(urlsplit(url).query)["Signature"][0][:-5] + "AAAA="
+    invalid = parse_qs(urlsplit(url).query)["Signature"][0][:-5] + "AAAA="
     for changed, refusal in (
-        (tampered(url, Signature=wrong), (403, "AccessDenied")),
+        (tampered(url, Signature=invalid), (403, "AccessDenied")),
         (tampered(url, Signature="ü"), (403, "AccessDenied")),
         (tampered(url, Timestamp="2036-01-01T00:00:00Z"), (403, "AccessDenied")),
         (tampered(url, Expires="1"), (403, "AccessDenied")),
@@ -202,8 +202,8 @@ def _keys(cipher):
     import base64
 
     return [
-        base64.urlsafe_b64encode(one._signing_key + one._encryption_key).decode()
-        for one in cipher._fernet._fernets
+        base64.urlsafe_b64encode(_fernet._signing_key + _fernet._encryption_key).decode()
+        for _fernet in cipher._fernet._fernets
     ]
 
 
@@ -278,11 +278,11 @@ class TestTokens:
 @pytest.mark.parametrize("transport", ["CFN_SIGNAL", "HEAT_SIGNAL"])
 def test_the_attributes_of_a_handle_suffice_to_signal(world: World, api, transport):
     handle = {**HANDLE, "properties": {"signal_transport": transport}}
-    told = json.loads(out(world, {"get_attr": ["h", "signal"]}, {"h": handle, "w": condition(1)}))
+    reported = json.loads(out(world, {"get_attr": ["h", "signal"]}, {"h": handle, "w": condition(1)}))
     if transport == "CFN_SIGNAL":
-        answer = api.put(told["alarm_url"], data="{}")
+        answer = api.put(reported["alarm_url"], data="{}")
     else:
-        answer = api.post(told["alarm_url"], headers={"X-Auth-Token": told["token"]})
+        answer = api.post(reported["alarm_url"], headers={"X-Auth-Token": reported["token"]})
     assert answer.status_code == 200
     drain(world)
     assert world.rows("SELECT status FROM stack")[0].status == "COMPLETE"
@@ -309,13 +309,13 @@ class TestUsers:
             out(world, [{"get_resource": "key"}, {"get_attr": ["key", "SecretAccessKey"]}], resources)
         )
 
-    def ask(self, api, keys, resource="a", *, verb="GET", version="2", **more):
+    def ask(self, api, keys, resource="a", *, verb="GET", version="2", **options):
         params = {
             "Action": "DescribeStackResource",
             "StackName": "s",
             "LogicalResourceId": resource,
             "ContentType": "JSON",
-            **more,
+            **options,
         }
         host = "127.0.0.1:8004"
         headers = {}
@@ -362,11 +362,11 @@ class TestUsers:
 
     def test_the_answer_is_xml_unless_json_is_asked_for(self, api, keys):
         answer = self.ask(api, keys, ContentType="XML")
-        found = ElementTree.fromstring(answer.data).find(
+        result = ElementTree.fromstring(answer.data).find(
             "DescribeStackResourceResult/StackResourceDetail/Metadata"
         )
-        assert found is not None
-        assert json.loads(found.text or "") == {"config": [1, 2]}
+        assert result is not None
+        assert json.loads(result.text or "") == {"config": [1, 2]}
 
     def test_only_permitted_contents_are_read(self, world: World, api, keys):
         assert self.ask(api, keys, "b").status_code == 403
@@ -381,13 +381,13 @@ class TestUsers:
         assert self.ask(api, keys, "").status_code == 400
 
     def test_all_policies_of_a_user_must_allow_it(self, world: World, api, resources):
-        more = {"type": "OS::Heat::AccessPolicy", "properties": {"AllowedResources": ["a", "b"]}}
-        resources["more"] = more
+        additional = {"type": "OS::Heat::AccessPolicy", "properties": {"AllowedResources": ["a", "b"]}}
+        resources["more"] = additional
         resources["user"]["properties"]["Policies"].append("more")
         resources["user"]["depends_on"] = "more"
         keys = out(world, [{"get_resource": "key"}, {"get_attr": ["key", "SecretAccessKey"]}], resources)
-        asked = {name: self.ask(api, keys, name).status_code for name in ("a", "b", "h")}
-        assert asked == {"a": 200, "b": 403, "h": 403}
+        requests = {name: self.ask(api, keys, name).status_code for name in ("a", "b", "h")}
+        assert requests == {"a": 200, "b": 403, "h": 403}
 
     def test_a_policy_that_changes_counts_at_once(self, world: World, api, keys, resources):
         resources["policy"]["properties"]["AllowedResources"] = ["b"]
@@ -425,7 +425,8 @@ class TestUsers:
         uuid = world.create("s", {"key": key})
         world.deliver_all()
         assert (
-            world.told(uuid, "key")[-1] == "CREATE_FAILED NotFound: resources.key: could not find user nobody"
+            world.event_reasons(uuid, "key")[-1]
+            == "CREATE_FAILED NotFound: resources.key: could not find user nobody"
         )
 
     @pytest.mark.parametrize(

@@ -37,7 +37,7 @@ def test_an_alarm_scales_a_group_by_the_url_of_its_policy(world: World, api):
             },
         },
     }
-    url, native = out(world, [{"get_attr": ["p", one]} for one in ("alarm_url", "signal_url")], resources)
+    url, native = out(world, [{"get_attr": ["p", item]} for item in ("alarm_url", "signal_url")], resources)
     assert native.endswith(f"/stacks/s/{world.stack_row('s').uuid}/resources/p/signal")
     assert "Timestamp" not in url
     assert code(api.post(tampered(url, Signature="x"))) == (403, "AccessDenied")
@@ -89,16 +89,16 @@ def test_an_agent_reads_its_configs_and_signals_their_results(world: World, api,
     assert answer.status_code == 200, answer.text
     result = answer.json["DescribeStackResourceResponse"]["DescribeStackResourceResult"]
     [config] = json.loads(result["StackResourceDetail"]["Metadata"])["deployments"]
-    told = {one["name"]: one["value"] for one in config["inputs"]}
+    reported = {item["name"]: item["value"] for item in config["inputs"]}
     said = {"deploy_status_code": 0, "deploy_stdout": "done"}
     if transport == "CFN_SIGNAL":
-        assert told["deploy_signal_verb"] == "POST"
-        signalled = api.post(told["deploy_signal_id"], data=json.dumps(said))
+        assert reported["deploy_signal_verb"] == "POST"
+        signalled = api.post(reported["deploy_signal_id"], data=json.dumps(said))
     else:
-        headers = {"X-Auth-Token": told["deploy_password"]}
-        place = f"/v1/{told['deploy_project_id']}/stacks/{told['deploy_stack_id']}"
+        headers = {"X-Auth-Token": reported["deploy_password"]}
+        place = f"/v1/{reported['deploy_project_id']}/stacks/{reported['deploy_stack_id']}"
         assert api.get(place, headers=headers).status_code == 403
-        where = f"{place}/resources/{told['deploy_resource_name']}/signal"
+        where = f"{place}/resources/{reported['deploy_resource_name']}/signal"
         signalled = api.post(where, json=said, headers=headers)
     assert signalled.status_code == 200, signalled.text
     world.deliver_all()

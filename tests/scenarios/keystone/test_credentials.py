@@ -85,14 +85,14 @@ def world(installation: Callable[..., World]) -> World:
     return installation()
 
 
-def sign_in(world: World, keystone: StandIn, user: str, project: str = PROJECT, **more: Any) -> None:
+def sign_in(world: World, keystone: StandIn, user: str, project: str = PROJECT, **options: Any) -> None:
     """Go on as a user of a project."""
     text = f"token of {user}"
-    keystone.knows(text, project=project, user=user, **more)
-    told = keystone.tokens[text]
-    names = tuple(role["name"] for role in told["roles"])
+    keystone.knows(text, project=project, user=user, **options)
+    reported = keystone.tokens[text]
+    names = tuple(role["name"] for role in reported["roles"])
     login = Login(text, project, names, names)
-    world.caller = Caller(PROJECT, user, names, user_id=told["user"]["id"], login=login)
+    world.caller = Caller(PROJECT, user, names, user_id=reported["user"]["id"], login=login)
     world.context = replace(world.context, caller=world.caller)
 
 
@@ -141,12 +141,12 @@ def test_given_secrets_are_stored_encrypted(world: World, keystone: StandIn) -> 
 def test_no_transaction_is_open_while_keystone_is_asked(
     world: World, keystone: StandIn, postgres_url: str
 ) -> None:
-    seen: list[Any] = []
+    observed: list[Any] = []
 
     def look() -> None:
         query = "SELECT state FROM pg_stat_activity WHERE datname = current_database() AND state ~ 'idle in'"
         with psycopg.connect(postgres_url) as db:
-            seen.append(db.execute(query).fetchall())
+            observed.append(db.execute(query).fetchall())
 
     keystone.watch = look
     world.create("mine", NOTHING)
@@ -154,8 +154,8 @@ def test_no_transaction_is_open_while_keystone_is_asked(
     world.delete("mine")
     world.deliver_all()
     tidy(world)
-    assert len(seen) >= 3
-    assert all(found == [] for found in seen)
+    assert len(observed) >= 3
+    assert all(item == [] for item in observed)
 
 
 def test_later_operations_use_the_trust_in_children_too(world: World, keystone: StandIn) -> None:
@@ -275,11 +275,11 @@ def test_an_application_credential_does_as_well(
     Calls.shown.clear()
     world = installation(deferred_auth_method="application_credential")
     world.create("mine", CALLS)
-    [given] = keystone.application_credentials.values()
-    assert (given["unrestricted"], given["roles"]) == (True, ["member", "reader"])
+    [supplied] = keystone.application_credentials.values()
+    assert (supplied["unrestricted"], supplied["roles"]) == (True, ["member", "reader"])
     world.deliver_all()
     shown = keystone.tokens[Calls.shown[0] or ""]
-    assert shown["application_credential"]["id"] == given["id"]
+    assert shown["application_credential"]["id"] == supplied["id"]
     world.delete("mine")
     world.deliver_all()
     assert tidy(world) == 1
@@ -412,8 +412,8 @@ def test_a_process_killed_between_the_trust_and_the_stack_leaks_nothing(
     key = world.cipher._newest._signing_key + world.cipher._newest._encryption_key
     import base64
 
-    given = keystone.settings(encryption_keys=base64.urlsafe_b64encode(key).decode())
-    environment = {f"ORCHESTRATOR_{name.upper()}": value for name, value in given.items()}
+    supplied = keystone.settings(encryption_keys=base64.urlsafe_b64encode(key).decode())
+    environment = {f"ORCHESTRATOR_{name.upper()}": value for name, value in supplied.items()}
     body = json.dumps(
         {"stack_name": "mine", "template": {"heat_template_version": "2021-04-16", "resources": NOTHING}}
     )
@@ -459,8 +459,8 @@ def test_a_credential_is_its_stacks_alone(world: World, keystone: StandIn) -> No
     world.create("other", NOTHING)
     ids = [row.id for row in world.rows("SELECT id FROM stack ORDER BY id")]
     with world.database.borrow() as db:
-        found = [delegated_credentials.held(db, id_) for id_ in ids]
-    trusts = [Delegation(**world.cipher.open(one.sealed)).trust_id for one in found if one]
+        result = [delegated_credentials.held(db, id_) for id_ in ids]
+    trusts = [Delegation(**world.cipher.open(item.sealed)).trust_id for item in result if item]
     assert set(trusts) == set(keystone.trusts)
     cloud = cloud_of_stack(world.database.borrow, world.cipher, Settings(**keystone.settings()), ids[0])
     assert cloud is not None

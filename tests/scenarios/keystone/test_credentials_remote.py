@@ -44,8 +44,8 @@ def test_another_region_is_found_in_keystones_catalog_and_called_with_the_trust(
     try:
         login = Login(by_hand, PROJECT, ("member",), ("member",))
         world.context = replace(world.context, caller=Caller(PROJECT, "ada", user_id="u1", login=login))
-        there = {"heat_template_version": "2021-04-16", "resources": NOTHING}
-        where = {"context": {"region_name": "elsewhere"}, "template": json.dumps(there)}
+        existing = {"heat_template_version": "2021-04-16", "resources": NOTHING}
+        where = {"context": {"region_name": "elsewhere"}, "template": json.dumps(existing)}
         uuid = world.create("mine", {"far": {"type": "OS::Heat::Stack", "properties": where}})
         assert keystone.asked == [*keystone.asked[:-1], by_hand]  # as whom the template was looked at
         world.deliver_all()
@@ -58,8 +58,8 @@ def test_another_region_is_found_in_keystones_catalog_and_called_with_the_trust(
 def test_a_region_that_keystone_does_not_know_is_no_place_for_a_stack(
     world: World, keystone: StandIn
 ) -> None:
-    there = {"heat_template_version": "2021-04-16", "resources": NOTHING}
-    where = {"context": {"region_name": "nowhere"}, "template": json.dumps(there)}
+    existing = {"heat_template_version": "2021-04-16", "resources": NOTHING}
+    where = {"context": {"region_name": "nowhere"}, "template": json.dumps(existing)}
     with pytest.raises(InvalidTemplate) as refused:
         world.create("mine", {"far": {"type": "OS::Heat::Stack", "properties": where}})
     assert str(refused.value).endswith(

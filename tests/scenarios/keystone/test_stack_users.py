@@ -98,12 +98,16 @@ def test_a_handle_has_a_user_of_its_own_in_its_stacks_project_and_both_go(
     assert project["name"] == f"{uuid}-p1"
     assert world.stack_row("mine").user_project_id == project["id"]
     assert len(domain.users) == 2
-    told = json.loads(world.outputs("mine")["signal"])
-    user = domain.users[told["user_id"]]
-    assert told["password"] == user["password"]
-    assert (told["username"], told["domain_id"], told["project_id"]) == (user["name"], ID, project["id"])
-    assert told["auth_url"] == f"{keystone.place}/v3"
-    assert "token" not in told
+    reported = json.loads(world.outputs("mine")["signal"])
+    user = domain.users[reported["user_id"]]
+    assert reported["password"] == user["password"]
+    assert (reported["username"], reported["domain_id"], reported["project_id"]) == (
+        user["name"],
+        ID,
+        project["id"],
+    )
+    assert reported["auth_url"] == f"{keystone.place}/v3"
+    assert "token" not in reported
     assert tidy(world) == 0
     world.delete("mine")
     world.deliver_all()
@@ -126,12 +130,12 @@ def test_credentials_are_stored_encrypted(world: World, keystone: StandIn) -> No
 def test_no_transaction_is_open_while_keystone_is_asked(
     world: World, keystone: StandIn, postgres_url: str
 ) -> None:
-    seen: list[Any] = []
+    observed: list[Any] = []
 
     def look() -> None:
         query = "SELECT state FROM pg_stat_activity WHERE datname = current_database() AND state ~ 'idle in'"
         with psycopg.connect(postgres_url) as db:
-            seen.append(db.execute(query).fetchall())
+            observed.append(db.execute(query).fetchall())
 
     keystone.watch = look
     world.create("mine", HANDLE)
@@ -139,8 +143,8 @@ def test_no_transaction_is_open_while_keystone_is_asked(
     world.delete("mine")
     world.deliver_all()
     tidy(world)
-    assert len(seen) >= 5
-    assert all(found == [] for found in seen)
+    assert len(observed) >= 5
+    assert all(item == [] for item in observed)
 
 
 def test_children_share_the_project_of_their_root(world: World, keystone: StandIn) -> None:
@@ -149,8 +153,8 @@ def test_children_share_the_project_of_their_root(world: World, keystone: StandI
     world.deliver_all()
     assert len(keystone.stack_domain.users) == 2
     [project] = keystone.stack_domain.projects
-    found = world.rows("SELECT user_project_id FROM stack")
-    assert [row.user_project_id for row in found] == [project, project]
+    rows = world.rows("SELECT user_project_id FROM stack")
+    assert [row.user_project_id for row in rows] == [project, project]
     world.delete("mine")
     world.deliver_all()
     assert tidy(world) == 3
@@ -191,12 +195,12 @@ def test_lost_answers_make_nothing_twice(world: World, keystone: StandIn) -> Non
     keystone.lose_answers = True
     uuid = world.create("mine", HANDLE)
     world.deliver(1)
-    seen = []
+    observed = []
     while world.messages or world.sweep_once():
         world.deliver(1)
-        seen.append(states(world))
-    assert seen[0] == ["making"]
-    assert ["held", "making"] in seen
+        observed.append(states(world))
+    assert observed[0] == ["making"]
+    assert ["held", "making"] in observed
     assert world.state(uuid) == "CREATE_COMPLETE"
     assert len(keystone.stack_domain.made) == len(set(keystone.stack_domain.made)) == 2
     world.delete("mine")
@@ -292,10 +296,10 @@ def test_half_a_stack_domain_is_refused_by_the_api(world: World, missing: str) -
 
 def test_half_a_stack_domain_is_refused_by_a_worker(keystone: StandIn) -> None:
     half = keystone.settings(stack_domain_admin="admin", broker_url="redis://127.0.0.1:1/0")
-    given = {f"ORCHESTRATOR_{name.upper()}": value for name, value in half.items()}
-    given["ORCHESTRATOR_ENCRYPTION_KEYS"] = new_key()
+    supplied = {f"ORCHESTRATOR_{name.upper()}": value for name, value in half.items()}
+    supplied["ORCHESTRATOR_ENCRYPTION_KEYS"] = new_key()
     starting = [sys.executable, "-c", "from tasks import app; app._require_valid_setup()"]
-    environment = {**os.environ, **given}
+    environment = {**os.environ, **supplied}
     ended = subprocess.run(starting, env=environment, capture_output=True, text=True, timeout=60, check=False)
     assert ended.returncode == 1
     assert "orchestrator worker: set all or none" in ended.stderr

@@ -42,19 +42,19 @@ def api(world: World, keystone: StandIn) -> FlaskClient:
     return served(world, **keystone.settings(**SETTINGS))
 
 
-def sign_in(told: dict[str, Any]) -> dict[str, str]:
+def sign_in(reported: dict[str, Any]) -> dict[str, str]:
     """Authenticate as an agent does, with its configuration; return the headers with the token."""
-    user = {"id": told["user_id"], "password": told["password"]}
+    user = {"id": reported["user_id"], "password": reported["password"]}
     auth = {
         "identity": {"methods": ["password"], "password": {"user": user}},
-        "scope": {"project": {"id": told["project_id"]}},
+        "scope": {"project": {"id": reported["project_id"]}},
     }
-    asked = urllib.request.Request(
-        f"{told['auth_url']}/auth/tokens",
+    requests = urllib.request.Request(
+        f"{reported['auth_url']}/auth/tokens",
         json.dumps({"auth": auth}).encode(),
         {"Content-Type": "application/json"},
     )
-    with urllib.request.urlopen(asked) as answer:
+    with urllib.request.urlopen(requests) as answer:
         return {"X-Auth-Token": answer.headers["X-Subject-Token"]}
 
 
@@ -66,14 +66,14 @@ def agent(world: World) -> tuple[str, dict[str, str], dict[str, Any]]:
     uuid = world.create("s", STACK, outputs=SIGNAL)
     drain(world)  # the condition waits
     [handed] = world.rows("SELECT id, name FROM resource WHERE name = 'handle'")
-    told = _told(world, handed.id)
-    return f"stacks/s/{uuid}", sign_in(told), told
+    reported = _stored_metadata(world, handed.id)
+    return f"stacks/s/{uuid}", sign_in(reported), reported
 
 
-def _told(world: World, resource_id: int) -> dict[str, Any]:
+def _stored_metadata(world: World, resource_id: int) -> dict[str, Any]:
     [row] = world.rows("SELECT sealed FROM resource WHERE id = :id", id=resource_id)
-    told: dict[str, Any] = json.loads(world.cipher.open(row.sealed)["attributes"]["signal"])
-    return told
+    reported: dict[str, Any] = json.loads(world.cipher.open(row.sealed)["attributes"]["signal"])
+    return reported
 
 
 Agent = tuple[str, dict[str, str], dict[str, Any]]
@@ -83,23 +83,23 @@ Agent = tuple[str, dict[str, str], dict[str, Any]]
 def test_a_users_token_signals_its_resource_and_reads_its_metadata(
     world: World, api: FlaskClient, agent: Agent, where: str
 ) -> None:
-    stack, headers, told = agent
-    project = "p1" if where == "the stack's project" else told["project_id"]
+    stack, headers, reported = agent
+    project = "p1" if where == "the stack's project" else reported["project_id"]
     base = f"/v1/{project}/{stack}/resources/handle"
     assert api.post(f"{base}/signal", json=DONE, headers=headers).status_code == 200
     world.deliver_all()
     assert world.rows("SELECT status FROM stack")[0].status == "COMPLETE"
     answer = api.get(f"{base}/metadata", headers=headers)
     assert answer.json["metadata"]["1"]["status"] == "SUCCESS"
-    found = api.get(f"/v1/{project}/stacks/s", headers=headers)
-    assert (found.status_code, found.headers["Location"].rsplit("/v1/")[1]) == (302, f"p1/{stack}")
+    body = api.get(f"/v1/{project}/stacks/s", headers=headers)
+    assert (body.status_code, body.headers["Location"].rsplit("/v1/")[1]) == (302, f"p1/{stack}")
 
 
 def test_and_nothing_else(world: World, api: FlaskClient, agent: Agent) -> None:
-    stack, headers, told = agent
+    stack, headers, reported = agent
     other = world.create("t", HANDLE)
     drain(world)
-    asked = [
+    requests = [
         ("POST", f"{stack}/resources/other/signal"),
         ("GET", f"{stack}/resources/other/metadata"),
         ("POST", f"stacks/t/{other}/resources/handle/signal"),
@@ -113,8 +113,8 @@ def test_and_nothing_else(world: World, api: FlaskClient, agent: Agent) -> None:
         ("GET", f"{stack}/template"),
         ("PATCH", f"{stack}/resources/handle"),
     ]
-    for project in ("p1", told["project_id"]):
-        for verb, path in asked:
+    for project in ("p1", reported["project_id"]):
+        for verb, path in requests:
             answer = api.open(f"/v1/{project}/{path}", method=verb, json={}, headers=headers)
             assert answer.status_code == (404 if "stacks/t" in path else 403), (verb, path, answer.json)
     assert api.get("/v1/p2/stacks/s", headers=headers).status_code == 403
@@ -125,7 +125,7 @@ def test_a_users_token_opens_nothing_once_its_resource_is_gone_or_while_it_is_su
     world: World, api: FlaskClient, agent: Agent
 ) -> None:
     stack, headers, _ = agent
-    metadata, signal = (f"/v1/p1/{stack}/resources/handle/{word}" for word in ("metadata", "signal"))
+    metadata, signal = (f"/v1/p1/{stack}/resources/handle/{keyword}" for keyword in ("metadata", "signal"))
     assert api.post(signal, json=DONE, headers=headers).status_code == 200
     world.deliver_all()
     world.act("s", "suspend")
@@ -145,15 +145,15 @@ def test_a_users_token_opens_nothing_once_its_resource_is_gone_or_while_it_is_su
 def test_stack_users_have_no_other_role(
     world: World, api: FlaskClient, agent: Agent, keystone: StandIn
 ) -> None:
-    stack, _, told = agent
+    stack, _, reported = agent
     both = ["admin", "member", "reader", "heat_stack_user"]
     stranger = keystone.knows("a stranger's", project="p1", roles=both)
     assert api.get(f"/v1/p1/{stack}", headers=stranger).status_code == 403
     assert api.get(f"/v1/p1/{stack}/resources/handle/metadata", headers=stranger).status_code == 403
-    more = keystone.knows("the user's, with more", project="p1", roles=both)
-    keystone.tokens["the user's, with more"]["user"]["id"] = told["user_id"]
-    assert api.get(f"/v1/p1/{stack}", headers=more).status_code == 403
-    assert api.get(f"/v1/p1/{stack}/resources/handle/metadata", headers=more).status_code == 200
+    additional = keystone.knows("the user's, with more", project="p1", roles=both)
+    keystone.tokens["the user's, with more"]["user"]["id"] = reported["user_id"]
+    assert api.get(f"/v1/p1/{stack}", headers=additional).status_code == 403
+    assert api.get(f"/v1/p1/{stack}/resources/handle/metadata", headers=additional).status_code == 200
 
 
 def test_the_role_may_be_called_otherwise(
@@ -193,11 +193,11 @@ def test_agents_that_poll_and_signal_through_the_api_sign_in_as_users(
         assert answer.status_code == 200, answer.json
     assert answer.json["metadata"]["os-collect-config"]["heat"] == polls
     [published] = answer.json["metadata"]["deployments"]
-    told = {one["name"].removeprefix("deploy_"): one["value"] for one in published["inputs"]}
-    assert told["region_name"] == "RegionOne"
-    signal = f"/v1/{told['project_id']}/{stack}/resources/deploy/signal"
+    reported = {item["name"].removeprefix("deploy_"): item["value"] for item in published["inputs"]}
+    assert reported["region_name"] == "RegionOne"
+    signal = f"/v1/{reported['project_id']}/{stack}/resources/deploy/signal"
     assert api.post(signal, json={"deploy_status_code": 0}, headers=headers).status_code == 403
-    done = api.post(signal, json={"deploy_status_code": 0}, headers=sign_in(told))
+    done = api.post(signal, json={"deploy_status_code": 0}, headers=sign_in(reported))
     assert done.status_code == 200
     world.deliver_all()
     assert world.state(uuid) == "CREATE_COMPLETE"

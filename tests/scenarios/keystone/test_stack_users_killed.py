@@ -48,8 +48,8 @@ def test_a_worker_killed_on_the_way_leaks_nothing_and_makes_nothing_twice(
 ) -> None:
     uuid = world.create("mine", HANDLE)
     world.deliver(1)
-    [ring] = world.messages
-    _kill(world, keystone, postgres_url, moment, ring)
+    [message] = world.messages
+    _kill(world, keystone, postgres_url, moment, message)
     things = keystone.stack_domain
     assert len(things.made) == MOMENTS.index(moment) + (moment != MOMENTS[2])
     assert states(world) == [["making"], ["held", "making"], ["held", "held"]][MOMENTS.index(moment)]
@@ -73,19 +73,19 @@ def test_a_worker_killed_on_the_way_leaks_nothing_and_makes_nothing_twice(
     assert states(world) == []
 
 
-def _kill(world: World, keystone: StandIn, url: str, moment: str, ring: object) -> None:
+def _kill(world: World, keystone: StandIn, url: str, moment: str, message: object) -> None:
     """Have a worker check a node, and kill it at that moment."""
-    assert isinstance(ring, CheckMessage)
+    assert isinstance(message, CheckMessage)
     settings = keystone.settings(deferred_auth_method="none", **SETTINGS)
     newest = world.cipher._newest
     key = base64.urlsafe_b64encode(newest._signing_key + newest._encryption_key).decode()
-    given = [url, json.dumps(settings), key, str(ring.node_id), str(ring.traversal)]
+    supplied = [url, json.dumps(settings), key, str(message.node_id), str(message.traversal)]
     with psycopg.connect(url) as holding:
         if moment == MOMENTS[2]:
             holding.execute("LOCK TABLE access IN EXCLUSIVE MODE")
         else:
             keystone.go_on.clear()
-        child = subprocess.Popen([sys.executable, "-c", CHILD, *given])
+        child = subprocess.Popen([sys.executable, "-c", CHILD, *supplied])
         try:
             assert keystone.made.wait(60)
             if moment == MOMENTS[1]:

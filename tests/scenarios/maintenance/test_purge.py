@@ -109,7 +109,7 @@ def test_events_of_an_action_in_progress_stay_however_old(world: World, db):
     uuid = made(world)
     world.update("s", {"a": test_resource("w"), "b": test_resource(requires=["a"])})
     world.deliver(2)
-    before = [one for one in world.events(uuid) if "UPDATE" in one]
+    before = [event for event in world.events(uuid) if "UPDATE" in event]
     assert "a UPDATE_COMPLETE" in before
     purge.purge(db, EVERYTHING)
     assert world.events(uuid) == before
@@ -134,12 +134,12 @@ def test_a_follower_whose_marker_was_purged_goes_on_where_it_was(world: World, d
     query = events.EventQuery(sort_dir=direction)
     everything = [event.id for event in events.list_events(world.database, stack, query)]
     purge.purge(db, replace(NOTHING, events_seconds=0))
-    left = {event.id for event in events.list_events(world.database, stack, query)}
-    assert left < set(everything)
+    remaining = {event.id for event in events.list_events(world.database, stack, query)}
+    assert remaining < set(everything)
     for place, marker in enumerate(everything):
         after = replace(query, marker=events.event_uuid(stack.uuid, marker))
-        seen = [event.id for event in events.list_events(world.database, stack, after)]
-        assert seen == [id_ for id_ in everything[place + 1 :] if id_ in left]
+        observed = [event.id for event in events.list_events(world.database, stack, after)]
+        assert observed == [id_ for id_ in everything[place + 1 :] if id_ in remaining]
 
 
 # Revisions, definitions, texts.
@@ -266,8 +266,8 @@ def test_finished_visits_are_purged_and_unfinished_nodes_of_a_failed_stack_stay(
     assert world.stack_row("f").state == "CREATE_FAILED"
     assert purge.purge(db, NOTHING) == {}
     purge.purge(db, replace(NOTHING, nodes_seconds=0))
-    left = {(row.label, row.state) for row in world.rows("SELECT label, state FROM graph_node")}
-    assert left == {("a", "failed"), ("b", "blocked"), ("finish", "failed")}
+    remaining = {(row.label, row.state) for row in world.rows("SELECT label, state FROM graph_node")}
+    assert remaining == {("a", "failed"), ("b", "blocked"), ("finish", "failed")}
     updated(world, "w")
     world.update("f", {"a": test_resource(), "b": test_resource(requires=["a"])})
     world.deliver_all()
@@ -317,10 +317,10 @@ def test_a_dry_run_changes_nothing_and_reports_the_rows_to_purge(world: World, d
     world.create("f", {"a": test_resource(fail=True)})
     world.deliver_all()
     before = counts(world)
-    told = count_purgeable(db, EVERYTHING)
+    reported = count_purgeable(db, EVERYTHING)
     assert counts(world) == before
-    assert told == purge.purge(db, EVERYTHING)
-    assert {"deleted stacks", "revisions", "definitions", "texts", "events", "nodes"} <= set(told)
+    assert reported == purge.purge(db, EVERYTHING)
+    assert {"deleted stacks", "revisions", "definitions", "texts", "events", "nodes"} <= set(reported)
 
 
 def wait_until_free(db: psycopg.Connection[Any]) -> None:
@@ -332,22 +332,22 @@ def test_a_tick_does_a_little_and_goes_on_at_the_next(world: World, db, monkeypa
     monkeypatch.setattr(purge, "SLICE", 2)
     made(world)
     updated(world, *"abcd")
-    one = IncrementalPurge(EVERYTHING, _begin_at=0.0)
+    item = IncrementalPurge(EVERYTHING, _begin_at=0.0)
     before = count(world, "event")
-    one.tick(db, budget_seconds=0.0)
-    left = [sum(counts(world).values())]
+    item.tick(db, budget_seconds=0.0)
+    remaining = [sum(counts(world).values())]
     with world.database.connect() as elsewhere:
         other = IncrementalPurge(EVERYTHING, _begin_at=0.0)
         other.tick(elsewhere, budget_seconds=60.0)  # the first is at it
-        assert sum(counts(world).values()) == left[0]
-        while one._pass is not None:
-            one.tick(db, budget_seconds=0.0)
-            left.append(sum(counts(world).values()))
-        assert len(set(left)) > 5
+        assert sum(counts(world).values()) == remaining[0]
+        while item._pass is not None:
+            item.tick(db, budget_seconds=0.0)
+            remaining.append(sum(counts(world).values()))
+        assert len(set(remaining)) > 5
         assert count(world, "event") < before
         assert count_purgeable(db, EVERYTHING) == {}
         made(world, "more")
-        one.tick(db)  # not again so soon
+        item.tick(db)  # not again so soon
         other._begin_at = 0.0
         other.tick(elsewhere)  # nor another, while the first is there
         assert count_purgeable(db, EVERYTHING) != {}
@@ -361,27 +361,27 @@ def test_a_tick_does_a_little_and_goes_on_at_the_next(world: World, db, monkeypa
 def test_a_failed_tick_is_followed_by_a_fresh_tick(world: World, db, monkeypatch: pytest.MonkeyPatch):
     made(world)
     monkeypatch.setattr(purge.purging, "STACKS", f"{purge.purging.STACKS} nonsense")
-    one = IncrementalPurge(EVERYTHING, _begin_at=0.0)
+    item = IncrementalPurge(EVERYTHING, _begin_at=0.0)
     with pytest.raises(psycopg.Error):
-        one.tick(db)
+        item.tick(db)
     monkeypatch.undo()
-    one._begin_at = 0.0
-    one.tick(db, budget_seconds=60.0)
+    item._begin_at = 0.0
+    item.tick(db, budget_seconds=60.0)
     assert count_purgeable(db, EVERYTHING) == {}
 
 
 def test_a_tick_goes_on_after_its_connection_was_lost(world: World, db, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(purge, "SLICE", 2)
     made(world)
-    one = IncrementalPurge(EVERYTHING, _begin_at=0.0)
-    one.tick(db, budget_seconds=0.0)
+    item = IncrementalPurge(EVERYTHING, _begin_at=0.0)
+    item.tick(db, budget_seconds=0.0)
     db.close()
     with world.database.connect() as another:
         with pytest.raises(psycopg.OperationalError):
-            one.tick(another, budget_seconds=60.0)
+            item.tick(another, budget_seconds=60.0)
         wait_until_free(another)
-        one._begin_at = 0.0
-        one.tick(another, budget_seconds=60.0)
+        item._begin_at = 0.0
+        item.tick(another, budget_seconds=60.0)
         assert count_purgeable(another, EVERYTHING) == {}
 
 
@@ -396,11 +396,11 @@ def test_purged_at_any_moment_the_last_template_wins(
         with world.database.connect(hot=True, replan=True) as db:
             deliver = world.deliver_one
 
-            def purging(ring: Any) -> None:
+            def purging(message: Any) -> None:
                 live = world.rows("SELECT 1 FROM stack WHERE deleted_at IS NULL")  # whose state is asked
                 if live and dice.random() < 0.2:
                     purge.purge(db, EVERYTHING)
-                deliver(ring)
+                deliver(message)
 
             monkeypatch.setattr(world, "deliver_one", purging)
             live_through(world, cloud, random.Random(seed))

@@ -27,8 +27,8 @@ def worker(world: World) -> Iterator[Callable[[float], Sweep]]:
         return made[-1]
 
     yield start
-    for one in made:
-        one.close()
+    for item in made:
+        item.close()
 
 
 def test_a_second_worker_does_not_sweep_again_so_soon(world: World, worker: Callable[[float], Sweep]) -> None:

@@ -33,9 +33,9 @@ def test_the_error_of_a_nested_output_is_the_error_of_its_user(world):
     uuid = world.create("s", {"middle": {"type": "middle.yaml"}}, outputs=outputs, files=files)
     world.deliver_all()
     assert world.state(uuid) == "CREATE_COMPLETE"
-    found = {
-        one.key: (one.value, one.error)
-        for one in resolve_outputs(world.database, world.cipher, world.stack_row("s"))
+    result = {
+        resolve_output.key: (resolve_output.value, resolve_output.error)
+        for resolve_output in resolve_outputs(world.database, world.cipher, world.stack_row("s"))
     }
     error = "Error in middle output bad: Error in leaf output bad: The Parameter (nobody) was not provided."
-    assert found == {"good": ("v", None), "none": (None, None), "bad": (None, error), "also": (None, error)}
+    assert result == {"good": ("v", None), "none": (None, None), "bad": (None, error), "also": (None, error)}

@@ -116,9 +116,9 @@ def test_the_database_finds_the_members_that_a_plan_changes(world: World, group:
         for name, member in zip(NAMES, group, strict=True)
         if member.desired is not None
     ]
-    found = group_diff.changed_members(db, stack_id, spans, 100)
-    assert set(found) == changed(world, stack_id, group)
-    assert len(found) == len(set(found))
+    result = group_diff.changed_members(db, stack_id, spans, 100)
+    assert set(result) == changed(world, stack_id, group)
+    assert len(result) == len(set(result))
 
 
 def changed(world: World, stack_id: int, group: list[Member]) -> set[str]:

@@ -50,8 +50,8 @@ def changed(world: World, resources: dict[str, Any]) -> None:
 
 def child(world: World) -> str:
     [row] = world.rows("SELECT uuid::text FROM stack WHERE owner_id IS NOT NULL")
-    found: str = row.uuid
-    return found
+    result: str = row.uuid
+    return result
 
 
 def test_adding_a_member_visits_a_single_node(world: World) -> None:
@@ -73,7 +73,7 @@ def test_an_unhealthy_member_is_replaced_when_the_group_grows(world: World) -> N
     made(world, 4)
     world.mark(child(world), "2")
     changed(world, group(5))
-    assert [one for one in visited(world) if one.endswith("update")] == ["2 update", "4 update"]
+    assert [item for item in visited(world) if item.endswith("update")] == ["2 update", "4 update"]
     assert members(world) == {str(n): f"v{n}" for n in range(5)}
 
 

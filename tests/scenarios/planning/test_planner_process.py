@@ -44,11 +44,11 @@ def test_a_plan_that_another_process_makes_is_not_begun_again(postgres_url: str)
     world = PlanningWorld(postgres_url, inline_body_size=10)
     try:
         world.create("s", {"a": test_resource()})
-        [ring] = world.messages
-        assert isinstance(ring, CheckMessage)
+        [message] = world.messages
+        assert isinstance(message, CheckMessage)
         for again in (False, True):
-            check_nodes(world.engine, [ring.node_id], 1, durable=False, bulk=True, lease=7, again=again)
-        assert [node for node, _ in world.started] == [ring.node_id]
+            check_nodes(world.engine, [message.node_id], 1, durable=False, bulk=True, lease=7, again=again)
+        assert [node for node, _ in world.started] == [message.node_id]
     finally:
         world.close()
 
@@ -89,11 +89,11 @@ def test_a_large_group_is_planned_apart_when_many_members_differ(
         world.deliver_all()
         monkeypatch.setattr(process, "MAX_RESOURCES_IN_PLACE", 2)
         monkeypatch.setattr(group_subset, "MAX_SUBSET", 2)
-        asked = world.record("changed_members")
+        requests = world.record("changed_members")
         world.update("s", group(5))
         world.deliver_all()
         assert (world.state(uuid), visited(world), world.started) == ("UPDATE_COMPLETE", ["4 update"], [])
-        assert len(asked) == 1
+        assert len(requests) == 1
         world.update("s", group(5, "w%index%"))
         world.deliver_all()
         [(node_id, lease)] = world.started

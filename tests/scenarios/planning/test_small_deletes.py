@@ -44,9 +44,9 @@ def test_only_the_first_of_two_concurrent_plans_is_written(world: World):
     uuid = world.create("s", {"child": nested()}, files={CHILD: text(CHAIN)})
     deliver(world)
     world.delete("s")
-    while (found := world.messages[0]).label != "plan" or child(world).action != "DELETE":
+    while (result := world.messages[0]).label != "plan" or child(world).action != "DELETE":
         world.deliver(1)
-    world.after("read_small_delete", lambda: world.deliver_one(found))
+    world.after("read_small_delete", lambda: world.deliver_one(result))
     world.deliver(1)
     nodes = "SELECT label FROM graph_node WHERE stack_id = :s AND kind = 'cleanup' ORDER BY label"
     assert [row.label for row in world.rows(nodes, s=child(world).id)] == ["a", "b", "c", "d"]

@@ -29,13 +29,13 @@ class Drifting(Server):
     properties = {**Server.properties, "place": Property("string", default="here", immutable=True)}  # noqa: RUF012
 
     def observe(self, ctx: Context, physical_id: str) -> Observation:
-        seen = super().observe(ctx, physical_id)
-        if not seen.exists:
-            return seen
+        observed = super().observe(ctx, physical_id)
+        if not observed.exists:
+            return observed
         return Observation(
             exists=True,
-            ready=seen.ready,
-            attributes=seen.attributes,
+            ready=observed.ready,
+            attributes=observed.attributes,
             properties={"value": self.cloud.values[physical_id], "looks": 0},
         )
 
@@ -62,16 +62,16 @@ def foreseen(world: World, resources: Resources, **request: Any) -> UpdatePrevie
 
 def names(preview: UpdatePreview) -> dict[str, set[str]]:
     """Return the names by forecast action, without unchanged resources."""
-    found = {turn: {item.expected.name for item in preview.items[turn]} for turn in TURNS}
-    found["unchanged"] |= set(preview.unchanged)
-    return {turn: held for turn, held in found.items() if held}
+    forecast = {turn: {item.expected.name for item in preview.items[turn]} for turn in TURNS}
+    forecast["unchanged"] |= set(preview.unchanged)
+    return {turn: held for turn, held in forecast.items() if held}
 
 
 def expected(preview: UpdatePreview, name: str) -> ForecastResource:
-    [found] = [
+    [result] = [
         item.expected for held in preview.items.values() for item in held if item.expected.name == name
     ]
-    return found
+    return result
 
 
 def rested(world: World, resources: Resources, **request: Any) -> None:
@@ -96,38 +96,40 @@ def test_a_preview_leaves_no_trace(world):
 def test_the_five_lists_and_why(world):
     fixed = {"update_replace_value": "1"}
     rested(world, five(A=test_resource("a", **fixed), F=test_resource("f")))
-    wanted = five(A=test_resource("a", update_replace_value="2"), B=test_resource("b2"), G=test_resource("g"))
-    found = foreseen(world, wanted)
-    assert names(found) == {
+    desired = five(
+        A=test_resource("a", update_replace_value="2"), B=test_resource("b2"), G=test_resource("g")
+    )
+    preview = foreseen(world, desired)
+    assert names(preview) == {
         "unchanged": {"C", "D", "E"},
         "updated": {"B"},
         "replaced": {"A"},
         "added": {"G"},
         "deleted": {"F"},
     }
-    assert expected(found, "A").because == "update_replace_value cannot be changed in place"
-    assert expected(found, "A").changed == {"update_replace_value": ("1", "2")}
-    assert expected(found, "B").because == "value changes"
-    assert expected(found, "B").changed == {"value": ("b", "b2")}
-    assert all(item.expected.certain for held in found.items.values() for item in held)
+    assert expected(preview, "A").because == "update_replace_value cannot be changed in place"
+    assert expected(preview, "A").changed == {"update_replace_value": ("1", "2")}
+    assert expected(preview, "B").because == "value changes"
+    assert expected(preview, "B").changed == {"value": ("b", "b2")}
+    assert all(item.expected.certain for held in preview.items.values() for item in held)
 
 
 def test_a_value_ripples_as_far_as_it_changes_something(world):
     rested(world, five())
-    found = foreseen(world, five(C=test_resource("new", requires=("A", "B"))))
-    assert names(found) == {"updated": {"C", "E"}, "unchanged": {"A", "B", "D"}}
-    assert expected(found, "E").changed == {"value": ("4alpha", "new")}
-    assert expected(found, "E").because == "value changes (C is changed)"
-    assert expected(found, "E").certain
-    found = foreseen(world, five(C=test_resource("4alpha", requires=("A", "B"), client_name="x")))
-    assert names(found) == {"updated": {"C"}, "unchanged": {"A", "B", "D", "E"}}
+    preview = foreseen(world, five(C=test_resource("new", requires=("A", "B"))))
+    assert names(preview) == {"updated": {"C", "E"}, "unchanged": {"A", "B", "D"}}
+    assert expected(preview, "E").changed == {"value": ("4alpha", "new")}
+    assert expected(preview, "E").because == "value changes (C is changed)"
+    assert expected(preview, "E").certain
+    preview = foreseen(world, five(C=test_resource("4alpha", requires=("A", "B"), client_name="x")))
+    assert names(preview) == {"updated": {"C"}, "unchanged": {"A", "B", "D", "E"}}
 
 
 def test_a_new_id_is_not_known_and_sure_to_be_another(world):
     fixed = {"requires": ("A", "B"), "update_replace_value": "1"}
     rested(world, five(C=test_resource("4alpha", **fixed)))
-    found = foreseen(world, five(C=test_resource("4alpha", **{**fixed, "update_replace_value": "2"})))
-    d, e = expected(found, "D"), expected(found, "E")
+    preview = foreseen(world, five(C=test_resource("4alpha", **{**fixed, "update_replace_value": "2"})))
+    d, e = expected(preview, "D"), expected(preview, "E")
     [old] = [row.physical_id for row in world.rows("SELECT physical_id FROM resource WHERE name = 'C'")]
     assert (d.turn, d.certain, d.changed, d.unknown) == ("updated", True, {"value": (old, None)}, ("value",))
     assert d.because == "value changes (C is replaced)"
@@ -141,27 +143,27 @@ def test_a_changed_type_and_a_failed_resource_are_replaced(world):
         unhealthy = "action = 'CHECK', status = 'FAILED', status_reason = 'no pulse'"
         query = f"UPDATE resource SET {unhealthy} WHERE name = 'b'"
         connection.exec_driver_sql(query)
-    found = foreseen(world, {"a": {"type": "OS::Heat::RandomString"}, "b": test_resource()})
-    assert names(found) == {"replaced": {"a", "b"}}
+    preview = foreseen(world, {"a": {"type": "OS::Heat::RandomString"}, "b": test_resource()})
+    assert names(preview) == {"replaced": {"a", "b"}}
     because = "its type changes from OS::Heat::TestResource to OS::Heat::RandomString"
-    assert expected(found, "a").because == because
-    assert expected(found, "b").because == "it is unhealthy: no pulse"
+    assert expected(preview, "a").because == because
+    assert expected(preview, "b").because == "it is unhealthy: no pulse"
 
 
 def test_a_change_of_metadata_alone_is_made_in_place(world):
     rested(world, {"a": test_resource()})
-    found = foreseen(world, {"a": {**test_resource(), "metadata": {"k": 1}}})
-    assert names(found) == {"updated": {"a"}}
-    assert expected(found, "a").because == "its metadata changes"
+    preview = foreseen(world, {"a": {**test_resource(), "metadata": {"k": 1}}})
+    assert names(preview) == {"updated": {"a"}}
+    assert expected(preview, "a").because == "its metadata changes"
 
 
 def test_a_retained_resource_reports_this_on_delete(clouded):
     kept = {**cloud_thing(), "deletion_policy": "retain"}
     rested(clouded, {"a": kept, "b": cloud_thing(), "c": cloud_thing()})
-    found = foreseen(clouded, {"c": cloud_thing()})
-    assert names(found) == {"deleted": {"a", "b"}, "unchanged": {"c"}}
-    assert expected(found, "a").because == "its deletion policy keeps the physical resource"
-    assert expected(found, "b").because == ""
+    preview = foreseen(clouded, {"c": cloud_thing()})
+    assert names(preview) == {"deleted": {"a", "b"}, "unchanged": {"c"}}
+    assert expected(preview, "a").because == "its deletion policy keeps the physical resource"
+    assert expected(preview, "b").because == ""
 
 
 def test_secrets_are_masked_and_nothing_shows_them(world):
@@ -179,14 +181,16 @@ def test_secrets_are_masked_and_nothing_shows_them(world):
     rested(world, wanted("x"), parameters=parameters, environment={"parameters": {"p": "sesame-1"}})
     [row] = world.rows("SELECT sealed FROM resource WHERE name = 'r'")
     drawn = world.cipher.open(row.sealed)["attributes"]["value"]
-    found = foreseen(world, wanted("y"), parameters=parameters, environment={"parameters": {"p": "sesame-2"}})
-    assert names(found) == {"updated": set("abcd"), "replaced": {"r"}}
-    assert expected(found, "a").changed == expected(found, "b").changed == {"value": ("******", "******")}
-    assert expected(found, "c").changed == {"value": ("******", None)}
-    assert expected(found, "d").changed == {"value": ("x", "y")}
-    assert expected(found, "r").changed == {"salt": ("x", "y")}  # only its attribute is secret
+    preview = foreseen(
+        world, wanted("y"), parameters=parameters, environment={"parameters": {"p": "sesame-2"}}
+    )
+    assert names(preview) == {"updated": set("abcd"), "replaced": {"r"}}
+    assert expected(preview, "a").changed == expected(preview, "b").changed == {"value": ("******", "******")}
+    assert expected(preview, "c").changed == {"value": ("******", None)}
+    assert expected(preview, "d").changed == {"value": ("x", "y")}
+    assert expected(preview, "r").changed == {"salt": ("x", "y")}  # only its attribute is secret
     for secret in ("sesame-1", "sesame-2", drawn):
-        assert secret not in repr(found)
+        assert secret not in repr(preview)
 
 
 def secret_and_open(value: Any, name: str) -> Resources:
@@ -204,13 +208,13 @@ def hidden() -> dict[str, Any]:
 def test_recorded_values_are_masked_by_property(world, hidden):
     secret = {"get_param": "p"}
     rested(world, secret_and_open(secret, "one"), **hidden)
-    found = foreseen(world, secret_and_open("open", "two"), **hidden)
-    assert expected(found, "a").changed == {"client_name": ("one", "two"), "value": ("******", "open")}
+    preview = foreseen(world, secret_and_open("open", "two"), **hidden)
+    assert expected(preview, "a").changed == {"client_name": ("one", "two"), "value": ("******", "open")}
     world.update("s", secret_and_open({"list_join": ["-", ["x", secret]]}, "two"), **hidden)
     world.deliver_all()
-    found = foreseen(world, secret_and_open("open", "three"), **hidden)
-    assert expected(found, "a").changed == {"client_name": ("two", "three"), "value": ("******", "open")}
-    assert "sesame" not in repr(found)
+    preview = foreseen(world, secret_and_open("open", "three"), **hidden)
+    assert expected(preview, "a").changed == {"client_name": ("two", "three"), "value": ("******", "open")}
+    assert "sesame" not in repr(preview)
 
 
 def test_a_property_that_becomes_secret_is_masked_on_both_sides(world, hidden):
@@ -219,8 +223,8 @@ def test_a_property_that_becomes_secret_is_masked_on_both_sides(world, hidden):
     world.update("s", secret_and_open({"get_param": "p"}, "one"), **hidden)
     world.deliver_all()
     changed = {**hidden, "environment": {"parameters": {"p": "other"}}}
-    found = foreseen(world, secret_and_open({"get_param": "p"}, "two"), **changed)
-    assert expected(found, "a").changed == {"client_name": ("one", "two"), "value": ("******", "******")}
+    preview = foreseen(world, secret_and_open({"get_param": "p"}, "two"), **changed)
+    assert expected(preview, "a").changed == {"client_name": ("one", "two"), "value": ("******", "******")}
 
 
 def test_a_row_without_recorded_names_stays_masked(world, hidden):
@@ -231,12 +235,12 @@ def test_a_row_without_recorded_names_stays_masked(world, hidden):
     assert opened.pop("secret_properties") == ["value"]
     with world.database.engine.begin() as connection:
         connection.execute(text("UPDATE resource SET sealed = :s"), {"s": world.cipher.seal(opened)})
-    found = foreseen(world, secret_and_open("open", "two"), **hidden)
-    assert expected(found, "a").changed == {"client_name": ("******", "two"), "value": ("******", "open")}
+    preview = foreseen(world, secret_and_open("open", "two"), **hidden)
+    assert expected(preview, "a").changed == {"client_name": ("******", "two"), "value": ("******", "open")}
     world.update("s", secret_and_open({"get_param": "p"}, "two"), **hidden)  # writes the row again
     world.deliver_all()
-    found = foreseen(world, secret_and_open("open", "three"), **hidden)
-    assert expected(found, "a").changed["client_name"] == ("two", "three")
+    preview = foreseen(world, secret_and_open("open", "three"), **hidden)
+    assert expected(preview, "a").changed["client_name"] == ("two", "three")
 
 
 def test_immutable_changes_are_refused_with_each_place(clouded):
@@ -246,7 +250,7 @@ def test_immutable_changes_are_refused_with_each_place(clouded):
         foreseen(clouded, {name: cloud_thing(type=thing, place="there") for name in "ab"})
     assert str(refused.value) == "Update to properties place of a (Cloud::Drifting) is not supported."
     assert refused.value.heat_type == "NotSupported"
-    assert [one.path for one in refused.value.diagnostics] == [
+    assert [diagnostic.path for diagnostic in refused.value.diagnostics] == [
         "resources.a.properties",
         "resources.b.properties",
     ]
@@ -254,14 +258,14 @@ def test_immutable_changes_are_refused_with_each_place(clouded):
 
 def test_a_value_that_the_update_would_fail_for_is_refused(world):
     rested(world, {"a": test_resource("12"), "b": test_resource()})
-    asked = {"type": "OS::Heat::RandomString", "properties": {"length": {"get_attr": ["a", "output"]}}}
-    assert names(foreseen(world, {"a": test_resource("12"), "b": test_resource(), "c": asked}))["added"] == {
-        "c"
-    }
+    requests = {"type": "OS::Heat::RandomString", "properties": {"length": {"get_attr": ["a", "output"]}}}
+    assert names(foreseen(world, {"a": test_resource("12"), "b": test_resource(), "c": requests}))[
+        "added"
+    ] == {"c"}
     with pytest.raises(
         InvalidTemplate, match=r"resources\.c\.properties\.length: Value 'many' is not an integer"
     ):
-        foreseen(world, {"a": test_resource("many"), "b": test_resource(), "c": asked})
+        foreseen(world, {"a": test_resource("many"), "b": test_resource(), "c": requests})
 
 
 def test_objects_of_other_projects_are_not_touched(clouded, cloud):
@@ -276,18 +280,18 @@ def test_objects_of_other_projects_are_not_touched(clouded, cloud):
 def test_a_preview_during_a_create_compares_with_the_existing_resources(clouded):
     clouded.create("s", {"a": cloud_thing(looks=9), "b": cloud_thing(requires=("a",)), "c": cloud_thing()})
     clouded.deliver(3)  # the plan and the first two
-    found = foreseen(
+    preview = foreseen(
         clouded, {"a": cloud_thing(looks=9), "b": cloud_thing(requires=("a",)), "c": cloud_thing()}
     )
-    assert names(found) == {"unchanged": {"a", "c"}, "added": {"b"}}
-    found = foreseen(clouded, {"a": cloud_thing(value="x", looks=9)})
-    assert names(found) == {"replaced": {"a"}, "deleted": {"c"}}
+    assert names(preview) == {"unchanged": {"a", "c"}, "added": {"b"}}
+    preview = foreseen(clouded, {"a": cloud_thing(value="x", looks=9)})
+    assert names(preview) == {"replaced": {"a"}, "deleted": {"c"}}
 
 
 def test_a_rollback_restores_the_previous_resource(clouded, cloud):
     def wanted(value: str) -> Resources:
-        asked = {"get_resource": "a"}
-        return {"a": cloud_thing(value=value), "b": cloud_thing(type="Cloud::Server", value=asked)}
+        requests = {"get_resource": "a"}
+        return {"a": cloud_thing(value=value), "b": cloud_thing(type="Cloud::Server", value=requests)}
 
     rested(clouded, wanted("1"))
 
@@ -302,12 +306,12 @@ def test_a_rollback_restores_the_previous_resource(clouded, cloud):
         row.physical_id
         for row in clouded.rows("SELECT physical_id FROM resource WHERE name = 'a' ORDER BY id")
     ]
-    found = foreseen(clouded, wanted("1"))
-    assert expected(found, "a").turn == "replaced"
-    assert expected(found, "a").because == "the previous resource is restored"
-    assert expected(found, "b").turn == "replaced"  # it has failed
-    found = foreseen(clouded, wanted("2"))
-    assert [(item.expected.turn, item.expected.because) for item in found.items["deleted"]] == [
+    preview = foreseen(clouded, wanted("1"))
+    assert expected(preview, "a").turn == "replaced"
+    assert expected(preview, "a").because == "the previous resource is restored"
+    assert expected(preview, "b").turn == "replaced"  # it has failed
+    preview = foreseen(clouded, wanted("2"))
+    assert [(item.expected.turn, item.expected.because) for item in preview.items["deleted"]] == [
         ("deleted", "it is left over from before")
     ]
     clouded.update("s", wanted("1"))
@@ -325,9 +329,9 @@ def test_a_resource_being_deleted_is_recreated(clouded, cloud):
     cloud.on["delete"] = refuse
     clouded.delete("s")
     clouded.deliver(3)  # the plan, the finish, and the first of the two
-    found = foreseen(clouded, {"a": cloud_thing(), "b": cloud_thing(requires=("a",))})
-    assert names(found)["added"] == {"b"}
-    assert [item.expected.because for item in found.items["deleted"]] == ["it is being removed already"]
+    preview = foreseen(clouded, {"a": cloud_thing(), "b": cloud_thing(requires=("a",))})
+    assert names(preview)["added"] == {"b"}
+    assert [item.expected.because for item in preview.items["deleted"]] == ["it is being removed already"]
 
 
 def test_a_suspended_stack_can_be_compared_and_a_deleted_stack_cannot(world):
@@ -345,30 +349,30 @@ def test_a_suspended_stack_can_be_compared_and_a_deleted_stack_cannot(world):
 
 def test_a_patch_keeps_omitted_fields(world):
     parameters = {"p": {"type": "string", "default": "1"}, "q": {"type": "string", "default": "2"}}
-    wanted = {"a": test_resource({"get_param": "p"}), "b": test_resource({"get_param": "q"})}
-    rested(world, wanted, parameters=parameters, environment={"parameters": {"p": "one"}})
+    desired = {"a": test_resource({"get_param": "p"}), "b": test_resource({"get_param": "q"})}
+    rested(world, desired, parameters=parameters, environment={"parameters": {"p": "one"}})
     body = Body(orjson.dumps({"parameters": {"q": "two"}}))
-    found = preview_update(world.context, world.stack_row("s"), body, patch=True)
-    assert names(found) == {"unchanged": {"a"}, "updated": {"b"}}
+    preview = preview_update(world.context, world.stack_row("s"), body, patch=True)
+    assert names(preview) == {"unchanged": {"a"}, "updated": {"b"}}
 
 
 def test_a_plan_from_the_observed_state_finds_drift_and_missing_resources(clouded, cloud):
     thing = "Cloud::Drifting"
-    wanted = {name: cloud_thing(type=thing, value="v") for name in "abc"}
-    wanted["d"] = cloud_thing(type=thing, value={"get_attr": ["a", "value"]})
-    rested(clouded, wanted)
+    desired = {name: cloud_thing(type=thing, value="v") for name in "abc"}
+    desired["d"] = cloud_thing(type=thing, value={"get_attr": ["a", "value"]})
+    rested(clouded, desired)
     ids = {row.name: row.physical_id for row in clouded.rows("SELECT name, physical_id FROM resource")}
     cloud.values[ids["a"]] = "drifted"
     del cloud.things[ids["b"]]
-    assert names(foreseen(clouded, wanted)) == {"unchanged": set("abcd")}
+    assert names(foreseen(clouded, desired)) == {"unchanged": set("abcd")}
     calls = len(cloud.calls)
-    found = foreseen(clouded, wanted, converge=True)
+    preview = foreseen(clouded, desired, converge=True)
     assert sorted(cloud.calls[calls:]) == [f"observe {name}" for name in "abcd"]
-    assert expected(found, "a").changed == {"value": ("drifted", "v")}
-    assert expected(found, "a").because == "value changes; value was changed outside the stack"
-    assert expected(found, "b").because == "it is gone"
-    assert names(found)["replaced"] == {"b"}
-    assert "c" in names(found)["unchanged"]
+    assert expected(preview, "a").changed == {"value": ("drifted", "v")}
+    assert expected(preview, "a").because == "value changes; value was changed outside the stack"
+    assert expected(preview, "b").because == "it is gone"
+    assert names(preview)["replaced"] == {"b"}
+    assert "c" in names(preview)["unchanged"]
 
 
 def test_an_unobservable_resource_is_not_absent(clouded, cloud):
@@ -378,10 +382,10 @@ def test_an_unobservable_resource_is_not_absent(clouded, cloud):
         raise ProviderBusy("nobody answers")
 
     cloud.on["observe"] = refuse
-    found = foreseen(clouded, {"a": cloud_thing()}, converge=True)
-    assert names(found) == {"unchanged": {"a"}}
-    assert expected(found, "a").because == "it could not be observed: nobody answers"
-    assert not expected(found, "a").certain
+    preview = foreseen(clouded, {"a": cloud_thing()}, converge=True)
+    assert names(preview) == {"unchanged": {"a"}}
+    assert expected(preview, "a").because == "it could not be observed: nobody answers"
+    assert not expected(preview, "a").certain
 
 
 def test_too_many_resources_to_observe_in_an_answer_are_refused(clouded, cloud):

@@ -18,19 +18,19 @@ WEIGHT = {"unchanged": 0, "updated": 1, "replaced": 2}
 PHYSICAL_IDS = "SELECT name, physical_id FROM resource WHERE NOT leftover"
 
 
-def happened(world: World, before: Mapping[str, str], told: int, uuid: str) -> dict[str, str]:
+def happened(world: World, before: Mapping[str, str], reported: int, uuid: str) -> dict[str, str]:
     """Return the effect of an update on each name, from the physical ids before it and the events since."""
     after = {row.name: row.physical_id for row in world.rows(PHYSICAL_IDS)}
-    events = world.events(uuid)[told:]
-    found = dict.fromkeys(before.keys() - after.keys(), "deleted")
+    events = world.events(uuid)[reported:]
+    result = dict.fromkeys(before.keys() - after.keys(), "deleted")
     for name, id_ in after.items():
         if name not in before:
-            found[name] = "added"
+            result[name] = "added"
         elif before[name] != id_:
-            found[name] = "replaced"
+            result[name] = "replaced"
         else:
-            found[name] = "updated" if f"{name} UPDATE_COMPLETE" in events else "unchanged"
-    return found
+            result[name] = "updated" if f"{name} UPDATE_COMPLETE" in events else "unchanged"
+    return result
 
 
 def compared(preview: UpdatePreview, did: dict[str, str]) -> tuple[int, int]:
@@ -51,13 +51,13 @@ def compared(preview: UpdatePreview, did: dict[str, str]) -> tuple[int, int]:
 
 
 def changed_and_compared(
-    world: World, cloud: Cloud, uuid: str, wanted: dict[str, Any], **request: Any
+    world: World, cloud: Cloud, uuid: str, expected: dict[str, Any], **request: Any
 ) -> tuple[int, int]:
     before = {row.name: row.physical_id for row in world.rows(PHYSICAL_IDS)}
-    told, preview = len(world.events(uuid)), foreseen(world, wanted, **request)
-    world.update("s", wanted, **request)
+    reported, preview = len(world.events(uuid)), foreseen(world, expected, **request)
+    world.update("s", expected, **request)
     come_to_rest(world, cloud)
-    return compared(preview, happened(world, before, told, uuid))
+    return compared(preview, happened(world, before, reported, uuid))
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -90,8 +90,8 @@ def test_an_update_from_the_observed_state_matches_its_preview(postgres_url: str
     cloud, dice = Cloud(), random.Random(seed)
     world = World(postgres_url, seed=seed, types=cloud.types())
     try:
-        wanted = machines(dice)
-        uuid = world.create("s", wanted)
+        expected = machines(dice)
+        uuid = world.create("s", expected)
         come_to_rest(world, cloud)
         for _ in range(4):
             for thing in list(cloud.things):
@@ -100,8 +100,8 @@ def test_an_update_from_the_observed_state_matches_its_preview(postgres_url: str
                         del cloud.things[thing]
                     case chance if chance < 0.5:
                         cloud.values[thing] = f"drifted {dice.random()}"
-            wanted = wanted if dice.random() < 0.5 else machines(dice)
-            changed_and_compared(world, cloud, uuid, wanted, converge=True)
+            expected = expected if dice.random() < 0.5 else machines(dice)
+            changed_and_compared(world, cloud, uuid, expected, converge=True)
     finally:
         world.close()
 
@@ -114,15 +114,15 @@ def test_a_preview_can_be_asked_for_at_any_moment(postgres_url: str, seed: int) 
         world.create("s", template(dice))
         for _ in range(8):
             go_on(world, dice.randint(0, 12))
-            wanted = template(dice)
-            preview = foreseen(world, wanted)
+            expected = template(dice)
+            preview = foreseen(world, expected)
             listed = [item.expected.name for held in preview.items.values() for item in held]
-            assert {*listed, *preview.unchanged} >= wanted.keys()
-            assert wanted.keys().isdisjoint(
+            assert {*listed, *preview.unchanged} >= expected.keys()
+            assert expected.keys().isdisjoint(
                 item.expected.name for item in preview.items["deleted"] if not item.expected.because
             )
-            world.update("s", wanted)
+            world.update("s", expected)
         come_to_rest(world, cloud)
-        assert names(foreseen(world, wanted)) == {"unchanged": set(wanted)}
+        assert names(foreseen(world, expected)) == {"unchanged": set(expected)}
     finally:
         world.close()

@@ -31,44 +31,46 @@ def created(world: World, resources: dict[str, Any], **request: Any) -> CreatePr
     return preview_create(world.context, Body(body))
 
 
-def one(resources: Any, name: str) -> PlannedResource:
-    [found] = [one for one in resources if one.name == name]
-    return found
+def resource_named(resources: Any, name: str) -> PlannedResource:
+    [result] = [resource for resource in resources if resource.name == name]
+    return result
 
 
 def test_a_create_preview_shows_the_contents_of_nested_stacks(world: World) -> None:
     files = {URL: child_text(), OUTER: outer_text()}
-    found = created(
+    result = created(
         world, {"outer": {"type": OUTER}, "after": test_resource(requires=["outer"])}, files=files
     )
-    outer = one(found.resources, "outer").nested
+    outer = resource_named(result.resources, "outer").nested
     assert outer is not None
     assert outer.name == "s-outer"
-    inner = one(outer.resources, "inner").nested
+    inner = resource_named(outer.resources, "inner").nested
     assert inner is not None
     assert inner.name == "s-outer-inner"
-    assert [one.name for one in inner.resources] == ["first", "second"]
-    assert one(inner.resources, "second").properties["value"] == "large"
-    assert one(inner.resources, "first").required_by == ["second"]
+    assert [resource.name for resource in inner.resources] == ["first", "second"]
+    assert resource_named(inner.resources, "second").properties["value"] == "large"
+    assert resource_named(inner.resources, "first").required_by == ["second"]
 
 
 def test_unknown_values_are_null_inside_nested_stacks_and_not_the_default(world: World) -> None:
     resources = {"a": test_resource(), "child": nested({"get_attr": ["a", "output"]})}
-    found = created(world, resources, files={URL: child_text()})
-    child = one(found.resources, "child").nested
+    result = created(world, resources, files={URL: child_text()})
+    child = resource_named(result.resources, "child").nested
     assert child is not None
-    assert one(child.resources, "second").properties["value"] == "test_string"  # the property's own
+    assert (
+        resource_named(child.resources, "second").properties["value"] == "test_string"
+    )  # the property's own
 
 
 def test_secrets_are_masked_inside_nested_stacks(world: World) -> None:
     hidden = {"size": {"type": "string", "hidden": True, "default": "s3cr3t"}}
-    found = created(
+    result = created(
         world, {"child": nested({"get_param": "size"})}, files={URL: child_text()}, parameters=hidden
     )
-    child = one(found.resources, "child").nested
+    child = resource_named(result.resources, "child").nested
     assert child is not None
-    assert one(child.resources, "second").properties["value"] == "******"
-    assert "s3cr3t" not in repr(found)
+    assert resource_named(child.resources, "second").properties["value"] == "******"
+    assert "s3cr3t" not in repr(result)
 
 
 def test_only_the_secret_parts_of_a_value_are_masked(world: World) -> None:
@@ -80,16 +82,16 @@ def test_only_the_secret_parts_of_a_value_are_masked(world: World) -> None:
         "properties": {"type": "json", "value": value},
         "metadata": {"m": secret, "n": 2},
     }
-    found = one(created(world, {"v": resource}, parameters=hidden).resources, "v")
-    assert found.properties["value"] == {"list": ["open", "******"], "joined": "******", "plain": 1}
-    assert found.metadata == {"m": "******", "n": 2}
+    result = resource_named(created(world, {"v": resource}, parameters=hidden).resources, "v")
+    assert result.properties["value"] == {"list": ["open", "******"], "joined": "******", "plain": 1}
+    assert result.metadata == {"m": "******", "n": 2}
 
 
 def test_a_translated_secret_masks_only_its_own_property(world: World) -> None:
     hidden = {"p": {"type": "string", "hidden": True, "default": "s3cr3t"}}
     resource = {"type": "OS::Heat::RandomString", "properties": {"length": 7, "salt": {"get_param": "p"}}}
-    found = one(created(world, {"r": resource}, parameters=hidden).resources, "r")
-    assert (found.properties["length"], found.properties["salt"]) == (7, "******")
+    result = resource_named(created(world, {"r": resource}, parameters=hidden).resources, "r")
+    assert (result.properties["length"], result.properties["salt"]) == (7, "******")
 
 
 def test_a_create_preview_of_nested_stacks_makes_nothing(world: World) -> None:
@@ -105,12 +107,12 @@ def updated(world: World, resources: dict[str, Any], **request: Any) -> UpdatePr
 
 def lists(preview: UpdatePreview) -> dict[str, dict[str, list[str]]]:
     """The forecast: for each stack, by the resource that it belongs to, names by action."""
-    found: dict[str, dict[str, list[str]]] = {}
-    for one in (preview, *preview.nested):
-        turns = {turn: sorted(i.expected.name for i in items) for turn, items in one.items.items()}
-        turns["unchanged"] = sorted([*one.unchanged, *turns.get("unchanged", [])])
-        found[one.parent or "root"] = {turn: names for turn, names in turns.items() if names}
-    return found
+    result: dict[str, dict[str, list[str]]] = {}
+    for item in (preview, *preview.nested):
+        turns = {turn: sorted(i.expected.name for i in items) for turn, items in item.items.items()}
+        turns["unchanged"] = sorted([*item.unchanged, *turns.get("unchanged", [])])
+        result[item.parent or "root"] = {turn: names for turn, names in turns.items() if names}
+    return result
 
 
 def rested(world: World, resources: dict[str, Any], **request: Any) -> None:
@@ -130,31 +132,31 @@ def test_the_same_template_changes_nothing_anywhere(world: World) -> None:
 
 def test_a_changed_property_is_followed_into_the_child(world: World) -> None:
     rested(world, {"child": nested("a")}, files={URL: child_text()})
-    found = updated(world, {"child": nested("b")}, files={URL: child_text()})
-    assert lists(found) == {
+    preview = updated(world, {"child": nested("b")}, files={URL: child_text()})
+    assert lists(preview) == {
         "root": {"updated": ["child"]},
         "child": {"updated": ["second"], "unchanged": ["first"]},
     }
-    [second] = found.nested[0].items["updated"]
+    [second] = preview.nested[0].items["updated"]
     assert second.expected.changed == {"value": ("a", "b")}
     assert second.expected.certain
 
 
 def test_a_changed_file_is_an_update_all_the_way_down(world: World) -> None:
     rested(world, {"outer": {"type": OUTER}}, files={URL: child_text(), OUTER: outer_text()})
-    found = updated(world, {"outer": {"type": OUTER}}, files={URL: child_text("w"), OUTER: outer_text()})
-    assert lists(found) == {
+    preview = updated(world, {"outer": {"type": OUTER}}, files={URL: child_text("w"), OUTER: outer_text()})
+    assert lists(preview) == {
         "root": {"updated": ["outer"]},
         "outer": {"updated": ["inner"]},
         "inner": {"updated": ["first"], "unchanged": ["second"]},
     }
-    assert found.items["updated"][0].expected.because.startswith("the inputs of its stack change")
+    assert preview.items["updated"][0].expected.because.startswith("the inputs of its stack change")
 
 
 def test_new_and_gone_children_are_listed_whole(world: World) -> None:
     rested(world, {"old": nested()}, files={URL: child_text()})
-    found = updated(world, {"new": nested()}, files={URL: child_text()})
-    assert lists(found) == {
+    preview = updated(world, {"new": nested()}, files={URL: child_text()})
+    assert lists(preview) == {
         "root": {"added": ["new"], "deleted": ["old"]},
         "new": {"added": ["first", "second"]},
         "old": {"deleted": ["first", "second"]},
@@ -164,8 +166,8 @@ def test_new_and_gone_children_are_listed_whole(world: World) -> None:
 def test_a_child_of_another_template_is_changed_in_place(world: World) -> None:
     other = "file:///other.yaml"
     rested(world, {"child": nested()}, files={URL: child_text()})
-    found = updated(world, {"child": {"type": other}}, files={other: child_text()})
-    assert lists(found) == {
+    preview = updated(world, {"child": {"type": other}}, files={other: child_text()})
+    assert lists(preview) == {
         "root": {"updated": ["child"]},
         "child": {"updated": ["second"], "unchanged": ["first"]},
     }
@@ -173,8 +175,8 @@ def test_a_child_of_another_template_is_changed_in_place(world: World) -> None:
 
 def test_a_child_whose_place_another_kind_of_type_takes_is_replaced(world: World) -> None:
     rested(world, {"child": nested()}, files={URL: child_text()})
-    found = updated(world, {"child": test_resource()})
-    assert lists(found) == {"root": {"replaced": ["child"]}, "child": {"deleted": ["first", "second"]}}
+    preview = updated(world, {"child": test_resource()})
+    assert lists(preview) == {"root": {"replaced": ["child"]}, "child": {"deleted": ["first", "second"]}}
 
 
 def test_nested_values_from_a_changing_resource_may_change(world: World) -> None:
@@ -183,18 +185,18 @@ def test_nested_values_from_a_changing_resource_may_change(world: World) -> None
         return {"base": fixed, "child": nested({"get_resource": "base"})}
 
     rested(world, resources("1"), files={URL: child_text()})
-    found = updated(world, resources("2"), files={URL: child_text()})
-    assert lists(found)["child"] == {"updated": ["second"], "unchanged": ["first"]}
-    [second] = found.nested[0].items["updated"]
+    preview = updated(world, resources("2"), files={URL: child_text()})
+    assert lists(preview)["child"] == {"updated": ["second"], "unchanged": ["first"]}
+    [second] = preview.nested[0].items["updated"]
     assert (second.expected.certain, second.expected.unknown) == (False, ("value",))
 
 
 def test_a_failed_child_is_gone_on_with(world: World) -> None:
     rested(world, {"child": nested()}, files={URL: child_text(fail=True)})
-    found = updated(world, {"child": nested()}, files={URL: child_text()})
-    assert lists(found)["root"] == {"updated": ["child"]}
-    assert lists(found)["child"] == {"replaced": ["first"], "added": ["second"]}
-    assert found.items["updated"][0].expected.because.startswith("it has failed")
+    preview = updated(world, {"child": nested()}, files={URL: child_text()})
+    assert lists(preview)["root"] == {"updated": ["child"]}
+    assert lists(preview)["child"] == {"replaced": ["first"], "added": ["second"]}
+    assert preview.items["updated"][0].expected.because.startswith("it has failed")
 
 
 def test_a_changed_facade_is_followed_into_the_child(world: World) -> None:
@@ -202,8 +204,8 @@ def test_a_changed_facade_is_followed_into_the_child(world: World) -> None:
         facade={"type": "OS::Heat::Value", "properties": {"value": {"resource_facade": "metadata"}}}
     )
     rested(world, {"child": {**nested(), "metadata": {"a": 1}}}, files={URL: text})
-    found = updated(world, {"child": {**nested(), "metadata": {"a": 2}}}, files={URL: text})
-    assert lists(found)["child"] == {"updated": ["facade"], "unchanged": ["first", "second"]}
+    preview = updated(world, {"child": {**nested(), "metadata": {"a": 2}}}, files={URL: text})
+    assert lists(preview)["child"] == {"updated": ["facade"], "unchanged": ["first", "second"]}
     same = updated(world, {"child": {**nested(), "metadata": {"a": 1}}}, files={URL: text})
     assert lists(same)["child"] == {"unchanged": ["facade", "first", "second"]}
 
@@ -230,20 +232,20 @@ def test_an_update_of_a_tree_matches_its_preview(world: World, seed: int) -> Non
     rested(world, resources, files=files)
     for _ in range(4):
         resources, files = drawn()
-        found = updated(world, resources, files=files)
-        told = {row.uuid: row.n for row in world.rows(EVENTS)}
+        preview = updated(world, resources, files=files)
+        reported = {row.uuid: row.n for row in world.rows(EVENTS)}
         world.update("s", resources, files=files)
         world.deliver_all()
-        for one in (found, *found.nested):
-            if one.stack is None:
+        for entry in (preview, *preview.nested):
+            if entry.stack is None:
                 continue
-            [row] = world.rows("SELECT id, deleted_at FROM stack WHERE uuid = :u", u=str(one.stack.uuid))
-            events = world.events(str(one.stack.uuid))[told[str(one.stack.uuid)] :]
-            did = {event.split()[0] for event in events} - {one.name}
-            said = {item.expected.name for items in one.items.values() for item in items}
-            assert all(item.expected.certain for items in one.items.values() for item in items)
-            assert said == did, one.parent
-            assert (row.deleted_at is not None) == (set(one.items) == {"deleted"})
+            [row] = world.rows("SELECT id, deleted_at FROM stack WHERE uuid = :u", u=str(entry.stack.uuid))
+            events = world.events(str(entry.stack.uuid))[reported[str(entry.stack.uuid)] :]
+            did = {event.split()[0] for event in events} - {entry.name}
+            said = {item.expected.name for items in entry.items.values() for item in items}
+            assert all(item.expected.certain for items in entry.items.values() for item in items)
+            assert said == did, entry.parent
+            assert (row.deleted_at is not None) == (set(entry.items) == {"deleted"})
 
 
 EVENTS = (
@@ -256,15 +258,15 @@ def test_nested_faults_refuse_the_preview_with_or_without_details(world: World) 
         return child_text(known={"type": "OS::Heat::TestResource", "external_id": id_})
 
     rested(world, {"outer": {"type": OUTER}}, files={URL: child("one"), OUTER: outer_text()})
-    wanted = {"heat_template_version": "2021-04-16", "resources": {"outer": {"type": OUTER}}}
-    body = orjson.dumps({"template": wanted, "files": {URL: child("two"), OUTER: outer_text()}})
-    for told in (True, False):
+    expected = {"heat_template_version": "2021-04-16", "resources": {"outer": {"type": OUTER}}}
+    body = orjson.dumps({"template": expected, "files": {URL: child("two"), OUTER: outer_text()}})
+    for reported in (True, False):
         with pytest.raises(InvalidTemplate) as refused:
-            preview_update(world.context, world.stack_row("s"), Body(body), show_nested=told)
+            preview_update(world.context, world.stack_row("s"), Body(body), show_nested=reported)
         [fault] = refused.value.diagnostics
         assert fault.path == "resources.outer.resources.inner.resources.known.external_id"
         told_words = "Update to property external_id of known (OS::Heat::TestResource) is not supported."
         assert fault.message == told_words
-    world.update("s", wanted["resources"], files={URL: child("two"), OUTER: outer_text()})
+    world.update("s", expected["resources"], files={URL: child("two"), OUTER: outer_text()})
     world.deliver_all()
     assert world.state(str(world.stack_row("s").uuid)) == "UPDATE_FAILED"  # as it said

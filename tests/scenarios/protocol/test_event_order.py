@@ -36,7 +36,7 @@ def names(events: list[EventRow]) -> list[str]:
     return [event.resource_name for event in events]
 
 
-def tell(connection: Any, name: str) -> None:
+def emit(connection: Any, name: str) -> None:
     insert = """INSERT INTO event (stack_id, resource_name, resource_type, action, status, reason)
         SELECT id, :name, 'T', 'CREATE', 'COMPLETE', 'state changed' FROM stack"""
     connection.execute(text(insert), {"name": name})
@@ -51,11 +51,11 @@ def test_a_follower_waits_for_an_event_that_is_committed_late(world: World, stat
     start = after(world, "0.0")[-1].sequence
     with world.database.engine.connect() as late:
         begun = late.begin()
-        tell(late, "early bird")
+        emit(late, "early bird")
         with world.database.engine.begin() as quick:
-            tell(quick, "overtaker")
-        seen = after(world, start)
-        assert names(seen) == []
+            emit(quick, "overtaker")
+        observed = after(world, start)
+        assert names(observed) == []
         begun.commit()
     assert names(after(world, start)) == ["early bird", "overtaker"]
 
@@ -65,12 +65,12 @@ def test_pages_of_a_follower_have_every_event_once(world: World):
     world.deliver_all()
     every = after(world, "0.0")
     assert len(every) == 16
-    seen: list[EventRow] = []
+    observed: list[EventRow] = []
     place = "0.0"
     while page := after(world, place, limit=3):
-        seen += page
+        observed += page
         place = page[-1].sequence
-    assert seen == every
+    assert observed == every
 
 
 def test_in_a_batch_each_resource_begins_before_it_ends(world: World):
@@ -78,25 +78,25 @@ def test_in_a_batch_each_resource_begins_before_it_ends(world: World):
     world.deliver()
     rings = list(world.messages)
     world.messages.clear()
-    ids = [ring.node_id for ring in rings]
+    ids = [message.node_id for message in rings]
     world.random.shuffle(ids)
     check_nodes(world.engine, ids, 1, durable=False)
-    told: dict[str, list[str]] = {}
+    reported: dict[str, list[str]] = {}
     for event in after(world, "0.0"):
-        told.setdefault(event.resource_name, []).append(event.status)
-    del told["s"]
-    assert set(map(tuple, told.values())) == {("IN_PROGRESS", "COMPLETE")}
+        reported.setdefault(event.resource_name, []).append(event.status)
+    del reported["s"]
+    assert set(map(tuple, reported.values())) == {("IN_PROGRESS", "COMPLETE")}
 
 
 def test_a_replaced_resource_has_an_update_event_before_its_replacement_is_created(world: World):
     uuid = world.create("s", {"a": cloud_thing(value="1"), "b": test_resource("1", update_replace=True)})
     world.deliver_all()
-    told = len(world.events(uuid))
+    reported = len(world.events(uuid))
     old = dict(world.rows("SELECT name, physical_id FROM resource"))
     world.update("s", {"a": cloud_thing(value="2"), "b": test_resource("2", update_replace=True)})
     world.deliver_all()
     new = dict(world.rows("SELECT name, physical_id FROM resource"))
-    events = [event for event in after(world, "0.0")[told:] if event.resource_name in "ab"]
+    events = [event for event in after(world, "0.0")[reported:] if event.resource_name in "ab"]
     for name in "ab":
         mine = [(f"{e.action}_{e.status}", e.physical_id) for e in events if e.resource_name == name]
         assert mine == [
@@ -112,11 +112,11 @@ def test_a_replaced_resource_has_an_update_event_before_its_replacement_is_creat
 def test_a_replaced_failed_resource_has_no_update_event(world: World, cloud: Cloud):
     uuid = world.create("s", {"a": cloud_thing(errors=1, final=True)})
     world.deliver_all()
-    told = len(world.events(uuid))
+    reported = len(world.events(uuid))
     world.update("s", {"a": cloud_thing(value="2")})
     world.deliver_all()
     assert world.state(uuid) == "UPDATE_COMPLETE"
-    assert "a UPDATE_COMPLETE" not in world.events(uuid)[told:]
+    assert "a UPDATE_COMPLETE" not in world.events(uuid)[reported:]
 
 
 def test_the_stack_s_own_end_comes_last_and_once_in_any_order_of_delivery(world: World):

@@ -59,18 +59,18 @@ class Chaos(World):
     def _take(self) -> list[CheckMessage]:
         """Take messages that `tasks/publisher.py` would send together; some are lost, some are repeated."""
         first = self.messages[0]
-        together = [m for m in self.messages if (m.queue, m.traversal) == (first.queue, first.traversal)]
-        group = together[: self.batch if first.queue == "check" else 1]
-        for ring in group:
+        batch = [m for m in self.messages if (m.queue, m.traversal) == (first.queue, first.traversal)]
+        group = batch[: self.batch if first.queue == "check" else 1]
+        for message in group:
             if self.chosen.random() > self.faults:
-                self.messages.remove(ring)
+                self.messages.remove(message)
         return [] if self.chosen.random() < self.faults else group
 
     def _deliver(self, group: list[CheckMessage]) -> None:
         if not group:
             return
         try:
-            ids = [ring.node_id for ring in group]
+            ids = [message.node_id for message in group]
             durable, bulk = group[0].queue == "provider", group[0].queue == "bulk"
             rings = check_nodes(self.engine, ids, group[0].traversal, durable=durable, bulk=bulk)
             if self.chosen.random() > self.faults:  # or it died before it could send them
@@ -110,15 +110,15 @@ def test_everything_is_made_once_in_order_and_goes_away_whole(
 
     early: list[str] = []
 
-    def there() -> set[str]:
+    def objects() -> set[str]:
         return {thing.split("-")[0] for thing in cloud.things}
 
     def in_order(ctx: Context) -> None:
-        if not things.intersection(requires[ctx.name]) <= there():
+        if not things.intersection(requires[ctx.name]) <= objects():
             early.append(f"create {ctx.name}")
 
     def dependents_first(ctx: Context) -> None:
-        if {name for name, needs in requires.items() if ctx.name in needs} & there():
+        if {name for name, needs in requires.items() if ctx.name in needs} & objects():
             early.append(f"delete {ctx.name}")
 
     cloud.on |= {"create": in_order, "delete": dependents_first}
@@ -137,8 +137,8 @@ def test_everything_is_made_once_in_order_and_goes_away_whole(
         world.run()
         assert world.state(uuid) == "CREATE_COMPLETE"
         assert cloud.made == dict.fromkeys(things, 1)
-        told = world.events(uuid)
-        assert sorted(told) == sorted(
+        reported = world.events(uuid)
+        assert sorted(reported) == sorted(
             f"{name} CREATE_{status}" for name in ["s", *resources] for status in ("IN_PROGRESS", "COMPLETE")
         )
         world.delete("s")

@@ -35,11 +35,11 @@ def crash(_ctx: Context) -> None:
 
 def once(action: Callable[[Context], None]) -> Callable[[Context], None]:
     """Return a function that runs `action` the first time only."""
-    left = [action]
+    remaining = [action]
 
     def run(ctx: Context) -> None:
-        if left:
-            left.pop()(ctx)
+        if remaining:
+            remaining.pop()(ctx)
 
     return run
 

@@ -14,7 +14,7 @@ from orchestrator.operations.planning import row_writer
 from tests.scenarios.fake_cloud import Crash
 from tests.scenarios.provider import thing
 from tests.scenarios.simulator import Simulator
-from tests.scenarios.stacks.test_heat_scenarios import finished, there
+from tests.scenarios.stacks.test_heat_scenarios import finished, objects
 
 ALWAYS = float("inf")
 
@@ -99,18 +99,18 @@ def test_a_finish_that_is_overtaken_while_it_plans_the_cleanup_leaves_that_to_th
 ):
     world.create("s", {"a": thing(**{"!a": "1"}), "b": thing(on=[{"get_resource": "a"}])})
     world.rest()
-    wanted = {"a": thing(**{"!a": "2"}), "b": thing(on=[{"get_resource": "a"}])}
-    world.update("s", wanted)
+    expected = {"a": thing(**{"!a": "2"}), "b": thing(on=[{"get_resource": "a"}])}
+    world.update("s", expected)
     world.go("finish")
 
     def overtake() -> None:
-        world.update("s", {**wanted, "c": thing()})
+        world.update("s", {**expected, "c": thing()})
         for _ in range(6):
             world.step()
 
     world.before("read_finish_node", overtake)
     world.rest()
-    world.verify({**wanted, "c": thing()})
+    world.verify({**expected, "c": thing()})
 
 
 # 6. The deletes of replaced resources are planned in slices, too.
@@ -189,8 +189,8 @@ def test_a_superseded_plan_of_removals_stops_at_its_next_slice(
 def test_a_value_that_a_superseded_update_left_half_way_arrives_with_the_next(world: Simulator):
     """a has its new value, c has not been visited, and the next template has nothing new for c."""
 
-    def wanted(value: str, **more: Any) -> dict[str, Any]:
-        return {"a": thing(a=value), "c": thing(a={"get_attr": ["a", "a"]}), **more}
+    def wanted(value: str, **options: Any) -> dict[str, Any]:
+        return {"a": thing(a=value), "c": thing(a={"get_attr": ["a", "a"]}), **options}
 
     world.create("s", wanted("1"))
     world.rest()
@@ -205,7 +205,7 @@ def test_a_value_that_a_superseded_update_left_half_way_arrives_with_the_next(wo
 def test_an_operation_that_was_left_open_is_found_though_its_definition_is_as_wanted(world: Simulator):
     resources = {"a": thing(a="1", looks=3)}
     world.create("s", resources)
-    world.go(until=lambda: there(world) == {"a"})
+    world.go(until=lambda: objects(world) == {"a"})
     world.update("s", {**resources, "b": thing()})
     world.rest()
     world.verify({**resources, "b": thing()})
@@ -229,7 +229,7 @@ def test_operations_on_a_deposed_resource_end_also_in_suspend_or_check(
     world.rest()
     assert (world.stack().action, world.stack().status) == (action.upper(), "COMPLETE")
     world.sound()
-    assert there(world) == {"b"}
+    assert objects(world) == {"b"}
 
 
 def test_a_removal_that_a_halted_plan_had_not_come_to_is_followed_to_its_end(
@@ -252,7 +252,7 @@ def test_a_removal_that_a_halted_plan_had_not_come_to_is_followed_to_its_end(
     world.rest()
     assert (world.stack().action, world.stack().status) == ("UPDATE", "FAILED")
     world.sound()
-    assert there(world) == {"bad"}
+    assert objects(world) == {"bad"}
 
 
 # 4. However often a lease is lost.

@@ -42,11 +42,11 @@ def world(make: Make) -> World:
 
 def act_once(action: Callable[[], Any]) -> Callable[..., None]:
     """Return a function that runs `action` the first time only."""
-    left = [action]
+    remaining = [action]
 
     def run(*_args: Any) -> None:
-        if left:
-            left.pop()()
+        if remaining:
+            remaining.pop()()
 
     return run
 
@@ -122,18 +122,18 @@ def test_a_visit_superseded_before_it_begins_makes_no_provider_call(world: World
 
 
 def test_the_operation_and_its_token_are_in_the_database_before_the_call(world: World, cloud: Cloud):
-    seen: list[Any] = []
+    observed: list[Any] = []
     begun = world.record("begin")
 
-    def look(ctx: Context) -> None:
-        seen.extend(world.rows("SELECT op, uuid || '-' || attempt FROM resource"))
-        assert seen[-1] == ("CREATE", ctx.token)
+    def inspect_row(ctx: Context) -> None:
+        observed.extend(world.rows("SELECT op, uuid || '-' || attempt FROM resource"))
+        assert observed[-1] == ("CREATE", ctx.token)
 
-    cloud.on["create"] = look
+    cloud.on["create"] = inspect_row
     uuid = world.create("s", {"a": cloud_thing()})
     world.deliver_all()
     assert world.state(uuid) == "CREATE_COMPLETE"
-    assert len(seen) == 1
+    assert len(observed) == 1
     assert begun == [{"synchronous_commit": "on"}]
 
 
@@ -258,10 +258,12 @@ def test_written_slices_of_a_plan_may_be_executed_at_once(
     between_slices(world, monkeypatch, carry_out)
     world.deliver_all()
     assert world.state(uuid) == "CREATE_COMPLETE"
-    told = world.events(uuid)
+    reported = world.events(uuid)
     for name, snippet in resources.items():
         for required in snippet.get("depends_on", []):
-            assert told.index(f"{required} CREATE_COMPLETE") < told.index(f"{name} CREATE_IN_PROGRESS")
+            assert reported.index(f"{required} CREATE_COMPLETE") < reported.index(
+                f"{name} CREATE_IN_PROGRESS"
+            )
 
 
 # 12. Every end of a traversal settles its finish node.
@@ -280,11 +282,11 @@ def test_a_parent_of_a_superseded_traversal_waits_for_the_new_traversal(world: W
 def test_a_failed_traversal_has_a_failed_end_with_its_reason(world: World):
     world.create("s", {"a": test_resource(fail=True)})
     world.deliver_all()
-    [(state, told)] = world.rows(
+    [(state, reported)] = world.rows(
         """SELECT n.state, n.last_error = s.status_reason FROM graph_node n JOIN stack s ON s.id = n.stack_id
         WHERE n.kind = 'finish'"""
     )
-    assert (state, told) == ("failed", True)
+    assert (state, reported) == ("failed", True)
 
 
 # 13. A failed traversal continues open operations, begins no operation, and ends after them.
@@ -302,16 +304,16 @@ def test_after_a_failure_open_operations_are_finished_and_none_is_begun(world: W
     )
     world.deliver(1)
     order = {"slow": 0, "bad": 1, "late": 2}
-    for ring in sorted(world.messages, key=lambda ring: order[ring.label]):
-        world.messages.remove(ring)
-        world.deliver_one(ring)
+    for message in sorted(world.messages, key=lambda message: order[message.label]):
+        world.messages.remove(message)
+        world.deliver_one(message)
     assert world.state(uuid) == "CREATE_IN_PROGRESS"
     assert world.rows("SELECT halted_traversal FROM stack") == [(1,)]
     world.deliver_all()
     assert world.state(uuid) == "CREATE_FAILED"
     assert cloud.made == {"slow": 1, "bad": 1}
-    told = world.events(uuid)
-    assert told.index("slow CREATE_COMPLETE") < told.index("s CREATE_FAILED")
+    reported = world.events(uuid)
+    assert reported.index("slow CREATE_COMPLETE") < reported.index("s CREATE_FAILED")
     assert cloud.calls.count("observe slow") == 4
 
 
@@ -333,7 +335,7 @@ def test_a_stack_never_has_more_messages_than_its_window(make: Make, requires: l
 def test_lost_messages_are_repeated_with_growing_intervals_but_not_for_waiting_nodes(world: World):
     world.create("s", {"a": test_resource(), "b": test_resource(wait_secs=3600)})
     world.deliver(1)
-    world.deliver_one(next(ring for ring in world.messages if ring.label == "b"))
+    world.deliver_one(next(message for message in world.messages if message.label == "b"))
     world.messages.clear()
 
     def rung_after(seconds: int) -> list[str]:
@@ -342,7 +344,7 @@ def test_lost_messages_are_repeated_with_growing_intervals_but_not_for_waiting_n
                 "UPDATE graph_node SET rung_at = now() - make_interval(secs => %s) WHERE rung_at IS NOT NULL",
                 (seconds,),
             )
-        return [ring.label for ring in world.sweep.run()]
+        return [message.label for message in world.sweep.run()]
 
     assert rung_after(4) == []
     assert rung_after(6) == ["a"]

@@ -50,13 +50,13 @@ def test_plans_made_while_tables_were_empty_serve_a_large_stack(
 ) -> None:
     plan_for_empty_tables(world, postgres_url)
     for operation in ("create", "change-all", "replace-all", "delete"):
-        wanted = template(shape, SIZE, operation)
+        expected = template(shape, SIZE, operation)
         if operation == "create":
-            world.submit("large", wanted)
+            world.submit("large", expected)
         elif operation == "delete":
             world.delete("large")
         else:
-            world.update("large", wanted["resources"])
+            world.update("large", expected["resources"])
         before = read(world)
         world.deliver_all()
         assert [row.status for row in world.rows("SELECT status FROM stack WHERE name = 'large'")] == [

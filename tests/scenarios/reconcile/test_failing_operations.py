@@ -38,8 +38,8 @@ def states(world: World) -> dict[str, str]:
 
 def causes(world: World) -> list[tuple[str, int | None]]:
     stack = world.stack_row("s")
-    found = history.list_failures(world.database, stack, range(1, stack.traversal + 1))
-    return [(row.resource_name, row.revision) for row in found]
+    result = history.list_failures(world.database, stack, range(1, stack.traversal + 1))
+    return [(row.resource_name, row.revision) for row in result]
 
 
 def late(world: World) -> None:
@@ -65,8 +65,8 @@ def test_a_stack_reports_all_causes_in_chronological_order(world: World):
         world.messages += check_nodes(world.engine, [row.id], row.traversal, durable=False)
     world.deliver_all()
     assert world.state(uuid) == "CREATE_FAILED"
-    told = "; ".join(f"ValueError: resources.{name}: Test Resource failed {name}" for name in order)
-    assert reason(world) == f"Resource CREATE failed: {told}"
+    reported = "; ".join(f"ValueError: resources.{name}: Test Resource failed {name}" for name in order)
+    assert reason(world) == f"Resource CREATE failed: {reported}"
     assert causes(world) == [(name, 1) for name in order]
     assert world.events(uuid)[-1] == "s CREATE_FAILED"
 
@@ -74,8 +74,8 @@ def test_a_stack_reports_all_causes_in_chronological_order(world: World):
 def test_all_failures_of_a_batch_are_reported(world: World):
     world.create("s", {name: test_resource(name, fail=True) for name in ("b", "a", "c")})
     world.deliver()  # the plan
-    together, world.messages = world.messages, []
-    ids = [ring.node_id for ring in together]
+    batch, world.messages = world.messages, []
+    ids = [message.node_id for message in batch]
     world.messages += check_nodes(world.engine, ids, 1, durable=False)
     world.deliver_all()
     assert causes(world) == [("b", 1), ("a", 1), ("c", 1)]
@@ -134,10 +134,10 @@ def test_causes_with_paths_and_semicolons_stay_as_they_are(cloudy: World, cloud:
     cloud.on["create"] = refusing("resources.inner: no room; try later")
     cloudy.create("s", {"a": cloud_thing(), "b": cloud_thing()})
     cloudy.deliver_all()
-    one = "Forbidden: resources.{}: resources.inner: no room; try later"
+    item = "Forbidden: resources.{}: resources.inner: no room; try later"
     assert reason(cloudy) in {
-        f"Resource CREATE failed: {one.format('a')}; {one.format('b')}",
-        f"Resource CREATE failed: {one.format('a')}",  # the other was never begun
+        f"Resource CREATE failed: {item.format('a')}; {item.format('b')}",
+        f"Resource CREATE failed: {item.format('a')}",  # the other was never begun
     }
 
 
@@ -197,8 +197,8 @@ def test_cancelling_drops_queued_nodes_and_keeps_running_operations(cloudy: Worl
     [row] = cloudy.rows("SELECT id FROM stack")
     with cloudy.database.connect() as db:
         sweep_queries.drop_superseded(db, row.id, 100)
-    found = {row.label: row.state for row in cloudy.rows("SELECT label, state FROM graph_node")}
-    assert (found["a"], found["b"]) == ("queued", "dropped")
+    rows = {row.label: row.state for row in cloudy.rows("SELECT label, state FROM graph_node")}
+    assert (rows["a"], rows["b"]) == ("queued", "dropped")
 
 
 def test_an_endless_operation_is_not_polled_forever(cloudy: World, cloud: Cloud):
@@ -244,11 +244,11 @@ def test_a_stack_that_has_just_ended_is_not_cancelled(world: World, cancel: Any)
     as_it_was = world.stack_row("s")
     assert as_it_was.state == "UPDATE_IN_PROGRESS"
     world.deliver_all()
-    told = world.events(uuid)
+    reported = world.events(uuid)
     message = "^Cancelling update when stack is UPDATE_COMPLETE is not supported.$"
     with pytest.raises(NotSupported, match=message):
         cancel(world.context, as_it_was)
-    assert world.events(uuid) == told
+    assert world.events(uuid) == reported
     assert outcomes(world) == ["complete", "complete"]
     world.delete("s")
     world.deliver_all()
@@ -373,7 +373,7 @@ class Together:
 
 def test_an_update_at_the_moment_of_completion_is_accepted(world: World):
     world.create("s", {"a": test_resource("1")})
-    while [ring.label for ring in world.messages] != ["finish"]:
+    while [message.label for message in world.messages] != ["finish"]:
         world.deliver()
     [row] = world.rows("SELECT id, revision_id FROM stack")
     [finish] = world.messages
@@ -414,7 +414,7 @@ def test_two_updates_at_the_same_moment_are_two_revisions(world: World):
 
 def test_a_cancel_and_the_end_at_the_same_moment_agree(world: World):
     uuid = world.create("s", {"a": test_resource("1")})
-    while [ring.label for ring in world.messages] != ["finish"]:
+    while [message.label for message in world.messages] != ["finish"]:
         world.deliver()
     [row] = world.rows("SELECT id FROM stack")
     [finish] = world.messages

@@ -87,7 +87,7 @@ def test_a_superseded_check_writes_nothing_and_the_newer_traversal_has_the_last_
 def test_a_check_of_a_stack_that_has_failed_writes_nothing(world, kind):
     uuid = world.create("s", {"a": {"type": kind.name}, "z": test_resource(fail=True)})
     world.deliver(1)
-    a, z = sorted(world.messages, key=lambda ring: ring.label)
+    a, z = sorted(world.messages, key=lambda message: message.label)
     world.messages.clear()
     kind.meanwhile = lambda: world.deliver_one(z)
     world.deliver_one(a)
@@ -99,12 +99,12 @@ def test_a_check_of_a_stack_that_has_failed_writes_nothing(world, kind):
 def test_only_the_first_of_two_concurrent_visits_writes(world, kind):
     uuid = world.create("s", {"a": {"type": kind.name}, "b": {"type": kind.name, "depends_on": "a"}})
     world.deliver(1)
-    [ring] = world.messages
+    [message] = world.messages
     world.messages.clear()
-    kind.meanwhile = lambda: world.deliver_one(ring)
-    world.deliver_one(ring)
+    kind.meanwhile = lambda: world.deliver_one(message)
+    world.deliver_one(message)
     assert kind.created == 2
-    assert [ring.label for ring in world.messages] == ["b"]
+    assert [message.label for message in world.messages] == ["b"]
     assert world.events(uuid).count("a CREATE_COMPLETE") == 1
     assert world.rows("SELECT blocked_by FROM graph_node WHERE label = 'finish'") == [(1,)]
     world.deliver_all()

@@ -35,7 +35,9 @@ def world(postgres_url, cloud):
 
 def hooked(**hooks):
     """An environment that has these resources pause."""
-    return {"resource_registry": {"resources": {name: {"hooks": words} for name, words in hooks.items()}}}
+    return {
+        "resource_registry": {"resources": {name: {"hooks": keywords} for name, keywords in hooks.items()}}
+    }
 
 
 def thing(kind, requires=(), value="v"):
@@ -59,12 +61,12 @@ def test_a_resource_pauses_before_its_create_and_only_its_dependents_wait(world,
     assert world.paused("s") == [("a", "pre-create")]
     assert states(world) == {"a": "INIT_COMPLETE", "b": "INIT_COMPLETE", "c": "CREATE_COMPLETE"}
     assert world.state(uuid) == "CREATE_IN_PROGRESS"
-    assert world.told(uuid, "a") == ["INIT_COMPLETE CREATE paused until Hook pre-create is cleared"]
+    assert world.event_reasons(uuid, "a") == ["INIT_COMPLETE CREATE paused until Hook pre-create is cleared"]
     assert world.rows("SELECT 1 FROM resource WHERE lease IS NOT NULL") == []
     world.clear("s", "a", "pre-create")
     world.deliver_all(shuffle=True, repeat=0.3)
     assert world.state(uuid) == "CREATE_COMPLETE"
-    assert world.told(uuid, "a") == [
+    assert world.event_reasons(uuid, "a") == [
         "INIT_COMPLETE CREATE paused until Hook pre-create is cleared",
         "INIT_COMPLETE Hook pre-create is cleared",
         "CREATE_IN_PROGRESS state changed",
@@ -78,7 +80,7 @@ def test_a_resource_pauses_after_it_was_made_and_before_its_dependents_are(world
     world.deliver_all(shuffle=True, repeat=0.3)
     assert world.paused("s") == [("a", "post-create")]
     assert states(world) == {"a": "CREATE_COMPLETE", "b": "INIT_COMPLETE"}
-    assert world.told(uuid, "a") == [
+    assert world.event_reasons(uuid, "a") == [
         "CREATE_IN_PROGRESS state changed",
         "CREATE_COMPLETE state changed",
         "CREATE_COMPLETE CREATE paused until Hook post-create is cleared",
@@ -87,7 +89,7 @@ def test_a_resource_pauses_after_it_was_made_and_before_its_dependents_are(world
     world.deliver_all(shuffle=True, repeat=0.3)
     assert world.state(uuid) == "CREATE_COMPLETE"
     assert states(world) == {"a": "CREATE_COMPLETE", "b": "CREATE_COMPLETE"}
-    assert world.told(uuid, "a")[3:] == ["CREATE_COMPLETE Hook post-create is cleared"]
+    assert world.event_reasons(uuid, "a")[3:] == ["CREATE_COMPLETE Hook post-create is cleared"]
     assert kind == "own" or cloud.made == {"a": 1, "b": 1}
 
 
@@ -96,7 +98,7 @@ def test_an_update_pauses_also_before_unchanged_resources(world, kind):
     uuid = world.create("s", chain(kind), environment=hooked(**{"*": ["pre-update"]}))
     world.deliver_all()
     assert world.state(uuid) == "CREATE_COMPLETE"
-    told = len(world.told(uuid, "a"))
+    reported = len(world.event_reasons(uuid, "a"))
     world.patch("s")
     world.deliver_all()
     assert world.paused("s") == [("a", "pre-update")]
@@ -106,7 +108,7 @@ def test_an_update_pauses_also_before_unchanged_resources(world, kind):
     world.clear("s", "b", "pre-update")
     world.deliver_all()
     assert world.state(uuid) == "UPDATE_COMPLETE"
-    assert world.told(uuid, "a")[told:] == [
+    assert world.event_reasons(uuid, "a")[reported:] == [
         "CREATE_COMPLETE UPDATE paused until Hook pre-update is cleared",
         "CREATE_COMPLETE Hook pre-update is cleared",
     ]
@@ -164,7 +166,7 @@ def test_a_deletion_pauses_before_and_after_each(world, cloud, kind):
     environment = hooked(b=["pre-delete", "post-delete"])
     uuid = world.create("s", chain(kind), environment=environment)
     world.deliver_all()
-    told = len(world.told(uuid, "b"))
+    reported = len(world.event_reasons(uuid, "b"))
     world.delete("s")
     world.deliver_all(shuffle=True, repeat=0.3)
     assert world.paused("s") == [("b", "pre-delete")]
@@ -173,12 +175,12 @@ def test_a_deletion_pauses_before_and_after_each(world, cloud, kind):
     world.deliver_all(shuffle=True, repeat=0.3)
     assert world.paused("s") == [("b", "post-delete")]
     assert states(world) == {"a": "CREATE_COMPLETE", "b": "DELETE_COMPLETE"}
-    assert not [one for one in cloud.things if one.startswith("b")]
+    assert not [item for item in cloud.things if item.startswith("b")]
     world.clear("s", "b", "post-delete")
     world.deliver_all(shuffle=True, repeat=0.3)
     assert world.state(uuid) == "DELETE_COMPLETE"
     assert world.rows("SELECT 1 FROM resource") == []
-    assert world.told(uuid, "b")[told:] == [
+    assert world.event_reasons(uuid, "b")[reported:] == [
         "CREATE_COMPLETE DELETE paused until Hook pre-delete is cleared",
         "CREATE_COMPLETE Hook pre-delete is cleared",
         "DELETE_IN_PROGRESS state changed",
@@ -214,7 +216,7 @@ def test_an_update_over_a_paused_create_goes_on_with_the_new_template(world, clo
     world.deliver_all(shuffle=True, repeat=0.3)
     assert world.state(uuid) == "UPDATE_COMPLETE"
     assert world.paused("s") == []
-    assert world.told(uuid, "a")[:2] == [
+    assert world.event_reasons(uuid, "a")[:2] == [
         "INIT_COMPLETE CREATE paused until Hook pre-create is cleared",
         "INIT_COMPLETE Failure occurred while waiting.",
     ]
@@ -238,7 +240,7 @@ def test_an_update_over_a_paused_delete_takes_over(world, kind):
         world.deliver_all()
         assert world.state(uuid) == "UPDATE_COMPLETE"
         assert states(world) == {"a": "CREATE_COMPLETE", "b": "CREATE_COMPLETE"}
-    assert [one for one in world.told(uuid, "b") if "DELETE_COMPLETE" in one] == [
+    assert [item for item in world.event_reasons(uuid, "b") if "DELETE_COMPLETE" in item] == [
         "DELETE_COMPLETE state changed",
         "DELETE_COMPLETE DELETE paused until Hook post-delete is cleared",
         "DELETE_COMPLETE Failure occurred while waiting.",
@@ -251,7 +253,7 @@ def test_a_failure_of_a_sibling_ends_the_wait(world):
     world.deliver_all()
     assert world.state(uuid) == "CREATE_FAILED"
     assert world.paused("s") == []
-    assert world.told(uuid, "a")[-1] == "INIT_COMPLETE Failure occurred while waiting."
+    assert world.event_reasons(uuid, "a")[-1] == "INIT_COMPLETE Failure occurred while waiting."
     with pytest.raises(InvalidHook):
         world.clear("s", "a", "pre-create")
 
@@ -285,7 +287,7 @@ def test_cancelling_and_the_stacks_time_running_out_end_the_wait(world):
         assert world.state(uuid) == "CREATE_FAILED"
         assert world.paused(name) == []
         events = world.events(uuid)
-        assert world.told(uuid, "a")[-1] == "INIT_COMPLETE Failure occurred while waiting."
+        assert world.event_reasons(uuid, "a")[-1] == "INIT_COMPLETE Failure occurred while waiting."
         assert events[-1] == f"{name} CREATE_FAILED"
 
 
@@ -371,7 +373,7 @@ def test_a_worker_that_dies_at_a_hook_leaves_a_single_pause_and_a_single_event(w
             world.forget_leases()
             world.sweep_once()
             world.deliver_all()
-        paused = [one for one in world.told(uuid, "a") if f"Hook {hook}" in one]
+        paused = [item for item in world.event_reasons(uuid, "a") if f"Hook {hook}" in item]
         assert len(paused) == 1
         world.clear("s", "a", hook)
     world.deliver_all()
@@ -383,11 +385,11 @@ def claimed(world, kind="cloud"):
     """A visit that has come to its hook and has not paused yet, with its lease."""
     world.create("s", {"a": thing(kind)}, environment=hooked(a=["pre-create"]))
     world.deliver(1)
-    [ring] = world.messages
+    [message] = world.messages
     world.messages.clear()
     db = world.database.check_connection(durable=True)
-    repository.claim(db, [ring.node_id], ring.traversal, 7, 30.0)
-    [visit] = repository.read_claimed(db, [ring.node_id], 7)
+    repository.claim(db, [message.node_id], message.traversal, 7, 30.0)
+    [visit] = repository.read_claimed(db, [message.node_id], 7)
     return visit
 
 
@@ -427,7 +429,10 @@ def test_an_outcome_that_comes_to_its_hook_too_late_is_kept_and_its_node_dropped
     uuid = world.create("s", {"a": thing("cloud")}, environment=hooked(a=["post-create"]))
     world.deliver(2)
     assert states(world) == {"a": "CREATE_COMPLETE"}
-    assert world.told(uuid, "a") == ["CREATE_IN_PROGRESS state changed", "CREATE_COMPLETE state changed"]
+    assert world.event_reasons(uuid, "a") == [
+        "CREATE_IN_PROGRESS state changed",
+        "CREATE_COMPLETE state changed",
+    ]
     assert world.paused("s") == []
     world.deliver_all()
     assert world.state(uuid) == "UPDATE_COMPLETE"

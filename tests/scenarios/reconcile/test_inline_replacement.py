@@ -49,21 +49,21 @@ def world(postgres_url: str, kind: Interrupted, cloud: Cloud) -> Iterator[World]
     made.close()
 
 
-def one(kind: Interrupted, value: str, **more: Any) -> dict[str, Any]:
+def single_resource(resource_type: Interrupted, value: str, **options: Any) -> dict[str, Any]:
     """A resource that another value replaces."""
-    return {"type": kind.name, "properties": {"value": value}, **more}
+    return {"type": resource_type.name, "properties": {"value": value}, **options}
 
 
-def about_to_replace(world: World, kind: Interrupted, **others: Any) -> str:
+def about_to_replace(world: World, resource_type: Interrupted, **other_items: Any) -> str:
     """Make a and b, which stands on it, and ask for another a; return the stack's uuid, the plan being
     made.
     """
-    b = one(kind, "b", depends_on="a")
-    uuid = world.create("s", {"a": one(kind, "1"), "b": b})
+    b = single_resource(resource_type, "b", depends_on="a")
+    uuid = world.create("s", {"a": single_resource(resource_type, "1"), "b": b})
     world.deliver_all()
-    world.update("s", {"a": one(kind, "2"), "b": b, **others})
+    world.update("s", {"a": single_resource(resource_type, "2"), "b": b, **other_items})
     world.deliver(1)
-    kind.created = 0
+    resource_type.created = 0
     return uuid
 
 
@@ -80,7 +80,7 @@ NOT_BEGUN = ("INIT", "COMPLETE", False, False)
 
 def test_a_single_visit_deposes_the_old_resource_and_creates_the_replacement(world, kind):
     uuid = about_to_replace(world, kind)
-    told = len(world.events(uuid))
+    reported = len(world.events(uuid))
     before = world.rows("SELECT id, uuid FROM resource WHERE name = 'a'")[0]
     world.deliver(1)
     assert rows(world) == [LEFT, THERE]
@@ -97,9 +97,9 @@ def test_a_single_visit_deposes_the_old_resource_and_creates_the_replacement(wor
     [node] = world.rows("SELECT * FROM graph_node WHERE label = 'a'")
     assert (node.state, node.observed_ready, node.resource_id) == ("ready", True, new.id)
     assert world.rows("SELECT state, dirty FROM graph_node WHERE label = 'b'") == [("queued", True)]
-    assert [ring.label for ring in world.messages] == ["b"]
+    assert [message.label for message in world.messages] == ["b"]
     events = ["UPDATE_IN_PROGRESS", "UPDATE_COMPLETE", "CREATE_IN_PROGRESS", "CREATE_COMPLETE"]
-    assert world.events(uuid)[told:] == [f"a {event}" for event in events]
+    assert world.events(uuid)[reported:] == [f"a {event}" for event in events]
     assert kind.created == 1
     [b] = world.rows("SELECT definition_id, built_digest FROM resource WHERE name = 'a' AND NOT leftover")
     [definition] = world.rows(
@@ -114,18 +114,18 @@ def test_a_single_visit_deposes_the_old_resource_and_creates_the_replacement(wor
 def test_several_concurrent_replacements_keep_their_own_data(world, kind):
     """As with `check_batch`: a single message, a single statement."""
     names = "abcde"
-    uuid = world.create("s", {name: one(kind, f"{name}1") for name in names})
+    uuid = world.create("s", {name: single_resource(kind, f"{name}1") for name in names})
     world.deliver_all()
     old = dict(world.rows("SELECT name, physical_id FROM resource"))
-    world.update("s", {name: one(kind, f"{name}2") for name in names})
+    world.update("s", {name: single_resource(kind, f"{name}2") for name in names})
     world.deliver(1)
-    told = len(world.events(uuid))
+    reported = len(world.events(uuid))
     rings, world.messages = world.messages, []
-    ids = [ring.node_id for ring in rings]
+    ids = [message.node_id for message in rings]
     world.messages += check_nodes(world.engine, ids, rings[0].traversal, durable=False)
-    found = world.rows("SELECT * FROM resource WHERE NOT leftover ORDER BY name")
-    assert [(row.name, row.properties) for row in found] == [(n, {"value": f"{n}2"}) for n in names]
-    for row in found:
+    result = world.rows("SELECT * FROM resource WHERE NOT leftover ORDER BY name")
+    assert [(row.name, row.properties) for row in result] == [(n, {"value": f"{n}2"}) for n in names]
+    for row in result:
         assert row.physical_id != old[row.name]
         [former] = world.rows("SELECT name, replaced_by FROM resource WHERE id = :id", id=row.replaces)
         assert tuple(former) == (row.name, row.id)
@@ -139,7 +139,7 @@ def test_several_concurrent_replacements_keep_their_own_data(world, kind):
             ("CREATE", "IN_PROGRESS", row.physical_id),
             ("CREATE", "COMPLETE", row.physical_id),
         ]
-    assert len(world.events(uuid)) == told + 4 * len(names)
+    assert len(world.events(uuid)) == reported + 4 * len(names)
     world.deliver_all()
     assert world.state(uuid) == "UPDATE_COMPLETE"
     assert len(world.rows("SELECT 1 FROM resource")) == len(names)
@@ -150,8 +150,8 @@ def test_several_concurrent_replacements_keep_their_own_data(world, kind):
 
 def test_a_newer_update_finds_the_old_resource_unchanged(world, kind):
     uuid = about_to_replace(world, kind)
-    b = one(kind, "b", depends_on="a")
-    kind.meanwhile = lambda: world.update("s", {"a": one(kind, "1"), "b": b})
+    b = single_resource(kind, "b", depends_on="a")
+    kind.meanwhile = lambda: world.update("s", {"a": single_resource(kind, "1"), "b": b})
     world.deliver(1)
     assert rows(world) == [THERE]
     assert world.rows("SELECT state FROM graph_node WHERE label = 'a' AND traversal = 2") == [("dropped",)]
@@ -163,7 +163,7 @@ def test_a_newer_update_finds_the_old_resource_unchanged(world, kind):
 
 def test_nothing_is_replaced_in_a_stack_that_has_failed(world, kind):
     uuid = about_to_replace(world, kind, z=test_resource(fail=True))
-    a, z = sorted(world.messages, key=lambda ring: ring.label)
+    a, z = sorted(world.messages, key=lambda message: message.label)
     world.messages.clear()
     kind.meanwhile = lambda: world.deliver_one(z)
     world.deliver_one(a)
@@ -174,13 +174,13 @@ def test_nothing_is_replaced_in_a_stack_that_has_failed(world, kind):
 
 def test_only_the_first_of_two_concurrent_visits_replaces(world, kind):
     uuid = about_to_replace(world, kind)
-    [ring] = world.messages
+    [message] = world.messages
     world.messages.clear()
-    kind.meanwhile = lambda: world.deliver_one(ring)
-    world.deliver_one(ring)
+    kind.meanwhile = lambda: world.deliver_one(message)
+    world.deliver_one(message)
     assert kind.created == 2
     assert rows(world) == [LEFT, THERE]
-    assert [ring.label for ring in world.messages] == ["b"]
+    assert [message.label for message in world.messages] == ["b"]
     assert world.events(uuid).count("a CREATE_COMPLETE") == 2
     world.deliver_all()
     assert world.state(uuid) == "UPDATE_COMPLETE"
@@ -208,9 +208,9 @@ def test_a_failed_stack_creates_no_replacement_for_an_open_operation(world, kind
     uuid = world.create("s", {"a": {"type": "Test::Stubborn"}})
     world.deliver(2)
     assert world.rows("SELECT op, physical_id FROM resource") == [("CREATE", None)]
-    world.update("s", {"a": one(kind, "1"), "z": test_resource(fail=True)})
+    world.update("s", {"a": single_resource(kind, "1"), "z": test_resource(fail=True)})
     world.deliver(1)
-    a, z = sorted(world.messages, key=lambda ring: ring.label)
+    a, z = sorted(world.messages, key=lambda message: message.label)
     world.messages.clear()
     world.deliver_one(z)
     world.deliver_one(a)
@@ -226,11 +226,11 @@ def visits_of_its_own(world: World, uuid: str) -> list[str]:
     """Deliver a visit to a, which must mark the old resource and begin nothing; return the events at the
     end.
     """
-    told = len(world.events(uuid))
+    reported = len(world.events(uuid))
     world.deliver(1)
     assert rows(world)[1:] == [NOT_BEGUN]
     world.deliver_all()
-    return [event for event in world.events(uuid)[told:] if event.startswith("a ")]
+    return [event for event in world.events(uuid)[reported:] if event.startswith("a ")]
 
 
 REPLACED = ["a UPDATE_IN_PROGRESS", "a UPDATE_COMPLETE", "a CREATE_IN_PROGRESS", "a CREATE_COMPLETE"]
@@ -258,9 +258,11 @@ def test_an_external_replacement_is_created_by_a_separate_visit(world, cloud):
     world.deliver_all()
     world.update("s", {"a": cloud_thing()})
     world.deliver(1)
-    [ring] = world.messages
-    ring = type(ring)(ring.node_id, ring.traversal, "check", ring.label, ring.root)  # as for a local type
-    world.messages = [ring]
+    [message] = world.messages
+    message = type(message)(
+        message.node_id, message.traversal, "check", message.label, message.root
+    )  # as for a local type
+    world.messages = [message]
     assert visits_of_its_own(world, uuid) == [*REPLACED[2:], *REMOVED]
     assert world.state(uuid) == "UPDATE_COMPLETE"
     assert cloud.made == {"a": 1}
@@ -281,13 +283,13 @@ def test_a_replacement_with_a_hook_is_created_by_a_separate_visit(world):
 def test_a_resource_with_a_new_type_has_no_update_event(world, kind):
     uuid = world.create("s", {"a": test_resource()})
     world.deliver_all()
-    told = len(world.events(uuid))
-    world.update("s", {"a": one(kind, "1")})
+    reported = len(world.events(uuid))
+    world.update("s", {"a": single_resource(kind, "1")})
     world.deliver(2)
     assert rows(world) == [LEFT, THERE]
     assert world.rows("SELECT type FROM resource WHERE NOT leftover") == [(kind.name,)]
     world.deliver_all()
-    events = [event for event in world.events(uuid)[told:] if event.startswith("a ")]
+    events = [event for event in world.events(uuid)[reported:] if event.startswith("a ")]
     assert events == [*REPLACED[2:], *REMOVED]
 
 
@@ -331,13 +333,13 @@ def replace_all(world: Simulator, crash_at: int | None) -> None:
     uuid = world.create("s", chain("1"))
     world.rest()
     world.moments, world.crash_at = 0, crash_at
-    told = len(world.events(uuid))
+    reported = len(world.events(uuid))
     world.update("s", chain("2"))
     world.rest()
     assert world.state(uuid) == "UPDATE_COMPLETE"
-    found = world.rows("SELECT name, action, status, leftover, properties ->> 'value' AS v FROM resource")
-    assert sorted(map(tuple, found)) == [(name, "CREATE", "COMPLETE", False, "2") for name in CHAIN]
-    events = world.events(uuid)[told:]
+    result = world.rows("SELECT name, action, status, leftover, properties ->> 'value' AS v FROM resource")
+    assert sorted(map(tuple, result)) == [(name, "CREATE", "COMPLETE", False, "2") for name in CHAIN]
+    events = world.events(uuid)[reported:]
     for name in CHAIN:
         mine = [event for event in events if event.startswith(f"{name} ")]
         assert mine == [event.replace("a ", f"{name} ", 1) for event in REPLACED + REMOVED]

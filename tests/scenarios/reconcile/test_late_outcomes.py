@@ -51,8 +51,8 @@ def test_a_late_observation_does_not_overwrite_a_newer_plan(world: World, cloud:
     uuid = world.create("s", {"a": cloud_thing(value="1")})
     world.deliver_all()
     cloud.on["observe"] = overtaken(world, cloud, fails=what == "a failure")
-    wanted = cloud_thing(value="2" if what == "another" else "1") | {"deletion_policy": "Retain"}
-    world.update("s", {"a": wanted}, converge=True)
+    expected = cloud_thing(value="2" if what == "another" else "1") | {"deletion_policy": "Retain"}
+    world.update("s", {"a": expected}, converge=True)
     world.deliver_all()
     assert world.state(uuid) == "UPDATE_COMPLETE"
     assert as_planned(world) == [("a", "CREATE_COMPLETE", False, None)]
@@ -92,9 +92,9 @@ def test_a_visit_whose_node_is_gone_when_it_takes_over_lets_go_of_it(world: Worl
     world.create("s", {"a": cloud_thing()})
     world.deliver(1)
     db = world.database.check_connection(durable=True)
-    [ring] = world.messages
-    repository.claim(db, [ring.node_id], ring.traversal, 7, 30.0)
-    [visit] = repository.read_claimed(db, [ring.node_id], 7)
+    [message] = world.messages
+    repository.claim(db, [message.node_id], message.traversal, 7, 30.0)
+    [visit] = repository.read_claimed(db, [message.node_id], 7)
     with world.database.engine.begin() as connection:
         connection.execute(text("DELETE FROM graph_node WHERE kind = 'update'"))
     with pytest.raises(Superseded):

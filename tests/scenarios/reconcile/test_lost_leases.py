@@ -108,14 +108,16 @@ def test_an_interrupted_statement_fails_nothing_and_costs_no_lease(
         uuid = world.create("s", {"a": cloud_thing(), "b": cloud_thing(("a",))})
         world.deliver(1)
         cut_off_once(world, cloud, verb, durable=durable)
-        [ring] = world.messages
-        assert isinstance(ring, CheckMessage)
+        [message] = world.messages
+        assert isinstance(message, CheckMessage)
         lease = new_lease()
         with pytest.raises(UNREACHABLE):
-            check_nodes(world.engine, [ring.node_id], ring.traversal, durable=True, lease=lease)
+            check_nodes(world.engine, [message.node_id], message.traversal, durable=True, lease=lease)
         assert world.rows("SELECT 1 FROM graph_node WHERE state = 'checking'")
         world.messages = list(
-            check_nodes(world.engine, [ring.node_id], ring.traversal, durable=True, lease=lease, again=True)
+            check_nodes(
+                world.engine, [message.node_id], message.traversal, durable=True, lease=lease, again=True
+            )
         )
         world.deliver_all()
         assert world.state(uuid) == "CREATE_COMPLETE"

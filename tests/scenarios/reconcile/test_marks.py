@@ -26,7 +26,7 @@ def test_a_marked_resource_is_replaced_by_the_next_update(world, cloud):
     uuid = with_bell(world)
     [before] = world.rows("SELECT physical_id FROM resource")
     world.mark("s", before.physical_id, resource_status_reason="it smells")
-    assert world.told(uuid, "b")[-1] == "CHECK_FAILED it smells"
+    assert world.event_reasons(uuid, "b")[-1] == "CHECK_FAILED it smells"
     assert world.state(uuid) == "CREATE_COMPLETE"
     world.patch("s")
     world.deliver_all()
@@ -38,13 +38,13 @@ def test_a_marked_resource_is_replaced_by_the_next_update(world, cloud):
 
 def test_a_mark_can_be_taken_back_and_says_nothing_else(world):
     uuid = with_bell(world)
-    told = len(world.told(uuid, "b"))
+    reported = len(world.event_reasons(uuid, "b"))
     world.mark("s", "b", unhealthy=False)
-    assert len(world.told(uuid, "b")) == told
+    assert len(world.event_reasons(uuid, "b")) == reported
     world.mark("s", "b")
     world.mark("s", "b", unhealthy=False, resource_status_reason="fine again")
     world.mark("s", "b", unhealthy=False)
-    assert world.told(uuid, "b")[told:] == [
+    assert world.event_reasons(uuid, "b")[reported:] == [
         "CHECK_FAILED state changed by resource_mark_unhealthy api",
         "CHECK_COMPLETE fine again",
     ]
@@ -74,12 +74,12 @@ def test_a_resource_under_operation_cannot_be_marked(world, cloud):
     assert world.state(uuid) == "CREATE_COMPLETE"
     world.signal("s", "b", {})
     world.deliver_all()  # now with no operation open
-    assert not [one for one in world.told(uuid, "b") if "CHECK" in one]
+    assert not [item for item in world.event_reasons(uuid, "b") if "CHECK" in item]
 
 
 def test_a_mark_that_makes_no_sense_is_refused(world):
     with_bell(world)
-    for more, message in (
+    for additional, message in (
         ({"zz": 1}, "Invalid keys in resource mark unhealthy {'zz'}"),
         (
             {"unhealthy": "maybe"},
@@ -91,7 +91,7 @@ def test_a_mark_that_makes_no_sense_is_refused(world):
         ),
     ):
         with pytest.raises(InvalidRequest) as refused:
-            world.mark("s", "b", **more)
+            world.mark("s", "b", **additional)
         assert str(refused.value) == message
     with pytest.raises(ResourceNotFound, match=r"^The Resource \(zz\) could not be found in Stack s.$"):
         world.mark("s", "zz")

@@ -30,7 +30,7 @@ def server(value):
 
 
 def refusals(world, uuid, name="a"):
-    return [told for told in world.told(uuid, name) if "restricted" in told]
+    return [item for item in world.event_reasons(uuid, name) if "restricted" in item]
 
 
 def reason(world, uuid):
@@ -80,7 +80,7 @@ def test_unrestricted_changes_are_made(world):
     world.update("s", {"a": test_resource("w")}, environment=forbidding(a="replace"))
     world.deliver_all()
     assert world.state(uuid) == "UPDATE_COMPLETE"
-    assert world.told(uuid, "a")[-1] == "UPDATE_COMPLETE state changed"
+    assert world.event_reasons(uuid, "a")[-1] == "UPDATE_COMPLETE state changed"
 
 
 def test_restricted_replacement_applies_to_unhealthy_resources_too(world):

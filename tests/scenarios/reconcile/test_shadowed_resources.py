@@ -30,10 +30,10 @@ def clouded(postgres_url: str, cloud: Cloud) -> Iterator[World]:
 
 
 def resources(value="v"):
-    seen = {"list_join": ["-", ["seen", {"get_attr": ["thing", "value"]}]]}
+    observed = {"list_join": ["-", ["seen", {"get_attr": ["thing", "value"]}]]}
     return {
         "thing": cloud_thing(value=value),
-        "watcher": {"type": "OS::Heat::Value", "properties": {"value": seen}},
+        "watcher": {"type": "OS::Heat::Value", "properties": {"value": observed}},
     }
 
 
@@ -119,22 +119,22 @@ def test_a_nested_stack_is_kept_too_and_deleted_with_its_parent(world):
     nothing = {"resource_registry": {"My::Own": "OS::Heat::None"}}
     resources = {"own": {"type": "My::Own"}}
     outputs = {"out": {"value": {"get_attr": ["own", "out"]}}}
-    more = {"outputs": outputs, "files": {"own.yaml": INNER}}
+    additional = {"outputs": outputs, "files": {"own.yaml": INNER}}
     children = "SELECT uuid FROM stack WHERE owner_id IS NOT NULL AND deleted_at IS NULL"
-    uuid = world.create("s", resources, environment=own, **more)
+    uuid = world.create("s", resources, environment=own, **additional)
     world.deliver_all()
     assert world.outputs("s") == {"out": "test_string"}
     before = world.rows(children)
     assert len(before) == 1
-    world.update("s", resources, environment=nothing, **more)
+    world.update("s", resources, environment=nothing, **additional)
     world.deliver_all()
     assert (world.state(uuid), world.outputs("s")) == ("UPDATE_COMPLETE", {"out": None})
     assert world.rows(children) == before
-    world.update("s", resources, environment=own, **more)
+    world.update("s", resources, environment=own, **additional)
     world.deliver_all()
     assert (world.state(uuid), world.outputs("s")) == ("UPDATE_COMPLETE", {"out": "test_string"})
     assert world.rows(children) == before
-    world.update("s", resources, environment=nothing, **more)
+    world.update("s", resources, environment=nothing, **additional)
     world.deliver_all()
     world.delete("s")
     world.deliver_all()

@@ -31,9 +31,9 @@ class Lines:
     def __init__(self) -> None:
         self.kept: list[tuple[str, dict[str, Any]]] = []
 
-    def info(self, event: str, **more: Any) -> None:
-        more.pop("seconds", None)
-        self.kept.append((event, more))
+    def info(self, event: str, **options: Any) -> None:
+        options.pop("seconds", None)
+        self.kept.append((event, options))
 
     debug = info
 
@@ -102,16 +102,16 @@ def made(world: World) -> dict[str, Any]:
     }
     world.create("s", resources, outputs={name: {"value": value} for name, value in values.items()})
     drain(world)
-    told = world.outputs("s")
-    place = urlsplit(told["endpoint"]).path
+    reported = world.outputs("s")
+    place = urlsplit(reported["endpoint"]).path
     headers = {"Content-Type": "application/json"}
     mine = headers | {"X-Auth-Token": create_token(world.database, "p1", "ada")}
     return {
-        "url": told["url"],
+        "url": reported["url"],
         "place": place,
         "none": place.replace("/resources/t/", "/resources/none/"),
         "random": place.replace("/resources/t/", "/resources/random/"),
-        "given": headers | {"X-Auth-Token": told["token"]},
+        "given": headers | {"X-Auth-Token": reported["token"]},
         "mine": mine,
     }
 
@@ -176,7 +176,7 @@ def test_a_signal_to_a_suspended_resource_is_refused_with_a_single_event(world: 
     answer = api.ask("short", "POST", to["none"], data="{}", headers=to["mine"])
     assert answer[0] == 400
     uuid = str(world.stack_row("s").uuid)
-    assert len([one for one in world.told(uuid, "none") if "Cannot signal" in one]) == 1
+    assert len([item for item in world.event_reasons(uuid, "none") if "Cannot signal" in item]) == 1
     assert api.ask("short", "POST", to["place"], data="{}", headers=to["given"])[0] == 401
     assert api.ask("short", "PUT", to["url"], data=SAID)[0] == 403
 

@@ -42,8 +42,8 @@ def bell(rings=0, metadata=None, type="Cloud::Bell", **properties):
     return made if metadata is None else {**made, "metadata": metadata}
 
 
-def with_bell(world, **more):
-    uuid = world.create("s", {"b": bell(**more)})
+def with_bell(world, **options):
+    uuid = world.create("s", {"b": bell(**options)})
     world.deliver_all()
     assert world.state(uuid) == "CREATE_COMPLETE"
     return uuid
@@ -60,7 +60,7 @@ def pending(world):
 
 
 def signals_told(world, uuid):
-    return [one for one in world.told(uuid, "b") if one.startswith("SIGNAL")]
+    return [item for item in world.event_reasons(uuid, "b") if item.startswith("SIGNAL")]
 
 
 def test_a_resource_waits_for_its_signals_and_its_dependents_for_it(world):
@@ -310,7 +310,7 @@ def test_a_sealed_resource_stays_sealed_and_details_are_never_in_the_open(world,
     opened = world.cipher.open(row.sealed)
     assert opened["data"]["said"] == [{"password": "hunter2"}]
     assert opened["metadata"] == {"1": {"password": "hunter2"}}
-    assert not [one for one in world.told(uuid, "b") if "hunter2" in one]
+    assert not [item for item in world.event_reasons(uuid, "b") if "hunter2" in item]
 
 
 def test_the_keys_of_signals_on_their_way_are_rotated(world):
@@ -346,7 +346,9 @@ def test_types_without_signals_refuse_them_with_heats_message_and_store_nothing(
             with pytest.raises(NotSupported) as refused:
                 world.signal("s", "b", details)
             assert str(refused.value) == f"Signal resource during {action} is not supported."
-        assert world.told(uuid, "b")[-1] == f"{action}_COMPLETE Cannot signal resource during {action}"
+        assert (
+            world.event_reasons(uuid, "b")[-1] == f"{action}_COMPLETE Cannot signal resource during {action}"
+        )
     assert pending(world) == []
 
 
@@ -412,7 +414,9 @@ def test_other_projects_see_nothing_of_it(world):
         queue.record_refusal_event(db, stack.id + 1, other, "DELETE")
         queue.mark(db, stack.id + 1, other, "r", healthy=False)
     assert pending(world) == []
-    assert not [one for one in world.told(str(stack.uuid), "b") if "CHECK" in one or "Cannot" in one]
+    assert not [
+        item for item in world.event_reasons(str(stack.uuid), "b") if "CHECK" in item or "Cannot" in item
+    ]
 
 
 def test_signals_that_come_together_are_written_down_together(world):
@@ -428,8 +432,8 @@ def test_signals_that_come_together_are_written_down_together(world):
         return ingest.NewSignal(stack.id, ids[name], world.cipher.seal({"n": name}), always, 60.0)
 
     with world.database.connect(hot=True) as db:
-        told = ingest.accept(db, [given(name) for name in ("a", "gone", "b", "a")])
-        assert told == [True, None, True, False]
+        reported = ingest.accept(db, [given(name) for name in ("a", "gone", "b", "a")])
+        assert reported == [True, None, True, False]
         assert ingest.accept(db, [given("b"), given("gone", always=True)]) == [False, True]
         assert ingest.accept(db, [given("gone")]) == [None]
     rows = world.rows("SELECT resource_id FROM signal ORDER BY id")

@@ -16,9 +16,9 @@ HANDLE = {"type": "OS::Heat::WaitConditionHandle"}
 AWS_HANDLE = {"type": "AWS::CloudFormation::WaitConditionHandle"}
 
 
-def condition(count=1, timeout=300, handle="h", **more):
+def condition(count=1, timeout=300, handle="h", **options):
     properties = {"handle": {"get_resource": handle}, "timeout": timeout, "count": count}
-    return {"type": "OS::Heat::WaitCondition", "properties": properties, **more}
+    return {"type": "OS::Heat::WaitCondition", "properties": properties, **options}
 
 
 def aws_condition(count=1, handle="h"):
@@ -53,11 +53,11 @@ def test_a_condition_waits_for_as_many_signals_as_it_counts_and_is_woken_by_them
     drain(world)
     assert world.state(uuid) == "CREATE_COMPLETE"
     assert json.loads(world.outputs("s")["data"]) == {"1": None, "x": "two"}
-    assert [one for one in world.told(uuid, "h") if one.startswith("SIGNAL")] == [
+    assert [item for item in world.event_reasons(uuid, "h") if item.startswith("SIGNAL")] == [
         "SIGNAL_COMPLETE Signal: status:SUCCESS reason:Signal 1 received",
         "SIGNAL_COMPLETE Signal: status:SUCCESS reason:done",
     ]
-    assert not [one for one in world.told(uuid, "w") if one.startswith("SIGNAL")]
+    assert not [item for item in world.event_reasons(uuid, "w") if item.startswith("SIGNAL")]
     assert world.rows("SELECT 1 FROM signal") == []
 
 
@@ -70,7 +70,7 @@ def test_a_condition_that_waits_is_woken_at_once_and_watches_once(world: World):
         [node] = world.rows("SELECT id FROM graph_node WHERE state = 'waiting'")
         world.signal("s", "h")
         world.deliver()
-        assert [ring.node_id for ring in world.messages] == [node.id], sent
+        assert [message.node_id for message in world.messages] == [node.id], sent
         assert world.rows("SELECT 1 FROM signal") == []
         drain(world)
     assert world.state(uuid) == "CREATE_COMPLETE"
@@ -85,9 +85,9 @@ def test_a_condition_under_observation_is_notified_by_a_signal(world: World):
     def send_the_second() -> None:
         before = list(world.messages)
         world.signal("s", "h", {"id": "second"})
-        ring = world.messages.pop()
+        message = world.messages.pop()
         world.messages[:] = []
-        world.deliver_one(ring)
+        world.deliver_one(message)
         world.messages[:] = [*before, *world.messages]
 
     world.signal("s", "h", {"id": "first"})
@@ -129,7 +129,7 @@ def test_a_failure_fails_the_condition_with_all_reasons(world: World):
         world.signal("s", "h", {"status": "FAILURE", "reason": reason})
     drain(world)
     assert world.state(uuid) == "CREATE_FAILED"
-    assert world.told(uuid, "w")[-1] == (
+    assert world.event_reasons(uuid, "w")[-1] == (
         "CREATE_FAILED WaitConditionFailure: resources.w: disk full;no network"
     )
 
@@ -144,17 +144,17 @@ def test_missing_signals_fail_the_condition_and_received_data_is_reported(world:
     world.elapse(61, "operation", where="op IS NOT NULL")
     world.deliver_all()
     assert world.state(uuid) == "CREATE_FAILED"
-    assert world.told(uuid, "w")[-1] == f"CREATE_FAILED WaitConditionTimeout: resources.w: {told}"
+    assert world.event_reasons(uuid, "w")[-1] == f"CREATE_FAILED WaitConditionTimeout: resources.w: {told}"
 
 
 def test_invalid_signals_have_an_event_and_no_effect(world: World):
     uuid = world.create("s", {"h": HANDLE})
     drain(world)
-    for wrong in ({"status": "MAYBE"}, {"colour": "red"}, {"id": ["a"]}):
-        world.signal("s", "h", wrong)
+    for invalid in ({"status": "MAYBE"}, {"colour": "red"}, {"id": ["a"]}):
+        world.signal("s", "h", invalid)
     drain(world)
     assert (
-        world.told(uuid, "h")[-3:]
+        world.event_reasons(uuid, "h")[-3:]
         == ["SIGNAL_FAILED Signal failed: ValueError: resources.h: Metadata format invalid"] * 3
     )
     assert not metadata(world)
@@ -256,20 +256,21 @@ def test_a_stack_that_goes_leaves_nothing(world: World):
     assert world.state(uuid) == "DELETE_COMPLETE"
     for table in ("signal", "access", "resource", "watcher"):
         assert world.rows(f"SELECT 1 FROM {table}") == []
-    assert not [one for one in world.told(uuid, "h") if "Cannot signal" in one]
+    assert not [item for item in world.event_reasons(uuid, "h") if "Cannot signal" in item]
 
 
 def test_resources_that_are_not_handles_are_refused(world: World):
     uuid = world.create("s", {"h": test_resource(), "w": condition(1)})
     world.deliver_all()
     assert world.state(uuid) == "CREATE_FAILED"
-    assert world.told(uuid, "w")[-1] == (
+    assert world.event_reasons(uuid, "w")[-1] == (
         "CREATE_FAILED ValueError: resources.w: h is not a valid wait condition handle."
     )
     uuid = world.create("t", {"h": HANDLE, "w": aws_condition(1)})
     world.deliver_all()
     assert (
-        world.told(uuid, "w")[-1] == "CREATE_FAILED ValueError: resources.w: WaitCondition invalid Handle h"
+        world.event_reasons(uuid, "w")[-1]
+        == "CREATE_FAILED ValueError: resources.w: WaitCondition invalid Handle h"
     )
 
 
@@ -318,10 +319,10 @@ def test_messages_may_be_lost_repeated_and_late(world: World, seed):
     resources = {"h": HANDLE, "w": condition(20), "v": condition(20)}
     uuid = world.create("s", resources)
     drain(world)
-    left = [str(number) for number in range(20)]
-    while left or world.messages:
-        if left and chance.random() < 0.2:
-            world.signal("s", "h", {"id": left.pop()})
+    remaining = [str(number) for number in range(20)]
+    while remaining or world.messages:
+        if remaining and chance.random() < 0.2:
+            world.signal("s", "h", {"id": remaining.pop()})
         if world.messages:
             message = world.messages.pop(chance.randrange(len(world.messages)))
             if chance.random() < 0.3:
@@ -353,7 +354,9 @@ def test_a_watcher_registered_during_the_write_of_a_signal_sees_it(world: World)
     uuid = world.create("s", {"h": HANDLE, "w": condition(1)})
     while not world.rows("SELECT 1 FROM resource WHERE name = 'h' AND action = 'CREATE'"):
         world.deliver()
-    checks = [one for one in world.messages if isinstance(one, CheckMessage) and one.label == "w"]
+    checks = [
+        message for message in world.messages if isinstance(message, CheckMessage) and message.label == "w"
+    ]
     assert len(checks) == 1
     world.messages.clear()
 

@@ -185,9 +185,9 @@ def outside(postgres_url, cloud):
     made.close()
 
 
-def machines(**more):
+def machines(**options):
     a = cloud_thing(type="Cloud::Machine", value="1")
-    return {"a": a, "b": cloud_thing(("a",), type="Cloud::Machine", value="2"), **more}
+    return {"a": a, "b": cloud_thing(("a",), type="Cloud::Machine", value="2"), **options}
 
 
 def ready(world, resources=None, **request):

@@ -29,8 +29,8 @@ def world(postgres_url: str, cloud: Cloud) -> Iterator[World]:
     made.close()
 
 
-def text(resources: dict[str, Any], **more: Any) -> str:
-    return orjson.dumps({"heat_template_version": "2021-04-16", "resources": resources, **more}).decode()
+def text(resources: dict[str, Any], **options: Any) -> str:
+    return orjson.dumps({"heat_template_version": "2021-04-16", "resources": resources, **options}).decode()
 
 
 def files(value: str) -> dict[str, str]:
@@ -90,9 +90,9 @@ def test_a_snapshot_is_listed_until_those_below_are_gone(world: World, cloud: Cl
     world.deliver_all()
     snapshots.remove(world.context, world.stack_row("s"), snapshot)
     world.sweep_once()
-    left = len(world.rows("SELECT 1 FROM snapshot"))
+    remaining = len(world.rows("SELECT 1 FROM snapshot"))
     assert found(world, snapshot).action == "DELETE"
-    assert left > 1
+    assert remaining > 1
 
 
 def test_a_restore_brings_back_descendants_too(world: World, cloud: Cloud) -> None:
@@ -101,15 +101,15 @@ def test_a_restore_brings_back_descendants_too(world: World, cloud: Cloud) -> No
     world.deliver_all()
     world.update("s", TREE, files=files("w"))
     world.deliver_all()
-    assert [one["value"] for one in properties(world)] == ["w", "w"]
+    assert [item["value"] for item in properties(world)] == ["w", "w"]
     restore(world, snapshot)
     world.deliver_all(shuffle=True)
     assert world.state(uuid) == "RESTORE_COMPLETE"
     states = below(world)
     assert (states["child"], states["inner"]) == ("RESTORE_COMPLETE", "RESTORE_COMPLETE")
     found_ = properties(world)
-    assert [one["value"] for one in found_] == ["v", "v"]
-    assert {one["source"] for one in found_} == set(cloud.copies)
+    assert [item["value"] for item in found_] == ["v", "v"]
+    assert {item["source"] for item in found_} == set(cloud.copies)
     assert sorted(value for id_, value in cloud.values.items() if id_ in cloud.things) == ["v"] * 4
 
 
@@ -120,7 +120,7 @@ def test_nested_resources_are_restored_although_the_parent_is_unchanged(world: W
     restore(world, snapshot)
     world.deliver_all()
     assert world.state(uuid) == "RESTORE_COMPLETE"
-    assert {one["source"] for one in properties(world)} == set(cloud.copies)
+    assert {item["source"] for item in properties(world)} == set(cloud.copies)
 
 
 def test_a_missing_child_is_recreated(world: World, cloud: Cloud) -> None:
@@ -133,7 +133,7 @@ def test_a_missing_child_is_recreated(world: World, cloud: Cloud) -> None:
     world.deliver_all()
     assert world.state(uuid) == "RESTORE_COMPLETE"
     assert below(world)["child"] == "CREATE_COMPLETE"
-    assert sorted(one["source"] or "" for one in properties(world))[0] == ""
+    assert sorted(item["source"] or "" for item in properties(world))[0] == ""
 
 
 def test_a_stack_is_deleted_with_the_snapshots_of_its_tree(world: World, cloud: Cloud) -> None:

@@ -29,8 +29,8 @@ CONFIG = {
 
 
 def deployment(**properties: Any) -> dict[str, Any]:
-    given = {"config": {"get_resource": "config"}, "server": {"get_resource": "server"}, **properties}
-    return {"type": "OS::Heat::SoftwareDeployment", "properties": given}
+    supplied = {"config": {"get_resource": "config"}, "server": {"get_resource": "server"}, **properties}
+    return {"type": "OS::Heat::SoftwareDeployment", "properties": supplied}
 
 
 def stack(**properties: Any) -> dict[str, Any]:
@@ -44,17 +44,17 @@ def software(world: World) -> DeploymentStore:
 
 
 def server_id(world: World) -> str:
-    [(found,)] = world.rows("SELECT physical_id FROM resource WHERE name = 'server'")
-    return str(found)
+    [(rows,)] = world.rows("SELECT physical_id FROM resource WHERE name = 'server'")
+    return str(rows)
 
 
 def published(world: World) -> list[dict[str, Any]]:
     """The metadata that the agent on the server reads."""
-    return [dict(one) for one in software(world).published(server_id(world))]
+    return [dict(item) for item in software(world).published(server_id(world))]
 
 
 def inputs(config: Mapping[str, Any]) -> dict[str, Any]:
-    return {one["name"]: one["value"] for one in config["inputs"]}
+    return {item["name"]: item["value"] for item in config["inputs"]}
 
 
 def status(world: World) -> tuple[Any, ...]:
@@ -77,26 +77,26 @@ def test_a_deployment_is_published_and_waits_for_nothing_but_the_signal(world: W
     [config] = published(world)
     assert (config["group"], config["config"]) == ("script", "echo $foo")
     assert config["name"].startswith("s-config-")
-    given = inputs(config)
-    assert {name: given[name] for name in ("foo", "who", "extra")} == {
+    supplied = inputs(config)
+    assert {name: supplied[name] for name in ("foo", "who", "extra")} == {
         "foo": "bar",
         "who": "me",
         "extra": [1],
     }
-    assert given["deploy_server_id"] == server_id(world)
-    assert given["deploy_action"] == "CREATE"
-    assert given["deploy_stack_id"] == f"s/{uuid}"
-    assert given["deploy_resource_name"] == "dep"
-    assert given["deploy_signal_transport"] == "CFN_SIGNAL"
-    assert (given["deploy_signal_verb"], bool(given["deploy_signal_id"])) == ("POST", True)
+    assert supplied["deploy_server_id"] == server_id(world)
+    assert supplied["deploy_action"] == "CREATE"
+    assert supplied["deploy_stack_id"] == f"s/{uuid}"
+    assert supplied["deploy_resource_name"] == "dep"
+    assert supplied["deploy_signal_transport"] == "CFN_SIGNAL"
+    assert (supplied["deploy_signal_verb"], bool(supplied["deploy_signal_id"])) == ("POST", True)
     world.signal("s", "dep", {"deploy_stdout": "fine", "deploy_status_code": 0, "result": "done"})
     world.deliver_all()
     assert world.state(uuid) == "CREATE_COMPLETE"
     assert world.outputs("s") == {"said": "done"}
     assert status(world) == ("CREATE", "COMPLETE", "Outputs received")
-    [told] = [line for line in world.told(uuid, "dep") if line.startswith("SIGNAL")]
-    assert told.startswith("SIGNAL_IN_PROGRESS Signal: deployment ")
-    assert told.endswith(" succeeded")
+    [reported] = [line for line in world.event_reasons(uuid, "dep") if line.startswith("SIGNAL")]
+    assert reported.startswith("SIGNAL_IN_PROGRESS Signal: deployment ")
+    assert reported.endswith(" succeeded")
 
 
 @pytest.mark.parametrize(
@@ -115,8 +115,8 @@ def test_a_failed_deployment_fails_the_stack_in_heats_words(world: World, detail
     world.signal("s", "dep", details)
     world.deliver_all()
     assert world.state(uuid) == "CREATE_FAILED"
-    [(told,)] = world.rows("SELECT status_reason FROM stack")
-    assert told == f"Resource CREATE failed: Error: resources.dep: Deployment to server failed: {reason}"
+    [(reported,)] = world.rows("SELECT status_reason FROM stack")
+    assert reported == f"Resource CREATE failed: Error: resources.dep: Deployment to server failed: {reason}"
 
 
 def test_without_a_signal_there_is_no_wait(world: World):
@@ -131,33 +131,33 @@ def test_another_input_is_deployed_in_place_with_a_new_config(world: World):
     uuid = world.create("s", stack(signal_transport="NO_SIGNAL"))
     world.deliver_all()
     [before] = published(world)
-    [(one,)] = world.rows("SELECT uuid FROM software_deployment")
+    [(item,)] = world.rows("SELECT uuid FROM software_deployment")
     world.update("s", stack(signal_transport="NO_SIGNAL", input_values={"foo": "new"}))
     world.deliver_all()
     assert world.state(uuid) == "UPDATE_COMPLETE"
     [after] = published(world)
     assert before["id"] != after["id"]
     assert (inputs(after)["foo"], inputs(after)["deploy_action"]) == ("new", "UPDATE")
-    assert world.rows("SELECT uuid FROM software_deployment") == [(one,)]
+    assert world.rows("SELECT uuid FROM software_deployment") == [(item,)]
     assert len(world.rows("SELECT 1 FROM software_config")) == 2  # the source, and the derived config
 
 
 def test_an_input_that_replaces_on_change_makes_another_deployment(world: World):
     uuid = world.create("s", stack(signal_transport="NO_SIGNAL", input_values={"who": "me"}))
     world.deliver_all()
-    [(one,)] = world.rows("SELECT uuid FROM software_deployment")
+    [(item,)] = world.rows("SELECT uuid FROM software_deployment")
     world.update("s", stack(signal_transport="NO_SIGNAL", input_values={"who": "you"}))
     world.deliver_all()
     assert world.state(uuid) == "UPDATE_COMPLETE"
     [(other,)] = world.rows("SELECT uuid FROM software_deployment")
-    assert one != other
+    assert item != other
     assert inputs(published(world)[0])["deploy_action"] == "CREATE"
 
 
 def test_an_update_over_a_silent_agent_makes_another_deployment(world: World):
     uuid = world.create("s", stack())
     world.deliver_all()
-    [(one,)] = world.rows("SELECT uuid FROM software_deployment")
+    [(item,)] = world.rows("SELECT uuid FROM software_deployment")
     world.update("s", stack(input_values={"foo": "again"}))
     world.deliver_all()
     assert world.state(uuid) == "UPDATE_IN_PROGRESS"
@@ -165,7 +165,7 @@ def test_an_update_over_a_silent_agent_makes_another_deployment(world: World):
     world.deliver_all()
     assert world.state(uuid) == "UPDATE_COMPLETE"
     [(other,)] = world.rows("SELECT uuid FROM software_deployment")
-    assert one != other
+    assert item != other
     assert inputs(published(world)[0])["foo"] == "again"
 
 
@@ -237,7 +237,7 @@ def test_a_failed_delete_action_is_reported_and_repeated_by_the_next_delete(worl
 
 
 def test_nothing_is_undone_on_a_machine_that_is_gone(world: World):
-    there = world.create("there", {"server": SERVER})
+    existing = world.create("there", {"server": SERVER})
     world.deliver_all()
     machine = server_id(world)
     actions = ["CREATE", "DELETE"]
@@ -248,7 +248,7 @@ def test_nothing_is_undone_on_a_machine_that_is_gone(world: World):
     assert world.state(uuid) == "CREATE_COMPLETE"
     world.delete("there")
     world.deliver_all()
-    assert world.state(there) == "DELETE_COMPLETE"
+    assert world.state(existing) == "DELETE_COMPLETE"
     world.delete("s")
     world.deliver_all()
     assert world.state(uuid) == "DELETE_COMPLETE"
@@ -322,22 +322,22 @@ def test_a_strict_deployment_misses_an_input_in_heats_words(world: World):
     uuid = world.create("s", {"server": SERVER, "config": structured, "dep": dep})
     world.deliver_all()
     assert world.state(uuid) == "CREATE_FAILED"
-    [(told,)] = world.rows("SELECT status_reason FROM stack")
-    assert told.endswith("UserParameterMissing: resources.dep: The Parameter (none) was not provided.")
+    [(reported,)] = world.rows("SELECT status_reason FROM stack")
+    assert reported.endswith("UserParameterMissing: resources.dep: The Parameter (none) was not provided.")
 
 
 def test_a_config_that_is_not_there_is_named(world: World):
     uuid = world.create("s", {"server": SERVER, "dep": deployment(config="nonesuch")})
     world.deliver_all()
     assert world.state(uuid) == "CREATE_FAILED"
-    [(told,)] = world.rows("SELECT status_reason FROM stack")
-    assert "NotFound: resources.dep: Software config with id nonesuch not found" in told
+    [(reported,)] = world.rows("SELECT status_reason FROM stack")
+    assert "NotFound: resources.dep: Software config with id nonesuch not found" in reported
 
 
 def test_secrets_are_stored_sealed_and_reach_the_machine(world: World):
     parameters = {"password": {"type": "string", "hidden": True}}
-    given = {"who": {"get_param": "password"}}
-    resources = stack(input_values=given, signal_transport="NO_SIGNAL")
+    supplied = {"who": {"get_param": "password"}}
+    resources = stack(input_values=supplied, signal_transport="NO_SIGNAL")
     template = {"heat_template_version": "2021-04-16", "parameters": parameters, "resources": resources}
     uuid = world.submit("s", template, parameters={"password": "hush-hush"})
     world.deliver_all()
@@ -390,8 +390,8 @@ def test_an_observing_preview_reports_a_deleted_config(world: World):
     body = Body(orjson.dumps({"template": template, "converge": True}))
 
     def foreseen() -> dict[str, str]:
-        found = preview_update(world.context, world.stack_row("s"), body)
-        return {item.expected.name: turn for turn, items in found.items.items() for item in items}
+        preview = preview_update(world.context, world.stack_row("s"), body)
+        return {item.expected.name: turn for turn, items in preview.items.items() for item in items}
 
     assert foreseen() == {}
     [(config_id,)] = world.rows("SELECT physical_id FROM resource WHERE name = 'config'")

@@ -9,8 +9,8 @@ from tests.scenarios.world import World
 
 
 def group(**properties: Any) -> dict[str, Any]:
-    given = {"config": {"get_resource": "config"}, "servers": {"a": "one", "b": "two"}, **properties}
-    return {"config": CONFIG, "group": {"type": "OS::Heat::SoftwareDeploymentGroup", "properties": given}}
+    supplied = {"config": {"get_resource": "config"}, "servers": {"a": "one", "b": "two"}, **properties}
+    return {"config": CONFIG, "group": {"type": "OS::Heat::SoftwareDeploymentGroup", "properties": supplied}}
 
 
 def child(world: World) -> str:
@@ -73,8 +73,8 @@ def test_a_failing_server_fails_the_group_and_is_named(world: World):
     world.signal(child(world), "b", {})
     world.deliver_all()
     assert world.state(uuid) == "CREATE_FAILED"
-    [(told,)] = world.rows("SELECT status_reason FROM stack WHERE owner_id IS NULL")
-    assert told == (
+    [(reported,)] = world.rows("SELECT status_reason FROM stack WHERE owner_id IS NULL")
+    assert reported == (
         "Resource CREATE failed: Error: resources.group.resources.a: Deployment to server failed: "
         "deploy_status_code : Deployment exited with non-zero status code: 1"
     )

@@ -22,12 +22,12 @@ def world(postgres_url, cloud):
     made.close()
 
 
-def machines(**more):
+def machines(**options):
     return {
         "a": cloud_thing(type="Cloud::Machine", value="1"),
         "b": cloud_thing(("a",), type="Cloud::Machine", value="2"),
         "c": test_resource("3", requires=("b",)),
-        **more,
+        **options,
     }
 
 
@@ -39,7 +39,7 @@ def made(world, cloud, resources=None, **request):
     return uuid
 
 
-def told(world, uuid, action):
+def event_reasons(world, uuid, action):
     return [e for e in world.events(uuid) if f" {action}_" in e]
 
 
@@ -57,7 +57,7 @@ def test_suspend_pauses_dependents_first_and_resume_reverses_the_order(world, cl
     world.deliver_all(shuffle=True)
     assert world.state(uuid) == "SUSPEND_COMPLETE"
     assert cloud.paused == set(cloud.things)
-    assert [e for e in told(world, uuid, "SUSPEND") if "COMPLETE" in e] == [
+    assert [e for e in event_reasons(world, uuid, "SUSPEND") if "COMPLETE" in e] == [
         "c SUSPEND_COMPLETE",
         "b SUSPEND_COMPLETE",
         "a SUSPEND_COMPLETE",
@@ -69,7 +69,7 @@ def test_suspend_pauses_dependents_first_and_resume_reverses_the_order(world, cl
     world.deliver_all(shuffle=True)
     assert world.state(uuid) == "RESUME_COMPLETE"
     assert cloud.paused == set()
-    assert [e for e in told(world, uuid, "RESUME") if "COMPLETE" in e] == [
+    assert [e for e in event_reasons(world, uuid, "RESUME") if "COMPLETE" in e] == [
         "a RESUME_COMPLETE",
         "b RESUME_COMPLETE",
         "c RESUME_COMPLETE",
@@ -198,7 +198,7 @@ def test_a_check_observes_everything_and_reports_unreachable_resources(world, cl
         "Stack CHECK completed successfully. 'CHECK' not fully supported (see resources)"
     )
     assert reason(world, "resource", "d") == "CHECK not supported for OS::Heat::RandomString"
-    assert told(world, uuid, "CHECK") == [
+    assert event_reasons(world, uuid, "CHECK") == [
         "s CHECK_IN_PROGRESS",
         "a CHECK_IN_PROGRESS",
         "a CHECK_COMPLETE",
@@ -373,11 +373,11 @@ def test_a_delay_takes_its_time_when_suspended_or_resumed(world, action):
     listed = {"min_wait": 1, "actions": [action.upper()]}
     uuid = world.create("s", {"d": {"type": "OS::Heat::Delay", "properties": listed}})
     world.deliver_all()
-    for asked in ("suspend", "resume"):
-        world.act("s", asked)
+    for requests in ("suspend", "resume"):
+        world.act("s", requests)
         while world.messages:
             world.deliver()
         waiting = world.rows("SELECT label FROM graph_node WHERE state = 'waiting'")
-        assert bool(waiting) == (asked == action)
+        assert bool(waiting) == (requests == action)
         world.deliver_all()
-        assert world.state(uuid) == f"{asked.upper()}_COMPLETE"
+        assert world.state(uuid) == f"{requests.upper()}_COMPLETE"

@@ -54,8 +54,8 @@ def test_a_converging_update_repairs_external_changes_and_deletions(world, cloud
     assert cloud.made == {"a": 1, "b": 2, "c": 1}
     new = next(thing for thing in cloud.things if thing.startswith("b"))
     assert world.rows("SELECT attributes->>'output' AS o FROM resource WHERE name = 'd'")[0].o == new
-    told = [e for e in world.events(uuid) if e.startswith("c ")]
-    assert told == ["c CREATE_IN_PROGRESS", "c CREATE_COMPLETE"]
+    reported = [e for e in world.events(uuid) if e.startswith("c ")]
+    assert reported == ["c CREATE_IN_PROGRESS", "c CREATE_COMPLETE"]
 
 
 def test_converging_ends_with_its_traversal(world, cloud):
@@ -119,13 +119,13 @@ def test_a_busy_provider_is_asked_again_for_a_change(world, cloud):
     assert (list(cloud.values.values()), len(tries)) == (["2"], 3)
 
 
-def failing(**more):
+def failing(**options):
     return {
         "bad": test_resource(fail=True),
         "needs_bad": test_resource(requires=["bad"]),
         "far": test_resource(wait_secs=1),
         "needs_far": test_resource(requires=["far"]),
-        **more,
+        **options,
     }
 
 

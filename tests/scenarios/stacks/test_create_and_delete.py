@@ -111,8 +111,8 @@ def test_a_failure_stops_its_dependents_and_every_cause_is_reported(world: World
     world.deliver(1)
     started = list(world.messages)
     world.messages.clear()
-    for ring in started:
-        world.deliver_one(ring)
+    for message in started:
+        world.deliver_one(message)
     world.deliver_all()
     assert world.state(uuid) == "CREATE_FAILED"
     [(reason,)] = world.rows("SELECT status_reason FROM stack")

@@ -29,7 +29,7 @@ Resources = dict[str, Any]
 class Shape:
     """The template of the create, of the update, and of the repeated update."""
 
-    wanted: Resources
+    expected: Resources
     changed: Resources
     other: Resources
     failing: frozenset[str]  # the things that fail where anything does
@@ -38,7 +38,7 @@ class Shape:
 
     def after(self, state: str) -> Resources:
         """Return the last request to a stack in a state."""
-        return self.changed if state.partition("_")[0] in ("UPDATE", *SET) else self.wanted
+        return self.changed if state.partition("_")[0] in ("UPDATE", *SET) else self.expected
 
 
 FLAT = Shape(
@@ -84,16 +84,16 @@ def world(new_database: Callable[[], str]) -> Iterator[Simulator]:
     made.close()
 
 
-def bring(world: Simulator, state: str, shape: Shape) -> str:
+def drive_to(world: Simulator, state: str, shape: Shape) -> str:
     """Bring a new stack to a state; return its uuid."""
     action, _, status = state.partition("_")
     world.reset(1)
     if action == "CREATE":
         if status == "FAILED":
             world.provider.fate = lambda verb, ctx: "dead" if (verb, ctx.name) == ("create", "b") else "done"
-        uuid = world.create("s", shape.wanted, files=shape.files)
+        uuid = world.create("s", shape.expected, files=shape.files)
     else:
-        uuid = world.create("s", shape.wanted, files=shape.files)
+        uuid = world.create("s", shape.expected, files=shape.files)
         world.rest()
         if status == "FAILED":
             world.provider.fate = lambda verb, ctx: (
@@ -175,7 +175,7 @@ def everything(world: Simulator) -> list[Any]:
 @pytest.mark.parametrize("operation", OPERATIONS)
 @pytest.mark.parametrize("state", STATES)
 def test_every_operation_in_every_state(world: Simulator, state: str, operation: str, shape: Shape):
-    uuid = bring(world, state, shape)
+    uuid = drive_to(world, state, shape)
     outcome = expected(state, operation)
     if not isinstance(outcome, str):
         before = everything(world)
@@ -194,7 +194,7 @@ def test_every_operation_in_every_state(world: Simulator, state: str, operation:
 @SHAPES
 @pytest.mark.parametrize("status", STATUSES)
 def test_a_suspended_stack_is_resumed_before_it_is_updated(world: Simulator, status: str, shape: Shape):
-    uuid = bring(world, f"SUSPEND_{status}", shape)
+    uuid = drive_to(world, f"SUSPEND_{status}", shape)
     world.act("s", "resume")
     world.rest()
     world.update("s", shape.other, files=shape.files)

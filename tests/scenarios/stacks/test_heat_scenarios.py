@@ -54,9 +54,9 @@ def world(installation: Simulator, request: pytest.FixtureRequest) -> Simulator:
     return installation
 
 
-def there(world: Simulator) -> set[str]:
+def objects(world: Simulator) -> set[str]:
     """Return the names of the existing things."""
-    return {one.name for one in world.provider.things.values()}
+    return {item.name for item in world.provider.things.values()}
 
 
 def before(world: Simulator, verb: str, *names: str) -> bool:
@@ -67,10 +67,10 @@ def before(world: Simulator, verb: str, *names: str) -> bool:
 
 def finished(world: Simulator, name: str) -> bool:
     rows = world.rows("SELECT 1 FROM resource WHERE name = :n AND status = 'COMPLETE' AND op IS NULL", n=name)
-    return bool(rows) and name in there(world)
+    return bool(rows) and name in objects(world)
 
 
-def told(world: Simulator, uuid: str, name: str) -> list[str]:
+def event_statuses(world: Simulator, uuid: str, name: str) -> list[str]:
     """Return the events of a resource, as users read them."""
     return [event.split()[1] for event in world.events(uuid) if event.startswith(f"{name} ")]
 
@@ -97,7 +97,7 @@ def test_2_disjoint_create(world: Simulator):
     made = world.done
     world.go(until=lambda: finished(world, "B") and finished(world, "E") and "A" in made("create"))
     assert world.provider.things[world.provider.log[world.done("create").index("A")][2]].opened == "create"
-    assert not {"C", "D"} & there(world)
+    assert not {"C", "D"} & objects(world)
     world.rest()
     assert world.state(uuid) == "CREATE_COMPLETE"
     world.verify(resources)
@@ -124,7 +124,7 @@ def test_3_basic_create_rollback(world: Simulator):
 def test_4_create_early_delete(world: Simulator):
     uuid = world.create("s", t5())
     world.go("D", "E", until=lambda: finished(world, "C"))
-    assert there(world) == set("ABC")
+    assert objects(world) == set("ABC")
     world.delete("s")
     world.rest()
     assert world.state(uuid) == "DELETE_COMPLETE"
@@ -186,7 +186,7 @@ def started_late(world: Simulator) -> str:
     """Create the usual template, and ask for F when D and E have not begun."""
     uuid = world.create("s", t5())
     world.go("D", "E", until=lambda: finished(world, "C"))
-    assert there(world) == set("ABC")
+    assert objects(world) == set("ABC")
     world.update("s", t5(F=F))
     return uuid
 
@@ -200,7 +200,7 @@ def test_8_update_add_concurrent(world: Simulator):
     assert sorted(world.done("create")) == list("ABCDEF")
     assert {name: world.ids()[name] for name in "ABC"} == {name: ids[name] for name in "ABC"}
     for name in "ABCDEF":
-        assert told(world, uuid, name) == ["CREATE_IN_PROGRESS", "CREATE_COMPLETE"]
+        assert event_statuses(world, uuid, name) == ["CREATE_IN_PROGRESS", "CREATE_COMPLETE"]
 
 
 def test_9_basic_update_delete(world: Simulator):
@@ -218,7 +218,7 @@ def test_9_basic_update_delete(world: Simulator):
 def test_10_update_interrupt_create(world: Simulator):
     uuid = world.create("s", chain("foo", "bar"))
     world.go("C", until=lambda: finished(world, "B"))
-    assert there(world) == {"A", "B"}
+    assert objects(world) == {"A", "B"}
     world.update("s", chain("blarg", "wibble"))
     world.rest()
     assert world.state(uuid) == "UPDATE_COMPLETE"
@@ -231,13 +231,13 @@ def test_10_a_resource_caught_being_made_is_made_once_and_then_brought_to_the_la
     resources = chain("foo", "bar")
     resources["C"]["properties"]["looks"] = 3
     uuid = world.create("s", resources)
-    world.go(until=lambda: "C" in there(world))
-    wanted = chain("blarg", "wibble")
-    wanted["C"]["properties"]["looks"] = 3
-    world.update("s", wanted)
+    world.go(until=lambda: "C" in objects(world))
+    expected = chain("blarg", "wibble")
+    expected["C"]["properties"]["looks"] = 3
+    world.update("s", expected)
     world.rest()
     assert world.state(uuid) == "UPDATE_COMPLETE"
-    world.verify(wanted)
+    world.verify(expected)
     assert world.done("create") == list("ABCD")
     assert world.done("update") == ["C"]
-    assert told(world, uuid, "C")[1:3] == ["CREATE_COMPLETE", "UPDATE_IN_PROGRESS"]
+    assert event_statuses(world, uuid, "C")[1:3] == ["CREATE_COMPLETE", "UPDATE_IN_PROGRESS"]

@@ -6,7 +6,14 @@ from typing import Any
 
 from tests.scenarios.provider import thing
 from tests.scenarios.simulator import Simulator
-from tests.scenarios.stacks.test_heat_scenarios import finished, installation, t5, there, told, world
+from tests.scenarios.stacks.test_heat_scenarios import (
+    event_statuses,
+    finished,
+    installation,
+    objects,
+    t5,
+    world,
+)
 
 __all__ = ["installation", "world"]  # the fixtures
 
@@ -44,15 +51,15 @@ def up(world: Simulator, resources: dict[str, Any]) -> tuple[str, dict[str, str]
 
 
 def copies(world: Simulator, name: str) -> int:
-    return sum(one.name == name for one in world.provider.things.values())
+    return sum(item.name == name for item in world.provider.things.values())
 
 
-def given(world: Simulator, name: str, key: str, value: Any) -> bool:
+def was_supplied(world: Simulator, name: str, key: str, value: Any) -> bool:
     """Whether a thing of a name has a value, and is at rest."""
     return finished(world, name) and any(
-        one.properties.get(key) == value and one.opened is None
-        for one in world.provider.things.values()
-        if one.name == name
+        item.properties.get(key) == value and item.opened is None
+        for item in world.provider.things.values()
+        if item.name == name
     )
 
 
@@ -89,24 +96,24 @@ def test_12_update_add_rollback_early(world: Simulator):
     world.go("F")
     rolled_back(world, uuid, t5(), ids)
     assert len(world.provider.log) == 5
-    assert told(world, uuid, "F") == []
+    assert event_statuses(world, uuid, "F") == []
 
 
 def test_13_update_remove_rollback(world: Simulator):
     uuid, ids = up(world, t5())
     world.update("s", t5(B=None, C=thing("A", a="4alpha")))
     world.go("B", "finish")
-    assert "B" in there(world)
+    assert "B" in objects(world)
     rolled_back(world, uuid, t5(), ids)
     assert len(world.provider.log) == 5
-    assert told(world, uuid, "B") == ["CREATE_IN_PROGRESS", "CREATE_COMPLETE"]
+    assert event_statuses(world, uuid, "B") == ["CREATE_IN_PROGRESS", "CREATE_COMPLETE"]
 
 
 def replaced_half_way(world: Simulator) -> tuple[str, dict[str, str]]:
     """Create for replacement, update, and stop when D has the new C and E has not been looked at."""
     uuid, ids = up(world, tr())
     world.update("s", tr("updated"))
-    world.go("E", until=lambda: copies(world, "C") == 2 and given(world, "D", "c", world.ids()["C"]))
+    world.go("E", until=lambda: copies(world, "C") == 2 and was_supplied(world, "D", "c", world.ids()["C"]))
     return uuid, ids
 
 
@@ -116,7 +123,7 @@ def test_14_update_replace_rollback(world: Simulator):
     rolled_back(world, uuid, tr(), ids)
     assert world.done("create") == [*world.done("create")[:5], "C"]
     assert world.done("delete") == ["C"]
-    assert told(world, uuid, "E") == ["CREATE_IN_PROGRESS", "CREATE_COMPLETE"]
+    assert event_statuses(world, uuid, "E") == ["CREATE_IN_PROGRESS", "CREATE_COMPLETE"]
     gone = deleted(world, uuid)
     assert set(gone[:2]) == {"D", "E"}
     assert gone[2] == "C"
@@ -125,9 +132,11 @@ def test_14_update_replace_rollback(world: Simulator):
 def test_15_update_user_replace_rollback(world: Simulator):
     uuid, ids = up(world, tr())
     world.update("s", renamed())
-    world.go("E", until=lambda: finished(world, "newC") and given(world, "D", "c", world.ids()["newC"]))
+    world.go(
+        "E", until=lambda: finished(world, "newC") and was_supplied(world, "D", "c", world.ids()["newC"])
+    )
     rolled_back(world, uuid, tr(), ids)
-    assert told(world, uuid, "C") == ["CREATE_IN_PROGRESS", "CREATE_COMPLETE"]
+    assert event_statuses(world, uuid, "C") == ["CREATE_IN_PROGRESS", "CREATE_COMPLETE"]
     assert world.done("create").count("newC") == world.done("delete").count("newC") == 1
     deleted(world, uuid)
 
@@ -143,7 +152,7 @@ def test_16_update_user_replace_rollback_update(world: Simulator):
     rolled_back(world, uuid, wanted("initial", "val1"), ids)
     assert world.done("create").count("C") == 1
     world.update("s", wanted("initial", "val2"))
-    world.go("finish", until=lambda: given(world, "C", "b", "val2"))
+    world.go("finish", until=lambda: was_supplied(world, "C", "b", "val2"))
     assert world.ids() == ids
     deleted(world, uuid)
     assert world.done("create").count("C") == world.done("delete").count("C") == 1
@@ -219,7 +228,9 @@ def interrupted_before_cleanup(world: Simulator) -> tuple[str, dict[str, str], s
     world.update("s", tr("updated"))
     world.go(
         "finish",
-        until=lambda: given(world, "E", "ca", "updated") and given(world, "D", "c", world.ids()["C"]),
+        until=lambda: (
+            was_supplied(world, "E", "ca", "updated") and was_supplied(world, "D", "c", world.ids()["C"])
+        ),
     )
     assert copies(world, "C") == 2
     return uuid, ids, world.ids()["C"]
@@ -246,14 +257,14 @@ def test_20_a_cleanup_caught_in_the_middle_is_finished_once(world: Simulator):
         template["C"]["properties"]["looks"] = 3
     uuid, _ = up(world, resources)
     world.update("s", changed)
-    world.go(until=lambda: any(one.opened == "delete" for one in world.provider.things.values()))
+    world.go(until=lambda: any(item.opened == "delete" for item in world.provider.things.values()))
     changed = {**changed, "F": F}
     world.update("s", changed)
     world.rest()
     assert world.state(uuid) == "UPDATE_COMPLETE"
     world.verify(changed)
     assert world.done("delete") == ["C"]
-    assert told(world, uuid, "C").count("DELETE_COMPLETE") == 1
+    assert event_statuses(world, uuid, "C").count("DELETE_COMPLETE") == 1
 
 
 def test_21_update_replace_missed_cleanup_delete(world: Simulator):

@@ -22,12 +22,12 @@ def outcomes(world: World) -> list[str | None]:
 def deeds(world: World, number: int, name: str = "s") -> dict[str, int]:
     """The effects of a revision, without those that are zero."""
     stack = world.stack_row(name)
-    found = history.revision_history(world.database, stack, number)
-    assert found is not None
-    did = history.revision_effects(world.database, stack, found)
+    result = history.revision_history(world.database, stack, number)
+    assert result is not None
+    did = history.revision_effects(world.database, stack, result)
     assert did is not None
-    words = ("created", "updated", "replaced", "deleted", "failed")
-    return {word: getattr(did, word) for word in words if getattr(did, word)}
+    keywords = ("created", "updated", "replaced", "deleted", "failed")
+    return {keyword: getattr(did, keyword) for keyword in keywords if getattr(did, keyword)}
 
 
 def back(world: World, number: int, name: str = "s") -> None:
@@ -89,7 +89,7 @@ def test_forgotten_stacks_have_no_history(world: World):
 def test_of_ten_updates_at_once_only_the_tenth_does_anything(world: World):
     uuid = world.create("s", {"a": test_resource("0"), "b": test_resource({"get_attr": ["a", "output"]})})
     world.deliver_all()
-    told = len(world.events(uuid))
+    reported = len(world.events(uuid))
     for number in range(1, 11):
         world.update("s", {"a": test_resource(str(number)), f"only{number}": test_resource("x")})
     world.deliver_all(shuffle=True, repeat=0.3)
@@ -98,7 +98,7 @@ def test_of_ten_updates_at_once_only_the_tenth_does_anything(world: World):
     assert outcomes(world) == ["complete", *["superseded"] * 9, "complete"]
     assert [deeds(world, number) for number in range(2, 11)] == [{}] * 9
     assert deeds(world, 11) == {"created": 1, "updated": 1, "deleted": 1}
-    own = [event for event in world.events(uuid)[told:] if not event.startswith("s ")]
+    own = [event for event in world.events(uuid)[reported:] if not event.startswith("s ")]
     assert len(own) == 6  # three things, begun and done
     assert world.rows("SELECT 1 FROM graph_node WHERE traversal BETWEEN 2 AND 10") == []
     assert {row.name for row in world.rows("SELECT name FROM resource_definition")} == {"a", "b", "only10"}
@@ -237,7 +237,7 @@ def test_incomplete_revisions_can_be_rolled_back_to(world: World):
 def test_a_revision_that_does_not_exist_is_refused_and_changes_nothing(world: World):
     uuid = world.create("s", {"a": test_resource("1")})
     world.deliver_all()
-    told = world.events(uuid)
+    reported = world.events(uuid)
     with pytest.raises(NotFound, match=r"^The Revision \(7\) could not be found\.$"):
         back(world, 7)
     world.create("other", {"a": test_resource("1")})
@@ -245,7 +245,7 @@ def test_a_revision_that_does_not_exist_is_refused_and_changes_nothing(world: Wo
     world.deliver_all()
     with pytest.raises(NotFound):  # another stack's number 2
         back(world, 2)
-    assert world.events(uuid) == told
+    assert world.events(uuid) == reported
     assert len(world.rows("SELECT 1 FROM revision")) == 3
 
 

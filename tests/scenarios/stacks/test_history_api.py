@@ -37,11 +37,11 @@ class Api:
         assert answer.status_code == status, answer.get_data(as_text=True)
         return answer.get_json() if answer.data else None
 
-    def get(self, path: str, status: int = 200, **more: Any) -> Any:
-        return self.ask("GET", path, status, **more)
+    def get(self, path: str, status: int = 200, **options: Any) -> Any:
+        return self.ask("GET", path, status, **options)
 
-    def message(self, method: str, path: str, status: int, **more: Any) -> tuple[str, str]:
-        error = self.ask(method, path, status, **more)["error"]
+    def message(self, method: str, path: str, status: int, **options: Any) -> tuple[str, str]:
+        error = self.ask(method, path, status, **options)["error"]
         return error["type"], error["message"]
 
 
@@ -81,23 +81,25 @@ def made(world: World) -> str:
 def test_the_history_is_listed_the_newest_first_and_page_by_page(world: World, api: Api):
     place = made(world)
     listed = api.get(f"{place}/revisions")["revisions"]
-    words = [
-        (one["number"], one["action"], one["outcome"], one["is_desired"], one["is_last_good"])
-        for one in listed
+    keywords = [
+        (item["number"], item["action"], item["outcome"], item["is_desired"], item["is_last_good"])
+        for item in listed
     ]
-    assert words == [
+    assert keywords == [
         (3, "UPDATE", "failed", True, False),
         (2, "UPDATE", "complete", False, True),
         (1, "CREATE", "complete", False, False),
     ]
-    for one in listed:
-        assert one["created_by"] == "tester"
-        assert TIME.fullmatch(one["creation_time"])
-        assert TIME.fullmatch(one["ended_time"])
-        assert 0 < one["seconds"] < 600
-        assert api.get(one["links"][0]["href"].partition("/v1/p1")[2])["revision"]["number"] == one["number"]
-    assert [one["number"] for one in api.get("/stacks/s/revisions?limit=2")["revisions"]] == [3, 2]
-    assert [one["number"] for one in api.get(f"{place}/revisions?limit=2&marker=2")["revisions"]] == [1]
+    for item in listed:
+        assert item["created_by"] == "tester"
+        assert TIME.fullmatch(item["creation_time"])
+        assert TIME.fullmatch(item["ended_time"])
+        assert 0 < item["seconds"] < 600
+        assert (
+            api.get(item["links"][0]["href"].partition("/v1/p1")[2])["revision"]["number"] == item["number"]
+        )
+    assert [item["number"] for item in api.get("/stacks/s/revisions?limit=2")["revisions"]] == [3, 2]
+    assert [item["number"] for item in api.get(f"{place}/revisions?limit=2&marker=2")["revisions"]] == [1]
     assert api.message("GET", f"{place}/revisions?limit=-1", 400)[0] == "HTTPBadRequest"
 
 
@@ -141,9 +143,9 @@ def test_two_revisions_are_compared(world: World, api: Api, apart: bool, monkeyp
             return sent[0]
 
         monkeypatch.setattr(offload, "_run_in_subprocess", run)
-    found = api.get(f"{place}/revisions/1/diff/2")["diff"]
-    assert (found["before"], found["after"]) == (1, 2)
-    sections = found["sections"]
+    body = api.get(f"{place}/revisions/1/diff/2")["diff"]
+    assert (body["before"], body["after"]) == (1, 2)
+    sections = body["sections"]
     assert list(sections) == ["parameters", "resources", "outputs", "files"]
     kind = "OS::Heat::TestResource"
     assert sections["resources"] == {
@@ -151,11 +153,11 @@ def test_two_revisions_are_compared(world: World, api: Api, apart: bool, monkeyp
         "removed": [{"name": "b", "type": kind}],
         "changed": [],
     }
-    assert [(one["name"], one["changes"]) for one in sections["parameters"]["changed"]] == [
+    assert [(parameter["name"], parameter["changes"]) for parameter in sections["parameters"]["changed"]] == [
         ("p", [{"path": "value", "before": "1", "after": "2"}]),
         ("h", [{"path": "value", "before": "******", "after": "******"}]),
     ]
-    assert [one["name"] for one in sections["files"]["changed"]] == ["f"]
+    assert [parameter["name"] for parameter in sections["files"]["changed"]] == ["f"]
     assert sections["outputs"]["added"] == [{"name": "o"}]
     assert api.get(f"{place}/revisions/2/diff/2")["diff"]["sections"] == {}
 
@@ -174,7 +176,7 @@ def test_a_condition_that_flips_shows_in_the_resources(world: World, api: Api):
     shared["conditions"] = {"c": {"not": {"get_param": "p"}}}
     world.update("s", resources, **shared)
     sections = api.get(f"/stacks/s/{uuid}/revisions/1/diff/2")["diff"]["sections"]
-    assert [one["name"] for one in sections["resources"]["added"]] == ["on"]
+    assert [resource["name"] for resource in sections["resources"]["added"]] == ["on"]
     assert sections["resources"]["changed"] == [
         {
             "name": "v",
@@ -184,7 +186,7 @@ def test_a_condition_that_flips_shows_in_the_resources(world: World, api: Api):
     ]
     assert "conditions" not in sections
     sections = api.get(f"/stacks/s/{uuid}/revisions/2/diff/3")["diff"]["sections"]
-    assert [one["name"] for one in sections["conditions"]["changed"]] == ["c"]
+    assert [resource["name"] for resource in sections["conditions"]["changed"]] == ["c"]
     assert "resources" not in sections
 
 
@@ -244,10 +246,10 @@ def test_other_projects_see_and_do_nothing(world: World, api: Api):
 
 def test_failures_belong_to_the_current_or_the_rolled_back_traversal(world: World, api: Api):
     place = made(world)
-    [one] = api.get(f"{place}/failures")["failures"]
-    assert (one["resource_name"], one["revision"]) == ("bad", 3)
-    assert one["reason"] == "ValueError: resources.bad: Test Resource failed bad"
-    assert TIME.fullmatch(one["failure_time"])
+    [item] = api.get(f"{place}/failures")["failures"]
+    assert (item["resource_name"], item["revision"]) == ("bad", 3)
+    assert item["reason"] == "ValueError: resources.bad: Test Resource failed bad"
+    assert TIME.fullmatch(item["failure_time"])
     world.update("s", {"a": test_resource("1")}, disable_rollback=False)
     world.deliver_all()
     assert api.get(f"{place}/failures")["failures"] == []
@@ -256,12 +258,12 @@ def test_failures_belong_to_the_current_or_the_rolled_back_traversal(world: Worl
     world.update("s", {"a": test_resource("1"), **worse}, disable_rollback=False)
     world.deliver_all()
     assert api.get(place)["stack"]["stack_status"] == "ROLLBACK_COMPLETE"
-    found = api.get("/stacks/s/failures")["failures"]
-    assert 1 <= len(found) <= 3
-    assert {one["revision"] for one in found} == {5}
+    body = api.get("/stacks/s/failures")["failures"]
+    assert 1 <= len(body) <= 3
+    assert {item["revision"] for item in body} == {5}
     page = api.get(f"{place}/failures?limit=1")["failures"]
-    assert page == found[:1]
-    assert api.get(f"{place}/failures?marker={page[0]['id']}")["failures"] == found[1:]
+    assert page == body[:1]
+    assert api.get(f"{place}/failures?marker={page[0]['id']}")["failures"] == body[1:]
 
 
 def test_a_late_cause_of_a_rolled_back_update_hides_no_other_cause(world: World, api: Api):
@@ -277,8 +279,8 @@ def test_a_late_cause_of_a_rolled_back_update_hides_no_other_cause(world: World,
                 ),
                 {"t": traversal, "n": name},
             )
-    found, marker = [], ""
+    result, marker = [], ""
     while page := api.get(f"/stacks/s/{uuid}/failures?limit=1&marker={marker}")["failures"]:
-        found.append(page[0]["resource_name"])
+        result.append(page[0]["resource_name"])
         marker = page[0]["id"]
-    assert found == ["b", "a", "late"]
+    assert result == ["b", "a", "late"]

@@ -12,8 +12,8 @@ from tests.scenarios.fake_cloud import Cloud
 from tests.scenarios.world import World
 
 
-def value(of, **more):
-    return {"type": "OS::Heat::Value", "properties": {"value": of}, **more}
+def value(of, **options):
+    return {"type": "OS::Heat::Value", "properties": {"value": of}, **options}
 
 
 def test_files_reach_the_resources_that_ask_for_them(world):
@@ -39,10 +39,10 @@ def test_a_definition_changes_with_the_file_it_uses(world):
         query = """SELECT d.name, d.digest FROM resource_definition d JOIN stack s ON s.id = d.stack_id
             WHERE s.uuid = :u ORDER BY d.name"""
         digests.append({row.name: bytes(row.digest) for row in world.rows(query, u=uuid)})
-    one, two, three = digests
-    assert one["v"] != two["v"]
-    assert one == three
-    assert one["w"] == two["w"]
+    item, two, three = digests
+    assert item["v"] != two["v"]
+    assert item == three
+    assert item["w"] == two["w"]
 
 
 def test_a_file_that_is_not_there_is_refused_before_anything_is_written(world):
@@ -196,14 +196,14 @@ def check_of(world: World, stack: str, name: str) -> Any:
     """Deliver until the node of a resource is queued; return the node."""
     while True:
         world.deliver(1)
-        found = world.rows(
+        rows = world.rows(
             """SELECT n.id, n.traversal FROM graph_node n JOIN stack s ON s.id = n.stack_id
             WHERE s.name = :stack AND n.label = :name AND n.state = 'queued'""",
             stack=stack,
             name=name,
         )
-        if found:
-            return found[0]
+        if rows:
+            return rows[0]
 
 
 def received_by_a_check(world: World, node: Any) -> str:

@@ -35,14 +35,14 @@ class Site(ThreadingHTTPServer):
 
     daemon_threads = True
     texts: dict[str, str]
-    asked: list[str]
+    requests: list[str]
 
 
 class Pages(BaseHTTPRequestHandler):
     server: Site
 
     def do_GET(self) -> None:
-        self.server.asked.append(self.path)
+        self.server.requests.append(self.path)
         text = self.server.texts.get(self.path)
         self.send_response(404 if text is None else 200)
         self.end_headers()
@@ -55,7 +55,7 @@ class Pages(BaseHTTPRequestHandler):
 @pytest.fixture
 def site() -> Iterator[Site]:
     server = Site(("127.0.0.1", 0), Pages)
-    server.texts, server.asked = {"/inner.yaml": INNER}, []
+    server.texts, server.requests = {"/inner.yaml": INNER}, []
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
     yield server
@@ -93,9 +93,9 @@ FILES = {URL: INNER}
 CHILDREN = "SELECT uuid::text, name, timeout_mins FROM stack WHERE owner_id IS NOT NULL"
 
 
-def refusal(world: World, resources: Any, **more: Any) -> InvalidTemplate:
+def refusal(world: World, resources: Any, **options: Any) -> InvalidTemplate:
     with pytest.raises(InvalidTemplate) as caught:
-        world.create("s", resources, **more)
+        world.create("s", resources, **options)
     assert world.rows("SELECT 1 FROM stack") == []
     return caught.value
 
@@ -210,18 +210,18 @@ def test_nothing_is_fetched_from_our_own_network(world, site):
     url = at(site)
     assert str(error) == f'Could not fetch remote template "{url}": Failed to retrieve template from {url}'
     assert error.diagnostics[0].hint == "its address is not a public one"
-    assert site.asked == []
+    assert site.requests == []
 
 
 def test_fetched_files_are_stored_with_the_stack_and_not_fetched_again(fetching, site):
     uuid = fetching.create("s", {**stack(at(site)), "t": {"type": at(site), "properties": {"word": "too"}}})
     fetching.deliver_all()
     assert fetching.state(uuid) == "CREATE_COMPLETE"
-    assert site.asked == ["/inner.yaml"]
+    assert site.requests == ["/inner.yaml"]
     fetching.patch("s")
     fetching.deliver_all()
     assert fetching.state(uuid) == "UPDATE_COMPLETE"
-    assert site.asked == ["/inner.yaml"]
+    assert site.requests == ["/inner.yaml"]
 
 
 def test_a_missing_template_is_refused_with_its_address(fetching, site):

@@ -27,11 +27,13 @@ def template(dice: random.Random) -> dict[str, Any]:
         above = dice.sample(names[:position], min(position, dice.randint(0, 2)))
         value: Any = dice.choice(["1", "2", "3"])
         if above:
-            asked = {"get_resource": above[0]} if dice.random() < 0.5 else {"get_attr": [above[0], "value"]}
-            value = {"list_join": ["-", [value, asked]]}
-        kind = dice.choice(["Cloud::Thing", "Cloud::Server", "Cloud::Server", "OS::Heat::Value"])
-        resources[name] = {"type": kind, "properties": {"value": value}}
-        if kind != "OS::Heat::Value" and dice.random() < 0.5:
+            requests = (
+                {"get_resource": above[0]} if dice.random() < 0.5 else {"get_attr": [above[0], "value"]}
+            )
+            value = {"list_join": ["-", [value, requests]]}
+        resource_type = dice.choice(["Cloud::Thing", "Cloud::Server", "Cloud::Server", "OS::Heat::Value"])
+        resources[name] = {"type": resource_type, "properties": {"value": value}}
+        if resource_type != "OS::Heat::Value" and dice.random() < 0.5:
             resources[name]["properties"]["looks"] = dice.randint(0, 3)
         if len(above) > 1:
             resources[name]["depends_on"] = above[1:]
@@ -53,10 +55,10 @@ def expected(resources: dict[str, Any], name: str, ids: dict[str, str]) -> str:
     value = resources[name]["properties"]["value"]
     if isinstance(value, str):
         return value
-    own, asked = value["list_join"][1]
-    if "get_resource" in asked:
-        return f"{own}-{ids[asked['get_resource']]}"
-    return f"{own}-{expected(resources, asked['get_attr'][0], ids)}"
+    own, requests = value["list_join"][1]
+    if "get_resource" in requests:
+        return f"{own}-{ids[requests['get_resource']]}"
+    return f"{own}-{expected(resources, requests['get_attr'][0], ids)}"
 
 
 def check_world(world: World, cloud: Cloud, resources: dict[str, Any]) -> None:
@@ -77,13 +79,13 @@ def go_on(world: World, count: int) -> None:
     for _ in range(count):
         if not world.messages and not world.sweep_once():
             return
-        ring = world.messages.pop(world.random.randrange(len(world.messages)))
+        message = world.messages.pop(world.random.randrange(len(world.messages)))
         if world.random.random() < 0.15:
-            world.messages.append(ring)
+            world.messages.append(message)
         if world.random.random() < 0.1:
             continue
         try:
-            world.deliver_one(ring)
+            world.deliver_one(message)
         except Crash:
             world.engine = world.new_engine()
             world.forget_leases()

@@ -13,7 +13,7 @@ import pytest
 
 from tests.scenarios.provider import thing
 from tests.scenarios.simulator import Faults, Simulator
-from tests.scenarios.stacks.test_heat_scenarios import before, finished, t5, there
+from tests.scenarios.stacks.test_heat_scenarios import before, finished, objects, t5
 
 ANY_ORDER = Faults(repeat=0.15, lose=0.1)
 
@@ -57,11 +57,11 @@ def test_siblings_of_a_failure_finish_and_its_dependents_are_not_begun(world: Si
     }
     fails(world, ("create", "bad"))
     uuid = world.create("s", resources)
-    world.go("bad", until=lambda: "slow" in there(world))
+    world.go("bad", until=lambda: "slow" in objects(world))
     world.rest()
     assert world.state(uuid) == "CREATE_FAILED"
     assert "ResourceInError: resources.bad: it is dead" in reason(world)
-    assert there(world) == {"slow", "bad"}
+    assert objects(world) == {"slow", "bad"}
     world.sound()
     events = world.events(uuid)
     assert events.index("slow CREATE_COMPLETE") < events.index("s CREATE_FAILED")
@@ -77,7 +77,7 @@ def test_siblings_of_a_failure_finish_and_its_dependents_are_not_begun(world: Si
 def test_every_cause_is_reported(world: Simulator):
     fails(world, ("create", "A"), ("create", "B"))
     uuid = world.create("s", t5())
-    world.go(until=lambda: {"A", "B"} <= there(world))
+    world.go(until=lambda: {"A", "B"} <= objects(world))
     world.rest()
     assert world.state(uuid) == "CREATE_FAILED"
     assert {row.resource_name for row in world.rows("SELECT resource_name FROM failure")} <= {"A", "B"}
@@ -93,20 +93,20 @@ def test_operations_of_an_older_template_end_although_a_newer_update_failed_earl
         Faults(),
         lambda verb, ctx: "killed after" if (verb, ctx.name) == ("create", "c") else "done",
     )
-    world.go(until=lambda: "c" in there(world))
+    world.go(until=lambda: "c" in objects(world))
     assert world.crashes
     fails(world, ("update", "b"))
-    wanted = {"b": thing(a="new"), "c": thing("b")}
-    world.update("s", wanted)
+    expected = {"b": thing(a="new"), "c": thing("b")}
+    world.update("s", expected)
     world.rest()
     assert world.state(uuid) == "UPDATE_FAILED"
     world.sound()
-    assert there(world) == {"b", "c"}
+    assert objects(world) == {"b", "c"}
     assert world.rows("SELECT op, status FROM resource WHERE name = 'c'") == [(None, "COMPLETE")]
     fails(world)
-    world.update("s", wanted)
+    world.update("s", expected)
     world.rest()
-    world.verify(wanted)
+    world.verify(expected)
 
 
 # 22. A timeout while things run.
@@ -119,14 +119,14 @@ def test_a_timeout_ends_the_update_and_running_operations_finish(world: Simulato
     ids = world.ids()
     changed = t5(A=thing(a="new", looks=5), F=thing("A"))
     world.update("s", changed, disable_rollback=not rollback)
-    world.go(until=lambda: any(one.opened == "update" for one in world.provider.things.values()))
+    world.go(until=lambda: any(item.opened == "update" for item in world.provider.things.values()))
     a_long_time_passes(world)
     world.sweep_once()
     if not rollback:
         assert (world.state(uuid), reason(world)) == ("UPDATE_FAILED", "Timed out")
         world.rest()
         world.sound()
-        assert there(world) == set("ABCDE")
+        assert objects(world) == set("ABCDE")
         assert world.provider.things[ids["A"]].properties["a"] == "new"
         world.update("s", changed)
         world.rest()
@@ -239,11 +239,11 @@ def test_a_condition_that_flips_makes_and_removes(world: Simulator, at_once: boo
                 world.step()
             continue
         world.rest()
-        assert there(world) == {"always", "either", "on" if flag else "off"}
+        assert objects(world) == {"always", "either", "on" if flag else "off"}
     world.rest()
     world.sound()
-    assert there(world) == {"always", "either", "off"}
-    [either] = [one for one in world.provider.things.values() if one.name == "either"]
+    assert objects(world) == {"always", "either", "off"}
+    [either] = [item for item in world.provider.things.values() if item.name == "either"]
     assert either.properties["a"] == "2"
 
 
@@ -265,8 +265,8 @@ def test_a_check_costs_the_same_however_wide_or_long_the_graph(world: Simulator,
                 "depends_on": names,
             }
         else:
-            for one, other in itertools.pairwise(names):
-                resources[other]["depends_on"] = one
+            for item, other in itertools.pairwise(names):
+                resources[other]["depends_on"] = item
         uuid = world.create("s", resources)
         world.rest()
         assert world.state(uuid) == "CREATE_COMPLETE"

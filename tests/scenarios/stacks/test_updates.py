@@ -39,12 +39,12 @@ def values(world):
 def test_added_resources_are_created_and_the_rest_is_not_touched(world):
     uuid = world.create("s", five())
     world.deliver_all()
-    before, told = ids(world), len(world.events(uuid))
+    before, reported = ids(world), len(world.events(uuid))
     world.update("s", five(F=test_resource("f", requires=("D", "E"))))
     world.deliver_all()
     assert world.state(uuid) == "UPDATE_COMPLETE"
     assert {name: ids(world)[name] for name in before} == before
-    assert world.events(uuid)[told:] == [
+    assert world.events(uuid)[reported:] == [
         "s UPDATE_IN_PROGRESS",
         "F CREATE_IN_PROGRESS",
         "F CREATE_COMPLETE",
@@ -105,10 +105,10 @@ def test_a_replacement_is_created_before_the_old_resource_is_deleted(world):
 def test_the_same_template_again_touches_nothing(world):
     uuid = world.create("s", five())
     world.deliver_all()
-    told = len(world.events(uuid))
+    reported = len(world.events(uuid))
     world.update("s", five())
     world.deliver_all()
-    assert world.events(uuid)[told:] == ["s UPDATE_IN_PROGRESS", "s UPDATE_COMPLETE"]
+    assert world.events(uuid)[reported:] == ["s UPDATE_IN_PROGRESS", "s UPDATE_COMPLETE"]
     assert world.rows("SELECT 1 FROM graph_node WHERE kind NOT IN ('plan', 'finish')") == []
 
 
@@ -128,8 +128,8 @@ def test_an_update_over_a_running_create_takes_over(world):
 
 @pytest.mark.parametrize("times", [1, 2])
 def test_a_failure_for_an_older_template_is_ignored_and_the_resource_is_recreated(world, times):
-    def things(value, **more):
-        return {"a": test_resource(value), "b": test_resource(value, requires=("a",), **more)}
+    def things(value, **options):
+        return {"a": test_resource(value), "b": test_resource(value, requires=("a",), **options)}
 
     uuid = world.create("s", things("v", fail=True, action_wait_secs={"create": 30}))
     world.deliver(3)  # the plan, and both
@@ -142,13 +142,13 @@ def test_a_failure_for_an_older_template_is_ignored_and_the_resource_is_recreate
     assert world.state(uuid) == "UPDATE_COMPLETE"
     assert values(world) == {"a": f"w{times - 1}", "b": f"w{times - 1}"}
     reason = "CREATE_FAILED ValueError: resources.b: Test Resource failed b"
-    assert [told for told in world.told(uuid, "b") if "FAILED" in told] == [reason]
+    assert [item for item in world.event_reasons(uuid, "b") if "FAILED" in item] == [reason]
 
 
 @pytest.mark.parametrize("carrier", ["OS::Heat::TestResource", "child.yaml"])
 def test_a_renamed_type_is_reported_by_its_new_name_and_nothing_is_replaced(world, carrier):
     child = '{"heat_template_version": "2021-04-16", "parameters": {"value": {"type": "string"}}}'
-    given = {
+    supplied = {
         "files": {"child.yaml": child},
         "environment": {"resource_registry": {"My::One": carrier, "My::Two": carrier}},
     }
@@ -156,11 +156,11 @@ def test_a_renamed_type_is_reported_by_its_new_name_and_nothing_is_replaced(worl
     def named(type_, value):
         return {"a": {"type": type_, "properties": {"value": value}}}
 
-    uuid = world.create("s", named("My::One", "v"), **given)
+    uuid = world.create("s", named("My::One", "v"), **supplied)
     world.deliver_all()
     before = ids(world)
     for type_, value in (("My::Two", "v"), ("My::One", "w")):
-        world.update("s", named(type_, value), **given)
+        world.update("s", named(type_, value), **supplied)
         world.deliver_all()
         assert world.state(uuid) == "UPDATE_COMPLETE"
         assert ids(world) == before
@@ -324,10 +324,10 @@ def test_a_patch_keeps_omitted_fields(world):
     world.patch("s", clear_parameters=["q"])
     world.deliver_all()
     assert shown(world, "v") == "3-d-secret"
-    told = len(world.events(uuid))
+    reported = len(world.events(uuid))
     world.patch("s")
     world.deliver_all()
-    assert world.events(uuid)[told:] == ["s UPDATE_IN_PROGRESS", "s UPDATE_COMPLETE"]
+    assert world.events(uuid)[reported:] == ["s UPDATE_IN_PROGRESS", "s UPDATE_COMPLETE"]
 
 
 def shown(world, name):
@@ -364,10 +364,10 @@ def test_a_flipped_condition_makes_and_removes(world):
     shared = {"conditions": {"c": {"get_param": "p"}}, "parameters": {"p": {"type": "boolean"}}}
     world.create("s", resources, **shared, environment={"parameters": {"p": False}})
     world.deliver_all()
-    for flag, there in ((True, {"on", "always"}), (False, {"always"}), (True, {"on", "always"})):
+    for flag, existing in ((True, {"on", "always"}), (False, {"always"}), (True, {"on", "always"})):
         world.patch("s", parameters={"p": flag})
         world.deliver_all()
-        assert set(values(world)) == there
+        assert set(values(world)) == existing
 
 
 def test_a_change_of_a_leaf_writes_a_handful_of_nodes(world):
@@ -395,7 +395,7 @@ def test_nodes_without_changed_inputs_are_settled_without_a_visit(world):
     }
     uuid = world.create("s", resources)
     world.deliver_all()
-    told = len(world.events(uuid))
+    reported = len(world.events(uuid))
     resources["r1"] = {**test_resource("same"), "metadata": {"changed": True}}
     world.update("s", resources)
     delivered = 0
@@ -403,7 +403,7 @@ def test_nodes_without_changed_inputs_are_settled_without_a_visit(world):
         delivered += world.deliver()
     assert world.state(uuid) == "UPDATE_COMPLETE"
     assert delivered == 3  # the plan, r1, the finish
-    assert [e for e in world.events(uuid)[told:] if e.startswith("r")] == [
+    assert [e for e in world.events(uuid)[reported:] if e.startswith("r")] == [
         "r1 UPDATE_IN_PROGRESS",
         "r1 UPDATE_COMPLETE",
     ]
@@ -480,11 +480,11 @@ def test_a_stack_suspended_while_its_update_is_checked_is_not_updated(world, pat
 def test_a_delete_with_several_join_nodes_completes(world, monkeypatch):
     """Both plans of the update have joins before the end: the second's are its own."""
     monkeypatch.setattr(traversal_plan, "lay_out", partial(lay_out, width=3))
-    wanted = {f"r{n}": test_resource("1", update_replace_value="1") for n in range(10)}
-    uuid = world.create("s", wanted)
+    expected = {f"r{n}": test_resource("1", update_replace_value="1") for n in range(10)}
+    uuid = world.create("s", expected)
     world.deliver_all()
-    wanted = {f"r{n}": test_resource("1", update_replace_value="2") for n in range(10)}
-    world.update("s", wanted)
+    expected = {f"r{n}": test_resource("1", update_replace_value="2") for n in range(10)}
+    world.update("s", expected)
     world.deliver_all()
     assert world.state(uuid) == "UPDATE_COMPLETE"
     assert len(world.rows("SELECT 1 FROM resource")) == 10
@@ -513,7 +513,7 @@ resources:
 """
     with pytest.raises(InvalidTemplate) as refused:
         world.submit("s", text)
-    found = [(fault.path, fault.line) for fault in refused.value.diagnostics]
-    assert found == [("resources.a.type", 4), ("resources.b.type", 6)]
+    result = [(fault.path, fault.line) for fault in refused.value.diagnostics]
+    assert result == [("resources.a.type", 4), ("resources.b.type", 6)]
     for fault, name in zip(refused.value.diagnostics, ("one.yaml", "two.yaml"), strict=True):
         assert f'"{name}"' in fault.message

@@ -101,15 +101,15 @@ class Stub:
         self.shown_host = ""  # the address that a proxy puts into Location
         self.url = ""
 
-    def add(self, name: str, **more: Any) -> Stack:
+    def add(self, name: str, **options: Any) -> Stack:
         """Put a stack there."""
-        stack = Stack(name, **more)
+        stack = Stack(name, **options)
         self.stacks.append(stack)
         return stack
 
-    def asked(self, method: str) -> list[str]:
+    def requests_of(self, method: str) -> list[str]:
         """Return the paths asked for with `method`, queries apart."""
-        return [path for one, path, *_ in self.requests if one == method]
+        return [path for item, path, *_ in self.requests if item == method]
 
     def answer(
         self, method: str, path: str, query: dict[str, list[str]], body: Any
@@ -117,12 +117,12 @@ class Stub:
         """Answer a request."""
         if self.refusal:
             return *self.refusal, {"x-openstack-request-id": "req-1"}
-        asked = f"{method} {path.split('/', 3)[-1]}"
-        if asked in self.answers:
-            found = self.answers[asked]
+        requests = f"{method} {path.split('/', 3)[-1]}"
+        if requests in self.answers:
+            result = self.answers[requests]
             return (
                 (204 if method == "DELETE" else 200),
-                found.pop(0) if isinstance(found, list) else found,
+                result.pop(0) if isinstance(result, list) else result,
                 {},
             )
         match [part for part in path.split("/") if part][2:]:
@@ -137,14 +137,14 @@ class Stub:
             case ["stacks"]:
                 return 200, {"stacks": _page([s.shown(False) for s in self.stacks], query)}, {}
             case ["stacks", name]:
-                found = next((s for s in self.stacks if name in {s.name, s.id}), None)
-                if found is None:
+                result = next((s for s in self.stacks if name in {s.name, s.id}), None)
+                if result is None:
                     return 404, _fault(f"The Stack ({name}) could not be found."), {}
                 host = self.shown_host or self.url
                 return (
                     302,
                     None,
-                    {"Location": f"{host}/v1/demo/stacks/{found.name}/{found.id}" + _again(query)},
+                    {"Location": f"{host}/v1/demo/stacks/{result.name}/{result.id}" + _again(query)},
                 )
             case ["stacks", _name, key, *rest]:
                 return self._inside(next(s for s in self.stacks if s.id == key), rest, method, query)
@@ -174,13 +174,17 @@ class Stub:
                 events = stack.events if query.get("sort_dir") == ["asc"] else stack.events[::-1]
                 return 200, {"events": _page(events, query)}, {}
             case ["resources"]:
-                wanted = query.get("status")
-                return 200, {"resources": [r for r in stack.resources if not wanted or _is(r, wanted)]}, {}
+                expected = query.get("status")
+                return (
+                    200,
+                    {"resources": [r for r in stack.resources if not expected or _is(r, expected)]},
+                    {},
+                )
             case ["outputs", key]:
-                found = next((o for o in stack.outputs if o["output_key"] == key), None)
-                if found is None:
+                result = next((o for o in stack.outputs if o["output_key"] == key), None)
+                if result is None:
                     return 404, _fault(f"Specified output key {key} not found."), {}
-                return 200, {"output": found}, {}
+                return 200, {"output": result}, {}
             case ["snapshots"] if method == "POST":
                 stack.coming = list(stack.on_act)
                 return 200, {"id": "n1", "name": "first"}, {}
@@ -189,7 +193,11 @@ class Stub:
             case ["snapshots", _] if method == "DELETE":
                 return 204, None, {}
             case ["snapshots", key]:
-                return 200, {"snapshot": next(one for one in stack.snapshots if one["id"] == key)}, {}
+                return (
+                    200,
+                    {"snapshot": next(snapshot for snapshot in stack.snapshots if snapshot["id"] == key)},
+                    {},
+                )
             case ["snapshots", _, "restore"]:
                 stack.coming = list(stack.on_act)
                 return 202, None, {}

@@ -56,7 +56,7 @@ def test_lists_longer_than_a_page_are_read_to_the_end(stub: Stub, client: Client
     for number in range(1201):
         stub.add(f"s{number}")
     assert len(list(client.stacks.list_all({}))) == 1201
-    assert len(stub.asked("GET")) == 3
+    assert len(stub.requests_of("GET")) == 3
     assert len(list(client.stacks.list_all({}, limit=501))) == 501
 
 
@@ -101,7 +101,7 @@ def test_a_request_that_may_have_arrived_is_not_sent_twice(stub: Stub, client: C
     stub.breaks = 1
     with pytest.raises(Failure, match="did not answer POST /v1/demo/stacks"):
         client.stacks.create({"stack_name": "shop"})
-    assert len(stub.asked("POST")) == 1
+    assert len(stub.requests_of("POST")) == 1
 
 
 def test_nobody_there_is_said_with_what_to_do() -> None:

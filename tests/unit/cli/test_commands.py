@@ -45,9 +45,9 @@ def run(stub: Stub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     return lambda *arguments, **more: CliRunner().invoke(main, [str(a) for a in arguments], **more)
 
 
-def finished(stub: Stub, name: str = "shop", **more: object) -> Stack:
+def finished(stub: Stub, name: str = "shop", **options: object) -> Stack:
     """Put a stack there that has been created."""
-    stack = stub.add(name, **more)
+    stack = stub.add(name, **options)
     stack.happen("", "CREATE_IN_PROGRESS", "Stack CREATE started")
     for step in GOING_WELL:
         stack.happen(*step)
@@ -283,8 +283,8 @@ def test_following_goes_on_from_the_history_to_the_end_of_the_action_under_way(s
         ("", "DELETE_COMPLETE", "Stack DELETE completed successfully"),
     ]
     result = run("stack", "events", "shop", "--follow", "--json")
-    told = [json.loads(text)["resource_status"] for text in result.stdout.splitlines()]
-    assert told[-3:] == ["DELETE_IN_PROGRESS", "DELETE_COMPLETE", "DELETE_COMPLETE"]
+    reported = [json.loads(text)["resource_status"] for text in result.stdout.splitlines()]
+    assert reported[-3:] == ["DELETE_IN_PROGRESS", "DELETE_COMPLETE", "DELETE_COMPLETE"]
     assert result.exit_code == 0
 
 
@@ -305,7 +305,7 @@ def test_deleting_several_goes_on_after_one_that_is_not_there(stub: Stub, run: R
     finished(stub)
     result = run("stack", "delete", "-y", "nope", "shop")
     assert result.exit_code == 1
-    assert [path.rsplit("/", 1)[1] for path in stub.asked("DELETE")] == [stub.stacks[0].id]
+    assert [path.rsplit("/", 1)[1] for path in stub.requests_of("DELETE")] == [stub.stacks[0].id]
     assert "The Stack (nope) could not be found." in result.output
 
 
@@ -408,8 +408,8 @@ def test_ctrl_c_leaves_the_stack_alone_and_says_so(stub: Stub, tmp_path: Path) -
     assert process.stdout is not None
     assert process.stdout.readline().endswith("CREATE_IN_PROGRESS a\n")
     process.send_signal(2)
-    _, told = process.communicate(timeout=20)
+    _, reported = process.communicate(timeout=20)
     assert process.returncode == 130
-    assert "the CREATE of stack shop continues" in told
-    assert "Traceback" not in told
-    assert stub.asked("DELETE") == []
+    assert "the CREATE of stack shop continues" in reported
+    assert "Traceback" not in reported
+    assert stub.requests_of("DELETE") == []

@@ -52,29 +52,31 @@ class Server:
         if not self.streams:
             raise NoStream
         self.asked.append(after)
-        return self._told(float(after))
+        return self._messages(float(after))
 
-    def _told(self, after: float) -> Iterator[Message]:
-        for one in self.history:
-            if int(one["id"]) > after:
-                if int(one["id"]) in self.cuts:
-                    self.cuts.remove(int(one["id"]))
+    def _messages(self, after: float) -> Iterator[Message]:
+        for item in self.history:
+            if int(item["id"]) > after:
+                if int(item["id"]) in self.cuts:
+                    self.cuts.remove(int(item["id"]))
                     raise httpx.ReadError("cut")
-                yield "message", one["sequence"], one
+                yield "message", item["sequence"], item
         yield "caught-up", "9.0", {}
 
     def list_all(self, stack: StackId, *, after: str | None = None, **_: Any) -> Iterator[dict[str, Any]]:
-        yield from (one for one in self.history if int(one["id"]) > int(after or 0))
+        yield from (item for item in self.history if int(item["id"]) > int(after or 0))
 
     def show(self, stack: Any, *, outputs: bool = True) -> dict[str, Any]:
         shown = {"stack_status": self.status, "stack_status_reason": "shown"}
         return shown | {"disable_rollback": self.disable_rollback}
 
 
-def followed(server: Server, **more: Any) -> tuple[list[str], End]:
-    *events, end = list(follow(cast(Client, server), STACK, idle=lambda _: None, **{"after": None, **more}))
+def followed(server: Server, **options: Any) -> tuple[list[str], End]:
+    *events, end = list(
+        follow(cast(Client, server), STACK, idle=lambda _: None, **{"after": None, **options})
+    )
     assert isinstance(end, End)
-    return [one["id"] for one in events if not isinstance(one, End)], end
+    return [item["id"] for item in events if not isinstance(item, End)], end
 
 
 BEFORE_OURS = (
@@ -115,8 +117,8 @@ def test_a_stream_that_is_cut_goes_on_where_it_was() -> None:
 
 
 def test_an_older_server_is_asked_for_lists_from_the_same_place() -> None:
-    known = {key: value for key, value in BEFORE_OURS[0].items() if key != "sequence"}
-    ids, _ = followed(Server(*BEFORE_OURS), after=known, action="UPDATE")
+    recorded = {key: value for key, value in BEFORE_OURS[0].items() if key != "sequence"}
+    ids, _ = followed(Server(*BEFORE_OURS), after=recorded, action="UPDATE")
     assert ids == ["2", "3", "4", "5", "6"]
 
 

@@ -57,26 +57,26 @@ def test_every_setting_is_described_and_every_variable_named_exists() -> None:
     described = set(re.findall(r"[A-Z_]{2,}", " ".join(rows)))
     assert described == {name.upper() for name in Settings.model_fields}
     client = {"URL", "PROJECT", "PROFILE", "TOKEN", "TOKEN_FILE", "USERNAME", "PASSWORD", "PASSWORD_FILE"}
-    known = described | client | {f"{name}_FILE" for name in described}
+    recorded = described | client | {f"{name}_FILE" for name in described}
     for document in DOCUMENTS:
-        assert set(re.findall(rf"{PREFIX}([A-Z_]+[A-Z])", document.read_text())) <= known, document.name
+        assert set(re.findall(rf"{PREFIX}([A-Z_]+[A-Z])", document.read_text())) <= recorded, document.name
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
 def test_every_command_line_in_the_documents_exists(document: Path) -> None:
     line = r"orchestrator ((?:stack (?:snapshot )?|token |key-pair )?[a-z-]+)((?: [^\n`|;)]*)?)"
     for text in re.findall(line, _commands(document.read_text())):
-        words, rest = text
+        keywords, rest = text
         command: click.Command | None = main
-        for word in words.split():
+        for keyword in keywords.split():
             assert isinstance(command, click.Group)
-            command = command.get_command(click.Context(command), word)
-            assert command is not None, f"{document.name}: orchestrator {words}"
+            command = command.get_command(click.Context(command), keyword)
+            assert command is not None, f"{document.name}: orchestrator {keywords}"
         options = {
             option for parameter in command.params for option in (*parameter.opts, *parameter.secondary_opts)
         }
         assert set(re.findall(r"(?<=[\s\[])--?[A-Za-z-]+", rest)) <= options, (
-            f"{document.name}: {words}{rest}"
+            f"{document.name}: {keywords}{rest}"
         )
 
 

@@ -90,7 +90,7 @@ def test_a_webhook_is_tried_and_armed_again(stub: Stub, run: Run) -> None:
     assert stub.requests[-1][4] == {"after": "8.1"}
 
 
-def cause(name: str, *causes: dict[str, Any], **more: Any) -> dict[str, Any]:
+def cause(name: str, *causes: dict[str, Any], **options: Any) -> dict[str, Any]:
     return {
         "resource_name": name,
         "resource_type": "OS::Nova::Server",
@@ -103,7 +103,7 @@ def cause(name: str, *causes: dict[str, Any], **more: Any) -> dict[str, Any]:
         "physical_resource_id": "p-1",
         "request_id": "req-1",
         "next_step": "Ask for more quota.",
-        **more,
+        **options,
     }
 
 
@@ -111,9 +111,9 @@ def test_failures_are_told_down_to_their_causes(stub: Stub, run: Run) -> None:
     inner = cause("server")
     outer = cause("group", inner, nested_stack={"name": "shop-group", "status": "CREATE_FAILED"}, reason="-")
     stack = stub.add("shop", answers={"failures": {"failures": [outer], "more": True}})
-    told = run("failures", "shop", "--revision", "2")
-    assert told.exit_code == 0
-    lines = [line.strip(" │├└─") for line in told.output.splitlines()]
+    reported = run("failures", "shop", "--revision", "2")
+    assert reported.exit_code == 0
+    lines = [line.strip(" │├└─") for line in reported.output.splitlines()]
     assert lines[0] == "shop"
     assert lines[1].startswith("✘ group  OS::Nova::Server")
     assert lines[1].endswith("stack shop-group CREATE_FAILED")
@@ -153,22 +153,22 @@ def event(number: int, stack: str, name: str) -> dict[str, Any]:
     }
 
 
-def page(*events: dict[str, Any], sequence: str = "9.0", more: bool = False) -> dict[str, Any]:
-    return {"events": list(events), "sequence": sequence, "more": more}
+def page(*events: dict[str, Any], sequence: str = "9.0", extra: bool = False) -> dict[str, Any]:
+    return {"events": list(events), "sequence": sequence, "more": extra}
 
 
-def words(output: str) -> list[str]:
+def split_words(output: str) -> list[str]:
     """Return the lines without the time of day."""
     return [line.split(" ", 1)[1] for line in output.splitlines()]
 
 
 def test_a_projects_events_are_listed_to_the_last_page(stub: Stub, run: Run) -> None:
-    first = page(event(1, "web", "web"), sequence="1.5", more=True)
+    first = page(event(1, "web", "web"), sequence="1.5", extra=True)
     stub.answers["GET events"] = [first, page(event(2, "my app", "one")), page()]
     listed = run("events", "--nested", "2")
-    assert words(listed.output) == ["CREATE_COMPLETE web", "CREATE_COMPLETE my app.one"]
-    asked = [query for _, _, query, *_ in stub.requests]
-    assert asked == [
+    assert split_words(listed.output) == ["CREATE_COMPLETE web", "CREATE_COMPLETE my app.one"]
+    requests = [query for _, _, query, *_ in stub.requests]
+    assert requests == [
         {"after": ["0.0"], "nested_depth": ["2"]},
         {"after": ["1.5"], "nested_depth": ["2"]},
     ]
@@ -194,8 +194,8 @@ class Project:
             raise NoStream
         self.streams -= 1
         self.asked.append(("stream", after))
-        one = event(3, "web", "one")
-        return (message for message in [("message", one["sequence"], one), ("", "4.0", {})])
+        item = event(3, "web", "one")
+        return (message for message in [("message", item["sequence"], item), ("", "4.0", {})])
 
 
 def test_a_project_is_followed_from_now_over_cuts_and_without_streams() -> None:
@@ -205,8 +205,8 @@ def test_a_project_is_followed_from_now_over_cuts_and_without_streams() -> None:
     def idle(seconds: float) -> None:
         waits.append(seconds)
 
-    told = of_project(cast(Client, server), "now", 0, idle=idle)
-    assert [next(told)["id"] for _ in range(2)] == ["3", "5"]
+    reported = of_project(cast(Client, server), "now", 0, idle=idle)
+    assert [next(reported)["id"] for _ in range(2)] == ["3", "5"]
     assert server.asked[1:] == [("list", "now"), ("stream", "2.0"), ("list", "3.0")]
     assert waits
 
@@ -214,11 +214,13 @@ def test_a_project_is_followed_from_now_over_cuts_and_without_streams() -> None:
 def test_events_of_nested_stacks_are_told_with_their_stacks_name(stub: Stub, run: Run) -> None:
     shop = stub.add("shop", status="CREATE_COMPLETE")
     shop.events = [event(1, "shop", "one"), event(2, "shop-one", "inner"), event(3, "shop-one", "shop-one")]
-    told = run("stack", "events", "shop", "--nested", "3")
-    assert words(told.output) == [
+    reported = run("stack", "events", "shop", "--nested", "3")
+    assert split_words(reported.output) == [
         "CREATE_COMPLETE one",
         "CREATE_COMPLETE shop-one.inner",
         "CREATE_COMPLETE shop-one",
     ]
     assert stub.requests[-1][2]["nested_depth"] == ["3"]
-    assert words(run("stack", "events", "shop", "--nested", "3", "--follow").output) == words(told.output)
+    assert split_words(run("stack", "events", "shop", "--nested", "3", "--follow").output) == split_words(
+        reported.output
+    )

@@ -124,7 +124,7 @@ def test_a_preview_of_a_create_shows_what_would_be_made(stub: Stub, run: Run) ->
         "  + a  OS::Heat::TestResource\n"
         '      value = "v"\n      seconds = 0\n      word = "******"\n1 to add.\n',
     )
-    assert stub.asked("POST") == ["/v1/demo/stacks/preview"]
+    assert stub.requests_of("POST") == ["/v1/demo/stacks/preview"]
     assert stub.stacks == []
     assert (
         json.loads(run("stack", "create", "-t", "t.yaml", "shop", "--preview", "--json").output)
@@ -200,8 +200,8 @@ def test_what_is_in_nested_stacks_is_told_under_their_names() -> None:
     preview.show_create(out, {"resources": [[inner], outer]})
     changes = {turn: [] for turn in ("unchanged", "updated", "replaced", "added", "deleted")}
     preview.show_update(out, {**changes, "updated": [inner, outer]})
-    told = [line.strip().split("  ")[0] for line in out.file.getvalue().splitlines()]
-    assert told == [
+    reported = [line.strip().split("  ")[0] for line in out.file.getvalue().splitlines()]
+    assert reported == [
         "+ shop-db.first",
         "+ web",
         "2 to add.",

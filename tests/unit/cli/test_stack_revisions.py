@@ -29,7 +29,7 @@ def run(stub: Stub, monkeypatch: pytest.MonkeyPatch) -> Run:
 
 
 def revision(
-    number: int, action: str = "UPDATE", outcome: str | None = "complete", **more: Any
+    number: int, action: str = "UPDATE", outcome: str | None = "complete", **options: Any
 ) -> dict[str, Any]:
     return {
         "number": number,
@@ -42,7 +42,7 @@ def revision(
         "creation_time": f"2026-01-31T12:00:{number:02}Z",
         "ended_time": None,
         "seconds": 75.25 if outcome else None,
-        **more,
+        **options,
     }
 
 
@@ -103,7 +103,7 @@ def test_the_revisions_are_listed_with_what_became_of_them(stub: Stub, run: Run)
 
 
 def test_one_revision_is_shown_with_what_it_did(stub: Stub, run: Run) -> None:
-    more = {
+    additional = {
         "reason": "Stack UPDATE completed successfully",
         "resources": {"created": 2, "updated": 0, "replaced": 1, "deleted": 0, "failed": 0},
         "failures": 0,
@@ -111,7 +111,7 @@ def test_one_revision_is_shown_with_what_it_did(stub: Stub, run: Run) -> None:
         "files": ["a.sh"],
         "parameters": {"OS::stack_id": "1", "size": "4", "password": "******"},
     }
-    stub.add("shop", answers={"revisions/2": {"revision": revision(2, **more)}})
+    stub.add("shop", answers={"revisions/2": {"revision": revision(2, **additional)}})
     result = run("stack", "revision", "shop", "2")
     assert result.exit_code == 0, result.output
     assert "resources  2 created, 1 replaced" in result.output
@@ -202,7 +202,7 @@ def test_without_a_number_a_stack_goes_back_to_what_was_complete_before(
         assert "has no other complete revision" in result.output
     else:
         assert result.exit_code == 0, result.output
-        assert stub.asked("POST")[0].endswith(f"/revisions/{target}/rollback")
+        assert stub.requests_of("POST")[0].endswith(f"/revisions/{target}/rollback")
         assert f"to revision {target} started." in result.output
 
 

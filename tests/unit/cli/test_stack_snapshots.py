@@ -61,9 +61,9 @@ def test_a_snapshot_is_restored_and_removed(stub: Stub, run: Run) -> None:
         "Restoration of stack shop from n1 started."
         in run("stack", "snapshot", "restore", "shop", "n1").output
     )
-    assert stub.asked("POST") == [f"{path}/restore"]
+    assert stub.requests_of("POST") == [f"{path}/restore"]
     assert "Deletion of snapshot n1 started." in run("stack", "snapshot", "delete", "shop", "n1").output
-    assert stub.asked("DELETE") == [path]
+    assert stub.requests_of("DELETE") == [path]
 
 
 def test_an_export_is_printed_or_written(stub: Stub, run: Run) -> None:
@@ -80,7 +80,7 @@ def test_nothing_is_abandoned_when_the_document_cannot_be_kept(stub: Stub, run: 
     result = run("stack", "abandon", "shop", "-o", "no/such/folder.json")
     assert result.exit_code == 1
     assert "cannot write" in result.output
-    assert stub.asked("DELETE") == []
+    assert stub.requests_of("DELETE") == []
     result = run("stack", "abandon", "shop", "-o", "out.json")
     assert result.output == "Stack shop is abandoned; out.json describes its resources.\n"
     assert json.loads(Path("out.json").read_text())["name"] == "shop"

@@ -217,17 +217,17 @@ def test_what_is_no_template_in_a_registry_names_no_file() -> None:
 def test_several_environments_are_files_for_the_server_to_merge_under_the_parameters(tmp_path: Path) -> None:
     write(tmp_path, t_yaml="a: {type: x.yaml}", x_yaml="x: 0", one__e_yaml="parameters: {a: 1}\n")
     write(tmp_path, two__e_yaml="resource_registry: {A::X: x.yaml}\n", two__x_yaml="x: 2")
-    one, two = tmp_path / "one" / "e.yaml", tmp_path / "two" / "e.yaml"
-    body = request_body(read_template(tmp_path / "t.yaml"), [one, two], {"p": "1"})
+    item, two = tmp_path / "one" / "e.yaml", tmp_path / "two" / "e.yaml"
+    body = request_body(read_template(tmp_path / "t.yaml"), [item, two], {"p": "1"})
     assert body == {
         "template": "a: {type: x.yaml}",
-        "environment_files": [str(one), str(two)],
+        "environment_files": [str(item), str(two)],
         "parameters_win": True,
         "parameters": {"p": "1"},
         "files": {
             "x.yaml": "x: 0",
             "two/x.yaml": "x: 2",
-            str(one): "parameters: {a: 1}\n",
+            str(item): "parameters: {a: 1}\n",
             str(two): 'resource_registry: {A::X: "two/x.yaml"}\n',
         },
     }

@@ -69,8 +69,8 @@ def test_every_command_has_help_for_itself_and_each_option_and_ends_with_1_after
         assert not isinstance(parameter, click.Option) or parameter.help, parameter.name
     shown = CliRunner().invoke(main, [*path.split(), "-h"])
     assert (shown.exit_code, shown.output.startswith("Usage: ")) == (0, True)
-    wrong = CliRunner().invoke(main, [*path.split(), "--no-such-option"])
-    assert (wrong.exit_code, "No such option" in wrong.output) == (1, True)
+    invalid = CliRunner().invoke(main, [*path.split(), "--no-such-option"])
+    assert (invalid.exit_code, "No such option" in invalid.output) == (1, True)
 
 
 @pytest.mark.parametrize("entries", [COMMANDS, stack_commands.COMMANDS], ids=["main", "stack"])
@@ -129,10 +129,10 @@ def test_an_empty_result_names_the_filter(run: Run, stub: Stub) -> None:
     stub.add("shop", status="CREATE_COMPLETE")
     stub.stacks[0].resources = []
     stub.answers["GET stacks"] = {"stacks": []}
-    found = run("stack", "list", "--status", "create_failed", "--tag", "x")
-    assert found.output == "No stack of project demo matches status CREATE_FAILED, tag x.\n"
-    found = run("stack", "resources", "shop", "--type", "OS::Heat::Nine")
-    assert "No resource of stack shop matches type OS::Heat::Nine." in found.output
+    completed = run("stack", "list", "--status", "create_failed", "--tag", "x")
+    assert completed.output == "No stack of project demo matches status CREATE_FAILED, tag x.\n"
+    completed = run("stack", "resources", "shop", "--type", "OS::Heat::Nine")
+    assert "No resource of stack shop matches type OS::Heat::Nine." in completed.output
 
 
 def test_an_empty_project_is_refused_before_any_request(run: Run, stub: Stub) -> None:
@@ -241,8 +241,8 @@ visit(m.main)
 server = set("celery flask sqlalchemy psycopg redis pydantic structlog cryptography yaql alembic".split())
 print(sorted(server & {name.partition(".")[0] for name in sys.modules}))
 """
-    found = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
-    assert found.stdout.strip() == "[]"
+    completed = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
+    assert completed.stdout.strip() == "[]"
 
 
 CONFIG = """
@@ -273,17 +273,17 @@ def config(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_options_override_the_environment_which_overrides_the_profile(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    found = endpoint()
-    assert (found.url, found.project, found.token) == ("http://lab.test:8004", "blue", "secret")
+    result = endpoint()
+    assert (result.url, result.project, result.token) == ("http://lab.test:8004", "blue", "secret")
     monkeypatch.setenv("ORCHESTRATOR_PROFILE", "prod")
-    found = endpoint()
-    assert (found.url, found.project, found.token, found.login) == (
+    result = endpoint()
+    assert (result.url, result.project, result.token, result.login) == (
         "https://prod.test", "demo", None, ("ada", "pass"),
     )  # fmt: skip
     monkeypatch.setenv("ORCHESTRATOR_PROJECT", "green")
     monkeypatch.setenv("ORCHESTRATOR_TOKEN", "other")
-    found = endpoint(profile="lab")
-    assert (found.url, found.project, found.token) == ("http://lab.test:8004", "green", "other")
+    result = endpoint(profile="lab")
+    assert (result.url, result.project, result.token) == ("http://lab.test:8004", "green", "other")
     assert endpoint(project="red", profile="lab").project == "red"
 
 
@@ -315,14 +315,14 @@ def test_an_unknown_profile_gets_a_suggestion(run: Run) -> None:
     assert "did you mean prod?" in result.output
 
 
-def complete(stub: Stub, words: str, word: str) -> list[str]:
+def complete(stub: Stub, keywords: str, keyword: str) -> list[str]:
     env = os.environ | {
-        "ORCHESTRATOR_URL": stub.url, "COMP_WORDS": f"orchestrator {words}", "COMP_CWORD": word,
+        "ORCHESTRATOR_URL": stub.url, "COMP_WORDS": f"orchestrator {keywords}", "COMP_CWORD": keyword,
         "_ORCHESTRATOR_COMPLETE": "bash_complete",
     }  # fmt: skip
     command = Path(sys.executable).with_name("orchestrator")
-    found = subprocess.run([command], env=env, check=True, capture_output=True, text=True, timeout=60)
-    return [line.split(",", 1)[1] for line in found.stdout.splitlines()]
+    completed = subprocess.run([command], env=env, check=True, capture_output=True, text=True, timeout=60)
+    return [line.split(",", 1)[1] for line in completed.stdout.splitlines()]
 
 
 def test_the_shell_completes_commands_and_stack_names(stub: Stub) -> None:

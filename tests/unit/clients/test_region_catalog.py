@@ -43,7 +43,7 @@ def test_a_project_finds_each_region_as_itself(settings):
         "/etc/ssl/north.pem",
     )
     assert (south.region, south.url, south.token) == ("south", "http://south.example/v1/shop", "s3cret")
-    assert {one.region for one in catalog.everywhere()} == {"north", "south"}
+    assert {item.region for item in catalog.everywhere()} == {"north", "south"}
 
 
 @pytest.mark.parametrize(("project", "region"), [("open", "south"), ("shop", "west"), ("nobody", "north")])
@@ -61,7 +61,7 @@ def test_an_installation_that_asks_nobody_is_its_own_region():
     catalog = catalog_of(Settings(port=8123), "my shop")
     own = catalog.endpoint(None)
     assert (own.region, own.url, own.token) == ("RegionOne", "http://127.0.0.1:8123/v1/my%20shop", "")
-    assert [one.region for one in catalog.everywhere()] == ["RegionOne"]
+    assert [item.region for item in catalog.everywhere()] == ["RegionOne"]
     with pytest.raises(NoEndpoint):
         catalog.endpoint("west")
 

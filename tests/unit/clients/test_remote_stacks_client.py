@@ -24,7 +24,7 @@ class Server(ThreadingHTTPServer):
 
     daemon_threads = True
     answer: tuple[int, Any, dict[str, str]]
-    asked: list[tuple[str, str, dict[str, str]]]
+    requests: list[tuple[str, str, dict[str, str]]]
 
     def handle_error(self, *args: Any) -> None:
         """The client did not wait for the end."""
@@ -34,7 +34,7 @@ class Handler(BaseHTTPRequestHandler):
     server: Server
 
     def do_GET(self) -> None:
-        self.server.asked.append((self.command, self.path, dict(self.headers)))
+        self.server.requests.append((self.command, self.path, dict(self.headers)))
         status, body, headers = self.server.answer
         if self.path.endswith(f"/stacks/{ID}"):
             status, body, headers = 302, {}, {"Location": f"http://elsewhere.example/v1/x/stacks/name/{ID}"}
@@ -58,7 +58,7 @@ class Handler(BaseHTTPRequestHandler):
 @pytest.fixture
 def server() -> Iterator[Server]:
     made = Server(("127.0.0.1", 0), Handler)
-    made.asked, made.answer = [], (200, {}, {})
+    made.requests, made.answer = [], (200, {}, {})
     thread = threading.Thread(target=made.serve_forever)
     thread.start()
     yield made
@@ -79,10 +79,10 @@ def fault(kind: str, message: str = "no") -> dict[str, Any]:
 def test_a_stack_is_led_to_by_name_and_id_and_nobody_else_gets_the_token(server, stacks):
     server.answer = (200, {"stack": {"stack_name": "name"}}, {})
     assert stacks.show(ID) == {"stack_name": "name"}
-    assert [path for _, path, _ in server.asked] == [f"/v1/p/stacks/{ID}", f"/v1/p/stacks/name/{ID}"]
-    assert all(headers["X-Auth-Token"] == "t0ken" for _, _, headers in server.asked)
+    assert [path for _, path, _ in server.requests] == [f"/v1/p/stacks/{ID}", f"/v1/p/stacks/name/{ID}"]
+    assert all(headers["X-Auth-Token"] == "t0ken" for _, _, headers in server.requests)
     stacks.delete(ID)
-    assert server.asked[-1][:2] == ("DELETE", f"/v1/p/stacks/name/{ID}")
+    assert server.requests[-1][:2] == ("DELETE", f"/v1/p/stacks/name/{ID}")
 
 
 @pytest.mark.parametrize(
@@ -114,7 +114,7 @@ def test_a_redirect_elsewhere_is_not_followed(server, stacks):
     server.answer = (302, {}, {"Location": "http://elsewhere.example/"})
     with pytest.raises(ProviderError):
         stacks.create({})
-    assert len(server.asked) == 1
+    assert len(server.requests) == 1
 
 
 @pytest.mark.parametrize("place", ["/x", "/v1/p/stacks/only-one", "/v1/p/stacks/../../a", ""])
@@ -131,7 +131,7 @@ def test_a_server_that_drips_costs_the_deadline_and_no_more(server):
     with pytest.raises(ProviderSilent, match="did not answer in time"):
         stacks.create({})
     assert time.monotonic() - began < 8.0  # the whole answer takes 10 seconds
-    assert "X-Auth-Token" not in server.asked[0][2]
+    assert "X-Auth-Token" not in server.requests[0][2]
 
 
 def test_an_answer_that_is_too_large_is_refused(server, stacks, monkeypatch):
@@ -172,4 +172,4 @@ def test_a_token_that_is_not_good_any_more_is_renewed_once(server: Server) -> No
     with pytest.raises(ProviderError):
         RemoteStacks(endpoint, 5.0).with_tag("t")
     assert renewed == ["new"]
-    assert [headers["X-Auth-Token"] for _, _, headers in server.asked] == ["old", "new"]
+    assert [headers["X-Auth-Token"] for _, _, headers in server.requests] == ["old", "new"]

@@ -21,10 +21,10 @@ OWN_NETWORK = Fetched(max_bytes=1000, seconds=5.0, private=True)
 class Pages(BaseHTTPRequestHandler):
     """The contents of the server, by path."""
 
-    asked: ClassVar[list[tuple[str, dict[str, str]]]] = []
+    requests: ClassVar[list[tuple[str, dict[str, str]]]] = []
 
     def do_GET(self) -> None:
-        self.asked.append((self.path, dict(self.headers)))
+        self.requests.append((self.path, dict(self.headers)))
         match self.path.split("/")[1:]:
             case ["text", *_]:
                 self.answer(200, b"heat_template_version: 2021-04-16\n")
@@ -85,7 +85,7 @@ def refusal(url: str, rules: Fetched = OWN_NETWORK, **how: Any) -> CouldNotFetch
 def test_a_text_is_fetched_without_telling_who_we_are(site, monkeypatch):
     monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
     assert Fetcher(OWN_NETWORK)(f"{site}/text/a?b=c") == "heat_template_version: 2021-04-16\n"
-    path, headers = Pages.asked[-1]
+    path, headers = Pages.requests[-1]
     assert path == "/text/a?b=c"
     assert set(headers) == {"Host", "Accept-Encoding", "User-Agent"}
 
@@ -161,10 +161,10 @@ def test_a_redirect_to_another_scheme_is_refused(site, there):
 )
 def test_nothing_on_this_machine_is_reached(site, host):
     port = site.rpartition(":")[2]
-    seen = len(Pages.asked)
+    observed = len(Pages.requests)
     error = refusal(f"http://{host}:{port}/text", Fetched(1000, 5.0))
     assert str(error) == f"Failed to retrieve template from http://{host}:{port}/text"
-    assert len(Pages.asked) == seen
+    assert len(Pages.requests) == observed
 
 
 def test_a_name_is_what_it_leads_to(site, monkeypatch):
@@ -177,7 +177,7 @@ def test_a_name_is_what_it_leads_to(site, monkeypatch):
     url = f"http://public.example:{port}/text"
     assert refusal(url, Fetched(1000, 5.0)).why == "its address is not a public one"
     assert Fetcher(OWN_NETWORK)(url).startswith("heat")
-    assert Pages.asked[-1][1]["Host"] == f"public.example:{port}"
+    assert Pages.requests[-1][1]["Host"] == f"public.example:{port}"
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from orchestrator.engine.plan_changes import DesiredRow, Row, plan_changes
 KIND = "T"
 
 
-def row(id_, name, requires=(), *, digest=b"1", seen=None, **more):
+def row(id_, name, requires=(), *, digest=b"1", observed=None, **options):
     facts = {
         "resource_type": KIND,
         "action": "CREATE",
@@ -21,11 +21,11 @@ def row(id_, name, requires=(), *, digest=b"1", seen=None, **more):
         "attempt": 1,
         "built_digest": digest,
         "requires": list(requires),
-        "input_digests": list(seen or ["v"] * len(requires)),
+        "input_digests": list(observed or ["v"] * len(requires)),
         "value_digest": "v",
         "deposed": False,
     }
-    return Row(id_, name, **{**facts, **more})
+    return Row(id_, name, **{**facts, **options})
 
 
 def want(requires=(), digest=b"1", kind=KIND):
@@ -34,14 +34,14 @@ def want(requires=(), digest=b"1", kind=KIND):
 
 def test_a_resource_in_its_desired_state_is_not_visited():
     rows = [row(1, "a"), row(2, "b", [1])]
-    found = plan_changes(rows, {"a": want(), "b": want(["a"])})
-    assert (found.visited, found.dirty, found.cleanups) == ([], set(), [])
+    changes = plan_changes(rows, {"a": want(), "b": want(["a"])})
+    assert (changes.visited, changes.dirty, changes.cleanups) == ([], set(), [])
 
 
 def test_a_changed_resource_is_visited_with_all_its_dependents():
     rows = [row(1, "a"), row(2, "b", [1]), row(3, "c", [2]), row(4, "d")]
-    found = plan_changes(rows, {"a": want(digest=b"2"), "b": want(["a"]), "c": want(["b"]), "d": want()})
-    assert (found.dirty, found.visited) == ({"a"}, ["a", "b", "c"])
+    changes = plan_changes(rows, {"a": want(digest=b"2"), "b": want(["a"]), "c": want(["b"]), "d": want()})
+    assert (changes.dirty, changes.visited) == ({"a"}, ["a", "b", "c"])
 
 
 def test_a_resource_built_with_another_value_is_visited_despite_an_equal_definition():
@@ -67,17 +67,17 @@ def test_every_unsettled_node_is_visited():
 
 def test_a_rollback_prefers_the_resource_with_the_matching_definition():
     rows = [row(1, "a", deposed=True), row(2, "a", digest=b"2")]
-    found = plan_changes(rows, {"a": want()})
-    assert found.current["a"].id == 1
-    assert (found.restored, found.deposed_by) == ([1], {2: 1})
+    changes = plan_changes(rows, {"a": want()})
+    assert changes.current["a"].id == 1
+    assert (changes.restored, changes.deposed_by) == ([1], {2: 1})
 
 
 def test_a_resource_being_deleted_is_never_used_again():
     rows = [row(1, "a", deposed=True, action="DELETE", op="DELETE", status="IN_PROGRESS")]
-    found = plan_changes(rows, {"a": want()})
-    assert "a" not in found.current
-    assert found.dirty == {"a"}
-    assert [one.id for one in found.cleanups] == [1]
+    changes = plan_changes(rows, {"a": want()})
+    assert "a" not in changes.current
+    assert changes.dirty == {"a"}
+    assert [cleanup.id for cleanup in changes.cleanups] == [1]
 
 
 def test_a_failed_resource_is_used_again_if_it_is_the_only_candidate():
@@ -88,17 +88,17 @@ def test_a_failed_resource_is_used_again_if_it_is_the_only_candidate():
 
 def test_unreferenced_resources_are_deleted_at_once_and_the_rest_later():
     rows = [row(1, "a"), row(2, "b", [1]), row(3, "c"), row(4, "d", [3]), row(5, "e", [4])]
-    found = plan_changes(rows, {"b": want(digest=b"2"), "e": want(["d"]), "d": want()})
-    assert found.deposed_by == {1: None, 3: None}
-    assert found.cleanups == []  # b still stands on a, d on c
-    found = plan_changes(rows, {"a": want(), "b": want(["a"])})
-    assert [one.id for one in found.cleanups] == [3, 4, 5]
+    changes = plan_changes(rows, {"b": want(digest=b"2"), "e": want(["d"]), "d": want()})
+    assert changes.deposed_by == {1: None, 3: None}
+    assert changes.cleanups == []  # b still stands on a, d on c
+    changes = plan_changes(rows, {"a": want(), "b": want(["a"])})
+    assert [cleanup.id for cleanup in changes.cleanups] == [3, 4, 5]
 
 
 def test_rows_that_were_never_created_are_dropped():
     rows = [row(1, "a", action="INIT", attempt=0), row(2, "b")]
-    found = plan_changes(rows, {"b": want()})
-    assert (found.never_created, found.cleanups) == ([1], [])
+    changes = plan_changes(rows, {"b": want()})
+    assert (changes.never_created, changes.cleanups) == ([1], [])
 
 
 def test_nodes_begun_by_an_interrupted_plan_are_visited_again():
@@ -116,16 +116,16 @@ graphs = st.dictionaries(names, st.frozensets(names, max_size=3)).map(
 def test_every_row_is_kept_dropped_or_leaves_and_everything_wanted_is_there_or_visited(old, new, changed):
     ids = {name: number for number, name in enumerate(sorted(old), 1)}
     rows = [row(ids[name], name, sorted(ids[r] for r in old[name])) for name in sorted(old)]
-    wanted = {name: want(needs, b"2" if name in changed else b"1") for name, needs in new.items()}
-    found = plan_changes(rows, wanted)
-    kept = {one.id for one in found.current.values()}
-    assert kept.isdisjoint(found.deposed_by)
-    assert kept | found.deposed_by.keys() == {one.id for one in rows}
-    for name, one in wanted.items():
-        if name not in found.visited:
-            assert name in found.current
-            assert not one.requires & set(found.visited)
-    going = {one.id for one in found.cleanups}
-    for one in rows:
-        if one.id not in going:
-            assert going.isdisjoint(one.requires)
+    expected = {name: want(needs, b"2" if name in changed else b"1") for name, needs in new.items()}
+    changes = plan_changes(rows, expected)
+    kept = {item.id for item in changes.current.values()}
+    assert kept.isdisjoint(changes.deposed_by)
+    assert kept | changes.deposed_by.keys() == {item.id for item in rows}
+    for name, item in expected.items():
+        if name not in changes.visited:
+            assert name in changes.current
+            assert not item.requires & set(changes.visited)
+    going = {item.id for item in changes.cleanups}
+    for item in rows:
+        if item.id not in going:
+            assert going.isdisjoint(item.requires)

@@ -102,7 +102,7 @@ def test_a_resource_that_requires_itself_is_a_cycle():
 @given(st.lists(st.sets(st.integers(0, 7)), min_size=8, max_size=8))
 def test_existing_resources_are_all_visited_for_any_dependencies(edges):
     names = [f"n{number}" for number in range(8)]
-    graph = build_anyhow(names, [{f"n{one}" for one in needs} for needs in edges])
+    graph = build_anyhow(names, [{f"n{need}" for need in needs} for needs in edges])
     assert sorted(graph.order) == list(range(8))
     places = {position: place for place, position in enumerate(graph.order)}
     for position, requires in enumerate(graph.requires):

@@ -16,11 +16,11 @@ from orchestrator.template.template import load
 from tests.bench import shapes
 from tests.bench.__main__ import asked_for
 from tests.bench.api_rate import ApiRun
-from tests.bench.bars import BARS, Wanted, judge, plan, short
+from tests.bench.bars import BARS, Expected, judge, plan, short
 from tests.bench.crowd import CrowdRun
 from tests.bench.measure import Run, percentile
 from tests.bench.parse import ParseRun, measure_parse, yaml_text
-from tests.bench.processes import Seen, Watch, family
+from tests.bench.processes import ProcessSample, Watch, family
 from tests.bench.resolving import measure_resolving
 from tests.bench.results import COLUMNS, Results, line, show, write
 from tests.bench.shapes import CHILD, FILES, OPERATIONS, SHAPES, UPDATES, template
@@ -40,10 +40,10 @@ def widths(graph: Graph) -> list[int]:
     depth: dict[int, int] = {}
     for node in graph.order:
         depth[node] = 1 + max((depth[required] for required in graph.requires[node]), default=-1)
-    found = [0] * (max(depth.values()) + 1)
+    result = [0] * (max(depth.values()) + 1)
     for level in depth.values():
-        found[level] += 1
-    return found
+        result[level] += 1
+    return result
 
 
 @pytest.mark.parametrize("shape", sorted(SHAPES.keys() - FILES.keys() - {"group"}))
@@ -107,16 +107,16 @@ def test_each_update_follows_its_predecessor(shape: str) -> None:
     snippets = {operation: template(shape, 50, operation)["resources"] for operation in OPERATIONS}
     last = next(reversed(snippets["create"]))
     assert all(last not in snippet.get("depends_on", ()) for snippet in snippets["create"].values())
-    values = [snippets[one][last]["properties"] for one in ("create", "change-one", "change-all")]
+    values = [snippets[item][last]["properties"] for item in ("create", "change-one", "change-all")]
     assert values[0] != values[1] != values[2] != values[0]
     made_from = [shapes._made_from(snippet) for snippet in snippets["replace-all"].values()]
     fixed = [properties["update_replace_value"] for properties in made_from]
     assert fixed == ["another"] * len(fixed)
 
 
-def run_of(shape: str, size: int, seconds: float, operation: str = "create", **more: object) -> Run:
+def run_of(shape: str, size: int, seconds: float, operation: str = "create", **options: object) -> Run:
     """Return an operation that took so long, with everything else well within its bar."""
-    given = {
+    supplied = {
         "request_seconds": 0.1,
         "cpu_ms": {"worker": 1.0, "postgres": 0.5, "bench": 3.0},
         "peak_mb": {"worker": 100.0, "api": 110.0, "planner": 500.0},
@@ -125,27 +125,27 @@ def run_of(shape: str, size: int, seconds: float, operation: str = "create", **m
         "list_p99_seconds": 0.05,
         "empty_per_second": 1_000.0,
         "empty_cpu_ms": 0.75,
-        **more,
+        **options,
     }
-    return Run(shape, size, operation, seconds=seconds, **given)  # type: ignore[arg-type]
+    return Run(shape, size, operation, seconds=seconds, **supplied)  # type: ignore[arg-type]
 
 
 def good_results() -> Results:
     """Return results in which everything reaches its bar: half as fast as the empty task."""
     results = Results([Yardstick(1_000.0, 0.6, 0.15, 2, 10_000)])
-    for wanted in PLAN:
-        seconds = wanted.size * (0.009 if wanted.shape == "chain" else 0.002)
-        for operation in wanted.operations:
-            took, more = seconds * (1 + (operation == "replace-all")), {}
+    for expected in PLAN:
+        seconds = expected.size * (0.009 if expected.shape == "chain" else 0.002)
+        for operation in expected.operations:
+            took, additional = seconds * (1 + (operation == "replace-all")), {}
             if operation in ("no-change", "change-one"):
-                took, more = (
-                    0.5 if wanted.shape == "group" else wanted.size / 25_000,
-                    {"reading_seconds": 0.1, "writes": {"event": 8 / wanted.size}},
+                took, additional = (
+                    0.5 if expected.shape == "group" else expected.size / 25_000,
+                    {"reading_seconds": 0.1, "writes": {"event": 8 / expected.size}},
                 )
             if operation == "create":
-                more = {"bytes_per_resource": 1_500.0}
-            run = run_of(wanted.shape, wanted.size, took, operation, **more)
-            results.runs += [run] * wanted.times
+                additional = {"bytes_per_resource": 1_500.0}
+            run = run_of(expected.shape, expected.size, took, operation, **additional)
+            results.runs += [run] * expected.times
     results.crowds = [CrowdRun(6.0, 17.0)]
     results.parses = [ParseRun(5_000_000, 0.5, 1.4, 39_000_000.0)] * 3
     results.resolve_ms = [0.05, 0.19, 5.0]
@@ -209,13 +209,15 @@ def test_a_figure_beyond_its_bar_is_named(
 @pytest.mark.parametrize(("by_index", "short_of"), [(20.0, False), (23.5, True)])
 def test_counting_how_far_a_stack_is_counts_for_no_check(by_index: float, short_of: bool) -> None:
     results = good_results()
-    more = {
+    additional = {
         "reads": {"resource": 3.0, "graph_node": by_index},
         "writes": {"resource": 2.0, "progress": 20 / 100_000},  # twenty counts, of all nodes each
         "index_entries": {"ix_graph_node_visit": by_index},
     }
     results.runs = [
-        run_of(run.shape, run.size, 200.0, **more) if run.size == 100_000 and run.shape == "layered" else run
+        run_of(run.shape, run.size, 200.0, **additional)
+        if run.size == 100_000 and run.shape == "layered"
+        else run
         for run in results.runs
         if run.operation == "create"
     ]
@@ -265,9 +267,9 @@ def test_a_single_slow_run_of_three_does_not_decide() -> None:
 def test_every_bar_finds_its_figures_among_the_measurements() -> None:
     results = good_results()
     assert all(verdict.value is not None for verdict in judge(results))
-    assert any(wanted.listing and wanted.size == 20_000 for wanted in PLAN)
-    assert {wanted.size for wanted in PLAN if wanted.rows} == {1_000, 100_000}
-    assert Wanted("layered", 10_000, OPERATIONS, times=3) in PLAN
+    assert any(expected.listing and expected.size == 20_000 for expected in PLAN)
+    assert {expected.size for expected in PLAN if expected.rows} == {1_000, 100_000}
+    assert Expected("layered", 10_000, OPERATIONS, times=3) in PLAN
 
 
 @pytest.mark.parametrize(
@@ -291,9 +293,9 @@ def test_an_update_beyond_its_bar_is_named(
     operation: str, size: int, seconds: float, more: dict[str, object], name: str
 ) -> None:
     results = good_results()
-    given = {"reading_seconds": 0.1, "writes": {"event": 8 / size}, **more}
+    supplied = {"reading_seconds": 0.1, "writes": {"event": 8 / size}, **more}
     results.runs = [
-        run_of("layered", size, seconds, operation, **given)
+        run_of("layered", size, seconds, operation, **supplied)
         if (run.shape, run.size, run.operation) == ("layered", size, operation)
         else run
         for run in results.runs
@@ -321,7 +323,7 @@ def test_small_stacks_that_wait_for_a_large_stack_are_named() -> None:
 
 
 def test_a_bar_can_be_measured_alone_with_only_its_measurements() -> None:
-    assert plan([BARS["delete"]]) == [Wanted("layered", 10_000, ("create", "delete"), times=3)]
+    assert plan([BARS["delete"]]) == [Expected("layered", 10_000, ("create", "delete"), times=3)]
     assert plan([BARS["crowd"]]) == plan([BARS["parse-time"]]) == []
     assert [verdict.name for verdict in judge(good_results(), ["growth"])] == [
         "cost of a resource, 100,000 over 10,000"
@@ -329,10 +331,10 @@ def test_a_bar_can_be_measured_alone_with_only_its_measurements() -> None:
 
 
 def test_a_million_resources_get_fewer_measurements_and_a_comparison_at_ten_thousand() -> None:
-    wanted = asked_for([1_000_000], None, None, 1, rows=False)
-    assert [(one.shape, one.size) for one in wanted] == [("layered", 10_000), ("layered", 1_000_000)]
-    assert {one.operations for one in wanted} == {("create", "change-one", "delete")}
-    assert {one.shape for one in asked_for([1_000], None, None, 1, rows=False)} == set(SHAPES)
+    expected = asked_for([1_000_000], None, None, 1, rows=False)
+    assert [(item.shape, item.size) for item in expected] == [("layered", 10_000), ("layered", 1_000_000)]
+    assert {item.operations for item in expected} == {("create", "change-one", "delete")}
+    assert {item.shape for item in asked_for([1_000], None, None, 1, rows=False)} == set(SHAPES)
 
 
 def test_a_line_has_the_rates_and_a_dash_for_missing_figures() -> None:
@@ -371,19 +373,19 @@ def test_a_percentile_is_a_value_that_was_seen(count: int, share: float, expecte
 
 def test_processes_have_roles_by_command_and_parent() -> None:
     fork = "python -c from multiprocessing.forkserver import main"
-    seen = {
-        10: Seen(1, "python -m orchestrator.cli.main up", 0.0),
-        11: Seen(10, "python -m celery -A tasks.app worker -n check1@%h", 0.0),
-        12: Seen(10, "python -m gunicorn api.app:create_app()", 0.0),
-        13: Seen(12, "python -m gunicorn api.app:create_app()", 0.0),
-        14: Seen(13, fork, 0.0),
-        15: Seen(14, fork, 0.0),
-        16: Seen(11, "python -m orchestrator.operations.planner_process 1 2 3", 0.0),
-        20: Seen(1, "postgres", 0.0),
-        21: Seen(20, "postgres: checkpointer", 0.0),
-        30: Seen(1, "a stranger's celery worker", 0.0),
+    observed = {
+        10: ProcessSample(1, "python -m orchestrator.cli.main up", 0.0),
+        11: ProcessSample(10, "python -m celery -A tasks.app worker -n check1@%h", 0.0),
+        12: ProcessSample(10, "python -m gunicorn api.app:create_app()", 0.0),
+        13: ProcessSample(12, "python -m gunicorn api.app:create_app()", 0.0),
+        14: ProcessSample(13, fork, 0.0),
+        15: ProcessSample(14, fork, 0.0),
+        16: ProcessSample(11, "python -m orchestrator.operations.planner_process 1 2 3", 0.0),
+        20: ProcessSample(1, "postgres", 0.0),
+        21: ProcessSample(20, "postgres: checkpointer", 0.0),
+        30: ProcessSample(1, "a stranger's celery worker", 0.0),
     }
-    assert family({10: "up", 20: "postgres", 99: "gone"}, seen) == {
+    assert family({10: "up", 20: "postgres", 99: "gone"}, observed) == {
         10: "up",
         11: "worker",
         12: "api",

@@ -45,18 +45,18 @@ def test_a_failed_test_is_reported_with_its_last_line():
 
 def test_the_harness_and_the_server_have_the_same_settings():
     ports = server.Ports(9201, 9202)
-    told = configparser.ConfigParser(interpolation=None)
-    told.read_string(server.endpoint(ports, 4))
-    assert told["identity"]["auth_url"] == "http://127.0.0.1:9202/v3"
+    reported = configparser.ConfigParser(interpolation=None)
+    reported.read_string(server.endpoint(ports, 4))
+    assert reported["identity"]["auth_url"] == "http://127.0.0.1:9202/v3"
     settings = server.settings(ports, "/c.yaml")
-    assert settings["ORCHESTRATOR_KEYSTONE_AUTH_URL"] == told["identity"]["auth_url"]
-    assert settings["ORCHESTRATOR_HIDDEN_STACK_TAGS"] == told["tests"]["hidden_stack_tag"]
-    assert settings["ORCHESTRATOR_REGION_NAME"] == told["identity"]["region"]
+    assert settings["ORCHESTRATOR_KEYSTONE_AUTH_URL"] == reported["identity"]["auth_url"]
+    assert settings["ORCHESTRATOR_HIDDEN_STACK_TAGS"] == reported["tests"]["hidden_stack_tag"]
+    assert settings["ORCHESTRATOR_REGION_NAME"] == reported["identity"]["region"]
     standin = Harness(Path("/h")).identity(Path("/v"), ports)
     assert standin[:2] == ["/v/bin/python", "/h/standin_identity.py"]
     assert {"9202", "http://127.0.0.1:9201/v1/{project_id}"} < set(standin)
     regions = yaml.safe_load(server.catalog(ports, {"demo": server.Login("d", "t")}))["regions"]
-    assert regions[told["identity"]["region"]] == {
+    assert regions[reported["identity"]["region"]] == {
         "url": "http://127.0.0.1:9201/v1",
         "projects": {"d": {"project": "d", "token": "t"}},
     }

@@ -18,10 +18,10 @@ class Database:
         self.outstanding, self.unrung = min(SIZE, nodes), max(0, nodes - SIZE)
 
     def top_up(self, windows: Windows) -> None:
-        found, rung = self.outstanding, min(SIZE - self.outstanding, self.unrung)
-        self.outstanding += rung
-        self.unrung -= rung
-        windows.refilled(ROOT, found, rung)
+        result, enqueued = self.outstanding, min(SIZE - self.outstanding, self.unrung)
+        self.outstanding += enqueued
+        self.unrung -= enqueued
+        windows.refilled(ROOT, result, enqueued)
 
 
 def drained(database: Database, workers: int) -> tuple[int, int]:
@@ -38,8 +38,8 @@ def drained(database: Database, workers: int) -> tuple[int, int]:
                 looks += 1
         if not database.outstanding and database.unrung:  # the sweep comes by
             empty += 1
-            rung = min(SIZE, database.unrung)
-            database.outstanding, database.unrung = rung, database.unrung - rung
+            enqueued = min(SIZE, database.unrung)
+            database.outstanding, database.unrung = enqueued, database.unrung - enqueued
     return empty, looks
 
 

@@ -215,8 +215,8 @@ def test_an_environment_that_comes_with_a_request_names_its_sections():
 
 def test_a_value_for_an_unknown_parameter_is_reported_before_types_in_both_dialects():
     for sections in ("resources: {a: {type: Nope}}", CFN + "Resources: {a: {Type: Nope}}"):
-        told = answer(sections, strict=True, parameters={"zz": 1})
-        assert told == "The Parameter (zz) was not defined in template."
+        reported = answer(sections, strict=True, parameters={"zz": 1})
+        assert reported == "The Parameter (zz) was not defined in template."
 
 
 @pytest.mark.parametrize(
@@ -258,7 +258,7 @@ def test_no_fault_quotes_hidden_values(place, expression, strict):
         files={"n.yaml": nested},
     )
     try:
-        found = validate_request(CONTEXT, sent, stack_uuid="None", strict=strict).warnings
+        faults = validate_request(CONTEXT, sent, stack_uuid="None", strict=strict).warnings
     except InvalidTemplate as error:
-        found = error.diagnostics
-    assert "S3CRET" not in str(found)
+        faults = error.diagnostics
+    assert "S3CRET" not in str(faults)

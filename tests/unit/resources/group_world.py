@@ -69,13 +69,13 @@ class Child:
         self.template = step.child.text
         members = Members.parse(step.child.text)
         held = step.child.environment.parameters[PARAMETER]
-        wanted = {}
+        expected = {}
         for part in members.parts:
             for name in members.names(part.members):
-                wanted[name] = {"type": part.type, "digest": part.digest, **held[part.digest]}
-        self.sick = {name for name in self.sick if self.made.get(name) == wanted.get(name)}
-        kept = {name: wanted[name] for name in self.made if name in wanted}
-        self.made = {**kept, **{name: wanted[name] for name in wanted if name not in kept}}
+                expected[name] = {"type": part.type, "digest": part.digest, **held[part.digest]}
+        self.sick = {name for name in self.sick if self.made.get(name) == expected.get(name)}
+        kept = {name: expected[name] for name in self.made if name in expected}
+        self.made = {**kept, **{name: expected[name] for name in expected if name not in kept}}
 
 
 @dataclass
@@ -110,10 +110,10 @@ class Operated:
 
     @property
     def given(self) -> dict[str, Any]:
-        given, faults = self.kind.read_properties(self.properties)
+        supplied, faults = self.kind.read_properties(self.properties)
         assert faults == []
-        assert list(self.kind.validate(given, self.timeout)) == []
-        return given
+        assert list(self.kind.validate(supplied, self.timeout)) == []
+        return supplied
 
     def begin(self, **properties: Any) -> None:
         """Create or update it, the first step."""
@@ -151,12 +151,12 @@ class Operated:
                 return self.names
         raise AssertionError("it does not end")
 
-    def scale(self, amount: float = 0, later: float = 0, **more: Any) -> bool:
+    def scale(self, amount: float = 0, later: float = 0, **options: Any) -> bool:
         """Scale it as a signal does; whether anything was done."""
         assert isinstance(self.kind, ScalingGroup)
         ctx = self.context()
         now = utc_now() + timedelta(seconds=later)
-        step = self.kind.scaled(ctx, ctx.properties, self.child, Adjustment(amount, **more), now)
+        step = self.kind.scaled(ctx, ctx.properties, self.child, Adjustment(amount, **options), now)
         if step is None:
             return False
         self.child.bring(step)

@@ -74,8 +74,8 @@ def test_a_signed_url_names_the_resource_and_is_signed_over_the_unquoted_path():
     text = f"PUT\napi.example:8004\n/v1/waitcondition/{PLACE.arn}\n" + "&".join(
         f"{name}={value.replace(':', '%3A')}" for name, value in sorted(query.items())
     )
-    wanted = base64.b64encode(hmac.digest(b"secret", text.encode(), "sha256")).decode()
-    assert parse_qs(parts.query)["Signature"] == [wanted]
+    expected = base64.b64encode(hmac.digest(b"secret", text.encode(), "sha256")).decode()
+    assert parse_qs(parts.query)["Signature"] == [expected]
 
 
 def test_a_url_that_says_it_never_expires_has_no_time():

@@ -20,8 +20,8 @@ def no_references():
     raise AssertionError("not asked for")
 
 
-def skipped(listed, kept=(), mode="append", members=("0", "1", "2"), by_reference=dict, **more):
-    return skip_list(listed, kept, mode, members=members, by_reference=by_reference, **more)
+def skipped(listed, kept=(), mode="append", members=("0", "1", "2"), by_reference=dict, **options):
+    return skip_list(listed, kept, mode, members=members, by_reference=by_reference, **options)
 
 
 def test_members_are_named_by_name_by_number_and_by_reference():
@@ -108,14 +108,14 @@ def test_no_adjustment_leads_out_of_bounds_or_the_other_way(current, amount, kin
 
 
 def test_a_group_cools_down_after_scaling():
-    told = finished(begun({"mine": 1}), 60, "change_in_capacity : 1", NOW)
-    assert told == {
+    reported = finished(begun({"mine": 1}), 60, "change_in_capacity : 1", NOW)
+    assert reported == {
         "mine": 1,
         "scaling_in_progress": False,
         "cooldown_end": {"2026-11-20T12:01:00.000000": "change_in_capacity : 1"},
     }
-    assert not may_scale(told, NOW + timedelta(seconds=59))
-    assert may_scale(told, NOW + timedelta(seconds=60))
+    assert not may_scale(reported, NOW + timedelta(seconds=59))
+    assert may_scale(reported, NOW + timedelta(seconds=60))
 
 
 def test_a_group_is_not_scaled_during_scaling_and_again_after_a_failure():

@@ -25,10 +25,10 @@ def young_spares(taken: Ordinals, count: int) -> Ordinals:
     return Ordinals.span(taken.beyond, taken.beyond + count)
 
 
-def run(present, renewed, wanted, policy, spare=numbered_spares, lowest_first=False):
+def run(present, renewed, expected, policy, spare=numbered_spares, lowest_first=False):
     """Return all intermediate states of the group, after checking the bounds of each step."""
     group = Group(Ordinals.of(present), Ordinals.of(renewed))
-    target = Ordinals.of(wanted)
+    target = Ordinals.of(expected)
     way = [group]
     for after in islice(batches(group, target, policy, spare, lowest_first=lowest_first), MOST_STEPS):
         before, now = set(group.present), set(after.present)
@@ -74,9 +74,9 @@ def test_the_youngest_of_a_group_that_keeps_no_names_end_new(current, target, ba
     """Each step computes the desired members again: the temporary members are younger and stay."""
     group = Group(Ordinals.span(0, current), NONE)
     for _ in range(MOST_STEPS):
-        wanted = remaining(group.present, target)
-        wanted |= young_spares(group.present, target - len(wanted))
-        after = next(batches(group, wanted, Policy(batch, least), young_spares, lowest_first=True), None)
+        expected = remaining(group.present, target)
+        expected |= young_spares(group.present, target - len(expected))
+        after = next(batches(group, expected, Policy(batch, least), young_spares, lowest_first=True), None)
         if after is None:
             break
         untouched = (group.present & after.present) - (after.renewed - group.renewed)

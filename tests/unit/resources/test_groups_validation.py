@@ -25,33 +25,33 @@ URL = "file:///member.yaml"
 MEMBER = {"type": "OS::Heat::TestResource", "properties": {"value": "v"}}
 
 
-def diagnostics(resources, *, files=None, **more):
-    template = load({"heat_template_version": "2021-04-16", "resources": resources, **more}, Limits())
+def diagnostics(resources, *, files=None, **options):
+    template = load({"heat_template_version": "2021-04-16", "resources": resources, **options}, Limits())
     types = TypeEnvironment.of_stack(TYPES, Environment(), files or {}, Limits())
     kinds = TypeResolver(replace(types, max_depth=3, max_resources=1000))
     return validate_stack(template, ParameterValues({}), kinds, strict=True)
 
 
-def group(member=None, count=3, **more):
+def group(member=None, count=3, **options):
     definition = MEMBER if member is None else member
     return {
         "type": "OS::Heat::ResourceGroup",
-        "properties": {"count": count, "resource_def": definition, **more},
+        "properties": {"count": count, "resource_def": definition, **options},
     }
 
 
-def told(*resources, **more):
-    found = diagnostics(dict(zip("gh", resources, strict=False)), **more)
-    return [(fault.path, fault.message) for fault in found if fault.severity == "error"]
+def fault_texts(*resources, **options):
+    faults = diagnostics(dict(zip("gh", resources, strict=False)), **options)
+    return [(fault.path, fault.message) for fault in faults if fault.severity == "error"]
 
 
 def test_a_sound_group_has_no_faults():
-    assert told(group()) == []
+    assert fault_texts(group()) == []
 
 
 def test_a_wrong_property_of_a_member_is_reported_once_with_both_templates():
-    wrong = {**MEMBER, "properties": {"valu": "v"}}
-    assert told(group(wrong)) == [
+    invalid = {**MEMBER, "properties": {"valu": "v"}}
+    assert fault_texts(group(invalid)) == [
         (
             "resources.g.properties.resource_def.properties.valu",
             "Property error: resources.g<nested_stack>.resources.0.properties: Unknown Property valu",
@@ -60,13 +60,13 @@ def test_a_wrong_property_of_a_member_is_reported_once_with_both_templates():
 
 
 def test_an_unknown_type_of_a_member_is_reported():
-    [(path, message)] = told(group({"type": "No::Such"}))
+    [(path, message)] = fault_texts(group({"type": "No::Such"}))
     assert path == "resources.g.properties.resource_def.type"
     assert message.endswith("The Resource Type (No::Such) could not be found.")
 
 
 def test_members_of_a_group_without_any_are_not_looked_at():
-    assert told(group({"type": "No::Such"}, count=0)) == []
+    assert fault_texts(group({"type": "No::Such"}, count=0)) == []
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_members_of_a_group_without_any_are_not_looked_at():
     [(-1, "-1 is out of range (min: 0)"), ("many", "Value 'many' is not an integer")],
 )
 def test_an_invalid_count_is_reported(count, message):
-    [(path, said)] = told(group(count=count))
+    [(path, said)] = fault_texts(group(count=count))
     assert path == "resources.g.properties.count"
     assert said.endswith(message)
 
@@ -84,22 +84,22 @@ def test_unknown_values_break_no_rule_and_hide_no_fault():
         "type": "OS::Heat::TestResource",
         "properties": {"value": {"get_attr": ["h", "value"]}, "wait_secs": "long"},
     }
-    [(path, message)] = told(group(member), {"type": "OS::Heat::RandomString"})
+    [(path, message)] = fault_texts(group(member), {"type": "OS::Heat::RandomString"})
     assert path == "resources.g.properties.resource_def.properties.wait_secs"
     assert "not a" in message
 
 
 def test_the_index_is_in_its_place():
     member = {"type": "OS::Heat::TestResource", "properties": {"wait_secs": "%index%"}}
-    assert told(group(member)) == []
+    assert fault_texts(group(member)) == []
 
 
 def test_a_secret_in_a_member_is_not_quoted():
     member = {"type": "OS::Heat::TestResource", "properties": {"wait_secs": {"get_param": "p"}}}
     parameters = {"p": {"type": "string", "hidden": True}}
-    found = _with_parameters(member, parameters)
-    assert found
-    assert not any("hush" in fault.message for fault in found)
+    result = _with_parameters(member, parameters)
+    assert result
+    assert not any("hush" in fault.message for fault in result)
 
 
 def _with_parameters(member, schemas):
@@ -119,8 +119,8 @@ def test_a_fault_in_a_members_template_keeps_its_file_and_names_the_way():
         "heat_template_version": "2021-04-16",
         "resources": {"bad": {"type": "OS::Heat::TestResource", "properties": {"valu": 1}}},
     }
-    found = diagnostics({"g": group({"type": URL})}, files={URL: json.dumps(inner)})
-    [fault] = [one for one in found if one.severity == "error"]
+    faults = diagnostics({"g": group({"type": URL})}, files={URL: json.dumps(inner)})
+    [fault] = [item for item in faults if item.severity == "error"]
     assert fault.file == URL
     assert fault.line == 1
     assert (
@@ -130,47 +130,47 @@ def test_a_fault_in_a_members_template_keeps_its_file_and_names_the_way():
 
 def test_a_template_that_groups_itself_ends_at_the_limit():
     inner = {"heat_template_version": "2021-04-16", "resources": {"again": group({"type": URL})}}
-    found = told(group({"type": URL}), files={URL: json.dumps(inner)})
-    assert any("Recursion depth exceeds 3." in message for _, message in found)
+    result = fault_texts(group({"type": URL}), files={URL: json.dumps(inner)})
+    assert any("Recursion depth exceeds 3." in message for _, message in result)
 
 
 def test_members_and_their_contents_are_counted():
     inner = {"heat_template_version": "2021-04-16", "resources": {f"r{n}": MEMBER for n in range(9)}}
     files = {URL: json.dumps(inner)}
-    assert told(group({"type": URL}, count=99), files=files) == []
-    [(_, message)] = told(group({"type": URL}, count=100), files=files)
+    assert fault_texts(group({"type": URL}, count=99), files=files) == []
+    [(_, message)] = fault_texts(group({"type": URL}, count=100), files=files)
     assert "Maximum resources per stack exceeded" in message
 
 
 def test_a_million_equal_members_are_validated_once():
-    [(_, message)] = told(group(count=10**6))
+    [(_, message)] = fault_texts(group(count=10**6))
     assert "Maximum resources per stack exceeded" in message
 
 
 def test_a_scaling_groups_member_is_looked_at():
-    wrong = {"type": "OS::Heat::TestResource", "properties": {"valu": 1}}
-    given = {"min_size": 1, "max_size": 2, "resource": wrong}
-    [(path, message)] = told({"type": "OS::Heat::AutoScalingGroup", "properties": given})
+    invalid = {"type": "OS::Heat::TestResource", "properties": {"valu": 1}}
+    supplied = {"min_size": 1, "max_size": 2, "resource": invalid}
+    [(path, message)] = fault_texts({"type": "OS::Heat::AutoScalingGroup", "properties": supplied})
     assert path == "resources.g.properties.resource.properties.valu"
     assert "resources.g<nested_stack>.resources." in message
 
 
 def test_the_members_of_a_chain_are_checked_individually():
-    given = {
+    supplied = {
         "resources": ["OS::Heat::TestResource", "No::Such"],
         "resource_properties": {"value": "v", "a": 1},
     }
-    found = dict(told({"type": "OS::Heat::ResourceChain", "properties": given}))
-    assert "Unknown Property a" in found["resources.g.properties.resource_properties.a"]
-    assert "(No::Such) could not be found" in found["resources.g.properties.resources[1]"]
+    result = dict(fault_texts({"type": "OS::Heat::ResourceChain", "properties": supplied}))
+    assert "Unknown Property a" in result["resources.g.properties.resource_properties.a"]
+    assert "(No::Such) could not be found" in result["resources.g.properties.resources[1]"]
 
 
 def test_update_policies_are_looked_at():
-    sound, wrong = group(), group()
+    sound, invalid = group(), group()
     sound["update_policy"] = {"rolling_update": {"max_batch_size": 2}, "batch_create": {}}
-    wrong["update_policy"] = {"rolling_update": {"max_batch_size": 0}, "rolling": {}}
-    assert told(sound) == []
-    paths = [path for path, _ in told(wrong)]
+    invalid["update_policy"] = {"rolling_update": {"max_batch_size": 0}, "rolling": {}}
+    assert fault_texts(sound) == []
+    paths = [path for path, _ in fault_texts(invalid)]
     assert sorted(paths) == [
         "resources.g.update_policy.rolling",
         "resources.g.update_policy.rolling_update.max_batch_size",
@@ -183,9 +183,11 @@ def test_a_group_accepts_any_member_attribute_and_a_scaling_group_only_known_att
         "properties": {"min_size": 1, "max_size": 2, "resource": MEMBER},
     }
 
-    def asked(*path):
+    def attribute_faults(*path):
         return diagnostics({"g": group(), "h": asg}, outputs={"o": {"value": {"get_attr": list(path)}}})
 
-    assert not asked("g", "anything")
-    assert not asked("h", "resource.0.anything")
-    assert "The Referenced Attribute (h anything) is incorrect" in asked("h", "anything")[0].message
+    assert not attribute_faults("g", "anything")
+    assert not attribute_faults("h", "resource.0.anything")
+    assert (
+        "The Referenced Attribute (h anything) is incorrect" in attribute_faults("h", "anything")[0].message
+    )

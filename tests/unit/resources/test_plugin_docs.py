@@ -40,13 +40,13 @@ def test_the_guide_names_every_field_of_a_sample() -> None:
 
 def test_the_examples_are_templates_of_types_that_there_are() -> None:
     types = load_registry()
-    found = blocks("remote-stacks.md", "yaml")
-    templates = [text for text in found if text.startswith("heat_template_version")]
+    result = blocks("remote-stacks.md", "yaml")
+    templates = [text for text in result if text.startswith("heat_template_version")]
     assert len(templates) == 2
     for text in templates:
         for definition in load(text, Limits()).resources.values():
-            kind = types[definition.type]
-            assert set(definition.body["properties"]) <= set(kind.properties)
+            resource_type = types[definition.type]
+            assert set(definition.body["properties"]) <= set(resource_type.properties)
 
 
 def test_the_catalog_in_the_docs_is_valid(tmp_path: Path) -> None:

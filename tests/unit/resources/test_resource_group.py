@@ -19,64 +19,64 @@ def definition(value="v"):
     return {"type": "T", "properties": {"value": value, "gone": None}}
 
 
-def group(count=3, value="v", **more):
+def group(count=3, value="v", **options):
     keys = ("update_policy", "metadata", "timeout")
-    aside = {key: more.pop(key) for key in keys if key in more}
-    return Operated(ResourceGroup(), {"count": count, "resource_def": definition(value), **more}, **aside)
+    aside = {key: options.pop(key) for key in keys if key in options}
+    return Operated(ResourceGroup(), {"count": count, "resource_def": definition(value), **options}, **aside)
 
 
 def listed(*entries):
     return [{"resource_list": list(entries)}]
 
 
-def values(one):
-    return {name: body["properties"]["value"] for name, body in one.child.made.items()}
+def values(item):
+    return {name: body["properties"]["value"] for name, body in item.child.made.items()}
 
 
 def test_members_are_called_by_the_first_numbers():
-    one = group(0)
-    assert one.apply() == []
-    assert [one.apply(count=count) for count in (3, 1, 3)] == [["0", "1", "2"], ["0"], ["0", "1", "2"]]
+    item = group(0)
+    assert item.apply() == []
+    assert [item.apply(count=count) for count in (3, 1, 3)] == [["0", "1", "2"], ["0"], ["0", "1", "2"]]
 
 
 def test_null_properties_are_left_out_and_metadata_kept():
-    one = group(1, resource_def={**definition(), "metadata": {"a": "%index%"}})
-    one.apply()
-    assert one.child.made["0"]["properties"] == {"value": "v"}
-    assert one.child.made["0"]["metadata"] == {"a": "%index%"}
+    item = group(1, resource_def={**definition(), "metadata": {"a": "%index%"}})
+    item.apply()
+    assert item.child.made["0"]["properties"] == {"value": "v"}
+    assert item.child.made["0"]["metadata"] == {"a": "%index%"}
 
 
 def test_growing_reads_no_members_and_changes_none():
-    one = group(3)
-    one.apply()
-    before = dict(one.child.made)
-    one.child.read = 0
-    one.apply(count=4)
-    assert {name: one.child.made[name] for name in before} == before
-    assert one.child.read == 0
-    assert Members.parse(one.child.template).text().count("digest") == 1
+    item = group(3)
+    item.apply()
+    before = dict(item.child.made)
+    item.child.read = 0
+    item.apply(count=4)
+    assert {name: item.child.made[name] for name in before} == before
+    assert item.child.read == 0
+    assert Members.parse(item.child.template).text().count("digest") == 1
 
 
 @pytest.mark.parametrize("entry", ["1", 1, "id-1"])
 def test_a_member_is_removed_by_name_number_or_reference(entry):
-    one = group(3)
-    one.apply()
-    assert one.apply(count=2, removal_policies=listed(entry)) == ["0", "2"]
+    item = group(3)
+    item.apply()
+    assert item.apply(count=2, removal_policies=listed(entry)) == ["0", "2"]
 
 
 def test_a_removed_member_is_replaced_even_if_the_count_stays():
-    one = group(3)
-    one.apply()
-    assert sorted(one.apply(removal_policies=listed("0"))) == ["1", "2", "3"]
-    assert one.attribute("removed_rsrc_list") == ["0"]
+    item = group(3)
+    item.apply()
+    assert sorted(item.apply(removal_policies=listed("0"))) == ["1", "2", "3"]
+    assert item.attribute("removed_rsrc_list") == ["0"]
 
 
 def test_a_removed_name_is_never_used_again_unless_the_mode_says_so():
-    one = group(2)
-    one.apply()
-    one.apply(removal_policies=listed("0"))
-    assert sorted(one.apply(count=3, removal_policies=[])) == ["1", "2", "3"]
-    assert sorted(one.apply(removal_policies_mode="update")) == ["0", "1", "2"]
+    item = group(2)
+    item.apply()
+    item.apply(removal_policies=listed("0"))
+    assert sorted(item.apply(count=3, removal_policies=[])) == ["1", "2", "3"]
+    assert sorted(item.apply(removal_policies_mode="update")) == ["0", "1", "2"]
 
 
 def test_members_listed_on_create_are_skipped_at_once():
@@ -84,154 +84,154 @@ def test_members_listed_on_create_are_skipped_at_once():
 
 
 def test_an_unknown_member_is_passed_over_or_an_error_but_never_another():
-    one = group(3)
-    one.apply()
-    assert one.apply(removal_policies=listed("nobody", 9)) == ["0", "1", "2"]
-    one.metadata = {KEY: {"strict": True}}
-    before = one.child.template
+    item = group(3)
+    item.apply()
+    assert item.apply(removal_policies=listed("nobody", 9)) == ["0", "1", "2"]
+    item.metadata = {KEY: {"strict": True}}
+    before = item.child.template
     with pytest.raises(ProviderError, match=r"^not among the members of the group: nobody, 9$"):
-        one.apply(count=2, removal_policies=listed("nobody", 9))
-    assert one.child.template == before
+        item.apply(count=2, removal_policies=listed("nobody", 9))
+    assert item.child.template == before
 
 
 def test_without_a_policy_everybody_is_changed_at_once():
-    one = group(3)
-    one.apply()
-    one.apply(resource_def=definition("w"))
-    assert one.way == [["0", "1", "2"]]
-    assert values(one) == {"0": "w", "1": "w", "2": "w"}
+    item = group(3)
+    item.apply()
+    item.apply(resource_def=definition("w"))
+    assert item.way == [["0", "1", "2"]]
+    assert values(item) == {"0": "w", "1": "w", "2": "w"}
 
 
 def test_a_rolling_update_changes_batch_by_batch_the_highest_first():
-    one = group(3, update_policy=ROLLING)
-    one.apply()
-    one.begin(resource_def=definition("w"))
-    assert values(one) == {"0": "v", "1": "v", "2": "w"}
-    assert one.go_on()
-    assert values(one) == {"0": "v", "1": "w", "2": "w"}
-    assert one.go_on()
-    assert values(one) == {"0": "w", "1": "w", "2": "w"}
-    assert not one.go_on()
-    assert len(one.data["definitions"]) == 1
+    item = group(3, update_policy=ROLLING)
+    item.apply()
+    item.begin(resource_def=definition("w"))
+    assert values(item) == {"0": "v", "1": "v", "2": "w"}
+    assert item.go_on()
+    assert values(item) == {"0": "v", "1": "w", "2": "w"}
+    assert item.go_on()
+    assert values(item) == {"0": "w", "1": "w", "2": "w"}
+    assert not item.go_on()
+    assert len(item.data["definitions"]) == 1
 
 
 def test_pauses_are_between_batches_only():
-    one = group(4, update_policy={"rolling_update": {"max_batch_size": 2, "pause_time": 7}})
-    one.apply()
-    assert one.pauses == []
-    one.apply(resource_def=definition("w"))
-    assert one.pauses == [7.0]
-    assert set(values(one).values()) == {"w"}
+    item = group(4, update_policy={"rolling_update": {"max_batch_size": 2, "pause_time": 7}})
+    item.apply()
+    assert item.pauses == []
+    item.apply(resource_def=definition("w"))
+    assert item.pauses == [7.0]
+    assert set(values(item).values()) == {"w"}
 
 
 def test_a_count_that_changes_needs_no_batches():
-    one = group(3, update_policy=ROLLING)
-    one.apply()
-    one.apply(count=6)
-    assert len(one.way) == 1
+    item = group(3, update_policy=ROLLING)
+    item.apply()
+    item.apply(count=6)
+    assert len(item.way) == 1
 
 
 def test_helpers_keep_enough_in_service():
-    one = group(2, update_policy={"rolling_update": {"min_in_service": 2}})
-    one.apply()
-    one.apply(resource_def=definition("w"))
-    assert [len(names) for names in one.way] == [3, 3, 3, 2]
-    assert one.names == ["0", "1"]
+    item = group(2, update_policy={"rolling_update": {"min_in_service": 2}})
+    item.apply()
+    item.apply(resource_def=definition("w"))
+    assert [len(names) for names in item.way] == [3, 3, 3, 2]
+    assert item.names == ["0", "1"]
 
 
 def test_the_failed_and_the_removed_go_first_in_a_rolling_update():
-    one = group(4, update_policy=ROLLING)
-    one.apply()
-    one.child.sick = {"1"}
-    one.begin(resource_def=definition("w"), removal_policies=listed("0"))
-    assert values(one) == {"1": "w", "2": "v", "3": "v"}
-    while one.go_on():
+    item = group(4, update_policy=ROLLING)
+    item.apply()
+    item.child.sick = {"1"}
+    item.begin(resource_def=definition("w"), removal_policies=listed("0"))
+    assert values(item) == {"1": "w", "2": "v", "3": "v"}
+    while item.go_on():
         pass
-    assert values(one) == {"1": "w", "2": "w", "3": "w", "4": "w"}
+    assert values(item) == {"1": "w", "2": "w", "3": "w", "4": "w"}
 
 
 def test_a_rolling_update_left_half_done_is_gone_on_with():
-    one = group(3, update_policy=ROLLING)
-    one.apply()
-    one.begin(resource_def=definition("w"))
-    one.apply()
-    assert [len(names) for names in one.way] == [3, 3]
-    assert set(values(one).values()) == {"w"}
+    item = group(3, update_policy=ROLLING)
+    item.apply()
+    item.begin(resource_def=definition("w"))
+    item.apply()
+    assert [len(names) for names in item.way] == [3, 3]
+    assert set(values(item).values()) == {"w"}
 
 
 def test_a_third_definition_overtakes_a_rolling_update():
-    one = group(3, update_policy=ROLLING)
-    one.apply()
-    one.begin(resource_def=definition("w"))
-    one.begin(resource_def=definition("x"))
-    assert values(one) == {"0": "v", "1": "v", "2": "x"}
-    assert len(one.data["definitions"]) == 2
+    item = group(3, update_policy=ROLLING)
+    item.apply()
+    item.begin(resource_def=definition("w"))
+    item.begin(resource_def=definition("x"))
+    assert values(item) == {"0": "v", "1": "v", "2": "x"}
+    assert len(item.data["definitions"]) == 2
 
 
 def test_batches_of_a_new_group():
-    one = group(5, update_policy={"batch_create": {"max_batch_size": 2, "pause_time": 1}})
-    one.apply()
-    assert [len(names) for names in one.way] == [2, 4, 5]
-    assert one.pauses == [1.0, 1.0]
-    one.apply(count=9)
-    assert [len(names) for names in one.way] == [9]
+    item = group(5, update_policy={"batch_create": {"max_batch_size": 2, "pause_time": 1}})
+    item.apply()
+    assert [len(names) for names in item.way] == [2, 4, 5]
+    assert item.pauses == [1.0, 1.0]
+    item.apply(count=9)
+    assert [len(names) for names in item.way] == [9]
 
 
 def test_pauses_longer_than_the_stack_may_take_are_refused_before_anything_is_changed():
     policy = {"rolling_update": {"pause_time": 10}, "batch_create": {"pause_time": 10}}
-    one = group(3, update_policy=policy, timeout=20)
+    item = group(3, update_policy=policy, timeout=20)
     with pytest.raises(ProviderError, match="will result in stack update timeout"):
-        one.apply()
-    assert one.child.template is None
-    assert one.again().apply(count=2) == ["0", "1"]
+        item.apply()
+    assert item.child.template is None
+    assert item.again().apply(count=2) == ["0", "1"]
 
 
 def test_batches_stop_by_themselves_when_members_are_unwell():
-    one = group(3, update_policy=ROLLING, metadata={KEY: {"health_gate": True}})
-    one.apply()
-    one.begin(resource_def=definition("w"))
-    one.child.sick = {"0"}  # unhealthy before the batch, and not changed by it
-    assert one.go_on()
-    one.child.sick = {"1"}
+    item = group(3, update_policy=ROLLING, metadata={KEY: {"health_gate": True}})
+    item.apply()
+    item.begin(resource_def=definition("w"))
+    item.child.sick = {"0"}  # unhealthy before the batch, and not changed by it
+    assert item.go_on()
+    item.child.sick = {"1"}
     with pytest.raises(ProviderError, match=r"^Stopped after a batch with unhealthy members: 1$"):
-        one.go_on()
-    assert values(one) == {"0": "v", "1": "w", "2": "w"}
+        item.go_on()
+    assert values(item) == {"0": "v", "1": "w", "2": "w"}
 
 
 def test_a_group_child_that_was_changed_directly_becomes_a_group_again():
-    one = group(2)
-    one.apply()
-    one.child.template = '{"heat_template_version": "2021-04-16"}'
-    assert one.apply() == ["0", "1"]
+    item = group(2)
+    item.apply()
+    item.child.template = '{"heat_template_version": "2021-04-16"}'
+    assert item.apply() == ["0", "1"]
 
 
 def test_attributes_of_a_group():
-    one = group(2)
-    one.apply()
-    assert one.attribute("refs") == ["id-0", "id-1"]
-    assert one.attribute("refs_map") == {"0": "id-0", "1": "id-1"}
-    assert unmarked(one.attribute("ip")) == ["10.0.0.0", "10.0.0.1"]
-    assert unmarked(one.attribute("nobody's")) == [None, None]
-    assert attribute_at(one.attribute("nets"), ["a", 0]) == ["0", "1"]
-    assert attribute_at(one.attribute("attributes"), ["nets", "a"]) == {"0": ["0"], "1": ["1"]}
-    assert unmarked(one.attribute("resource.1")) == "id-1"
-    assert attribute_at(one.attribute("resource.1"), ["ip"]) == "10.0.0.1"
-    assert one.attribute("resource.1.ip") == "10.0.0.1"
-    assert one.attribute("resource.7") is None
-    assert one.kind.child_reference_id(one.context(), one.child) == "child-id"
+    item = group(2)
+    item.apply()
+    assert item.attribute("refs") == ["id-0", "id-1"]
+    assert item.attribute("refs_map") == {"0": "id-0", "1": "id-1"}
+    assert unmarked(item.attribute("ip")) == ["10.0.0.0", "10.0.0.1"]
+    assert unmarked(item.attribute("nobody's")) == [None, None]
+    assert attribute_at(item.attribute("nets"), ["a", 0]) == ["0", "1"]
+    assert attribute_at(item.attribute("attributes"), ["nets", "a"]) == {"0": ["0"], "1": ["1"]}
+    assert unmarked(item.attribute("resource.1")) == "id-1"
+    assert attribute_at(item.attribute("resource.1"), ["ip"]) == "10.0.0.1"
+    assert item.attribute("resource.1.ip") == "10.0.0.1"
+    assert item.attribute("resource.7") is None
+    assert item.kind.child_reference_id(item.context(), item.child) == "child-id"
 
 
 def test_a_large_group_keeps_only_the_requested_attributes():
-    one = group(500)
-    one.apply()
-    one.child.read = 0
-    assert one.kind.child_attributes(one.context(), one.child, []) == {}
-    assert one.child.read == 0
-    found = one.kind.child_attributes(one.context(), one.child, ["refs"])
-    assert list(found) == ["refs"]
-    assert found["refs"][:3] == ["id-0", "id-1", "id-2"]
+    item = group(500)
+    item.apply()
+    item.child.read = 0
+    assert item.kind.child_attributes(item.context(), item.child, []) == {}
+    assert item.child.read == 0
+    result = item.kind.child_attributes(item.context(), item.child, ["refs"])
+    assert list(result) == ["refs"]
+    assert result["refs"][:3] == ["id-0", "id-1", "id-2"]
     assert {"refs", "refs_map", "attributes", "removed_rsrc_list"} == set(
-        one.kind.child_attributes(one.context(), one.child, ["*"])
+        item.kind.child_attributes(item.context(), item.child, ["*"])
     )
 
 
@@ -250,32 +250,32 @@ def test_faults_of_our_own_key_are_reported(given, message):
         group(1, metadata={KEY: given}).apply()
 
 
-def chain(*types, **more):
-    return Operated(ResourceChain(), {"resources": list(types), "resource_properties": {"a": 1}, **more})
+def chain(*types, **options):
+    return Operated(ResourceChain(), {"resources": list(types), "resource_properties": {"a": 1}, **options})
 
 
 def test_a_chain_has_a_member_per_type_and_each_waits_for_its_predecessor():
-    one = chain("A", "B", "A")
-    assert one.apply() == ["0", "1", "2"]
-    resources = Members.parse(one.child.template).template().resources
+    item = chain("A", "B", "A")
+    assert item.apply() == ["0", "1", "2"]
+    resources = Members.parse(item.child.template).template().resources
     assert [(d.type, sorted(d.requires)) for d in resources.values()] == [
         ("A", []),
         ("B", ["0"]),
         ("A", ["1"]),
     ]
-    assert one.attribute("refs") == ["id-0", "id-1", "id-2"]
+    assert item.attribute("refs") == ["id-0", "id-1", "id-2"]
 
 
 def test_the_members_of_a_concurrent_chain_do_not_wait():
-    one = chain("A", "B", concurrent=True)
-    one.apply()
-    assert not any(d.requires for d in Members.parse(one.child.template).template().resources.values())
+    item = chain("A", "B", concurrent=True)
+    item.apply()
+    assert not any(d.requires for d in Members.parse(item.child.template).template().resources.values())
 
 
 def test_a_longer_chain_keeps_the_members_whose_type_is_the_same():
-    one = chain("A", "B")
-    one.apply()
-    before = dict(one.child.made)
-    one.apply(resources=["A", "C", "D"])
-    assert one.child.made["0"] == before["0"]
-    assert [one.child.made[name]["type"] for name in "012"] == ["A", "C", "D"]
+    item = chain("A", "B")
+    item.apply()
+    before = dict(item.child.made)
+    item.apply(resources=["A", "C", "D"])
+    assert item.child.made["0"] == before["0"]
+    assert [item.child.made[name]["type"] for name in "012"] == ["A", "C", "D"]

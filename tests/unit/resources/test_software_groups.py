@@ -36,14 +36,14 @@ class Child:
         return {}
 
 
-def read(kind: SoftwareDeploymentGroup = KIND, **given: Any) -> dict[str, Any]:
-    properties, faults = kind.read_properties(given)
+def read(kind: SoftwareDeploymentGroup = KIND, **supplied: Any) -> dict[str, Any]:
+    properties, faults = kind.read_properties(supplied)
     assert faults == []
     return properties
 
 
-def context(**more: Any) -> Context:
-    return Context("group", "s-group-x", "token-1", "CREATE", **more)
+def context(**options: Any) -> Context:
+    return Context("group", "s-group-x", "token-1", "CREATE", **options)
 
 
 def batches(size: int = 1, pause: float = 0) -> dict[str, Any]:
@@ -57,24 +57,24 @@ def members(step: Any, kind: type = SoftwareDeploymentGroup) -> dict[str, Any]:
     assert isinstance(step, SetChild)
     document = orjson.loads(step.child.text)
     values = step.child.environment.parameters
-    found = {}
+    result = {}
     for name, snippet in document["resources"].items():
         assert snippet["type"] == kind.member.name  # type: ignore[attr-defined]
-        found[name] = {
+        result[name] = {
             key: values[value["get_param"][0]][value["get_param"][1]] if isinstance(value, dict) else value
             for key, value in snippet["properties"].items()
         }
-    return found
+    return result
 
 
 def run(props: Mapping[str, Any], ctx: Context, child: Child) -> list[Any]:
     """Go through the steps until nothing is left to do, as the engine does."""
-    told: list[Any] = []
+    reported: list[Any] = []
     for turn in range(50):
         step = KIND.step(ctx, props, child, turn)
-        told.append(step)
+        reported.append(step)
         if isinstance(step, Settled):
-            return told
+            return reported
         ctx = replace(ctx, data=orjson.loads(orjson.dumps(dict(step.data))))
         if isinstance(step, SetChild):
             child.template = step.child.text
@@ -86,11 +86,11 @@ def test_each_server_gets_a_deployment_of_its_name():
         servers={"a": "s1", "b": "s2"}, config="c", input_values={"x": {"get_attr": ["no", "function"]}}
     )
     step = KIND.step(context(), props, Child(), 0)
-    found = members(step)
-    assert {name: one["server"] for name, one in found.items()} == {"a": "s1", "b": "s2"}
-    assert found["a"]["input_values"] == {"x": {"get_attr": ["no", "function"]}}
-    assert found["a"]["actions"] == ["CREATE", "UPDATE"]
-    assert "servers" not in found["a"]
+    result = members(step)
+    assert {name: item["server"] for name, item in result.items()} == {"a": "s1", "b": "s2"}
+    assert result["a"]["input_values"] == {"x": {"get_attr": ["no", "function"]}}
+    assert result["a"]["actions"] == ["CREATE", "UPDATE"]
+    assert "servers" not in result["a"]
 
 
 def test_the_child_is_a_template():
@@ -112,25 +112,25 @@ def test_secret_properties_become_hidden_parameters():
 
 
 def test_without_a_policy_all_are_made_at_once():
-    told = run(read(servers={"a": "1", "b": "2"}), context(), Child())
-    assert [type(step) for step in told] == [SetChild, Settled]
+    reported = run(read(servers={"a": "1", "b": "2"}), context(), Child())
+    assert [type(step) for step in reported] == [SetChild, Settled]
 
 
 def test_a_new_group_is_made_in_batches_with_pauses_between():
     props = read(servers={name: name for name in "abcde"})
-    told = run(props, context(update_policy=batches(2, 3)), Child())
-    assert [type(step) for step in told] == [SetChild, Pause, SetChild, Pause, SetChild, Settled]
-    assert [len(members(step)) for step in told if isinstance(step, SetChild)] == [2, 4, 5]
-    assert {step.seconds for step in told if isinstance(step, Pause)} == {3.0}
+    reported = run(props, context(update_policy=batches(2, 3)), Child())
+    assert [type(step) for step in reported] == [SetChild, Pause, SetChild, Pause, SetChild, Settled]
+    assert [len(members(step)) for step in reported if isinstance(step, SetChild)] == [2, 4, 5]
+    assert {step.seconds for step in reported if isinstance(step, Pause)} == {3.0}
 
 
 def test_a_rolling_update_changes_a_batch_at_a_time_and_keeps_the_rest():
     child, ctx = Child(), context(update_policy=batches(2))
     first = run(read(servers={name: name for name in "abc"}, config="old"), ctx, child)[-1]
     servers = {"b": "b", "c": "c", "d": "d", "e": "e"}
-    told = run(read(servers=servers, config="new"), replace(ctx, data=first.data), child)
-    seen = [{name: one["config"] for name, one in members(step).items()} for step in told[:-1]]
-    assert seen == [
+    reported = run(read(servers=servers, config="new"), replace(ctx, data=first.data), child)
+    observed = [{name: item["config"] for name, item in members(step).items()} for step in reported[:-1]]
+    assert observed == [
         {"b": "new", "c": "new"},
         {"b": "new", "c": "new", "d": "new", "e": "new"},
     ]
@@ -140,8 +140,8 @@ def test_a_group_that_nothing_changed_in_is_brought_once_more_and_settles():
     child, ctx = Child(), context(update_policy=batches())
     props = read(servers={"a": "1", "b": "2"})
     first = run(props, ctx, child)[-1]
-    told = run(props, replace(ctx, data=first.data), child)
-    assert [type(step) for step in told] == [SetChild, Settled]
+    reported = run(props, replace(ctx, data=first.data), child)
+    assert [type(step) for step in reported] == [SetChild, Settled]
 
 
 def test_a_child_that_is_gone_is_made_from_nothing():
@@ -152,8 +152,8 @@ def test_a_child_that_is_gone_is_made_from_nothing():
 
 
 def test_no_servers_is_a_group_of_none():
-    told = run(read(servers={}), context(), Child())
-    assert members(told[0]) == {}
+    reported = run(read(servers={}), context(), Child())
+    assert members(reported[0]) == {}
 
 
 def test_attributes_are_maps_by_the_deployments_names():
@@ -162,9 +162,9 @@ def test_attributes_are_maps_by_the_deployments_names():
 
     inside = (member("a", deploy_stdout="x", result=1), member("b", deploy_stdout="y"))
     child = Child(inside=inside)
-    found = KIND.child_attributes(context(), child, ["result", "show"])
-    assert found["result"] == {"a": 1, "b": None}
-    assert found["deploy_stdouts"] == {"a": "x", "b": "y"}
+    result = KIND.child_attributes(context(), child, ["result", "show"])
+    assert result["result"] == {"a": 1, "b": None}
+    assert result["deploy_stdouts"] == {"a": "x", "b": "y"}
     assert KIND.child_reference_id(context(), child) == "a child"
 
 
@@ -184,7 +184,7 @@ def test_impossible_requests_are_refused(given: dict[str, Any], message: str):
 
 
 def test_a_structured_group_has_structured_deployments():
-    kind = StructuredDeploymentGroup()
-    props = read(kind, servers={"a": "1"}, input_key="take")
-    [found] = members(kind.step(context(), props, Child(), 0), StructuredDeploymentGroup).values()
-    assert (found["input_key"], found["input_values_validate"]) == ("take", "LAX")
+    resource_type = StructuredDeploymentGroup()
+    props = read(resource_type, servers={"a": "1"}, input_key="take")
+    [result] = members(resource_type.step(context(), props, Child(), 0), StructuredDeploymentGroup).values()
+    assert (result["input_key"], result["input_values_validate"]) == ("take", "LAX")

@@ -70,8 +70,8 @@ class TestDeriving:
         ]
 
     def test_a_given_null_is_a_value(self):
-        [one] = io.derive_inputs([{"name": "a", "default": 1}], {"a": None}, [])
-        assert one["value"] is None
+        [item] = io.derive_inputs([{"name": "a", "default": 1}], {"a": None}, [])
+        assert item["value"] is None
 
     @pytest.mark.parametrize(
         ("before", "after", "another"),
@@ -116,13 +116,17 @@ class TestSubstituting:
 class TestJudging:
     OUTPUTS = ({"name": "result"}, {"name": "complaint", "error_output": True})
 
-    def judged(self, details: dict[str, Any], known: dict[str, Any] | None = None) -> io.AgentReport:
-        return io.judge(self.OUTPUTS, details, known or {})
+    def judged(self, details: dict[str, Any], recorded: dict[str, Any] | None = None) -> io.AgentReport:
+        return io.judge(self.OUTPUTS, details, recorded or {})
 
     def test_nothing_said_is_a_success(self):
-        told = self.judged({})
-        assert (told.failed, told.reason, told.summary) == (False, "Outputs received", "succeeded")
-        assert told.outputs == dict.fromkeys(io.ALWAYS)
+        reported = self.judged({})
+        assert (reported.failed, reported.reason, reported.summary) == (
+            False,
+            "Outputs received",
+            "succeeded",
+        )
+        assert reported.outputs == dict.fromkeys(io.ALWAYS)
 
     @pytest.mark.parametrize("code", [0, "0", None, ""])
     def test_a_status_of_nought_is_a_success(self, code: Any):
@@ -130,24 +134,26 @@ class TestJudging:
 
     @pytest.mark.parametrize("code", [1, "127", -9])
     def test_any_other_status_is_a_failure(self, code: Any):
-        told = self.judged({"deploy_status_code": code})
-        assert told.failed
-        assert told.reason == f"deploy_status_code : Deployment exited with non-zero status code: {code}"
-        assert told.summary == f"failed ({code})"
+        reported = self.judged({"deploy_status_code": code})
+        assert reported.failed
+        assert reported.reason == f"deploy_status_code : Deployment exited with non-zero status code: {code}"
+        assert reported.summary == f"failed ({code})"
 
     def test_an_error_output_is_a_failure_and_all_failures_are_reported(self):
-        told = self.judged({"deploy_status_code": 3, "complaint": "no disk"})
-        assert told.reason == (
+        reported = self.judged({"deploy_status_code": 3, "complaint": "no disk"})
+        assert reported.reason == (
             "deploy_status_code : Deployment exited with non-zero status code: 3, complaint : no disk"
         )
 
     def test_only_declared_outputs_are_stored_and_earlier_outputs_stay(self):
-        told = self.judged({"result": 2, "else": 3, "deploy_stdout": "x"}, {"complaint": "old", "result": 1})
-        assert told.outputs == {
+        reported = self.judged(
+            {"result": 2, "else": 3, "deploy_stdout": "x"}, {"complaint": "old", "result": 1}
+        )
+        assert reported.outputs == {
             "result": 2,
             "complaint": "old",
             "deploy_stdout": "x",
             "deploy_stderr": None,
             "deploy_status_code": None,
         }
-        assert not told.failed
+        assert not reported.failed

@@ -31,12 +31,12 @@ class Facade(ResourceType):
     attributes = {"address": Attribute("Where it is.")}  # noqa: RUF012
 
 
-def nested(parameters=None, outputs=None, **more):
+def nested(parameters=None, outputs=None, **options):
     source = {"heat_template_version": "2018-08-31", "parameters": parameters or {}, "outputs": outputs or {}}
-    return NestedTemplate.read(URL, json.dumps(source | more), Limits())
+    return NestedTemplate.read(URL, json.dumps(source | options), Limits())
 
 
-def kind(parameters=None, outputs=None, facade=None, **environment):
+def template_type(parameters=None, outputs=None, facade=None, **environment):
     target = Target("template", URL, user=True, path=("My::Type",))
     template = nested(parameters, outputs)
     return TemplateType("My::Type", template, target, Environment(**environment), facade=facade)
@@ -52,22 +52,22 @@ PARAMETERS = {
 
 
 def test_parameters_are_properties_that_may_always_change():
-    found = kind(PARAMETERS).properties
-    assert {name: prop.type for name, prop in found.items()} == {
+    result = template_type(PARAMETERS).properties
+    assert {name: prop.type for name, prop in result.items()} == {
         "s": "string",
         "n": "number",
         "b": "boolean",
         "l": "list",
         "j": "map",
     }
-    assert {name for name, prop in found.items() if prop.required} == {"s"}
-    assert all(prop.update_allowed and prop.default is None for prop in found.values())
-    assert (found["s"].doc, found["s"].constraints) == ("A text.", (Length(None, 3),))
-    assert kind(PARAMETERS).secret_parameters == {"j"}
+    assert {name for name, prop in result.items() if prop.required} == {"s"}
+    assert all(prop.update_allowed and prop.default is None for prop in result.values())
+    assert (result["s"].doc, result["s"].constraints) == ("A text.", (Length(None, 3),))
+    assert template_type(PARAMETERS).secret_parameters == {"j"}
 
 
 def test_a_default_of_the_environment_makes_a_property_optional():
-    assert not kind(PARAMETERS, parameter_defaults={"s": "x"}).properties["s"].required
+    assert not template_type(PARAMETERS, parameter_defaults={"s": "x"}).properties["s"].required
 
 
 @pytest.mark.parametrize(
@@ -79,23 +79,23 @@ def test_a_default_of_the_environment_makes_a_property_optional():
     ],
 )
 def test_a_map_may_be_a_text_or_a_list(given, seen):
-    found, faults = kind(PARAMETERS).read_properties(given)
+    result, faults = template_type(PARAMETERS).read_properties(given)
     assert faults == []
-    arguments = kind(PARAMETERS).arguments(found)
+    arguments = template_type(PARAMETERS).arguments(result)
     assert nested(PARAMETERS).parameters["j"].convert(arguments["j"]) == seen
 
 
 def test_a_list_may_be_a_text_with_commas():
-    found, faults = kind(PARAMETERS).read_properties({"s": "x", "l": "a,b"})
-    assert (found["l"], faults) == (["a", "b"], [])
+    result, faults = template_type(PARAMETERS).read_properties({"s": "x", "l": "a,b"})
+    assert (result["l"], faults) == (["a", "b"], [])
 
 
 def test_outputs_are_attributes_and_nested_resources_are_reachable():
-    found = kind(outputs={"o": {"value": 1, "description": "One."}})
-    assert found.attributes == {"o": Attribute("One.")}
+    result = template_type(outputs={"o": {"value": 1, "description": "One."}})
+    assert result.attributes == {"o": Attribute("One.")}
     for name in ("o", "show", "resource.x", "resource.x.value"):
-        assert found.has_attribute(name)
-    assert not found.has_attribute("other")
+        assert result.has_attribute(name)
+    assert not result.has_attribute("other")
 
 
 def test_a_list_of_maps_is_flattened_and_null_is_an_empty_text():
@@ -105,8 +105,8 @@ def test_a_list_of_maps_is_flattened_and_null_is_an_empty_text():
 
 def test_a_child_has_the_properties_as_parameters_and_the_environment_of_its_place():
     registry = {"My::Type": URL, "Other::Type": "OS::Heat::None"}
-    found = kind(PARAMETERS, parameter_defaults={"n": 5}, resource_registry=registry)
-    child = found.child({"s": "x", "l": [{"a": 1}], "j": None})
+    faults = template_type(PARAMETERS, parameter_defaults={"n": 5}, resource_registry=registry)
+    child = faults.child({"s": "x", "l": [{"a": 1}], "j": None})
     assert (child.url, json.loads(child.text)["parameters"]) == (URL, PARAMETERS)
     environment = child.environment
     assert environment.parameters == {"s": "x", "l": [".member.0.a=1"]}
@@ -120,7 +120,7 @@ def test_a_child_has_the_properties_as_parameters_and_the_environment_of_its_pla
 
 
 def mismatches(parameters, outputs=("address",)):
-    return list(kind(parameters, {name: {"value": 1} for name in outputs}, Facade()).mismatches)
+    return list(template_type(parameters, {name: {"value": 1} for name in outputs}, Facade()).mismatches)
 
 
 MUST = {"must": {"type": "string"}}
@@ -128,8 +128,8 @@ MUST = {"must": {"type": "string"}}
 
 def test_a_template_that_fits_the_type_in_whose_place_it_is():
     fitting = {"size": {"type": "number", "default": 1}, "free": {"type": "json", "default": {}}}
-    more = {"more": {"type": "string", "default": ""}}
-    assert mismatches({**MUST, **fitting, **more}) == []
+    additional = {"more": {"type": "string", "default": ""}}
+    assert mismatches({**MUST, **fitting, **additional}) == []
 
 
 @pytest.mark.parametrize(
@@ -183,14 +183,14 @@ def test_a_template_without_readable_parameters_or_outputs_is_no_type(sections):
 
 
 def test_other_faults_of_a_template_leave_it_a_type():
-    found = nested(PARAMETERS, resources={"a": {"type": 5, "x": 1}}, foo={})
-    assert len(found.faults) >= 2
-    assert found.parameters.keys() == PARAMETERS.keys()
+    result = nested(PARAMETERS, resources={"a": {"type": 5, "x": 1}}, foo={})
+    assert len(result.faults) >= 2
+    assert result.parameters.keys() == PARAMETERS.keys()
 
 
 def test_each_set_of_values_gets_a_new_definition():
     condition = {"equals": [{"get_param": "p"}, "x"]}
-    found = nested({"p": {"type": "string"}}, resources={"a": {"type": "T", "condition": condition}})
-    with_it, _ = found.define(ParameterValues({"p": "x"}))
-    without, _ = found.define(ParameterValues({"p": "y"}))
+    result = nested({"p": {"type": "string"}}, resources={"a": {"type": "T", "condition": condition}})
+    with_it, _ = result.define(ParameterValues({"p": "x"}))
+    without, _ = result.define(ParameterValues({"p": "y"}))
     assert (list(with_it.resources), list(without.resources)) == (["a"], [])

@@ -34,19 +34,19 @@ REQUESTS: Final[dict[str, dict[str, Any]]] = {
 }
 
 
-def asked(role: str, template: dict[str, Any], **more: Any) -> None:
+def check_allowed(role: str, template: dict[str, Any], **options: Any) -> None:
     nothing = cast(Any, None)  # is stored
     context = OperationContext(nothing, nothing, Caller("p", roles=(role,)), Settings(), load_registry())
-    validate_request(context, StackRequest({**VERSION, **template}, "s", **more), stack_uuid="None")
+    validate_request(context, StackRequest({**VERSION, **template}, "s", **options), stack_uuid="None")
 
 
 @pytest.mark.parametrize("request_", REQUESTS.values(), ids=list(REQUESTS))
 def test_a_member_is_refused_and_an_admin_gets_the_full_list(request_: dict[str, Any]) -> None:
     with pytest.raises(Forbidden, match=r"^You are not authorized to use resource_types:OS::Nova::Flavor\.$"):
-        asked("member", **request_)
+        check_allowed("member", **request_)
     with pytest.raises(InvalidTemplate):  # the service is not there
-        asked("admin", **request_)
+        check_allowed("admin", **request_)
 
 
 def test_a_type_that_no_rule_names_is_anybodys() -> None:
-    asked("member", {"resources": {"a": {"type": "OS::Heat::RandomString"}}})
+    check_allowed("member", {"resources": {"a": {"type": "OS::Heat::RandomString"}}})

@@ -228,14 +228,14 @@ def test_an_installed_package_adds_constraints_and_a_broken_package_is_an_operat
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: acme\nVersion: 1.0\n")
     (info / "entry_points.txt").write_text(POINTS)
-    found = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, "-c", ASK],
         env={**os.environ, "PYTHONPATH": str(tmp_path)},
         capture_output=True,
         text=True,
         check=True,
     )
-    said = json.loads(found.stdout)
+    said = json.loads(completed.stdout)
     assert said[:4] == [
         None,
         "Error validating value '[2, 3]': 3 is odd",

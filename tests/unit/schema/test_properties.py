@@ -21,7 +21,7 @@ from orchestrator.schema.properties import (
 UNKNOWN = object()
 
 
-def one(kind, value, **declared):
+def convert_one(kind, value, **declared):
     """Convert a single property; return its value and the messages."""
     result, faults = convert({"p": Property(kind, **declared)}, {"p": value}, path="x")
     return result.get("p"), [fault.message for fault in faults]
@@ -59,7 +59,7 @@ def one(kind, value, **declared):
     ],
 )
 def test_values_are_converted_to_the_type(kind, given, seen):
-    value, messages = one(kind, given)
+    value, messages = convert_one(kind, given)
     assert messages == []
     assert value == seen
     assert type(value) is type(seen)
@@ -105,7 +105,7 @@ def test_values_are_converted_to_the_type(kind, given, seen):
     ],
 )
 def test_inconvertible_values_are_reported_with_heats_message(kind, given, message):
-    assert one(kind, given) == (None, [message])
+    assert convert_one(kind, given) == (None, [message])
 
 
 def test_a_default_stands_in_for_absent_and_for_null():
@@ -146,7 +146,7 @@ def test_defaults_and_nulls_are_seen_with_the_defaults_of_their_members(declared
     ],
 )
 def test_the_zero_that_stands_for_null_obeys_the_constraints(constraint, kind, message):
-    assert one(kind, None, constraints=(constraint,)) == (None, [message])
+    assert convert_one(kind, None, constraints=(constraint,)) == (None, [message])
 
 
 def test_a_property_that_is_not_implemented_may_not_be_given():
@@ -167,8 +167,8 @@ def test_deprecated_properties_cause_warnings_everywhere():
         "l": Property("list", schema=Property("map", schema={"old": old})),
         "s": Property("list", schema=Property("string")),
     }
-    given = {"old": "x", "m": {"old": "x"}, "l": [{"old": None}, {"old": "x"}, UNKNOWN], "s": ["a"]}
-    warnings = deprecations(schema, given, path="r")
+    supplied = {"old": "x", "m": {"old": "x"}, "l": [{"old": None}, {"old": "x"}, UNKNOWN], "s": ["a"]}
+    warnings = deprecations(schema, supplied, path="r")
     assert [warning.path for warning in warnings] == ["r.old", "r.m.old", "r.l[1].old"]
     assert {warning.message for warning in warnings} == {"Property old is deprecated: use new instead"}
     assert convert(schema, {"old": "x"}) == ({"old": "x"}, [])
@@ -239,7 +239,7 @@ def test_a_default_need_not_meet_the_constraints_of_other_templates():
     ],
 )
 def test_a_template_resource_takes_more(kind, given, seen):
-    assert one(kind, given, lax=True) == (seen, [])
+    assert convert_one(kind, given, lax=True) == (seen, [])
 
 
 @pytest.mark.parametrize(
@@ -253,7 +253,7 @@ def test_a_template_resource_takes_more(kind, given, seen):
     ],
 )
 def test_a_template_resource_does_not_take_everything(kind, given, message):
-    assert one(kind, given, lax=True) == (None, [message])
+    assert convert_one(kind, given, lax=True) == (None, [message])
 
 
 def test_a_list_for_a_template_resource_may_contain_unknown_values():

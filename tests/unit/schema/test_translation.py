@@ -19,10 +19,10 @@ UNKNOWN = ...  # any object that no property can have will do; copying returns t
 TOGETHER = "Cannot define the following properties at the same time: "
 
 
-def done(rule, values, **more):
+def done(rule, values, **options):
     """Apply a rule; check that nothing was changed in place, and that there are no faults."""
     before = copy.deepcopy(values)
-    result, faults = translate([rule], values, unknown=UNKNOWN, **more)
+    result, faults = translate([rule], values, unknown=UNKNOWN, **options)
     assert faults == []
     assert values == before
     return result
@@ -223,7 +223,7 @@ def test_an_update_policy_obeys_its_schema():
     ],
 )
 def test_the_old_sequence_of_a_random_string_is_a_character_class(given, classes):
-    seen, faults = RandomString().read_properties(given)
+    observed, faults = RandomString().read_properties(given)
     assert faults == []
-    assert "sequence" not in seen
-    assert seen["character_classes"] == classes
+    assert "sequence" not in observed
+    assert observed["character_classes"] == classes

@@ -38,7 +38,7 @@ def test_readers_change_nothing() -> None:
         "cancel",
         "mark",
     ]
-    assert not [name for name in may(READER) if any(f":{word}" in name for word in changing)]
+    assert not [name for name in may(READER) if any(f":{keyword}" in name for keyword in changing)]
     assert {"stacks:show", "events:index", "actions:check", "resource:signal"} <= may(READER)
 
 

@@ -30,25 +30,25 @@ class Slow:
         return [2 * number for number in numbers]
 
 
-def ask(slow: Slow, first: int, others: Sequence[int]) -> list[object]:
+def ask(slow: Slow, first: int, other_items: Sequence[int]) -> list[object]:
     """Return the results: the first request runs alone, the rest join while it is running."""
-    together = Batcher(slow)
+    batch = Batcher(slow)
 
     def one(number: int) -> object:
         try:
-            return together(number)
+            return batch(number)
         except Exception as error:
             return repr(error)
 
-    with ThreadPoolExecutor(1 + len(others)) as pool:
-        told = [pool.submit(one, first)]
+    with ThreadPoolExecutor(1 + len(other_items)) as pool:
+        reported = [pool.submit(one, first)]
         assert slow.begun.wait(10)
-        for number in others:
-            told.append(pool.submit(one, number))
-            while len(together._queue) < len(told) - 1:  # in this order
+        for number in other_items:
+            reported.append(pool.submit(one, number))
+            while len(batch._queue) < len(reported) - 1:  # in this order
                 pass
         slow.go_on.set()
-        return [each.result(10) for each in told]
+        return [each.result(10) for each in reported]
 
 
 def test_a_single_request_runs_at_once_and_concurrent_requests_are_batched() -> None:
@@ -59,8 +59,8 @@ def test_a_single_request_runs_at_once_and_concurrent_requests_are_batched() -> 
 
 def test_there_is_a_most_that_goes_together() -> None:
     slow = Slow()
-    others = list(range(1000, 1000 + MAX_BATCH + 5))
-    assert ask(slow, 1, others) == [2, *(2 * number for number in others)]
+    other_items = list(range(1000, 1000 + MAX_BATCH + 5))
+    assert ask(slow, 1, other_items) == [2, *(2 * number for number in other_items)]
     assert [len(numbers) for numbers in slow.asked] == [1, MAX_BATCH, 5]
 
 
@@ -78,7 +78,7 @@ def test_a_missing_server_is_reported_to_all_deployments_and_requested_once() ->
 def test_it_goes_on_after_a_refusal() -> None:
     slow = Slow()
     slow.go_on.set()
-    together = Batcher(slow)
+    batch = Batcher(slow)
     with pytest.raises(ValueError, match="13"):
-        together(13)
-    assert together(1) == 2
+        batch(13)
+    assert batch(1) == 2

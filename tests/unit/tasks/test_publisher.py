@@ -42,11 +42,11 @@ class FakeBroker:
         deadline = time.monotonic() + 5
         while self.client.llen(queue) < count and time.monotonic() < deadline:
             time.sleep(0.005)
-        found = [orjson.loads(raw) for raw in reversed(self.client.lrange(queue, 0, -1))]
-        assert len(found) == count
-        for message in found:
+        result = [orjson.loads(raw) for raw in reversed(self.client.lrange(queue, 0, -1))]
+        assert len(result) == count
+        for message in result:
             message["body"] = orjson.loads(base64.b64decode(message["body"]))
-        return found
+        return result
 
     def close(self) -> None:
         """Stop the server and close its socket."""
@@ -98,19 +98,19 @@ def test_a_rendered_message_equals_the_message_of_celery(broker: FakeBroker, que
     app.conf.update(celery_settings(broker.url))
     app.task(name=TASK, max_retries=2, shared=False)(check)
     publish(broker, [CheckMessage(7, 3, queue, "web", ROOT)])
-    [ours] = broker.messages(queue, 1)
+    [own_items] = broker.messages(queue, 1)
     broker.client.delete(queue)
     app.tasks[TASK].apply_async(
-        ([7], 3), queue=queue, root_id=ROOT, parent_id="parent", task_id=ours["headers"]["id"]
+        ([7], 3), queue=queue, root_id=ROOT, parent_id="parent", task_id=own_items["headers"]["id"]
     )
     [theirs] = broker.messages(queue, 1)
     app.close()
-    for message in (ours, theirs):
+    for message in (own_items, theirs):
         for shown in ("argsrepr", "kwargsrepr"):  # ours are for readers of Flower
             del message["headers"][shown]
         del message["properties"]["delivery_tag"]  # unique
         message["properties"].pop("reply_to", None)
-    assert ours == theirs
+    assert own_items == theirs
 
 
 def test_each_message_has_an_id_of_its_own(broker: FakeBroker):
@@ -130,8 +130,8 @@ def test_messages_of_a_publication_keep_their_order_and_queues(broker: FakeBroke
 def test_a_batch_holds_nodes_of_one_traversal_and_one_root(broker: FakeBroker):
     messages = [CheckMessage(n, t, "check", f"n{n}", root) for n in range(7) for t in (1, 2) for root in "ab"]
     publish(broker, list(messages), batch=5)
-    found = broker.messages("check", 8)
-    sizes = sorted((m["headers"]["root_id"], m["body"][0][1], len(m["body"][0][0])) for m in found)
+    result = broker.messages("check", 8)
+    sizes = sorted((m["headers"]["root_id"], m["body"][0][1], len(m["body"][0][0])) for m in result)
     assert sizes == [(root, t, size) for root in "ab" for t in (1, 2) for size in (2, 5)]
 
 

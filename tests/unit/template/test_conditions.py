@@ -11,9 +11,9 @@ LATEST = "2021-04-16"
 
 
 def read(values=None, version="2018-08-31", **sections):
-    given = ParameterValues(values or {}, missing=frozenset({"p"} - (values or {}).keys()))
+    supplied = ParameterValues(values or {}, missing=frozenset({"p"} - (values or {}).keys()))
     document = {"heat_template_version": version, "parameters": {"p": {"type": "string"}}, **sections}
-    return load(document, Limits(), given)
+    return load(document, Limits(), supplied)
 
 
 def faults(*args, **sections):
@@ -29,8 +29,8 @@ def value_of(written, values=None, conditions=None, version="2018-08-31"):
     return made.resources["a"].body["properties"].get("x", "absent")
 
 
-def holds(condition, values=None, version="2018-08-31", **others):
-    conditions = {"c": condition, **others}
+def holds(condition, values=None, version="2018-08-31", **other_items):
+    conditions = {"c": condition, **other_items}
     return value_of({"if": ["c", True, False]}, values, conditions, version)
 
 

@@ -10,9 +10,9 @@ SINK = {"type": "zaqar-queue", "target": "news"}
 HOOK = {"type": "webhook", "target": "https://example.org/"}
 
 
-def faults(source, **more):
+def faults(source, **options):
     with pytest.raises(InvalidTemplate) as caught:
-        Environment.parse(source, **more)
+        Environment.parse(source, **options)
     return [fault.message for fault in caught.value.diagnostics]
 
 
@@ -78,9 +78,9 @@ def test_a_text_that_is_no_map_is_refused():
 
 
 def test_faults_of_the_registry_are_reported_with_the_rest():
-    told = faults({"resource_registry": {"resources": {"a": {"hooks": "x"}}, "T": 5}, "zzz": {}})
-    assert len(told) == 3
-    assert told[0].startswith('Invalid hook type "x" for resource breakpoint')
+    reported = faults({"resource_registry": {"resources": {"a": {"hooks": "x"}}, "T": 5}, "zzz": {}})
+    assert len(reported) == 3
+    assert reported[0].startswith('Invalid hook type "x" for resource breakpoint')
 
 
 @pytest.mark.parametrize(

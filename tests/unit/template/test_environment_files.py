@@ -23,24 +23,24 @@ TYPES = {"s": "string", "l": "comma_delimited_list", "j": "json", "n": "number",
 SCHEMAS = {name: ParameterSchema(name, kind) for name, kind in TYPES.items()}
 
 
-def merged(*environments, request=None, schemas=SCHEMAS, **more):
+def merged(*environments, request=None, schemas=SCHEMAS, **options):
     """Return the merged result of the files e0, e1, … that contain `environments`."""
     files = {
-        f"e{n}": one if isinstance(one, str) else orjson.dumps(one).decode()
-        for n, one in enumerate(environments)
+        f"e{n}": item if isinstance(item, str) else orjson.dumps(item).decode()
+        for n, item in enumerate(environments)
     }
-    return merge_environment_files(list(files), files, schemas, Environment(request or {}), **more)
+    return merge_environment_files(list(files), files, schemas, Environment(request or {}), **options)
 
 
-def parameters(*values, strategy=None, **more):
+def parameters(*values, strategy=None, **options):
     """Return the parameters after files that each give some, with the strategy said in each."""
     said = {"parameter_merge_strategies": {"default": strategy}} if strategy else {}
-    return dict(merged(*({"parameters": one, **said} for one in values), **more).parameters)
+    return dict(merged(*({"parameters": item, **said} for item in values), **options).parameters)
 
 
-def faults(*environments, **more):
+def faults(*environments, **options):
     with pytest.raises(InvalidTemplate) as caught:
-        merged(*environments, **more)
+        merged(*environments, **options)
     return [(fault.file, fault.path, fault.message) for fault in caught.value.diagnostics]
 
 
@@ -75,9 +75,9 @@ def test_each_strategy_merges_as_its_type_allows(name, old, new, merge, deep):
 @pytest.mark.parametrize("strategy", ["merge", "deep_merge"])
 def test_booleans_do_not_merge(strategy):
     said = {"parameter_merge_strategies": {"default": strategy}}
-    told = ("e1", "parameters.b", "Invalid merge strategy 'merge' for parameter 'b'.")
-    assert faults({"parameters": {"b": True}, **said}, {"parameters": {"b": False}}) == [told]
-    assert faults({"parameters": {"s": "x"}}, {"parameters": {"b": False}, **said}) == [told]
+    reported = ("e1", "parameters.b", "Invalid merge strategy 'merge' for parameter 'b'.")
+    assert faults({"parameters": {"b": True}, **said}, {"parameters": {"b": False}}) == [reported]
+    assert faults({"parameters": {"s": "x"}}, {"parameters": {"b": False}, **said}) == [reported]
     assert parameters({"b": True}, strategy=strategy) == {"b": True}
     assert parameters({"b": True}, {"b": False}) == {"b": False}
 
@@ -115,12 +115,12 @@ def test_a_parameters_merge_strategy_is_its_own_then_an_earlier_files_then_the_d
 
 
 def test_a_strategy_that_differs_from_an_earlier_files_is_a_conflict_also_between_sections():
-    one = {"parameters": {"l": "a"}}
+    item = {"parameters": {"l": "a"}}
     two = {"parameters": {"l": "b"}, "parameter_merge_strategies": {"l": "merge"}}
     conflict = "Conflicting merge strategy 'merge' for parameter 'l' in file 'e1'."
-    assert faults(one, two) == [("e1", "parameter_merge_strategies.l", conflict)]
+    assert faults(item, two) == [("e1", "parameter_merge_strategies.l", conflict)]
     two = {"parameter_defaults": {"l": "b"}, "parameter_merge_strategies": {"l": "merge"}}
-    assert faults(one, two) == [("e1", "parameter_merge_strategies.l", conflict)]
+    assert faults(item, two) == [("e1", "parameter_merge_strategies.l", conflict)]
     assert merged({"parameters": {"l": "a"}}, {**two, "parameter_defaults": {"l": None}})
 
 
@@ -167,10 +167,10 @@ def test_a_file_named_twice_is_merged_twice():
 
 
 def test_other_sections_merge_by_entry():
-    one = {"resource_registry": {"A": "B", "N": "O", "resources": {"a": {"hooks": "pre-create"}}}}
+    item = {"resource_registry": {"A": "B", "N": "O", "resources": {"a": {"hooks": "pre-create"}}}}
     two = {"resource_registry": {"A": "E", "C": "D", "N": None, "resources": {"b": {"hooks": "pre-create"}}}}
     sink = {"type": "zaqar-queue", "target": "q"}
-    both = merged({**one, "event_sinks": [sink]}, {**two, "event_sinks": [sink, {**sink, "target": "r"}]})
+    both = merged({**item, "event_sinks": [sink]}, {**two, "event_sinks": [sink, {**sink, "target": "r"}]})
     assert both.resource_registry == {
         "A": "E", "N": "O", "C": "D", "resources": {"b": {"hooks": "pre-create"}},
     }  # fmt: skip
@@ -200,17 +200,17 @@ def test_the_parameters_of_every_template_among_the_files_count_and_the_roots_co
         "d.txt": "parameters: not a template",
         "e.yaml": "parameters: {s: x}",
     }
-    found = schemas_in(files, {"s": SCHEMAS["s"]})
-    assert (found["s"].type, found["x"].type, found["z"].type) == ("string", "number", "json")
-    assert found.keys() == {"s", "x", "z"}
+    result = schemas_in(files, {"s": SCHEMAS["s"]})
+    assert (result["s"].type, result["x"].type, result["z"].type) == ("string", "number", "json")
+    assert result.keys() == {"s", "x", "z"}
 
 
 def fetch_nothing(url):
     raise AssertionError(f"{url} is fetched")
 
 
-def request(**more):
-    return read_request(orjson.dumps({"stack_name": "s", "template": "x", **more}), fetch_nothing)
+def request(**options):
+    return read_request(orjson.dumps({"stack_name": "s", "template": "x", **options}), fetch_nothing)
 
 
 def test_a_request_names_environment_files_among_its_files():
@@ -247,13 +247,13 @@ def test_the_operators_files_come_over_the_aliases_in_the_order_of_their_names(t
     (tmp_path / "20.yaml").write_text("resource_registry: {A: second, 'OS::Quantum*': null, B: null}\n")
     (tmp_path / "10.yaml").write_text("resource_registry: {A: first, B: OS::B}\n")
     (tmp_path / "README").write_text("not read")
-    found = global_environment(tmp_path)
-    registry = ResourceRegistry.build({}, found)
+    result = global_environment(tmp_path)
+    registry = ResourceRegistry.build({}, result)
     assert registry.target("r", "A").name == "second"
     assert registry.target("r", "OS::Quantum::Net") is None
     assert registry.target("r", "B") is None
-    assert found.keys() - {"A", "B"} == ALIASES.keys()
-    assert global_environment(tmp_path) is found
+    assert result.keys() - {"A", "B"} == ALIASES.keys()
+    assert global_environment(tmp_path) is result
 
 
 @pytest.mark.parametrize(

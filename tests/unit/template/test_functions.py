@@ -28,13 +28,13 @@ VALUES = ParameterValues(
 
 
 def proxy(name="r", action="CREATE", **changes):
-    known = {
+    recorded = {
         "reference_id": "id-1",
         "attributes": {"x": {"y": ["p", {"z": 1}]}, "none": None, "show": {"all": 1}},
         "action": action,
         "status": "COMPLETE",
     }
-    return ResourceProxy(name, **{**known, **changes})
+    return ResourceProxy(name, **{**recorded, **changes})
 
 
 def stack(version=NEW, *proxies, strict=True, values=VALUES):
@@ -87,8 +87,8 @@ def test_get_param_refuses_arguments_that_can_never_work():
 @pytest.mark.parametrize("version", VERSIONS)
 def test_get_resource_returns_the_reference_id_or_the_name_before_creation(version):
     new = proxy("new", "INIT", reference_id=None)
-    seen = stack(version, proxy(), new)
-    assert seen.resolve([{"get_resource": "r"}, {"get_resource": "new"}]) == ["id-1", "new"]
+    observed = stack(version, proxy(), new)
+    assert observed.resolve([{"get_resource": "r"}, {"get_resource": "new"}]) == ["id-1", "new"]
 
 
 def test_only_resources_that_were_handed_in_may_be_referred_to():
@@ -127,8 +127,8 @@ def test_get_attr_without_a_name_gives_all_but_show_in_versions_that_have_it():
     "action", ["CREATE", "ADOPT", "SUSPEND", "RESUME", "UPDATE", "ROLLBACK", "SNAPSHOT", "CHECK"]
 )
 def test_attributes_count_in_any_status_of_an_action_that_has_it_exist(action):
-    seen = stack(NEW, proxy("r", action, status="FAILED"))
-    assert seen.resolve({"get_attr": ["r", "x", "y", 0]}) == "p"
+    observed = stack(NEW, proxy("r", action, status="FAILED"))
+    assert observed.resolve({"get_attr": ["r", "x", "y", 0]}) == "p"
 
 
 @pytest.mark.parametrize("action", ["INIT", "DELETE"])
@@ -139,7 +139,7 @@ def test_attributes_of_missing_resources_are_null_and_unknown_during_validation(
 
 
 def test_only_values_computed_from_unknown_values_are_unknown():
-    seen = stack(NEW, proxy("r", "INIT"), strict=False)
+    observed = stack(NEW, proxy("r", "INIT"), strict=False)
     value = {
         "join": {"list_join": [",", [{"get_attr": ["r", "x"]}]]},
         "replace": {"str_replace": {"template": "a", "params": {"a": {"get_attr": ["r", "x"]}}}},
@@ -148,7 +148,7 @@ def test_only_values_computed_from_unknown_values_are_unknown():
         "attribute": {"get_attr": ["r", {"get_attr": ["r", "x"]}]},
         "known": {"list_join": [",", ["a", "b"]]},
     }
-    assert seen.resolve(value) == {**dict.fromkeys(value, UNKNOWN), "known": "a,b"}
+    assert observed.resolve(value) == {**dict.fromkeys(value, UNKNOWN), "known": "a,b"}
 
 
 def test_a_parameter_without_a_value_is_unknown_while_validating_and_missing_otherwise():
@@ -255,11 +255,11 @@ def test_reading_a_hidden_parameter_or_a_secret_resource_is_remembered():
 
 
 def test_reading_a_resource_that_is_not_created_is_remembered():
-    seen = stack(NEW, proxy(), proxy("new", "INIT"))
-    seen.resolve({"get_resource": "r"})
-    assert not seen.used_uncreated
-    seen.resolve({"get_resource": "new"})
-    assert seen.used_uncreated
+    observed = stack(NEW, proxy(), proxy("new", "INIT"))
+    observed.resolve({"get_resource": "r"})
+    assert not observed.used_uncreated
+    observed.resolve({"get_resource": "new"})
+    assert observed.used_uncreated
 
 
 def definition(value):
@@ -287,16 +287,16 @@ def test_references_list_the_dependencies_of_an_expression():
         "get_resource": "plain",
         "c": {"get_parm": "no"},
     }
-    found = definition(value)
-    assert found.requires == {"r", "q", "z"}
-    assert found.dep_attrs == {"r": {"x", "y"}, "q": {"*"}}
-    assert found.parameters == {"p", "o"}
+    result = definition(value)
+    assert result.requires == {"r", "q", "z"}
+    assert result.dep_attrs == {"r": {"x", "y"}, "q": {"*"}}
+    assert result.parameters == {"p", "o"}
 
 
 def test_a_computed_name_stands_for_all():
-    found = definition([{"get_param": {"get_param": "p"}}, {"get_attr": ["r", {"get_param": "a"}]}])
-    assert found.parameters == {"p", "a", "*"}
-    assert found.dep_attrs == {"r": {"*"}}
+    result = definition([{"get_param": {"get_param": "p"}}, {"get_attr": ["r", {"get_param": "a"}]}])
+    assert result.parameters == {"p", "a", "*"}
+    assert result.dep_attrs == {"r": {"*"}}
 
 
 def test_the_total_output_of_all_functions_of_a_value_is_bounded():

@@ -281,9 +281,9 @@ def test_unique_keeps_the_first_of_each_and_filter_takes_away_exactly_the_values
     unique = resolved({"list_concat_unique": [one, other]})
     assert both == one + other
     assert [item for n, item in enumerate(both) if item not in both[:n]] == unique
-    left = resolved({"filter": [one, other]})
-    assert all(resolved({"contains": [item, other]}) for item in left)
-    assert [item for item in other if item not in one] == left
+    remaining = resolved({"filter": [one, other]})
+    assert all(resolved({"contains": [item, other]}) for item in remaining)
+    assert [item for item in other if item not in one] == remaining
 
 
 NAMES = st.dictionaries(st.sampled_from("abc"), st.integers(), max_size=3)

@@ -16,8 +16,8 @@ MAPS = [version for version in VERSIONS if "2016-10-14" <= version < "2017-09-01
 ALL = [version for version in VERSIONS if version >= "2015-04-30"]
 
 
-def repeat(template, for_each, **more):
-    return {"repeat": {"template": template, "for_each": for_each, **more}}
+def repeat(template, for_each, **options):
+    return {"repeat": {"template": template, "for_each": for_each, **options}}
 
 
 @pytest.mark.parametrize("version", ALL)

@@ -15,8 +15,8 @@ OLD = "2013-05-23"
 REPLACES = ("str_replace", "str_replace_strict", "str_replace_vstrict")
 
 
-def replace(template, params, name="str_replace", **more):
-    return {name: {"template": template, "params": params, **more}}
+def replace(template, params, name="str_replace", **options):
+    return {name: {"template": template, "params": params, **options}}
 
 
 @pytest.mark.parametrize("name", REPLACES)
@@ -312,8 +312,8 @@ def test_a_text_without_any_key_is_unchanged_and_a_key_is_replaced_as_by_str_rep
     if not any(key in template for key in params):
         assert made == template
     if len(params) == 1:
-        [(key, word)] = params.items()
-        assert made == template.replace(key, word)
+        [(key, keyword)] = params.items()
+        assert made == template.replace(key, keyword)
 
 
 @over(st.lists(st.text("ab,", max_size=4), min_size=1), st.sampled_from([",", "--", "ba"]))

@@ -22,8 +22,8 @@ TOO_MUCH = "Expression consumed too much memory"
 TOO_LONG = "The expression took too much time or memory"
 
 
-def yaql(expression, data=None, **more):
-    return {"yaql": {"expression": expression, "data": data, **more}}
+def yaql(expression, data=None, **options):
+    return {"yaql": {"expression": expression, "data": data, **options}}
 
 
 @pytest.fixture
@@ -226,17 +226,17 @@ def test_a_process_that_was_killed_is_replaced():
 
 
 def test_threads_get_their_own_answers():
-    found = {}
+    result = {}
 
     def ask(n):
-        found[n] = [resolved(yaql("$.data * 2", n * 100 + m)) for m in range(10)]
+        result[n] = [resolved(yaql("$.data * 2", n * 100 + m)) for m in range(10)]
 
     threads = [threading.Thread(target=ask, args=(n,)) for n in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert found == {n: [2 * (n * 100 + m) for m in range(10)] for n in range(4)}
+    assert result == {n: [2 * (n * 100 + m) for m in range(10)] for n in range(4)}
 
 
 ALONE = """
@@ -295,7 +295,7 @@ def test_many_expressions_share_a_time_budget():
     """Otherwise a template with a thousand slow expressions would occupy its request for an hour."""
     slow = [yaql(f"pow(9, {10**8 + number})") for number in range(12)]
     with time_budget(0.5):
-        told = [failed(one) for one in slow]
-    assert TOO_LONG in told[0]
-    assert "of the request" in told[-1]
+        reported = [failed(item) for item in slow]
+    assert TOO_LONG in reported[0]
+    assert "of the request" in reported[-1]
     assert resolved(yaql("1 + 1")) == 2

@@ -39,18 +39,18 @@ NEW = Definition(TYPE, {"properties": {"value": "new %index%"}, "metadata": {"a"
 OLD = Definition(TYPE, {"properties": {"value": "old"}})
 
 
-def group(**more):
+def group(**options):
     parts = (Part.of(OLD, Ordinals.of([0, 2])), Part.of(NEW, Ordinals.of([1, 7])))
-    return Members(parts, **more)
+    return Members(parts, **options)
 
 
 def values(*definitions):
-    return ParameterValues({PARAMETER: {one.digest: one.value() for one in definitions}})
+    return ParameterValues({PARAMETER: {definition.digest: definition.value() for definition in definitions}})
 
 
-def resolved(members, name, given):
+def resolved(members, name, supplied):
     template = members.template()
-    view = StackDefinition(template.version, given, {})
+    view = StackDefinition(template.version, supplied, {})
     return resolve_properties(template.resources[name].body, view, ValueResource(), name)[0]
 
 
@@ -102,9 +102,9 @@ def test_a_name_without_a_member_is_not_a_member(name, seed):
 
 
 def test_each_member_has_its_own_definition_and_its_name_in_it():
-    given = values(NEW, OLD)
-    assert resolved(group(), "0", given) == {"value": "old"}
-    assert resolved(group(), "7", given) == {"value": "new 7"}
+    supplied = values(NEW, OLD)
+    assert resolved(group(), "0", supplied) == {"value": "old"}
+    assert resolved(group(), "7", supplied) == {"value": "new 7"}
 
 
 def test_function_like_maps_in_a_definition_are_data():
@@ -131,10 +131,10 @@ def test_properties_of_a_hidden_parameter_are_secret():
 
 
 def test_a_member_differs_only_if_its_definition_differs():
-    given = ParameterValues({})
+    supplied = ParameterValues({})
 
     def digests(members):
-        return {name: one.digest(given) for name, one in members.template().resources.items()}
+        return {name: item.digest(supplied) for name, item in members.template().resources.items()}
 
     before = digests(group())
     assert len(set(before.values())) == 4
@@ -148,7 +148,7 @@ def test_a_member_differs_only_if_its_definition_differs():
 def test_each_member_of_a_chain_waits_for_its_predecessor():
     members = Members((Part("d", "T", (), Ordinals.span(0, 4)),), window=2)
     resources = members.template().resources
-    assert [sorted(one.requires) for one in resources.values()] == [[], [], ["0"], ["1"]]
+    assert [sorted(item.requires) for item in resources.values()] == [[], [], ["0"], ["1"]]
 
 
 def test_a_million_members_take_no_room():
@@ -160,7 +160,7 @@ def test_a_million_members_take_no_room():
     assert template.resources[name].type == TYPE
     types = Registry.of(ValueResource, TestResource)
     kinds = TypeResolver(TypeEnvironment.of_stack(types, Environment(), {}, Limits()))
-    assert [kinds.resolved_name(one) for one in kinds.samples(template)] == [TYPE]
+    assert [kinds.resolved_name(sample) for sample in kinds.samples(template)] == [TYPE]
     _, most = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert len(text) < 400
@@ -207,8 +207,8 @@ def test_other_texts_are_none(text):
 
 
 def test_it_is_shown_as_the_template_that_it_stands_for():
-    given = values(NEW, OLD)
-    shown = as_hot(Members(group().parts, window=1).text(), given)
+    supplied = values(NEW, OLD)
+    shown = as_hot(Members(group().parts, window=1).text(), supplied)
     assert shown == {
         "heat_template_version": "2015-04-30",
         "resources": {

@@ -27,9 +27,9 @@ def test_they_combine_as_sets_do(one, other):
 
 @given(NUMBERS, st.integers(-1, 40))
 def test_head_and_tail_are_the_lowest_and_the_highest(numbers, count):
-    a, known = Ordinals.of(numbers), sorted(numbers)
-    assert list(a.head(count)) == known[: max(count, 0)]
-    assert list(a.tail(count)) == (known[-count:] if count > 0 else [])
+    a, recorded = Ordinals.of(numbers), sorted(numbers)
+    assert list(a.head(count)) == recorded[: max(count, 0)]
+    assert list(a.tail(count)) == (recorded[-count:] if count > 0 else [])
 
 
 @given(NUMBERS)

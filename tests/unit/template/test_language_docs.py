@@ -82,8 +82,8 @@ def values(template: str) -> ParameterValues:
 
 def outputs(template: str) -> dict[str, Any]:
     """Return the outputs of a template after its `server` is created."""
-    given = values(template)
-    loaded = load(template, Limits(), given)
+    supplied = values(template)
+    loaded = load(template, Limits(), supplied)
     assert loaded.warnings == ()
     made = {
         name: ResourceProxy(name, f"{name.lower()}-1", ATTRIBUTES, "CREATE", "COMPLETE")
@@ -91,7 +91,7 @@ def outputs(template: str) -> dict[str, Any]:
     }
     view = StackDefinition(
         loaded.version,
-        given,
+        supplied,
         made,
         FILES.get,
         mappings=loaded.mappings,
@@ -138,22 +138,22 @@ def test_the_tables_have_every_function_and_the_version_it_came_with() -> None:
 
 def test_the_formats_are_those_that_there_are() -> None:
     listed = rows(TEXT, "| Key | Versions | Also called |")
-    found: dict[str, set[str]] = {}
+    result: dict[str, set[str]] = {}
     for form in all_formats().values():
-        found.setdefault(form.key, set()).add(form.version)
-    told = {
+        result.setdefault(form.key, set()).add(form.version)
+    reported = {
         re.findall(r"`(\w+)`", f"`{key}`")[0]: set(re.findall(r"\d{4}-\d\d-\d\d", all_))
         for key, all_, _ in listed
     }
-    assert told == found
+    assert reported == result
     assert set(re.findall(r"`([a-z]+)`", listed[0][2])) == set(versions.ALIASES)
 
 
 @pytest.mark.parametrize("row", rows(TEXT, "| Type | Given | Converted |"), ids=lambda row: "-".join(row[:2]))
 def test_a_value_is_converted_as_the_table_says(row: Row) -> None:
-    kind, given, seen = row
-    made = ParameterSchema("p", kind).convert(plain(given))
-    assert (made, type(made)) == (plain(seen), type(plain(seen)))
+    kind, supplied, observed = row
+    made = ParameterSchema("p", kind).convert(plain(supplied))
+    assert (made, type(made)) == (plain(observed), type(plain(observed)))
 
 
 def constrained(row: Row, kind: str) -> ParameterSchema:
@@ -219,12 +219,12 @@ def test_the_files_of_the_example_merge_as_shown() -> None:
     assert merged.parameters == plain(called("merged"))
 
 
-def vetted(text: str, *, strict: bool, **more: Any) -> list[str]:
+def vetted(text: str, *, strict: bool, **options: Any) -> list[str]:
     """Return the warnings of a request, with `strict` as when a stack is made."""
     nobody = cast(Any, None)  # nothing is stored
     context = OperationContext(nobody, nobody, for_project(None, "demo"), Settings(), load_registry())
-    found = validate_request(context, StackRequest(text, "s", **more), stack_uuid="None", strict=strict)
-    return [warning.code for warning in found.warnings]
+    faults = validate_request(context, StackRequest(text, "s", **options), stack_uuid="None", strict=strict)
+    return [warning.code for warning in faults.warnings]
 
 
 NESTED = {"nested.yaml": f"heat_template_version: {LATEST}\nresources: {{a: {{type: Nobody::Knows}}}}\n"}
@@ -259,11 +259,11 @@ WARNED = {
 
 @pytest.mark.parametrize("what", EXCUSED)
 def test_validate_accepts_the_entries_of_the_table_and_create_refuses_them(what: str) -> None:
-    text, more, warnings = EXCUSED[what]
+    text, additional, warnings = EXCUSED[what]
     text = f"heat_template_version: {LATEST}\n{text}\n"
-    assert vetted(text, strict=False, **more) == warnings
+    assert vetted(text, strict=False, **additional) == warnings
     with pytest.raises(InvalidTemplate):
-        vetted(text, strict=True, **more)
+        vetted(text, strict=True, **additional)
 
 
 @pytest.mark.parametrize("what", CHECKED)

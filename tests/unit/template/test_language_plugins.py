@@ -30,9 +30,9 @@ def a_function(name: str, value: str) -> EntryPoint:
     return EntryPoint(name, value, GROUP)
 
 
-def refusal(known: Installed, document: dict[str, object]) -> tuple[str, str]:
+def refusal(recorded: Installed, document: dict[str, object]) -> tuple[str, str]:
     with pytest.raises(InvalidTemplate) as caught:
-        known.of(document, from_text=True)
+        recorded.of(document, from_text=True)
     (fault,) = caught.value.diagnostics
     return fault.message, fault.hint
 
@@ -47,20 +47,20 @@ BROKEN = [
 
 @pytest.mark.parametrize(("value", "why"), BROKEN)
 def test_a_broken_package_leaves_every_other_format_working(value: str, why: str) -> None:
-    known = collect([a_format("acme", value), *OURS])
-    assert known.formats.keys() == collect(OURS).formats.keys()
-    assert known.of({"heat_template_version": "rocky"}).name == "2018-08-31"
-    assert why in known.broken["acme"]
+    recorded = collect([a_format("acme", value), *OURS])
+    assert recorded.formats.keys() == collect(OURS).formats.keys()
+    assert recorded.of({"heat_template_version": "rocky"}).name == "2018-08-31"
+    assert why in recorded.broken["acme"]
 
 
 def test_an_unknown_format_names_the_broken_package() -> None:
-    known = collect([a_format("acme", "no_such_module:FORMATS"), *OURS])
+    recorded = collect([a_format("acme", "no_such_module:FORMATS"), *OURS])
     hint = "installed but not usable, the server's log contains the reason: acme"
-    assert refusal(known, {"acme_template_version": "1"}) == ("Template format version not found.", hint)
-    assert refusal(known, {"heat_template_version": "2099-01-01"})[1] == hint
-    assert refusal(known, {"resources": {}})[1] == ""
+    assert refusal(recorded, {"acme_template_version": "1"}) == ("Template format version not found.", hint)
+    assert refusal(recorded, {"heat_template_version": "2099-01-01"})[1] == hint
+    assert refusal(recorded, {"resources": {}})[1] == ""
     with pytest.raises(Misconfigured, match=r"acme_template_version\.1 is not installed.*No module named"):
-        known.named("acme_template_version.1")
+        recorded.named("acme_template_version.1")
 
 
 def test_without_a_broken_package_no_message_mentions_packages() -> None:
@@ -69,18 +69,20 @@ def test_without_a_broken_package_no_message_mentions_packages() -> None:
 
 
 def test_a_package_cannot_replace_a_builtin_format() -> None:
-    known = collect([a_format("a", f"{HERE}:TAKEN"), *OURS])
-    assert known.formats["2021-04-16"].functions.keys() == hot_formats.hot(versions.LATEST).functions.keys()
-    assert "a format 2021-04-16 already exists" in known.broken["a"]
+    recorded = collect([a_format("a", f"{HERE}:TAKEN"), *OURS])
+    assert (
+        recorded.formats["2021-04-16"].functions.keys() == hot_formats.hot(versions.LATEST).functions.keys()
+    )
+    assert "a format 2021-04-16 already exists" in recorded.broken["a"]
 
 
 def test_a_broken_function_is_an_error_of_its_callers() -> None:
-    found = collect_functions([a_function("greet", "no_such_module:GREET")])["greet"]
+    result = collect_functions([a_function("greet", "no_such_module:GREET")])["greet"]
     message = 'The function "greet" is installed but not usable'
     with pytest.raises(ValueError, match=message):
-        found.check(["ada"], References())
+        result.check(["ada"], References())
     with pytest.raises(FunctionError, match=message):
-        found.call(None, ["ada"])
+        result.call(None, ["ada"])
 
 
 def test_a_function_takes_no_name_of_the_language_or_of_another_package() -> None:
@@ -93,9 +95,9 @@ def test_a_function_takes_no_name_of_the_language_or_of_another_package() -> Non
 
 
 def test_a_function_is_found_by_its_entry_point() -> None:
-    found = collect_functions([a_function("farewell", f"{HERE}:GREETING")])
+    result = collect_functions([a_function("farewell", f"{HERE}:GREETING")])
     with pytest.raises(FunctionError):
-        found["farewell"].call()
+        result["farewell"].call()
 
 
 def test_a_function_of_a_package_may_stand_where_a_value_is_wanted() -> None:

@@ -38,9 +38,9 @@ def read(value, version=NEW):
     return draft.resources["x"].body["properties"]
 
 
-def values(**more):
+def values(**options):
     schemas = {name: ParameterSchema.from_hot(name, body, NEW) for name, body in PARAMETERS.items()}
-    return ParameterValues.build(schemas, more, {}, {"OS::stack_name": "stack"})
+    return ParameterValues.build(schemas, options, {}, {"OS::stack_name": "stack"})
 
 
 def resolved(value, version=NEW):
@@ -141,7 +141,7 @@ def test_a_parameter_takes_the_observed_value(kind, given, value):
 
 
 def merged(*environments, request=None):
-    files = {f"e{n}": orjson.dumps(one).decode() for n, one in enumerate(environments)}
+    files = {f"e{n}": orjson.dumps(item).decode() for n, item in enumerate(environments)}
     schemas = {
         "a": ParameterSchema("a", "string"),
         "b": ParameterSchema("b", "string"),
@@ -179,9 +179,9 @@ def test_a_property_that_an_if_takes_away_has_its_default_again():
 
 def test_a_changed_condition_adds_and_removes_a_resource_and_its_dependents():
     """§13.5, as far as the definition goes."""
-    there, gone = conditional(True).resources, conditional(False).resources
-    assert {name: one.requires for name, one in there.items()} == {"a": set(), "b": {"a"}, "c": {"a"}}
-    assert {name: one.requires for name, one in gone.items()} == {"b": set(), "c": set()}
+    existing, gone = conditional(True).resources, conditional(False).resources
+    assert {name: item.requires for name, item in existing.items()} == {"a": set(), "b": {"a"}, "c": {"a"}}
+    assert {name: item.requires for name, item in gone.items()} == {"b": set(), "c": set()}
 
 
 def test_environment_files_merge_as_was_observed():

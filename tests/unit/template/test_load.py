@@ -28,8 +28,8 @@ def faults(source):
 
 
 def fault(source):
-    [one] = faults(source)
-    return one
+    [item] = faults(source)
+    return item
 
 
 FULL = """
@@ -109,9 +109,9 @@ def test_a_digest_changes_with_the_snippet_and_with_the_parameters_used_and_with
 def test_a_parameter_chosen_by_another_makes_all_of_them_count():
     body = {"type": "T", "properties": {"p": {"get_param": {"get_param": "which"}}}}
     read = load(template(parameters={"which": {"type": "string"}}, resources={"a": body}), LIMITS)
-    one = ParameterValues({"which": "x", "x": 1})
+    item = ParameterValues({"which": "x", "x": 1})
     other = ParameterValues({"which": "x", "x": 2})
-    assert read.resources["a"].digest(one) != read.resources["a"].digest(other)
+    assert read.resources["a"].digest(item) != read.resources["a"].digest(other)
 
 
 @pytest.mark.parametrize(
@@ -240,8 +240,8 @@ def test_a_section_that_is_null_is_empty(section):
     ],
 )
 def test_a_broken_rule_is_reported_with_its_path(source, path, message):
-    found, said = fault(source)
-    assert found == path
+    result, said = fault(source)
+    assert result == path
     assert message is None or said == message
 
 

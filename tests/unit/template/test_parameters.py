@@ -18,15 +18,15 @@ def declaration_fault(body, version=NEW):
     return [fault.message for fault in caught.value.diagnostics]
 
 
-def build(schemas, supplied=(), defaults=(), **more):
-    by_name = {one.name: one for one in schemas}
-    return ParameterValues.build(by_name, dict(supplied), dict(defaults), {"OS::stack_id": "id"}, **more)
+def build(schemas, supplied=(), defaults=(), **options):
+    by_name = {item.name: item for item in schemas}
+    return ParameterValues.build(by_name, dict(supplied), dict(defaults), {"OS::stack_id": "id"}, **options)
 
 
-def fault(*args, **more):
+def fault(*args, **options):
     with pytest.raises(InvalidTemplate) as caught:
-        build(*args, **more)
-    return [(one.heat_type, one.message) for one in caught.value.diagnostics]
+        build(*args, **options)
+    return [(diagnostic.heat_type, diagnostic.message) for diagnostic in caught.value.diagnostics]
 
 
 @pytest.mark.parametrize(
@@ -61,10 +61,13 @@ def fault(*args, **more):
         ("json", r'"\ud83d\ude00 \u00fc"', "\U0001f600 ü", r'"\ud83d\ude00 \u00fc"'),
         ("json", [1], [1], "[1]"),
         *[
-            ("boolean", word, True, "True")
-            for word in (True, "t", "TRUE", " true ", "on", "y", "yes", "1", 1)
+            ("boolean", keyword, True, "True")
+            for keyword in (True, "t", "TRUE", " true ", "on", "y", "yes", "1", 1)
         ],
-        *[("boolean", word, False, "False") for word in (False, "f", "False", "off", "n", "NO", "0", 0)],
+        *[
+            ("boolean", keyword, False, "False")
+            for keyword in (False, "f", "False", "off", "n", "NO", "0", 0)
+        ],
     ],
 )
 def test_values_are_converted_and_shown_as_text(kind, given, value, text):
@@ -128,15 +131,15 @@ def test_a_value_of_another_type_is_refused(kind, given, why):
     ],
 )
 def test_a_broken_constraint_is_reported_with_heats_message(kind, constraint, given, why):
-    wanted = [("StackValidationFailed", f"Parameter 'p' is invalid: {why}")]
-    assert fault([schema(kind, constraints=[constraint])], {"p": given}) == wanted
+    expected = [("StackValidationFailed", f"Parameter 'p' is invalid: {why}")]
+    assert fault([schema(kind, constraints=[constraint])], {"p": given}) == expected
 
 
 def test_supplied_values_beat_environment_defaults_which_beat_template_defaults():
-    one = schema(default="template")
-    assert build([one], {"p": "given"}, {"p": "environment"})["p"] == "given"
-    assert build([one], {}, {"p": "environment"})["p"] == "environment"
-    assert build([one])["p"] == "template"
+    item = schema(default="template")
+    assert build([item], {"p": "given"}, {"p": "environment"})["p"] == "given"
+    assert build([item], {}, {"p": "environment"})["p"] == "environment"
+    assert build([item])["p"] == "template"
 
 
 def test_null_counts_as_not_given():
@@ -145,8 +148,8 @@ def test_null_counts_as_not_given():
 
 
 def test_every_fault_of_the_values_is_reported_at_once():
-    found = fault([schema(name="m"), schema("number", "n")], {"n": "x", "mm": 1})
-    assert found == [
+    result = fault([schema(name="m"), schema("number", "n")], {"n": "x", "mm": 1})
+    assert result == [
         ("UnknownUserParameter", "The Parameter (mm) was not defined in template."),
         ("UserParameterMissing", "The Parameter (m) was not provided."),
         ("StackValidationFailed", "Parameter 'n' is invalid: Value 'x' is not a number"),
@@ -172,11 +175,11 @@ def test_missing_values_may_be_allowed_and_are_then_named():
 
 
 def test_a_hidden_value_is_masked_and_never_quoted_in_a_message():
-    one = schema("comma_delimited_list", hidden=True, constraints=[{"allowed_values": ["a"]}])
-    values = build([one], {"p": "a"})
+    item = schema("comma_delimited_list", hidden=True, constraints=[{"allowed_values": ["a"]}])
+    values = build([item], {"p": "a"})
     assert values.hidden == {"p"}
-    assert values.public({"p": one})["p"] == "******"
-    assert "hush" not in str(fault([one], {"p": ["hush", 'hu"sh']}))
+    assert values.public({"p": item})["p"] == "******"
+    assert "hush" not in str(fault([item], {"p": ["hush", 'hu"sh']}))
     assert "hush" not in str(fault([schema("number", hidden=True)], {"p": "hush"}))
 
 
@@ -299,9 +302,9 @@ def test_a_default_must_meet_the_constraints(kind, default, constraint, why):
     [("number", "x", 5, []), ("json", "x", {}, []), ("json", '{"a": 1}', [1, 2, 3], [LENGTH])],
 )
 def test_an_unused_default_may_be_of_another_type(kind, default, given, constraints):
-    one = schema(kind, default=default, constraints=constraints)
-    assert build([one], {"p": given})["p"] == given
-    [(heat_type, message)] = fault([one])
+    item = schema(kind, default=default, constraints=constraints)
+    assert build([item], {"p": given})["p"] == given
+    [(heat_type, message)] = fault([item])
     assert heat_type == "StackValidationFailed"
     assert message.startswith("Parameter 'p' is invalid: ")
 
@@ -320,20 +323,20 @@ def test_an_unused_default_may_be_of_another_type(kind, default, given, constrai
     ],
 )
 def test_any_text_hides_a_parameter_or_fixes_it(given, flag):
-    one = schema(hidden=given, immutable=given)
-    assert (one.hidden, one.immutable) == (flag, flag)
+    item = schema(hidden=given, immutable=given)
+    assert (item.hidden, item.immutable) == (flag, flag)
 
 
 def test_texts_may_be_written_as_anything():
-    one = schema(label=5, description=["a"], tags=[1, "b"])
-    assert (one.label, one.description, one.tags) == ("5", "['a']", ("1", "b"))
+    item = schema(label=5, description=["a"], tags=[1, "b"])
+    assert (item.label, item.description, item.tags) == ("5", "['a']", ("1", "b"))
 
 
 def test_a_default_need_not_meet_custom_constraints_but_a_value_must():
-    one = schema(default="not an address", constraints=[{"custom_constraint": "ip_addr"}])
-    [(_, message)] = fault([one])
+    item = schema(default="not an address", constraints=[{"custom_constraint": "ip_addr"}])
+    [(_, message)] = fault([item])
     assert message.startswith("Parameter 'p' is invalid: ")
-    assert build([one], {"p": "10.0.0.1"})["p"] == "10.0.0.1"
+    assert build([item], {"p": "10.0.0.1"})["p"] == "10.0.0.1"
 
 
 def test_tags_and_modulo_belong_to_later_versions():

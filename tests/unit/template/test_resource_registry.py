@@ -13,10 +13,10 @@ from tests.profiles import examples
 INSTALLED = {"OS::A", "OS::B", "OS::C"}.__contains__
 
 
-def lead(user, type_name, name="r", operator=None, known=INSTALLED):
+def lead(user, type_name, name="r", operator=None, recorded=INSTALLED):
     """Return where a type leads: a name, None for a type that is removed."""
-    found = ResourceRegistry.build(user, operator or {}, known).target(name, type_name)
-    return found and found.name
+    result = ResourceRegistry.build(user, operator or {}, recorded).target(name, type_name)
+    return result and result.name
 
 
 def faults(user, operator=None):
@@ -65,14 +65,14 @@ def test_a_type_leads_where_its_entry_says(user, type_name, leads_to):
     ],
 )
 def test_registry_entries_are_ranked_resource_user_exact_wildcard_operator(user, operator, leads_to):
-    assert lead(user, "OS::A", operator=operator, known=None) == leads_to
+    assert lead(user, "OS::A", operator=operator, recorded=None) == leads_to
 
 
 def test_an_entry_that_leads_to_no_installed_type_is_passed_over():
     assert lead({"OS::A": "No::Such"}, "OS::A") == "OS::A"
     assert lead({"My::T": "No::Such", "My::*": "OS::B"}, "My::T") == "OS::B"
     assert lead({"My::T": "No::Such"}, "My::T") == "My::T"
-    assert lead({"My::T": "No::Such"}, "My::T", known=None) == "No::Such"
+    assert lead({"My::T": "No::Such"}, "My::T", recorded=None) == "No::Such"
 
 
 def test_a_null_removes_earlier_mappings_and_only_the_operators_null_removes_installed_types():
@@ -124,8 +124,8 @@ def test_cyclic_mappings_are_reported(user):
 def test_wildcards_that_lead_to_ever_more_types_are_short_work():
     user = {}
     for level in range(30):
-        here, there = chr(0x4E00 + level), chr(0x4E01 + level)
-        user |= {f"{here}:*": f"{there}:a*", f"{here}*": f"{there}:b*"}
+        here, existing = chr(0x4E00 + level), chr(0x4E01 + level)
+        user |= {f"{here}:*": f"{existing}:a*", f"{here}*": f"{existing}:b*"}
     began = time.process_time()
     with pytest.raises(InvalidTemplate, match="too many mappings that lead to no type"):
         lead(user, "\u4e00:")

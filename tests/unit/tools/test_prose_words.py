@@ -8,8 +8,8 @@ from tools.prose_words import count, prose_of
 
 
 def words_and_hits(file: Path) -> tuple[int, dict[str, int]]:
-    words, hits = count(prose_of(file))
-    return words, dict(hits)
+    keywords, hits = count(prose_of(file))
+    return keywords, dict(hits)
 
 
 def test_comments_and_docstrings_of_python_count(tmp_path: Path) -> None:

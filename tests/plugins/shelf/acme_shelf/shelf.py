@@ -24,10 +24,10 @@ def create(token: str, **box: Any) -> str:
 def get(id: str) -> dict[str, Any] | None:
     """Return a box, or None if it does not exist."""
     try:
-        found: dict[str, Any] = json.loads((_folder() / f"{id}.json").read_text())
+        result: dict[str, Any] = json.loads((_folder() / f"{id}.json").read_text())
     except FileNotFoundError:
         return None
-    return found
+    return result
 
 
 def update(id: str, **values: Any) -> None:

@@ -69,8 +69,8 @@ FEASIBLE, HEALTHY = Evidence(feasible=True), Evidence(healthy=True, feasible=Tru
 PRESENT, ABSENT, BROKEN = Observation(True), Observation(False), Observation(True, error="no disk")
 
 
-def case(recorded: Recorded = RECORDED, desired: Desired = DESIRED, **more: Any) -> Comparison:
-    return Comparison(recorded, desired, **{"resource_type": Server(), **more})
+def case(recorded: Recorded = RECORDED, desired: Desired = DESIRED, **options: Any) -> Comparison:
+    return Comparison(recorded, desired, **{"resource_type": Server(), **options})
 
 
 def to(**properties: Any) -> Desired:
@@ -177,8 +177,8 @@ def test_an_existing_resource_is_kept_updated_or_replaced(
 def test_the_environment_forbids_updates_and_replacements(
     desired: Desired, forbidden: set[str], decision: Decision | None
 ):
-    found = decide_change(case(desired=desired, evidence=FEASIBLE, restricted=frozenset(forbidden)))
-    assert isinstance(found, Refuse) if decision is None else found == decision
+    result = decide_change(case(desired=desired, evidence=FEASIBLE, restricted=frozenset(forbidden)))
+    assert isinstance(result, Refuse) if decision is None else result == decision
 
 
 @pytest.mark.parametrize(
@@ -196,13 +196,13 @@ def test_an_unconfirmed_update_sends_every_updatable_property(desired: Desired, 
 
 
 def test_a_second_failed_adoption_creates_a_replacement():
-    for recorded, seen, decision in (
+    for recorded, observed, decision in (
         (RECORDED, ABSENT, Keep()),
         (FAILED, PRESENT, Keep()),
         (FAILED, ABSENT, Replace(R.ADOPTION_FAILED)),
         (FAILED, BROKEN, Replace(R.ADOPTION_FAILED)),
     ):
-        assert decide_change(case(recorded, evidence=Evidence(observation=seen)), ADOPT) == decision
+        assert decide_change(case(recorded, evidence=Evidence(observation=observed)), ADOPT) == decision
     assert decide_change(case(), ADOPT) == Ask("observation")
 
 
@@ -216,7 +216,7 @@ def test_a_superseded_operation_is_cancelled_if_its_type_can():
 
 def test_every_reason_has_a_text():
     fields = {"recorded": "A", "desired": "B", "error": "no disk", "names": "x", "verb": "changes"}
-    found = [Replace(reason).text(**fields) for reason in ReplaceReason]
-    assert found[0] == "its type changes from A to B"
-    assert len(set(found)) == len(ReplaceReason)
-    assert not any("{" in text for text in found)
+    result = [Replace(reason).text(**fields) for reason in ReplaceReason]
+    assert result[0] == "its type changes from A to B"
+    assert len(set(result)) == len(ReplaceReason)
+    assert not any("{" in text for text in result)

@@ -24,8 +24,10 @@ BAD_LUCK = Observation(True, error="no disk", error_kind="Error", replaceable=Tr
 ABSENT = Observation(False)
 
 
-def judged(seen: Observation, *, deleting: bool = False, retries_left: int = 0) -> Outcome:
-    return outcome_of_observation(seen, name="a", deleting=deleting, retries_left=retries_left, retry_count=2)
+def judged(observed: Observation, *, deleting: bool = False, retries_left: int = 0) -> Outcome:
+    return outcome_of_observation(
+        observed, name="a", deleting=deleting, retries_left=retries_left, retry_count=2
+    )
 
 
 def test_an_observation_ends_an_operation_or_lets_it_wait():
@@ -53,8 +55,8 @@ def test_a_delete_ends_when_the_provider_confirms_absence():
 
 
 def test_an_action_fails_on_an_absent_resource():
-    def acted(seen: Observation) -> Outcome:
-        return outcome_of_action(seen, name="a", physical_id="a-1")
+    def acted(observed: Observation) -> Outcome:
+        return outcome_of_action(observed, name="a", physical_id="a-1")
 
     assert acted(READY) == Ready(READY)
     assert acted(PENDING) == Wait(5.0, "booting")
@@ -78,9 +80,9 @@ def test_only_a_busy_provider_is_tried_again():
 
 def test_our_own_errors_have_the_names_of_heat():
     def reason(error: Exception) -> str:
-        found = outcome_of_error(error, name="a", retries_left=0, retry_count=0)
-        assert isinstance(found, Failed)
-        return found.reason
+        outcome = outcome_of_error(error, name="a", retries_left=0, retry_count=0)
+        assert isinstance(outcome, Failed)
+        return outcome.reason
 
     assert reason(InvalidTemplate([Diagnostic("code", "wrong", "")])).startswith("StackValidationFailed: ")
     missing = NotFound("stack", "b")

@@ -30,10 +30,10 @@ def test_a_reason_has_a_class_and_each_class_a_next_step(reason: str, word: str)
 
 
 def test_the_error_and_the_request_are_read_out_of_it() -> None:
-    found = classify(f"BadRequest: Invalid key_name (HTTP 400) (Request-ID: {UUID})")
-    assert (found.error_type, found.request_id, found.category) == ("BadRequest", UUID, "invalid")
+    result = classify(f"BadRequest: Invalid key_name (HTTP 400) (Request-ID: {UUID})")
+    assert (result.error_type, result.request_id, result.category) == ("BadRequest", UUID, "invalid")
     assert classify("nothing of the kind").request_id is None
 
 
 def test_every_failure_class_has_a_suggested_action() -> None:
-    assert {word for word, _ in SIGNS} | {"other"} == set(NEXT)
+    assert {keyword for keyword, _ in SIGNS} | {"other"} == set(NEXT)

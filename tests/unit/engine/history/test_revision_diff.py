@@ -18,31 +18,35 @@ JSON = st.recursive(
 )
 
 
-def told(before: Any, after: Any, section: str = "resources", hidden: tuple[str, ...] = ()) -> dict[str, Any]:
+def differences(
+    before: Any, after: Any, section: str = "resources", hidden: tuple[str, ...] = ()
+) -> dict[str, Any]:
     """Return the differences in a section."""
-    found = as_json(compare(Side({section: before}, hidden), Side({section: after}, hidden)))
-    shown: dict[str, Any] = found.get(section, {})
+    result = as_json(compare(Side({section: before}, hidden), Side({section: after}, hidden)))
+    shown: dict[str, Any] = result.get(section, {})
     return shown
 
 
 def changes(before: Any, after: Any) -> list[tuple[str, Any, Any]]:
     """Return the report of an entry: path, before, after."""
-    found = told({"a": before}, {"a": after})
-    if not found:
+    result = differences({"a": before}, {"a": after})
+    if not result:
         return []
-    [entry] = found["changed"]
+    [entry] = result["changed"]
     assert entry["more"] == 0
-    return [(one["path"], one.get("before", "-"), one.get("after", "-")) for one in entry["changes"]]
+    return [
+        (change["path"], change.get("before", "-"), change.get("after", "-")) for change in entry["changes"]
+    ]
 
 
 def test_equal_sections_are_not_reported():
-    one = {"a": {"type": "T", "properties": {"x": [1, {"y": 2}]}}}
-    assert compare(Side({"resources": one}), Side({"resources": orjson.loads(orjson.dumps(one))})) == {}
+    item = {"a": {"type": "T", "properties": {"x": [1, {"y": 2}]}}}
+    assert compare(Side({"resources": item}), Side({"resources": orjson.loads(orjson.dumps(item))})) == {}
 
 
 def test_added_and_removed_entries_are_reported_with_their_types():
     before, after = {"a": {"type": "T"}, "b": {"type": "T"}}, {"c": {"type": "U"}, "b": {"type": "T"}}
-    assert told(before, after) == {
+    assert differences(before, after) == {
         "added": [{"name": "c", "type": "U"}],
         "removed": [{"name": "a", "type": "T"}],
         "changed": [],
@@ -91,8 +95,8 @@ def test_null_is_a_value_and_nothing_is_none():
 def test_of_hidden_parameters_only_the_difference_is_reported():
     before = {"h": {"type": "json", "value": {"secret1": 1}, "default": {"secret2": 1}, "label": "l"}}
     after = {"h": {"type": "json", "value": {"secret3": 1}, "default": {"secret2": 4}, "label": "m"}}
-    found = told(before, after, "parameters", ("h",))
-    assert found["changed"] == [
+    result = differences(before, after, "parameters", ("h",))
+    assert result["changed"] == [
         {
             "name": "h",
             "changes": [
@@ -103,41 +107,41 @@ def test_of_hidden_parameters_only_the_difference_is_reported():
             "more": 0,
         }
     ]
-    assert b"secret" not in orjson.dumps(found)
+    assert b"secret" not in orjson.dumps(result)
 
 
 def test_parameter_defaults_of_hidden_parameters_are_hidden_too():
-    found = told({"h": {"secret1": 1}}, {"h": {"secret2": 1}}, "parameter_defaults", ("h",))
-    assert found["changed"][0]["changes"] == [{"path": "", "before": MASK, "after": MASK}]
-    added = told({}, {"h": {"type": "secret"}}, "parameter_defaults", ("h",))
+    faults = differences({"h": {"secret1": 1}}, {"h": {"secret2": 1}}, "parameter_defaults", ("h",))
+    assert faults["changed"][0]["changes"] == [{"path": "", "before": MASK, "after": MASK}]
+    added = differences({}, {"h": {"type": "secret"}}, "parameter_defaults", ("h",))
     assert added["added"] == [{"name": "h"}]
 
 
 def test_values_hidden_in_either_revision_are_hidden():
     sections = [{"parameters": {"p": {"value": text}}} for text in ("secret1", "secret2")]
     for hidden in (((), ("p",)), (("p",), ())):
-        found = compare(Side(sections[0], hidden[0]), Side(sections[1], hidden[1]))
-        assert b"secret" not in orjson.dumps(as_json(found))
+        result = compare(Side(sections[0], hidden[0]), Side(sections[1], hidden[1]))
+        assert b"secret" not in orjson.dumps(as_json(result))
 
 
 def test_long_values_are_cut_and_many_changes_counted(monkeypatch):
     [(path, before, after)] = changes({"p": "x" * 2_000}, {"p": ["y" * 2_000]})
     assert (path, before) == ("p", "x" * 1_000 + "…")
     assert after == '["' + "y" * 998 + "…"
-    many = told({"a": {f"p{n}": 1 for n in range(150)}}, {"a": {f"p{n}": 2 for n in range(150)}})
+    many = differences({"a": {f"p{n}": 1 for n in range(150)}}, {"a": {f"p{n}": 2 for n in range(150)}})
     assert (len(many["changed"][0]["changes"]), many["changed"][0]["more"]) == (100, 50)
     monkeypatch.setattr(revision_diff, "MAX_CHANGES", 3)
-    few = told({n: {"p": 1, "q": 1} for n in "abc"}, {n: {"p": 2, "q": 2} for n in "abc"})
-    assert [(len(one["changes"]), one["more"]) for one in few["changed"]] == [(2, 0), (1, 1), (0, 2)]
+    few = differences({n: {"p": 1, "q": 1} for n in "abc"}, {n: {"p": 2, "q": 2} for n in "abc"})
+    assert [(len(item["changes"]), item["more"]) for item in few["changed"]] == [(2, 0), (1, 1), (0, 2)]
 
 
 @given(JSON, JSON)
 def test_the_reported_places_are_exactly_the_different_places(before, after):
-    found = compare(Side({"resources": {"a": {"p": before}}}), Side({"resources": {"a": {"p": after}}}))
+    result = compare(Side({"resources": {"a": {"p": before}}}), Side({"resources": {"a": {"p": after}}}))
     alike = orjson.dumps(before, option=orjson.OPT_SORT_KEYS) == orjson.dumps(
         after, option=orjson.OPT_SORT_KEYS
     )
-    assert bool(found) != alike
-    for change in found["resources"].changed["a"] if found else ():
+    assert bool(result) != alike
+    for change in result["resources"].changed["a"] if result else ():
         assert change.before is not change.after
         assert change.path.startswith("p")

@@ -62,7 +62,7 @@ class Renamed(Thing):
 TYPES = {kind.name: kind() for kind in (Thing, Noted, Renamed)}
 
 
-def there(name: str, kind: str = "A::Thing", **more: Any) -> CurrentResource:
+def current_resource(name: str, kind: str = "A::Thing", **options: Any) -> CurrentResource:
     facts: dict[str, Any] = {
         "id": 1,
         "uuid": "11111111-1111-4111-8111-111111111111",
@@ -82,7 +82,7 @@ def there(name: str, kind: str = "A::Thing", **more: Any) -> CurrentResource:
         "secret": False,
         "secret_properties": frozenset(),
     }
-    return CurrentResource(**{**facts, **more})
+    return CurrentResource(**{**facts, **options})
 
 
 def forecast(resources: Mapping[str, Any], parameters: Mapping[str, Any] | None = None) -> Forecast:
@@ -108,8 +108,8 @@ def b_expected(
 
 ID = {"get_resource": "a"}
 ADDRESS = {"get_attr": ["a", "address"]}
-REPLACED = thing(place="there"), there("a", properties={"place": "here"})
-CHANGED = thing(size=2), there("a")
+REPLACED = thing(place="there"), current_resource("a", properties={"place": "here"})
+CHANGED = thing(size=2), current_resource("a")
 
 
 @pytest.mark.parametrize(
@@ -129,15 +129,15 @@ CHANGED = thing(size=2), there("a")
     ],
 )
 def test_consequences_of_another_change(a, b, before, turn, certain):
-    found = b_expected(*a[:1], b, a[1], there("b", properties=before))
-    assert (found.turn, found.certain) == (turn, certain)
+    result = b_expected(*a[:1], b, a[1], current_resource("b", properties=before))
+    assert (result.turn, result.certain) == (turn, certain)
 
 
 def test_an_id_that_may_stay_makes_nothing_sure():
     made = forecast({"a": thing(size=2), "b": thing(place=ADDRESS), "c": thing(size={"get_resource": "b"})})
-    made.visit("a", there("a"))
-    b = made.visit("b", there("b", properties={"place": "here"}), dirty=False)
-    c = made.visit("c", there("c", properties={"size": "b-1"}), dirty=False)
+    made.visit("a", current_resource("a"))
+    b = made.visit("b", current_resource("b", properties={"place": "here"}), dirty=False)
+    c = made.visit("c", current_resource("c", properties={"size": "b-1"}), dirty=False)
     assert (b.turn, b.certain, b.because) == (
         "replaced",
         False,
@@ -152,60 +152,69 @@ def test_an_id_that_may_stay_makes_nothing_sure():
     [("new", "updated", "new"), ("slow", "updated", None), ("boom", "updated", None)],
 )
 def test_a_local_type_forecasts_its_attributes_if_it_can(size, turn, after):
-    of_a = there(
+    of_a = current_resource(
         "a", "A::Noted", properties={"size": "old"}, attributes={"address": "old"}, data={"size": "old"}
     )
-    found = b_expected(
-        thing("A::Noted", size=size), thing(size=ADDRESS), of_a, there("b", properties={"size": "old"})
+    result = b_expected(
+        thing("A::Noted", size=size),
+        thing(size=ADDRESS),
+        of_a,
+        current_resource("b", properties={"size": "old"}),
     )
-    assert (found.turn, found.certain, found.changed) == (turn, after is not None, {"size": ("old", after)})
+    assert (result.turn, result.certain, result.changed) == (
+        turn,
+        after is not None,
+        {"size": ("old", after)},
+    )
 
 
 def test_resources_under_operation_have_unknown_attributes():
-    for op, physical_id, asked in (
+    for op, physical_id, requests in (
         ("CREATE", None, ID),
         ("CREATE", "a-1", ADDRESS),
         ("UPDATE", "a-1", ADDRESS),
     ):
-        of_a = there("a", op=op, status="IN_PROGRESS", physical_id=physical_id)
-        found = b_expected(thing(size=1), thing(size=asked), of_a, there("b", properties={"size": "x"}))
-        assert (found.turn, found.unknown) == ("updated", ("size",))
+        of_a = current_resource("a", op=op, status="IN_PROGRESS", physical_id=physical_id)
+        result = b_expected(
+            thing(size=1), thing(size=requests), of_a, current_resource("b", properties={"size": "x"})
+        )
+        assert (result.turn, result.unknown) == ("updated", ("size",))
 
 
 def test_many_causes_are_named_by_the_first():
     many = {f"a{n}": thing(place="there") for n in range(5)}
     made = forecast({**many, "b": thing(size=[{"get_resource": name} for name in many])})
     for name in many:
-        made.visit(name, there(name, properties={"place": "here"}))
-    found = made.visit("b", there("b", properties={"size": []}), dirty=False)
+        made.visit(name, current_resource(name, properties={"place": "here"}))
+    result = made.visit("b", current_resource("b", properties={"size": []}), dirty=False)
     causes = "a0 is replaced, a1 is replaced, a2 is replaced, 2 more"
-    assert found.because == f"size changes ({causes})"
+    assert result.because == f"size changes ({causes})"
 
 
 def test_a_failed_resource_that_may_be_healthy_is_possibly_replaced(monkeypatch):
     made = forecast({"a": thing(size=1)})
-    failed = there("a", status="FAILED", status_reason="no luck")
-    found = made.visit("a", failed)
-    assert (found.turn, found.certain, found.because) == ("replaced", True, "it has failed: no luck")
+    failed = current_resource("a", status="FAILED", status_reason="no luck")
+    result = made.visit("a", failed)
+    assert (result.turn, result.certain, result.because) == ("replaced", True, "it has failed: no luck")
     monkeypatch.setattr(Thing, "is_healthy_after_failure", lambda *_: True)
     assert not made.visit("a", failed).certain
     assert made.visit("a", failed, well=False).certain
-    found = made.visit("a", failed, well=True)
-    assert (found.turn, found.because) == ("unchanged", "it failed earlier and is healthy now")
-    found = made.visit("a", there("a", action="UPDATE", status="FAILED"), well=True)
-    assert (found.turn, found.because) == ("updated", "its last update failed")
+    result = made.visit("a", failed, well=True)
+    assert (result.turn, result.because) == ("unchanged", "it failed earlier and is healthy now")
+    result = made.visit("a", current_resource("a", action="UPDATE", status="FAILED"), well=True)
+    assert (result.turn, result.because) == ("updated", "its last update failed")
 
 
 def test_a_broken_resource_is_replaced():
     made = forecast({"a": thing(size=1)})
-    found = made.visit("a", there("a"), observation=Observation(True, error="no disk"))
-    assert (found.turn, found.because) == ("replaced", "it is broken: no disk")
+    result = made.visit("a", current_resource("a"), observation=Observation(True, error="no disk"))
+    assert (result.turn, result.because) == ("replaced", "it is broken: no disk")
 
 
 def test_a_secret_is_masked_wherever_a_translation_puts_it():
     made = forecast({"a": thing("A::Renamed", mass={"get_param": "p"})}, {"p": "sesame"})
-    found = made.visit("a", there("a", "A::Renamed"))
-    assert found.changed == {"size": ("******", "******")}
+    result = made.visit("a", current_resource("a", "A::Renamed"))
+    assert result.changed == {"size": ("******", "******")}
 
 
 @pytest.mark.parametrize(
@@ -218,30 +227,32 @@ def test_a_secret_is_masked_wherever_a_translation_puts_it():
 )
 def test_recorded_values_of_an_encrypted_resource_are_masked_by_property(recorded, shown):
     made = forecast({"a": thing(size=2, place="y")})
-    before = there("a", properties={"size": 1, "place": "x"}, secret=True, secret_properties=recorded)
+    before = current_resource(
+        "a", properties={"size": 1, "place": "x"}, secret=True, secret_properties=recorded
+    )
     assert made.visit("a", before).changed == shown
 
 
 def test_a_comparison_names_changed_and_immutable_properties():
-    kind = TYPES["A::Thing"]
-    assert property_change(kind, {"size": 1}, {"size": 1}).change == "keep"
-    assert property_change(kind, {"size": 1}, {"size": 1}, None, {"k": 1}).change == "update"
-    assert property_change(kind, {"size": 1}, {"size": 1}, None, {}).change == "keep"
-    found = property_change(kind, {"size": 1, "owner": "x"}, {"size": 2, "owner": "y"})
-    assert (found.change, found.changed, found.immutable) == ("replace", {"size", "owner"}, ("owner",))
-    found = property_change(kind, {"size": 1}, {"size": 1}, also=frozenset({"size"}))
-    assert (found.change, found.changed) == ("update", {"size"})
-    assert property_change(kind, {}, {}, also=frozenset({"owner"})).immutable == ("owner",)
+    resource_type = TYPES["A::Thing"]
+    assert property_change(resource_type, {"size": 1}, {"size": 1}).change == "keep"
+    assert property_change(resource_type, {"size": 1}, {"size": 1}, None, {"k": 1}).change == "update"
+    assert property_change(resource_type, {"size": 1}, {"size": 1}, None, {}).change == "keep"
+    result = property_change(resource_type, {"size": 1, "owner": "x"}, {"size": 2, "owner": "y"})
+    assert (result.change, result.changed, result.immutable) == ("replace", {"size", "owner"}, ("owner",))
+    result = property_change(resource_type, {"size": 1}, {"size": 1}, also=frozenset({"size"}))
+    assert (result.change, result.changed) == ("update", {"size"})
+    assert property_change(resource_type, {}, {}, also=frozenset({"owner"})).immutable == ("owner",)
 
 
 def test_values_chosen_by_the_provider_are_not_drift():
-    kind, seen = (
+    kind, observed = (
         TYPES["A::Thing"],
         Observation(True, properties={"size": 9, "place": "there", "colour": "red"}),
     )
-    assert with_drift(kind, {"size": 1, "place": "here"}, {}, seen) == {"size": 9, "place": "here"}
-    assert with_drift(kind, {}, {"size": 1}, seen) == {"size": 9}
-    assert with_drift(kind, {}, {}, seen) == {}
+    assert with_drift(kind, {"size": 1, "place": "here"}, {}, observed) == {"size": 9, "place": "here"}
+    assert with_drift(kind, {}, {"size": 1}, observed) == {"size": 9}
+    assert with_drift(kind, {}, {}, observed) == {}
     assert with_drift(kind, {"size": 1}, {}, Observation(True)) == {"size": 1}
 
 

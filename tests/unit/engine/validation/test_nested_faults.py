@@ -37,9 +37,9 @@ from orchestrator.errors import Diagnostic
 )
 def test_the_way_stands_before_the_place_and_after_the_kind(message, kind, told):
     fault = Diagnostic("code", message, "resources.x", 3, 4, "t", heat_type=kind or "StackValidationFailed")
-    found = nested_path(fault, "resources.a<t>")
-    assert (found.message, found.heat_type) == (told, "StackValidationFailed")
-    assert (found.path, found.file, found.line) == ("resources.a<t>.resources.x", "t", 3)
+    result = nested_path(fault, "resources.a<t>")
+    assert (result.message, result.heat_type) == (told, "StackValidationFailed")
+    assert (result.path, result.file, result.line) == ("resources.a<t>.resources.x", "t", 3)
 
 
 @pytest.mark.parametrize(
@@ -75,8 +75,8 @@ def test_label_and_place_have_two_colons_for_heats_clients(message, path, told):
 def test_a_wrong_value_inside_a_nested_template_is_reported_at_its_resource(inside):
     place = f"resources.properties.x<t.yaml>.{inside}"
     fault = Diagnostic("wrong-value", f"Property error: {place}: Value 'BAD' is not an integer", place)
-    told = f"resources.properties.x<t.yaml>.{inside[:11]}: : Value 'BAD' is not an integer"
-    assert as_parent_fault(fault) == told
+    reported = f"resources.properties.x<t.yaml>.{inside[:11]}: : Value 'BAD' is not an integer"
+    assert as_parent_fault(fault) == reported
     fault = Diagnostic("unknown-property", f"Property error: {place}: no", place)
     assert as_parent_fault(fault) == f"Property error: : {place}: : no"
 
@@ -86,20 +86,20 @@ def test_typed_values_are_passed_unchanged():
     assert as_parent_fault(fault) == "resources.a: no"
 
 
-def paths(known, more):
+def paths(recorded, extra):
     return [
         fault.path
         for fault in not_yet_reported(
-            [Diagnostic("c", "m", path) for path in known], [Diagnostic("c", "m", p) for p in more]
+            [Diagnostic("c", "m", path) for path in recorded], [Diagnostic("c", "m", p) for p in extra]
         )
     ]
 
 
 def test_faults_at_in_and_around_a_place_that_is_wrong_already_are_left_out():
-    more = ["a", "a.b", "a.b.c", "a.b[0]", "a.bc", "a.c", "b"]
-    assert paths(["a.b"], more) == ["a.bc", "a.c", "b"]
-    assert paths([], more) == more
-    assert paths(["a.b[0]"], more) == ["a.b.c", "a.bc", "a.c", "b"]
+    additional = ["a", "a.b", "a.b.c", "a.b[0]", "a.bc", "a.c", "b"]
+    assert paths(["a.b"], additional) == ["a.bc", "a.c", "b"]
+    assert paths([], additional) == additional
+    assert paths(["a.b[0]"], additional) == ["a.b.c", "a.bc", "a.c", "b"]
 
 
 def test_many_faults_are_compared_quickly():

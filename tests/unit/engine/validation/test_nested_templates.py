@@ -43,13 +43,13 @@ def diagnostics(
     return validate_stack(template, values, kinds, strict=strict, stack_timeout_seconds=3600.0)
 
 
-def messages(source, files, **more):
-    return [fault.message for fault in diagnostics(source, files, **more)]
+def messages(source, files, **options):
+    return [fault.message for fault in diagnostics(source, files, **options)]
 
 
-def nested(child, properties=None, **more):
+def nested(child, properties=None, **options):
     """Return the messages about a stack whose resource `a` is this template."""
-    return messages(hot({"a": {"type": N, "properties": properties or {}}}), {N: child}, **more)
+    return messages(hot({"a": {"type": N, "properties": properties or {}}}), {N: child}, **options)
 
 
 def test_a_template_without_faults_has_none():
@@ -127,8 +127,8 @@ def test_a_fault_two_levels_down_names_both_templates():
 
 def test_a_fault_inside_has_the_line_of_its_own_file():
     text = "heat_template_version: 2018-08-31\nresources:\n  x:\n    type: No::Such\n    foo: 1\n"
-    found = diagnostics(hot({"a": {"type": N}}), {N: text})
-    assert [(fault.file, fault.line, fault.excerpt.strip()) for fault in found] == [
+    faults = diagnostics(hot({"a": {"type": N}}), {N: text})
+    assert [(fault.file, fault.line, fault.excerpt.strip()) for fault in faults] == [
         (N, 5, "foo: 1"),
         (N, 4, "type: No::Such"),
     ]
@@ -142,16 +142,16 @@ def test_the_way_begins_in_the_words_of_the_outer_template():
 
 def test_before_a_stack_is_to_be_made_all_that_is_inside_is_a_warning():
     child = hot({"x": {"type": "No::Such"}, "y": {"type": RANDOM, "properties": {"zz": 1}}})
-    found = diagnostics(hot({"a": {"type": N}}), {N: child}, strict=False)
-    assert [fault.severity for fault in found] == ["warning", "warning"]
-    found = diagnostics(hot({"a": {"type": N}}), {N: {"resources": {}}}, strict=False)
-    assert [fault.severity for fault in found] == ["error"]
+    faults = diagnostics(hot({"a": {"type": N}}), {N: child}, strict=False)
+    assert [fault.severity for fault in faults] == ["warning", "warning"]
+    faults = diagnostics(hot({"a": {"type": N}}), {N: {"resources": {}}}, strict=False)
+    assert [fault.severity for fault in faults] == ["error"]
 
 
 def test_nested_oddities_are_warnings_with_their_place():
     text = "heat_template_version: 2018-08-31\nresources: {}\nresources: {}\n"
-    (found,) = diagnostics(hot({"a": {"type": N}}), {N: text})
-    assert (found.code, found.severity, found.file, found.line) == ("duplicate-key", "warning", N, 3)
+    (faults,) = diagnostics(hot({"a": {"type": N}}), {N: text})
+    assert (faults.code, faults.severity, faults.file, faults.line) == ("duplicate-key", "warning", N, 3)
 
 
 # Values.
@@ -163,10 +163,10 @@ NUMBER = {"p": {"type": "number"}}
 
 def test_a_value_is_followed_into_the_template():
     place = f"resources.a<{N}>.resources.x.properties.length"
-    wrong = [f"Property error: {place}: 600 is out of range (min: 1, max: 512)"]
-    assert nested(hot(LENGTH, NUMBER), {"p": 600}) == wrong
-    assert nested(hot(LENGTH, {"p": {"type": "number", "default": 600}})) == wrong
-    assert nested(hot(LENGTH, NUMBER), parameter_defaults={"p": 600}) == wrong
+    invalid = [f"Property error: {place}: 600 is out of range (min: 1, max: 512)"]
+    assert nested(hot(LENGTH, NUMBER), {"p": 600}) == invalid
+    assert nested(hot(LENGTH, {"p": {"type": "number", "default": 600}})) == invalid
+    assert nested(hot(LENGTH, NUMBER), parameter_defaults={"p": 600}) == invalid
 
 
 def test_a_value_that_is_not_known_yet_breaks_no_rule_and_is_not_the_default():
@@ -191,9 +191,9 @@ def test_a_parameter_that_is_hidden_inside_is_not_quoted():
     child = hot(parameters={"p": {"type": "number", "hidden": True}})
     assert "hunter2" not in str(nested(child, {"p": "hunter2"}))
     child = hot(LENGTH, {"p": {"type": "string", "hidden": True}})
-    found = nested(child, {"p": "hunter2"})
-    assert len(found) == 1
-    assert "hunter2" not in str(found)
+    result = nested(child, {"p": "hunter2"})
+    assert len(result) == 1
+    assert "hunter2" not in str(result)
 
 
 def test_a_value_that_was_hidden_outside_is_not_quoted_inside():
@@ -201,14 +201,14 @@ def test_a_value_that_was_hidden_outside_is_not_quoted_inside():
         {"a": {"type": N, "properties": {"p": {"get_param": "secret"}}}},
         {"secret": {"type": "string", "hidden": True, "default": "hunter2"}},
     )
-    found = messages(source, {N: hot(LENGTH, {"p": {"type": "string"}})})
-    assert len(found) == 1
-    assert "hunter2" not in str(found)
+    result = messages(source, {N: hot(LENGTH, {"p": {"type": "string"}})})
+    assert len(result) == 1
+    assert "hunter2" not in str(result)
 
 
 def test_a_condition_is_decided_by_the_value_that_comes_in():
-    wrong = {"type": "No::Such", "condition": {"equals": [{"get_param": "p"}, "x"]}}
-    child = hot({"x": wrong}, {"p": {"type": "string"}})
+    invalid = {"type": "No::Such", "condition": {"equals": [{"get_param": "p"}, "x"]}}
+    child = hot({"x": invalid}, {"p": {"type": "string"}})
     assert nested(child, {"p": "y"}) == []
     assert len(nested(child, {"p": "x"})) == 1
 
@@ -245,8 +245,8 @@ def test_a_template_for_a_resource_must_fit_the_template_for_its_type():
 
     assert told(facade) == []
     assert told(hot(parameters={"p": optional})) == ["Attribute o for facade My::T missing in provider"]
-    more = hot(parameters={"p": optional, "q": needed}, outputs={"o": {"value": 1}})
-    assert "Provider requires property q unknown in facade My::T" in told(more)
+    additional = hot(parameters={"p": optional, "q": needed}, outputs={"o": {"value": 1}})
+    assert "Provider requires property q unknown in facade My::T" in told(additional)
 
 
 def test_a_known_type_inside_is_overlooked_too():
@@ -259,11 +259,11 @@ def test_an_attribute_that_no_output_gives_is_a_warning():
 
     def asking(attribute):
         outputs = {"z": {"value": {"get_attr": ["a", attribute]}}}
-        found = diagnostics(hot({"a": {"type": N}}, outputs=outputs), {N: child})
-        return [(fault.severity, fault.path) for fault in found]
+        faults = diagnostics(hot({"a": {"type": N}}, outputs=outputs), {N: child})
+        return [(fault.severity, fault.path) for fault in faults]
 
-    for there in ("o", "show", "resource.x", "resource.x.value"):
-        assert asking(there) == []
+    for existing in ("o", "show", "resource.x", "resource.x.value"):
+        assert asking(existing) == []
     for gone in ("oo", "resource.y", "resource.y.value"):
         assert asking(gone) == [("warning", "outputs.z.value.get_attr")]
 
@@ -273,12 +273,12 @@ def test_an_attribute_that_no_output_gives_is_a_warning():
 
 def test_a_template_that_names_itself_ends_at_the_limit_of_depth():
     child = hot({"b": {"type": N}, "c": {"type": N}})
-    found = nested(child)
+    result = nested(child)
     way = f"resources.a<{N}>" + f".resources.b<{N}>" * 5
     limit = "Request limit exceeded: Recursion depth exceeds 5."
-    assert found[0] == f"RequestLimitExceeded: {way}: {limit}"
-    assert all(message.endswith(limit) for message in found)
-    assert len(found) == 2  # the two places in the same text
+    assert result[0] == f"RequestLimitExceeded: {way}: {limit}"
+    assert all(message.endswith(limit) for message in result)
+    assert len(result) == 2  # the two places in the same text
 
 
 def test_as_many_levels_as_there_may_be_are_fine():
@@ -326,6 +326,6 @@ def test_the_resources_of_the_whole_tree_are_counted():
 def test_a_tree_that_grows_without_bounds_is_looked_at_for_a_bounded_time():
     source, files = tower(9, 30)
     started = time.process_time()
-    found = diagnostics(source, files, max_depth=10)
-    assert [fault.heat_type for fault in found] == ["RequestLimitExceeded"]
+    faults = diagnostics(source, files, max_depth=10)
+    assert [fault.heat_type for fault in faults] == ["RequestLimitExceeded"]
     assert time.process_time() - started < 10

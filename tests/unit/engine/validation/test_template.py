@@ -65,8 +65,8 @@ LIMITS = Limits()
 
 def faults(resources, parameters=None, outputs=None, *, strict=True, timeout=3600.0, **supplied):
     """Validate a template of these sections; return (path, message) of every fault, in order."""
-    found = diagnostics(resources, parameters, outputs, strict=strict, timeout=timeout, **supplied)
-    return [(fault.path, fault.message) for fault in found]
+    result = diagnostics(resources, parameters, outputs, strict=strict, timeout=timeout, **supplied)
+    return [(fault.path, fault.message) for fault in result]
 
 
 def kinds(files=None, *, overlook=False):
@@ -226,8 +226,8 @@ def test_a_delay_must_fit_into_the_timeout_of_a_stack():
 
 
 def test_snapshot_is_refused_for_types_that_have_none():
-    def of(policy, kind="OS::Heat::None", **more):
-        return faults({"a": a(kind, deletion_policy=policy)}, {"p": {"type": "string"}}, **more)
+    def of(policy, kind="OS::Heat::None", **options):
+        return faults({"a": a(kind, deletion_policy=policy)}, {"p": {"type": "string"}}, **options)
 
     assert of("Retain", p="") == []
     assert of("Snapshot", "Test::Server", p="")[1:] == []
@@ -253,8 +253,8 @@ def test_an_unknown_attribute_is_reported_at_its_use():
         "b": a("OS::Heat::Value", properties={"value": ["x", {"get_attr": ["a", "outptu"]}]}),
     }
     outputs = {"o": {"value": {"get_attr": ["b", "values", 0]}}}
-    found = diagnostics(resources, outputs=outputs)
-    assert [(fault.message, fault.hint) for fault in found] == [
+    result = diagnostics(resources, outputs=outputs)
+    assert [(fault.message, fault.hint) for fault in result] == [
         (
             "resources.b.properties.value[1].get_attr: The Referenced Attribute (a outptu) is incorrect.",
             'did you mean "output"?',
@@ -264,7 +264,7 @@ def test_an_unknown_attribute_is_reported_at_its_use():
             'did you mean "value"?',
         ),
     ]
-    assert [fault.path for fault in found] == [fault.message.partition(": ")[0] for fault in found]
+    assert [fault.path for fault in result] == [fault.message.partition(": ")[0] for fault in result]
 
 
 def test_show_and_all_attributes_may_be_asked_of_any_type():
@@ -287,28 +287,28 @@ def test_a_hidden_parameter_is_never_quoted():
         "secret": {"type": "string", "hidden": True},
         "list": {"type": "comma_delimited_list", "hidden": True},
     }
-    found = faults(resources, parameters, secret="hunter2", list="hunter2")
-    assert [path for path, _ in found] == [
+    result = faults(resources, parameters, secret="hunter2", list="hunter2")
+    assert [path for path, _ in result] == [
         "resources.a.properties.value",
         "resources.b.properties.size",
         "resources.b.properties.tags",
         "resources.c.properties.wait_secs",
     ]
-    assert "hunter2" not in str(found)
-    assert "is not a list" in found[2][1]  # values that are not secret are still quoted
+    assert "hunter2" not in str(result)
+    assert "is not a list" in result[2][1]  # values that are not secret are still quoted
 
 
 # Just before the create: everything is known.
 
 
-def severities(resources, **more):
-    return [(fault.code, fault.severity) for fault in diagnostics(resources, **more)]
+def severities(resources, **options):
+    return [(fault.code, fault.severity) for fault in diagnostics(resources, **options)]
 
 
 def test_before_a_stack_is_to_be_made_a_wrong_value_is_a_warning_and_a_wrong_name_is_not():
     resources = {"a": a("Test::Server", properties={"size": 11, "tags": {"list_join": [",", [1]]}, "x": 1})}
-    wrong = {("wrong-value", "error"), ("function-error", "error"), ("unknown-property", "error")}
-    assert set(severities(resources)) == wrong
+    invalid = {("wrong-value", "error"), ("function-error", "error"), ("unknown-property", "error")}
+    assert set(severities(resources)) == invalid
     assert severities(resources, strict=False) == [
         ("unknown-property", "error"),
         ("function-error", "warning"),
@@ -340,14 +340,14 @@ def test_types_come_first_then_update_policies_then_the_rest():
 
 
 def test_an_update_policy_is_checked_with_its_values_by_the_types_own_schema():
-    def of(policy, **more):
-        return faults({"a": a("Test::Group", update_policy=policy)}, {"p": {"type": "number"}}, **more)
+    def of(policy, **options):
+        return faults({"a": a("Test::Group", update_policy=policy)}, {"p": {"type": "number"}}, **options)
 
     place = "resources.a.update_policy"
     assert of({"rolling": {"size": {"get_param": "p"}}}, p=1) == []
     assert of({"rolling": {"size": {"get_param": "p"}}}, strict=False) == []
-    for more in ({"p": 0}, {"p": 0, "strict": False}):
-        ((path, message),) = of({"rolling": {"size": {"get_param": "p"}}}, **more)
+    for additional in ({"p": 0}, {"p": 0, "strict": False}):
+        ((path, message),) = of({"rolling": {"size": {"get_param": "p"}}}, **additional)
         assert path == f"{place}.rolling.size"
         assert message == f"Property error: {path}: 0 is out of range (min: 1)"
     assert of({"rolling": {"sise": 1}}, p=1) == [
@@ -370,8 +370,8 @@ def test_a_deletion_policy_cannot_depend_on_a_resource():
 
 
 def test_only_the_id_of_an_external_resource_is_checked():
-    wrong = {"properties": {"x": 1}, "deletion_policy": "Snapshot", "update_policy": {"x": 1}}
-    assert faults({"a": a("OS::Heat::TestResource", external_id="x", **wrong)}) == []
+    invalid = {"properties": {"x": 1}, "deletion_policy": "Snapshot", "update_policy": {"x": 1}}
+    assert faults({"a": a("OS::Heat::TestResource", external_id="x", **invalid)}) == []
     resources = {"a": a("OS::Heat::TestResource", external_id={"list_join": [",", [1]]})}
     assert [path for path, _ in faults(resources)] == ["resources.a.external_id.list_join"]
     assert faults({"a": a("OS::Nova::Server", external_id="x")}, strict=False) == []
@@ -399,14 +399,14 @@ def test_a_known_type_that_is_not_there_is_refused_by_name_or_overlooked_with_al
 
 def test_a_type_and_a_property_that_are_going_away_are_warnings_the_type_once():
     resources = {name: a("Test::Old", properties={"old": 1}) for name in "ab"}
-    found = diagnostics(resources)
-    assert [(fault.path, fault.severity) for fault in found] == [
+    result = diagnostics(resources)
+    assert [(fault.path, fault.severity) for fault in result] == [
         ("resources.a.type", "warning"),
         ("resources.a.properties.old", "warning"),
         ("resources.b.properties.old", "warning"),
     ]
-    assert found[0].message == "The resource type Test::Old is deprecated."
-    assert found[1].message.endswith("Property old is deprecated: use new")
+    assert result[0].message == "The resource type Test::Old is deprecated."
+    assert result[1].message.endswith("Property old is deprecated: use new")
 
 
 def test_properties_are_translated_before_they_are_checked():
@@ -436,8 +436,8 @@ def test_a_fault_in_a_template_of_the_other_dialect_uses_its_terms():
         "Outputs": {"o": {"Value": {"Fn::GetAtt": ["a", "zz"]}}},
     }
     template = load(source, LIMITS)
-    found = validate_stack(template, ParameterValues({}), kinds(), strict=True)
-    assert [fault.message for fault in found] == [
+    result = validate_stack(template, ParameterValues({}), kinds(), strict=True)
+    assert [fault.message for fault in result] == [
         "Property error: Resources.b.UpdatePolicy: Unknown Property x",
         'Resources.a.DeletionPolicy: "Snapshot" deletion policy not supported',
         "Property error: Resources.a.Properties: Unknown Property x",
@@ -451,8 +451,8 @@ def test_a_template_with_faults_of_its_own_is_looked_into_without_a_stumble():
     source = {"heat_template_version": "2016-10-14", "resources": {"a": body}}
     with pytest.raises(FaultyTemplate) as caught:
         load(source, LIMITS)
-    found = validate_stack(caught.value.rest, ParameterValues({}), kinds(), strict=True)
-    assert {fault.path for fault in found} == {"resources.a.update_policy", "resources.a.properties"}
+    result = validate_stack(caught.value.rest, ParameterValues({}), kinds(), strict=True)
+    assert {fault.path for fault in result} == {"resources.a.update_policy", "resources.a.properties"}
 
 
 def test_a_file_that_was_sent_is_there_and_another_is_not():

@@ -40,10 +40,10 @@ class Leaf(ResourceType):
 TYPES = Registry.of(Leaf, NoneResource, RandomString)
 
 
-def kinds(registry=None, files=None, globals=None, **more):
+def kinds(registry=None, files=None, globals=None, **options):
     environment = Environment.parse({"resource_registry": registry or {}})
     made = TypeEnvironment.of_stack(TYPES, environment, files or {}, Limits(), globals=globals)
-    return TypeResolver(replace(made, **more))
+    return TypeResolver(replace(made, **options))
 
 
 def definition(type_name, name="a"):
@@ -52,29 +52,29 @@ def definition(type_name, name="a"):
 
 
 def missing(kinds, type_name, name="a"):
-    kind = kinds.of(definition(type_name, name))
-    assert isinstance(kind, UnknownType)
-    (fault,) = kind.at(f"resources.{name}.type")
+    resource_type = kinds.of(definition(type_name, name))
+    assert isinstance(resource_type, UnknownType)
+    (fault,) = resource_type.at(f"resources.{name}.type")
     return fault
 
 
 def test_a_type_that_nothing_maps_stands_for_itself():
-    found = kinds()
-    assert found.of(definition("OS::Heat::None")) is TYPES["OS::Heat::None"]
-    assert found.resolved_name(definition("OS::Heat::None")) == "OS::Heat::None"
+    types_ = kinds()
+    assert types_.of(definition("OS::Heat::None")) is TYPES["OS::Heat::None"]
+    assert types_.resolved_name(definition("OS::Heat::None")) == "OS::Heat::None"
 
 
 def test_an_alias_is_the_type_that_it_leads_to():
-    found = kinds({"My::Name": "OS::Heat::*", "Our::*": "OS::Heat::None", "My::*": "Our::X"})
+    types_ = kinds({"My::Name": "OS::Heat::*", "Our::*": "OS::Heat::None", "My::*": "Our::X"})
     for name in ("My::Thing", "Our::Thing"):
-        assert found.of(definition(name)) is TYPES["OS::Heat::None"]
-        assert found.resolved_name(definition(name)) == "OS::Heat::None"
+        assert types_.of(definition(name)) is TYPES["OS::Heat::None"]
+        assert types_.resolved_name(definition(name)) == "OS::Heat::None"
 
 
 def test_a_mapping_for_a_resource_applies_only_to_it():
-    found = kinds({"resources": {"a": {"OS::Heat::None": "OS::Heat::RandomString"}}})
-    assert found.resolved_name(definition("OS::Heat::None", "a")) == "OS::Heat::RandomString"
-    assert found.resolved_name(definition("OS::Heat::None", "b")) == "OS::Heat::None"
+    types_ = kinds({"resources": {"a": {"OS::Heat::None": "OS::Heat::RandomString"}}})
+    assert types_.resolved_name(definition("OS::Heat::None", "a")) == "OS::Heat::RandomString"
+    assert types_.resolved_name(definition("OS::Heat::None", "b")) == "OS::Heat::None"
 
 
 def test_an_unknown_type_is_reported_with_suggestions():
@@ -102,24 +102,24 @@ def test_a_known_type_is_refused_under_the_name_in_the_template():
 
 
 def test_a_known_unavailable_type_may_be_allowed_but_an_unknown_type_never():
-    found = kinds(allow_unavailable=True)
-    assert isinstance(found.of(definition("OS::Nova::Server")), UnavailableType)
-    assert found.of(definition("OS::Nova::Server")).has_attribute("anything")
-    assert isinstance(found.of(definition("No::Such")), UnknownType)
+    types_ = kinds(allow_unavailable=True)
+    assert isinstance(types_.of(definition("OS::Nova::Server")), UnavailableType)
+    assert types_.of(definition("OS::Nova::Server")).has_attribute("anything")
+    assert isinstance(types_.of(definition("No::Such")), UnknownType)
 
 
 def test_a_type_with_a_template_suffix_is_a_file_of_the_request():
-    found = kinds(files={URL: TEMPLATE})
-    kind = found.of(definition(URL))
+    types_ = kinds(files={URL: TEMPLATE})
+    kind = types_.of(definition(URL))
     assert isinstance(kind, TemplateType)
-    assert (kind.name, found.resolved_name(definition(URL))) == (URL, URL)
-    assert found.of(definition(URL, "b")) is kind
+    assert (kind.name, types_.resolved_name(definition(URL))) == (URL, URL)
+    assert types_.of(definition(URL, "b")) is kind
 
 
 def test_a_mapped_template_keeps_the_name_it_is_used_under():
-    found = kinds({"My::A": URL}, {URL: TEMPLATE})
-    assert found.of(definition("My::A")).name == "My::A"
-    assert found.resolved_name(definition("My::A")) == URL
+    types_ = kinds({"My::A": URL}, {URL: TEMPLATE})
+    assert types_.of(definition("My::A")).name == "My::A"
+    assert types_.resolved_name(definition("My::A")) == URL
 
 
 @pytest.mark.parametrize(
@@ -153,37 +153,37 @@ def test_a_broken_template_is_reported_with_its_file_and_line():
 def test_a_template_that_is_too_large_is_a_fault_of_the_resource():
     environment = Environment()
     small = Limits(max_bytes=10)
-    found = TypeResolver(TypeEnvironment.of_stack(TYPES, environment, {URL: TEMPLATE}, small))
-    assert missing(found, URL).heat_type == "RequestLimitExceeded"
+    result = TypeResolver(TypeEnvironment.of_stack(TYPES, environment, {URL: TEMPLATE}, small))
+    assert missing(result, URL).heat_type == "RequestLimitExceeded"
 
 
 def test_inside_a_template_its_own_type_name_is_the_real_type():
-    found = kinds({"OS::Heat::None": URL}, {URL: TEMPLATE})
-    kind = found.of(definition("OS::Heat::None"))
+    types_ = kinds({"OS::Heat::None": URL}, {URL: TEMPLATE})
+    kind = types_.of(definition("OS::Heat::None"))
     assert isinstance(kind, TemplateType)
-    inside = found.child(kind)
+    inside = types_.child(kind)
     assert inside.of(definition("OS::Heat::None")) is TYPES["OS::Heat::None"]
-    assert (found.depth, inside.depth) == (0, 1)
+    assert (types_.depth, inside.depth) == (0, 1)
 
 
 def test_mappings_reach_into_nested_stacks_by_the_names_on_the_way():
     registry = {"resources": {"a": {"x": {"OS::Heat::None": "OS::Heat::RandomString"}}}}
-    found = kinds(registry, {URL: TEMPLATE})
-    a, b = (found.of(definition(URL, name)) for name in "ab")
-    in_a, in_b = found.child(a), found.child(b)
+    types_ = kinds(registry, {URL: TEMPLATE})
+    a, b = (types_.of(definition(URL, name)) for name in "ab")
+    in_a, in_b = types_.child(a), types_.child(b)
     assert in_a.resolved_name(definition("OS::Heat::None", "x")) == "OS::Heat::RandomString"
     assert in_b.resolved_name(definition("OS::Heat::None", "x")) == "OS::Heat::None"
 
 
 def test_resources_with_equal_environment_entries_share_a_type():
     registry = {"resources": {"web_*": {"x": {"OS::Heat::None": "OS::Heat::RandomString"}}}}
-    found = kinds(registry, {URL: TEMPLATE})
-    one, two, other = (found.of(definition(URL, name)) for name in ("web_1", "web_2", "db"))
-    assert one is two
-    assert one is not other
+    types_ = kinds(registry, {URL: TEMPLATE})
+    item, two, other = (types_.of(definition(URL, name)) for name in ("web_1", "web_2", "db"))
+    assert item is two
+    assert item is not other
     inside = definition("OS::Heat::None", "x")
-    assert found.child(one).resolved_name(inside) == "OS::Heat::RandomString"
-    assert found.child(other).resolved_name(inside) == "OS::Heat::None"
+    assert types_.child(item).resolved_name(inside) == "OS::Heat::RandomString"
+    assert types_.child(other).resolved_name(inside) == "OS::Heat::None"
 
 
 # Implicit requirements of a type.
@@ -191,14 +191,14 @@ def test_resources_with_equal_environment_entries_share_a_type():
 
 def template(**resources):
     body = {
-        name: {"type": kind, **({"depends_on": sorted(needs)} if needs else {}), **more}
-        for name, (kind, needs, more) in resources.items()
+        name: {"type": kind, **({"depends_on": sorted(needs)} if needs else {}), **additional}
+        for name, (kind, needs, additional) in resources.items()
     }
     return load({"heat_template_version": "2018-08-31", "resources": body}, Limits())
 
 
 def requirements(template):
-    return {name: set(one.requires) for name, one in with_implicit(template, kinds()).resources.items()}
+    return {name: set(item.requires) for name, item in with_implicit(template, kinds()).resources.items()}
 
 
 def near(*names):
@@ -206,32 +206,32 @@ def near(*names):
 
 
 def test_implicit_dependencies_of_a_type_are_required():
-    found = template(
+    template_ = template(
         leaf=("Test::Leaf", [], near("x", "gone")), base=("OS::Heat::None", [], {}), x=("No::Such", [], {})
     )
-    assert requirements(found) == {"leaf": {"base", "x"}, "base": set(), "x": set()}
+    assert requirements(template_) == {"leaf": {"base", "x"}, "base": set(), "x": set()}
 
 
 def test_nothing_is_touched_where_no_type_needs_anything():
-    found = template(a=("OS::Heat::None", ["b"], {}), b=("No::Such", [], {}))
-    assert with_implicit(found, kinds()) is found
+    template_ = template(a=("OS::Heat::None", ["b"], {}), b=("No::Such", [], {}))
+    assert with_implicit(template_, kinds()) is template_
 
 
 def test_implied_dependencies_that_would_form_a_cycle_are_omitted():
-    found = template(
+    template_ = template(
         leaf=("Test::Leaf", [], near("x", "y", "leaf")),
         base=("OS::Heat::None", ["leaf"], {}),
         x=("OS::Heat::None", ["base"], {}),
         y=("OS::Heat::None", [], {}),
     )
-    assert requirements(found)["leaf"] == {"y"}
+    assert requirements(template_)["leaf"] == {"y"}
 
 
 def test_two_resources_that_imply_each_other_wait_in_one_direction():
-    found = template(a=("Test::Leaf", [], near("b")), b=("Test::Leaf", [], near("a")))
-    assert requirements(found) == {"a": {"b"}, "b": set()}
+    template_ = template(a=("Test::Leaf", [], near("b")), b=("Test::Leaf", [], near("a")))
+    assert requirements(template_) == {"a": {"b"}, "b": set()}
 
 
 def test_a_circle_that_was_written_stays_as_it_is():
-    found = template(a=("OS::Heat::None", ["b"], {}), b=("Test::Leaf", ["a"], near("c")), c=("X", [], {}))
-    assert requirements(found) == {"a": {"b"}, "b": {"a"}, "c": set()}
+    template_ = template(a=("OS::Heat::None", ["b"], {}), b=("Test::Leaf", ["a"], near("c")), c=("X", [], {}))
+    assert requirements(template_) == {"a": {"b"}, "b": {"a"}, "c": set()}

@@ -58,10 +58,12 @@ def test_a_parameter_shows_its_default_and_the_value_it_was_given():
         "Default": 3,
     }
     environment = {"parameter_defaults": {"p": 4}, "parameters": {"s": "secret"}}
-    given = ask(hot(parameters=declared), environment=environment, parameters={"q": '{"a": 1}'})["Parameters"]
-    assert (given["p"]["Default"], "Value" in given["p"]) == (4, False)
-    assert given["q"]["Value"] == '{"a": 1}'
-    assert given["s"]["Value"] == "******"
+    supplied = ask(hot(parameters=declared), environment=environment, parameters={"q": '{"a": 1}'})[
+        "Parameters"
+    ]
+    assert (supplied["p"]["Default"], "Value" in supplied["p"]) == (4, False)
+    assert supplied["q"]["Value"] == '{"a": 1}'
+    assert supplied["s"]["Value"] == "******"
 
 
 def test_nested_parameters_are_shown_when_asked_for_with_the_values_they_get():
@@ -144,9 +146,9 @@ resources:
     type: OS::Heat::Value
     properties: {{value: {{get_param: nobody}}}}
 """
-    found = ask(text, with_warnings=True)["warnings"]
-    assert [(w["code"], w["line"]) for w in found] == [("unknown-parameter", 8), ("wrong-value", 5)]
-    assert all(w["severity"] == "warning" and w["excerpt"] for w in found)
+    result = ask(text, with_warnings=True)["warnings"]
+    assert [(w["code"], w["line"]) for w in result] == [("unknown-parameter", 8), ("wrong-value", 5)]
+    assert all(w["severity"] == "warning" and w["excerpt"] for w in result)
 
 
 def test_a_type_that_is_known_and_not_there_is_refused_by_name_or_overlooked():
