@@ -395,7 +395,7 @@ def test_parameters_of_the_request_win_over_those_of_the_data(world):
             '{"template": {}, "resources": {"a": {"resource_data": {"value": "******"}}}}',
             "Invalid adopt data: values of resources.a are masked.",
         ),
-        ('{"template": {}, "sealed": "x"}', "Invalid adopt data: 'sealed' was written by another"),
+        ('{"template": {}, "sealed": "x"}', "Invalid adopt data: 'sealed' was encrypted by another"),
         ('{"template": {}, "resources": {"a": {"resource_id": "x\\u0000"}}}', "the character NUL"),
         ('{"template": {}, "files": {"f\\u0000": "x"}}', "the character NUL"),
         ('{"template": {}, "tags": ["a", {}]}', "Invalid adopt data: tags must be a list of strings."),
