@@ -194,7 +194,7 @@ class ProgressModel:
         nested = Counter(item.status for item in self.items.values() if item.stack_id)
         if nested:
             done = f"{nested['COMPLETE']} of {sum(nested.values())}"
-            line.append(f"; nested stacks: {done} complete", style="not bold dim")
+            line.append(f"; in nested stacks: {done} complete", style="not bold dim")
         line.append(f"  {duration(elapsed)}", style="not bold dim")
         remaining_seconds = (
             remaining(elapsed, counts["COMPLETE"] + counts["FAILED"], total) if is_total_known else None

@@ -140,6 +140,6 @@ def test_resources_of_a_nested_stack_are_drawn_below_the_resource_that_owns_it()
     board.add_event(nested("volume", "CREATE_COMPLETE"))
     board.add_event(nested("db", "CREATE_IN_PROGRESS"))  # the same name as in the stack itself
     lines = drawn(board)
-    assert lines[0] == "CREATE shop  0 of 2 complete, 1 in progress; nested stacks: 1 of 2 complete  0s"
+    assert lines[0] == "CREATE shop  0 of 2 complete, 1 in progress; in nested stacks: 1 of 2 complete  0s"
     assert [line.split()[1] for line in lines[1:]] == ["db", "volume", "db", "web"]
     assert lines[2].startswith("    ✔ volume")
