@@ -15,11 +15,16 @@ from pathlib import Path
 import psycopg
 import pytest
 import redis
+from hypothesis import HealthCheck, settings
 
 from orchestrator.embedded.postgres import DATABASE, Postgres
 from orchestrator.embedded.process import Child, Process, running
 from orchestrator.embedded.valkey import Valkey, connect
 from tests import template_cluster
+
+# A loaded machine generates slowly; that says nothing about the code under test.
+settings.register_profile("any_machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("any_machine")
 
 collect_ignore = ["plugins/shelf"]  # a third party's, whose own tests run where it is installed
 BROKER_DATABASES = 4096

@@ -163,7 +163,7 @@ def test_an_update_of_an_existing_stack_refuses_unknown_parameters(
         result = run("stack", "update", "--existing", "shop", *options, *template)
         assert result.output == 'Error: stack shop has no parameter siz\n  did you mean "size"?\n'
         assert result.exit_code == 1
-    assert stub.asked("PATCH") == []
+    assert stub.requests_of("PATCH") == []
 
 
 def test_a_template_that_is_not_yaml_is_reported_with_its_place(run: Run) -> None:
