@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -39,8 +38,7 @@ class Written(NamedTuple):
     failing: set[int]
 
 
-@dataclass(frozen=True, slots=True)
-class OutcomeWriter:
+class OutcomeWriter(NamedTuple):
     """Writes the results of a batch: all its visits belong to the same tree of stacks."""
 
     batch: BatchContext

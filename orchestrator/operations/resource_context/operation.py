@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import NamedTuple
 
 from orchestrator.clients.keystone.cloud_session import Cloud, Orchestrations
@@ -41,8 +41,7 @@ class OperationServices(NamedTuple):
     record_snapshot: RecordSnapshot
 
 
-@dataclass(frozen=True, slots=True)
-class ResourceOperation:
+class ResourceOperation(NamedTuple):
     """A visit to a resource: input of every step. Only `state` changes during the visit."""
 
     visit: ResourceVisit

@@ -8,8 +8,7 @@ cost a single round trip.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 from psycopg import Connection, errors
@@ -40,8 +39,7 @@ MAX_CLEAN_NODES = 512
 RESOURCE_ID = 21  # index in VISIT_COLUMNS
 
 
-@dataclass(frozen=True, slots=True)
-class Settled:
+class Settled(NamedTuple):
     """The result of a statement that moves nodes: messages to send, resources that were written, the number
     of released nodes left to the dispatch window.
     """
@@ -55,14 +53,21 @@ class Settled:
 
 def settled(rows: Sequence[tuple[Any, ...]], root: str) -> Settled:
     """Return the result in the rows of such a statement."""
-    rings = [CheckMessage(row[1], row[2], row[3], row[4], root) for row in rows if row[0] == "send"]
-    return Settled(
-        rings,
-        frozenset(row[1] for row in rows if row[0] == "held"),
-        sum(row[0] == "queued" for row in rows),
-        sum(row[1] for row in rows if row[0] == "outstanding"),
-        tuple(row[1] for row in rows if row[0] == "clean"),
-    )
+    messages: list[CheckMessage] = []
+    held, clean, not_enqueued, outstanding = [], [], 0, 0
+    for row in rows:
+        match row[0]:
+            case "send":
+                messages.append(CheckMessage(row[1], row[2], row[3], row[4], root))
+            case "held":
+                held.append(row[1])
+            case "queued":
+                not_enqueued += 1
+            case "outstanding":
+                outstanding += row[1]
+            case "clean":
+                clean.append(row[1])
+    return Settled(messages, frozenset(held), not_enqueued, outstanding, tuple(clean))
 
 
 def claim(db: CheckConnection, ids: Sequence[int], traversal: int, lease: int, seconds: float) -> list[int]:
@@ -174,15 +179,13 @@ def single_row_parameters(row: JsonMapping, statement: str) -> JsonObject:
     values: dict[str, object] = {}
     for name in numbered(statement)[1]:
         value = row.get(name)
-        values[name] = value if value.__class__ is str else _text(value)
+        values[name] = value if value is None or value.__class__ is str else _text(value)
     return values
 
 
-def _text(value: object) -> str | None:
+def _text(value: object) -> str:
     """Return a column's value in PostgreSQL's text format: with text parameters one plan serves all rows."""
-    if value is None or value.__class__ is str:
-        return value
-    if value.__class__ is tuple:
+    if isinstance(value, tuple):
         return "{" + ",".join([f'"{item}"' for item in value]) + "}"
     if isinstance(value, dict):
         return orjson.dumps(value).decode()
@@ -210,16 +213,16 @@ def settle_clean(db: CheckConnection, ids: Sequence[int], root: str, max_message
     """Settle nodes whose requirements have unchanged outputs, and repeatedly those that become clean by this;
     return the messages for other released nodes.
     """
-    rings: list[CheckMessage] = []
-    unrung, todo = 0, list(ids)
+    messages: list[CheckMessage] = []
+    not_enqueued, todo = 0, list(ids)
     while todo:
         part, todo = todo[:MAX_CLEAN_NODES], todo[MAX_CLEAN_NODES:]
-        values = {"ids": part, "max_messages": max(0, max_messages - len(rings))}
+        values = {"ids": part, "max_messages": max(0, max_messages - len(messages))}
         passed = settled(retried(db, ending.SETTLE_CLEAN_NODES, values), root)
-        rings += passed.messages
-        unrung += passed.not_enqueued
+        messages += passed.messages
+        not_enqueued += passed.not_enqueued
         todo += passed.clean
-    return Settled(rings, frozenset(), unrung)
+    return Settled(messages, frozenset(), not_enqueued)
 
 
 def drop(db: CheckConnection, ids: Sequence[int], lease: int, root: str) -> Settled:
