@@ -38,8 +38,8 @@ def json_list(
 ) -> Response:
     """Return `{name: [items…]}`; `tail` adds keys computed from the number of items and the last item.
 
-    The first WHOLE items are read before the response starts, so that an early error has an error status. The
-    rest is streamed: memory does not grow with the response.
+    The first `MAX_UNSTREAMED_ROWS` items are read before the response starts, so that an early error has an
+    error status. The rest is streamed: memory does not grow with the response.
     """
     first = list(islice(items, MAX_UNSTREAMED_ROWS))
     if len(first) < MAX_UNSTREAMED_ROWS:

@@ -24,8 +24,8 @@ class Unchanged:
 
 @dataclass(frozen=True, slots=True)
 class Deleted:
-    """The provider confirmed absence; `silent` for a resource that was never created. `let_go` is the id of a
-    retained child, which becomes an independent stack.
+    """The provider confirmed absence; `silent` for a resource that was never created. `detached_child` is the
+    id of a retained child, which becomes an independent stack.
     """
 
     silent: bool = False

@@ -123,7 +123,7 @@ class _NodeVisit:
 
     @property
     def halted(self) -> bool:
-        """Whether this traversal has failed and is draining."""
+        """Whether this traversal has failed or was cancelled, and is draining."""
         return self.stack.halted_traversal == self.traversal
 
     def log_context(self) -> Mapping[str, object]:

@@ -1,5 +1,11 @@
 """The functions of the template language, a module per family; `registry.py` defines their declaration.
 
+* `references.py`: `get_param`, `get_attr`, `get_resource` and their CloudFormation forms
+* `condition_functions.py`: `equals`, `not`, `and`, `or`; `../conditions.py` decides the conditions of a
+  template
+* `strings.py`, `collections.py`, `urls.py`, `repeat.py`, `yaql_function.py`, `cloudformation.py`: the further
+  families
+
 To add a function to the language, define it in the module of its family with `@function` or `@raw_function`,
 and list its name in `versions.py`. Other packages add functions through entry points.
 """
@@ -42,7 +48,6 @@ __all__ = [
     "collections",
     "condition_functions",
     "declared",
-    "digests",
     "plain",
     "raw",
     "references",
