@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+from types import ModuleType
 
 import pytest
 
@@ -15,7 +16,7 @@ PACKAGES = (orchestrator, api, tasks)
 
 
 @pytest.mark.parametrize("package", PACKAGES, ids=lambda package: package.__name__)
-def test_exported_names_are_defined(package) -> None:
+def test_exported_names_are_defined(package: ModuleType) -> None:
     modules = [
         importlib.import_module(found.name)
         for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}.")
