@@ -34,7 +34,7 @@ from orchestrator.security.policy import policy_of, type_policy
 from orchestrator.template.environment import NAME as ENVIRONMENT
 from orchestrator.template.environment import Environment
 from orchestrator.template.environment_files import merge_environment_files, schemas_in, without_secrets
-from orchestrator.template.fault_locations import keys_of, placed
+from orchestrator.template.fault_locations import placed
 from orchestrator.template.function_view import ParentResourceProxy
 from orchestrator.template.functions.time_budget import time_budget
 from orchestrator.template.global_environment import global_environment
@@ -125,7 +125,7 @@ def validate_request(
             raise
         # further checks of an invalid template may fail
         log.info("validation_interrupted", fault=faults[0].message)
-    warnings = _raise_errors(_located(faults, request, draft), template)
+    warnings = _raise_errors(_located(faults, request, draft, Limits.of(context.settings)), template)
     files = {**files, **kinds.type_environment.templates.fetched}
     return ValidatedRequest(draft.document, template, environment, values, kinds, files, warnings)
 
@@ -151,23 +151,27 @@ def _raise_errors(faults: Sequence[Diagnostic], template: Template) -> Sequence[
     return (*template.warnings, *(fault for fault in faults if fault.severity != "error"))
 
 
-def _located(faults: Sequence[Diagnostic], request: StackRequest, draft: Draft) -> list[Diagnostic]:
-    """Return the faults with their locations in the template."""
+def _located(
+    faults: Sequence[Diagnostic], request: StackRequest, draft: Draft, limits: Limits
+) -> list[Diagnostic]:
+    """Return the faults with their locations in the environment or in the template."""
     assert request.template is not None
-    faults = [_in_environment(fault, request) for fault in faults]
+    faults = _in_environment(faults, request.environment, limits)
     located = iter(placed([fault for fault in faults if not fault.file], request.template, draft.document))
     return [fault if fault.file else next(located) for fault in faults]
 
 
-def _in_environment(fault: Diagnostic, request: StackRequest) -> Diagnostic:
-    """Return an unknown parameter with its location in the text of the environment, if it is there."""
-    source = request.environment
-    if fault.code != "unknown-parameter" or fault.file or not isinstance(source, str | bytes):
-        return fault
-    document = parse(source, Limits(), ENVIRONMENT)
-    [found] = placed([fault], source, document)
-    complete = keys_of(fault.path, document) == ("parameters", fault.path.removeprefix("parameters."))
-    return replace(found, file=ENVIRONMENT) if complete and found.line is not None else fault
+def _in_environment(faults: Sequence[Diagnostic], source: object, limits: Limits) -> Sequence[Diagnostic]:
+    """Return the faults; unknown parameters that the text of the environment sets are located there."""
+    unknown = [fault for fault in faults if fault.code == "unknown-parameter" and not fault.file]
+    if not unknown or not isinstance(source, str | bytes):
+        return faults
+    names = parse(source, limits, ENVIRONMENT).get("parameters") or {}
+    unknown = [fault for fault in unknown if fault.path.removeprefix("parameters.") in names]
+    located = dict(zip(map(id, unknown), placed(unknown, source, {"parameters": names}), strict=True))
+    return [
+        replace(located[id(fault)], file=ENVIRONMENT) if id(fault) in located else fault for fault in faults
+    ]
 
 
 @dataclass(frozen=True, slots=True)

@@ -76,6 +76,19 @@ def test_an_unknown_parameter_is_located_in_the_environment(postgres_url: str, e
     world.close()
 
 
+def test_many_unknown_parameters_are_located_under_the_limits_of_the_installation(postgres_url: str) -> None:
+    world = World(postgres_url, max_yaml_depth=300)
+    deep = "[" * 150 + "]" * 150
+    environment = "parameters:\n" + "".join(f"  p{number}: {deep}\n" for number in range(3))
+    template = "heat_template_version: 2021-04-16\nresources: {}\n"
+    body = {"stack_name": "s", "template": template, "environment": environment}
+    with pytest.raises(InvalidTemplate) as caught:
+        create_delete.create(world.context, Body(orjson.dumps(body)))
+    found = [(fault.code, fault.file, fault.line) for fault in caught.value.diagnostics]
+    assert found == [("unknown-parameter", "environment", line) for line in (2, 3, 4)]
+    world.close()
+
+
 def test_a_mistake_is_reported_once(postgres_url: str):
     world = World(postgres_url)
     value = "  c: {type: OS::Heat::Value, properties: {value: {get_param: m}}}\n"
