@@ -37,7 +37,6 @@ TYPE_ALIASES: Final[Mapping[str, str]] = {
 KEYS: Final = frozenset(
     {"type", "label", "description", "default", "hidden", "constraints", "immutable", "tags", "schema"}
 )
-PSEUDO: Final = ("OS::stack_id", "OS::stack_name", "OS::project_id")
 MASK: Final = "******"
 
 _ABSENT: Final = object()
