@@ -26,6 +26,8 @@ STARTS: Mapping[str, tuple[str, str]] = {
 # Work that is scheduled: the table, and the rows that have a time.
 SCHEDULES: Mapping[str, tuple[str, str]] = {
     "node": ("graph_node", "state = 'waiting' AND due_at <> 'infinity'"),
+    "observation": ("observation", "true"),
+    "observation pass": ("observation_pass", "true"),
     "signal": ("signal", "due_at <> 'infinity'"),
     "snapshot": ("snapshot", "due_at IS NOT NULL"),
 }

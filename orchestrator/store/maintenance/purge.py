@@ -144,6 +144,8 @@ TABLES_OF_DELETED: Final = (
     "watcher",
     "progress",
     "disturbed_stack",
+    "observation",
+    "observation_pass",
     "resource_definition",
     "resource",
 )

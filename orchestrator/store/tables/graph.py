@@ -87,8 +87,11 @@ class Resource(Base):
     replaced_by: Mapped[int | None]
     leftover: Mapped[bool] = mapped_column(server_default=text("false"))  # deposed: a pending delete
     suspended: Mapped[bool] = mapped_column(server_default=text("false"))
-    observed: Mapped[str | None]
+    observed: Mapped[str | None]  # the last observation: ready or failed; by a pass also absent, error, ...
     observed_at: Mapped[dt.datetime | None]
+    observed_reason: Mapped[str | None]  # of a verdict of an observation pass
+    unreachable_since: Mapped[dt.datetime | None]  # the first failed observation after the last success
+    unreachable_reason: Mapped[str | None]
     created_at: Mapped[dt.datetime] = mapped_column(server_default=now)
     updated_at: Mapped[dt.datetime | None]
 
@@ -203,3 +206,33 @@ class Stray(Base):
         Index("ix_stray_open", "resource_id", postgresql_where=text("handled_at IS NULL")),
         Index("ix_stray_handled", "handled_at", postgresql_where=text("handled_at IS NOT NULL")),
     )
+
+
+class ObservationPass(Base):
+    """A pass that observes the resources of a stack beside its operations. It ends when every resource up to
+    the last name is observed, and its row is deleted then.
+    """
+
+    __tablename__ = "observation_pass"
+
+    stack_id: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    requested_at: Mapped[dt.datetime] = mapped_column(server_default=now)
+    after_name: Mapped[str] = mapped_column(server_default="")  # with `after_id`: the last resource selected
+    after_id: Mapped[int] = mapped_column(server_default=text("0"))
+    exhausted: Mapped[bool] = mapped_column(server_default=text("false"))  # all resources were selected
+    due_at: Mapped[dt.datetime] = mapped_column(server_default=now)  # when the sweep continues it
+
+    __table_args__ = (Index("ix_observation_pass_due", "due_at"),)
+
+
+class Observation(Base):
+    """A resource that an observation pass has selected and still has to observe."""
+
+    __tablename__ = "observation"
+
+    resource_id: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    stack_id: Mapped[int]
+    due_at: Mapped[dt.datetime] = mapped_column(server_default=now)  # when the sweep sends its message
+    tries: Mapped[int] = mapped_column(SmallInteger, server_default=text("0"))
+
+    __table_args__ = (Index("ix_observation_due", "due_at"), Index("ix_observation_stack", "stack_id"))

@@ -79,6 +79,8 @@ class Stack(Base):
     action_started_at: Mapped[dt.datetime] = mapped_column(server_default=now)
     deleted_at: Mapped[dt.datetime | None]
     request_id: Mapped[str | None]  # of the request that started this traversal, for the log
+    queued_action: Mapped[str | None]  # started when the stack comes to rest COMPLETE
+    queued_at: Mapped[dt.datetime | None]
 
     __table_args__ = (
         CheckConstraint(check_in("action", STACK_ACTIONS), name="action_known"),
@@ -115,6 +117,11 @@ class Stack(Base):
         Index("ix_stack_owner", "owner_id", postgresql_where=text("owner_id IS NOT NULL")),
         Index("ix_stack_in_progress", "action_started_at", postgresql_where=text("status = 'IN_PROGRESS'")),
         Index("ix_stack_deleted", "deleted_at", postgresql_where=text("deleted_at IS NOT NULL")),
+        Index(
+            "ix_stack_queued_action",
+            "queued_at",
+            postgresql_where=text("queued_action IS NOT NULL AND status <> 'IN_PROGRESS'"),
+        ),
     )
 
 
