@@ -167,6 +167,9 @@ class Settings(BaseSettings):
 
     # The engine.
     action_retry_limit: int = Field(default=5, ge=0)
+    retry_max_seconds: float = Field(
+        default=60.0, gt=0, description="maximum pause between two attempts of an operation"
+    )
     check_batch: int = Field(default=1, ge=1, le=50)
     dispatch_window: int = Field(default=256, ge=1, description="messages outstanding per root stack")
     lease_seconds: float = 30.0

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from orchestrator.backoff import backoff_seconds
+from orchestrator.config import settings
 from orchestrator.engine.check.child_status import ChildStep
 from orchestrator.errors import InvalidTemplate, OrchestratorError, ProviderBusy, ProviderError
 from orchestrator.resources.base import Observation
@@ -112,7 +113,8 @@ Outcome = (
 
 def retry_seconds(retry_count: int) -> float:
     """Return the pause before the next try of an operation (docs/internals/engine-semantics.md §5)."""
-    return backoff_seconds(retry_count, 60.0, extra_jitter=2.0)
+    longest = settings().retry_max_seconds
+    return backoff_seconds(retry_count, longest, extra_jitter=min(2.0, longest))
 
 
 def outcome_of_observation(

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 
+from orchestrator.config import settings
 from orchestrator.engine.check.outcome import (
     Deleted,
     Failed,
@@ -14,6 +17,7 @@ from orchestrator.engine.check.outcome import (
     outcome_of_action,
     outcome_of_error,
     outcome_of_observation,
+    retry_seconds,
 )
 from orchestrator.errors import Diagnostic, InvalidTemplate, NotFound, ProviderBusy, ProviderError
 from orchestrator.resources.base import Observation
@@ -87,3 +91,17 @@ def test_our_own_errors_have_the_names_of_heat():
     assert reason(InvalidTemplate([Diagnostic("code", "wrong", "")])).startswith("StackValidationFailed: ")
     missing = NotFound("stack", "b")
     assert reason(missing) == f"{missing.heat_type}: resources.a: {missing}"
+
+
+@pytest.fixture
+def short_pauses(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """An installation with RETRY_MAX_SECONDS=0.5."""
+    monkeypatch.setenv("ORCHESTRATOR_RETRY_MAX_SECONDS", "0.5")
+    settings.cache_clear()
+    yield
+    settings.cache_clear()
+
+
+@pytest.mark.usefixtures("short_pauses")
+def test_the_operator_limits_the_pause_between_attempts():
+    assert all(0.5 <= retry_seconds(tries) <= 1.0 for tries in range(20))
