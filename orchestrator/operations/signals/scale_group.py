@@ -172,7 +172,9 @@ def _record_event(adjustment: Adjustment, traversal: int, cooldown: float | None
 
 def _adjustment(request: Mapping[str, Value]) -> Adjustment:
     fields_ = {key: value for key, value in request.items() if key in ADJUSTMENT_FIELDS}
-    fields_.setdefault("type_label", request.get("told_as", ""))  # the key in requests stored by 0.1
+    for key, former in (("type_label", "told_as"), ("adjustment_type", "kind")):  # keys of 0.1
+        if key not in fields_ and former in request:
+            fields_[key] = request[former]
     return Adjustment(**{**fields_, "remove": tuple(fields_.get("remove") or ())})
 
 

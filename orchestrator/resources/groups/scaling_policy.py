@@ -118,7 +118,7 @@ class ScalingPolicy(ResourceType):
         )
         request: JsonObject = {
             "amount": amount,
-            "kind": CFN_ADJUSTMENTS.get(str(adjustment_type), adjustment_type),
+            "adjustment_type": CFN_ADJUSTMENTS.get(str(adjustment_type), adjustment_type),
             "min_step": step,
             "cooldown": cooldown,
             "type_label": adjustment_type,

@@ -179,6 +179,21 @@ def test_a_signal_at_the_bounds_or_in_the_cooldown_is_passed_over_in_silence(wor
     assert world.rows("SELECT 1 FROM signal") == []
 
 
+@pytest.mark.parametrize(
+    ("adjustment_type", "amount", "size"), [("exact_capacity", 1, 1), ("percent_change_in_capacity", 50, 3)]
+)
+def test_the_adjustment_type_of_a_policy_is_respected(
+    world: World, adjustment_type: str, amount: int, size: int
+) -> None:
+    resources = scaling(2)
+    resources["up"]["properties"] |= {"adjustment_type": adjustment_type, "scaling_adjustment": amount}
+    world.create("s", resources)
+    world.deliver_all()
+    world.signal("s", "up")
+    world.deliver_all()
+    assert len(members(world)) == size
+
+
 def test_a_signal_may_name_the_members_to_delete_and_only_they_are_deleted(world: World) -> None:
     world.create("s", scaling(3))
     world.deliver_all()
