@@ -375,7 +375,11 @@ def signalled(kind, details, **properties):
 def test_a_policy_requests_its_adjustment_for_any_signal(details):
     requests = signalled(ScalingPolicy(), details, **POLICY, cooldown=5)
     assert requests.group == "g"
-    assert (requests.request["amount"], requests.request["kind"], requests.request["cooldown"]) == (
+    assert (
+        requests.request["amount"],
+        requests.request["adjustment_type"],
+        requests.request["cooldown"],
+    ) == (
         2,
         "change_in_capacity",
         5,
@@ -393,7 +397,7 @@ def test_amazons_policy_says_the_same_in_other_words():
     )
     assert requests.request == {
         "amount": 10,
-        "kind": "percent_change_in_capacity",
+        "adjustment_type": "percent_change_in_capacity",
         "min_step": 2,
         "cooldown": None,
         "type_label": "PercentChangeInCapacity",

@@ -22,6 +22,9 @@ from orchestrator.operations.resource_context.state import (
 )
 from orchestrator.operations.snapshots.restored_template import CHILD
 
+CHILD_DELETING = "Its stack is being deleted."
+CHILD_DELETE_FAILED = "The delete of its stack has failed."
+
 
 def delete_child(nested: NestedOperation) -> StepResult:
     """Delete the child, or wait for the end of its delete."""
@@ -48,6 +51,8 @@ def run_child_action(nested: NestedOperation, action: str) -> StepResult:
     state.action = action
     if child is None or child.gone:
         return failed(nested, "NotFound", CHILD_GONE)
+    if child.action == "DELETE":  # requested directly; an action would stop the delete
+        return failed(nested, "NotFound", CHILD_DELETING if child.in_progress else CHILD_DELETE_FAILED)
     if fresh:
         return _request_action(nested, action)
     match child_status(child, nested.request):

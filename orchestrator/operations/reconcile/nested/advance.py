@@ -26,7 +26,7 @@ from orchestrator.store.signals import group_resize
 from orchestrator.store.traversals.children import DesiredChild
 
 CANCELLED = "{} aborted (user triggered cancel)"
-CHILD_GONE = "Its stack is gone."
+CHILD_GONE = "Its stack no longer exists."
 
 
 def advance(nested: NestedOperation, turn: int, adopted: JsonMapping | None = None) -> StepResult:
