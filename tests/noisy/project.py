@@ -9,9 +9,8 @@ import httpx
 import psycopg
 
 from tests.e2e.running import eventually
-from tests.noisy.cloud import Cloud
+from tests.noisy.cloud import PATIENCE_SECONDS, Cloud
 
-PATIENCE_SECONDS = 90.0  # until an operation ends, on a loaded machine
 Entry = dict[str, Any]
 
 

@@ -41,7 +41,7 @@ def translated() -> Iterator[None]:
 class CloudObject(ResourceType):
     """The verbs of every type of the noisy cloud."""
 
-    flight_seconds = 3.0
+    flight_seconds = 1.0
     service: ClassVar[str]
     replaceable: ClassVar[bool] = True  # whether an object in error is deleted and created again
 
