@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from api.openapi.operation import Operation, Operations, Shape, described, no_content, ok, optional
 from api.openapi.shapes import UUID, Id, Link, Page, State, Time
-from api.openapi.stacks import BUSY, TEMPLATE, Progress
+from api.openapi.stacks import BUSY, TEMPLATE, Progress, QueuedAction, QueueQuery
 from orchestrator.json_types import JsonObject
 
 TAG: Final = "documents"
@@ -133,6 +133,7 @@ class Differences(Shape):
 
     before: int = described("First revision.", 1)
     after: int = described("Second revision.", 2)
+    reached: bool = described("Whether the stack has reached its desired revision.", True)
     sections: JsonObject = described("Differences by section of the template.", {})
 
 
@@ -222,6 +223,14 @@ class WaitingNode(Shape):
     since: Time | None = described("Start time.", "2026-01-01T12:00:00Z")
 
 
+class DesiredRevision(Shape):
+    """The desired revision and the last revision that the stack reached."""
+
+    number: int | None = described("Number of the desired revision.", 2)
+    reached: bool = described("Whether the stack has reached it.", False)
+    last_reached: int | None = described("Number of the last revision that the stack reached.", 1)
+
+
 class Why(Summary):
     """Explanation of an unfinished stack."""
 
@@ -230,6 +239,8 @@ class Why(Summary):
     causes: list[Cause] = described("Causes of failure.")
     causes_count: int = described("Number of causes.", 0)
     accepts: list[str] = described("Actions that are accepted now.", ["update", "delete"])
+    desired_revision: DesiredRevision = described("Whether the stack has reached its desired revision.")
+    queued_action: QueuedAction | None = described("Action that starts when the stack is COMPLETE.", None)
     waiting: list[WaitingNode] = described("Nodes that block further nodes first.")
 
 
@@ -254,7 +265,9 @@ OPERATIONS: Final[Operations] = {
     "documents.files": Operation(TAG, ok("Content by name.", Files)),
     "adoption.export": Operation(TAG, ok("The stack as a document.", Export), text=EXPORTED, refuses=BUSY),
     "adoption.abandon": Operation(TAG, ok("The stack as a document.", Export), text=EXPORTED, refuses=BUSY),
-    "snapshots.create": Operation(SNAPSHOTS, ok("Started.", SnapshotHead), body=SnapshotCreate, refuses=BUSY),
+    "snapshots.create": Operation(
+        SNAPSHOTS, ok("Started or queued.", SnapshotHead), QueueQuery, SnapshotCreate, refuses=BUSY
+    ),
     "snapshots.index": Operation(SNAPSHOTS, ok("A page of snapshots.", SnapshotList), Page),
     "snapshots.show": Operation(SNAPSHOTS, ok("The snapshot.", SnapshotShow)),
     "snapshots.delete": Operation(SNAPSHOTS, no_content(204, "Accepted."), refuses=BUSY),

@@ -155,6 +155,13 @@ class Progress(Shape):
     counted_at: Time | None = described("Time of the count.", "2026-01-01T12:00:00Z")
 
 
+class QueuedAction(Shape):
+    """Action that starts when the stack is COMPLETE."""
+
+    action: str = described("SUSPEND, RESUME or SNAPSHOT.", "SUSPEND")
+    since: Time | None = described("Time of the request.", "2026-01-01T12:00:00Z")
+
+
 class OutputListed(Shape):
     """An output without its value."""
 
@@ -192,6 +199,7 @@ class StackShown(StackDetail):
     stack_status_reason: str | None = described("Reason.", "Stack CREATE completed successfully")
     keep_going: bool = described("Whether a failure stops only dependent resources. Extension.", False)
     progress: Progress | None = optional("Progress of the action. Extension.")
+    queued_action: QueuedAction | None = optional("Action that starts when the stack is COMPLETE. Extension.")
 
 
 class StackShow(Shape):
@@ -307,6 +315,14 @@ class ShowQuery(Shape):
     )
 
 
+class QueueQuery(Shape):
+    """Behaviour during another operation."""
+
+    wait: bool | None = optional(
+        "Queue a suspend, resume or snapshot until the operation in progress is complete. Extension.", True
+    )
+
+
 class NestedQuery(Shape):
     """Options of a preview."""
 
@@ -351,7 +367,7 @@ OPERATIONS: Final[Operations] = {
     "PUT stacks.update": Operation(TAG, ACCEPTED, body=StackUpdate, refuses=BUSY),
     "PATCH stacks.update": Operation(TAG, ACCEPTED, body=StackPatch, refuses=BUSY),
     "stacks.delete": Operation(TAG, no_content(204, "Accepted; processing continues."), refuses=BUSY),
-    "stacks.act": Operation(TAG, STARTED, body=Action, refuses=BUSY),
+    "stacks.act": Operation(TAG, STARTED, QueueQuery, Action, refuses=BUSY),
     "previews.create": Operation(TAG, ok("The preview.", StackPreview), body=StackCreate, refuses=BUSY),
     "PUT previews.update": Operation(TAG, PREVIEWED, NestedQuery, StackUpdate, refuses=BUSY),
     "PATCH previews.update": Operation(TAG, PREVIEWED, NestedQuery, StackPatch, refuses=BUSY),

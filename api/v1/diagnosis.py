@@ -109,7 +109,20 @@ def _diagnosis(stack: StackRow) -> JsonObject:
         ],
         "causes_count": state.cause_count,
         "accepts": list(summary.accepts),
+        "desired_revision": {
+            "number": state.desired_number,
+            "reached": stack.reached,
+            "last_reached": state.good_number,
+        },
+        "queued_action": queued_action_body(stack),
     }
+
+
+def queued_action_body(stack: StackRow) -> JsonObject | None:
+    """Return the queued action of a stack, None if it has none."""
+    if stack.queued_action is None:
+        return None
+    return {"action": stack.queued_action, "since": time(stack.queued_at)}
 
 
 def _node(node: Unfinished, stack: StackRow) -> JsonMapping:

@@ -85,7 +85,8 @@ def diff(project_id: str, stack_name: str, stack_id: str, before: str, after: st
     stack, context = get_stack(stack_name, stack_id), operation_context()
     item, other = _chapter(stack, before), _chapter(stack, after)
     differences = dependencies().operations.diff_revisions(context, stack, item.number, other.number)
-    return json_response({"diff": {"before": item.number, "after": other.number, "sections": differences}})
+    compared = {"before": item.number, "after": other.number, "reached": stack.reached}
+    return json_response({"diff": {**compared, "sections": differences}})
 
 
 @revisions.post(f"{STACK}/revisions/<number>/rollback")

@@ -25,10 +25,11 @@ snapshots = Blueprint("snapshots", __name__)
 
 @snapshots.post("/<project_id>/stacks/<stack_name>/<stack_id>/snapshots")
 def create(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa: ARG001 - every path starts with it
-    """Start a snapshot; workers complete it later."""
+    """Start a snapshot; workers complete it later. With `wait` it is queued during another action."""
     stack, context = get_stack(stack_name, stack_id), operation_context()
+    wait = query_params.boolean("wait")
     with read_body(request, context.settings, small=True) as body:
-        accepted = operations.take(context, stack, body)
+        accepted = operations.take(context, stack, body, wait=wait)
     dependencies().publish(accepted.rings)
     return _json(_body(accepted.snapshot, stack, dependencies()))
 

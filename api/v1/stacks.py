@@ -13,7 +13,7 @@ from api.request.body import read_body
 from api.request.stack_lookup import get_stack
 from api.response.failures import diagnostics
 from api.response.serialization import Links, NextPage, json_list, json_response, link, time
-from api.v1.diagnosis import progress_body
+from api.v1.diagnosis import progress_body, queued_action_body
 from api.v1.outputs import output_body
 from orchestrator.engine.states import STACK_ACTIONS
 from orchestrator.errors import NotFound
@@ -102,6 +102,8 @@ def show(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa: 
         "capabilities": [],
         "notification_topics": [],
     }
+    if stack.queued_action is not None:
+        visible["queued_action"] = queued_action_body(stack)
     counted = progress.read(dependencies().database, stack)
     if counted.total:  # the counts of an old stack were purged
         visible["progress"] = progress_body(counted)
@@ -131,11 +133,12 @@ def update(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa
 
 @stacks.post("/<project_id>/stacks/<stack_name>/<stack_id>/actions")
 def act(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa: ARG001 - every path starts with it
-    """Start an action of the stack."""
+    """Start an action of the stack; with `wait` a suspend or resume is queued during another action."""
     stack, context = get_stack(stack_name, stack_id), operation_context()
+    wait = query_params.boolean("wait")
     with read_body(request, context.settings, small=True) as body:
         require_named(f"actions:{requested_action(body)}")
-        messages = dependencies().operations.start_action(context, stack, body)
+        messages = dependencies().operations.start_action(context, stack, body, wait=wait)
     dependencies().publish(messages)
     return json_response(None)
 

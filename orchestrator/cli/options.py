@@ -71,6 +71,13 @@ def console(*, stderr: bool) -> Console:
     return made if made.is_terminal else Console(stderr=stderr, highlight=False, width=100_000)
 
 
+def queue_option(command: Command) -> Command:
+    """Add the option `--queue` of actions that may wait for the operation in progress."""
+    return click.option(
+        "--queue", is_flag=True, help="If an operation is in progress, start the action when it is complete."
+    )(command)
+
+
 def client_command(command: Callable[Concatenate[Session, P], None]) -> Callable[P, None]:
     """Add the options of all client commands to `command`, which receives a `Session` first."""
 

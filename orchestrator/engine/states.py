@@ -104,8 +104,18 @@ def accepted(action: str, status: str) -> tuple[str, ...]:
     if action in {"CREATE", "UPDATE"} and status == "IN_PROGRESS":
         found.append("cancel_without_rollback")
     if (action, status) != ("DELETE", "IN_PROGRESS"):
-        found += ["check", "suspend", "resume"]
+        found.append("check")
+    found += [name for name in ("suspend", "resume") if status != "IN_PROGRESS" or action == name.upper()]
     return tuple(found)
+
+
+def is_reached(action: str, revision_id: int | None, good_revision_id: int | None) -> bool:
+    """Return whether a stack has reached its desired revision, and is not being deleted.
+
+    `good_revision_id` is set when a traversal with a template is complete. Actions without a template keep
+    it, so that a suspend after a failed update does not hide the failure.
+    """
+    return action != "DELETE" and revision_id is not None and revision_id == good_revision_id
 
 
 def suggested_operations(action: str) -> str:

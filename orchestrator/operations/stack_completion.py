@@ -15,6 +15,7 @@ from orchestrator import metrics
 from orchestrator.engine.check.visit import ControlVisit
 from orchestrator.engine.messages import CheckMessage
 from orchestrator.logs import logger
+from orchestrator.operations import queued_actions
 from orchestrator.store import snapshots
 from orchestrator.store.connections.database import Database
 from orchestrator.store.traversals import child_completion, children, completion, traversals
@@ -42,10 +43,11 @@ def complete_or_drain(database: Database, visit: ControlVisit, lease: int) -> li
     if stack.action == "CHECK" and completion.has_failures(db, stack.id, visit.traversal):
         traversals.halt(db, stack.id, visit.traversal)  # the traversal completed its work, and ends as failed
     else:
-        woken = completion.complete(db, visit.node_id, lease)
-        if woken is not None:
+        completed = completion.complete(db, visit.node_id, lease)
+        if completed is not None:
             log.info("stack_complete", stack=stack.uuid, action=stack.action)
-            return woken
+            started = queued_actions.start_or_drop(db, stack.id) if completed.queued else []
+            return [*completed.messages, *started]
     return drain(database, stack.id, visit.traversal)
 
 
@@ -114,7 +116,8 @@ def _end(
         opened = start_delete(db, stack_id)
         return [*ended.messages, opened.message] if opened else ended.messages
     if ended.rollback_disabled or ended.action not in ROLLS_BACK:
-        return ended.messages
+        dropped = queued_actions.start_or_drop(db, stack_id) if ended.queued else []
+        return [*ended.messages, *dropped]
     retain = ended.action == "ADOPT"  # resources that the stack did not create are not deleted with it
     opened = accept_rollback(db, stack_id, ended.good_revision_id, retain=retain)
     return [*ended.messages, opened.message] if opened else ended.messages

@@ -28,7 +28,7 @@ Db = Connection[TupleRow]
 # The stack's row is the lock: two concurrent requests cannot both take the last free place.
 STACK = """
 SELECT s.action, s.status, s.revision_id,
-    (SELECT count(*) FROM snapshot x WHERE x.stack_id = s.id AND x.action = 'CREATE')
+    (SELECT count(*) FROM snapshot x WHERE x.stack_id = s.id AND x.action = 'CREATE'), s.queued_action
 FROM stack s WHERE s.id = %(stack_id)s AND s.deleted_at IS NULL FOR UPDATE OF s
 """
 INSERT = """
@@ -150,6 +150,7 @@ class SnapshotSource:
     status: str
     revision_id: int
     snapshots: int
+    queued_action: str | None
 
 
 def lock(db: Db, stack_id: int) -> SnapshotSource | None:

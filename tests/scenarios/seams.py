@@ -13,6 +13,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+from orchestrator.operations import queued_actions
 from orchestrator.operations.reconcile.nested import child_transitions
 from orchestrator.operations.stacks import update
 from orchestrator.resources.builtin.wait_condition import WaitCondition
@@ -92,6 +93,7 @@ POINTS: Mapping[str, Point] = {
     "child_transition": Point(child_transitions, child_transitions.apply_child_transition, _child_details),
     "complete_stack": Point(completion, completion.complete),
     "complete_child": Point(child_completion, child_completion.complete_child),
+    "start_queued": Point(queued_actions, queued_actions.start_or_drop),
     "validate_update": Point(update, update.validate_request),
     # Plans.
     "plan_slice": Point(bulk_writer, bulk_writer.slice_of, _slice_details),

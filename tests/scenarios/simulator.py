@@ -421,7 +421,8 @@ class Simulator(World):
     def told_in_order(self) -> None:
         """Every traversal of a stack has a single first event and at most a single last event."""
         query = """SELECT e.stack_id, e.action, e.status FROM event e
-            WHERE e.resource_type = 'OS::Heat::Stack' ORDER BY e.stack_id, e.id"""
+            WHERE e.resource_type = 'OS::Heat::Stack' AND e.physical_id IS NOT NULL  -- not of queued actions
+            ORDER BY e.stack_id, e.id"""
         running: dict[int, str | None] = {}
         for stack_id, action, status in self.rows(query):
             if status == "IN_PROGRESS":

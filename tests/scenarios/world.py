@@ -108,10 +108,10 @@ class World:
         body = Body(orjson.dumps(request))
         self.messages += updates.update(self.context, self.stack_row(name), body, patch=True).rings
 
-    def act(self, name: str, action: str) -> None:
+    def act(self, name: str, action: str, *, wait: bool = False) -> None:
         """Ask for an action."""
         body = Body(orjson.dumps({action: None}))
-        self.messages += actions.start_action(self.context, self.stack_row(name), body)
+        self.messages += actions.start_action(self.context, self.stack_row(name), body, wait=wait)
 
     def signal(self, name: str, resource: str, details: Any = None) -> None:
         """Send a resource something."""

@@ -43,10 +43,11 @@ class Snapshots:
         """Use `connection`."""
         self._connection = connection
 
-    def create(self, stack: StackId, name: str | None) -> JsonObject:
-        """Request a snapshot, which is taken after the return."""
+    def create(self, stack: StackId, name: str | None, *, queue: bool = False) -> JsonObject:
+        """Request a snapshot, taken after the return; with `queue` after the running operation."""
+        query = "?wait=true" if queue else ""
         body = {} if name is None else {"name": name}
-        answer: JsonObject = self._connection.request("POST", f"{stack.path}/snapshots", body=body)
+        answer: JsonObject = self._connection.request("POST", f"{stack.path}/snapshots{query}", body=body)
         return answer
 
     def list_all(self, stack: StackId) -> list[JsonObject]:

@@ -26,9 +26,10 @@ class Stacks:
         """Request an update; `existing` keeps the parts that the body omits."""
         self._connection.request("PATCH" if existing else "PUT", stack.path, body=body)
 
-    def start_action(self, stack: StackId, action: str) -> None:
-        """Request an action by its name in Heat's API."""
-        self._connection.request("POST", f"{stack.path}/actions", body={action: None})
+    def start_action(self, stack: StackId, action: str, *, queue: bool = False) -> None:
+        """Request an action by its name in Heat's API; with `queue` after the running operation."""
+        query = "?wait=true" if queue else ""
+        self._connection.request("POST", f"{stack.path}/actions{query}", body={action: None})
 
     def delete(self, stack: str | StackId) -> None:
         """Request the deletion of a stack."""

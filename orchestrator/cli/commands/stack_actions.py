@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from orchestrator.cli.options import Session, Wait, client_command, stack_argument, wait_options
+from orchestrator.cli.options import Session, Wait, client_command, queue_option, stack_argument, wait_options
 from orchestrator.cli.watch.wait import finish, newest_event
 
 
@@ -23,27 +23,29 @@ def check(session: Session, *, name: str, wait: Wait) -> None:
 
 @click.command()
 @stack_argument
+@queue_option
 @wait_options
 @client_command
-def suspend(session: Session, *, name: str, wait: Wait) -> None:
+def suspend(session: Session, *, name: str, queue: bool, wait: Wait) -> None:
     """Suspend the resources of a stack.
 
     A suspended stack cannot be updated. With --wait, the exit code is 3 after a failure, and 4 after
     --wait-timeout.
     """
-    _start(session, name, wait, "suspend", "SUSPEND", "Suspension")
+    _start(session, name, wait, "suspend", "SUSPEND", "Suspension", queue=queue)
 
 
 @click.command()
 @stack_argument
+@queue_option
 @wait_options
 @client_command
-def resume(session: Session, *, name: str, wait: Wait) -> None:
+def resume(session: Session, *, name: str, queue: bool, wait: Wait) -> None:
     """Resume the resources of a suspended stack.
 
     With --wait, the exit code is 3 after a failure, and 4 after --wait-timeout.
     """
-    _start(session, name, wait, "resume", "RESUME", "Resumption")
+    _start(session, name, wait, "resume", "RESUME", "Resumption", queue=queue)
 
 
 @click.command()
@@ -67,11 +69,19 @@ def cancel(session: Session, *, name: str, no_rollback: bool, wait: Wait) -> Non
 
 
 def _start(
-    session: Session, name: str, wait: Wait, action: str, shown: str, noun: str, *, begins: bool = True
+    session: Session,
+    name: str,
+    wait: Wait,
+    action: str,
+    shown: str,
+    noun: str,
+    *,
+    begins: bool = True,
+    queue: bool = False,
 ) -> None:
     """Start an action; `shown` is the action in the status of the stack, see `watch` for `begins`."""
     stack = session.client.stacks.find(name)
     newest = newest_event(session, stack, wait)
-    session.client.stacks.start_action(stack, action)
-    sentence = f"{noun} of stack {stack.name} ({stack.id}) started."
+    session.client.stacks.start_action(stack, action, queue=queue)
+    sentence = f"{noun} of stack {stack.name} ({stack.id}) {'requested' if queue else 'started'}."
     finish(session, stack, wait, shown, newest, sentence, begins=begins)

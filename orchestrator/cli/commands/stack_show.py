@@ -93,6 +93,7 @@ def show(session: Session, *, name: str) -> None:
             ("status", render.status(stack["stack_status"])),
             ("reason", stack["stack_status_reason"]),
             ("progress", _progress(stack)),
+            ("queued", (stack.get("queued_action") or {}).get("action")),
             ("description", stack.get("description")),
             ("created", render.time(stack.get("creation_time"))),
             ("updated", render.time(stack.get("updated_time"))),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from orchestrator.cli.lazy_group import LazyGroup
-from orchestrator.cli.options import Session, Wait, client_command, stack_argument, wait_options
+from orchestrator.cli.options import Session, Wait, client_command, queue_option, stack_argument, wait_options
 from orchestrator.cli.output import render
 from orchestrator.cli.watch.wait import finish, newest_event
 
@@ -21,16 +21,18 @@ SNAPSHOT = click.argument("snapshot_id", metavar="SNAPSHOT")
 @snapshot.command()
 @stack_argument
 @click.option("--name", "title", help="Name of the snapshot.")
+@queue_option
 @wait_options
 @client_command
-def create(session: Session, *, name: str, title: str | None, wait: Wait) -> None:
+def create(session: Session, *, name: str, title: str | None, queue: bool, wait: Wait) -> None:
     """Take a snapshot of a stack.
 
-    No action may be in progress. With --wait, the exit code is 3 after a failure, and 4 after --wait-timeout.
+    No action may be in progress unless --queue is given. With --wait, the exit code is 3 after a failure, and
+    4 after --wait-timeout.
     """
     stack = session.client.stacks.find(name)
     newest = newest_event(session, stack, wait)
-    made = session.client.snapshots.create(stack, title)
+    made = session.client.snapshots.create(stack, title, queue=queue)
     if wait:
         finish(session, stack, wait, "SNAPSHOT", newest)
     elif session.as_json:

@@ -150,7 +150,7 @@ class _Follower:
     def _end_at_rest(self) -> End | None:
         """Return the end if nothing is in progress, and no event has followed the last."""
         shown: JsonObject = self.client.stacks.show(self.stack, outputs=False)
-        if shown["stack_status"].endswith("_IN_PROGRESS"):
+        if shown["stack_status"].endswith("_IN_PROGRESS") or shown.get("queued_action"):
             return None
         newer = self.client.events.list_all(self.stack, after=self.last, limit=1, nested=self.nested)
         if next(newer, None) is not None:

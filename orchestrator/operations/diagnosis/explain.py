@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from orchestrator.engine.states import accepted, suggested_operations
+from orchestrator.engine.states import ACTS, accepted, suggested_operations
 from orchestrator.store.planning.bulk_writer import CLEANUP_PLAN_LABEL
 from orchestrator.store.stacks.blockers import Blocker, StackState, Unfinished
 from orchestrator.store.stacks.stacks import StackRow
@@ -205,16 +205,36 @@ def summarize(stack: StackRow, state: StackState, default_timeout_seconds: int) 
         seconds = stack.timeout_mins * 60 if stack.timeout_mins else default_timeout_seconds
         ends = stack.action_started_at + dt.timedelta(seconds=seconds)
         keyword, text = _at_work(stack, state)
+        text += _queue(stack)
+        if stack.action in ACTS:
+            text += _revision(stack, state)
         return Summary(keyword, text, stack.action_started_at, ends, accepts)
     since = stack.deleted_at or state.rests_since or stack.action_started_at
     if stack.deleted_at is not None:
         return Summary("gone", f"{IDLE}: it was deleted at {time(since)}", since, None, accepts)
     if stack.status == "COMPLETE":
-        return Summary("at-rest", f"{IDLE}: {stack.state} since {time(since)}", since, None, accepts)
+        text = f"{IDLE}: {stack.state} since {time(since)}{_revision(stack, state)}{_queue(stack)}"
+        return Summary("at-rest", text, since, None, accepts)
     running = f"; {_operations(state.running)}" if state.running else ""
     causes = f" because of {_count(state.cause_count, 'failure')}" if state.cause_count else ""
-    text = f"{IDLE}: {stack.state} since {time(since)}{causes}{running}. {_suggested_actions(stack)}"
+    text = f"{IDLE}: {stack.state} since {time(since)}{causes}{running}{_revision(stack, state)}. "
+    text += f"{_suggested_actions(stack)}{_queue(stack)}"
     return Summary("failed", text, since, None, accepts)
+
+
+def _revision(stack: StackRow, state: StackState) -> str:
+    """Return the statement that the stack has not reached its desired revision, if so."""
+    if stack.reached or state.desired_number is None or stack.action == "DELETE":
+        return ""
+    last = "no revision was reached" if state.good_number is None else f"the last was {state.good_number}"
+    return f". It has not reached revision {state.desired_number}: {last}"
+
+
+def _queue(stack: StackRow) -> str:
+    """Return the statement that an action is queued, if so."""
+    if stack.queued_action is None:
+        return ""
+    return f". {stack.queued_action} is queued since {time(stack.queued_at)}, until the stack is COMPLETE"
 
 
 def _at_work(stack: StackRow, state: StackState) -> tuple[str, str]:

@@ -20,7 +20,7 @@ from orchestrator.clients.keystone.cloud_session import Cloud
 from orchestrator.config import Settings
 from orchestrator.engine.messages import CheckMessage, Message
 from orchestrator.logs import logger
-from orchestrator.operations import stack_completion
+from orchestrator.operations import queued_actions, stack_completion
 from orchestrator.operations.keystone.delegated_credentials import cloud_of_stack
 from orchestrator.operations.maintenance import orphans
 from orchestrator.operations.maintenance.purge import IncrementalPurge, Policy
@@ -35,6 +35,7 @@ from orchestrator.store.maintenance import stalled, sweep_queries
 from orchestrator.store.nodes import repository
 from orchestrator.store.signals import queue
 from orchestrator.store.stacks import progress
+from orchestrator.store.traversals import queued_actions as stored_queued_actions
 from orchestrator.store.traversals import traversals
 
 log = logger()
@@ -129,6 +130,9 @@ class Sweep:
         self._followed = set(halted)
         for stack_id, traversal in sweep_queries.drained(db):
             messages += stack_completion.drain(self.database, stack_id, traversal)
+        for stack_id in stored_queued_actions.stacks_at_rest(db):
+            metrics.count_recovered("queued_action", 1)
+            messages += queued_actions.start_or_drop(db, stack_id)
         cleanup.delete_pending_snapshots(db, self.types, self.cipher, self.settings)
         if time.monotonic() - self._audited_at > AUDIT_SECONDS:
             self._audited_at = time.monotonic()

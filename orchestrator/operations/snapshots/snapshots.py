@@ -15,6 +15,7 @@ import orjson
 from orchestrator.engine.messages import CheckMessage
 from orchestrator.errors import ActionInProgress, InvalidRequest, LimitExceeded, NotFound, NotSupported
 from orchestrator.json_types import JsonMapping
+from orchestrator.operations import queued_actions
 from orchestrator.operations.context import Body, OperationContext
 from orchestrator.operations.request_body import read_object
 from orchestrator.operations.runtime.parameter_cache import pseudo_parameters, stored_values
@@ -26,6 +27,7 @@ from orchestrator.store.stacks import revisions
 from orchestrator.store.stacks.revisions import RevisionRow
 from orchestrator.store.stacks.stacks import StackRow
 from orchestrator.store.traversals import children
+from orchestrator.store.traversals import queued_actions as stored_queued_actions
 from orchestrator.store.traversals.accept import accept_restore
 from orchestrator.template.environment import Environment
 from orchestrator.template.group_template import is_members
@@ -53,13 +55,14 @@ class StartedSnapshot:
     rings: list[CheckMessage]
 
 
-def take(context: OperationContext, stack: StackRow, body: Body) -> StartedSnapshot:
-    """Start a snapshot of an idle stack.
+def take(context: OperationContext, stack: StackRow, body: Body, *, wait: bool = False) -> StartedSnapshot:
+    """Start a snapshot of an idle stack; with `wait` queue it until the stack is idle.
 
     Raises:
         NotFound: the stack is deleted.
         InvalidRequest: the body is missing, or the name is not valid.
-        ActionInProgress: the stack is not idle.
+        ActionInProgress: the stack is not idle, and the snapshot is not queued.
+        ActionQueued: another action is queued.
         LimitExceeded: it has the maximum number of snapshots.
     """
     name = _name(body)
@@ -68,14 +71,28 @@ def take(context: OperationContext, stack: StackRow, body: Body) -> StartedSnaps
         ground = snapshots.lock(db, stack.id)
         if ground is None:
             raise NotFound("Stack", stack.name)
+        queued = None
         if ground.status == "IN_PROGRESS":
-            raise ActionInProgress(stack.name, ground.action)
-        if 0 <= quota <= ground.snapshots:
+            if not wait:
+                raise ActionInProgress(stack.name, ground.action)
+            if not queued_actions.require_queueable(
+                stack.name, "SNAPSHOT", ground.action, ground.queued_action
+            ):
+                queued = stored_queued_actions.queued_snapshot(db, stack.id)
+        if queued is None and 0 <= quota <= ground.snapshots:
             raise LimitExceeded(
                 f"You have reached the maximum snapshots per stack, {quota}. Please delete some snapshots."
             )
-        uuid, opened = snapshots.begin(db, stack.id, ground, name)
-    return StartedSnapshot(find(context, stack, str(uuid)), [opened.message])
+        messages = []
+        if queued is not None:
+            uuid = queued.uuid
+        elif ground.status == "IN_PROGRESS":
+            reason = queued_actions.reason_of("SNAPSHOT", ground.action)
+            uuid = stored_queued_actions.queue_snapshot(db, stack.id, ground.revision_id, name, reason)
+        else:
+            uuid, opened = snapshots.begin(db, stack.id, ground, name)
+            messages = [opened.message]
+    return StartedSnapshot(find(context, stack, str(uuid)), messages)
 
 
 def find(context: OperationContext, stack: StackRow, snapshot_id: str) -> SnapshotRow:

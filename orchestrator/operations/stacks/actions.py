@@ -10,29 +10,39 @@ from psycopg.rows import TupleRow
 
 from orchestrator.engine.messages import CheckMessage
 from orchestrator.errors import ActionInProgress, InvalidRequest, NotFound, NotSupported
+from orchestrator.operations import queued_actions
 from orchestrator.operations.context import Body, OperationContext
 from orchestrator.operations.request_body import read_object
 from orchestrator.store.access import idempotency
 from orchestrator.store.stacks.stacks import StackRow
 from orchestrator.store.traversals import children, completion, traversals
+from orchestrator.store.traversals import queued_actions as stored_queued_actions
 from orchestrator.store.traversals.accept import accept_rollback, revision_of_number
 from orchestrator.store.traversals.traversals import Locked
 
 Action = Callable[[OperationContext, StackRow], list[CheckMessage]]
 
 
-def start_action(context: OperationContext, stack: StackRow, body: Body) -> list[CheckMessage]:
+def start_action(
+    context: OperationContext, stack: StackRow, body: Body, *, wait: bool = False
+) -> list[CheckMessage]:
     """Start the action that the body names.
+
+    With `wait` a suspend or a resume is queued until the operation in progress has ended.
 
     Raises:
         InvalidRequest: it names no action, several, or an unknown one.
         NotFound: the stack is deleted.
         NotSupported: the stack's state does not allow the action.
+        ActionInProgress: another operation is in progress, and the action is not queued.
+        ActionQueued: another action is queued.
     """
-    action = ACTIONS[requested_action(body)]
+    name = requested_action(body)
     if stack.deleted_at is not None:
         raise NotFound("Stack", stack.name)
-    return action(context, stack)
+    if name in QUEUEABLE:
+        return _suspend_or_resume(context, stack, name.upper(), wait=wait)
+    return ACTIONS[name](context, stack)
 
 
 def requested_action(body: Body) -> str:
@@ -46,7 +56,7 @@ def requested_action(body: Body) -> str:
         raise InvalidRequest("No action specified")
     if len(names) > 1:
         raise InvalidRequest("Multiple actions specified")
-    if names[0] not in ACTIONS:
+    if names[0] not in ACTIONS and names[0] not in QUEUEABLE:
         raise InvalidRequest(f"Invalid action {names[0]} specified")
     return names[0]
 
@@ -75,19 +85,39 @@ def cancel_without_rollback(context: OperationContext, stack: StackRow) -> list[
             db, stack.id, running.traversal, reason=reason, at_once=True, outcome="cancelled"
         )
     with context.database.connect() as db:
+        if ended is not None and ended.queued:
+            queued_actions.start_or_drop(db, stack.id)
         # Ordered separately: the end of a child locks the child before its parent's node.
         children.halt_below(db, stack.id, running.traversal)
     return [] if ended is None else ended.messages
 
 
-def suspend(context: OperationContext, stack: StackRow) -> list[CheckMessage]:
-    """Suspend all resources, dependents first; a suspended stack stays suspended."""
-    return [] if stack.state == "SUSPEND_COMPLETE" else _start_traversal_over_all(context, stack, "SUSPEND")
+def _suspend_or_resume(
+    context: OperationContext, stack: StackRow, action: str, *, wait: bool
+) -> list[CheckMessage]:
+    """Suspend all resources, dependents first, or resume all suspended resources.
 
-
-def resume(context: OperationContext, stack: StackRow) -> list[CheckMessage]:
-    """Resume all suspended resources."""
-    return [] if stack.state == "RESUME_COMPLETE" else _start_traversal_over_all(context, stack, "RESUME")
+    Without effect if the action is in progress already, or was the last action and is complete: a request may
+    be repeated. Only a new desired state supersedes an operation in progress (operations/adr/0009).
+    """
+    with context.database.connect() as db, db.transaction():
+        now = traversals.lock(db, stack.id)
+        if now is None:
+            raise NotFound("Stack", stack.name)
+        requested = now.action == action and now.status != "FAILED"
+        if requested and now.queued_action in (None, action):
+            return []
+        if now.status == "IN_PROGRESS":
+            if not wait:
+                raise ActionInProgress(stack.name, now.action)
+            if queued_actions.require_queueable(stack.name, action, now.action, now.queued_action):
+                reason = queued_actions.reason_of(action, now.action)
+                stored_queued_actions.queue(db, stack.id, action, reason)
+            return []
+        opened = traversals.start_traversal(db, stack.id, action)
+        children.mark_stale(db, stack.id)
+    assert opened is not None  # it exists: it is locked
+    return [opened.message]
 
 
 def check(context: OperationContext, stack: StackRow) -> list[CheckMessage]:
@@ -127,10 +157,9 @@ def _lock_in_progress(db: Connection[TupleRow], stack: StackRow, *actions: str) 
 ACTIONS: Final[Mapping[str, Action]] = {
     "cancel_update": cancel_update,
     "cancel_without_rollback": cancel_without_rollback,
-    "suspend": suspend,
-    "resume": resume,
     "check": check,
 }
+QUEUEABLE: Final = frozenset({"suspend", "resume"})  # actions that may wait for the end of an operation
 
 
 def roll_back(context: OperationContext, stack: StackRow, number: int) -> list[CheckMessage]:

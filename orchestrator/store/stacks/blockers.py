@@ -120,6 +120,8 @@ class StackState:
     planning_since: dt.datetime | None
     causes: tuple[Cause, ...]  # at most NAMES
     cause_count: int  # at most COUNTED
+    desired_number: int | None = None  # of the desired revision
+    good_number: int | None = None  # of the last revision that was complete
 
 
 DETAIL: Final = f"""
@@ -243,6 +245,7 @@ STANDING: Final = f"""
 SELECT
     (SELECT e.created_at FROM event e
         WHERE e.stack_id = :stack_id AND e.resource_type = 'OS::Heat::Stack' AND e.resource_name = :name
+            AND e.physical_id IS NOT NULL  -- not of a queued action
         ORDER BY e.xid DESC, e.id DESC LIMIT 1) AS rests_since,
     (SELECT count(*) FROM (SELECT 1 FROM resource r WHERE r.stack_id = :stack_id AND r.op IS NOT NULL
         LIMIT :most) a)
@@ -257,7 +260,9 @@ SELECT
         SELECT 1 FROM graph_node n WHERE n.stack_id = s.id AND n.traversal = s.traversal AND n.kind = 'plan'
             AND n.label = 'plan' AND n.state IN ('queued', 'checking', 'waiting'))) AS planning_since,
     (SELECT count(*) FROM (SELECT 1 FROM failure f WHERE f.stack_id = :stack_id AND f.traversal = :traversal
-        LIMIT :most) c) AS cause_count
+        LIMIT :most) c) AS cause_count,
+    (SELECT v.number FROM revision v WHERE v.id = :revision_id) AS desired_number,
+    (SELECT v.number FROM revision v WHERE v.id = :good_revision_id) AS good_number
 """
 CAUSES: Final = """
 SELECT resource_name AS name, reason, created_at AS at FROM failure
@@ -269,7 +274,8 @@ def standing(database: Database, stack: StackRow) -> StackState:
     """Return the state of a stack."""
     where: dict[str, object] = {"stack_id": stack.id, "traversal": stack.traversal, "name": stack.name}
     with by_keys(database) as db:
-        state_ = db.execute(text(STANDING), {**where, "most": MAX_COUNT}).one()
+        revisions = {"revision_id": stack.revision_id, "good_revision_id": stack.good_revision_id}
+        state_ = db.execute(text(STANDING), {**where, **revisions, "most": MAX_COUNT}).one()
         causes = db.execute(text(CAUSES), {**where, "most": NAMES}).all()
     return StackState(
         state_.rests_since,
@@ -277,6 +283,8 @@ def standing(database: Database, stack: StackRow) -> StackState:
         state_.planning_since,
         tuple(Cause(row.name, row.reason, row.at) for row in causes),
         state_.cause_count,
+        state_.desired_number,
+        state_.good_number,
     )
 
 

@@ -32,6 +32,7 @@ from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.orm import aliased
 from sqlalchemy.types import DateTime, Text
 
+from orchestrator.engine.states import is_reached
 from orchestrator.store.connections.database import Database
 from orchestrator.store.connections.prepared import fetch_prepared
 from orchestrator.store.connections.streaming import streamed
@@ -61,6 +62,7 @@ class StackRow:
     traversal: int
     halted_traversal: int | None
     revision_id: int | None
+    good_revision_id: int | None
     disable_rollback: bool
     keep_going: bool
     timeout_mins: int | None
@@ -71,6 +73,8 @@ class StackRow:
     updated_at: dt.datetime | None
     action_started_at: dt.datetime
     deleted_at: dt.datetime | None
+    queued_action: str | None
+    queued_at: dt.datetime | None
 
     @property
     def state(self) -> str:
@@ -81,6 +85,11 @@ class StackRow:
     def in_progress(self) -> bool:
         """Whether an action is in progress."""
         return self.status == "IN_PROGRESS"
+
+    @property
+    def reached(self) -> bool:
+        """Whether the stack has reached its desired revision."""
+        return is_reached(self.action, self.revision_id, self.good_revision_id)
 
     @property
     def winding_down(self) -> bool:

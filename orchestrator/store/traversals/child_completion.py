@@ -25,6 +25,7 @@ WITH k AS MATERIALIZED (
     WHERE g.id = %(node_id)s::bigint AND g.kind = 'finish' AND s.owner_id IS NOT NULL
         AND s.traversal = g.traversal AND s.halted_traversal IS DISTINCT FROM s.traversal
         AND s.status IN ('IN_PROGRESS', '') AND s.action NOT IN ('CHECK', 'SNAPSHOT')
+        AND s.queued_action IS NULL
         AND NOT EXISTS (SELECT 1 FROM resource r WHERE r.stack_id = s.id AND r.leftover)
         AND (s.action <> 'DELETE' OR NOT EXISTS (SELECT 1 FROM snapshot x WHERE x.stack_id = s.id))
     FOR UPDATE OF s

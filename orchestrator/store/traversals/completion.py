@@ -86,7 +86,7 @@ WITH k AS MATERIALIZED (
     + STACK_EVENT
     + ")"
     + WAKE_PARENT
-    + f"\nSELECT action, {MESSAGES} FROM s"
+    + f"\nSELECT action, {MESSAGES}, queued_action IS NOT NULL FROM s"
 )
 
 # The end of a failed traversal: when none of its operations is open any more, or at once on request. The
@@ -130,7 +130,8 @@ WITH failures AS (
     + STACK_EVENT
     + ")"
     + WAKE_PARENT
-    + f"\nSELECT action, disable_rollback, delete_on_failure, good_revision_id, {MESSAGES} FROM s"
+    + f"\nSELECT action, disable_rollback, delete_on_failure, good_revision_id, {MESSAGES},"
+    + "\n    queued_action IS NOT NULL FROM s"
 )
 
 MAX_CAUSES = 10  # listed in a stack's reason
@@ -150,12 +151,20 @@ def postpone(db: Connection[TupleRow], node_id: int, lease: int, seconds: float,
     db.execute(POSTPONE, {"node_id": node_id, "lease": lease, "seconds": seconds, "reason": reason})
 
 
-def complete(db: Connection[TupleRow], node_id: int, lease: int) -> list[CheckMessage] | None:
-    """Settle a claimed finish node: the stack is COMPLETE. Return the messages for woken nodes; None if the
-    traversal has failed or was superseded.
+@dataclass(frozen=True, slots=True)
+class Completed:
+    """The messages for nodes that a complete traversal wakes, and whether the stack has a queued action."""
+
+    messages: list[CheckMessage]
+    queued: bool
+
+
+def complete(db: Connection[TupleRow], node_id: int, lease: int) -> Completed | None:
+    """Settle a claimed finish node: the stack is COMPLETE. Return None if the traversal has failed or was
+    superseded.
     """
     for row in fetch_prepared(db, COMPLETE, {"node_id": node_id, "lease": lease}):
-        return _messages(row[1])
+        return Completed(_messages(row[1]), queued=row[2])
     return None
 
 
@@ -172,6 +181,7 @@ class EndedFailed:
     delete_on_failure: bool
     good_revision_id: int | None
     messages: list[CheckMessage]
+    queued: bool  # the stack has a queued action
 
 
 def end_failed(
@@ -198,7 +208,7 @@ def end_failed(
     }
     hooks.release_paused(db, stack_id)
     for row in fetch_prepared(db, END_FAILED, values):
-        return EndedFailed(row[0], row[1], row[2], row[3], _messages(row[4]))
+        return EndedFailed(row[0], row[1], row[2], row[3], _messages(row[4]), queued=row[5])
     return None
 
 

@@ -17,6 +17,7 @@ from orchestrator.engine.states import NODE_ENDS, RESOURCE_KINDS, Outcome
 from orchestrator.logs import request_id
 from orchestrator.store.nodes import hooks
 from orchestrator.store.tables.base import check_in, check_not_in
+from orchestrator.store.traversals import queued_actions
 
 STACK_EVENT = """
 INSERT INTO event (stack_id, resource_name, resource_type, physical_id, action, status, reason)
@@ -38,7 +39,8 @@ WITH s AS (
 ), recorded AS ("""
     + STACK_EVENT
     + """ RETURNING id)
-SELECT s.traversal, s.root_id, (SELECT x.uuid::text FROM stack x WHERE x.id = s.root_id), recorded.id
+SELECT s.traversal, s.root_id, (SELECT x.uuid::text FROM stack x WHERE x.id = s.root_id), recorded.id,
+    s.queued_action
 FROM s CROSS JOIN recorded
 """
 )
@@ -71,6 +73,7 @@ FAIL_UNFINISHED_SNAPSHOT = """
 UPDATE snapshot
 SET status = 'FAILED', status_reason = 'Stack ' || %(action)s || ' began before it was complete'
 WHERE stack_id = %(stack_id)s AND action = 'CREATE' AND status = 'IN_PROGRESS'
+    AND traversal > 0  -- not the snapshot of a queued action
 """
 
 FIRST_NODES = """
@@ -92,7 +95,7 @@ FROM finish RETURNING id
 
 
 LOCK = """
-SELECT traversal, action, status, good_revision_id FROM stack
+SELECT traversal, action, status, good_revision_id, queued_action FROM stack
 WHERE id = %(stack_id)s AND deleted_at IS NULL FOR UPDATE
 """
 
@@ -196,10 +199,21 @@ def start_traversal(
     row = db.execute(START, values).fetchone()
     if row is None:
         return None
-    traversal, root_id, root, event = row
+    traversal, root_id, root, event, queued_action = row
+    if queued_action is not None:
+        _update_queue(db, stack_id, queued_action, action)
     attach_revision(db, stack_id, traversal, revision_id, event, ended)
     db.execute(FAIL_UNFINISHED_SNAPSHOT, {"stack_id": stack_id, "action": action})
     return supersede(db, stack_id=stack_id, root_id=root_id, root=root, traversal=traversal, lease=lease)
+
+
+def _update_queue(db: Connection[TupleRow], stack_id: int, queued_action: str, action: str) -> None:
+    """Remove the queued action if this action makes it unnecessary; any other action postpones it."""
+    if action == "DELETE":
+        reason = f"The queued {queued_action} was dropped: the stack is being deleted"
+        queued_actions.drop(db, stack_id, queued_action, reason)
+    elif action == queued_action and action != "SNAPSHOT":
+        queued_actions.clear(db, stack_id, queued_action)
 
 
 def supersede(
@@ -255,6 +269,7 @@ class Locked:
     action: str
     status: str
     good_revision_id: int | None  # the last revision that was COMPLETE
+    queued_action: str | None  # it starts when the stack comes to rest
 
     @property
     def state(self) -> str:

@@ -88,7 +88,7 @@ def test_a_child_with_a_different_template_is_requested_again(world: World):
     assert bell.value == "ours"
 
 
-@pytest.mark.parametrize("act", ["suspend", "check"])
+@pytest.mark.parametrize("act", ["check"])
 def test_a_direct_change_of_a_child_does_not_fulfil_its_request(world: World, act: str):
     uuid = world.create("s", {"child": nested()}, files={CHILD: text(BELL)})
     deliver(world)

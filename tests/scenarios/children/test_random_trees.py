@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
-from orchestrator.errors import ActionInProgress, NotFound, NotSupported
+from orchestrator.errors import Conflict, NotFound, NotSupported
 from orchestrator.operations.context import Body
 from orchestrator.operations.snapshots import snapshots
 from tests.scenarios import templates
@@ -67,8 +67,10 @@ class TreeLife(Life):
 
     def snapshot(self) -> None:
         try:
-            taken = snapshots.take(self.world.context, self.world.stack_row("s"), Body(b"{}"))
-        except (NotSupported, ActionInProgress):
+            taken = snapshots.take(
+                self.world.context, self.world.stack_row("s"), Body(b"{}"), wait=self.dice.random() < 0.5
+            )
+        except (NotSupported, Conflict):
             return
         self.told.append("snapshot")
         self.world.messages += taken.rings
@@ -100,7 +102,7 @@ class MeddledLife(TreeLife):
         self.told.append(f"{deed} {child.name[:8]}")
         try:
             self.do(deed, child)
-        except (NotSupported, ActionInProgress, NotFound) as error:
+        except (NotSupported, Conflict, NotFound) as error:
             self.told.append(f"({type(error).__name__})")
 
     def do(self, deed: str, child: Any) -> None:
@@ -121,7 +123,7 @@ class MeddledLife(TreeLife):
             case "stop":
                 world.act(child.uuid, dice.choice(["cancel_update", "cancel_without_rollback"]))
             case _:
-                world.act(child.uuid, deed)
+                world.act(child.uuid, deed, wait=dice.random() < 0.5)
 
     def is_to_be_put_right(self, stack: Any) -> bool:
         reported = self.meddled and stack.action != "DELETE"

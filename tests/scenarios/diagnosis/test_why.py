@@ -11,7 +11,7 @@ from sqlalchemy import text
 from orchestrator.engine.states import STACK_ACTIONS, STATUSES, accepted
 from orchestrator.errors import NotFound, OrchestratorError
 from orchestrator.operations.diagnosis.explain import Explanation, explain, summarize
-from orchestrator.operations.stacks.actions import ACTIONS
+from orchestrator.operations.stacks.actions import ACTIONS, QUEUEABLE
 from orchestrator.store.stacks import blockers
 from orchestrator.store.stacks import stacks as stored_stacks
 from tests.scenarios.fake_cloud import Cloud, cloud_thing
@@ -273,7 +273,7 @@ def test_exactly_the_listed_actions_are_accepted(world: World):
         for status in STATUSES:
             if (action, status) == ("DELETE", "COMPLETE"):
                 continue
-            for operation in ("update", "delete", *ACTIONS):
+            for operation in ("update", "delete", *ACTIONS, *sorted(QUEUEABLE)):
                 with world.database.engine.begin() as connection:
                     connection.execute(put, {"a": action, "s": status, "d": None})
                 reported = operation in accepted(action, status)

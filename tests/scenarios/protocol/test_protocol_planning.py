@@ -212,9 +212,9 @@ def test_an_operation_that_was_left_open_is_found_though_its_definition_is_as_wa
     assert world.done("create").count("a") == 1
 
 
-@pytest.mark.parametrize("action", ["suspend", "check"])
+@pytest.mark.parametrize("action", ["suspend", "resume"])
 @pytest.mark.parametrize("verb", ["create", "delete"])
-def test_operations_on_a_deposed_resource_end_also_in_suspend_or_check(
+def test_operations_on_a_deposed_resource_end_also_in_suspend_or_resume(
     world: Simulator, action: str, verb: str
 ):
     world.create("s", {"a": thing(looks=9), "b": thing()})
@@ -225,6 +225,7 @@ def test_operations_on_a_deposed_resource_end_also_in_suspend_or_check(
     if verb == "create":
         world.update("s", {"b": thing()})
         world.go("a", "finish", until=lambda: world.rows("SELECT 1 FROM resource WHERE leftover"))
+    world.act("s", "cancel_without_rollback")
     world.act("s", action)
     world.rest()
     assert (world.stack().action, world.stack().status) == (action.upper(), "COMPLETE")

@@ -134,12 +134,12 @@ def test_a_suspend_that_fails_can_be_taken_back(world, cloud):
     assert (world.state(uuid), cloud.paused) == ("RESUME_COMPLETE", set())
 
 
-def test_a_resume_over_a_running_suspend_ends_with_everything_running(world, cloud):
+def test_a_resume_queued_over_a_running_suspend_ends_with_everything_running(world, cloud):
     uuid = made(world, cloud)
     for delivered in range(6):
         world.act("s", "suspend")
         world.deliver(delivered)
-        world.act("s", "resume")
+        world.act("s", "resume", wait=True)
         world.deliver_all(shuffle=True, repeat=0.2)
         assert (world.state(uuid), cloud.paused) == ("RESUME_COMPLETE", set())
 
