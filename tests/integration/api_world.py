@@ -108,7 +108,9 @@ class Neighbour:
         self.deleted.append(stack.name)
         return [CheckMessage(2, 1, "check")]
 
-    def act(self, context: OperationContext, stack: StackRow, body: Body) -> Sequence[CheckMessage]:
+    def act(
+        self, context: OperationContext, stack: StackRow, body: Body, *, wait: bool = False
+    ) -> Sequence[CheckMessage]:
         self._take(context, body)
         return [CheckMessage(4, 2, "check")]
 

@@ -104,6 +104,28 @@ def test_refused_snapshot_requests(world: Installation, api: Client) -> None:
     api.get(f"{quote('/p2')}/stacks/{path.split('/stacks/')[1]}/snapshots/{made}", 404)
 
 
+def test_actions_during_an_update_are_refused_or_queued(world: Installation, api: Client) -> None:
+    path = world.made(api)
+    api.ask("PATCH", path, 202, json={})
+    busy = "Stack s already has an action (UPDATE) in progress."
+    assert api.message("POST", f"{path}/actions", 409, json={"suspend": None}) == busy
+    assert api.message("POST", f"{path}/snapshots?wait=false", 409, json={}) == busy
+    assert "queued_action" not in api.get(path)["stack"]
+    snapshot = api.ask("POST", f"{path}/snapshots?wait=true", 200, json={"name": "later"})
+    assert (snapshot["name"], snapshot["status"]) == ("later", "IN_PROGRESS")
+    refused = api.message("POST", f"{path}/actions?wait=true", 409, json={"suspend": None})
+    assert refused == "Stack s already has a queued action (SNAPSHOT)."
+    queued = api.get(path)["stack"]["queued_action"]
+    assert queued["action"] == "SNAPSHOT"
+    why = api.get(f"{path}/why")["why"]
+    assert why["queued_action"] == queued
+    assert why["desired_revision"] == {"number": 2, "reached": False, "last_reached": 1}
+    assert f"SNAPSHOT is queued since {queued['since']}, until the stack is COMPLETE" in why["text"]
+    world.deliver_all()
+    assert world.shown(api, path) == "SNAPSHOT_COMPLETE"
+    assert api.get(f"{path}/why")["why"]["desired_revision"]["reached"] is True
+
+
 def test_a_suspended_stack_is_not_restored(world: Installation, api: Client) -> None:
     path = world.made(api)
     made = api.ask("POST", f"{path}/snapshots", 200, json={})["id"]
