@@ -14,6 +14,9 @@ OrchestratorError
 ├── Unavailable           a required service does not respond                  503
 ├── ProviderError         the provider refused
 │   └── ProviderBusy      the provider refused temporarily; retry
+│       ├── ProviderUnreachable    no connection to the provider
+│       ├── ProviderQuotaExceeded  no quota at present
+│       └── ProviderSilent         no answer; the request may be carried out
 ├── Superseded            a newer traversal owns this stack; stop quietly
 └── Misconfigured         the operator must act; the message names the fix
 
@@ -27,7 +30,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 
 class OrchestratorError(Exception):
@@ -293,11 +296,33 @@ class ProviderError(OrchestratorError):
 
 
 class ProviderBusy(ProviderError):
-    """The provider refused temporarily or could not be reached; worth a retry."""
+    """The provider refused temporarily or could not be reached. The operation is tried again until the
+    timeout of the stack; nothing is concluded about the object.
+    """
+
+
+class ProviderUnreachable(ProviderBusy):
+    """The provider could not be reached: nothing was sent."""
+
+    def __init__(self, message: str, kind: str = "ProviderUnreachable") -> None:
+        """Keep the reason why the connection failed."""
+        super().__init__(message, kind)
+
+
+class ProviderQuotaExceeded(ProviderBusy):
+    """The project's quota at the provider is exhausted at present."""
+
+    def __init__(self, message: str, kind: str = "ProviderQuotaExceeded") -> None:
+        """Keep the provider's own message."""
+        super().__init__(message, kind)
 
 
 class ProviderSilent(ProviderBusy):
     """The provider did not answer in time; it may still carry out the request."""
+
+
+# Errors of a verb after which nothing is known about the object. A plugin need not translate the last two.
+UNREACHABLE_ERRORS: Final = (ProviderBusy, ConnectionError, TimeoutError)
 
 
 class Superseded(OrchestratorError):

@@ -95,6 +95,9 @@ def fail(database: Database, stack_id: int, traversal: int, reason: str) -> list
     created in the meantime are stopped afterwards.
     """
     db = database.check_connection(durable=True)
+    causes = completion.unreachable_resources(db, stack_id)
+    if causes:
+        reason = f"{reason}. Not reached: {'; '.join(causes)}"
     children.halt_below(db, stack_id, traversal)
     with db.transaction():
         traversals.halt(db, stack_id, traversal)

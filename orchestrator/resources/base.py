@@ -191,6 +191,7 @@ class ResourceType:
     translation: ClassVar[tuple[Rule, ...]] = ()  # applied to given properties before conversion
     calls_out: ClassVar[bool] = True  # False: a local type, whose verbs touch nothing but our own row
     flight_seconds: ClassVar[float] = 30.0  # after its deadline, how long a lost create may still arrive
+    ready_timeout_seconds: ClassVar[float | None] = None  # of a create or update; None: the stack's timeout
     any_properties: ClassVar[bool] = False  # accepts undeclared properties
     can_snapshot: ClassVar[bool] = False  # supports the deletion policy Snapshot
     preemptible: ClassVar[frozenset[str]] = frozenset()  # operations that a newer template may interrupt
@@ -212,6 +213,7 @@ class ResourceType:
     can_copy: ClassVar[bool] = implements("snapshot")  # a snapshot calls the provider
     takes_signals: ClassVar[bool] = implements("signal")
     has_provider_check: ClassVar[bool] = implements("check")  # a check requests more than an observation
+    judges_health: ClassVar[bool] = implements("is_healthy_after_failure")  # otherwise it is observed
     can_find: ClassVar[bool] = implements(  # a create with an unknown outcome can be looked up
         "find", or_if=lambda class_: not class_.calls_out
     )
@@ -362,9 +364,7 @@ class ResourceType:
         return {}
 
     def is_healthy_after_failure(self, ctx: Context, physical_id: str) -> bool:
-        """Return whether a failed resource has recovered and need not be replaced
-        (docs/internals/engine-semantics.md §6). May read, changes nothing.
-        """
+        """Return whether a failed resource has recovered; it is observed instead without this verb."""
         return False
 
     def change(

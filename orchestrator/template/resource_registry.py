@@ -110,6 +110,19 @@ class ResourceRegistry:
         """Return which of `update` and `replace` may not be done to a resource of the stack itself."""
         return self._levels[0].restricted.matching(resource_name)
 
+    @property
+    def has_ready_timeouts(self) -> bool:
+        """Whether the time to become ready is limited for a resource of this stack."""
+        limits = self._levels[0].ready_timeouts
+        return bool(limits.exact or limits.wild)
+
+    def ready_timeout(self, resource_name: str) -> float | None:
+        """Return the time in seconds within which a resource of the stack itself must become ready; the
+        shortest, if several entries match its name.
+        """
+        limits = self._levels[0].ready_timeouts.matching(resource_name)
+        return min(map(float, limits), default=None)
+
     def child(self, resource_name: str, target: Target | None) -> ResourceRegistry:
         """Return the registry of the stack nested in that resource (§9.7).
 

@@ -15,6 +15,8 @@ from orchestrator.json_types import JsonMapping, JsonObject
 
 HOOKS: Final = ("pre-create", "pre-update", "pre-delete", "post-create", "post-update", "post-delete")
 RESTRICTED_ACTIONS: Final = ("update", "replace")
+READY_TIMEOUT: Final = "ready_timeout"
+MAX_READY_TIMEOUT_SECONDS: Final = 30 * 86_400
 RESOURCES: Final = "resources"
 TEMPLATE_ENDINGS: Final = (".yaml", ".template")
 
@@ -63,6 +65,7 @@ class Level:
     resources: Mapping[str, JsonMapping]
     hooks: Named
     restricted: Named
+    ready_timeouts: Named
     removed: frozenset[str]  # names, some with an asterisk
 
     def candidates(self, resource_name: str, type_name: str) -> Iterator[Entry]:
@@ -123,6 +126,7 @@ class Reader:
             resources,
             _named(resources, "hooks"),
             _named(resources, "restricted_actions"),
+            _named(resources, READY_TIMEOUT),
             removed,
         )
 
@@ -135,6 +139,9 @@ class Reader:
                 _remove(remaining, name)
             elif name in _SETS:
                 if self._are_keywords(name, value, at):
+                    remaining[name] = value
+            elif name == READY_TIMEOUT and not isinstance(value, str | Mapping):
+                if self._is_timeout(value, at):
                     remaining[name] = value
             elif isinstance(value, Mapping):
                 if (inner := self._without_removed(value, at)) or at == ("resource_registry", RESOURCES):
@@ -175,6 +182,20 @@ class Reader:
         self._fault(code, said.format(value, accepted), at, heat_type)
         return False
 
+    def _is_timeout(self, value: object, at: tuple[str, ...]) -> bool:
+        of_a_resource = at[:2] == ("resource_registry", RESOURCES) and len(at) > len(
+            ("resource_registry", RESOURCES, "name")
+        )
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        if of_a_resource and is_number and 0 < float(str(value)) <= MAX_READY_TIMEOUT_SECONDS:
+            return True
+        message = (
+            f'The resource_registry entry "{READY_TIMEOUT}" must be a number of seconds above 0, at most '
+            f"{MAX_READY_TIMEOUT_SECONDS}, in the entry of a resource; got {value!r}"
+        )
+        self._fault("invalid-ready-timeout", message, at)
+        return False
+
     def _fault(self, code: str, message: str, at: tuple[str, ...], heat_type: str = "HTTPBadRequest") -> None:
         self.faults.append(Diagnostic(code, message, ".".join(at), heat_type=heat_type))
 
@@ -211,7 +232,7 @@ def _named(resources: Mapping[str, JsonMapping], key: str) -> Named:
         values = entry.get(key)
         if not values:
             continue
-        meant = frozenset([values] if isinstance(values, str) else values)
+        meant = frozenset(values if isinstance(values, list) else [str(values)])
         if _WILD.search(name):
             wild.append((re.compile(fnmatch.translate(name)), meant))
         else:

@@ -22,6 +22,7 @@ STARTS: Mapping[str, tuple[str, str]] = {
     "operation": ("resource", "op_started_at"),
     "progress count": ("progress", "counted_at"),
     "sweep": ("sweep_turn", "begun_at"),
+    "wait": ("graph_node", "waiting_since"),
 }
 # Work that is scheduled: the table, and the rows that have a time.
 SCHEDULES: Mapping[str, tuple[str, str]] = {

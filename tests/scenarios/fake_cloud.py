@@ -6,7 +6,7 @@ import itertools
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NoReturn
 
 from orchestrator.errors import ProviderBusy
 from orchestrator.resources.base import (
@@ -40,6 +40,7 @@ class Cloud:
     on: dict[str, Callable[[Context], None]] = field(default_factory=dict)
     looks: Counter[str] = field(default_factory=Counter)  # how often each was looked at while being made
     busy: bool = False
+    outage: set[str] = field(default_factory=set)  # verbs without an answer
     numbers: Any = field(default_factory=lambda: itertools.count(1))
 
     def call(self, verb: str, ctx: Context) -> None:
@@ -49,6 +50,12 @@ class Cloud:
             self.on[verb](ctx)
         if self.busy:
             raise ProviderBusy("nobody answers")
+        if verb in self.outage:
+            self.refuse_answer()
+
+    def refuse_answer(self) -> NoReturn:
+        """Give no answer."""
+        raise ProviderBusy("no answer")
 
     def make(self, ctx: Context) -> str:
         """Create a thing, even if it was requested before."""

@@ -251,7 +251,7 @@ class Simulator(World):
         """An hour passes: leases expire, and the provider executes delayed requests."""
         self.provider.land()
         clock.expire_leases(self.database)
-        self.elapse(HOUR, "lost lease", "operation")
+        self.elapse(HOUR, "lost lease", "operation", "wait")
 
     def forget_leases(self) -> None:
         self.age()

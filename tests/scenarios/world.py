@@ -160,7 +160,7 @@ class World:
         )
 
     def deliver_all(
-        self, *, shuffle: bool = False, repeat: float = 0.0, lose: float = 0.0, limit: int = 100_000
+        self, *, shuffle: bool = False, repeat: float = 0.0, lose: float = 0.0, limit: int = 4_000
     ) -> None:
         """Deliver until nothing is under way, sweeping when the queue is empty."""
         for _ in range(limit):

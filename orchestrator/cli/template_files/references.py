@@ -17,7 +17,7 @@ import yaml
 TEMPLATES: Final = (".yaml", ".template")
 REGISTRY: Final = "resource_registry"
 BASE_URL: Final = "base_url"
-NOT_NAMES: Final = frozenset({BASE_URL, "hooks", "restricted_actions"})
+NOT_NAMES: Final = frozenset({BASE_URL, "hooks", "restricted_actions", "ready_timeout"})
 _VERSION: Final = re.compile(
     r"""(?m)^\s*\{?\s*["']?(heat_template_version|HeatTemplateFormatVersion|AWSTemplateFormatVersion)["']?\s*:"""
 )

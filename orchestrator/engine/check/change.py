@@ -38,6 +38,7 @@ class ReplaceReason(Enum):
     TYPE_RULE = "its type requires a replacement when {names} {verb}"
     NOT_FEASIBLE = "its type cannot make this change in place now"
     OPERATION_CANCELLED = "its unfinished operation was cancelled"
+    NEVER_READY = "it does not become ready"
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +90,14 @@ class Ask:
     fact: Fact
 
 
-Decision = Keep | Update | Replace | Shadow | Refuse | Forbidden | Ask
+@dataclass(frozen=True, slots=True)
+class AwaitReady:
+    """A failed resource exists without an error and is not ready: compare it again later."""
+
+    observation: Observation
+
+
+Decision = Keep | Update | Replace | Shadow | Refuse | Forbidden | Ask | AwaitReady
 
 
 class Recorded(NamedTuple):
@@ -103,6 +111,7 @@ class Recorded(NamedTuple):
     physical_id: str | None
     properties: JsonMapping
     metadata: JsonMapping | None
+    marked_unhealthy: bool = False  # by a user
 
 
 class Desired(NamedTuple):
@@ -174,19 +183,34 @@ def _adoption_failed(case: Comparison) -> Decision | None:
 
 
 def _failed(case: Comparison) -> Decision | None:
-    """A failed resource is replaced unless its type finds it healthy.
+    """A failed resource is replaced if it does not exist, is in error, or was marked by a user.
 
-    After a failed update the progress of that update is unknown: all updatable properties are sent again.
+    The provider is asked first: the failure of an operation says nothing about the object. A type may judge
+    by itself (`is_healthy_after_failure`). A local type has no provider. After a failed update the progress
+    of that update is unknown: the updatable properties that the provider does not report are sent again.
     """
-    recorded, healthy = case.recorded, case.evidence.healthy
+    recorded, type_, evidence = case.recorded, case.resource_type, case.evidence
     if recorded.status != "FAILED" or case.nested:
         return None
-    if recorded.physical_id is not None and healthy is None:
-        return Ask("health")
-    if recorded.physical_id is None or not healthy:
-        unhealthy = recorded.action == "CHECK"
-        return Replace(ReplaceReason.UNHEALTHY if unhealthy else ReplaceReason.FAILED)
-    return _update_everything(case) if recorded.action == "UPDATE" else None
+    replacement = Replace(ReplaceReason.UNHEALTHY if recorded.action == "CHECK" else ReplaceReason.FAILED)
+    if recorded.physical_id is None or recorded.marked_unhealthy:
+        return replacement
+    if type_.judges_health:
+        if evidence.healthy is None:
+            return Ask("health")
+        if not evidence.healthy:
+            return replacement
+        return _update_everything(case) if recorded.action == "UPDATE" else None
+    if not type_.calls_out:
+        return replacement
+    observation = evidence.observation
+    if observation is None:
+        return Ask("observation")
+    if not observation.exists or observation.error:
+        return None  # as any missing or broken resource
+    if not observation.ready:
+        return _replacement(case) or AwaitReady(observation)
+    return _update_unreported(case, observation) if recorded.action == "UPDATE" else None
 
 
 def _missing_or_broken(case: Comparison) -> Decision | None:
@@ -219,6 +243,12 @@ def _properties_changed(case: Comparison) -> Decision:
     return Ask("feasibility") if feasible is None else Replace(ReplaceReason.NOT_FEASIBLE, diff.changed)
 
 
+def _replacement(case: Comparison) -> Replace | None:
+    """Return the replacement that the properties require, if any: it need not wait for the object."""
+    decision = _properties_changed(case)
+    return decision if isinstance(decision, Replace) else None
+
+
 def _reissue(case: Comparison) -> Decision:
     """An update that may never have been sent is sent again; the properties before it are unknown, too."""
     before, after = case.recorded.properties, case.desired.properties or {}
@@ -240,8 +270,26 @@ def _replace_for(type_: ResourceType, changed: frozenset[str]) -> Replace:
 
 
 def _update_everything(case: Comparison) -> Update:
+    return Update(_updatable(case))
+
+
+def _updatable(case: Comparison) -> frozenset[str]:
     declared, after = case.resource_type.properties, case.desired.properties or {}
-    return Update(frozenset(n for n in after if n in declared and declared[n].update_allowed))
+    return frozenset(n for n in after if n in declared and declared[n].update_allowed)
+
+
+def _update_unreported(case: Comparison, observation: Observation) -> Decision | None:
+    """Send the updatable properties again that the provider does not report, and those that differ."""
+    unreported = _updatable(case) - (observation.properties or {}).keys()
+    if not unreported:
+        return None
+    compared = _properties_changed(case)
+    match compared:
+        case Update(changed=changed):
+            return Update(unreported | changed)
+        case Keep():
+            return Update(unreported)
+    return compared
 
 
 def not_updatable(type_: ResourceType, changed: frozenset[str]) -> frozenset[str]:
@@ -261,6 +309,7 @@ COMPARE: Final[tuple[Rule, ...]] = (
 )
 ADOPT: Final[tuple[Rule, ...]] = (_adoption_failed,)  # an adopted resource, observed
 REISSUE: Final[tuple[Rule, ...]] = (_type_changed, _not_evaluated, _reissue)  # an unconfirmed update
+TAKE_OVER: Final[tuple[Rule, ...]] = (_type_changed, _not_evaluated, _replacement)  # an open create or update
 PREEMPT: Final[tuple[Rule, ...]] = (_superseded_operation,)  # a preemptible operation of an older definition
 
 

@@ -20,6 +20,7 @@ from orchestrator.template.resource_registry import ResourceRegistry
 from orchestrator.template.resource_registry_entries import HOOKS, RESTRICTED_ACTIONS
 
 CHANGED: Final = "changed"
+READY_TIMEOUT: Final = "ready-timeout-"
 GIVEN_UP: Final = "Failure occurred while waiting."
 UPDATES: Final = frozenset({"UPDATE", "ROLLBACK", "RESTORE"})  # the actions that apply a template
 
@@ -44,6 +45,19 @@ def restricted(visit: ResourceVisit) -> frozenset[str]:
     return frozenset(action for action in RESTRICTED_ACTIONS if forbidden_reason(action) in visit.hooks)
 
 
+def ready_timeout_entry(seconds: float) -> str:
+    """Return the entry among a node's hooks for a time limit, see `ready_timeout.py`."""
+    return f"{READY_TIMEOUT}{seconds}"
+
+
+def ready_timeout(entries: Iterable[str]) -> float | None:
+    """Return the time limit in seconds among the entries of a node, None without a limit."""
+    for entry in entries:
+        if entry.startswith(READY_TIMEOUT):
+            return float(entry.removeprefix(READY_TIMEOUT))
+    return None
+
+
 def is_hook(name: object) -> bool:
     """Return whether there is a hook of that name."""
     return name in HOOKS
@@ -57,8 +71,11 @@ class Hooks:
     action: str  # the stack's
 
     def __bool__(self) -> bool:
-        """Whether any hook or restriction exists: usually not, and then no resource is looked up."""
-        return self.registry.has_hooks or self.registry.has_restrictions
+        """Whether any hook, restriction or time limit exists: usually not, and then no resource is looked
+        up.
+        """
+        registry = self.registry
+        return registry.has_hooks or registry.has_restrictions or registry.has_ready_timeouts
 
     def visited(self, names: Iterable[str]) -> set[str]:
         """Return the resources that are visited even if they are unchanged."""
@@ -84,15 +101,17 @@ class Hooks:
     def of_update(self, name: str, *, made: bool) -> tuple[str, ...]:
         """Return the hooks of an update node; `made` if the resource exists.
 
-        A resource that an update adds or replaces has no hooks.
+        A resource that an update adds or replaces has no hooks, only a time limit.
         """
+        seconds = self.registry.ready_timeout(name)
+        limit = () if seconds is None else (ready_timeout_entry(seconds),)
         if self.action == "CREATE":
-            return self._set(name, "pre-create", "post-create")
+            return (*self._set(name, "pre-create", "post-create"), *limit)
         if self.action in UPDATES and made:
             forbidden = self.registry.restricted_actions(name)
             reasons = tuple(forbidden_reason(action) for action in RESTRICTED_ACTIONS if action in forbidden)
-            return (*self._set(name, "pre-update", "post-update"), *reasons)
-        return ()
+            return (*self._set(name, "pre-update", "post-update"), *reasons, *limit)
+        return limit
 
     def of_cleanup(self, name: str) -> tuple[str, ...]:
         """Return the hooks of a cleanup node."""

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final, NamedTuple
 
 from orchestrator.backoff import backoff_seconds
-from orchestrator.config import settings
 from orchestrator.engine.check.child_status import ChildStep
-from orchestrator.errors import InvalidTemplate, OrchestratorError, ProviderBusy, ProviderError
+from orchestrator.errors import UNREACHABLE_ERRORS, InvalidTemplate, OrchestratorError, ProviderError
 from orchestrator.resources.base import Observation
+
+UNREACHABLE_MAX_SECONDS: Final = 15.0  # longest pause between two attempts to reach a provider
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,12 +37,28 @@ class Deleted:
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """Not yet: observe again in `seconds` (None: only when woken). `retried` counts as an attempt."""
+    """Not yet: observe again in `seconds` (None: only when woken). `retried` counts as an attempt.
+
+    `unreachable`: the provider gave no answer. That does not count as an attempt, and nothing is concluded
+    from it.
+    """
 
     seconds: float | None
     reason: str = "state changed"
     retried: bool = False
     discard: bool = False  # the created object is deleted first
+    unreachable: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Postponed:
+    """Nothing was changed and no operation is open: visit the node again in `seconds`. The row keeps its
+    status.
+    """
+
+    seconds: float | None
+    reason: str
+    unreachable: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,10 +86,14 @@ class Refreshed:
 
 @dataclass(frozen=True, slots=True)
 class Unhealthy:
-    """A CHECK has failed, or the state does not permit the action: then the resource is `left_alone`."""
+    """A CHECK has failed, or the state does not permit the action: then the resource is `left_alone`.
+
+    `unreachable`: the CHECK could not observe the resource. It is left alone as well.
+    """
 
     reason: str
     left_alone: bool = False
+    unreachable: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +126,7 @@ Outcome = (
     | Replaced
     | Deleted
     | Wait
+    | Postponed
     | ChildTransition
     | Unhealthy
     | Restricted
@@ -111,14 +134,33 @@ Outcome = (
 )
 
 
-def retry_seconds(retry_count: int) -> float:
-    """Return the pause before the next try of an operation (docs/internals/engine-semantics.md §5)."""
-    longest = settings().retry_max_seconds
-    return backoff_seconds(retry_count, longest, extra_jitter=min(2.0, longest))
+class Attempts(NamedTuple):
+    """The attempts of an operation so far."""
+
+    failed: int  # objects in error
+    unreachable: int  # without an answer of the provider, in a row
+    left: int  # objects that may still be created
+    max_seconds: float  # longest pause between two attempts
+
+    @property
+    def pause(self) -> float:
+        """The seconds before the next try (docs/internals/engine-semantics.md §5)."""
+        return retry_seconds(self.failed, self.max_seconds)
+
+    @property
+    def unreachable_pause(self) -> float:
+        """The seconds before the next attempt to reach the provider."""
+        longest = min(UNREACHABLE_MAX_SECONDS, self.max_seconds)
+        return backoff_seconds(self.unreachable, longest, jitter_fraction=0.5)
+
+
+def retry_seconds(failed: int, max_seconds: float) -> float:
+    """Return the pause after so many failed attempts."""
+    return backoff_seconds(failed, max_seconds, extra_jitter=min(2.0, max_seconds))
 
 
 def outcome_of_observation(
-    observation: Observation, *, name: str, deleting: bool, retries_left: int, retry_count: int
+    observation: Observation, *, name: str, deleting: bool, attempts: Attempts
 ) -> Outcome:
     """Return the outcome of an observation during a create, update or delete."""
     if deleting:
@@ -129,10 +171,8 @@ def outcome_of_observation(
         return Wait(observation.retry_after, observation.reason or "state changed")
     if observation.error or not observation.exists:
         error = observation.error or "it no longer exists at the provider"
-        if (observation.replaceable or not observation.exists) and retries_left > 0:
-            return Wait(
-                retry_seconds(retry_count), f"{observation.error_kind}: {error}", retried=True, discard=True
-            )
+        if (observation.replaceable or not observation.exists) and attempts.left > 0:
+            return Wait(attempts.pause, f"{observation.error_kind}: {error}", retried=True, discard=True)
         return Failed(failure_reason(observation.error_kind, name, error))
     if not observation.ready:
         return Wait(observation.retry_after, observation.reason or "state changed")
@@ -153,10 +193,12 @@ def outcome_of_action(observation: Observation, *, name: str, physical_id: str) 
     )
 
 
-def outcome_of_error(error: Exception, *, name: str, retries_left: int, retry_count: int) -> Outcome:
-    """Return the outcome of an error raised by a verb."""
-    if isinstance(error, ProviderBusy) and retries_left > 0:
-        return Wait(retry_seconds(retry_count), f"{error.kind}: {error}", retried=True)
+def outcome_of_error(error: Exception, *, name: str, attempts: Attempts) -> Outcome:
+    """Return the outcome of an error raised by a verb. An unreachable provider is tried again without limit:
+    the timeout of the stack ends it.
+    """
+    if isinstance(error, UNREACHABLE_ERRORS):
+        return Wait(attempts.unreachable_pause, error_text(error), unreachable=True)
     if isinstance(error, ProviderError):
         return Failed(failure_reason(error.kind, name, str(error)))
     if isinstance(error, InvalidTemplate):
@@ -164,6 +206,12 @@ def outcome_of_error(error: Exception, *, name: str, retries_left: int, retry_co
     if isinstance(error, OrchestratorError):
         return Failed(failure_reason(error.heat_type, name, str(error)))
     return Failed(failure_reason(type(error).__name__, name, str(error)))
+
+
+def error_text(error: Exception) -> str:
+    """Return `Kind: message`, as shown where the path of the resource is known."""
+    kind = error.kind if isinstance(error, ProviderError) else type(error).__name__
+    return f"{kind}: {error}"
 
 
 def failure_reason(error_type: str, name: str, message: str) -> str:

@@ -61,6 +61,7 @@ class ResourceView(NamedTuple):
     input_digests: Sequence[str] = ()  # parallel to requires
     deposed: bool = False
     suspended: bool = False
+    marked_unhealthy: bool = False  # by a user, who is not contradicted
 
     @property
     def never_created(self) -> bool:
@@ -168,6 +169,8 @@ class _ResourceFields(NamedTuple):
     definition: DefinitionView | None = None
     inputs: tuple[NodeData, ...] = ()
     hooks: Sequence[str] = ()  # applicable hooks and restrictions (engine/check/hooks.py)
+    unreachable_tries: int = 0  # attempts in a row that did not reach the provider
+    waiting_seconds: float | None = None  # since the first wait of this node
 
 
 class ResourceVisit(_ResourceFields, _NodeVisit):

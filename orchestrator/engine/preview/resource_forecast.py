@@ -13,6 +13,7 @@ from typing import Any, Final
 from orchestrator.engine.check.change import (
     NO_NAMES,
     Ask,
+    AwaitReady,
     Comparison,
     Decision,
     Desired,
@@ -147,7 +148,9 @@ class ResourceForecast:
             case Keep() if outlook.external_id is not None:
                 return self.kept(current)
             case Ask() | Replace(because=ReplaceReason.FAILED | ReplaceReason.UNHEALTHY):
-                return self._failed(current, outlook, healthy)
+                return self._failed(current, outlook, certain=not isinstance(decision, Ask))
+            case AwaitReady():
+                return self.kept(current, "it failed earlier and is not ready yet", certain=False)
             case Replace(because=ReplaceReason.MISSING | ReplaceReason.BROKEN):
                 error = observed.error if observed is not None else ""
                 return self._replaced(decision.text(error=error), certain=True)
@@ -237,15 +240,15 @@ class ResourceForecast:
         return ForecastResource(self.name, "updated", because, current.op is None)
 
     def _failed(
-        self, current: CurrentResource, outlook: PropertyForecast, healthy: bool | None
+        self, current: CurrentResource, outlook: PropertyForecast, *, certain: bool
     ) -> ForecastResource:
-        """Return the replacement of a failed resource; uncertain where its health is not known."""
+        """Return the replacement of a failed resource; uncertain where its health is not known, and where an
+        adoption is tried again.
+        """
         unhealthy = current.action == "CHECK"
         because = (ReplaceReason.UNHEALTHY if unhealthy else ReplaceReason.FAILED).value
         because += f": {current.status_reason}" if current.status_reason else ""
-        may_be_healthy = healthy is None and current.physical_id is not None
-        never_healthy = type(self.type).is_healthy_after_failure is ResourceType.is_healthy_after_failure
-        certain = not may_be_healthy or (never_healthy and current.action != "ADOPT")  # adoption is retried
+        certain = certain and (current.action != "ADOPT" or current.physical_id is None)
         after = as_stored(outlook.properties)
         comparable = (after.keys() | current.properties.keys()) - (outlook.sure | outlook.maybe)
         changed = {name for name in comparable if current.properties.get(name) != after.get(name)}
@@ -340,6 +343,7 @@ def _recorded(current: CurrentResource, properties: JsonMapping) -> Recorded:
         current.physical_id,
         properties,
         current.metadata,
+        current.marked_unhealthy,
     )
 
 

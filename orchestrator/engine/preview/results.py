@@ -36,6 +36,7 @@ class CurrentResource:
     metadata: JsonMapping | None
     secret: bool
     secret_properties: frozenset[str] | None
+    marked_unhealthy: bool = False  # by a user
 
     def is_secret(self, name: str) -> bool:
         """Whether the recorded value of a property must not be shown."""

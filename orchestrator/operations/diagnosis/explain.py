@@ -3,9 +3,9 @@
 
 `explain` derives both from a row. The keywords: `being-planned`, `ending`, `waiting-for` other nodes,
 `queued` for a worker, `being-checked` by a worker, `waiting-until` the next check, `waiting-to-be-told` (a
-signal), `waiting-for-its-stack` (a child stack in progress), `retrying` after a failure, `held` by another
-visit to the same resource, `holding` up a newer traversal, `paused-at-hook`, `failed`, `given-up` after
-another resource failed, and `nothing`.
+signal), `waiting-for-its-stack` (a child stack in progress), `retrying` after a failure, `unreachable` (its
+provider gives no answer), `held` by another visit to the same resource, `holding` up a newer traversal,
+`paused-at-hook`, `failed`, `given-up` after another resource failed, and `nothing`.
 """
 
 from __future__ import annotations
@@ -108,6 +108,10 @@ def _waiting(node: Unfinished, stack: StackRow, retry_limit: int) -> Explanation
             holder = "a visit of an earlier traversal"
         text = f"{holder} holds the resource until {time(node.held_until)} at the latest; retried {_at(node)}"
         return Explanation("held", text, node.waiting_since)
+    if node.unreachable_tries:
+        attempts = f"{_count(node.unreachable_tries, 'attempt')} in a row got no answer"
+        text = f"{attempts}: {node.last_error}. Next attempt {_at(node)}, until the timeout of the stack"
+        return Explanation("unreachable", text, node.waiting_since)
     if node.retry_count and node.last_error:
         tries = f"try {node.retry_count + 1} of {retry_limit + 1} {_at(node)}"
         return Explanation(

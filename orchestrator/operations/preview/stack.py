@@ -318,4 +318,5 @@ def opened(stored: StoredProperties, cipher: Cipher) -> CurrentResource:
         sealed.get("metadata", stored.metadata),
         bool(sealed),
         recorded_secrets(sealed),
+        stored.marked_unhealthy,
     )

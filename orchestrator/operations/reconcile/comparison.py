@@ -44,6 +44,7 @@ def comparison(operation: ResourceOperation, before: ResourceState) -> Compariso
             before.physical_id,
             before.properties,
             before.metadata,
+            resource.marked_unhealthy,
         ),
         desired,
         operation.resource_type,

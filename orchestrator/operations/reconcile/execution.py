@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Final
 
 from orchestrator.engine.check.decide import (
     Abandon,
@@ -28,14 +29,17 @@ from orchestrator.engine.check.decide import (
 from orchestrator.engine.check.outcome import (
     Deleted,
     Failed,
+    Outcome,
+    Postponed,
     PreviousOperationEnded,
     Ready,
     Unchanged,
     Unhealthy,
     Wait,
+    error_text,
     failure_reason,
 )
-from orchestrator.errors import ProviderError, Superseded
+from orchestrator.errors import UNREACHABLE_ERRORS, ProviderError, Superseded
 from orchestrator.operations.reconcile.action_steps import run_action_step
 from orchestrator.operations.reconcile.create_delete_steps import adopt, create, delete, recreate
 from orchestrator.operations.reconcile.step_outcomes import error_outcome
@@ -47,6 +51,8 @@ from orchestrator.operations.resource_context.state import (
     in_progress_event_written,
 )
 from orchestrator.store.connections.database import UNREACHABLE
+
+MAX_CHECK_RETRIES: Final = 3  # of a CHECK that cannot observe its resource
 
 RunStep = Callable[[ResourceOperation, Step, int], StepResult]
 
@@ -112,11 +118,35 @@ def execute(
     ):  # no outcome
         raise
     except Exception as error:
-        outcome = error_outcome(operation, error, retries_left)
+        outcome = error_outcome(operation, error)
         if isinstance(outcome, Failed):
-            outcome = _earlier_operation_pending(operation, step, retries_left) or outcome
+            outcome = _earlier_operation_pending(operation, step) or outcome
+        elif _is_refused_in_failed_stack(operation):
+            outcome = Failed(failure_reason("Error", operation.resource.name, error_text(error)))
+        if isinstance(step, RunAction) and step.action == "CHECK":
+            outcome = _not_observed(operation, error, outcome)
+        if isinstance(outcome, Wait) and state.op is None and operation.resource.op is None:
+            return StepResult(Postponed(outcome.seconds, outcome.reason, outcome.unreachable), state)
         started = not state.opened and not in_progress_event_written(operation.visit, state)
         return StepResult(outcome, state, started)
+
+
+def _is_refused_in_failed_stack(operation: ResourceOperation) -> bool:
+    """Whether a create was refused temporarily, nothing was created, and the stack has failed: then it is not
+    tried again.
+    """
+    state = operation.state
+    in_flight = state.unanswered or operation.resource.lost_seconds is not None
+    return operation.visit.halted and state.op == "CREATE" and state.physical_id is None and not in_flight
+
+
+def _not_observed(operation: ResourceOperation, error: Exception, outcome: Outcome) -> Outcome:
+    """Return the outcome of a CHECK that got no observation: after a few attempts it is reported apart from
+    absent and broken resources, and the CHECK of the stack continues.
+    """
+    if isinstance(outcome, Wait) and operation.visit.unreachable_tries < MAX_CHECK_RETRIES:
+        return outcome
+    return Unhealthy(f"could not be observed: {error_text(error)}", left_alone=True, unreachable=True)
 
 
 def _abort_if_stack_failed(operation: ResourceOperation, result: StepResult) -> StepResult:
@@ -133,7 +163,7 @@ def _abort_if_stack_failed(operation: ResourceOperation, result: StepResult) -> 
     return StepResult(Failed(failure_reason("Error", operation.resource.name, reason)), state)
 
 
-def _earlier_operation_pending(operation: ResourceOperation, step: Step, retries_left: int) -> Wait | None:
+def _earlier_operation_pending(operation: ResourceOperation, step: Step) -> Wait | None:
     """Return the wait for an earlier request that is still pending, though its repetition was refused.
 
     The refusal does not end that operation (docs/internals/protocol.md rule 1). Once it has ended, the answer
@@ -146,8 +176,8 @@ def _earlier_operation_pending(operation: ResourceOperation, step: Step, retries
     try:
         context = operation.context(state.action)
         observation = operation.resource_type.observe(context, state.physical_id or "")
-    except ProviderError as error:
-        outcome = error_outcome(operation, error, retries_left)
+    except (ProviderError, *UNREACHABLE_ERRORS) as error:
+        outcome = error_outcome(operation, error)
         return outcome if isinstance(outcome, Wait) else None
     if observation.ready or observation.error or not observation.exists:
         return None

@@ -8,6 +8,7 @@ from orchestrator.engine.check.outcome import (
     Deleted,
     Failed,
     Outcome,
+    Postponed,
     PreviousOperationEnded,
     Ready,
     Refreshed,
@@ -59,11 +60,16 @@ def outcome_statement(
             row["detached_child"] = detached
             if silent:
                 row["action"] = None
+        case Postponed(seconds=seconds, reason=reason, unreachable=unreachable):
+            statement = ending.POSTPONE
+            row |= {"wait_seconds": seconds, "reason": reason, "unreachable": unreachable}
         case Wait(seconds=seconds, reason=reason, retried=retried, discard=discard):
             statement = ending.WAIT
             row |= {"wait_seconds": seconds, "reason": reason, "retried": retried}
+            row["unreachable"] = outcome.unreachable
             row["op"] = "DISCARD" if discard else result.state.op
-        case Unhealthy(reason=reason, left_alone=left_alone):
+        case Unhealthy(reason=reason, left_alone=left_alone, unreachable=unreachable):
+            row["unreachable"] = unreachable
             statement = action_sql.CHECK_FAILED if visit.act == "CHECK" else action_sql.FAIL_INVALID_STATE
             row |= {"status": None if left_alone else "FAILED", "reason": reason}
             row["observed"] = None if left_alone else "failed"
@@ -98,6 +104,7 @@ def outcome_row(visit: ResourceVisit, result: StepResult, cipher: Cipher, *, cla
         "input_digests": state.input_digests,
         "value_digest": state.value_digest,
         "retried": False,
+        "unreachable": False,
         "unanswered": state.unanswered,
     }
     if not claimed:

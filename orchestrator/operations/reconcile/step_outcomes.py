@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from orchestrator.engine.check.outcome import Outcome, Ready, outcome_of_error, outcome_of_observation
+from orchestrator.engine.check.outcome import (
+    Attempts,
+    Outcome,
+    Ready,
+    outcome_of_error,
+    outcome_of_observation,
+)
+from orchestrator.engine.check.ready_timeout import ready_limit, within_limit
 from orchestrator.operations.resource_context.operation import ResourceOperation
 from orchestrator.operations.resource_context.state import StepResult
 from orchestrator.resources.base import Context, Created, Observation
@@ -25,22 +32,36 @@ def result_of(
     deleting: bool = False,
 ) -> StepResult:
     """Return the result of an observation; outputs are recorded when the resource is ready."""
+    if not deleting:
+        observation = _within_ready_limit(operation, observation)
     outcome = outcome_of_observation(
         observation,
         name=operation.resource.name,
         deleting=deleting,
-        retries_left=retries_left,
-        retry_count=operation.visit.retry_count,
+        attempts=_attempts(operation, retries_left),
     )
     if isinstance(outcome, Ready):
         operation.record(observation)
     return StepResult(outcome, operation.state, started)
 
 
-def error_outcome(operation: ResourceOperation, error: Exception, retries_left: int) -> Outcome:
+def _within_ready_limit(operation: ResourceOperation, observation: Observation) -> Observation:
+    """Return the observation; an object that is not ready in time is in error."""
+    visit, resource, state = operation.visit, operation.resource, operation.state
+    limit = ready_limit(visit, operation.resource_type, operation.services.settings.stack_action_timeout)
+    elapsed = (resource.op_seconds or 0.0) if resource.op == state.op else 0.0
+    waited = visit.waiting_seconds or 0.0
+    return within_limit(observation, limit, elapsed, waited=waited, halted=visit.halted)
+
+
+def error_outcome(operation: ResourceOperation, error: Exception) -> Outcome:
     """Return the outcome of an error raised by the type."""
-    name, count = operation.resource.name, operation.visit.retry_count
-    return outcome_of_error(error, name=name, retries_left=retries_left, retry_count=count)
+    return outcome_of_error(error, name=operation.resource.name, attempts=_attempts(operation, 0))
+
+
+def _attempts(operation: ResourceOperation, retries_left: int) -> Attempts:
+    visit, settings = operation.visit, operation.services.settings
+    return Attempts(visit.retry_count, visit.unreachable_tries, retries_left, settings.retry_max_seconds)
 
 
 def grant_access(operation: ResourceOperation, created: Created, context: Context) -> None:

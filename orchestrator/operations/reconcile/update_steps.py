@@ -8,7 +8,9 @@ from orchestrator.engine.check.change import (
     NO_NAMES,
     PREEMPT,
     REISSUE,
+    TAKE_OVER,
     Ask,
+    AwaitReady,
     Decision,
     Forbidden,
     Refuse,
@@ -20,6 +22,7 @@ from orchestrator.engine.check.change import (
 from orchestrator.engine.check.decide import Keep
 from orchestrator.engine.check.outcome import (
     Failed,
+    Postponed,
     PreviousOperationEnded,
     Ready,
     Refreshed,
@@ -29,6 +32,8 @@ from orchestrator.engine.check.outcome import (
     Wait,
     failure_reason,
 )
+from orchestrator.engine.check.ready_timeout import failed_limit
+from orchestrator.errors import InvalidTemplate
 from orchestrator.operations.reconcile.comparison import comparison, with_definition, with_fact
 from orchestrator.operations.reconcile.desired_state import (
     apply_definition,
@@ -45,6 +50,7 @@ from orchestrator.operations.resource_context.state import (
     observation_from_state,
     output_digest,
 )
+from orchestrator.resources.base import Observation
 
 REPAIRED_REASON = "Update status to COMPLETE for FAILED resource neither update nor replace."
 
@@ -79,6 +85,8 @@ def carry_out(
             return _update(operation, changed, before)
         case Shadow():
             return _shadow(operation)
+        case AwaitReady(observation=observation):
+            return _await_ready(operation, observation, before)
         case Refuse(message=message):
             reason = failure_reason("NotSupported", operation.resource.name, message)
             return StepResult(Failed(reason), before)
@@ -122,6 +130,18 @@ def _update(operation: ResourceOperation, changed: frozenset[str], before: Resou
     if isinstance(result.outcome, Ready):
         state.requires, state.input_digests = desired_requirements
     return result
+
+
+def _await_ready(operation: ResourceOperation, observation: Observation, before: ResourceState) -> StepResult:
+    """Wait for a failed resource that exists; replace it if it does not become ready."""
+    visit, settings = operation.visit, operation.services.settings
+    limit = failed_limit(visit, operation.resource_type, settings.stack_action_timeout)
+    remaining = limit - (visit.waiting_seconds or 0.0)
+    if remaining <= 0:
+        return StepResult(Replaced(), before)
+    after = observation.retry_after
+    reason = f"it failed before and is not ready yet{': ' if observation.reason else ''}{observation.reason}"
+    return StepResult(Postponed(remaining if after is None else min(after, remaining), reason), before)
 
 
 def _settle_unchanged(operation: ResourceOperation, before: ResourceState) -> StepResult:
@@ -180,6 +200,9 @@ def _unshadow(operation: ResourceOperation) -> None:
 def follow_operation(operation: ResourceOperation, retries_left: int) -> StepResult:
     """Observe an open operation; an update follows if the definition has changed since its start."""
     state = operation.state
+    taken_over = _take_over(operation)
+    if taken_over is not None:
+        return taken_over
     retries = 0 if state.op == "UPDATE" else retries_left
     result = result_of(operation, observe_operation(operation), retries, started=False)
     match result.outcome:
@@ -193,6 +216,29 @@ def follow_operation(operation: ResourceOperation, retries_left: int) -> StepRes
         case Ready():
             record_requirements(operation)
     return result
+
+
+def _take_over(operation: ResourceOperation) -> StepResult | None:
+    """Replace a resource with an open operation if its current definition requires that: the replacement does
+    not wait for the end of the operation. None: the operation is followed.
+    """
+    visit, type_, state = operation.visit, operation.resource_type, operation.state
+    if visit.act is not None or visit.halted or not type_.calls_out or is_current(operation):
+        return None
+    if state.op in type_.adjustable or state.op in type_.preemptible or "pre-update" in visit.hooks:
+        return None
+    scratch = operation._replace(state=replace(state))
+    case, desired = comparison(operation, state), None
+    decision = decide_change(case, TAKE_OVER)
+    if isinstance(decision, Ask):
+        try:
+            desired = apply_definition(scratch)
+        except InvalidTemplate:  # reported when the operation has ended
+            return None
+        decision = decide_change(with_definition(case, scratch.state, desired), TAKE_OVER)
+    if not isinstance(decision, Replace):
+        return None
+    return StepResult(Replaced(), state, desired=desired)
 
 
 def _follow_pending(operation: ResourceOperation, result: StepResult) -> StepResult:

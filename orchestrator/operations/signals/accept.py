@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import datetime as dt
 import secrets
+import time
 from typing import Final, Protocol
 
 from orchestrator.engine.check import hooks
@@ -43,6 +44,8 @@ from orchestrator.template.parse import Limits, check_size
 
 UNSET_HOOK: Final = "unset_hook"
 MARKED: Final = "state changed by resource_mark_unhealthy api"
+MARK_SECONDS: Final = 5.0  # for the worker that is calling the provider at this moment
+MARK_PAUSE_SECONDS: Final = 0.1
 MAX_REASON_CHARACTERS: Final = 65_535  # characters; the size of Heat's column
 
 
@@ -244,18 +247,29 @@ def mark_unhealthy(context: OperationContext, stack: StackRow, name: str, body: 
     Raises:
         NotFound: the stack or the resource does not exist.
         InvalidRequest: the body has unknown keys, or lacks the required key.
-        ActionInProgress: an operation on the resource is in progress.
+        ActionInProgress: an operation on the resource is in progress that cannot be given up: a delete, an
+            action, or the operation of a child stack.
     """
     unhealthy, reason = _mark(read_object(body.read()))
     resource_id = _named(context, stack, name)
-    with context.database.borrow() as db, db.transaction():
-        done = queue.mark(db, stack.id, resource_id, reason, healthy=not unhealthy)
-        if done:
-            children.mark_stale(db, stack.id)
-    if not done:
-        raise ActionInProgress(stack.name, stack.action)
+    deadline = time.monotonic() + MARK_SECONDS
+    while (result := _marked(context, stack, resource_id, reason, healthy=not unhealthy)) != "done":
+        if result == "busy" or time.monotonic() > deadline:
+            raise ActionInProgress(stack.name, stack.action)
+        time.sleep(MARK_PAUSE_SECONDS)
     if not unhealthy:
         _clear_scaling_in_progress(context, resource_id)
+
+
+def _marked(
+    context: OperationContext, stack: StackRow, resource_id: int, reason: str, *, healthy: bool
+) -> queue.MarkResult:
+    """Mark a resource."""
+    with context.database.borrow() as db, db.transaction():
+        result = queue.mark(db, stack.id, resource_id, reason, healthy=healthy)
+        if result == "done":
+            children.mark_stale(db, stack.id)
+    return result
 
 
 def _clear_scaling_in_progress(context: OperationContext, resource_id: int) -> None:

@@ -16,7 +16,8 @@ SETTLE_ACTION: Final = OutcomeStatement(
         metadata = i.metadata, data = i.data, sealed = convert_to(i.sealed, 'UTF8'),
         value_digest = i.value_digest, updated_at = now(),
         suspended = CASE i.action WHEN 'SUSPEND' THEN true WHEN 'RESUME' THEN false ELSE r.suspended END,
-        observed = i.observed, observed_at = now(),
+        observed = i.observed, observed_at = now(), observed_reason = NULL, unreachable_since = NULL,
+        unreachable_reason = NULL,
         op = NULL, op_started_at = NULL, lost_at = NULL, lease = NULL, leased_until = NULL""",
 )
 
@@ -26,17 +27,27 @@ SETTLE_REFRESHED: Final = OutcomeStatement(
     resource="""action = i.action, status = 'COMPLETE', status_reason = i.reason,
         reference_id = i.reference_id, properties = i.properties, attributes = i.attributes,
         metadata = i.metadata, data = i.data, sealed = convert_to(i.sealed, 'UTF8'),
-        value_digest = i.value_digest, updated_at = now(),
+        value_digest = i.value_digest, updated_at = now(), marked_unhealthy = false,
         definition_id = i.definition_id, built_digest = decode(i.digest, 'hex'), requires = i.requires,
-        input_digests = i.input_digests, observed = i.observed, observed_at = now(),
+        input_digests = i.input_digests, observed = i.observed, observed_at = now(), observed_reason = NULL,
+        unreachable_since = NULL, unreachable_reason = NULL,
         lease = NULL, leased_until = NULL""",
 )
 
-# NULL `status`: the state of the resource does not permit this action; leave the resource unchanged.
+# NULL `status`: the state of the resource does not permit this action, or it could not be observed; leave the
+# resource unchanged. Only a CHECK that the provider did not answer is IN_PROGRESS: the last observation stays
+# valid.
 _UNHEALTHY: Final = """action = CASE WHEN i.status IS NULL THEN r.action ELSE i.action END,
-        status = coalesce(i.status, r.status),
-        status_reason = CASE WHEN i.status IS NULL THEN r.status_reason ELSE i.reason END,
-        observed = i.observed, observed_at = CASE WHEN i.observed IS NULL THEN NULL ELSE now() END,
+        status = coalesce(i.status, CASE WHEN r.op IS NULL THEN r.status
+            WHEN r.observed = 'failed' THEN 'FAILED' ELSE 'COMPLETE' END),
+        status_reason = CASE WHEN i.status IS NULL AND r.op IS NULL THEN r.status_reason ELSE i.reason END,
+        observed = coalesce(i.observed, r.observed),
+        observed_at = CASE WHEN i.observed IS NULL THEN r.observed_at ELSE now() END,
+        observed_reason = CASE WHEN i.observed IS NULL THEN r.observed_reason ELSE i.reason END,
+        unreachable_since = CASE WHEN i.unreachable THEN coalesce(r.unreachable_since, now())
+            WHEN i.observed IS NULL THEN r.unreachable_since END,
+        unreachable_reason = CASE WHEN i.unreachable THEN i.reason
+            WHEN i.observed IS NULL THEN r.unreachable_reason END,
         op = NULL, op_started_at = NULL,  -- only the CHECK of a stack has one open
         lease = NULL, leased_until = NULL"""
 _FAILURE: Final = """

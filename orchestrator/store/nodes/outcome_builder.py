@@ -53,6 +53,7 @@ COLUMNS: Final = {
     "attempt": "integer",
     "wait_seconds": "float8",
     "retried": "boolean",
+    "unreachable": "boolean",
     "traversal": "bigint",
     "unanswered": "boolean",
     "continued": "boolean",

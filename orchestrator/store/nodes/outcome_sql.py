@@ -35,7 +35,8 @@ SETTLE: Final = OutcomeStatement(
         requires = i.requires, input_digests = i.input_digests, value_digest = i.value_digest,
         attempt = greatest(r.attempt, 1),
         updated_at = CASE WHEN i.action = 'CREATE' THEN r.updated_at ELSE now() END,
-        observed = i.observed, observed_at = now(),
+        observed = i.observed, observed_at = now(), observed_reason = NULL, unreachable_since = NULL,
+        unreachable_reason = NULL,
         op = NULL, op_started_at = NULL, lost_at = NULL, lease = NULL, leased_until = NULL""",
 )
 
@@ -59,7 +60,8 @@ SETTLE_PREVIOUS_OPERATION: Final = OutcomeStatement(
         suspended = CASE i.action WHEN 'SUSPEND' THEN true WHEN 'RESUME' THEN false ELSE r.suspended END,
         value_digest = i.value_digest, attempt = greatest(r.attempt, 1), updated_at = now(),
         requires = i.requires, input_digests = i.input_digests,
-        observed = i.observed, observed_at = now(),
+        observed = i.observed, observed_at = now(), observed_reason = NULL, unreachable_since = NULL,
+        unreachable_reason = NULL,
         op = NULL, op_started_at = NULL, lost_at = NULL, lease = NULL, leased_until = NULL""",
     node=NodeEffect(
         set="""state = 'queued', lease = NULL, leased_until = NULL, rung_at = now(), rings = 0,
@@ -113,10 +115,25 @@ SETTLE_DELETED: Final = OutcomeStatement(
     "settle_deleted", resource=None, events=state_events(unless_silent=" AND i.action IS NOT NULL")
 )
 
+_UNREACHABLE: Final = """
+        unreachable_since = CASE WHEN i.unreachable THEN coalesce(r.unreachable_since, now()) END,
+        unreachable_reason = CASE WHEN i.unreachable THEN i.reason END"""
+# An answer of the provider ends the attempts to reach it.
+_WAITING: Final = NodeEffect(
+    set="""state = 'waiting', lease = NULL, leased_until = NULL, rung_at = NULL, rings = 0,
+        lost_leases = 0, waiting_since = coalesce(n.waiting_since, now()),
+        last_error = CASE WHEN i.retried OR i.unreachable THEN i.reason
+            WHEN n.unreachable_tries = 0 THEN n.last_error END,
+        retry_count = n.retry_count + i.retried::int,
+        unreachable_tries = CASE WHEN i.unreachable THEN least(n.unreachable_tries + 1, 1000) ELSE 0 END,
+        due_at = CASE WHEN i.wait_seconds IS NULL THEN 'infinity'
+            ELSE clock_timestamp() + make_interval(secs => i.wait_seconds) END"""
+)
+
 # Not ready yet, or a retry is due later: the operation stays open, the lease is released, the node waits.
 WAIT: Final = OutcomeStatement(
     "wait",
-    resource="""op_started_at = CASE WHEN i.op IS NULL THEN NULL
+    resource=f"""op_started_at = CASE WHEN i.op IS NULL THEN NULL
             WHEN r.op = i.op THEN r.op_started_at ELSE now() END,
         op = i.op, attempt = i.attempt, action = i.action, status = 'IN_PROGRESS', status_reason = i.reason,
         physical_id = i.physical_id, properties = i.properties, data = i.data, metadata = i.metadata,
@@ -124,16 +141,19 @@ WAIT: Final = OutcomeStatement(
         definition_id = coalesce(i.definition_id, r.definition_id), requires = i.requires,
         input_digests = i.input_digests,
         lost_at = CASE WHEN i.unanswered THEN clock_timestamp() WHEN i.physical_id IS NULL THEN r.lost_at END,
+        {_UNREACHABLE},
         lease = NULL, leased_until = NULL""",
-    node=NodeEffect(
-        set="""state = 'waiting', lease = NULL, leased_until = NULL, rung_at = NULL, rings = 0,
-        lost_leases = 0, waiting_since = coalesce(n.waiting_since, now()),
-        last_error = CASE WHEN i.retried THEN i.reason ELSE n.last_error END,
-        retry_count = n.retry_count + i.retried::int,
-        due_at = CASE WHEN i.wait_seconds IS NULL THEN 'infinity'
-            ELSE clock_timestamp() + make_interval(secs => i.wait_seconds) END"""
-    ),
+    node=_WAITING,
     events=STARTED_EVENT,
+    next=Next.BLOCKED,
+)
+
+# No operation is open and nothing was changed: the row keeps its status.
+POSTPONE: Final = OutcomeStatement(
+    "postpone",
+    resource=f"{_UNREACHABLE}, lease = NULL, leased_until = NULL",
+    node=_WAITING,
+    events=None,
     next=Next.BLOCKED,
 )
 
@@ -147,7 +167,8 @@ FAIL: Final = OutcomeStatement(
         definition_id = coalesce(i.definition_id, r.definition_id), requires = i.requires,
         input_digests = i.input_digests,
         built_digest = CASE WHEN i.action = 'UPDATE' THEN NULL ELSE r.built_digest END,
-        observed = i.observed, observed_at = CASE WHEN i.observed IS NULL THEN NULL ELSE now() END,
+        observed = coalesce(i.observed, r.observed),
+        observed_at = CASE WHEN i.observed IS NULL THEN r.observed_at ELSE now() END,
         lost_at = CASE WHEN i.unanswered THEN clock_timestamp() ELSE r.lost_at END,
         lease = NULL, leased_until = NULL""",
     node=NodeEffect(
@@ -173,6 +194,7 @@ STATEMENTS: Final = (
     SETTLE_DELETED,
     REPLACE,
     WAIT,
+    POSTPONE,
     FAIL,
 )
 

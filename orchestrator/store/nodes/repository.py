@@ -313,10 +313,12 @@ def resource_visit(row: tuple[Any, ...]) -> ResourceVisit:
     return ResourceVisit(  # type: ignore[call-arg]  # a row of Any
         *row[:7],
         StackView(*row[7:21]),
-        ResourceView(*row[21:45]),
+        ResourceView(*row[21:45], row[54]),  # type: ignore[call-arg]  # a row of Any
         definition,
         inputs,
         row[51] or (),
+        row[52],
+        row[53],
     )
 
 

@@ -43,7 +43,8 @@ def visit_columns(revision: str = "s.revision_id") -> str:
     r.requires, r.definition_id, r.metadata, r.runs_as, r.value_digest,
         r.input_digests, r.leftover, r.suspended,
     d.id, d.body, encode(d.digest, 'hex'), d.requires, d.dep_attrs,
-    inputs.handed_on, nullif(n.hooks, '{{}}')
+    inputs.handed_on, nullif(n.hooks, '{{}}'), n.unreachable_tries,
+    extract(epoch FROM clock_timestamp() - n.waiting_since)::float8, r.marked_unhealthy
 """
 
 

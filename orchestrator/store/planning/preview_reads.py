@@ -15,7 +15,7 @@ Db = Connection[TupleRow]
 
 VALUES = """
 SELECT id, uuid::text, name, type, coalesce(runs_as, type), action, status, status_reason, op, physical_id,
-    reference_id, properties, attributes, data, metadata, convert_from(sealed, 'UTF8')
+    reference_id, properties, attributes, data, metadata, convert_from(sealed, 'UTF8'), marked_unhealthy
 FROM resource WHERE stack_id = %(stack_id)s AND id = ANY(%(ids)s)
 """
 
@@ -52,6 +52,7 @@ class StoredProperties(NamedTuple):
     data: Any
     metadata: Any
     sealed: str | None
+    marked_unhealthy: bool
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from psycopg import Connection, errors
 from psycopg.rows import TupleRow
@@ -41,8 +41,7 @@ SELECT EXISTS (
 """
 
 # An expired lease is claimed only after the sweep has found its check lost. Otherwise that check would end
-# without an outcome, and its node with it. Signals of scaling policies to a group wait for the end of an
-# operation on the group, and so does the end of a resize.
+# without an outcome, and its node with it.
 CLAIM = f"""
 UPDATE resource r
 SET lost_at = CASE WHEN r.lease IS NULL THEN r.lost_at ELSE r.leased_until END, lease = %(lease)s,
@@ -51,9 +50,8 @@ WHERE r.id = %(resource_id)s
     AND (r.lease IS NULL OR r.leased_until < clock_timestamp() AND NOT EXISTS (
         SELECT 1 FROM graph_node n WHERE n.stack_id = r.stack_id AND n.resource_id = r.id
             AND {check_in("n.state", STATES_VISITED)} AND n.lease = r.lease))
-    AND (SELECT (g.tries = 0 OR g.due_at <= clock_timestamp())
-            AND (r.op IS NULL OR coalesce(g.about, '') NOT IN ('{watchers.ADJUSTMENT}', '{watchers.RESIZED}'))
-        FROM signal g WHERE g.resource_id = r.id AND g.due_at <> 'infinity' ORDER BY g.id LIMIT 1)
+    AND (SELECT g.tries = 0 OR g.due_at <= clock_timestamp()
+        FROM signal g WHERE g.resource_id = r.id ORDER BY g.id LIMIT 1)
 RETURNING r.id
 """
 
@@ -76,7 +74,8 @@ _VISITED = f"""
 FROM (
     SELECT 0::bigint AS id, 'signal' AS kind, 0::bigint AS traversal, 'provider' AS queue, held.name AS label,
         0 AS retry_count, 0 AS lost_leases, held.stack_id, held.id AS resource_id,
-        NULL::bigint AS definition_id, '{{}}'::text[] AS hooks
+        NULL::bigint AS definition_id, '{{}}'::text[] AS hooks, 0 AS unreachable_tries,
+        NULL::timestamptz AS waiting_since
     FROM resource held WHERE held.id = %(resource_id)s AND held.lease = %(lease)s) AS n
 {VISIT_JOINS}"""
 VISIT = f"SELECT {VISIT_COLUMNS}{_VISITED}"  # a claimed resource, in the form of a visit
@@ -181,20 +180,29 @@ WHERE r.stack_id = %(stack_id)s AND r.physical_id = %(physical_id)s AND NOT r.le
 """
 
 # Write only the mark, and only while the resource is not claimed.
+# An open create or update is given up: the object will be replaced. A child stack ends its own operation.
 MARK = f"""
 WITH r AS (
-    UPDATE resource r SET action = 'CHECK', status = %(status)s::text, status_reason = %(reason)s
-    WHERE r.id = %(resource_id)s AND r.stack_id = %(stack_id)s AND r.op IS NULL
+    UPDATE resource r SET action = 'CHECK', status = %(status)s::text, status_reason = %(reason)s,
+        marked_unhealthy = %(status)s::text = 'FAILED', op = NULL, op_started_at = NULL
+    WHERE r.id = %(resource_id)s AND r.stack_id = %(stack_id)s
         AND (r.lease IS NULL OR r.leased_until < clock_timestamp())
         AND CASE WHEN %(status)s::text = 'FAILED' THEN r.action <> 'DELETE'
             ELSE r.action = 'CHECK' AND r.status = 'FAILED' END
+        AND (r.op IS NULL OR %(status)s::text = 'FAILED' AND r.op IN ('CREATE', 'UPDATE', 'DISCARD')
+            AND NOT EXISTS (SELECT 1 FROM stack c WHERE c.parent_resource_id = r.id AND c.deleted_at IS NULL))
     RETURNING *
+), due AS (
+    UPDATE graph_node n SET due_at = now() FROM r
+    WHERE n.stack_id = r.stack_id AND n.resource_id = r.id AND n.state = 'waiting'
 ), recorded AS ({STATE_EVENT} FROM r)
 SELECT id FROM r
 """
-LOCKED = """
-SELECT r.op IS NOT NULL OR r.leased_until >= clock_timestamp() FROM resource r WHERE r.id = %(resource_id)s
+MARKABLE = """
+SELECT r.leased_until >= clock_timestamp(), r.op IS NOT NULL FROM resource r WHERE r.id = %(resource_id)s
 """
+# A resource is `claimed` for the moment, or `busy` with an operation that cannot be given up.
+MarkResult = Literal["done", "claimed", "busy"]
 
 
 class PendingSignal(NamedTuple):
@@ -364,10 +372,8 @@ def with_physical_id(db: Db, stack_id: int, physical_id: str) -> list[int]:
     return [row[0] for row in db.execute(FIND, values).fetchall()]
 
 
-def mark(db: Db, stack_id: int, resource_id: int, reason: str, *, healthy: bool) -> bool:
-    """Mark a resource's health; return False if the resource is claimed. A mark that changes nothing
-    succeeds.
-    """
+def mark(db: Db, stack_id: int, resource_id: int, reason: str, *, healthy: bool) -> MarkResult:
+    """Mark a resource's health. A mark that changes nothing succeeds."""
     values = {
         "stack_id": stack_id,
         "resource_id": resource_id,
@@ -375,6 +381,8 @@ def mark(db: Db, stack_id: int, resource_id: int, reason: str, *, healthy: bool)
         "reason": reason,
     }
     if db.execute(MARK, values).fetchone() is not None:
-        return True
-    row = db.execute(LOCKED, {"resource_id": resource_id}).fetchone()
-    return row is None or not row[0]
+        return "done"
+    row = db.execute(MARKABLE, {"resource_id": resource_id}).fetchone()
+    if row is not None and row[0]:
+        return "claimed"
+    return "busy" if row is not None and row[1] else "done"

@@ -58,6 +58,7 @@ class Unfinished:
     blocked_by: int
     retry_count: int
     lost_leases: int
+    unreachable_tries: int
     due_at: dt.datetime | None
     until_told: bool  # it waits for an event, not for a time
     rung_at: dt.datetime | None
@@ -126,7 +127,8 @@ class StackState:
 
 DETAIL: Final = f"""
 SELECT n.id, n.traversal, n.kind, n.label AS name, n.state, n.blocked_by, n.retry_count, n.lost_leases,
-    nullif(n.due_at, 'infinity') AS due_at, coalesce(n.due_at = 'infinity', false) AS until_told, n.rung_at,
+    n.unreachable_tries, nullif(n.due_at, 'infinity') AS due_at,
+    coalesce(n.due_at = 'infinity', false) AS until_told, n.rung_at,
     n.waiting_since, n.leased_until, n.last_error, n.hooks[1] AS hook, n.definition_id, r.type, r.action,
     r.status, r.status_reason, r.physical_id, r.op, r.op_started_at,
     CASE WHEN r.leased_until > now() THEN r.leased_until END AS held_until,

@@ -87,6 +87,7 @@ class Resource(Base):
     replaced_by: Mapped[int | None]
     leftover: Mapped[bool] = mapped_column(server_default=text("false"))  # deposed: a pending delete
     suspended: Mapped[bool] = mapped_column(server_default=text("false"))
+    marked_unhealthy: Mapped[bool] = mapped_column(server_default=text("false"))  # by a user
     observed: Mapped[str | None]  # the last observation: ready or failed; by a pass also absent, error, ...
     observed_at: Mapped[dt.datetime | None]
     observed_reason: Mapped[str | None]  # of a verdict of an observation pass
@@ -135,6 +136,7 @@ class GraphNode(Base):
     observed_ready_at: Mapped[dt.datetime | None]
     retry_count: Mapped[int] = mapped_column(SmallInteger, server_default=text("0"))
     lost_leases: Mapped[int] = mapped_column(SmallInteger, server_default=text("0"))
+    unreachable_tries: Mapped[int] = mapped_column(SmallInteger, server_default=text("0"))  # in a row
     due_at: Mapped[dt.datetime | None]
     rung_at: Mapped[dt.datetime | None]
     rings: Mapped[int] = mapped_column(SmallInteger, server_default=text("0"))

@@ -212,6 +212,25 @@ def end_failed(
     return None
 
 
+UNREACHABLE_RESOURCES = f"""
+SELECT n.label, left(n.last_error, %(longest)s)
+FROM stack t JOIN stack s ON s.root_id = t.root_id AND (s.id = t.id OR t.owner_id IS NULL)
+JOIN graph_node n ON n.stack_id = s.id AND n.traversal = s.traversal
+WHERE t.id = %(stack_id)s AND s.status = 'IN_PROGRESS' AND {check_not_in("n.state", NODE_ENDS)}
+    AND n.unreachable_tries > 0
+ORDER BY n.id LIMIT %(most)s
+"""
+
+
+def unreachable_resources(db: Connection[TupleRow], stack_id: int) -> list[str]:
+    """Return the resources of a tree of stacks that could not be reached at the last attempt, with the
+    errors; at most MAX_CAUSES.
+    """
+    values = {"stack_id": stack_id, "most": MAX_CAUSES, "longest": MAX_CAUSE_LENGTH}
+    rows = db.execute(UNREACHABLE_RESOURCES, values).fetchall()
+    return [f"{name} ({error})" for name, error in rows]
+
+
 HAS_FAILURES = """
 SELECT EXISTS (SELECT 1 FROM failure WHERE stack_id = %(stack_id)s AND traversal = %(traversal)s)
 """

@@ -1,6 +1,6 @@
 WITH i AS MATERIALIZED (
     SELECT *
-        FROM json_to_recordset(%(rows)s) AS x(node_id bigint, resource_id bigint, stack_id bigint, name text, type text, action text, status text, reason text, started boolean, changed boolean, physical_id text, reference_id text, properties json, attributes json, metadata json, data json, sealed text, definition_id bigint, digest text, requires bigint[], input_digests text[], value_digest text, observed text, op text, attempt integer, wait_seconds float8, retried boolean, traversal bigint, unanswered boolean, continued boolean, replacement_uuid uuid, runs_as text, was_healthy boolean, status_read text)
+        FROM json_to_recordset(%(rows)s) AS x(node_id bigint, resource_id bigint, stack_id bigint, name text, type text, action text, status text, reason text, started boolean, changed boolean, physical_id text, reference_id text, properties json, attributes json, metadata json, data json, sealed text, definition_id bigint, digest text, requires bigint[], input_digests text[], value_digest text, observed text, op text, attempt integer, wait_seconds float8, retried boolean, unreachable boolean, traversal bigint, unanswered boolean, continued boolean, replacement_uuid uuid, runs_as text, was_healthy boolean, status_read text)
     WHERE x.node_id > 0 AND x.resource_id > 0 AND x.stack_id > 0
 )
 , locked AS MATERIALIZED (
@@ -19,7 +19,8 @@ WITH i AS MATERIALIZED (
         definition_id = coalesce(i.definition_id, r.definition_id), requires = i.requires,
         input_digests = i.input_digests,
         built_digest = CASE WHEN i.action = 'UPDATE' THEN NULL ELSE r.built_digest END,
-        observed = i.observed, observed_at = CASE WHEN i.observed IS NULL THEN NULL ELSE now() END,
+        observed = coalesce(i.observed, r.observed),
+        observed_at = CASE WHEN i.observed IS NULL THEN r.observed_at ELSE now() END,
         lost_at = CASE WHEN i.unanswered THEN clock_timestamp() ELSE r.lost_at END,
         lease = NULL, leased_until = NULL
     FROM i, locked WHERE locked.id = i.node_id AND r.id = ANY (ARRAY[i.resource_id])

@@ -17,7 +17,8 @@ WITH i AS NOT MATERIALIZED (
         definition_id = coalesce(i.definition_id, r.definition_id), requires = i.requires,
         input_digests = i.input_digests,
         built_digest = CASE WHEN i.action = 'UPDATE' THEN NULL ELSE r.built_digest END,
-        observed = i.observed, observed_at = CASE WHEN i.observed IS NULL THEN NULL ELSE now() END,
+        observed = coalesce(i.observed, r.observed),
+        observed_at = CASE WHEN i.observed IS NULL THEN r.observed_at ELSE now() END,
         lost_at = CASE WHEN i.unanswered THEN clock_timestamp() ELSE r.lost_at END,
         lease = NULL, leased_until = NULL
     FROM i, locked WHERE locked.id = i.node_id AND r.id = ANY (ARRAY[i.resource_id])

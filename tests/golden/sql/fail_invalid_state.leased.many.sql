@@ -1,14 +1,21 @@
 WITH i AS MATERIALIZED (
     SELECT *
-        FROM json_to_recordset(%(rows)s) AS x(node_id bigint, resource_id bigint, stack_id bigint, name text, type text, action text, status text, reason text, started boolean, changed boolean, physical_id text, reference_id text, properties json, attributes json, metadata json, data json, sealed text, definition_id bigint, digest text, requires bigint[], input_digests text[], value_digest text, observed text, op text, attempt integer, wait_seconds float8, retried boolean, traversal bigint, unanswered boolean, continued boolean, replacement_uuid uuid, runs_as text, was_healthy boolean, status_read text)
+        FROM json_to_recordset(%(rows)s) AS x(node_id bigint, resource_id bigint, stack_id bigint, name text, type text, action text, status text, reason text, started boolean, changed boolean, physical_id text, reference_id text, properties json, attributes json, metadata json, data json, sealed text, definition_id bigint, digest text, requires bigint[], input_digests text[], value_digest text, observed text, op text, attempt integer, wait_seconds float8, retried boolean, unreachable boolean, traversal bigint, unanswered boolean, continued boolean, replacement_uuid uuid, runs_as text, was_healthy boolean, status_read text)
     WHERE x.node_id > 0 AND x.resource_id > 0 AND x.stack_id > 0
 )
 , r AS (
     UPDATE resource r
     SET action = CASE WHEN i.status IS NULL THEN r.action ELSE i.action END,
-        status = coalesce(i.status, r.status),
-        status_reason = CASE WHEN i.status IS NULL THEN r.status_reason ELSE i.reason END,
-        observed = i.observed, observed_at = CASE WHEN i.observed IS NULL THEN NULL ELSE now() END,
+        status = coalesce(i.status, CASE WHEN r.op IS NULL THEN r.status
+            WHEN r.observed = 'failed' THEN 'FAILED' ELSE 'COMPLETE' END),
+        status_reason = CASE WHEN i.status IS NULL AND r.op IS NULL THEN r.status_reason ELSE i.reason END,
+        observed = coalesce(i.observed, r.observed),
+        observed_at = CASE WHEN i.observed IS NULL THEN r.observed_at ELSE now() END,
+        observed_reason = CASE WHEN i.observed IS NULL THEN r.observed_reason ELSE i.reason END,
+        unreachable_since = CASE WHEN i.unreachable THEN coalesce(r.unreachable_since, now())
+            WHEN i.observed IS NULL THEN r.unreachable_since END,
+        unreachable_reason = CASE WHEN i.unreachable THEN i.reason
+            WHEN i.observed IS NULL THEN r.unreachable_reason END,
         op = NULL, op_started_at = NULL,  -- only the CHECK of a stack has one open
         lease = NULL, leased_until = NULL
     FROM i WHERE r.id = ANY (ARRAY[i.resource_id]) AND r.lease = %(lease)s

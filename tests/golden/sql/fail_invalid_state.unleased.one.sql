@@ -1,5 +1,5 @@
 WITH i AS NOT MATERIALIZED (
-    SELECT %(node_id)s::bigint AS node_id, %(resource_id)s::bigint AS resource_id, %(stack_id)s::bigint AS stack_id, %(name)s::text AS name, %(type)s::text AS type, %(action)s::text AS action, %(status)s::text AS status, %(reason)s::text AS reason, %(started)s::boolean AS started, %(physical_id)s::text AS physical_id, %(properties)s::json AS properties, %(sealed)s::text AS sealed, %(observed)s::text AS observed, %(continued)s::boolean AS continued, %(status_read)s::text AS status_read
+    SELECT %(node_id)s::bigint AS node_id, %(resource_id)s::bigint AS resource_id, %(stack_id)s::bigint AS stack_id, %(name)s::text AS name, %(type)s::text AS type, %(action)s::text AS action, %(status)s::text AS status, %(reason)s::text AS reason, %(started)s::boolean AS started, %(physical_id)s::text AS physical_id, %(properties)s::json AS properties, %(sealed)s::text AS sealed, %(observed)s::text AS observed, %(unreachable)s::boolean AS unreachable, %(continued)s::boolean AS continued, %(status_read)s::text AS status_read
 )
 , locked AS MATERIALIZED (
     SELECT n.id FROM i JOIN graph_node n ON n.id = ANY (ARRAY[i.node_id])
@@ -11,9 +11,16 @@ WITH i AS NOT MATERIALIZED (
 , r AS (
     UPDATE resource r
     SET action = CASE WHEN i.status IS NULL THEN r.action ELSE i.action END,
-        status = coalesce(i.status, r.status),
-        status_reason = CASE WHEN i.status IS NULL THEN r.status_reason ELSE i.reason END,
-        observed = i.observed, observed_at = CASE WHEN i.observed IS NULL THEN NULL ELSE now() END,
+        status = coalesce(i.status, CASE WHEN r.op IS NULL THEN r.status
+            WHEN r.observed = 'failed' THEN 'FAILED' ELSE 'COMPLETE' END),
+        status_reason = CASE WHEN i.status IS NULL AND r.op IS NULL THEN r.status_reason ELSE i.reason END,
+        observed = coalesce(i.observed, r.observed),
+        observed_at = CASE WHEN i.observed IS NULL THEN r.observed_at ELSE now() END,
+        observed_reason = CASE WHEN i.observed IS NULL THEN r.observed_reason ELSE i.reason END,
+        unreachable_since = CASE WHEN i.unreachable THEN coalesce(r.unreachable_since, now())
+            WHEN i.observed IS NULL THEN r.unreachable_since END,
+        unreachable_reason = CASE WHEN i.unreachable THEN i.reason
+            WHEN i.observed IS NULL THEN r.unreachable_reason END,
         op = NULL, op_started_at = NULL,  -- only the CHECK of a stack has one open
         lease = NULL, leased_until = NULL
     FROM i, locked WHERE locked.id = i.node_id AND r.id = ANY (ARRAY[i.resource_id])

@@ -1,6 +1,6 @@
 WITH i AS MATERIALIZED (
     SELECT *
-        FROM json_to_recordset(%(rows)s) AS x(node_id bigint, resource_id bigint, stack_id bigint, name text, type text, action text, status text, reason text, started boolean, changed boolean, physical_id text, reference_id text, properties json, attributes json, metadata json, data json, sealed text, definition_id bigint, digest text, requires bigint[], input_digests text[], value_digest text, observed text, op text, attempt integer, wait_seconds float8, retried boolean, traversal bigint, unanswered boolean, continued boolean, replacement_uuid uuid, runs_as text, was_healthy boolean, status_read text)
+        FROM json_to_recordset(%(rows)s) AS x(node_id bigint, resource_id bigint, stack_id bigint, name text, type text, action text, status text, reason text, started boolean, changed boolean, physical_id text, reference_id text, properties json, attributes json, metadata json, data json, sealed text, definition_id bigint, digest text, requires bigint[], input_digests text[], value_digest text, observed text, op text, attempt integer, wait_seconds float8, retried boolean, unreachable boolean, traversal bigint, unanswered boolean, continued boolean, replacement_uuid uuid, runs_as text, was_healthy boolean, status_read text)
     WHERE x.node_id > 0 AND x.resource_id > 0 AND x.stack_id > 0
 )
 , locked AS MATERIALIZED (
@@ -15,9 +15,10 @@ WITH i AS MATERIALIZED (
     SET action = i.action, status = 'COMPLETE', status_reason = i.reason,
         reference_id = i.reference_id, properties = i.properties, attributes = i.attributes,
         metadata = i.metadata, data = i.data, sealed = convert_to(i.sealed, 'UTF8'),
-        value_digest = i.value_digest, updated_at = now(),
+        value_digest = i.value_digest, updated_at = now(), marked_unhealthy = false,
         definition_id = i.definition_id, built_digest = decode(i.digest, 'hex'), requires = i.requires,
-        input_digests = i.input_digests, observed = i.observed, observed_at = now(),
+        input_digests = i.input_digests, observed = i.observed, observed_at = now(), observed_reason = NULL,
+        unreachable_since = NULL, unreachable_reason = NULL,
         lease = NULL, leased_until = NULL
     FROM i, locked WHERE locked.id = i.node_id AND r.id = ANY (ARRAY[i.resource_id])
         AND (r.lease IS NULL OR r.leased_until < clock_timestamp()) AND r.status = i.status_read

@@ -1,6 +1,6 @@
 WITH i AS MATERIALIZED (
     SELECT *
-        FROM json_to_recordset(%(rows)s) AS x(node_id bigint, resource_id bigint, stack_id bigint, name text, type text, action text, status text, reason text, started boolean, changed boolean, physical_id text, reference_id text, properties json, attributes json, metadata json, data json, sealed text, definition_id bigint, digest text, requires bigint[], input_digests text[], value_digest text, observed text, op text, attempt integer, wait_seconds float8, retried boolean, traversal bigint, unanswered boolean, continued boolean, replacement_uuid uuid, runs_as text, was_healthy boolean, status_read text)
+        FROM json_to_recordset(%(rows)s) AS x(node_id bigint, resource_id bigint, stack_id bigint, name text, type text, action text, status text, reason text, started boolean, changed boolean, physical_id text, reference_id text, properties json, attributes json, metadata json, data json, sealed text, definition_id bigint, digest text, requires bigint[], input_digests text[], value_digest text, observed text, op text, attempt integer, wait_seconds float8, retried boolean, unreachable boolean, traversal bigint, unanswered boolean, continued boolean, replacement_uuid uuid, runs_as text, was_healthy boolean, status_read text)
     WHERE x.node_id > 0 AND x.resource_id > 0 AND x.stack_id > 0
 )
 , locked AS MATERIALIZED (
@@ -20,6 +20,9 @@ WITH i AS MATERIALIZED (
         definition_id = coalesce(i.definition_id, r.definition_id), requires = i.requires,
         input_digests = i.input_digests,
         lost_at = CASE WHEN i.unanswered THEN clock_timestamp() WHEN i.physical_id IS NULL THEN r.lost_at END,
+        
+        unreachable_since = CASE WHEN i.unreachable THEN coalesce(r.unreachable_since, now()) END,
+        unreachable_reason = CASE WHEN i.unreachable THEN i.reason END,
         lease = NULL, leased_until = NULL
     FROM i, locked WHERE locked.id = i.node_id AND r.id = ANY (ARRAY[i.resource_id])
         AND (r.lease IS NULL OR r.leased_until < clock_timestamp()) AND r.status = i.status_read
@@ -29,8 +32,10 @@ WITH i AS MATERIALIZED (
     UPDATE graph_node n
     SET state = 'waiting', lease = NULL, leased_until = NULL, rung_at = NULL, rings = 0,
         lost_leases = 0, waiting_since = coalesce(n.waiting_since, now()),
-        last_error = CASE WHEN i.retried THEN i.reason ELSE n.last_error END,
+        last_error = CASE WHEN i.retried OR i.unreachable THEN i.reason
+            WHEN n.unreachable_tries = 0 THEN n.last_error END,
         retry_count = n.retry_count + i.retried::int,
+        unreachable_tries = CASE WHEN i.unreachable THEN least(n.unreachable_tries + 1, 1000) ELSE 0 END,
         due_at = CASE WHEN i.wait_seconds IS NULL THEN 'infinity'
             ELSE clock_timestamp() + make_interval(secs => i.wait_seconds) END
     FROM i JOIN r ON r.id = i.resource_id

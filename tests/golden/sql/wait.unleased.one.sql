@@ -1,5 +1,5 @@
 WITH i AS NOT MATERIALIZED (
-    SELECT %(node_id)s::bigint AS node_id, %(resource_id)s::bigint AS resource_id, %(stack_id)s::bigint AS stack_id, %(name)s::text AS name, %(type)s::text AS type, %(action)s::text AS action, %(reason)s::text AS reason, %(started)s::boolean AS started, %(physical_id)s::text AS physical_id, %(properties)s::json AS properties, %(metadata)s::json AS metadata, %(data)s::json AS data, %(sealed)s::text AS sealed, %(definition_id)s::bigint AS definition_id, %(requires)s::bigint[] AS requires, %(input_digests)s::text[] AS input_digests, %(op)s::text AS op, %(attempt)s::integer AS attempt, %(wait_seconds)s::float8 AS wait_seconds, %(retried)s::boolean AS retried, %(unanswered)s::boolean AS unanswered, %(continued)s::boolean AS continued, %(status_read)s::text AS status_read
+    SELECT %(node_id)s::bigint AS node_id, %(resource_id)s::bigint AS resource_id, %(stack_id)s::bigint AS stack_id, %(name)s::text AS name, %(type)s::text AS type, %(action)s::text AS action, %(reason)s::text AS reason, %(started)s::boolean AS started, %(physical_id)s::text AS physical_id, %(properties)s::json AS properties, %(metadata)s::json AS metadata, %(data)s::json AS data, %(sealed)s::text AS sealed, %(definition_id)s::bigint AS definition_id, %(requires)s::bigint[] AS requires, %(input_digests)s::text[] AS input_digests, %(op)s::text AS op, %(attempt)s::integer AS attempt, %(wait_seconds)s::float8 AS wait_seconds, %(retried)s::boolean AS retried, %(unreachable)s::boolean AS unreachable, %(unanswered)s::boolean AS unanswered, %(continued)s::boolean AS continued, %(status_read)s::text AS status_read
 )
 , locked AS MATERIALIZED (
     SELECT n.id FROM i JOIN graph_node n ON n.id = ANY (ARRAY[i.node_id])
@@ -18,6 +18,9 @@ WITH i AS NOT MATERIALIZED (
         definition_id = coalesce(i.definition_id, r.definition_id), requires = i.requires,
         input_digests = i.input_digests,
         lost_at = CASE WHEN i.unanswered THEN clock_timestamp() WHEN i.physical_id IS NULL THEN r.lost_at END,
+        
+        unreachable_since = CASE WHEN i.unreachable THEN coalesce(r.unreachable_since, now()) END,
+        unreachable_reason = CASE WHEN i.unreachable THEN i.reason END,
         lease = NULL, leased_until = NULL
     FROM i, locked WHERE locked.id = i.node_id AND r.id = ANY (ARRAY[i.resource_id])
         AND (r.lease IS NULL OR r.leased_until < clock_timestamp()) AND r.status = i.status_read
@@ -27,8 +30,10 @@ WITH i AS NOT MATERIALIZED (
     UPDATE graph_node n
     SET state = 'waiting', lease = NULL, leased_until = NULL, rung_at = NULL, rings = 0,
         lost_leases = 0, waiting_since = coalesce(n.waiting_since, now()),
-        last_error = CASE WHEN i.retried THEN i.reason ELSE n.last_error END,
+        last_error = CASE WHEN i.retried OR i.unreachable THEN i.reason
+            WHEN n.unreachable_tries = 0 THEN n.last_error END,
         retry_count = n.retry_count + i.retried::int,
+        unreachable_tries = CASE WHEN i.unreachable THEN least(n.unreachable_tries + 1, 1000) ELSE 0 END,
         due_at = CASE WHEN i.wait_seconds IS NULL THEN 'infinity'
             ELSE clock_timestamp() + make_interval(secs => i.wait_seconds) END
     FROM i JOIN r ON r.id = i.resource_id

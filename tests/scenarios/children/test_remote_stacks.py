@@ -215,9 +215,15 @@ def test_a_missing_remote_stack_is_absent_and_an_unreachable_stack_is_not(here, 
     uuid = made(here, "away")
     monkeypatch.setattr(RemoteStacks, "_answer", _unreachable)
     here.delete("away")
-    here.deliver_all()
-    assert here.state(uuid) == "DELETE_FAILED"
+    for _ in range(4):
+        here.sweep_once()
+        here.deliver(10)
+    assert here.state(uuid) == "DELETE_IN_PROGRESS"
     assert len(remote_stack(region, "away")) == 1
+    here.elapse(2 * 3600, "action")
+    here.sweep_once()
+    here.deliver(10)
+    assert here.state(uuid) == "DELETE_FAILED"
     monkeypatch.undo()
     here.delete("away")
     here.deliver_all()

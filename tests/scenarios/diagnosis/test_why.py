@@ -135,14 +135,24 @@ def test_a_delete_finds_its_dependents_behind_join_nodes(world: World):
     assert removal.waits_for_count == 600
 
 
-def test_a_retried_fault_reports_its_reason_time_and_count(world: World, cloud: Cloud):
+def test_a_provider_without_an_answer_is_reported_with_its_error_and_the_attempts(world: World, cloud: Cloud):
     cloud.busy = True
     world.create("s", {"a": cloud_thing()})
     at_rest(world)
     reported = because(world, "a")
+    assert reported.word == "unreachable"
+    assert reported.text.startswith("1 attempt in a row got no answer: ProviderError: nobody answers. Next ")
+    assert reported.text.endswith(", until the timeout of the stack")
+    assert (nodes(world)["a"].unreachable_tries, nodes(world)["a"].retry_count) == (1, 0)
+
+
+def test_an_object_in_error_reports_its_reason_time_and_count(world: World):
+    world.create("s", {"a": cloud_thing(errors=1)})
+    at_rest(world)
+    reported = because(world, "a")
     assert reported.word == "retrying"
     assert reported.text.startswith("try 2 of 6 at 20")
-    assert reported.text.endswith("the last attempt failed: ProviderError: nobody answers")
+    assert reported.text.endswith("the last attempt failed: ResourceInError: it broke")
     assert nodes(world)["a"].retry_count == 1
 
 

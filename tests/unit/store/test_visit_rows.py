@@ -11,20 +11,22 @@ from tests.unit.engine.check.visit_samples import RESOURCE, STACK
 NODE = (1, "update", 7, "local", "a", 0, 0)
 DEFINITION = DefinitionView(3, {"type": "A::Type"}, "digest", ("b",), {})
 INPUT = NodeData(6, "b", "b-1", None, "CREATE", "COMPLETE", {}, None)
-NO_RESOURCE = (None,) * len(RESOURCE)
+STORED = RESOURCE[:-1]  # the mark comes at the end of the row
+NO_RESOURCE = (None,) * len(STORED)
 NO_DEFINITION = (None,) * len(DEFINITION)
 
 
 def test_a_row_with_a_resource_is_a_resource_visit():
-    row: tuple[Any, ...] = (*NODE, *STACK, *RESOURCE, *DEFINITION, [list(INPUT)], ["pre-update"])
+    row: tuple[Any, ...] = (*NODE, *STACK, *STORED, *DEFINITION, [list(INPUT)], ["pre-update"], 2, 1.5, True)
     assert row[repository.RESOURCE_ID] == RESOURCE.id
+    marked = RESOURCE._replace(marked_unhealthy=True)
     assert repository.resource_visit(row) == ResourceVisit(
-        *NODE, STACK, RESOURCE, DEFINITION, (INPUT,), ["pre-update"]
+        *NODE, STACK, marked, DEFINITION, (INPUT,), ["pre-update"], 2, 1.5
     )
 
 
 def test_a_resource_may_have_no_definition_no_inputs_and_no_hooks():
-    row: tuple[Any, ...] = (*NODE, *STACK, *RESOURCE, *NO_DEFINITION, None, None)
+    row: tuple[Any, ...] = (*NODE, *STACK, *STORED, *NO_DEFINITION, None, None, 0, None, False)
     assert repository.resource_visit(row) == ResourceVisit(*NODE, STACK, RESOURCE, None, (), ())
 
 

@@ -12,6 +12,7 @@ from orchestrator.engine.check.change import (
     PREEMPT,
     REISSUE,
     Ask,
+    AwaitReady,
     Comparison,
     Decision,
     Desired,
@@ -53,6 +54,15 @@ class Local(Server):
     calls_out = False
 
 
+class Judging(Server):
+    """A type that judges the health of its failed resources."""
+
+    name = "A::Judging"
+
+    def is_healthy_after_failure(self, ctx: object, physical_id: str) -> bool:
+        raise NotImplementedError
+
+
 class Cancellable(Server):
     """A type whose operations can be cancelled."""
 
@@ -67,6 +77,12 @@ DESIRED = Desired("A::Server", properties={"size": 1})
 FAILED = RECORDED._replace(status="FAILED")
 FEASIBLE, HEALTHY = Evidence(feasible=True), Evidence(healthy=True, feasible=True)
 PRESENT, ABSENT, BROKEN = Observation(True), Observation(False), Observation(True, error="no disk")
+PENDING = Observation(True, ready=False)
+JUDGING = {"resource_type": Judging()}
+
+
+def seen(observation: Observation) -> dict[str, Any]:
+    return {"evidence": Evidence(observation=observation, feasible=True)}
 
 
 def case(recorded: Recorded = RECORDED, desired: Desired = DESIRED, **options: Any) -> Comparison:
@@ -104,19 +120,46 @@ def to(**properties: Any) -> Desired:
             Refuse("Update to property external_id of a (A::Server) is not supported."),
         ),
         # Failed resources.
-        (FAILED, DESIRED, {}, Ask("health")),
         (FAILED._replace(physical_id=None), DESIRED, {}, Replace(R.FAILED)),
-        (FAILED, DESIRED, {"evidence": Evidence(healthy=False)}, Replace(R.FAILED)),
-        (FAILED._replace(action="CHECK"), DESIRED, {"evidence": Evidence(False)}, Replace(R.UNHEALTHY)),
-        (FAILED, DESIRED, {"evidence": HEALTHY}, Keep()),
-        (FAILED, to(size=2), {"evidence": HEALTHY}, Update(frozenset({"size"}))),
+        (FAILED, DESIRED, {"resource_type": Local()}, Replace(R.FAILED)),
+        (FAILED, DESIRED, {"nested": True}, Keep()),
+        # ... are observed before anything is concluded from the failure,
+        (FAILED, DESIRED, {}, Ask("observation")),
+        (FAILED, DESIRED, seen(ABSENT), Replace(R.MISSING)),
+        (FAILED, DESIRED, seen(BROKEN), Replace(R.BROKEN)),
+        (FAILED, DESIRED, seen(PENDING), AwaitReady(PENDING)),
+        (FAILED, to(size=1, place="x"), seen(PENDING), Replace(R.FIXED_PROPERTIES, frozenset({"place"}))),
+        (FAILED, DESIRED, seen(PRESENT), Keep()),
+        (FAILED, to(size=2), seen(PRESENT), Update(frozenset({"size"}))),
+        (FAILED._replace(action="CHECK"), DESIRED, seen(PRESENT), Keep()),
+        # ... unless a user has marked them,
+        (FAILED._replace(marked_unhealthy=True), DESIRED, {}, Replace(R.FAILED)),
+        (FAILED._replace(action="CHECK", marked_unhealthy=True), DESIRED, {}, Replace(R.UNHEALTHY)),
+        # ... or their type judges by itself.
+        (FAILED, DESIRED, JUDGING, Ask("health")),
+        (FAILED, DESIRED, {**JUDGING, "evidence": Evidence(healthy=False)}, Replace(R.FAILED)),
+        (
+            FAILED._replace(action="CHECK"),
+            DESIRED,
+            {**JUDGING, "evidence": Evidence(False)},
+            Replace(R.UNHEALTHY),
+        ),
+        (FAILED, DESIRED, {**JUDGING, "evidence": HEALTHY}, Keep()),
+        # After a failed update, what the provider does not report is sent again.
         (
             FAILED._replace(action="UPDATE"),
             to(size=1, place="x"),
-            {"evidence": HEALTHY},
+            {**JUDGING, "evidence": HEALTHY},
             Update(frozenset({"size"})),
         ),
-        (FAILED, DESIRED, {"nested": True}, Keep()),
+        (FAILED._replace(action="UPDATE"), DESIRED, seen(PRESENT), Update(frozenset({"size"}))),
+        (FAILED._replace(action="UPDATE"), DESIRED, seen(Observation(True, properties={"size": 1})), Keep()),
+        (
+            FAILED._replace(action="UPDATE"),
+            to(size=1, place="x"),
+            seen(PRESENT),
+            Replace(R.FIXED_PROPERTIES, frozenset({"place"})),
+        ),
         # Converge: the provider's answer comes before the properties.
         (RECORDED, to(size=2), {"converge": True}, Ask("observation")),
         (RECORDED, DESIRED, {"converge": True, "resource_type": Local()}, Keep()),

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
-from orchestrator.config import settings
 from orchestrator.engine.check.outcome import (
+    Attempts,
     Deleted,
     Failed,
     Outcome,
@@ -19,18 +17,28 @@ from orchestrator.engine.check.outcome import (
     outcome_of_observation,
     retry_seconds,
 )
-from orchestrator.errors import Diagnostic, InvalidTemplate, NotFound, ProviderBusy, ProviderError
+from orchestrator.errors import (
+    Diagnostic,
+    InvalidTemplate,
+    NotFound,
+    ProviderBusy,
+    ProviderError,
+    ProviderQuotaExceeded,
+    ProviderSilent,
+    ProviderUnreachable,
+)
 from orchestrator.resources.base import Observation
 
 READY, PENDING = Observation(True), Observation(True, ready=False, retry_after=5.0, reason="booting")
 BROKEN = Observation(True, error="no disk", error_kind="Error")
 BAD_LUCK = Observation(True, error="no disk", error_kind="Error", replaceable=True)
 ABSENT = Observation(False)
+FIRST = Attempts(0, 0, 0, 60.0)
 
 
 def judged(observed: Observation, *, deleting: bool = False, retries_left: int = 0) -> Outcome:
     return outcome_of_observation(
-        observed, name="a", deleting=deleting, retries_left=retries_left, retry_count=2
+        observed, name="a", deleting=deleting, attempts=Attempts(2, 0, retries_left, 60.0)
     )
 
 
@@ -68,15 +76,30 @@ def test_an_action_fails_on_an_absent_resource():
     assert acted(ABSENT) == Failed("NotFound: resources.a: There is no a-1 any more.")
 
 
-def test_only_a_busy_provider_is_tried_again():
-    def outcome(error: Exception, retries_left: int = 1) -> Outcome:
-        return outcome_of_error(error, name="a", retries_left=retries_left, retry_count=0)
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        (ProviderBusy("slow down"), "ProviderError: slow down"),
+        (ProviderSilent("no answer", "Timeout"), "Timeout: no answer"),
+        (ProviderUnreachable("no route"), "ProviderUnreachable: no route"),
+        (ProviderQuotaExceeded("10 of 10 servers"), "ProviderQuotaExceeded: 10 of 10 servers"),
+        (ConnectionResetError("by peer"), "ConnectionResetError: by peer"),
+        (TimeoutError("20 s"), "TimeoutError: 20 s"),
+    ],
+)
+def test_an_unreachable_provider_is_tried_again_without_limit(error: Exception, reason: str):
+    for tries in (0, 3, 10_000):
+        wait = outcome_of_error(error, name="a", attempts=Attempts(9, tries, 0, 60.0))
+        assert isinstance(wait, Wait)
+        assert (wait.unreachable, wait.retried, wait.discard, wait.reason) == (True, False, False, reason)
+        assert wait.seconds is not None
+        assert 0.5 <= wait.seconds / min(15.0, 2.0**tries if tries < 9 else 15.0) <= 1.0
 
-    busy = ProviderBusy("slow down")
-    wait = outcome(busy)
-    assert isinstance(wait, Wait)
-    assert (wait.retried, wait.discard, wait.reason) == (True, False, f"{busy.kind}: slow down")
-    assert outcome(busy, 0) == Failed(failure_reason(busy.kind, "a", "slow down"))
+
+def test_other_errors_are_final():
+    def outcome(error: Exception) -> Outcome:
+        return outcome_of_error(error, name="a", attempts=FIRST)
+
     refused = ProviderError("quota")
     assert outcome(refused) == Failed(failure_reason(refused.kind, "a", "quota"))
     assert outcome(ValueError("x")) == Failed("ValueError: resources.a: x")
@@ -84,7 +107,7 @@ def test_only_a_busy_provider_is_tried_again():
 
 def test_our_own_errors_have_the_names_of_heat():
     def reason(error: Exception) -> str:
-        outcome = outcome_of_error(error, name="a", retries_left=0, retry_count=0)
+        outcome = outcome_of_error(error, name="a", attempts=FIRST)
         assert isinstance(outcome, Failed)
         return outcome.reason
 
@@ -93,15 +116,7 @@ def test_our_own_errors_have_the_names_of_heat():
     assert reason(missing) == f"{missing.heat_type}: resources.a: {missing}"
 
 
-@pytest.fixture
-def short_pauses(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """An installation with RETRY_MAX_SECONDS=0.5."""
-    monkeypatch.setenv("ORCHESTRATOR_RETRY_MAX_SECONDS", "0.5")
-    settings.cache_clear()
-    yield
-    settings.cache_clear()
-
-
-@pytest.mark.usefixtures("short_pauses")
 def test_the_operator_limits_the_pause_between_attempts():
-    assert all(0.5 <= retry_seconds(tries) <= 1.0 for tries in range(20))
+    assert all(0.5 <= retry_seconds(failed, 0.5) <= 1.0 for failed in range(20))
+    assert all(Attempts(0, tries, 0, 0.5).unreachable_pause <= 0.5 for tries in range(20))
+    assert all(Attempts(0, tries, 0, 60.0).unreachable_pause <= 15.0 for tries in range(20))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -191,12 +192,25 @@ def test_many_causes_are_named_by_the_first():
     assert result.because == f"size changes ({causes})"
 
 
-def test_a_failed_resource_that_may_be_healthy_is_possibly_replaced(monkeypatch):
+def test_a_failed_resource_is_observed_before_its_replacement_is_certain():
     made = forecast({"a": thing(size=1)})
     failed = current_resource("a", status="FAILED", status_reason="no luck")
     result = made.visit("a", failed)
-    assert (result.turn, result.certain, result.because) == ("replaced", True, "it has failed: no luck")
-    monkeypatch.setattr(Thing, "is_healthy_after_failure", lambda *_: True)
+    assert (result.turn, result.certain, result.because) == ("replaced", False, "it has failed: no luck")
+    result = made.visit("a", failed, observation=Observation(True))
+    assert (result.turn, result.because) == ("unchanged", "it failed earlier and is healthy now")
+    result = made.visit("a", failed, observation=Observation(True, ready=False))
+    assert (result.turn, result.certain) == ("unchanged", False)
+    assert made.visit("a", failed, observation=Observation(False)).turn == "replaced"
+    marked = replace(failed, marked_unhealthy=True)
+    assert made.visit("a", marked, observation=Observation(True)).certain
+    assert made.visit("a", marked, observation=Observation(True)).turn == "replaced"
+
+
+def test_a_failed_resource_that_may_be_healthy_is_possibly_replaced(monkeypatch):
+    made = forecast({"a": thing(size=1)})
+    failed = current_resource("a", status="FAILED", status_reason="no luck")
+    monkeypatch.setattr(TYPES["A::Thing"], "judges_health", True)
     assert not made.visit("a", failed).certain
     assert made.visit("a", failed, well=False).certain
     result = made.visit("a", failed, well=True)

@@ -1,0 +1,38 @@
+WITH i AS MATERIALIZED (
+    SELECT *
+        FROM json_to_recordset(%(rows)s) AS x(node_id bigint, resource_id bigint, stack_id bigint, name text, type text, action text, status text, reason text, started boolean, changed boolean, physical_id text, reference_id text, properties json, attributes json, metadata json, data json, sealed text, definition_id bigint, digest text, requires bigint[], input_digests text[], value_digest text, observed text, op text, attempt integer, wait_seconds float8, retried boolean, unreachable boolean, traversal bigint, unanswered boolean, continued boolean, replacement_uuid uuid, runs_as text, was_healthy boolean, status_read text)
+    WHERE x.node_id > 0 AND x.resource_id > 0 AND x.stack_id > 0
+)
+, r AS (
+    UPDATE resource r
+    SET 
+        unreachable_since = CASE WHEN i.unreachable THEN coalesce(r.unreachable_since, now()) END,
+        unreachable_reason = CASE WHEN i.unreachable THEN i.reason END, lease = NULL, leased_until = NULL
+    FROM i WHERE r.id = ANY (ARRAY[i.resource_id]) AND r.lease = %(lease)s
+        AND (i.traversal IS NULL
+            OR i.traversal = (SELECT s.traversal FROM stack s WHERE s.id = ANY (ARRAY[i.stack_id])))
+    RETURNING r.id
+)
+, done AS (
+    UPDATE graph_node n
+    SET state = 'waiting', lease = NULL, leased_until = NULL, rung_at = NULL, rings = 0,
+        lost_leases = 0, waiting_since = coalesce(n.waiting_since, now()),
+        last_error = CASE WHEN i.retried OR i.unreachable THEN i.reason
+            WHEN n.unreachable_tries = 0 THEN n.last_error END,
+        retry_count = n.retry_count + i.retried::int,
+        unreachable_tries = CASE WHEN i.unreachable THEN least(n.unreachable_tries + 1, 1000) ELSE 0 END,
+        due_at = CASE WHEN i.wait_seconds IS NULL THEN 'infinity'
+            ELSE clock_timestamp() + make_interval(secs => i.wait_seconds) END
+    FROM i JOIN r ON r.id = i.resource_id
+    WHERE n.id = ANY (ARRAY[i.node_id]) AND n.state IN ('checking', '') AND n.lease = %(lease)s
+), woken AS (
+UPDATE graph_node n SET state = 'queued', due_at = NULL, rung_at = now(), rings = 0
+FROM i CROSS JOIN LATERAL (
+    SELECT m.id FROM graph_node m
+    WHERE m.stack_id = i.stack_id AND m.resource_id = i.resource_id AND m.id <> i.node_id
+        AND m.state IN ('checking', 'waiting') AND m.due_at IS NOT NULL OFFSET 0) AS blocked_node
+WHERE n.id = ANY (ARRAY[blocked_node.id]) AND n.due_at IS NOT NULL
+RETURNING n.id, n.traversal, n.queue, n.label
+)
+SELECT 'held', r.id, NULL, NULL, NULL FROM r
+UNION ALL SELECT 'send', id, traversal, queue, label FROM woken

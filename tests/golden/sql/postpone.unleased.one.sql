@@ -1,0 +1,42 @@
+WITH i AS NOT MATERIALIZED (
+    SELECT %(node_id)s::bigint AS node_id, %(resource_id)s::bigint AS resource_id, %(stack_id)s::bigint AS stack_id, %(reason)s::text AS reason, %(wait_seconds)s::float8 AS wait_seconds, %(retried)s::boolean AS retried, %(unreachable)s::boolean AS unreachable, %(continued)s::boolean AS continued, %(status_read)s::text AS status_read
+)
+, locked AS MATERIALIZED (
+    SELECT n.id FROM i JOIN graph_node n ON n.id = ANY (ARRAY[i.node_id])
+    JOIN stack s ON s.id = ANY (ARRAY[n.stack_id])
+    WHERE n.state IN ('queued', '') AND n.resource_id = i.resource_id AND n.traversal = s.traversal
+        AND (s.halted_traversal IS DISTINCT FROM s.traversal OR i.continued)
+    ORDER BY i.node_id FOR UPDATE OF n
+)
+, r AS (
+    UPDATE resource r
+    SET 
+        unreachable_since = CASE WHEN i.unreachable THEN coalesce(r.unreachable_since, now()) END,
+        unreachable_reason = CASE WHEN i.unreachable THEN i.reason END, lease = NULL, leased_until = NULL
+    FROM i, locked WHERE locked.id = i.node_id AND r.id = ANY (ARRAY[i.resource_id])
+        AND (r.lease IS NULL OR r.leased_until < clock_timestamp()) AND r.status = i.status_read
+    RETURNING r.id
+)
+, done AS (
+    UPDATE graph_node n
+    SET state = 'waiting', lease = NULL, leased_until = NULL, rung_at = NULL, rings = 0,
+        lost_leases = 0, waiting_since = coalesce(n.waiting_since, now()),
+        last_error = CASE WHEN i.retried OR i.unreachable THEN i.reason
+            WHEN n.unreachable_tries = 0 THEN n.last_error END,
+        retry_count = n.retry_count + i.retried::int,
+        unreachable_tries = CASE WHEN i.unreachable THEN least(n.unreachable_tries + 1, 1000) ELSE 0 END,
+        due_at = CASE WHEN i.wait_seconds IS NULL THEN 'infinity'
+            ELSE clock_timestamp() + make_interval(secs => i.wait_seconds) END
+    FROM i JOIN r ON r.id = i.resource_id
+    WHERE n.id = ANY (ARRAY[i.node_id]) AND n.state IN ('queued', '')
+), woken AS (
+UPDATE graph_node n SET state = 'queued', due_at = NULL, rung_at = now(), rings = 0
+FROM i CROSS JOIN LATERAL (
+    SELECT m.id FROM graph_node m
+    WHERE m.stack_id = i.stack_id AND m.resource_id = i.resource_id AND m.id <> i.node_id
+        AND m.state IN ('checking', 'waiting') AND m.due_at IS NOT NULL OFFSET 0) AS blocked_node
+WHERE n.id = ANY (ARRAY[blocked_node.id]) AND n.due_at IS NOT NULL
+RETURNING n.id, n.traversal, n.queue, n.label
+)
+SELECT 'held', r.id, NULL, NULL, NULL FROM r
+UNION ALL SELECT 'send', id, traversal, queue, label FROM woken
