@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from orchestrator.deprecation import renamed_names
 from orchestrator.resources.base import Context, Created, Observation, ResourceType, Value
@@ -20,6 +20,7 @@ __all__ = [
     "ChildTemplate",
     "ChildView",
     "Member",
+    "MemberConditions",
     "Named",
     "NestedStep",
     "NestedType",
@@ -61,6 +62,16 @@ class Member:
     def failed(self) -> bool:
         """Whether the member counts as broken: removed first, and not counted as in service."""
         return self.status == "FAILED" or self.unhealthy
+
+
+class MemberConditions(NamedTuple):
+    """The names of the members that are not in service, by condition; each member has at most one."""
+
+    stuck: Collection[str] = ()  # created by an operation that never became ready
+    failed: Collection[str] = ()
+    uncreated: Collection[str] = ()  # recorded, without an object
+    unready: Collection[str] = ()  # an operation is in progress
+    total: int | None = None  # number of recorded members; None: all members are recorded
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +116,12 @@ class ChildView(Protocol):
 
     def failed(self) -> Collection[str]:
         """Return the names of broken members, without reading the healthy members."""
+
+    def conditions(self) -> MemberConditions:
+        """Return the members that are not in service, without reading the others."""
+
+    def names(self) -> Collection[str]:
+        """Return the names of its resources."""
 
     def outputs(self) -> Mapping[str, Value]:
         """Return the values of its outputs; an output that cannot be evaluated is None."""

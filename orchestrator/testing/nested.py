@@ -14,6 +14,7 @@ from orchestrator.json_types import JsonMapping
 from orchestrator.resources.base import ResourceType, Value
 from orchestrator.resources.nested_type import (
     Member,
+    MemberConditions,
     NestedStep,
     NestedType,
     Pause,
@@ -76,6 +77,14 @@ class Child:
     def failed(self) -> Collection[str]:
         """Return no names: every member is healthy."""
         return ()
+
+    def conditions(self) -> MemberConditions:
+        """Return no names: every member is in service."""
+        return MemberConditions()
+
+    def names(self) -> Collection[str]:
+        """Return the names of its resources."""
+        return self.types.keys()
 
     def outputs(self) -> Mapping[str, Value]:
         """Return a value for each output."""

@@ -9,7 +9,7 @@ from orchestrator.engine.check.child_status import ChildState
 from orchestrator.engine.validation.type_resolution import TypeResolver
 from orchestrator.json_types import JsonMapping, JsonObject
 from orchestrator.operations.outputs.outputs import resolve_outputs
-from orchestrator.resources.nested_type import Member, Sibling
+from orchestrator.resources.nested_type import Member, MemberConditions, Sibling
 from orchestrator.security.encryption import Cipher
 from orchestrator.store.connections.database import Database
 from orchestrator.store.nodes.repository import CheckConnection
@@ -84,6 +84,19 @@ class StoredChildView:
     def failed(self) -> Collection[str]:
         """Return the names of the child's failed resources."""
         return () if self._child is None else child_reads.failed(self._db, self._child.id)
+
+    def conditions(self) -> MemberConditions:
+        """Return the resources of the child that are not in service."""
+        if self._child is None:
+            return MemberConditions()
+        found: dict[str, list[str]] = {"stuck": [], "failed": [], "uncreated": [], "unready": []}
+        for name, condition, _, _ in child_reads.conditions(self._db, self._child.id):
+            found[condition].append(name)
+        return MemberConditions(**found, total=child_reads.count(self._db, self._child.id))
+
+    def names(self) -> Collection[str]:
+        """Return the names of the child's resources."""
+        return () if self._child is None else child_reads.names(self._db, self._child.id)
 
     def outputs(self) -> JsonMapping:
         """Return the values of the child's outputs."""

@@ -52,6 +52,8 @@ class ResourceState:
     given_metadata: JsonMapping | None = None  # the template's, once a signal has changed the metadata
     shadowed: bool = False  # by OS::Heat::None: it exists, without attributes
     opened: bool = False  # this visit has recorded the start of an operation
+    # Of a scaling group: encrypted details of the signal that refreshes it after a failure.
+    refresh_signal: bytes | None = None
 
 
 class DesiredResource(NamedTuple):

@@ -15,6 +15,7 @@ from dataclasses import replace
 from orchestrator.engine.check.outcome import failure_reason, retry_seconds
 from orchestrator.engine.messages import Message, SignalMessage
 from orchestrator.errors import OrchestratorError, ProviderBusy, ProviderError
+from orchestrator.json_types import JsonObject
 from orchestrator.logs import logger
 from orchestrator.operations.children.loader import LazyStackContext
 from orchestrator.operations.keystone.delegated_credentials import cloud_of_stack
@@ -29,11 +30,12 @@ from orchestrator.operations.resource_context.state import (
 )
 from orchestrator.operations.runtime.lease_keeper import new_lease
 from orchestrator.operations.signals import scale_group
+from orchestrator.operations.signals.group_requests import ForwardedSignals
 from orchestrator.operations.software.type_store import DeploymentStore
 from orchestrator.resources.base import Context, ResourceType, Signalled
 from orchestrator.resources.groups.scaling_group import ScalingGroup
 from orchestrator.store.connections.database import UNREACHABLE
-from orchestrator.store.signals import queue, watchers
+from orchestrator.store.signals import group_resize, queue, watchers
 from orchestrator.store.signals.ingest import REFUSING
 from orchestrator.store.signals.queue import Pending, PendingSignal, SignalEffect
 
@@ -51,6 +53,7 @@ def process_signals(engine: WorkerContext, resource_id: int) -> list[Message]:
         lease = new_lease()
         db = engine.database.check_connection(durable=True)
         if not queue.claim(db, resource_id, lease, engine.settings.lease_seconds):
+            group_resize.wait_for_operation(db, resource_id)
             return messages
         pending = queue.read_pending(db, resource_id, lease, MAX_BATCH)
         if pending is None:  # another worker has processed them, or the lease is lost already
@@ -78,9 +81,9 @@ class SignalProcessor:
     def run(self) -> list[Message]:
         resource_type, first = self.engine.types.get(self.resource.resource_type), self.pending.sent[0]
         if isinstance(resource_type, ScalingGroup):
-            details = self.engine.cipher.open(first.details)
-            if scale_group.is_child_finished_signal(details):
-                return scale_group.after_child_finished(self.engine, self.pending, self.lease, details)
+            messages = scale_group.process_group(self.engine, self.pending, self.lease, resource_type)
+            if messages is not None:
+                return messages
         if first.about is None and (resource_type is None or not resource_type.takes_signals):
             # The resource had another type when the signal was accepted.
             return self._reject([first], SignalEffect("Signal failed: signal is not supported", "FAILED"))
@@ -100,17 +103,17 @@ class SignalProcessor:
 
     def _process_signals(self, resource_type: ResourceType, batch: Sequence[PendingSignal]) -> list[Message]:
         """Let the type handle signals of users."""
-        visit = self.pending.visit
         done: list[PendingSignal] = []
         events: list[SignalEffect] = []
-        messages: list[Message] = []
-        did_something = False
+        forwarded = ForwardedSignals.none(self.engine, self.pending.visit)
+        changed = False
         for signal in batch:
             details = self.engine.cipher.open(signal.details)
             try:
                 result = resource_type.signal(self._context(), self.resource.physical_id or "", details)
-                resize = result.resize
-                sent = [] if resize is None else scale_group.scale_group(self.engine, visit, resize)
+                rejection = None
+                if result.resize is not None:
+                    rejection = forwarded.add(result.resize, _reason(result, details))
             except UNREACHABLE:
                 raise  # the signal stays pending
             except Exception as error:
@@ -125,15 +128,17 @@ class SignalProcessor:
                 done.append(signal)
             else:
                 done.append(signal)
-                if sent is None:  # no change, so no event is written
-                    continue
-                messages += sent
-                _apply(self.state, result)
-                events.append(SignalEffect(_reason(result, details)))
-                did_something = True
-        if not did_something:
-            return self._reject(done, *events)
-        return [*messages, *self._record(resource_type, done, events)]
+                if rejection is not None:
+                    events.append(rejection)
+                elif result.resize is None:
+                    events.append(SignalEffect(_reason(result, details)))
+                if result.resize is None or result.data is not None or result.metadata is not None:
+                    _apply(self.state, result)
+                    changed = True
+        if forwarded.requests:
+            written = self._written(resource_type) if changed else None
+            return forwarded.store(self.pending, self.lease, done, events, written)
+        return self._record(resource_type, done, events) if changed else self._reject(done, *events)
 
     def _process_notification(
         self, resource_type: ResourceType, first: PendingSignal, *, refused: bool
@@ -157,17 +162,23 @@ class SignalProcessor:
         self, resource_type: ResourceType, done: Sequence[PendingSignal], events: Sequence[SignalEffect]
     ) -> list[Message]:
         """Write the resource's state after signals."""
-        state, cipher = self.state, self.engine.cipher
-        if self.resource.op is None and self.resource.status == "COMPLETE":
-            self._refresh(resource_type)
-        values = to_columns(state)
-        sealed = sealed_columns(state, values, cipher)
-        values["value_digest"] = state.value_digest
+        cipher = self.engine.cipher
+        values, sealed = self._written(resource_type)
         no_details, re_enqueue_seconds = cipher.seal(None), self.engine.settings.re_enqueue_seconds
         ended = queue.record(
             self.db, self.pending, self.lease, done, events, values, sealed, no_details, re_enqueue_seconds
         )
         return [*ended]
+
+    def _written(self, resource_type: ResourceType) -> tuple[JsonObject, str | None]:
+        """Return the resource's columns after signals: plain, and encrypted."""
+        state = self.state
+        if self.resource.op is None and self.resource.status == "COMPLETE":
+            self._refresh(resource_type)
+        values = to_columns(state)
+        sealed = sealed_columns(state, values, self.engine.cipher)
+        values["value_digest"] = state.value_digest
+        return values, sealed
 
     def _refresh(self, resource_type: ResourceType) -> None:
         """Update the outputs of a settled resource after its signals."""

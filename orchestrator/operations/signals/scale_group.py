@@ -1,215 +1,348 @@
-"""Resize a group after a signal to its policy, without an update of the group's stack.
+"""Resize a group by the requests of scaling policies, without an update of the group's stack.
 
-One transaction starts the child stack's traversal to the new size, writes the group's data, and inserts a
-signal that waits for the child's end. That signal then refreshes the group's attributes and starts the
-cooldown. A group with an operation in progress is not resized, and no event is written.
+The requests are signals of the group (`group_requests.py`). All pending requests are combined into a single
+update of the child stack, which supersedes an earlier resize that is still in progress. While another
+operation on the group or on its child is in progress, the requests wait for its end.
+
+One transaction starts the child's traversal to the new size, writes the group's data, ends the requests, and
+inserts a signal that waits for the child's end. That signal then refreshes the group's attributes and starts
+the cooldown.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import fields, replace
-from typing import Final
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Final, Literal
 
 from psycopg import errors
 
 from orchestrator.engine.check.child_status import ChildRequest, ChildState, split_request, with_request
-from orchestrator.engine.check.outcome import failure_reason
+from orchestrator.engine.check.outcome import failure_reason, retry_seconds
 from orchestrator.engine.check.visit import ResourceVisit
 from orchestrator.engine.messages import Message
-from orchestrator.errors import ProviderBusy, ProviderError
+from orchestrator.errors import OrchestratorError, ProviderBusy, ProviderError
 from orchestrator.json_types import JsonMapping, JsonObject
 from orchestrator.logs import logger
 from orchestrator.operations.reconcile.worker_context import WorkerContext
 from orchestrator.operations.resource_context import operation
 from orchestrator.operations.resource_context.state import (
-    ResourceState,
     load_state,
     sealed_columns,
     to_columns,
 )
-from orchestrator.operations.runtime.lease_keeper import new_lease
+from orchestrator.operations.signals.group_requests import GroupRequest
 from orchestrator.operations.software.type_store import DeploymentStore
-from orchestrator.resources.base import Context, Observation, Resize, Value
+from orchestrator.resources.base import Context, Observation
 from orchestrator.resources.groups import capacity
-from orchestrator.resources.groups.scaling_group import Adjustment, ScalingGroup
-from orchestrator.store.signals import group_resize
-from orchestrator.store.signals.queue import Pending
+from orchestrator.resources.groups.adjustments import Adjustment, Rejection
+from orchestrator.resources.groups.scaling_group import Scaled, ScalingGroup
+from orchestrator.store.connections.database import UNREACHABLE
+from orchestrator.store.signals import group_resize, queue
+from orchestrator.store.signals.group_resize import Answer
+from orchestrator.store.signals.queue import Pending, PendingSignal
+from orchestrator.store.signals.watchers import ADJUSTMENT, CHILD_FINISHED
 from orchestrator.store.traversals import child_reads, children
+from orchestrator.store.traversals.children import DesiredChild
 from orchestrator.template.function_view import ParentResourceProxy
 
 log = logger()
 
-CHILD_FINISHED: Final = "::resized"  # the key of the details of a signal that waits for the child's end
-ADJUSTMENT_FIELDS: Final = frozenset(field.name for field in fields(Adjustment))
-
-
-def scale_group(engine: WorkerContext, policy: ResourceVisit, resize: Resize) -> list[Message] | None:
-    """Start the resize of a group's child; None when there is no change, or the group is busy.
-
-    Raises:
-        ProviderError: the group does not exist, or cannot be resized so.
-        ProviderBusy: another worker has just claimed the group.
-    """
-    db, name = engine.database.check_connection(durable=True), policy.resource.name
-    group = group_resize.find(db, policy.stack.id, resize.group)
-    if group is None:
-        message = f'Alarm {name} could not find scaling group named "{resize.group}"'
-        raise ProviderError(message, kind="NotFound")
-    group_type = engine.types.get(group.kind)
-    if not isinstance(group_type, ScalingGroup):
-        raise ProviderError(f"{group.name} ({group.kind}) is not a scaling group", kind="NotSupported")
-    if not group.settled:
-        return None
-    lease = new_lease()
-    visit = group_resize.claim(db, group.id, lease, engine.settings.lease_seconds)
-    if visit is None:
-        raise ProviderBusy(f"{group.name} is being processed by another worker")
-    with engine.leases.keep([(0, group.id, lease)]):
-        try:
-            messages = _start_resize(engine, visit, lease, group_type, _adjustment(resize.request))
-        except BaseException:
-            group_resize.release(db, visit, lease, visit.stack.uuid)
-            raise
-        if messages is None:
-            group_resize.release(db, visit, lease, visit.stack.uuid)
-        return messages
-
-
-def is_child_finished_signal(details: object) -> bool:
-    """Whether a signal waits for the end of a group's child."""
-    return isinstance(details, Mapping) and CHILD_FINISHED in details
-
-
-def after_child_finished(
-    engine: WorkerContext, pending: Pending, lease: int, details: JsonMapping
-) -> list[Message]:
-    """Finish the resize of a group whose child has ended; wait again if it has not."""
-    db, visit = engine.database.check_connection(durable=True), pending.visit
-    event, root = details[CHILD_FINISHED], visit.stack.uuid
-    with db.transaction():
-        child = child_reads.state(db, visit.resource.id)
-        if child is not None and children.lock_child(db, child.id) is not None:
-            child = child_reads.state(db, visit.resource.id)
-            if child is not None and child.in_progress:
-                return [*group_resize.wait_for_child(db, pending, lease, root)]
-    state = load_state(visit, engine.cipher)
-    group_type = engine.types.get(visit.resource.resource_type)
-    is_current = child is not None and not child.gone and child.traversal == event["traversal"]
-    done = is_current and child is not None and child.status == "COMPLETE"
-    reason = event["reason"] if done else None
-    _set_metadata(
-        state, capacity.finished(state.metadata or {}, event["cooldown"], reason, capacity.utc_now())
-    )
-    failure = None
-    if done and isinstance(group_type, ScalingGroup):
-        _refresh(engine, visit, state, group_type, child)
-    elif is_current and child is not None:
-        reason_of_child = failure_reason("ResourceFailure", visit.resource.name, child.reason)
-        failure = f"Signal failed: {reason_of_child}"
-    values, sealed = _stored(engine, state)
-    return [*group_resize.record_finished(db, pending, lease, root, values, sealed, failure)]
-
-
-def _start_resize(
-    engine: WorkerContext, visit: ResourceVisit, lease: int, group_type: ScalingGroup, adjustment: Adjustment
-) -> list[Message] | None:
-    db, resource, root = engine.database.check_connection(durable=True), visit.resource, visit.stack.uuid
-    state, child = load_state(visit, engine.cipher), child_reads.state(db, resource.id)
-    if child is None or child.gone or child.in_progress:
-        return None
-    _, kept = split_request(state.data)
-    view = engine.stacks.child_view(db, visit, child)
-    step = group_type.scaled(
-        _context(engine, visit, state, kept), state.properties, view, adjustment, capacity.utc_now()
-    )
-    if step is None:
-        return None
-    desired, secret = engine.stacks.desired_child(
-        visit,
-        step.child,
-        child_uuid=child.uuid,
-        name=child.name,
-        secret=state.secret,
-        parent=ParentResourceProxy(state.metadata, secret=state.secret),
-    )
-    state.secret = state.secret or secret
-    _set_metadata(state, capacity.begun(state.metadata or {}))
-    for tries_left in (2, 1, 0):
-        try:
-            with db.transaction():
-                started = children.update(db, child.id, desired, converge=False)
-                if started is None:
-                    return None
-                event = _record_event(adjustment, started.traversal, group_type.cooldown(state.properties))
-                state.data = with_request(step.data, ChildRequest(started.traversal, 0))
-                values, sealed = _stored(engine, state)
-                details = engine.cipher.seal({CHILD_FINISHED: event})
-                messages = group_resize.record_started(db, visit, lease, root, values, sealed, details)
-                if messages is None:
-                    raise LeaseLost
-            log.info("group_resized", stack=root, resource=resource.name)
-            return [*messages, started.message]
-        except (errors.DeadlockDetected, errors.SerializationFailure):
-            if not tries_left:
-                raise
-        except LeaseLost:
-            return None
-    raise AssertionError("unreachable")
+RESIZING: Final = frozenset({"CREATE", "UPDATE", "ADOPT", "RESTORE"})  # a resize may supersede these
+TRIES: Final = 3  # attempts after deadlocks
 
 
 class LeaseLost(Exception):
     """Another worker has the group."""
 
 
-def _record_event(adjustment: Adjustment, traversal: int, cooldown: float | None) -> JsonObject:
-    reason = f"{adjustment.type_label} : {adjustment.amount}"
-    if adjustment.remove:
-        reason = f"{adjustment.type_label} : removed {', '.join(adjustment.remove)}"
-    seconds = cooldown if adjustment.cooldown is None else adjustment.cooldown
-    return {"traversal": traversal, "cooldown": seconds, "reason": reason}
+@dataclass(frozen=True, slots=True)
+class GroupSignals:
+    """The pending signals of a claimed group."""
+
+    requests: Sequence[GroupRequest]
+    follow_ups: Sequence[tuple[PendingSignal, JsonMapping | None]]  # with the resize; None: only refresh
+
+    @classmethod
+    def of(cls, engine: WorkerContext, pending: Pending) -> GroupSignals:
+        """Decrypt the signals."""
+        requests, follow_ups = list[GroupRequest](), list[tuple[PendingSignal, JsonMapping | None]]()
+        for signal in pending.sent:
+            details = engine.cipher.open(signal.details)
+            if signal.about == ADJUSTMENT:
+                requests.append(GroupRequest.of(signal, details))
+            elif isinstance(details, Mapping) and CHILD_FINISHED in details:
+                follow_ups.append((signal, details[CHILD_FINISHED]))
+        return cls(requests, follow_ups)
 
 
-def _adjustment(request: Mapping[str, Value]) -> Adjustment:
-    fields_ = {key: value for key, value in request.items() if key in ADJUSTMENT_FIELDS}
-    for key, former in (("type_label", "told_as"), ("adjustment_type", "kind")):  # keys of 0.1
-        if key not in fields_ and former in request:
-            fields_[key] = request[former]
-    return Adjustment(**{**fields_, "remove": tuple(fields_.get("remove") or ())})
+def process_group(
+    engine: WorkerContext, pending: Pending, lease: int, group_type: ScalingGroup
+) -> list[Message] | None:
+    """Process the signals of a claimed group; None if no signal is of scaling."""
+    signals = GroupSignals.of(engine, pending)
+    if not signals.requests and not signals.follow_ups:
+        return None
+    db, visit = engine.database.check_connection(durable=True), pending.visit
+    resize = GroupResize(engine, visit, lease, group_type, child_reads.state(db, visit.resource.id))
+    if signals.follow_ups and not (signals.requests and resize.is_child_in_progress):
+        return resize.finish(signals.follow_ups)
+    if visit.resource.op is not None:  # it began after the claim was checked
+        return [*queue.release(db, visit.resource.id, lease)]
+    return resize.apply(signals)
 
 
-def _refresh(
-    engine: WorkerContext,
-    visit: ResourceVisit,
-    state: ResourceState,
-    group_type: ScalingGroup,
-    child: ChildState | None,
-) -> None:
-    """Update the group's attributes and reference id."""
-    view = engine.stacks.child_view(engine.database.check_connection(durable=True), visit, child)
-    body = visit.definition.body if visit.definition else {}
-    ctx = _context(engine, visit, state, split_request(state.data)[1])
-    attributes = group_type.child_attributes(ctx, view, body.get("asked") or ())
-    state.secret = state.secret or view.used_secret
-    reference = group_type.child_reference_id(ctx, view)
-    operation.record_observation(
-        state, group_type, Observation(True, attributes=attributes, reference_id=reference)
-    )
+class GroupResize:
+    """A claimed group that is resized."""
+
+    def __init__(
+        self,
+        engine: WorkerContext,
+        visit: ResourceVisit,
+        lease: int,
+        group_type: ScalingGroup,
+        child: ChildState | None,
+    ) -> None:
+        """`child` is the group's child stack, if it exists."""
+        self._engine, self._visit, self._lease, self._type = engine, visit, lease, group_type
+        self._child = None if child is None or child.gone else child
+        self._db = engine.database.check_connection(durable=True)
+        self._state = load_state(visit, engine.cipher)
+        self._request, self._data = split_request(self._state.data)
+
+    @property
+    def is_child_in_progress(self) -> bool:
+        """Whether an action of the child is in progress."""
+        return self._child is not None and self._child.in_progress
+
+    # Requests of policies.
+
+    def apply(self, signals: GroupSignals) -> list[Message]:
+        """Apply the requests, reject them, or let them wait."""
+        requests = signals.requests
+        obstacle = self._obstacle()
+        if obstacle == "wait":
+            return self._wait([request.signal for request in requests])
+        if obstacle is not None:
+            return self._answer(requests, [Rejection(obstacle)] * len(requests))
+        earlier = [resize for _, resize in signals.follow_ups if resize is not None]
+        try:
+            scaled = self._scaled([request.adjustment for request in requests], earlier)
+            if scaled.step is None:
+                return self._answer(requests, scaled.rejections)
+            return self._start(signals, scaled, self._desired(scaled))
+        except UNREACHABLE:
+            raise
+        except ProviderBusy:
+            first = requests[0].signal
+            seconds = retry_seconds(first.tries, self._engine.settings.retry_max_seconds)
+            return [*group_resize.postpone(self._db, self._visit, self._lease, _ids(requests), seconds)]
+        except Exception as error:
+            name = self._visit.resource.name
+            kind = error.kind if isinstance(error, ProviderError) else _type_name(error)
+            reason = failure_reason(kind, name, str(error))
+            log.warning("signal_failed", stack=self._visit.stack.uuid, resource=name, error=reason)
+            return self._answer(requests, [Rejection(reason, failed=True)] * len(requests), prefixed=False)
+
+    def _obstacle(self) -> str | Literal["wait"] | None:
+        """Return the obstacle to the requests: "wait" for its end, or the reason of a rejection."""
+        action, child = self._visit.resource.action, self._child
+        if action in ("DELETE", "SUSPEND"):
+            return "the group is being deleted" if action == "DELETE" else "the group is suspended"
+        if child is None:
+            return "its stack no longer exists"
+        if child.action == "DELETE":
+            return "its stack is being deleted"
+        if child.in_progress:
+            is_own = self._request is not None and self._request.traversal == child.traversal
+            return None if is_own and child.action in RESIZING else "wait"
+        return "its stack is suspended" if child.action == "SUSPEND" else None
+
+    def _scaled(self, adjustments: Sequence[Adjustment], earlier: Sequence[JsonMapping]) -> Scaled:
+        state = self._state
+        view = self._engine.stacks.child_view(self._db, self._visit, self._child)
+        until = max((_cooldown_from_start(resize) for resize in earlier), default="")
+        return self._type.scaled(
+            self._context(self._data),
+            state.properties,
+            view,
+            adjustments,
+            capacity.utc_now(),
+            until if self.is_child_in_progress else "",
+        )
+
+    def _desired(self, scaled: Scaled) -> DesiredChild:
+        assert scaled.step is not None
+        assert self._child is not None
+        state = self._state
+        desired, secret = self._engine.stacks.desired_child(
+            self._visit,
+            scaled.step.child,
+            child_uuid=self._child.uuid,
+            name=self._child.name,
+            secret=state.secret,
+            parent=ParentResourceProxy(state.metadata, secret=state.secret),
+        )
+        state.secret = state.secret or secret
+        return desired
+
+    def _start(self, signals: GroupSignals, scaled: Scaled, desired: DesiredChild) -> list[Message]:
+        """Start the update of the child; a follow-up of an earlier resize is replaced."""
+        assert scaled.step is not None
+        assert self._child is not None
+        db, state, requests = self._db, self._state, signals.requests
+        self._set_metadata(capacity.begun(state.metadata or {}))
+        ended = [*_ids(requests), *(signal.id for signal, _ in signals.follow_ups)]
+        applied = [
+            request.adjustment
+            for request, rejection in zip(requests, scaled.rejections, strict=True)
+            if rejection is None
+        ]
+        for tries_left in range(TRIES - 1, -1, -1):
+            try:
+                with db.transaction():
+                    started = children.update(db, self._child.id, desired, converge=False)
+                    if started is None:  # deleted just now
+                        raise LeaseLost
+                    state.data = with_request(scaled.step.data, ChildRequest(started.traversal, 0))
+                    values, sealed = self._stored()
+                    event = _record_event(applied, started.traversal, self._type.cooldown(state.properties))
+                    details = self._engine.cipher.seal({CHILD_FINISHED: event})
+                    answers = self._answers(requests, scaled.rejections)
+                    messages = group_resize.record_started(
+                        db, self._visit, self._lease, values, sealed, details, ended, answers
+                    )
+                    if messages is None:
+                        raise LeaseLost
+                log.info("group_resized", stack=self._visit.stack.uuid, resource=self._visit.resource.name)
+                return [*messages, started.message]
+            except (errors.DeadlockDetected, errors.SerializationFailure):
+                if not tries_left:
+                    raise
+            except LeaseLost:
+                return [*queue.release(db, self._visit.resource.id, self._lease)]
+        raise AssertionError("unreachable")
+
+    def _answer(
+        self,
+        requests: Sequence[GroupRequest],
+        rejections: Sequence[Rejection | None],
+        *,
+        prefixed: bool = True,
+    ) -> list[Message]:
+        """End requests that do not change the group."""
+        answers = self._answers(requests, rejections, prefixed=prefixed)
+        ids = _ids(requests)
+        return [*group_resize.record_unchanged(self._db, self._visit, self._lease, ids, answers)]
+
+    def _answers(
+        self,
+        requests: Sequence[GroupRequest],
+        rejections: Sequence[Rejection | None],
+        *,
+        prefixed: bool = True,
+    ) -> list[Answer]:
+        name = self._visit.resource.name
+        return [
+            request.answer(name, rejection, prefixed=prefixed)
+            for request, rejection in zip(requests, rejections, strict=True)
+        ]
+
+    # The end of the child.
+
+    def finish(self, follow_ups: Sequence[tuple[PendingSignal, JsonMapping | None]]) -> list[Message]:
+        """Finish the resize of a group whose child has ended; wait again if it has not."""
+        db, visit, state = self._db, self._visit, self._state
+        signals = [signal for signal, _ in follow_ups]
+        if self.is_child_in_progress:
+            return self._wait(signals)
+        child, failure, finished = self._child, None, state.metadata or {}
+        for _, resize in follow_ups:
+            if resize is None:
+                continue
+            is_current = child is not None and child.traversal == resize["traversal"]
+            done = is_current and child is not None and child.status == "COMPLETE"
+            reason = resize["reason"] if done else None
+            finished = capacity.finished(finished, resize["cooldown"], reason, capacity.utc_now())
+            if is_current and not done and child is not None:
+                reason_of_child = failure_reason("ResourceFailure", visit.resource.name, child.reason)
+                failure = f"Signal failed: {reason_of_child}"
+        self._set_metadata(finished)
+        if child is not None:
+            self._refresh(child)
+        values, sealed = self._stored()
+        ids = [signal.id for signal in signals]
+        return [*group_resize.record_finished(db, visit, self._lease, ids, values, sealed, failure)]
+
+    def _wait(self, signals: Sequence[PendingSignal]) -> list[Message]:
+        """Let signals wait for the end of the child."""
+        with self._db.transaction():
+            if self._child is not None:
+                locked = children.lock_child(self._db, self._child.id)
+                if locked is None or locked[1] != "IN_PROGRESS":
+                    return [*queue.release(self._db, self._visit.resource.id, self._lease)]
+            ids = [signal.id for signal in signals]
+            return [*group_resize.wait_for_child(self._db, self._visit, self._lease, ids)]
+
+    def _refresh(self, child: ChildState) -> None:
+        """Update the group's attributes and reference id."""
+        view = self._engine.stacks.child_view(self._db, self._visit, child)
+        body = self._visit.definition.body if self._visit.definition else {}
+        state = self._state
+        context = self._context(self._data)
+        attributes = self._type.child_attributes(context, view, body.get("asked") or ())
+        state.secret = state.secret or view.used_secret
+        reference = self._type.child_reference_id(context, view)
+        observation = Observation(True, attributes=attributes, reference_id=reference)
+        operation.record_observation(state, self._type, observation)
+
+    def _set_metadata(self, metadata: JsonMapping) -> None:
+        state = self._state
+        if state.given_metadata is None:
+            state.given_metadata = state.metadata or {}
+        state.metadata = metadata
+
+    def _context(self, data: JsonMapping) -> Context:
+        engine, visit = self._engine, self._visit
+        software = DeploymentStore.of(visit, engine.database, engine.cipher, engine.settings)
+        return replace(operation.context(visit, self._state, "CHECK", software=software), data=data)
+
+    def _stored(self) -> tuple[JsonObject, str | None]:
+        state = self._state
+        values = to_columns(state)
+        sealed = sealed_columns(state, values, self._engine.cipher)
+        values["value_digest"] = state.value_digest
+        return values, sealed
 
 
-def _set_metadata(state: ResourceState, metadata: JsonMapping) -> None:
-    if state.given_metadata is None:
-        state.given_metadata = state.metadata or {}
-    state.metadata = metadata
+def _ids(requests: Sequence[GroupRequest]) -> list[int]:
+    return [request.signal.id for request in requests]
 
 
-def _context(engine: WorkerContext, visit: ResourceVisit, state: ResourceState, data: JsonMapping) -> Context:
-    software = DeploymentStore.of(visit, engine.database, engine.cipher, engine.settings)
-    return replace(operation.context(visit, state, "CHECK", software=software), data=data)
+def _type_name(error: Exception) -> str:
+    return error.heat_type if isinstance(error, OrchestratorError) else type(error).__name__
 
 
-def _stored(engine: WorkerContext, state: ResourceState) -> tuple[JsonObject, str | None]:
-    values = to_columns(state)
-    sealed = sealed_columns(state, values, engine.cipher)
-    values["value_digest"] = state.value_digest
-    return values, sealed
+def _cooldown_from_start(resize: JsonMapping) -> str:
+    """Return the end of the cooldown of a resize in progress, which counts from its start."""
+    started, seconds = resize.get("started"), resize.get("cooldown")
+    if not started or not seconds:
+        return ""
+    return capacity.stamp(datetime.fromisoformat(started) + timedelta(seconds=seconds))
+
+
+def _record_event(applied: Sequence[Adjustment], traversal: int, cooldown: float | None) -> JsonObject:
+    """Return the details of the signal that waits for the end of a resize."""
+    last, seconds = applied[-1], [a.cooldown for a in applied if a.cooldown is not None]
+    reason = f"{last.type_label} : {last.amount}"
+    if last.remove:
+        reason = f"{last.type_label} : removed {', '.join(last.remove)}"
+    if len(seconds) < len(applied) and cooldown is not None:
+        seconds.append(cooldown)
+    return {
+        "traversal": traversal,
+        "cooldown": max(seconds, default=None),
+        "reason": reason,
+        "started": capacity.utc_now().isoformat(),
+    }

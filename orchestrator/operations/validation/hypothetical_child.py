@@ -17,7 +17,14 @@ from orchestrator.json_types import JsonMapping
 from orchestrator.operations.context import OperationContext
 from orchestrator.operations.runtime.parameter_cache import pseudo_parameters
 from orchestrator.resources.base import Context
-from orchestrator.resources.nested_type import ChildView, Member, NestedType, SetChild, Sibling
+from orchestrator.resources.nested_type import (
+    ChildView,
+    Member,
+    MemberConditions,
+    NestedType,
+    SetChild,
+    Sibling,
+)
 from orchestrator.resources.template_type import TemplateType
 from orchestrator.template.definition import ResourceDefinition
 from orchestrator.template.environment import Environment
@@ -91,6 +98,14 @@ class EmptyChildView:
 
     def failed(self) -> Collection[str]:
         """Return no failures."""
+        return ()
+
+    def conditions(self) -> MemberConditions:
+        """Return no members."""
+        return MemberConditions()
+
+    def names(self) -> Collection[str]:
+        """Return no names."""
         return ()
 
     def outputs(self) -> JsonMapping:

@@ -8,9 +8,10 @@ from collections.abc import Mapping, Sequence
 
 from orchestrator.json_types import JsonObject
 from orchestrator.resources.base import Attribute, Context, Fault, Property, Value
+from orchestrator.resources.groups.adjustments import Bounds
 from orchestrator.resources.groups.group_type import require_known
 from orchestrator.resources.groups.rolling_update import Policy
-from orchestrator.resources.groups.scaling_group import Bounds, ScalingGroup
+from orchestrator.resources.groups.scaling_group import ScalingGroup
 from orchestrator.resources.nested_type import ChildView, Member
 from orchestrator.schema.constraints import Range
 from orchestrator.template import member_attributes

@@ -1,4 +1,4 @@
-"""The size of a group after a scaling policy was signalled, and the cooldown."""
+"""The size of a group after an adjustment, and the cooldown."""
 
 from __future__ import annotations
 
@@ -46,11 +46,10 @@ def bounded(size: int, least: int, most: int) -> int:
     return min(max(size, least), most)
 
 
-def may_scale(metadata: JsonMapping, now: datetime) -> bool:
-    """Whether a group is neither being scaled nor cooling down."""
-    if metadata.get(IN_PROGRESS):
-        return False
-    return _stamp(now) >= _ends_at(metadata)
+def cooldown_end(metadata: JsonMapping) -> str:
+    """Return the end of a group's last cooldown, "" if the group was not scaled yet."""
+    recorded = metadata.get(COOLDOWN_END)
+    return str(next(iter(recorded), "")) if isinstance(recorded, Mapping) else ""
 
 
 def begun(metadata: JsonMapping) -> JsonObject:
@@ -62,8 +61,8 @@ def finished(metadata: JsonMapping, cooldown: float | None, reason: str | None, 
     """Return a group's metadata after scaling; without a `reason` the size was unchanged."""
     made = {**metadata, IN_PROGRESS: False}
     if reason is not None:
-        ends_at = _stamp(now + timedelta(seconds=max(cooldown or 0, 0)))
-        made[COOLDOWN_END] = {max(ends_at, _ends_at(metadata)): reason}
+        ends_at = stamp(now + timedelta(seconds=max(cooldown or 0, 0)))
+        made[COOLDOWN_END] = {max(ends_at, cooldown_end(metadata)): reason}
     return made
 
 
@@ -72,12 +71,6 @@ def utc_now() -> datetime:
     return datetime.now(UTC)
 
 
-def _ends_at(metadata: JsonMapping) -> str:
-    """Return when a group has cooled down, "" if it has not scaled."""
-    recorded = metadata.get(COOLDOWN_END)
-    return str(next(iter(recorded), "")) if isinstance(recorded, Mapping) else ""
-
-
-def _stamp(moment: datetime) -> str:
+def stamp(moment: datetime) -> str:
     """Return a time as Heat writes it here: texts that order as the times do."""
     return moment.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="microseconds")

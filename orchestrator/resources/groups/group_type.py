@@ -70,7 +70,7 @@ class GroupType(NestedType):
             names |= self.attributes.keys() & {"refs", "refs_map", SIZE}
         attributes: dict[str, Value] = {}
         if before is not None and SIZE in names & self.attributes.keys():
-            attributes[SIZE] = len(before.all - failed_in(child, before))
+            attributes[SIZE] = actual_size(child, before)
             names.remove(SIZE)
         if not names:
             return attributes
@@ -123,6 +123,43 @@ def reference(member: Member) -> str | None:
 def failed_in(child: ChildView, members: Members) -> Ordinals:
     """Return the members that are broken."""
     return members.numbers(list(child.failed()))
+
+
+@dataclass(frozen=True, slots=True)
+class OutOfService:
+    """The members that are not in service."""
+
+    stuck: Ordinals = NO_MEMBERS
+    failed: Ordinals = NO_MEMBERS
+    uncreated: Ordinals = NO_MEMBERS
+    unready: Ordinals = NO_MEMBERS
+
+    @property
+    def removal_order(self) -> tuple[Ordinals, ...]:
+        """The members that are removed before those in service."""
+        return (self.stuck, self.failed, self.uncreated, self.unready)
+
+    @property
+    def all(self) -> Ordinals:
+        """All members that are not in service."""
+        return _joined(self.removal_order)
+
+
+def out_of_service(child: ChildView, members: Members) -> OutOfService:
+    """Return the members that are not in service, including members that are not recorded yet."""
+    found = child.conditions()
+    uncreated = members.numbers(list(found.uncreated))
+    if found.total is not None and found.total < len(members.all):
+        uncreated |= members.all - members.numbers(list(child.names()))
+    stuck, failed = members.numbers(list(found.stuck)), members.numbers(list(found.failed))
+    return OutOfService(stuck, failed, uncreated, members.numbers(list(found.unready)))
+
+
+def actual_size(child: ChildView, members: Members) -> int:
+    """Return the number of existing members, without those that failed or never became ready."""
+    found = child.conditions()
+    total = len(members.all) if found.total is None else found.total
+    return total - len(found.stuck) - len(found.failed) - len(found.uncreated)
 
 
 def require_known(definition: Definition) -> Definition:

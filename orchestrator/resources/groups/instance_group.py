@@ -13,9 +13,10 @@ from typing import Final
 from orchestrator.errors import ProviderError
 from orchestrator.json_types import JsonObject
 from orchestrator.resources.base import Attribute, Context, Fault, Property, Value
+from orchestrator.resources.groups.adjustments import Bounds
 from orchestrator.resources.groups.auto_scaling_group import sizes
 from orchestrator.resources.groups.rolling_update import Policy
-from orchestrator.resources.groups.scaling_group import Bounds, ScalingGroup
+from orchestrator.resources.groups.scaling_group import ScalingGroup
 from orchestrator.resources.nested_type import ChildView, Member
 from orchestrator.template.group_template import Definition
 from orchestrator.template.resource_registry import SCALED

@@ -30,21 +30,32 @@ def remaining(
     present: Ordinals,
     count: int,
     *,
-    failed: Ordinals = Ordinals(),  # noqa: B008 - immutable
-    outdated: Ordinals = Ordinals(),  # noqa: B008
+    first: Sequence[Ordinals] = (),
+    outdated: Ordinals = Ordinals(),  # noqa: B008 - immutable
     victims: Victims = "oldest",
 ) -> Ordinals:
     """Return at most `count` members to keep; a higher number means a younger member.
 
-    Failed members are removed first, then the `oldest` or the `newest`; with `outdated`, members with an
-    older definition are removed before the remaining members, oldest first.
+    The members in `first` are removed first, set by set; then the `oldest` or the `newest`; with `outdated`,
+    members with an older definition are removed before the remaining members, oldest first.
     """
-    queues = [failed, outdated] if victims == "outdated" else [failed]
+    queues = [*first, outdated] if victims == "outdated" else first
+    present = without_surplus(present, count, queues, youngest=victims == "newest")
+    return present.head(count) if victims == "newest" else present.tail(count)
+
+
+def without_surplus(
+    present: Ordinals, count: int, queues: Iterable[Ordinals], *, youngest: bool = False
+) -> Ordinals:
+    """Remove members of these sets, in order, until at most `count` members remain; the oldest or the
+    `youngest` of each set first.
+    """
     for queue in queues:
         surplus = len(present) - count
         if surplus > 0:
-            present -= (present & queue).head(surplus)
-    return present.head(count) if victims == "newest" else present.tail(count)
+            queued = present & queue
+            present -= queued.tail(surplus) if youngest else queued.head(surplus)
+    return present
 
 
 def _is_number(name: str) -> bool:

@@ -5,29 +5,36 @@ and unchanged definitions of members unless a policy updates them (docs/internal
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from orchestrator.errors import ProviderError
 from orchestrator.resources.base import Context, Value
 from orchestrator.resources.groups import capacity as scaling
+from orchestrator.resources.groups.adjustments import (
+    Adjustment,
+    Bounds,
+    Combination,
+    Cooldown,
+    Rejection,
+)
 from orchestrator.resources.groups.group_metadata import Extras
 from orchestrator.resources.groups.group_type import (
     DEFINITIONS,
     NO_MEMBERS,
     PAUSE,
     GroupType,
+    OutOfService,
     Planned,
     by_reference,
     check_health,
-    failed_in,
     members_in_child,
+    out_of_service,
     parts_of,
     pause_due,
     set_child,
 )
-from orchestrator.resources.groups.member_removal import not_members, remaining
+from orchestrator.resources.groups.member_removal import not_members, remaining, without_surplus
 from orchestrator.resources.groups.rolling_update import (
     FreeIndexes,
     Group,
@@ -45,24 +52,11 @@ ROLLING, SIZE, BATCHED = "rolling", "size", "batched"
 
 
 @dataclass(frozen=True, slots=True)
-class Bounds:
-    """The bounds of a group's size, and the desired size if specified."""
+class Scaled:
+    """The result of adjustments: a step, unless nothing changes, and for each adjustment its rejection."""
 
-    minimum: int
-    maximum: int | None
-    desired: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class Adjustment:
-    """A scaling policy's request to a group: a change of size, or specific members to remove."""
-
-    amount: float = 0
-    adjustment_type: scaling.Adjustment = "change_in_capacity"
-    min_step: int | None = None
-    cooldown: float | None = None  # None: the cooldown of the group
-    type_label: str = ""  # the adjustment type as spelled in the policy
-    remove: tuple[str, ...] = ()  # names or reference ids
+    step: SetChild | None
+    rejections: Sequence[Rejection | None]
 
 
 class ScalingGroup(GroupType):
@@ -135,21 +129,20 @@ class ScalingGroup(GroupType):
         data: dict[str, Value],
     ) -> NestedStep:
         definition, bounds = self.definition(ctx, props, child), self.bounds(props)
-        failed = failed_in(child, before)
-        all_members = before.all
-        size = _bounded(bounds.desired or len(all_members - failed), bounds)
+        broken, all_members = out_of_service(child, before), before.all
+        size = _bounded(bounds.desired or len(all_members - broken.failed), bounds)
         data = {**_without(data, ROLLING, BATCHED), SIZE: size}
         policy = self.rolling(ctx, props)
         if policy is None or not all_members - before.with_definition(definition.digest):
-            return self._resize(ctx, child, before, definition, data, failed)
+            return self._resize(ctx, child, before, definition, data, broken)
         first = min(bounds.desired or len(all_members), len(all_members))
         data[BATCHED] = True
         data[ROLLING] = [policy.batch, policy.min_in_service, policy.pause_seconds, first]
-        healthy = Group(all_members - failed, before.with_definition(definition.digest) - failed)
+        healthy = _in_service(before, definition, broken, first, Extras.of(ctx.metadata))
         steps = batches(healthy, _lasting(healthy.present, first, before), policy, _younger(before))
         check_pauses(steps, policy, ctx.stack_timeout_seconds)
         step = self._batch(child, healthy, before, definition, data)
-        return step or self._resize(ctx, child, before, definition, _without(data, ROLLING), failed)
+        return step or self._resize(ctx, child, before, definition, _without(data, ROLLING), broken)
 
     def _roll_on(
         self,
@@ -169,7 +162,7 @@ class ScalingGroup(GroupType):
         data = _without(data, ROLLING)
         if len(before.all) == data[SIZE] and not Extras.of(ctx.metadata).remove:
             return self._settled(ctx, props, child, data)
-        return self._resize(ctx, child, before, definition, data, NO_MEMBERS)
+        return self._resize(ctx, child, before, definition, data, out_of_service(child, before))
 
     def _batch(
         self, child: ChildView, group: Group, before: Members, definition: Definition, data: dict[str, Value]
@@ -197,14 +190,14 @@ class ScalingGroup(GroupType):
         before: Members,
         definition: Definition,
         data: dict[str, Value],
-        failed: Ordinals,
+        broken: OutOfService,
     ) -> SetChild:
         """Return the step to the size stored in `data`; members selected for removal are removed at any
         size.
         """
         extras = Extras.of(ctx.metadata)
         present = before.all - (_named(extras.remove, child, before) if extras.remove else NO_MEMBERS)
-        return _resized(child, before, present, definition, data, failed, extras)
+        return _resized(child, before, present, definition, data, broken, extras)
 
     def _settled(
         self, ctx: Context, props: Mapping[str, Value], child: ChildView, data: dict[str, Value]
@@ -226,43 +219,34 @@ class ScalingGroup(GroupType):
         ctx: Context,
         props: Mapping[str, Value],
         child: ChildView,
-        adjustment: Adjustment,
+        adjustments: Sequence[Adjustment],
         now: datetime,
-    ) -> SetChild | None:
-        """Return the step for an adjustment, None if nothing changes or the group is cooling down.
-
-        Raises:
-            ProviderError: a selected member does not exist, or too few would remain; no member is removed
-                then.
+        until: str = "",
+    ) -> Scaled:
+        """Return the step for adjustments, which apply in order. `until` is the end of the cooldown that
+        counts from the start of a resize in progress.
         """
         before = members_in_child(child)
         if before is None:
-            return None
-        bounds, extras = self.bounds(props), Extras.of(ctx.metadata)
-        failed = failed_in(child, before)
-        all_members = before.all
-        capacity = len(all_members - failed)
-        removed = _named(adjustment.remove, child, before, strict=True) if adjustment.remove else NO_MEMBERS
-        if adjustment.remove:
-            size = len(all_members - removed)
-            if size < bounds.minimum:
-                raise ProviderError(f"the group would have {size} members; the minimum is {bounds.minimum}")
-        else:
-            size = scaling.new_capacity(
-                capacity,
-                adjustment.amount,
-                adjustment.adjustment_type,
-                min_step=adjustment.min_step,
-                least=bounds.minimum,
-                most=capacity if bounds.maximum is None else bounds.maximum,
-            )
-            if size == capacity:
-                return None
-        if not scaling.may_scale(ctx.metadata, now):
-            return None
+            return Scaled(None, [Rejection("its stack has a different template")] * len(adjustments))
+        broken, extras = out_of_service(child, before), Extras.of(ctx.metadata)
+        combination = Combination(
+            before.all,
+            broken.failed,
+            broken.all,
+            self.bounds(props),
+            Cooldown(max(scaling.cooldown_end(ctx.metadata), until), self.cooldown(props)),
+            now,
+            lambda names: _named(names, child, before, strict=True),
+        )
+        size_before = combination.size
+        rejections = combination.apply_all(adjustments)
+        if combination.size == size_before and not combination.removed:
+            return Scaled(None, rejections)
         definition = self.definition(ctx, props, child)
-        data = {**_without(dict(ctx.data), ROLLING, PAUSE), SIZE: size}
-        return _resized(child, before, all_members - removed, definition, data, failed, extras)
+        data = {**_without(dict(ctx.data), ROLLING, PAUSE), SIZE: combination.size}
+        present = before.all - combination.removed
+        return Scaled(_resized(child, before, present, definition, data, broken, extras), rejections)
 
 
 def _resized(
@@ -271,12 +255,12 @@ def _resized(
     present: Ordinals,
     definition: Definition,
     data: dict[str, Value],
-    failed: Ordinals,
+    broken: OutOfService,
     extras: Extras,
 ) -> SetChild:
     size = data[SIZE]
     old = present - before.with_definition(definition.digest)
-    retained = remaining(present, size, failed=failed, outdated=old, victims=extras.victims)
+    retained = remaining(present, size, first=broken.removal_order, outdated=old, victims=extras.victims)
     fresh = _younger(before)(retained, size - len(retained))
     after = Group(retained | fresh, (retained - old) | fresh)
     parts = parts_of(before, after, definition, data.get(DEFINITIONS) or {})
@@ -304,6 +288,17 @@ def _named(desired: tuple[str, ...], child: ChildView, before: Members, *, stric
     if unknown:
         raise not_members(unknown)
     return Ordinals.of(matches)
+
+
+def _in_service(
+    before: Members, definition: Definition, broken: OutOfService, size: int, extras: Extras
+) -> Group:
+    """Return the group for a rolling update, without failed members and without other members that are not
+    in service, as far as the group becomes smaller.
+    """
+    youngest = extras.victims == "newest"
+    present = without_surplus(before.all - broken.failed, size, broken.removal_order, youngest=youngest)
+    return Group(present, before.with_definition(definition.digest) & present)
 
 
 def _initial(bounds: Bounds) -> int:

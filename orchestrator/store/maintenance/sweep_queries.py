@@ -108,9 +108,11 @@ WITH s AS MATERIALIZED (
 UPDATE graph_node n SET state = 'dropped', rung_at = NULL FROM o WHERE n.id = o.id
 """
 
+# A child stack without a timeout of its own ends with its parent, unless it is changed independently of it.
 TIMED_OUT = """
-SELECT id, traversal FROM stack
-WHERE status = 'IN_PROGRESS' AND (owner_id IS NULL OR timeout_mins IS NOT NULL)
+SELECT id, traversal FROM stack s
+WHERE status = 'IN_PROGRESS' AND (owner_id IS NULL OR timeout_mins IS NOT NULL
+        OR NOT EXISTS (SELECT 1 FROM stack p WHERE p.id = s.owner_id AND p.status = 'IN_PROGRESS'))
     AND action_started_at < now() - make_interval(secs => coalesce(timeout_mins * 60.0, %(seconds)s)::float8)
 LIMIT %(limit)s
 """
@@ -197,7 +199,7 @@ def drop_superseded(db: Db, root_id: int, limit: int) -> int:
 
 
 def timed_out(db: Db, default_seconds: float, limit: int = 100) -> list[tuple[int, int]]:
-    """Return root stacks whose action has run longer than allowed: id and traversal."""
+    """Return stacks whose action has run longer than allowed: id and traversal."""
     return [
         (row[0], row[1])
         for row in db.execute(TIMED_OUT, {"seconds": default_seconds, "limit": limit}).fetchall()

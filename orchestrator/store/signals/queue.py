@@ -41,7 +41,8 @@ SELECT EXISTS (
 """
 
 # An expired lease is claimed only after the sweep has found its check lost. Otherwise that check would end
-# without an outcome, and its node with it.
+# without an outcome, and its node with it. Signals of scaling policies to a group wait for the end of an
+# operation on the group, and so does the end of a resize.
 CLAIM = f"""
 UPDATE resource r
 SET lost_at = CASE WHEN r.lease IS NULL THEN r.lost_at ELSE r.leased_until END, lease = %(lease)s,
@@ -50,8 +51,9 @@ WHERE r.id = %(resource_id)s
     AND (r.lease IS NULL OR r.leased_until < clock_timestamp() AND NOT EXISTS (
         SELECT 1 FROM graph_node n WHERE n.stack_id = r.stack_id AND n.resource_id = r.id
             AND {check_in("n.state", STATES_VISITED)} AND n.lease = r.lease))
-    AND (SELECT g.tries = 0 OR g.due_at <= clock_timestamp()
-        FROM signal g WHERE g.resource_id = r.id ORDER BY g.id LIMIT 1)
+    AND (SELECT (g.tries = 0 OR g.due_at <= clock_timestamp())
+            AND (r.op IS NULL OR coalesce(g.about, '') NOT IN ('{watchers.ADJUSTMENT}', '{watchers.RESIZED}'))
+        FROM signal g WHERE g.resource_id = r.id AND g.due_at <> 'infinity' ORDER BY g.id LIMIT 1)
 RETURNING r.id
 """
 

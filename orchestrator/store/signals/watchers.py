@@ -23,6 +23,9 @@ Db = Connection[TupleRow]
 # Internal signals of the engine to a resource.
 SIGNALLED: Final = "look"  # a watched resource was signalled
 CLEARED: Final = "forget"  # the values from earlier signals are void
+ADJUSTMENT: Final = "adjustment"  # to a group: the request of a scaling policy
+RESIZED: Final = "resized"  # to a group: its child has ended a resize, or its update has failed
+CHILD_FINISHED: Final = "::resized"  # key of the details of the latter: the resize, None to only refresh
 
 _PEER: Final = """
 SELECT r.id, r.name, coalesce(r.runs_as, r.type), r.physical_id, r.reference_id, r.properties,

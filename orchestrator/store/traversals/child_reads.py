@@ -52,6 +52,27 @@ WHERE stack_id = %(stack_id)s AND NOT leftover AND action <> 'DELETE'
     AND (status = 'FAILED' OR observed = 'failed')
 """
 
+# A create that is still open after its traversal has ended never became ready.
+CONDITIONS = """
+SELECT r.name,
+    CASE WHEN r.op = 'CREATE' AND s.status <> 'IN_PROGRESS' THEN 'stuck'
+        WHEN r.status = 'FAILED' OR r.observed = 'failed' THEN 'failed'
+        WHEN r.physical_id IS NULL THEN 'uncreated'
+        ELSE 'unready' END,
+    extract(epoch FROM clock_timestamp() - r.op_started_at)::float8, coalesce(r.runs_as, r.type)
+FROM resource r JOIN stack s ON s.id = r.stack_id
+WHERE r.stack_id = %(stack_id)s AND NOT r.leftover AND r.action <> 'DELETE'
+    AND (r.status <> 'COMPLETE' OR r.observed = 'failed' OR r.op IS NOT NULL OR r.physical_id IS NULL)
+"""
+
+COUNT = """
+SELECT count(*) FROM resource WHERE stack_id = %(stack_id)s AND NOT leftover AND action <> 'DELETE'
+"""
+
+NAMES = """
+SELECT name FROM resource WHERE stack_id = %(stack_id)s AND NOT leftover AND action <> 'DELETE'
+"""
+
 INHERITED = """
 SELECT v.environment, v.files, s.depth FROM revision v JOIN stack s ON s.id = %(stack_id)s::bigint
 WHERE v.id = %(revision_id)s::bigint
@@ -115,6 +136,24 @@ def siblings(db: Db, stack_id: int, id_: str) -> list[tuple[Any, ...]]:
 def failed(db: Db, child_id: int) -> list[str]:
     """Return the names of a child's broken resources."""
     return [row[0] for row in db.execute(FAILED, {"stack_id": child_id}).fetchall()]
+
+
+def conditions(db: Db, child_id: int) -> list[tuple[str, str, float | None, str]]:
+    """Return the members that are not in service: name, condition, age of the open operation in seconds, and
+    type.
+    """
+    return [(row[0], row[1], row[2], row[3]) for row in db.execute(CONDITIONS, {"stack_id": child_id})]
+
+
+def count(db: Db, child_id: int) -> int:
+    """Return the number of a child's resources."""
+    [(result,)] = db.execute(COUNT, {"stack_id": child_id}).fetchall()
+    return int(result)
+
+
+def names(db: Db, child_id: int) -> list[str]:
+    """Return the names of a child's resources."""
+    return [row[0] for row in db.execute(NAMES, {"stack_id": child_id}).fetchall()]
 
 
 def inherited(db: Db, stack_id: int, revision_id: int) -> tuple[JsonObject, dict[str, str], int]:

@@ -160,7 +160,7 @@ def test_a_signal_makes_a_group_smaller_by_its_oldest(world: World) -> None:
     assert reported.reason == "alarm state changed from ok to alarm (quiet)"
 
 
-def test_a_signal_at_the_bounds_or_in_the_cooldown_is_passed_over_in_silence(world: World) -> None:
+def test_a_signal_at_the_bounds_or_in_the_cooldown_is_rejected_with_an_event(world: World) -> None:
     world.create("s", scaling(1, cooldown=600))
     world.deliver_all()
     write(world, "UPDATE resource SET metadata = '{}' WHERE name = 'g'")
@@ -174,8 +174,12 @@ def test_a_signal_at_the_bounds_or_in_the_cooldown_is_passed_over_in_silence(wor
     world.signal("s", "up")
     world.deliver_all()
     assert len(members(world)) == 2
-    reported = world.rows("SELECT resource_name FROM event WHERE action = 'SIGNAL'")
-    assert [row.resource_name for row in reported] == ["up"]
+    reported = world.rows("SELECT resource_name, reason FROM event WHERE action = 'SIGNAL' ORDER BY id")
+    assert [row.resource_name for row in reported] == ["down", "up", "up", "up"]
+    rejected = "Signal rejected by group g: "
+    assert reported[0].reason == f"{rejected}at its minimum of 1 member"
+    assert reported[1].reason == "No signal details provided"
+    assert all(row.reason.startswith(f"{rejected}cooldown until 20") for row in reported[2:])
     assert world.rows("SELECT 1 FROM signal") == []
 
 
@@ -245,7 +249,7 @@ def test_a_template_without_a_size_keeps_the_scaled_size_and_a_given_size_overri
     assert len(members(world)) == 2
 
 
-def test_a_group_that_its_stack_is_at_work_on_is_left_alone(world: World) -> None:
+def test_a_signal_waits_for_the_update_of_the_group(world: World) -> None:
     uuid = world.create("s", scaling(1), outputs=SIZE)
     world.deliver_all()
     update(world, scaling(1, resource=test_resource("w", action_wait_secs={"update": -1})))
@@ -254,17 +258,16 @@ def test_a_group_that_its_stack_is_at_work_on_is_left_alone(world: World) -> Non
     world.deliver_all()
     assert world.rows("SELECT 1 FROM event WHERE action = 'SIGNAL'") == []
     assert len(members(world)) == 1
+    assert len(world.rows("SELECT 1 FROM signal WHERE due_at = 'infinity'")) == 1
 
 
-def test_a_group_that_is_stuck_in_scaling_is_let_go_by_marking_it_healthy(world: World) -> None:
+def test_marking_a_group_healthy_resets_its_flag_of_scaling(world: World) -> None:
     world.create("s", scaling(1))
     world.deliver_all()
     write(world, """UPDATE resource SET metadata = '{"scaling_in_progress": true}' WHERE name = 'g'""")
-    world.signal("s", "up")
-    world.deliver_all()
-    assert len(members(world)) == 1
     world.mark("s", "g", unhealthy=False)
     assert metadata(world) == {"scaling_in_progress": False}
+    write(world, """UPDATE resource SET metadata = '{"scaling_in_progress": true}' WHERE name = 'g'""")
     world.signal("s", "up")
     world.deliver_all()
     assert len(members(world)) == 2

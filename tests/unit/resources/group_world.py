@@ -8,10 +8,19 @@ from datetime import timedelta
 from typing import Any
 
 from orchestrator.resources.base import Context, read_update_policy
+from orchestrator.resources.groups.adjustments import Adjustment
 from orchestrator.resources.groups.capacity import utc_now
 from orchestrator.resources.groups.group_type import GroupType
-from orchestrator.resources.groups.scaling_group import Adjustment, ScalingGroup
-from orchestrator.resources.nested_type import Member, NestedStep, Pause, SetChild, Settled, Sibling
+from orchestrator.resources.groups.scaling_group import ScalingGroup
+from orchestrator.resources.nested_type import (
+    Member,
+    MemberConditions,
+    NestedStep,
+    Pause,
+    SetChild,
+    Settled,
+    Sibling,
+)
 from orchestrator.template.environment import Environment
 from orchestrator.template.group_template import PARAMETER, Members
 
@@ -23,6 +32,9 @@ class Child:
     template: str | None = None
     made: dict[str, Any] = field(default_factory=dict)
     sick: set[str] = field(default_factory=set)
+    stuck: set[str] = field(default_factory=set)
+    unready: set[str] = field(default_factory=set)
+    missing: set[str] = field(default_factory=set)  # without a row
     neighbours: dict[str, Sibling] = field(default_factory=dict)
     read: int = 0  # how often all members were read
 
@@ -62,6 +74,13 @@ class Child:
     def failed(self) -> set[str]:
         return self.sick
 
+    def conditions(self) -> MemberConditions:
+        total = len(self.made) - len(self.missing)
+        return MemberConditions(self.stuck, self.sick - self.stuck, (), self.unready, total)
+
+    def names(self) -> list[str]:
+        return [name for name in self.made if name not in self.missing]
+
     def outputs(self) -> dict[str, Any]:
         return {}
 
@@ -92,6 +111,7 @@ class Operated:
     way: list[list[str]] = field(default_factory=list)  # the names after each step of the last operation
     pauses: list[float] = field(default_factory=list)
     steps: int = 0
+    rejections: list[str] = field(default_factory=list)  # of the last adjustments
 
     def context(self, action: str = "CHECK") -> Context:
         policy, faults = read_update_policy(self.kind, self.update_policy)
@@ -156,11 +176,12 @@ class Operated:
         assert isinstance(self.kind, ScalingGroup)
         ctx = self.context()
         now = utc_now() + timedelta(seconds=later)
-        step = self.kind.scaled(ctx, ctx.properties, self.child, Adjustment(amount, **options), now)
-        if step is None:
+        scaled = self.kind.scaled(ctx, ctx.properties, self.child, [Adjustment(amount, **options)], now)
+        self.rejections = [rejection.reason for rejection in scaled.rejections if rejection is not None]
+        if scaled.step is None:
             return False
-        self.child.bring(step)
-        self.data = dict(step.data)
+        self.child.bring(scaled.step)
+        self.data = dict(scaled.step.data)
         return True
 
     @property

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 import pytest
 from hypothesis import given
@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from orchestrator.errors import ProviderError
 from orchestrator.resources.groups import capacity
-from orchestrator.resources.groups.capacity import begun, finished, may_scale, new_capacity
+from orchestrator.resources.groups.capacity import begun, cooldown_end, finished, new_capacity
 from orchestrator.resources.groups.member_removal import entries, named, skip_list
 
 NOW = datetime(2026, 11, 20, 12, 0, 0, tzinfo=UTC)
@@ -114,19 +114,13 @@ def test_a_group_cools_down_after_scaling():
         "scaling_in_progress": False,
         "cooldown_end": {"2026-11-20T12:01:00.000000": "change_in_capacity : 1"},
     }
-    assert not may_scale(reported, NOW + timedelta(seconds=59))
-    assert may_scale(reported, NOW + timedelta(seconds=60))
-
-
-def test_a_group_is_not_scaled_during_scaling_and_again_after_a_failure():
-    assert may_scale({}, NOW)
-    busy = begun({})
-    assert not may_scale(busy, NOW + timedelta(days=1))
-    assert may_scale(finished(busy, 60, None, NOW), NOW)
+    assert cooldown_end(reported) == "2026-11-20T12:01:00.000000"
 
 
 def test_a_shorter_cooldown_does_not_end_a_longer_cooldown():
     long = finished({}, 600, "first", NOW)
-    assert not may_scale(finished(long, 1, "second", NOW), NOW + timedelta(seconds=599))
-    assert may_scale(finished({}, None, "first", NOW), NOW)
-    assert may_scale(finished({}, -5, "first", NOW), NOW)
+    assert cooldown_end(finished(long, 1, "second", NOW)) == cooldown_end(long)
+    now = "2026-11-20T12:00:00.000000"
+    assert cooldown_end(finished({}, None, "first", NOW)) == now
+    assert cooldown_end(finished({}, -5, "first", NOW)) == now
+    assert cooldown_end({}) == ""

@@ -150,12 +150,13 @@ def test_server_names_scale_from_none_to_three_to_one_to_three():
     [
         ({}, "3-4"),
         ({"victims": "newest"}, "0-1"),
-        ({"failed": Ordinals.of([4])}, "2-3"),
-        ({"failed": Ordinals.of([0, 4]), "victims": "newest"}, "1-2"),
+        ({"first": [Ordinals.of([4])]}, "2-3"),
+        ({"first": [Ordinals.of([0, 4])], "victims": "newest"}, "1-2"),
+        ({"first": [Ordinals.of([4]), Ordinals.of([2, 3])]}, "0-1"),
         ({"outdated": Ordinals.of([1, 3])}, "3-4"),
         ({"outdated": Ordinals.of([1, 3, 4]), "victims": "outdated"}, "0,2"),
         ({"outdated": Ordinals.of([3]), "victims": "outdated"}, "2,4"),
-        ({"failed": Ordinals.span(0, 5)}, "3-4"),
+        ({"first": [Ordinals.span(0, 5)]}, "3-4"),
     ],
 )
 def test_the_failed_go_first_and_then_whom_the_policy_says(more, left):
@@ -164,5 +165,5 @@ def test_the_failed_go_first_and_then_whom_the_policy_says(more, left):
 
 def test_no_member_is_deleted_within_the_maximum():
     group = Ordinals.span(0, 3)
-    assert remaining(group, 3, failed=group, outdated=group, victims="outdated") == group
+    assert remaining(group, 3, first=[group], outdated=group, victims="outdated") == group
     assert remaining(group, 7) == group

@@ -24,6 +24,7 @@ from orchestrator.operations.resource_context.state import StepResult
 from orchestrator.store import snapshots
 from orchestrator.store.nodes import outcome_sql as ending
 from orchestrator.store.nodes import repository
+from orchestrator.store.signals import group_resize
 from orchestrator.store.traversals import children
 from orchestrator.store.traversals.children import StartedChild
 
@@ -162,13 +163,19 @@ def _start_snapshot(db: repository.CheckConnection, child_id: int, uuid: UUID) -
 def child_side_effects(
     db: repository.CheckConnection, items: Sequence[Write | Pause]
 ) -> Iterator[Callable[[repository.Settled], None]]:
-    """Write outcomes in a transaction with their effects on child stacks: the causes of a failure, and the
-    detachment of a retained resource's child. Call the yielded function with the settled rows.
+    """Write outcomes in a transaction with their effects on child stacks: the causes of a failure, the
+    detachment of a retained resource's child, and the signals of a scaling group that wait for the end of an
+    operation. Call the yielded function with the settled rows.
     """
     causes = {item.row["resource_id"]: item.row.pop("causes") for item in items if item.row.get("causes")}
     released = {item.row["resource_id"]: item.row.pop("detached_child", None) for item in items}
     detached = {resource_id: child_id for resource_id, child_id in released.items() if child_id is not None}
-    if not causes and not detached:
+    groups = {
+        item.row["resource_id"]: item.state.refresh_signal
+        for item in items
+        if item.state is not None and item.state.refresh_signal is not None
+    }
+    if not causes and not detached and not groups:
         yield lambda _: None
         return
 
@@ -182,6 +189,10 @@ def child_side_effects(
                 )
             if held_id in detached:
                 children.detach(db, detached[held_id])
+            if held_id is not None and held_id in groups:
+                group_resize.resume(db, held_id)
+                if item.row.get("status") == "FAILED":
+                    group_resize.refresh(db, held_id, groups[held_id])
 
     with db.transaction():
         for child_id in sorted(detached.values()):

@@ -52,10 +52,14 @@ from orchestrator.operations.reconcile.nested.operation import (
 from orchestrator.operations.reconcile.update_steps import carry_out
 from orchestrator.operations.resource_context.operation import ResourceOperation
 from orchestrator.operations.resource_context.state import StepResult
+from orchestrator.resources.groups.scaling_group import ScalingGroup
+from orchestrator.store.signals.watchers import CHILD_FINISHED
 
 
 def execute_nested(nested: NestedOperation, step: Step, retries_left: int) -> StepResult:
     """Run a step; the child's request is stored with the data of the type again."""
+    if isinstance(nested.resource_type, ScalingGroup) and nested.operation.resource.op is not None:
+        nested.operation.state.refresh_signal = nested.operation.services.cipher.seal({CHILD_FINISHED: None})
     result = execution.execute(nested.operation, step, retries_left, partial(_run_step, nested))
     result.state.data = with_request(split_request(result.state.data)[1], nested.request)
     return result

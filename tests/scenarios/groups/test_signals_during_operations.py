@@ -1,0 +1,314 @@
+"""Signals to a group whose members boot, are stuck or are being updated: applied together, or rejected with
+an event that states the reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from orchestrator.errors import ProviderError
+from tests.scenarios.fake_cloud import Cloud, cloud_thing
+from tests.scenarios.groups.test_groups import members, write
+from tests.scenarios.groups.test_scaled_groups import SIZE, metadata, scaling
+from tests.scenarios.trees import child, deliver
+from tests.scenarios.world import World
+
+NEVER = 1_000_000  # observations until a member is ready
+
+
+@pytest.fixture
+def cloud() -> Cloud:
+    return Cloud()
+
+
+@pytest.fixture
+def world(postgres_url: str, cloud: Cloud) -> Iterator[World]:
+    made = World(postgres_url, types=cloud.types())
+    yield made
+    made.close()
+
+
+def booting(desired: int = 2, value: str = "v", **options: Any) -> dict[str, Any]:
+    """A group whose members are ready only after `boot`."""
+    member = cloud_thing(type="Cloud::Server", looks=NEVER, value=value)
+    return scaling(desired, **{"max_size": 7, "resource": member, **options})
+
+
+def boot(world: World, cloud: Cloud, *but: str) -> None:
+    """Make all existing members ready, except for the members with these names."""
+    make_ready(cloud, *but)
+    world.sweep_once()
+    deliver(world)
+    world.sweep_once()
+    deliver(world)
+
+
+def make_ready(cloud: Cloud, *but: str) -> None:
+    for thing in cloud.things:
+        if thing.rpartition("-")[0] not in but:
+            cloud.looks[thing] = NEVER
+
+
+def settle(world: World, cloud: Cloud) -> None:
+    """Deliver and boot until no work remains."""
+    for _ in range(6):
+        boot(world, cloud)
+    world.deliver_all()
+
+
+def created(world: World, cloud: Cloud, resources: dict[str, Any]) -> str:
+    uuid = world.create("s", resources, outputs=SIZE)
+    deliver(world)
+    settle(world, cloud)
+    assert world.state(uuid) == "CREATE_COMPLETE"
+    return uuid
+
+
+def signal(world: World, policy: str = "up", details: Any = None, *, times: int = 1) -> None:
+    for _ in range(times):
+        world.signal("s", policy, details)
+        deliver(world)
+
+
+def reasons(world: World, policy: str) -> list[str]:
+    query = "SELECT status, reason FROM event WHERE resource_name = :n AND action = 'SIGNAL' ORDER BY id"
+    return [f"{row.status} {row.reason}" for row in world.rows(query, n=policy)]
+
+
+def test_signals_during_a_boot_are_all_applied(world: World, cloud: Cloud) -> None:
+    created(world, cloud, booting())
+    signal(world, times=5)
+    assert child(world, "g").state == "UPDATE_IN_PROGRESS"
+    assert metadata(world)["scaling_in_progress"] is True
+    settle(world, cloud)
+    assert len(members(world)) == len(cloud.things) == 7
+    assert set(cloud.made.values()) == {1}
+    assert world.outputs("s")["size"] == 7
+    assert metadata(world)["scaling_in_progress"] is False
+    assert reasons(world, "up") == ["COMPLETE No signal details provided"] * 5
+    assert world.rows("SELECT 1 FROM signal") == []
+
+
+def test_signals_beyond_the_bounds_are_rejected_with_an_event_each(world: World, cloud: Cloud) -> None:
+    created(world, cloud, booting(2, max_size=4))
+    signal(world, times=5)
+    settle(world, cloud)
+    assert len(members(world)) == 4
+    rejected = "COMPLETE Signal rejected by group g: at its maximum of 4 members"
+    assert reasons(world, "up") == ["COMPLETE No signal details provided"] * 2 + [rejected] * 3
+    signal(world, "down", times=4)
+    settle(world, cloud)
+    assert len(members(world)) == 1
+    assert reasons(world, "down")[-1] == "COMPLETE Signal rejected by group g: at its minimum of 1 member"
+
+
+def test_a_signal_during_the_cooldown_is_rejected_with_its_end(world: World, cloud: Cloud) -> None:
+    created(world, cloud, booting(2, cooldown=600))
+    write(world, "UPDATE resource SET metadata = '{}' WHERE name = 'g'")
+    signal(world, times=2)  # the second arrives during the boot: the cooldown counts from the start
+    settle(world, cloud)
+    signal(world)
+    assert len(members(world)) == 3
+    applied, *rejected = reasons(world, "up")
+    assert applied == "COMPLETE No signal details provided"
+    assert len(rejected) == 2
+    assert all(
+        reason.startswith("COMPLETE Signal rejected by group g: cooldown until 20") for reason in rejected
+    )
+
+
+def test_signals_during_a_rolling_update_are_combined_and_applied_after_it(
+    world: World, cloud: Cloud
+) -> None:
+    uuid = created(world, cloud, booting(0, min_size=2))
+    world.update("s", booting(0, "w", min_size=2), outputs=SIZE)
+    deliver(world)
+    assert world.state(uuid) == "UPDATE_IN_PROGRESS"
+    signal(world, times=3)
+    signal(world, "down")
+    assert len(members(world)) == 2
+    assert len(world.rows("SELECT 1 FROM signal WHERE due_at = 'infinity'")) == 4
+    for _ in range(3):
+        boot(world, cloud)
+    assert world.state(uuid) == "UPDATE_COMPLETE"
+    before = child(world, "g").traversal
+    settle(world, cloud)
+    assert child(world, "g").traversal in (before, before + 1)
+    assert len(members(world)) == 4
+    assert reasons(world, "up") == ["COMPLETE No signal details provided"] * 3
+    assert {cloud.values[thing] for thing in cloud.things} == {"w"}
+    assert world.outputs("s")["size"] == 4
+
+
+def test_signals_during_a_failing_update_are_applied_after_it(world: World, cloud: Cloud) -> None:
+    uuid = created(world, cloud, booting())
+    world.update("s", booting(2, "w"), outputs=SIZE)
+    deliver(world)
+    signal(world)
+    world.elapse(7200, "action")
+    settle(world, cloud)
+    assert world.state(uuid) == "UPDATE_FAILED"
+    settle(world, cloud)
+    assert len(members(world)) == 3
+    assert reasons(world, "up") == ["COMPLETE No signal details provided"]
+    signal(world, "up")
+    settle(world, cloud)
+    assert len(members(world)) == 4
+
+
+def test_an_accepted_signal_survives_lost_messages(world: World, cloud: Cloud) -> None:
+    created(world, cloud, booting())
+    world.signal("s", "up")
+    world.messages.clear()
+    world.sweep_once()
+    world.deliver(1)  # the policy has handed its signal to the group
+    assert [row.about for row in world.rows("SELECT about FROM signal")] == ["adjustment"]
+    world.messages.clear()
+    settle(world, cloud)
+    assert len(members(world)) == 3
+
+
+def test_a_stuck_member_does_not_block_scaling(world: World, cloud: Cloud) -> None:
+    created(world, cloud, booting())
+    healthy = set(members(world))
+    signal(world)
+    [stuck] = set(members(world)) - healthy
+    signal(world)
+    boot(world, cloud, stuck)
+    assert len(members(world)) == 4
+    signal(world, "down")
+    boot(world, cloud, stuck)
+    assert healthy < set(members(world))
+    assert stuck not in members(world)
+    settle(world, cloud)
+    assert len(cloud.things) == 3
+
+
+def test_a_stuck_member_can_be_removed_by_name(world: World, cloud: Cloud) -> None:
+    created(world, cloud, booting(2, cooldown=600))
+    write(world, "UPDATE resource SET metadata = '{}' WHERE name = 'g'")
+    healthy = set(members(world))
+    signal(world)
+    [stuck] = set(members(world)) - healthy
+    signal(world, "down", {"remove_members": [stuck]})
+    settle(world, cloud)
+    assert set(members(world)) == healthy
+    assert len(cloud.things) == 2
+    assert world.outputs("s")["size"] == 2
+
+
+def settle_without_boot(world: World) -> None:
+    for _ in range(3):
+        world.sweep_once()
+        deliver(world)
+
+
+@pytest.mark.parametrize("timed_out", [False, True])
+def test_an_update_to_a_smaller_size_removes_the_stuck_member(
+    world: World, cloud: Cloud, timed_out: bool
+) -> None:
+    uuid = created(world, cloud, booting(3))
+    healthy = set(members(world))
+    signal(world)
+    if timed_out:
+        world.elapse(7200, "action")
+        settle_without_boot(world)
+        assert child(world, "g").state == "UPDATE_FAILED"
+        assert world.outputs("s")["size"] == 3
+    world.update("s", booting(2), outputs=SIZE)
+    deliver(world)
+    settle(world, cloud)
+    assert world.state(uuid) == "UPDATE_COMPLETE"
+    assert set(members(world)) < healthy
+    assert len(cloud.things) == len(members(world)) == 2
+
+
+def test_members_that_were_never_created_are_removed_before_the_others(world: World, cloud: Cloud) -> None:
+    created(world, cloud, booting())
+    healthy = set(members(world))
+    exact = booting()
+    exact["up"]["properties"] |= {"adjustment_type": "exact_capacity", "scaling_adjustment": 6}
+    world.update("s", exact, outputs=SIZE)
+    deliver(world)
+    settle(world, cloud)
+    world.signal("s", "up")
+    world.deliver(2)  # the child's update is accepted, and not planned yet
+    assert len(members(world)) == 2
+    signal(world, "down", {"remove_members": [sorted(healthy)[0]]})
+    signal(world, "down", times=3)
+    settle(world, cloud)
+    assert len(members(world)) == 2
+    assert sorted(healthy)[1] in members(world)
+
+
+def test_signals_to_a_suspended_group_are_rejected_with_an_event(world: World, cloud: Cloud) -> None:
+    created(world, cloud, booting())
+    write(world, "UPDATE resource SET action = 'SUSPEND' WHERE name = 'g'")
+    signal(world)
+    assert reasons(world, "up") == ["COMPLETE Signal rejected by group g: the group is suspended"]
+    write(world, "UPDATE resource SET action = 'DELETE' WHERE name = 'g'")
+    signal(world)
+    assert reasons(world, "up")[1] == "COMPLETE Signal rejected by group g: the group is being deleted"
+
+
+def test_the_number_of_waiting_signals_is_bounded(world: World, cloud: Cloud, monkeypatch: Any) -> None:
+    monkeypatch.setattr("orchestrator.operations.signals.group_requests.MAX_PENDING", 2)
+    created(world, cloud, booting())
+    world.update("s", booting(2, "w"), outputs=SIZE)
+    deliver(world)
+    signal(world, times=4)
+    assert reasons(world, "up") == ["COMPLETE Signal rejected by group g: 2 signals are waiting"] * 2
+    settle(world, cloud)
+    assert len(members(world)) == 4
+
+
+def test_a_failed_group_is_scaled(world: World, cloud: Cloud) -> None:
+    created(world, cloud, booting())
+    write(world, "UPDATE resource SET action = 'UPDATE', status = 'FAILED' WHERE name = 'g'")
+    signal(world)
+    settle(world, cloud)
+    assert len(members(world)) == 3
+    assert world.resource("g").status == "FAILED"
+
+
+def test_signals_wait_for_the_pauses_of_a_rolling_update(world: World, cloud: Cloud) -> None:
+    paused = {"rolling_updates": {"max_batch_size": 1, "pause_time": 100}}
+    uuid = created(world, cloud, booting(**paused))
+    world.update("s", booting(2, "w", **paused), outputs=SIZE)
+    deliver(world)
+    make_ready(cloud)
+    world.sweep_once()
+    deliver(world)
+    query = """SELECT extract(epoch FROM due_at - now()) AS seconds FROM graph_node
+        WHERE label = 'g' AND state = 'waiting'"""
+    assert [50 < row.seconds < 101 for row in world.rows(query)] == [True]
+    signal(world)
+    assert [50 < row.seconds < 101 for row in world.rows(query)] == [True]
+    assert len(world.rows("SELECT 1 FROM signal WHERE due_at = 'infinity'")) == 1
+    settle(world, cloud)
+    assert world.state(uuid) == "UPDATE_COMPLETE"
+    assert len(members(world)) == 3
+    assert set(members(world).values()) == {"w"}
+
+
+def test_the_reported_size_is_the_actual_size_after_a_failed_update(world: World, cloud: Cloud) -> None:
+    uuid = created(world, cloud, booting())
+
+    def fails(_: Any) -> None:
+        if len(cloud.things) == 3:
+            raise ProviderError("no more servers")
+
+    cloud.on["create"] = fails
+    world.update("s", booting(5), outputs=SIZE)
+    deliver(world)
+    settle(world, cloud)
+    assert world.state(uuid) == "UPDATE_FAILED"
+    assert len(cloud.things) == 3
+    assert world.outputs("s")["size"] == 3
+    del cloud.on["create"]
+    signal(world)
+    settle(world, cloud)
+    assert world.outputs("s")["size"] == len(cloud.things) == len(members(world))
