@@ -64,12 +64,14 @@ class Combination:
     now: datetime
     named: Callable[[tuple[str, ...]], Ordinals]  # returns members by name; raises ProviderError
     size: int = 0
+    broken: int = 0  # failed members that `size` does not include
     removed: Ordinals = Ordinals()  # noqa: RUF009 - immutable
     is_resized: bool = False  # by an adjustment of the size
 
     def __post_init__(self) -> None:
         """Start with the members that have not failed."""
         self.size = len(self.present - self.failed)
+        self.broken = len(self.present) - self.size
 
     def apply_all(self, adjustments: Sequence[Adjustment]) -> list[Rejection | None]:
         """Apply adjustments in order; return None for each that is applied."""
@@ -87,20 +89,25 @@ class Combination:
         return rejection
 
     def _resize(self, adjustment: Adjustment) -> Rejection | None:
+        """Change the size. A growth counts the members that have not failed; a reduction counts all members,
+        because it removes failed members first.
+        """
         minimum, maximum = self.bounds.minimum, self.bounds.maximum
+        is_reduction = adjustment.amount < 0 and adjustment.adjustment_type != "exact_capacity"
+        current = self.size + self.broken if is_reduction else self.size
         size = capacity.new_capacity(
-            self.size,
+            current,
             adjustment.amount,
             adjustment.adjustment_type,
             min_step=adjustment.min_step,
             least=minimum,
-            most=self.size if maximum is None else maximum,
+            most=current if maximum is None else maximum,
         )
-        if size == self.size:
+        if size == current:
             return Rejection(self._bound_reached(adjustment))
         if self._is_cooling_down():
             return Rejection(f"cooldown until {self.cooldown.until}Z")
-        self.size, self.is_resized = size, True
+        self.size, self.broken, self.is_resized = size, 0, True
         return None
 
     def _remove(self, adjustment: Adjustment) -> Rejection | None:
@@ -116,7 +123,8 @@ class Combination:
         if in_service and size < self.bounds.minimum:
             minimum = self.bounds.minimum
             raise ProviderError(f"the group would have {size} members; the minimum is {minimum}")
-        self.size, self.removed = max(size, self.bounds.minimum), self.removed | members
+        self.size, self.broken = max(size, self.bounds.minimum), 0
+        self.removed |= members
         return None
 
     def _is_cooling_down(self) -> bool:

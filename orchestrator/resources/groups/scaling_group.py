@@ -241,7 +241,8 @@ class ScalingGroup(GroupType):
         )
         size_before = combination.size
         rejections = combination.apply_all(adjustments)
-        if combination.size == size_before and not combination.removed:
+        is_unchanged = combination.size == size_before and not combination.removed
+        if is_unchanged and (not combination.is_resized or not broken.failed):
             return Scaled(None, rejections)
         definition = self.definition(ctx, props, child)
         data = {**_without(dict(ctx.data), ROLLING, PAUSE), SIZE: combination.size}

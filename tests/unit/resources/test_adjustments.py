@@ -92,6 +92,18 @@ def test_the_cooldown_of_an_adjustment_applies_to_the_next():
     assert combined.size == 6
 
 
+def test_a_reduction_counts_failed_members_and_a_growth_does_not():
+    combined = combination(3, failed=[2])
+    assert combined.apply_all([Adjustment(-1)]) == [None]
+    assert combined.size == 2
+    combined = combination(3, failed=[2])
+    assert combined.apply_all([Adjustment(1), Adjustment(-1), Adjustment(-1)]) == [None] * 3
+    assert combined.size == 1
+    assert reasons(combination(2, failed=[1], least=2).apply_all([Adjustment(-1)])) == [
+        "at its minimum of 2 members"
+    ]
+
+
 def test_an_invalid_request_does_not_affect_the_others():
     combined = combination(2)
     first, invalid, last = combined.apply_all([Adjustment(1), remove("x"), Adjustment(1)])
