@@ -34,7 +34,7 @@ class Operations:
     create: Callable[[OperationContext, Body], Accepted]
     delete: Callable[[OperationContext, StackRow], Sequence[CheckMessage]]
     update: Callable[..., Accepted]
-    start_action: Callable[..., Sequence[CheckMessage]]
+    start_action: Callable[..., Sequence[Message]]
     signal: Callable[[OperationContext, StackIdentity, str, Body], Sequence[Message]]
     signal_by_url: Callable[..., SignalResult]
     mark_unhealthy: Callable[[OperationContext, StackRow, str, Body], None]

@@ -47,7 +47,7 @@ from tasks.webhook_delivery import WebhookDeliveryThread
 log = logger()
 
 
-app = Celery("orchestrator", include=["tasks.check", "tasks.signal"])
+app = Celery("orchestrator", include=["tasks.check", "tasks.observe", "tasks.signal"])
 app.conf.update(celery_settings(broker_url(settings())))
 dispatcher = Dispatcher(broker_url(settings()), settings().check_batch)
 

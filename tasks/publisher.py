@@ -24,7 +24,7 @@ from kombu.transport.redis import Channel
 
 from orchestrator import metrics
 from orchestrator.config import Settings
-from orchestrator.engine.messages import CheckMessage, Message, SignalMessage
+from orchestrator.engine.messages import CheckMessage, Message, ObservationMessage, SignalMessage
 from orchestrator.errors import Misconfigured
 from orchestrator.logs import logger
 from tasks.celery_settings import celery_settings
@@ -32,9 +32,15 @@ from tasks.celery_settings import celery_settings
 TASK = "check"
 SIGNAL_TASK = "signal"
 SIGNAL_QUEUE = "provider"  # a resource type that processes a signal may call its provider
+OBSERVE_TASK = "observe"
+OBSERVE_QUEUE = "observe"
 MAX_SHOWN = 5  # resources named in the arguments that Flower shows
 
-TEMPLATE_ARGUMENTS: Final[Mapping[str, tuple[Any, ...]]] = {TASK: ([0], 0), SIGNAL_TASK: (0,)}
+TEMPLATE_ARGUMENTS: Final[Mapping[str, tuple[Any, ...]]] = {
+    TASK: ([0], 0),
+    SIGNAL_TASK: (0,),
+    OBSERVE_TASK: (0,),
+}
 
 log = logger()
 
@@ -64,6 +70,7 @@ class Dispatcher:
         self.app.conf.update(celery_settings(broker_url))
         self.app.task(name=TASK, shared=False)(_check_stub)
         self.app.task(name=SIGNAL_TASK, shared=False)(_signal_stub)
+        self.app.task(name=OBSERVE_TASK, shared=False)(_observe_stub)
         self.batch = batch
         self._local = threading.local()
         self._prefix = ""
@@ -99,6 +106,8 @@ class Dispatcher:
         for message in messages:
             if isinstance(message, SignalMessage):
                 by_queue.setdefault(SIGNAL_QUEUE, []).append(self.render_signal(message, parent_id))
+            elif isinstance(message, ObservationMessage):
+                by_queue.setdefault(OBSERVE_QUEUE, []).append(self.render_observation(message, parent_id))
         return by_queue
 
     def _send(self, by_queue: Mapping[str, Sequence[bytes]]) -> None:
@@ -134,6 +143,13 @@ class Dispatcher:
         visible = f"({message.label})"
         arguments = [message.resource_id]
         return self._filled(SIGNAL_TASK, SIGNAL_QUEUE, arguments, visible, message.root, parent_id)
+
+    def render_observation(self, message: ObservationMessage, parent_id: str | None = None) -> bytes:
+        """Return the message that makes a worker observe a resource."""
+        shown = f"({message.label})"
+        return self._filled(
+            OBSERVE_TASK, OBSERVE_QUEUE, [message.resource_id], shown, message.root, parent_id
+        )
 
     def _filled(
         self, task: str, queue: str, arguments: list[Any], shown: str, root: str, parent_id: str | None
@@ -206,6 +222,10 @@ def _check_stub(node_ids: list[int], traversal: int) -> None:
 
 def _signal_stub(resource_id: int) -> None:
     """Signature of the signal task for senders; the body is in `signal.py`."""
+
+
+def _observe_stub(resource_id: int) -> None:
+    """Signature of the observe task for senders; the body is in `observe.py`."""
 
 
 def describe(group: Sequence[CheckMessage]) -> str:

@@ -71,8 +71,8 @@ def workers(
     env: Mapping[str, str], run: Path, *, count: int, events: bool, app: str = CELERY_APP
 ) -> list[Child]:
     """Return `count` workers for local resources, and a worker with threads for resources at providers."""
-    solo = ("-P", "solo", "-Q", "check,observe,bulk")
-    threads = ("-P", "threads", "-c", str(PROVIDER_THREADS), "-Q", "provider")
+    solo = ("-P", "solo", "-Q", "check,bulk")
+    threads = ("-P", "threads", "-c", str(PROVIDER_THREADS), "-Q", "provider,observe")
     options = {f"check{number}": solo for number in range(1, count + 1)} | {"provider1": threads}
     return [_worker(name, chosen, env, run, events=events, app=app) for name, chosen in options.items()]
 

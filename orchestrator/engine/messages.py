@@ -25,4 +25,13 @@ class SignalMessage:
     root: str = ""
 
 
-Message = CheckMessage | SignalMessage
+@dataclass(frozen=True, slots=True)
+class ObservationMessage:
+    """Request to observe a resource beside the operations of its stack."""
+
+    resource_id: int
+    label: str = ""
+    root: str = ""
+
+
+Message = CheckMessage | SignalMessage | ObservationMessage

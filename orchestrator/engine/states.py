@@ -103,8 +103,7 @@ def accepted(action: str, status: str) -> tuple[str, ...]:
         found.append("cancel_update")
     if action in {"CREATE", "UPDATE"} and status == "IN_PROGRESS":
         found.append("cancel_without_rollback")
-    if (action, status) != ("DELETE", "IN_PROGRESS"):
-        found.append("check")
+    found.append("check")
     found += [name for name in ("suspend", "resume") if status != "IN_PROGRESS" or action == name.upper()]
     return tuple(found)
 

@@ -11,15 +11,16 @@ workers meet here, without threads.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from sqlalchemy import text
 
-from orchestrator.engine.messages import CheckMessage
+from orchestrator.engine.messages import CheckMessage, Message, ObservationMessage
 from orchestrator.operations.maintenance import orphans as strays
 from orchestrator.operations.maintenance.sweep import Sweep
+from orchestrator.operations.observation.observe import observe_resource
 from orchestrator.operations.reconcile.check import check_nodes
 from orchestrator.operations.reconcile.worker_context import WorkerContext
 from orchestrator.resources.base import Context
@@ -35,6 +36,8 @@ WORKERS = 3  # at once
 NO_FILES: Mapping[str, str] = {}
 TABLES = (
     "stray",
+    "observation",
+    "observation_pass",
     "disturbed_stack",
     "failure",
     "event",
@@ -68,6 +71,12 @@ class Worker:
     database: Database
     engine: WorkerContext
     sweep: Sweep
+
+
+def _order(message: CheckMessage | ObservationMessage) -> tuple[object, ...]:
+    if isinstance(message, ObservationMessage):
+        return message.label, 0, "observe", message.resource_id
+    return message.label, message.traversal, message.queue, message.node_id
 
 
 class Simulator(World):
@@ -200,14 +209,18 @@ class Simulator(World):
 
     # Deliveries.
 
-    def deliver_one(self, message: CheckMessage) -> None:
+    def deliver_one(self, message: CheckMessage | ObservationMessage) -> None:
         worker = self.workers[self.depth]
         self.depth += 1
         try:
-            durable, bulk = message.queue == "provider", message.queue == "bulk"
-            rings = check_nodes(
-                worker.engine, [message.node_id], message.traversal, durable=durable, bulk=bulk
-            )
+            rings: Sequence[Message]
+            if isinstance(message, ObservationMessage):
+                rings = observe_resource(worker.engine, message.resource_id)
+            else:
+                durable, bulk = message.queue == "provider", message.queue == "bulk"
+                rings = check_nodes(
+                    worker.engine, [message.node_id], message.traversal, durable=durable, bulk=bulk
+                )
             if self.faults.lose and self.dice.random() < self.faults.lose / 2:
                 return  # it died before it could send them
             self.messages += rings
@@ -221,9 +234,7 @@ class Simulator(World):
         """Deliver a random message; with none left, sweep. Return False if that found nothing."""
         if not self.messages:
             return self.sweep_once()
-        self.messages.sort(
-            key=lambda message: (message.label, message.traversal, message.queue, message.node_id)
-        )
+        self.messages.sort(key=_order)
         message = self.messages.pop(self.dice.randrange(len(self.messages)))
         if self.dice.random() < self.faults.repeat:
             self.messages.append(message)
@@ -233,7 +244,7 @@ class Simulator(World):
 
     def sweep_once(self) -> bool:
         """Make scheduled work due and sweep; return False if that found nothing."""
-        clock.make_due(self.database, "node", "snapshot")
+        clock.make_due(self.database, "node", "snapshot", "observation", "observation pass")
         self.elapse(HOUR, "enqueue")
         if self.depth >= WORKERS:
             return False
@@ -277,7 +288,7 @@ class Simulator(World):
                 free = [message for message in self.messages if message.label not in held]
             if not free:
                 return
-            free.sort(key=lambda message: (message.label, message.traversal, message.queue, message.node_id))
+            free.sort(key=_order)
             message = self.dice.choice(free)
             if self.dice.random() >= self.faults.repeat:
                 self.messages.remove(message)

@@ -14,10 +14,11 @@ import orjson
 from sqlalchemy import text
 
 from orchestrator.config import Settings
-from orchestrator.engine.messages import Message, SignalMessage
+from orchestrator.engine.messages import Message, ObservationMessage, SignalMessage
 from orchestrator.operations.bootstrap import build_worker_context
 from orchestrator.operations.context import Body, OperationContext
 from orchestrator.operations.maintenance.sweep import Sweep
+from orchestrator.operations.observation.observe import observe_resource
 from orchestrator.operations.outputs.outputs import resolve_outputs
 from orchestrator.operations.reconcile.check import check_nodes
 from orchestrator.operations.reconcile.worker_context import WorkerContext
@@ -154,6 +155,9 @@ class World:
         if isinstance(message, SignalMessage):
             self.messages += process_signals(self.engine, message.resource_id)
             return
+        if isinstance(message, ObservationMessage):
+            self.messages += observe_resource(self.engine, message.resource_id)
+            return
         durable, bulk = message.queue == "provider", message.queue == "bulk"
         self.messages += check_nodes(
             self.engine, [message.node_id], message.traversal, durable=durable, bulk=bulk
@@ -177,7 +181,7 @@ class World:
 
     def sweep_once(self) -> bool:
         """Make scheduled work due and sweep; return False if that found nothing."""
-        clock.make_due(self.database, "node", "signal", "snapshot")
+        clock.make_due(self.database, "node", "signal", "snapshot", "observation", "observation pass")
         self.elapse(HOUR, "enqueue")
         self.messages += self.sweep.run()
         return bool(self.messages)

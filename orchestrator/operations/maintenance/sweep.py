@@ -18,17 +18,19 @@ from psycopg.rows import TupleRow
 from orchestrator import metrics
 from orchestrator.clients.keystone.cloud_session import Cloud
 from orchestrator.config import Settings
-from orchestrator.engine.messages import CheckMessage, Message
+from orchestrator.engine.messages import CheckMessage, Message, ObservationMessage
 from orchestrator.logs import logger
 from orchestrator.operations import queued_actions, stack_completion
 from orchestrator.operations.keystone.delegated_credentials import cloud_of_stack
 from orchestrator.operations.maintenance import orphans
 from orchestrator.operations.maintenance.purge import IncrementalPurge, Policy
+from orchestrator.operations.observation.observation_pass import continue_pass
 from orchestrator.operations.snapshots import cleanup
 from orchestrator.operations.software.type_store import DeploymentStore
 from orchestrator.resources.base import ResourceType
 from orchestrator.resources.stack_context import StackLocation
 from orchestrator.security.encryption import Cipher
+from orchestrator.store import observations
 from orchestrator.store.connections.database import Database, try_lock, unlock
 from orchestrator.store.events import webhooks
 from orchestrator.store.maintenance import stalled, sweep_queries
@@ -80,8 +82,12 @@ class Sweep:
             sent = queue.due(db, self.settings.re_enqueue_seconds, MAX_ROWS)
             metrics.count_recovered("signal", len(sent))
             messages += sent
+            observed = observations.due(db, self.settings.re_enqueue_seconds, MAX_ROWS)
+            metrics.count_recovered("observation", len(observed))
+            messages += observed
         self._rung_until = webhooks.mark_due(db, self._rung_until)
         messages += self._end(db)
+        messages += self._continue_observations(db)
         self._count(db)
         return messages
 
@@ -137,6 +143,13 @@ class Sweep:
         if time.monotonic() - self._audited_at > AUDIT_SECONDS:
             self._audited_at = time.monotonic()
             messages += self._audit(db)
+        return messages
+
+    def _continue_observations(self, db: Connection[TupleRow]) -> list[ObservationMessage]:
+        messages: list[ObservationMessage] = []
+        for stack_id in observations.due_passes(db):
+            with db.transaction():
+                messages += continue_pass(db, self.types, stack_id, self.settings.re_enqueue_seconds)
         return messages
 
     def _audit(self, db: Connection[TupleRow]) -> list[CheckMessage]:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
-from orchestrator.engine.messages import CheckMessage
+from orchestrator.engine.messages import CheckMessage, Message
 from orchestrator.errors import ActionInProgress, InvalidRequest, NotFound, NotSupported
 from orchestrator.operations import queued_actions
 from orchestrator.operations.context import Body, OperationContext
+from orchestrator.operations.observation import observation_pass
 from orchestrator.operations.request_body import read_object
 from orchestrator.store.access import idempotency
 from orchestrator.store.stacks.stacks import StackRow
@@ -20,12 +21,12 @@ from orchestrator.store.traversals import queued_actions as stored_queued_action
 from orchestrator.store.traversals.accept import accept_rollback, revision_of_number
 from orchestrator.store.traversals.traversals import Locked
 
-Action = Callable[[OperationContext, StackRow], list[CheckMessage]]
+Action = Callable[[OperationContext, StackRow], Sequence[Message]]
 
 
 def start_action(
     context: OperationContext, stack: StackRow, body: Body, *, wait: bool = False
-) -> list[CheckMessage]:
+) -> Sequence[Message]:
     """Start the action that the body names.
 
     With `wait` a suspend or a resume is queued until the operation in progress has ended.
@@ -120,20 +121,25 @@ def _suspend_or_resume(
     return [opened.message]
 
 
-def check(context: OperationContext, stack: StackRow) -> list[CheckMessage]:
-    """Check all resources, including failed resources."""
-    return _start_traversal_over_all(context, stack, "CHECK")
+def check(context: OperationContext, stack: StackRow) -> list[Message]:
+    """Check all resources, including failed resources.
 
-
-def _start_traversal_over_all(context: OperationContext, stack: StackRow, action: str) -> list[CheckMessage]:
-    """Start an action, superseding an operation in progress. A delete cannot be superseded."""
+    A stack at rest that has reached its desired revision gets a CHECK traversal. During any other operation,
+    and on a stack that has not reached its desired revision, the resources are observed by a pass, which
+    changes neither the action nor the status of the stack. A running check or pass is joined.
+    """
     with context.database.connect() as db, db.transaction():
         now = traversals.lock(db, stack.id)
         if now is None:
             raise NotFound("Stack", stack.name)
-        if now.state == "DELETE_IN_PROGRESS":
-            raise ActionInProgress(stack.name, now.action)
-        opened = traversals.start_traversal(db, stack.id, action)
+        if now.state == "CHECK_IN_PROGRESS":
+            return []
+        if now.status == "IN_PROGRESS" or not now.reached:
+            text = f"during {now.action}" if now.status == "IN_PROGRESS" else f"of a stack in {now.state}"
+            reason = f"Observation of the resources started {text}"
+            seconds = context.settings.re_enqueue_seconds
+            return [*observation_pass.start(db, context.types, stack.id, reason, seconds)]
+        opened = traversals.start_traversal(db, stack.id, "CHECK")
         children.mark_stale(db, stack.id)
     assert opened is not None  # it exists: it is locked
     return [opened.message]

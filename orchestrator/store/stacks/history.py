@@ -104,14 +104,16 @@ WHERE stack_id = :stack_id AND id > :first AND status = 'IN_PROGRESS'
     AND resource_type = 'OS::Heat::Stack' AND physical_id = :stack
 ORDER BY id LIMIT 1
 """
-# A replacement is created while the replaced object still exists: it has another physical id.
+# A replacement is created while the replaced object still exists: it has another physical id. Actions without
+# a template have no effect here: an observation pass reports absent objects, and a queued action may be
+# dropped.
 EFFECTS = """
 WITH recorded AS MATERIALIZED (
     SELECT id, resource_name AS name, coalesce(physical_id, '') AS thing, action, status, reason,
         resource_type = 'OS::Heat::Stack' AND physical_id = :stack AS by_stack
     FROM event WHERE stack_id = :stack_id AND id >= :first AND id < :next
 ), each AS (
-    SELECT bool_or(status = 'FAILED') AS failed,
+    SELECT bool_or(status = 'FAILED' AND action NOT IN ('CHECK', 'SUSPEND', 'RESUME', 'SNAPSHOT')) AS failed,
         array_agg(thing) FILTER (WHERE action = 'CREATE' AND status = 'COMPLETE') AS made,
         array_agg(thing) FILTER (WHERE action = 'DELETE' AND status = 'COMPLETE') AS gone,
         min(id) FILTER (WHERE action = 'UPDATE' AND status = 'COMPLETE') AS changed,

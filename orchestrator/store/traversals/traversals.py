@@ -13,7 +13,7 @@ from psycopg import Connection
 from psycopg.rows import TupleRow
 
 from orchestrator.engine.messages import CheckMessage
-from orchestrator.engine.states import NODE_ENDS, RESOURCE_KINDS, Outcome
+from orchestrator.engine.states import NODE_ENDS, RESOURCE_KINDS, Outcome, is_reached
 from orchestrator.logs import request_id
 from orchestrator.store.nodes import hooks
 from orchestrator.store.tables.base import check_in, check_not_in
@@ -95,7 +95,7 @@ FROM finish RETURNING id
 
 
 LOCK = """
-SELECT traversal, action, status, good_revision_id, queued_action FROM stack
+SELECT traversal, action, status, good_revision_id, queued_action, revision_id FROM stack
 WHERE id = %(stack_id)s AND deleted_at IS NULL FOR UPDATE
 """
 
@@ -270,11 +270,17 @@ class Locked:
     status: str
     good_revision_id: int | None  # the last revision that was COMPLETE
     queued_action: str | None  # it starts when the stack comes to rest
+    revision_id: int | None  # the desired revision
 
     @property
     def state(self) -> str:
         """Action and status: `CREATE_COMPLETE`."""
         return f"{self.action}_{self.status}"
+
+    @property
+    def reached(self) -> bool:
+        """Whether the stack has reached its desired revision."""
+        return is_reached(self.action, self.revision_id, self.good_revision_id)
 
 
 def lock(db: Connection[TupleRow], stack_id: int) -> Locked | None:

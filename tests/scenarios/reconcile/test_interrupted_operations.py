@@ -54,7 +54,8 @@ def test_a_create_that_a_check_sends_again_is_that_of_the_template_it_was_begun_
     world.go(until=lambda: world.provider.calls["create", "a"])
     world.update("s", resources | {"slow": thing(looks=9, a="2")}, **asked_for("2"))
     world.go("a", until=lambda: "slow" in world.done("update"))
-    world.act("s", "check")
+    world.act("s", "cancel_without_rollback")
+    world.act("s", "resume")
     world.rest()
     assert world.provider.things["a-2"].properties["a"] == "1"
     world.update("s", resources, **asked_for("1"))

@@ -60,10 +60,11 @@ def test_a_cancelled_update_does_so_too(world: World, cloud: Cloud):
     assert cloud.made == {"b": 1}
 
 
-def test_a_removal_that_an_update_began_is_followed_as_a_removal_by_a_failed_check(
+def test_a_removal_that_an_update_began_is_followed_as_a_removal_by_a_failed_suspend(
     world: World, cloud: Cloud
 ):
-    uuid = world.create("s", {"a": cloud_thing(), "x": cloud_thing()})
+    machine = cloud_thing(type="Cloud::Machine")
+    uuid = world.create("s", {"a": machine, "x": cloud_thing()})
     world.deliver_all()
     reluctant = [True] * 3
 
@@ -73,14 +74,19 @@ def test_a_removal_that_an_update_began_is_followed_as_a_removal_by_a_failed_che
             raise ProviderBusy("not yet")
 
     cloud.on["delete"] = refuse
-    world.update("s", {"a": cloud_thing()})
+
+    def fail(_ctx: Context) -> None:
+        raise RuntimeError("no")
+
+    cloud.on["suspend"] = fail
+    world.update("s", {"a": machine})
     world.deliver(2)
     assert open_ends(world) == ["x"]
-    del cloud.things["a-1"]
-    world.act("s", "check")
+    world.act("s", "cancel_without_rollback")
+    world.act("s", "suspend")
     world.deliver_all()
     audit(world)
-    assert (world.state(uuid), open_ends(world)) == ("CHECK_FAILED", [])
-    assert list(cloud.things) == []
-    assert not [event for event in world.events(uuid) if event.startswith("x CHECK")]
+    assert (world.state(uuid), open_ends(world)) == ("SUSPEND_FAILED", [])
+    assert list(cloud.things) == ["a-1"]
+    assert not [event for event in world.events(uuid) if event.startswith("x SUSPEND")]
     assert world.rows("SELECT 1 FROM resource WHERE name = 'x'") == []

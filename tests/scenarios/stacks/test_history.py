@@ -131,7 +131,7 @@ def test_a_delete_over_an_update_supersedes_it(world: World):
     assert outcomes(world) == ["complete", "superseded"]
 
 
-def test_a_check_during_an_update_supersedes_it_and_ends_only_once(world: World):
+def test_a_check_during_an_update_leaves_its_revision_alone(world: World):
     uuid = world.create("s", {"a": test_resource("1")})
     world.deliver_all()
     world.act("s", "check")
@@ -141,11 +141,9 @@ def test_a_check_during_an_update_supersedes_it_and_ends_only_once(world: World)
     world.update("s", {"a": test_resource("2")})
     world.act("s", "check")
     world.deliver_all()
-    assert world.state(uuid) == "CHECK_COMPLETE"
-    assert outcomes(world) == ["complete", "superseded"]
-    world.patch("s")
-    world.deliver_all()
-    assert outcomes(world) == ["complete", "superseded", "complete"]
+    assert world.state(uuid) == "UPDATE_COMPLETE"
+    assert outcomes(world) == ["complete", "complete"]
+    assert deeds(world, 2) == {"updated": 1}
     assert values(world) == {"a": "2"}
 
 

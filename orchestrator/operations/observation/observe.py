@@ -1,0 +1,110 @@
+"""Observe a resource beside the operations of its stack. A call is a Celery task.
+
+The task reads the resource, calls `observe` of its type without a transaction and without a lease, and writes
+the verdict if the resource has not changed meanwhile. It changes nothing at the provider.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+from orchestrator.engine.check.outcome import retry_seconds
+from orchestrator.engine.messages import Message
+from orchestrator.errors import ProviderBusy
+from orchestrator.logs import logger
+from orchestrator.operations.children.loader import LazyStackContext
+from orchestrator.operations.keystone.delegated_credentials import cloud_of_stack
+from orchestrator.operations.observation.observation_pass import continue_pass, start
+from orchestrator.operations.reconcile.worker_context import WorkerContext
+from orchestrator.operations.resource_context import operation
+from orchestrator.operations.resource_context.stack_context import StoredStackContext
+from orchestrator.operations.resource_context.state import load_state
+from orchestrator.operations.software.type_store import DeploymentStore
+from orchestrator.resources.base import Context, Observation
+from orchestrator.resources.nested_type import NestedType
+from orchestrator.store import observations
+from orchestrator.store.connections.database import UNREACHABLE
+from orchestrator.store.observations import Db, Selected, Verdict
+
+log = logger()
+
+MAX_TRIES: Final = 3  # attempts to reach a provider
+MAX_REASON: Final = 1_000  # characters
+
+
+def observe_resource(engine: WorkerContext, resource_id: int) -> Sequence[Message]:
+    """Observe a resource of a pass; return the messages for the next resources."""
+    db = engine.database.check_connection(durable=True)
+    stack_id = observations.owner(db, resource_id)
+    if stack_id is None:  # observed already
+        return []
+    messages: list[Message] = []
+    selected = observations.read(db, resource_id)
+    if selected is None or selected.visit.resource.physical_id is None:
+        observations.drop(db, resource_id)
+    else:
+        messages += _observe(engine, db, selected)
+    with db.transaction():
+        messages += continue_pass(db, engine.types, stack_id, engine.settings.re_enqueue_seconds)
+    return messages
+
+
+def _observe(engine: WorkerContext, db: Db, selected: Selected) -> Sequence[Message]:
+    visit = selected.visit
+    try:
+        type_ = engine.stacks.type_of(visit)
+        if isinstance(type_, NestedType):
+            return _observe_child(engine, db, selected)
+        observation = type_.observe(_context(engine, db, selected), visit.resource.physical_id or "")
+    except UNREACHABLE:
+        raise  # our own database: the observation is repeated
+    except Exception as error:
+        retried = isinstance(error, ProviderBusy | ConnectionError | TimeoutError)
+        if retried and selected.tries + 1 < MAX_TRIES:
+            observations.postpone(db, visit.resource.id, retry_seconds(selected.tries))
+            return []
+        reason = f"{type(error).__name__}: {error}"[:MAX_REASON]
+        log.info("resource_unreachable", stack=visit.stack.uuid, resource=visit.resource.name, error=reason)
+        observations.record_unreachable(db, selected, reason)
+    else:
+        observations.record_verdict(db, selected, *_verdict(observation, visit.resource.physical_id))
+    return []
+
+
+def _verdict(observation: Observation, physical_id: str | None) -> tuple[Verdict, str]:
+    if not observation.exists:
+        return "absent", f"There is no {physical_id} any more."
+    if observation.error:
+        return "error", observation.error[:MAX_REASON]
+    return ("ready" if observation.ready else "not-ready"), observation.reason[:MAX_REASON]
+
+
+def _observe_child(engine: WorkerContext, db: Db, selected: Selected) -> Sequence[Message]:
+    """Observe the child stack of a resource, and start a pass over the resources of the child."""
+    visit = selected.visit
+    child = observations.child_of(db, visit.resource.id)
+    if child is None:
+        observations.record_verdict(db, selected, "absent", "Its stack does not exist any more.")
+        return []
+    state = f"{child.action}_{child.status}"
+    verdict: Verdict = "ready"
+    if child.status != "COMPLETE":
+        verdict = "error" if child.status == "FAILED" else "not-ready"
+    reason = "" if verdict == "ready" else f"Its stack is {state}: {child.status_reason}"[:MAX_REASON]
+    with db.transaction():
+        observations.record_verdict(db, selected, verdict, reason)
+        begun = "Observation of the resources started with that of the parent stack"
+        return start(db, engine.types, child.id, begun, engine.settings.re_enqueue_seconds)
+
+
+def _context(engine: WorkerContext, db: Db, selected: Selected) -> Context:
+    visit = selected.visit
+    stored_context = StoredStackContext(db, engine.cipher, None, engine.settings.endpoint)
+    software = DeploymentStore.of(visit, engine.database, engine.cipher, engine.settings)
+    state = load_state(visit, engine.cipher)
+    ctx = operation.context(visit, state, "CHECK", 0.0, software, stored_context)
+    ctx = replace(ctx, stack_context=LazyStackContext(engine.stacks, visit))
+    cloud = cloud_of_stack(engine.database.borrow, engine.cipher, engine.settings, visit.stack.root_id)
+    return operation.with_provider_access(ctx, engine.settings, visit.stack.project_id, cloud)

@@ -1,0 +1,27 @@
+"""The observe task: observe a resource beside the operations of its stack.
+
+As in `check`, a message carries only an id. The sweep re-enqueues lost messages.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from orchestrator.logs import logger
+from orchestrator.operations.observation.observe import observe_resource
+from orchestrator.store.connections.database import UNREACHABLE
+from tasks.app import app, dispatcher, engine
+from tasks.publisher import OBSERVE_TASK
+
+log = logger()
+
+
+@app.task(name=OBSERVE_TASK, bind=True, max_retries=2, shared=False)
+def observe(self: Any, resource_id: int) -> None:
+    """Observe a resource and enqueue the next resources of the pass."""
+    try:
+        messages = observe_resource(engine(), resource_id)
+    except UNREACHABLE as error:
+        log.warning("database_unreachable", resource=resource_id, error=str(error))
+        return  # the sweep re-enqueues the resource
+    dispatcher.publish(messages, parent_id=self.request.id)
