@@ -26,6 +26,17 @@ class Resource(Shape):
     creation_time: Time
     updated_time: Time
     required_by: list[str] | None = optional("Direct dependents; omitted in pages.", ["two"])
+    observed: Literal["ready", "not-ready", "absent", "error", "failed"] | None = optional(
+        "Result of the last successful observation; in lists only `with_detail` or if it is not `ready`. "
+        "Extension.",
+        "ready",
+    )
+    observed_at: Time | None = optional("Time of that observation. Extension.")
+    observed_reason: str | None = optional("Reason given by that observation. Extension.")
+    unreachable_since: Time | None = optional(
+        "Time of the first failed observation after it; null if the provider was reached. Extension."
+    )
+    unreachable_reason: str | None = optional("Reason of the last failed observation. Extension.")
     links: list[Link] = described("`self`, `stack`, and `nested` for a nested stack.")
     parent_resource: str | None = optional("Resource of the parent stack.")
     description: str | None = optional("Description in the template; in lists only `with_detail`.", "")

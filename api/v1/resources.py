@@ -110,12 +110,31 @@ def _body(
         "required_by": list(row.required_by),
         "links": linked,
     }
+    body |= _observation(row, always=types is not None)
     if stack.parent_resource is not None:
         body["parent_resource"] = stack.parent_resource
     if types is not None:
         body["description"] = row.description
         body["attributes"] = shown_attributes(row, types, with_attr or [])
     return body
+
+
+def _observation(row: ResourceRow, *, always: bool) -> JsonObject:
+    """Return the last observation and the outage after it, if any; without `always` only those that differ
+    from a healthy resource.
+    """
+    found: JsonObject = {}
+    if always or row.observed not in (None, "ready"):
+        found |= {
+            "observed": row.observed,
+            "observed_at": time(row.observed_at),
+            "observed_reason": row.observed_reason,
+        }
+    if always or row.is_unreachable:
+        since = row.unreachable_since if row.is_unreachable else None
+        reason = row.unreachable_reason if row.is_unreachable else None
+        found |= {"unreachable_since": time(since), "unreachable_reason": reason}
+    return found
 
 
 def shown_attributes(row: ResourceRow, types: Registry, with_attr: list[str]) -> JsonObject:

@@ -101,7 +101,8 @@ FROM (
     SELECT 0::bigint AS id, 'observation' AS kind, 0::bigint AS traversal, 'observe' AS queue,
         r.name AS label,
         0 AS retry_count, 0 AS lost_leases, r.stack_id, r.id AS resource_id, NULL::bigint AS definition_id,
-        '{{}}'::text[] AS hooks, o.tries
+        '{{}}'::text[] AS hooks, 0 AS unreachable_tries,
+        NULL::timestamptz AS waiting_since, o.tries
     FROM observation o JOIN resource r ON r.id = o.resource_id
     WHERE o.resource_id = %(resource_id)s) AS n
 {VISIT_JOINS}"""

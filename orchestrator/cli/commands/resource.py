@@ -6,6 +6,7 @@ import click
 
 from orchestrator.cli.argument_values import Keyword, describe
 from orchestrator.cli.client.connection import StackId
+from orchestrator.cli.exit_codes import one_line
 from orchestrator.cli.lazy_group import LazyGroup
 from orchestrator.cli.options import Session, client_command, stack_argument
 from orchestrator.cli.output import render
@@ -98,6 +99,8 @@ def show(session: Session, *, name: str, resource_name: str) -> None:
             ("reason", found["resource_status_reason"]),
             ("physical id", found["physical_resource_id"]),
             ("description", found.get("description")),
+            ("observed", _observation(found)),
+            ("unreachable", _outage(found)),
             ("required by", ", ".join(found.get("required_by") or ())),
             ("nested stack", nested.rpartition("/")[2]),
             ("created", render.time(found.get("creation_time"))),
@@ -108,6 +111,21 @@ def show(session: Session, *, name: str, resource_name: str) -> None:
         session.say("\nAttributes")
         pairs = [{"output_key": key, "output_value": value} for key, value in attributes.items()]
         render.outputs(session.out(), pairs)
+
+
+def _observation(found: JsonMapping) -> str:
+    """Return the last successful observation with its time and reason."""
+    if not found.get("observed"):
+        return ""
+    text = f"{found['observed']} at {render.time(found['observed_at'])}"
+    return f"{text}: {one_line(found['observed_reason'])}" if found.get("observed_reason") else text
+
+
+def _outage(found: JsonMapping) -> str:
+    """Return the start and the reason of the outage after it, if any."""
+    if not found.get("unreachable_since"):
+        return ""
+    return f"since {render.time(found['unreachable_since'])}: {one_line(found['unreachable_reason'])}"
 
 
 def _nested_stack(resource: JsonMapping, stack: StackId) -> str:

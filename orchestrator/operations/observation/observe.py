@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from orchestrator.engine.check.outcome import retry_seconds
+from orchestrator.engine.check.outcome import error_text, retry_seconds
 from orchestrator.engine.messages import Message
-from orchestrator.errors import ProviderBusy
+from orchestrator.errors import UNREACHABLE_ERRORS
 from orchestrator.logs import logger
 from orchestrator.operations.children.loader import LazyStackContext
 from orchestrator.operations.keystone.delegated_credentials import cloud_of_stack
@@ -61,11 +61,11 @@ def _observe(engine: WorkerContext, db: Db, selected: Selected) -> Sequence[Mess
     except UNREACHABLE:
         raise  # our own database: the observation is repeated
     except Exception as error:
-        retried = isinstance(error, ProviderBusy | ConnectionError | TimeoutError)
-        if retried and selected.tries + 1 < MAX_TRIES:
-            observations.postpone(db, visit.resource.id, retry_seconds(selected.tries))
+        if isinstance(error, UNREACHABLE_ERRORS) and selected.tries + 1 < MAX_TRIES:
+            pause = retry_seconds(selected.tries, engine.settings.retry_max_seconds)
+            observations.postpone(db, visit.resource.id, pause)
             return []
-        reason = f"{type(error).__name__}: {error}"[:MAX_REASON]
+        reason = error_text(error)[:MAX_REASON]
         log.info("resource_unreachable", stack=visit.stack.uuid, resource=visit.resource.name, error=reason)
         observations.record_unreachable(db, selected, reason)
     else:

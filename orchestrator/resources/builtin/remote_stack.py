@@ -30,6 +30,7 @@ from orchestrator.resources.base import (
 # Statuses that a stack may report before it reports this action: Heat records an action some time after its
 # response.
 ACTED: Final = frozenset({"DELETE", "SUSPEND", "RESUME", "SNAPSHOT"})
+CHECK_STARTS_SECONDS: Final = 60.0  # after a request, within which a check of the remote stack starts
 SLOWEST_LOOK_SECONDS: Final = 15.0
 NO_SECRETS: Final = "key-manager endpoint is not in service catalog."  # where credentials would be
 
@@ -127,7 +128,7 @@ class RemoteStack(ResourceType):
         if (action, status) == ("DELETE", "COMPLETE"):
             return Observation(exists=False)
         requested = ctx.action if ctx.action in ACTED or _is_check_requested(ctx) else action
-        if status == "IN_PROGRESS" or action != requested:
+        if status == "IN_PROGRESS" or (action != requested and not _is_only_observed(ctx, status)):
             again = min(1.0 + ctx.elapsed_seconds / 5, SLOWEST_LOOK_SECONDS)
             return Observation(exists=True, ready=False, retry_after=again)
         if status == "FAILED":
@@ -164,8 +165,18 @@ class RemoteStack(ResourceType):
         _act(ctx, physical_id, "resume")
 
     def check(self, ctx: Context, physical_id: str) -> None:
-        """Request a check of the remote stack's resources."""
-        _act(ctx, physical_id, "check")
+        """Request a check of the remote stack's resources.
+
+        A remote stack that has failed fails the check; a request would only observe its resources.
+        """
+        try:
+            action, status = _split(str(_remote_stack(ctx, physical_id)["stack_status"]))
+        except Gone:
+            return
+        if status == "IN_PROGRESS" and action != "CHECK":
+            raise ProviderBusy(f"the remote stack is {action}_{status}")
+        if status == "COMPLETE" or action == "CHECK":
+            _act(ctx, physical_id, "check")
 
     def snapshot(self, ctx: Context, physical_id: str) -> Mapping[str, Value]:
         """Request a snapshot, named after the token.
@@ -209,6 +220,15 @@ def _region(props: Mapping[str, Value]) -> str | None:
 def _is_check_requested(ctx: Context) -> bool:
     """Return whether a check was requested; the first observation requests nothing."""
     return ctx.action == "CHECK" and ctx.elapsed_seconds > 0
+
+
+def _is_only_observed(ctx: Context, status: str) -> bool:
+    """Return whether the remote stack runs no check although a check was requested: it has failed, or it has
+    not reached its desired revision.
+    """
+    if not _is_check_requested(ctx):
+        return False
+    return status == "FAILED" or ctx.elapsed_seconds > CHECK_STARTS_SECONDS
 
 
 def _split(stack_status: str) -> tuple[str, str]:

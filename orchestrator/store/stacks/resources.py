@@ -38,10 +38,11 @@ FILTERS: Final = ("type", "status", "name", "action", "id", "physical_resource_i
 # A single row per name, restricted by the filters.
 _PAGE: Final = """
 SELECT r.id, r.uuid, r.name, r.type, r.runs_as, r.physical_id, r.action, r.status, r.status_reason,
-    c.uuid, c.name, r.created_at, r.updated_at
+    c.uuid, c.name, r.created_at, r.updated_at, r.observed, r.observed_at, r.observed_reason,
+    r.unreachable_since, r.unreachable_reason
 FROM (
     SELECT DISTINCT ON (name) id, uuid, name, type, runs_as, physical_id, action, status, status_reason,
-        created_at, updated_at
+        created_at, updated_at, observed, observed_at, observed_reason, unreachable_since, unreachable_reason
     FROM resource WHERE stack_id = %(stack_id)s{after}
     ORDER BY name, leftover, id DESC{whole}) AS r
 LEFT JOIN stack c ON c.parent_resource_id = r.id AND c.deleted_at IS NULL
@@ -90,6 +91,17 @@ class ResourceRow(NamedTuple):
     child_name: str | None
     created_at: dt.datetime
     updated_at: dt.datetime | None
+    observed: str | None  # the last successful observation: ready, not-ready, absent, error or failed
+    observed_at: dt.datetime | None
+    observed_reason: str | None
+    unreachable_since: dt.datetime | None  # the first failed observation after it
+    unreachable_reason: str | None
+
+    @property
+    def is_unreachable(self) -> bool:
+        """Whether the last attempt to observe the resource failed."""
+        since, seen = self.unreachable_since, self.observed_at
+        return since is not None and (seen is None or since > seen)
 
     @property
     def effective_type(self) -> str:
@@ -255,6 +267,11 @@ def _columns(*, with_values: bool) -> list[Any]:
         Resource.status_reason,
         Resource.created_at,
         Resource.updated_at,
+        Resource.observed,
+        Resource.observed_at,
+        Resource.observed_reason,
+        Resource.unreachable_since,
+        Resource.unreachable_reason,
     ]
     if with_values:
         columns += [Resource.attributes, Resource.metadata_.label("metadata"), Resource.sealed]

@@ -16,10 +16,10 @@ from celery import Celery
 from fakeredis import TcpFakeServer
 
 from orchestrator.config import Settings
-from orchestrator.engine.messages import CheckMessage, Message, SignalMessage
+from orchestrator.engine.messages import CheckMessage, Message, ObservationMessage, SignalMessage
 from orchestrator.errors import Misconfigured
 from tasks.celery_settings import QUEUES, celery_settings
-from tasks.publisher import SIGNAL_TASK, TASK, Dispatcher, broker_url, describe
+from tasks.publisher import OBSERVE_TASK, SIGNAL_TASK, TASK, Dispatcher, broker_url, describe
 
 ROOT = "6d9b4d2c-0000-4000-8000-000000000001"
 
@@ -145,6 +145,15 @@ def test_a_signal_message_names_its_resource(broker: FakeBroker):
     [message] = broker.messages("provider", 1)
     assert message["headers"]["task"] == SIGNAL_TASK
     assert message["headers"]["argsrepr"] == "(group)"
+    assert message["body"][:2] == [[9], {}]
+
+
+def test_an_observation_message_names_its_resource(broker: FakeBroker):
+    publish(broker, [ObservationMessage(9, "server", ROOT)])
+    [message] = broker.messages("observe", 1)
+    assert message["headers"]["task"] == OBSERVE_TASK
+    assert message["headers"]["argsrepr"] == "(server)"
+    assert message["headers"]["root_id"] == ROOT
     assert message["body"][:2] == [[9], {}]
 
 
