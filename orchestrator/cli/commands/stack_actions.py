@@ -16,8 +16,8 @@ def check(session: Session, *, name: str, wait: Wait) -> None:
     """Check all resources of a stack at their providers.
 
     The next update replaces resources that no longer exist or are in error. During another operation, or if
-    the stack has not reached its desired revision, the resources are only observed: see `resource show`. With --wait, the exit code is 3
-    if there are such resources, and 4 after --wait-timeout.
+    the stack has not reached its desired revision, the resources are only observed: see `resource show`. With
+    --wait, the exit code is 3 if there are such resources, and 4 after --wait-timeout.
     """
     _start(session, name, wait, "check", "CHECK", "Check")
 

@@ -161,17 +161,17 @@ def test_a_check_that_fails_there_fails_here_and_the_next_update_makes_another(h
 
 
 def test_a_check_fails_while_the_remote_stack_has_failed(here, region):  # noqa: F811
-    uuid = made(here, "sick")
-    ((name, _),) = remote_stack(region, "sick").items()
+    uuid = made(here, "broken")
+    ((name, _),) = remote_stack(region, "broken").items()
     with region.world.database.engine.begin() as connection:
         statement = (
             "UPDATE stack SET action = 'UPDATE', status = 'FAILED', good_revision_id = NULL WHERE name = :n"
         )
         connection.execute(text(statement), {"n": name})
-    here.act("sick", "check")
+    here.act("broken", "check")
     here.deliver_all()
     assert here.state(uuid) == "CHECK_FAILED"
-    assert "Went to status UPDATE_FAILED" in here.stack_row("sick").status_reason
+    assert "Went to status UPDATE_FAILED" in here.stack_row("broken").status_reason
 
 
 def test_a_remote_snapshot_is_taken_restored_and_deleted_with_ours(here, region):  # noqa: F811
