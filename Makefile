@@ -68,8 +68,9 @@ test-fast: $(STAMP)  ## run unit tests and core scenarios, in under two minutes
 test-long: $(STAMP)  ## run the long tests: many kills, many random seeds
 	@$(PYTEST) -m long
 
-soak: $(STAMP)  ## send random requests and kill processes for an hour: make soak [SECONDS=3600] [SEED=1]
-	@$(BIN)/python -m tests.kills --seconds $(or $(SECONDS),3600) $(if $(SEED),--seed $(SEED))
+soak: $(STAMP)  ## random requests, kills and outages for an hour: make soak [SECONDS=3600 or KILLS=200] [SEED=1] [OUTAGES=60] [STUCK=0.03]
+	@$(BIN)/python -m tests.kills $(if $(KILLS),--kills $(KILLS),--seconds $(or $(SECONDS),3600)) \
+		$(if $(SEED),--seed $(SEED)) --outages $(or $(OUTAGES),60) --stuck $(or $(STUCK),0.03)
 
 bench: $(STAMP)  ## measure the speed and print a table: make bench [SHAPES=flat,chain] [SIZE=1000]
 	@$(BIN)/python -m tests.bench $(if $(SHAPES),--shapes $(SHAPES)) $(if $(SIZE),--sizes $(SIZE)) $(BENCH_ARGS)

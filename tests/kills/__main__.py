@@ -13,6 +13,8 @@ import click
 
 from tests.kills.run import Plan, run
 
+SECONDS_PER_KILL = 60.0  # at most: an installation that needs longer does not recover
+
 
 @click.command()
 @click.option(
@@ -21,6 +23,11 @@ from tests.kills.run import Plan, run
 @click.option("--seed", type=int, help="What to repeat.  [default: from the clock]")
 @click.option("--kill-seconds", type=float, default=3.0, show_default=True, help="Between two kills, about.")
 @click.option("--stacks", type=int, default=5, show_default=True, help="How many there are at a time.")
+@click.option("--kills", type=int, default=0, help="End after this number of kills; replaces --seconds.")
+@click.option(
+    "--outages", type=float, default=0.0, help="Maximum seconds of an outage of a service; 0: none."
+)
+@click.option("--stuck", type=float, default=0.0, help="Fraction of objects that never become ready.")
 @click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", help="A setting of the installation.")
 @click.option("--keep", type=click.Path(path_type=Path), help="A folder for data and logs that stays.")
 def main(
@@ -29,6 +36,9 @@ def main(
     seed: int | None,
     kill_seconds: float,
     stacks: int,
+    kills: int,
+    outages: float,
+    stuck: float,
     settings: tuple[str, ...],
     keep: Path | None,
 ) -> None:
@@ -36,10 +46,13 @@ def main(
     signal.signal(signal.SIGTERM, _terminated)  # child processes are stopped at exit
     chosen = dict(setting.split("=", 1) for setting in settings)
     plan = Plan(
-        seconds=seconds,
+        seconds=max(seconds, kills * SECONDS_PER_KILL),
         seed=int(time.time()) if seed is None else seed,
         kill_seconds=kill_seconds,
         stacks=stacks,
+        kills=kills,
+        outage_seconds=outages,
+        stuck=stuck,
         settings={f"ORCHESTRATOR_{name.upper()}": value for name, value in chosen.items()},
     )
     if keep is not None:

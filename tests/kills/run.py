@@ -7,6 +7,7 @@ import random
 import threading
 import time
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from orchestrator.embedded.data_dir import DataDir
 from orchestrator.operations.maintenance import purge
 from orchestrator.store.connections.database import Database
 from tests.e2e.running import Up, environment
-from tests.kills import templates, verdict
+from tests.kills import noise, templates, verdict
 from tests.kills.killer import RECOVERY_SECONDS, Kill, Killer
 from tests.kills.users import ACTS, Api, UserStack
 from tests.plugins.thing_fixture import ThingServer
@@ -39,6 +40,9 @@ class Plan:
     kills_at_once: int = 3  # not got over yet
     ask_seconds: float = 0.4  # between two requests, about
     rest_seconds: float = 240.0  # to come to rest in after the last kill
+    kills: int = 0  # end after this number of kills; 0: after `seconds`
+    outage_seconds: float = 0.0  # maximum duration of an outage of a service; 0: no outages
+    stuck: float = 0.0  # fraction of things that never become ready
     settings: dict[str, str] = field(default_factory=dict)  # of the installation, over those of a run
 
 
@@ -63,11 +67,18 @@ class Report:
     invalid: list[str] = field(default_factory=list)  # leaks, differences, states
     late: list[str] = field(default_factory=list)
     rest_seconds: float = 0.0  # from the last request until nothing moved
+    outages: int = 0
+    destroyed: list[str] = field(default_factory=list)  # healthy things, deleted without a reason
 
     @property
     def faults(self) -> list[str]:
         """Everything that was wrong."""
-        return [*self.stuck, *self.doubled, *self.invalid, *self.late]
+        return [*self.stuck, *self.doubled, *self.destroyed, *self.invalid, *self.late]
+
+    @property
+    def leaked(self) -> list[str]:
+        """The faults that are objects without an owner."""
+        return [fault for fault in self.invalid if "leaked" in fault or "nobody's" in fault]
 
     def __str__(self) -> str:
         victims = Counter(kill.victim for kill in self.kills)
@@ -79,14 +90,16 @@ class Report:
         quiet = max((kill.quiet_seconds or 0.0 for kill in self.kills), default=0.0)
         return "\n".join(
             [
-                f"seed {self.plan.seed}: {len(self.kills)} kills, {self.things} things made",
+                f"seed {self.plan.seed}: {len(self.kills)} kills, {self.outages} outages, "
+                f"{self.things} things made",
                 f"  requests: {dict(self.requests)}",
                 f"  killed: {dict(victims)}",
                 f"  during: {dict(actions)}",
                 f"  purged: {dict(self.purged)}",
                 f"  longest recovery: {longest:.1f} s until a lease was free, {probe:.1f} s for a new stack "
                 f"({quiet:.1f} s after the last kill before that)",
-                f"  {len(self.stuck)} stuck, {len(self.doubled)} doubled, {len(self.invalid)} wrong, "
+                f"  {len(self.stuck)} stuck, {len(self.doubled)} doubled, {len(self.leaked)} leaked, "
+                f"{len(self.destroyed)} healthy destroyed, {len(self.invalid) - len(self.leaked)} wrong, "
                 f"{len(self.late)} late; at rest after {self.rest_seconds:.0f} s",
                 *(f"  {fault}" for fault in self.faults),
             ]
@@ -98,7 +111,8 @@ def run(folder: Path, plan: Plan) -> Report:
     print(f"kills: seed {plan.seed}, {plan.seconds:.0f} s", flush=True)
     things = ThingServer(folder)
     things.start()
-    up = Up(folder / "data", env=things.env(environment({**SETTINGS, **plan.settings})), workers=2)
+    settings = {**SETTINGS, **(noise.SETTINGS if plan.stuck else {}), **plan.settings}
+    up = Up(folder / "data", env=things.env(environment(settings)), workers=2)
     drain = threading.Thread(target=_drain, args=(up, folder / "up.log"), daemon=True)
     try:
         up.wait_ready(90)
@@ -125,16 +139,20 @@ class _Run:
         self.probes: list[UserStack] = []
         self.threads: list[threading.Thread] = []
         self.errors: list[BaseException] = []
+        self.ends = time.monotonic() + plan.seconds
+        self.noise = noise.Noise(
+            things, random.Random(plan.seed + 2_000_000), plan.outage_seconds, plan.stuck
+        )
+        self.steady = noise.SteadyUser(self.api, random.Random(plan.seed + 3_000_000), 5 * plan.ask_seconds)
 
     def run(self) -> Report:
-        ends = time.monotonic() + self.plan.seconds
-        other_items = [
-            threading.Thread(target=self._guarded, args=(work, ends), daemon=True)
-            for work in (self._kill_until, self._purge_until)
-        ]
+        works: list[Callable[[], None]] = [self._kill_until, self._purge_until]
+        if self.plan.outage_seconds:
+            works += [lambda: self.noise.run_until(self._over), lambda: self.steady.run_until(self._over)]
+        other_items = [threading.Thread(target=self._guarded, args=(work,), daemon=True) for work in works]
         for other in other_items:
             other.start()
-        while time.monotonic() < ends and not self.errors:
+        while not self._over():
             self._ask()
             time.sleep(self.dice.expovariate(1 / self.plan.ask_seconds))
         for other in other_items:
@@ -144,6 +162,12 @@ class _Run:
         for api in self.apis:
             api.close()
         return self.report
+
+    def _over(self) -> bool:
+        """Return whether the last request and the last kill are past."""
+        if self.errors or time.monotonic() >= self.ends:
+            return True
+        return 0 < self.plan.kills <= len(self.killer.kills)
 
     # Requests.
 
@@ -219,8 +243,8 @@ class _Run:
 
     # Kills.
 
-    def _kill_until(self, ends: float) -> None:
-        while time.monotonic() < ends and not self.errors:
+    def _kill_until(self) -> None:
+        while not self._over():
             time.sleep(self.killer.dice.uniform(0.3, 1.7) * self.plan.kill_seconds)
             if self.killer.under_way >= self.plan.kills_at_once:
                 continue  # on a busy machine nothing would ever come up again
@@ -245,10 +269,10 @@ class _Run:
             self.killer.got_over(kill)
         stack.delete()
 
-    def _purge_until(self, ends: float) -> None:
+    def _purge_until(self) -> None:
         """Forget all that may be forgotten, again and again, while everything is at work."""
         database = Database(self.url, "kills")
-        while time.monotonic() < ends and not self.errors:
+        while not self._over():
             time.sleep(self.plan.kill_seconds)
             with contextlib.suppress(psycopg.Error), database.connect(hot=True, replan=True) as db:
                 self.report.purged.update(purge.purge(db, PURGED))
@@ -269,7 +293,7 @@ class _Run:
         self.killer.wait()
         self._put_right()
         deadline = time.monotonic() + self.plan.rest_seconds
-        waiting = [*self.stacks, *self.gone, *self.probes]
+        waiting = [*self.stacks, *self.steady.stacks, *self.gone, *self.probes]
         while waiting and time.monotonic() < deadline:
             waiting = [stack for stack in waiting if stack.read_status().endswith("IN_PROGRESS")]
             time.sleep(0.3)
@@ -283,7 +307,7 @@ class _Run:
     def _put_right(self) -> None:
         """Repeat the last request of stacks whose last action failed."""
         deadline = time.monotonic() + self.plan.rest_seconds
-        for stack in self.stacks:
+        for stack in [*self.stacks, *self.steady.stacks]:
             while stack.action in ACTS and time.monotonic() < deadline:
                 if stack.read_status().endswith("IN_PROGRESS"):
                     time.sleep(0.3)
@@ -294,7 +318,11 @@ class _Run:
                     stack.update(last.resources, broken=last.broken, rollback=last.rollback)
 
     def _judge(self) -> None:
-        report, everyone = self.report, [*self.stacks, *self.gone, *self.probes]
+        report, steady = self.report, self.steady.stacks
+        everyone = [*self.stacks, *steady, *self.gone, *self.probes]
+        report.outages = self.noise.outages
+        report.requests.update(self.steady.requests)
+        report.destroyed += verdict.destroyed(self.things, steady)
         report.kills = self.killer.kills
         report.things = len(self.things.log("created"))
         report.stuck += verdict.at_work(self.url)

@@ -28,6 +28,24 @@ def fresh(dice: random.Random, size: int) -> Resources:
     return resources
 
 
+def steady() -> Resources:
+    """Return resources of which every change is an update in place, see `revalued`."""
+    alone: Resources = {f"k{number}": {"type": THING, "properties": {"value": "1"}} for number in range(4)}
+    read = {"list_join": ["-", ["1", {"get_attr": ["k0", "value"]}]]}
+    child = {
+        name: {"type": url, "properties": {"value": "1"}} for name, url in zip("cd", NESTED[1:], strict=True)
+    }
+    return {**alone, **child, "k4": {"type": THING, "properties": {"value": read}}}
+
+
+def revalued(dice: random.Random, before: Resources) -> Resources:
+    """Return `before` with other values for some resources; none of them is replaced."""
+    after = {name: _copy(snippet) for name, snippet in before.items()}
+    for name in dice.sample(sorted(after), dice.randint(1, 3)):
+        _revalue(dice, after[name])
+    return after
+
+
 def changed(dice: random.Random, before: Resources, size: int) -> tuple[str, Resources]:
     """Return a change of `before`, and its name; `size` bounds the added resources."""
     kind = dice.choice(CHANGES)

@@ -88,6 +88,7 @@ class UserStack:
     number: int = 0
     action: str = ""  # the last accepted action: create, update, cancel, stop, delete, or a member of ACTS
     good: list[UserRequest] = field(default_factory=lambda: [NOTHING])
+    steady: bool = False  # no request requires a replacement or a delete
 
     def create(self, resources: Resources, *, broken: bool = False, rollback: bool = False) -> None:
         requests = self._next(resources, broken, rollback)
@@ -110,6 +111,12 @@ class UserStack:
         assert answer.status == 202, answer
         self._taken("update", requests, again=answer.again)
         return True
+
+    def repeat(self, *, converge: bool) -> None:
+        """Send an update that changes nothing."""
+        answer = self.api.ask("PATCH", self.place, {"converge": converge})
+        assert answer.status == 202, answer
+        self.action = "update"
 
     def cancel(self, *, rollback: bool) -> bool:
         """Cancel the running operation; False if there was none."""
@@ -175,7 +182,7 @@ class UserStack:
         number = int(requests.mark.rpartition("/")[2])
         return {
             "template": template(requests.resources, requests.mark),
-            "files": files(number),
+            "files": files(0 if self.steady else number),
             "disable_rollback": not requests.rollback,
         }
 

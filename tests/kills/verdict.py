@@ -64,6 +64,17 @@ def strangers(server: ThingServer, stacks: Sequence[UserStack]) -> list[str]:
     ]
 
 
+def destroyed(server: ThingServer, stacks: Sequence[UserStack]) -> list[str]:
+    """Return the things of steady stacks that were deleted although they were ready."""
+    names = tuple(f"{stack.name}-" for stack in stacks)
+    ready_at = {entry["id"]: entry["thing"]["ready_at"] for entry in server.log("created")}
+    return [
+        f"{entry['id']} ({entry['name']}) was ready and was deleted"
+        for entry in server.log("deleted")
+        if names and entry["name"].startswith(names) and ready_at[entry["id"]] <= entry["time"]
+    ]
+
+
 def at_work(url: str) -> list[str]:
     """Return operations, leases and visits left open by stacks that are at rest."""
     with psycopg.connect(url) as db:

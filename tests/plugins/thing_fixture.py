@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
 THING_DIR = Path(__file__).parent / "thing"
@@ -45,6 +46,11 @@ class ThingServer:
             assert self._process.stdout is not None
             self._process.stdout.close()
             self._process = None
+
+    def set_noise(self, outages: Mapping[str, float], stuck: float) -> None:
+        """Set the end of each outage, a timestamp by service, and the fraction of things never ready."""
+        body = {"outages": dict(outages), "stuck": stuck}
+        httpx.post(f"{self.url}/noise", json=body, timeout=30, trust_env=False).raise_for_status()
 
     def freeze(self) -> None:
         """Make it silent: the system accepts connections, and no answer comes."""

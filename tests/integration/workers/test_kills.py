@@ -23,6 +23,16 @@ def test_the_final_state_matches_the_requests_after_kills(tmp_path: Path) -> Non
 
 
 @pytest.mark.long
+def test_two_minutes_of_kills_and_outages(tmp_path: Path) -> None:
+    """No healthy object is destroyed, although services are unreachable and objects never become ready."""
+    plan = Plan(seconds=120.0, seed=int(time.time()), outage_seconds=30.0, stuck=0.05)
+    report = run(tmp_path, plan)
+    print(report)
+    assert report.outages
+    assert report.faults == [], str(report)
+
+
+@pytest.mark.long
 def test_two_minutes_of_kills(tmp_path: Path) -> None:
     report = run(tmp_path, Plan(seconds=120.0, seed=int(time.time())))
     print(report)

@@ -17,15 +17,23 @@ shows both.
     GET    /things/ID         a thing: id, name, value, serial, status
     PUT    /things/ID         change its value
     DELETE /things/ID         delete it
+    POST   /noise             outages   end of the outage of each service, a timestamp
+                              stuck     fraction of things that never become ready
+
+The services are `service-0` to `service-2`, by a hash of the thing's name. A thing whose name begins with
+`probe` is in no service, and always becomes ready.
 """
 
 from __future__ import annotations
 
 import json
+import math
 import os
+import random
 import sys
 import threading
 import time
+import zlib
 from collections import Counter
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -42,6 +50,8 @@ class World:
         self.refusals: Counter[str] = Counter()
         self.made: Counter[str] = Counter()
         self.serial = 0
+        self.outages: dict[str, float] = {}
+        self.stuck = 0.0
         for line in log.read_text().splitlines() if log.exists() else ():
             self._replay(json.loads(line))
         self.log = log.open("a", encoding="utf-8")
@@ -73,17 +83,26 @@ class World:
             self.write("refused", body["token"], None, body["name"])
             return True
 
+    def set_noise(self, body: dict[str, Any]) -> None:
+        with self.lock:
+            self.outages, self.stuck = body["outages"], body["stuck"]
+
+    def is_out(self, name: str) -> bool:
+        """Return whether the service of the thing with this name is in an outage."""
+        return time.time() < self.outages.get(service_of(name), 0.0)
+
     def make(self, body: dict[str, Any]) -> dict[str, Any]:
         with self.lock:
             self.serial += 1
             self.made[body["name"]] += 1
+            stuck = bool(service_of(body["name"])) and random.random() < self.stuck
             thing = {
                 "id": f"thing-{self.serial}",
                 "token": body["token"],
                 "name": body["name"],
                 "value": body.get("value", ""),
                 "serial": self.serial,
-                "ready_at": time.time() + body.get("delay", 0),
+                "ready_at": math.inf if stuck else time.time() + body.get("delay", 0),
                 "error": bool(body.get("error")),
                 "error_once": self.made[body["name"]] <= body.get("error_times", 0),
             }
@@ -111,6 +130,11 @@ class World:
             return [shown(thing) for thing in self.things.values() if thing["token"] == token]
 
 
+def service_of(name: str) -> str:
+    """Return the service of a thing, "" if it has none."""
+    return "" if name.startswith("probe") else f"service-{zlib.crc32(name.encode()) % 3}"
+
+
 def shown(thing: dict[str, Any]) -> dict[str, Any]:
     ready = time.time() >= thing["ready_at"]
     bad = "error" if thing["error"] else "error once" if thing["error_once"] else None
@@ -127,6 +151,12 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         body = self._body()
+        if self.path == "/noise":
+            self.world.set_noise(body)
+            self._answer(200, {})
+            return
+        if self._is_out(body["name"]):
+            return
         if body.get("silent"):
             self.stopping.wait()
             self.close_connection = True
@@ -142,17 +172,37 @@ class Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         url = urlsplit(self.path)
         if url.path == "/things":
-            self._answer(200, self.world.with_token(parse_qs(url.query).get("token", [""])[0]))
+            query = {key: values[0] for key, values in parse_qs(url.query).items()}
+            if not self._is_out(query.get("name", "probe")):
+                self._answer(200, self.world.with_token(query.get("token", "")))
+            return
+        if self._is_out(self._name()):
             return
         thing = self.world.things.get(self._id())
         self._answer(200, shown(thing)) if thing else self._answer(404, {"error": "no such thing"})
 
     def do_PUT(self) -> None:
-        thing = self.world.change(self._id(), self._body())
+        body = self._body()
+        if self._is_out(self._name()):
+            return
+        thing = self.world.change(self._id(), body)
         self._answer(200, shown(thing)) if thing else self._answer(404, {"error": "no such thing"})
 
     def do_DELETE(self) -> None:
+        if self._is_out(self._name()):
+            return
         self._answer(*((200, {}) if self.world.remove(self._id()) else (404, {"error": "no such thing"})))
+
+    def _is_out(self, name: str) -> bool:
+        """Return whether the service is in an outage; the request is then answered."""
+        out = self.world.is_out(name)
+        if out:
+            self._answer(503, {"error": "outage"})
+        return out
+
+    def _name(self) -> str:
+        thing = self.world.things.get(self._id())
+        return thing["name"] if thing else "probe"  # a missing thing is in no service
 
     def _id(self) -> str:
         return urlsplit(self.path).path.rpartition("/")[2]

@@ -28,6 +28,7 @@ class Thing(ResourceType):
     name = "Test::Thing"
     calls_out = True
     flight_seconds = 3.0  # a request that was sent is served at once; `slow` beyond this breaks that promise
+    ready_timeout_seconds = float(os.environ.get("THING_READY_SECONDS", "0")) or None
     properties = {
         "value": Property("string", "Any text.", default="", update_allowed=True),
         "delay": Property("number", "Seconds from being made to being ready.", default=0),
@@ -54,7 +55,7 @@ class Thing(ResourceType):
 
     def find(self, ctx: Context, token: str) -> str | None:
         """Return the first thing made with this token."""
-        result = call(ctx, "GET", f"/things?token={token}").json()
+        result = call(ctx, "GET", f"/things?token={token}&name={ctx.physical_name}").json()
         return result[0]["id"] if result else None
 
     def observe(self, ctx: Context, physical_id: str) -> Observation:
