@@ -92,7 +92,6 @@ def test_a_check_does_not_end_a_delete(project: Project) -> None:
     assert project.cloud.performed("delete") == 1
 
 
-@pytest.mark.xfail(run=False, reason="issue 17 is in progress")
 def test_a_suspend_during_an_update_is_refused(project: Project) -> None:
     """The answer names the operation in progress, and the update is completed."""
     held = held_update(project, 2)
@@ -103,7 +102,6 @@ def test_a_suspend_during_an_update_is_refused(project: Project) -> None:
     assert project.cloud.labels() == ["b"] * 2
 
 
-@pytest.mark.xfail(run=False, reason="issue 17 is in progress")
 def test_a_suspend_can_wait_for_an_update(project: Project) -> None:
     """With `wait` the suspend starts after the update has ended."""
     held = held_update(project, 2)
@@ -115,7 +113,6 @@ def test_a_suspend_can_wait_for_an_update(project: Project) -> None:
     assert {item["state"] for item in project.cloud.objects()} == {"SUSPENDED"}
 
 
-@pytest.mark.xfail(run=False, reason="issue 17 is in progress")
 def test_a_resume_during_a_suspend_is_refused_or_waits(project: Project) -> None:
     """Without `wait` the answer is a conflict; with `wait` the servers run in the end."""
     project.created("s", {"server": server()})
@@ -129,12 +126,11 @@ def test_a_resume_during_a_suspend_is_refused_or_waits(project: Project) -> None
     assert project.cloud.one()["state"] == "ACTIVE"
 
 
-@pytest.mark.xfail(run=False, reason="issue 17 is in progress")
 def test_a_snapshot_during_an_update_is_refused_or_waits(project: Project) -> None:
     """Without `wait` the answer is a conflict; with `wait` the snapshot follows the update."""
     held = held_update(project, 1)
     assert "UPDATE" in project.snapshot("s", expected=CONFLICT).text
-    made = project.snapshot("s", query="?wait=true").json()["snapshot"]
+    made = project.snapshot("s", query="?wait=true").json()
     project.cloud.finish(held[0])
     path = f"{project.path('s')}/snapshots/{made['id']}"
     project.cloud.until(lambda: project.ask("GET", path).json()["snapshot"]["status"] == "COMPLETE")
