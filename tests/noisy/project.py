@@ -167,11 +167,12 @@ class Project:
     # Time.
 
     def pass_timeout(self, stack: str) -> None:
-        """Move the start of the stack's operation into the past, so that its timeout has passed."""
+        """Move the start of the operation into the past, beyond the timeout, also in nested stacks."""
         uuid = self.path(stack).rpartition("/")[2]
         with psycopg.connect(self._database_url) as db:
             db.execute(
-                "UPDATE stack SET action_started_at = action_started_at - interval '1 day' WHERE uuid = %s",
+                "UPDATE stack SET action_started_at = action_started_at - interval '1 day' "
+                "WHERE root_id = (SELECT id FROM stack WHERE uuid = %s)",
                 (uuid,),
             )
 

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
-
 from tests.noisy.project import Project
 from tests.noisy.templates import CHILD, GROUP, Place, group, server, volume
 
 UNOBSERVED = "could not be observed"
 
 
-@pytest.mark.xfail(run=False, reason="issue 17 is in progress")
 def test_unreachable_servers_keep_their_status_and_survive_an_update(project: Project, place: Place) -> None:
     """A check in an outage fails, names the cause, and leads to no replacement afterwards."""
     project.created("s", **place.body())
@@ -73,7 +70,6 @@ def test_a_server_in_error_is_found_and_replaced(project: Project, place: Place)
     assert project.cloud.performed("create", since=mark) == project.cloud.performed("delete", since=mark) == 1
 
 
-@pytest.mark.xfail(run=False, reason="issue 17 is in progress")
 def test_every_reachable_resource_is_observed(project: Project) -> None:
     """Absent, in error and unreachable are reported separately in a single check."""
     resources = {
@@ -109,7 +105,6 @@ def test_every_reachable_resource_is_observed(project: Project) -> None:
     assert project.cloud.performed("create", service="compute") == 2
 
 
-@pytest.mark.xfail(run=False, reason="issue 17 is in progress")
 def test_dependents_of_an_unreachable_resource_are_checked(project: Project) -> None:
     """A check does not skip the resources that require an unreachable resource."""
     project.created("s", {"first": server("first"), "second": server("second", requires="first")})
@@ -154,7 +149,6 @@ def test_a_check_finds_a_missing_child_stack(project: Project) -> None:
         project.settle(name, "GONE")
 
 
-@pytest.mark.xfail(run=False, reason="issue 17 is in progress")
 def test_a_check_leaves_nothing_in_progress(project: Project) -> None:
     """Healthy, unreachable and nested resources all have a final status after a check."""
     resources = {"a": server("a"), "b": volume("b"), "members": group(server("member"))}

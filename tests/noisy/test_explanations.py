@@ -2,35 +2,31 @@
 
 from __future__ import annotations
 
-import pytest
-
 from tests.noisy.project import Project
 from tests.noisy.templates import Place, server
 
 ATTEMPTS = 8
 
 
-@pytest.mark.xfail(run=False, reason="issue 17 is in progress")
 def test_why_shows_the_cause_and_the_next_attempt(project: Project, place: Place) -> None:
-    """During an outage the resource is `retrying`, with the error and the time of the next attempt."""
+    """During an outage the resource is `unreachable`, with the error and the time of the next attempt."""
     with project.cloud.outage("compute"):
         project.create("s", **place.body())
         project.cloud.await_calls("", "busy", ATTEMPTS)
         stack = place.stack(project, "s")
 
-        def retrying() -> bool:
-            nodes = [node for node in project.why(stack)["waiting"] if node["word"] == "retrying"]
+        def explained() -> bool:
+            nodes = [node for node in project.why(stack)["waiting"] if node["word"] == "unreachable"]
             return bool(nodes) and all(
                 "compute answered 503" in node["last_error"] and node["next_attempt_at"] for node in nodes
             )
 
-        project.cloud.until(retrying)
+        project.cloud.until(explained)
     project.settle("s", "CREATE_COMPLETE")
     assert project.why(stack)["word"] == "at-rest"
     assert not project.why(stack)["waiting"]
 
 
-@pytest.mark.xfail(run=False, reason="issue 17 is in progress")
 def test_an_outage_has_a_single_event(project: Project) -> None:
     """Many attempts in an outage add at most one event for the resource."""
     with project.cloud.outage("compute"):
@@ -42,7 +38,6 @@ def test_an_outage_has_a_single_event(project: Project) -> None:
     assert sum("503" in text for text in events) <= 1, events
 
 
-@pytest.mark.xfail(run=False, reason="issue 17 is in progress")
 def test_a_complete_stack_does_not_mention_the_outage(project: Project) -> None:
     """After the recovery, the reasons of the stack and of the resource are those of a success."""
     project.created("s", {"server": server("a")})

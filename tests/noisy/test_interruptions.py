@@ -137,7 +137,6 @@ def test_a_snapshot_during_an_update_is_refused_or_waits(project: Project) -> No
     assert project.cloud.labels() == ["b"]
 
 
-@pytest.mark.xfail(run=False, reason="issue 17 is in progress")
 def test_a_check_of_a_stack_that_misses_its_desired_state_changes_no_verdict(project: Project) -> None:
     """After a failed update and a check, the next update still applies the new label."""
     project.created("s", {"server": server("a")})

@@ -16,7 +16,6 @@ def held(project: Project, place: Place) -> list[str]:
     return [item["id"] for item in project.cloud.await_objects(place.count, "BUILD")]
 
 
-@pytest.mark.xfail(run=False, reason="issue 17 is in progress")
 def test_a_mark_replaces_a_server_during_its_create(project: Project, place: Place, held: list[str]) -> None:
     """A server is marked while it is created; it is deleted once, and a new server completes the create."""
     stack = place.stack(project, "s")
@@ -70,7 +69,6 @@ def test_a_removed_resource_does_not_become_ready_first(project: Project) -> Non
     assert project.cloud.performed("delete") == 1
 
 
-@pytest.mark.xfail(run=False, reason="issue 17 is in progress")
 def test_a_replacement_takes_over_an_update(project: Project) -> None:
     """A newer template that requires a replacement does not wait for an update in place."""
     project.created("s", {"server": server("a")})
@@ -83,7 +81,6 @@ def test_a_replacement_takes_over_an_update(project: Project) -> None:
     assert project.cloud.performed("delete") == 1
 
 
-@pytest.mark.xfail(run=False, reason="issue 17 is in progress")
 def test_a_mark_replaces_a_server_during_its_update(project: Project) -> None:
     """A server whose update never ends is marked, and replaced by a server with the new properties."""
     project.created("s", {"server": server("a")})

@@ -6,15 +6,12 @@ than `action_retry_limit` permits for other failures.
 
 from __future__ import annotations
 
-import pytest
-
 from tests.noisy.project import Project
 from tests.noisy.templates import CHILD, ROOT, Place, network, server, volume
 
 ATTEMPTS = 8  # during an outage; the retry limit is 5
 
 
-@pytest.mark.xfail(run=False, reason="issue 17 is in progress")
 def test_a_create_continues_after_an_outage(project: Project, place: Place) -> None:
     """Each server is created by a single request, after the outage."""
     with project.cloud.outage("compute"):
@@ -27,7 +24,6 @@ def test_a_create_continues_after_an_outage(project: Project, place: Place) -> N
     assert project.cloud.performed("delete") == 0
 
 
-@pytest.mark.xfail(run=False, reason="issue 17 is in progress")
 def test_an_update_continues_after_an_outage(project: Project, place: Place) -> None:
     """Every server is updated in place by a single request; none is replaced."""
     project.created("s", **place.body("a"))
@@ -42,7 +38,6 @@ def test_an_update_continues_after_an_outage(project: Project, place: Place) -> 
     assert project.cloud.performed("update") == place.count
 
 
-@pytest.mark.xfail(run=False, reason="issue 17 is in progress")
 def test_a_replacement_continues_after_an_outage(project: Project, place: Place) -> None:
     """Each server is replaced once, and deleted once."""
     project.created("s", **place.body(flavor="small"))
@@ -55,7 +50,6 @@ def test_a_replacement_continues_after_an_outage(project: Project, place: Place)
     assert project.cloud.performed("delete") == place.count
 
 
-@pytest.mark.xfail(run=False, reason="issue 17 is in progress")
 def test_a_delete_continues_after_an_outage(project: Project, place: Place) -> None:
     """Each server is deleted by a single request."""
     project.created("s", **place.body())
@@ -68,7 +62,6 @@ def test_a_delete_continues_after_an_outage(project: Project, place: Place) -> N
     assert project.cloud.performed("delete") == place.count
 
 
-@pytest.mark.xfail(run=False, reason="issue 17 is in progress")
 def test_a_rollback_continues_after_an_outage(project: Project, place: Place) -> None:
     """A rollback returns every server to its former label; none is replaced."""
     project.created("s", **place.body("a"))
@@ -86,7 +79,6 @@ def test_a_rollback_continues_after_an_outage(project: Project, place: Place) ->
     assert project.cloud.performed("delete", service="compute") == 0
 
 
-@pytest.mark.xfail(run=False, reason="issue 17 is in progress")
 def test_a_rollback_of_a_create_continues_after_an_outage(project: Project) -> None:
     """A failed create deletes its objects, once the service is reachable."""
     project.cloud.fault("refuse", "create", services=["storage"])
@@ -100,7 +92,6 @@ def test_a_rollback_of_a_create_continues_after_an_outage(project: Project) -> N
     assert project.cloud.performed("delete", service="compute") == 1
 
 
-@pytest.mark.xfail(run=False, reason="issue 17 is in progress")
 def test_a_converge_during_an_outage_destroys_nothing(project: Project, place: Place) -> None:
     """An update with `converge` waits for the service, and keeps every healthy server."""
     project.created("s", **place.body())
@@ -113,7 +104,6 @@ def test_a_converge_during_an_outage_destroys_nothing(project: Project, place: P
     assert project.cloud.performed("create") == place.count
 
 
-@pytest.mark.xfail(run=False, reason="issue 17 is in progress")
 def test_an_outage_while_a_server_boots_needs_no_second_create(project: Project, place: Place) -> None:
     """A created server that cannot be observed is observed again, and not created again."""
     project.cloud.fault("hold", "create")
@@ -128,7 +118,6 @@ def test_an_outage_while_a_server_boots_needs_no_second_create(project: Project,
     assert project.cloud.performed("delete") == 0
 
 
-@pytest.mark.xfail(run=False, reason="issue 17 is in progress")
 def test_an_outage_between_an_update_and_its_result_needs_no_replacement(project: Project) -> None:
     """An update that was performed without an answer is completed after the outage."""
     project.created("s", {"server": server("a")})
@@ -153,7 +142,6 @@ def test_requests_without_an_answer_have_a_single_effect(project: Project, place
     assert not project.cloud.objects()
 
 
-@pytest.mark.xfail(run=False, reason="issue 17 is in progress")
 def test_creates_that_are_lost_are_repeated(project: Project) -> None:
     """A create without effect and without an answer is sent again until the service performs it."""
     project.cloud.fault("lost", "create", times=6)
@@ -161,7 +149,6 @@ def test_creates_that_are_lost_are_repeated(project: Project) -> None:
     assert project.cloud.performed("create") == len(project.cloud.objects()) == 1
 
 
-@pytest.mark.xfail(run=False, reason="issue 17 is in progress")
 def test_an_exhausted_quota_is_retried(project: Project) -> None:
     """A create waits for quota, and the reason for the wait is shown."""
     quota = project.cloud.fault("quota", "create")
@@ -174,7 +161,6 @@ def test_an_exhausted_quota_is_retried(project: Project) -> None:
     assert project.cloud.performed("create") == 1
 
 
-@pytest.mark.xfail(run=False, reason="issue 17 is in progress")
 def test_exceptions_of_sockets_are_an_outage(project: Project) -> None:
     """`ConnectionError` and `TimeoutError` mean unreachable: the type need not translate them."""
     with project.cloud.outage("network"):
@@ -189,7 +175,6 @@ def test_exceptions_of_sockets_are_an_outage(project: Project) -> None:
     assert project.cloud.ids("network", label="b") == before
 
 
-@pytest.mark.xfail(run=False, reason="issue 17 is in progress")
 def test_an_outage_affects_only_the_resources_of_its_service(project: Project) -> None:
     """Resources of other services are completed during the outage."""
     resources = {"server": server(), "disk": volume(), "net": network()}
@@ -200,7 +185,6 @@ def test_an_outage_affects_only_the_resources_of_its_service(project: Project) -
     project.settle("s", "CREATE_COMPLETE")
 
 
-@pytest.mark.xfail(run=False, reason="issue 17 is in progress")
 def test_an_outage_during_the_cleanup_delays_the_update(project: Project) -> None:
     """A removed resource is deleted once, after the outage, in a root stack and in a child stack."""
     for place in (ROOT, CHILD):

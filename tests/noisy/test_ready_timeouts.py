@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
-
 from tests.noisy.project import Project
 from tests.noisy.templates import server
 
 LIMIT = {"resource_registry": {"resources": {"server": {"ready_timeout": 1}}}}
 
 
-@pytest.mark.xfail(run=False, reason="issue 17 is in progress")
 def test_a_server_that_is_late_is_created_again(project: Project) -> None:
     """The first server never becomes ready: it is deleted, and the second completes the create."""
     project.cloud.fault("hold", "create", times=1)
@@ -20,7 +17,6 @@ def test_a_server_that_is_late_is_created_again(project: Project) -> None:
     assert project.cloud.performed("delete") == 1
 
 
-@pytest.mark.xfail(run=False, reason="issue 17 is in progress")
 def test_the_number_of_late_servers_is_limited(project: Project) -> None:
     """After the first attempt and five retries the create fails, and names the time limit."""
     project.cloud.fault("hold", "create")
@@ -35,7 +31,6 @@ def test_the_number_of_late_servers_is_limited(project: Project) -> None:
     assert len(project.cloud.objects()) == 1
 
 
-@pytest.mark.xfail(run=False, reason="issue 17 is in progress")
 def test_an_update_that_is_late_fails(project: Project) -> None:
     """An update in place has the same limit; the next update recovers the server."""
     project.created("s", {"server": server("a")}, environment=LIMIT)
@@ -47,7 +42,6 @@ def test_an_update_that_is_late_fails(project: Project) -> None:
     assert project.cloud.labels() == ["b"]
 
 
-@pytest.mark.xfail(run=False, reason="issue 17 is in progress")
 def test_time_in_an_outage_does_not_count(project: Project) -> None:
     """A server that could not be observed for longer than the limit is not deleted."""
     project.cloud.fault("hold", "create", times=1)
