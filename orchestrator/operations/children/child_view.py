@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+import math
+from collections.abc import Callable, Collection, Sequence
 
 from orchestrator.deprecation import renamed_attributes
 from orchestrator.engine.check.child_status import ChildState
@@ -36,6 +37,7 @@ class StoredChildView:
         self._stack_id, self._name = stack_id, resource_name
         self._child = None if child is None or child.gone else child
         self._outputs: JsonObject | None = None
+        self._ready_timeouts: Callable[[str], float | None] | None = None  # of the environment, by name
         self.used_secret = False
 
     @property
@@ -90,9 +92,19 @@ class StoredChildView:
         if self._child is None:
             return MemberConditions()
         found: dict[str, list[str]] = {"stuck": [], "failed": [], "uncreated": [], "unready": []}
-        for name, condition, _, _ in child_reads.conditions(self._db, self._child.id):
-            found[condition].append(name)
+        for name, condition, seconds, type_ in child_reads.conditions(self._db, self._child.id):
+            is_late = seconds is not None and seconds > self._ready_timeout(name, type_)
+            found["stuck" if is_late else condition].append(name)
         return MemberConditions(**found, total=child_reads.count(self._db, self._child.id))
+
+    def _ready_timeout(self, name: str, type_name: str) -> float:
+        """Return within how many seconds a resource of the child must become ready."""
+        if self._ready_timeouts is None:
+            self._ready_timeouts = self._resolver.environment.registry().child(self._name, None).ready_timeout
+        resource_type = self._resolver.type_environment.types.get(type_name)
+        of_type = None if resource_type is None else resource_type.ready_timeout_seconds
+        limits = (self._ready_timeouts(name), of_type)
+        return next((limit for limit in limits if limit is not None), math.inf)
 
     def names(self) -> Collection[str]:
         """Return the names of the child's resources."""

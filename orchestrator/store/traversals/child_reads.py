@@ -52,14 +52,16 @@ WHERE stack_id = %(stack_id)s AND NOT leftover AND action <> 'DELETE'
     AND (status = 'FAILED' OR observed = 'failed')
 """
 
-# A create that is still open after its traversal has ended never became ready.
+# An object never became ready if its create is still open after its traversal has ended, or if it is being
+# discarded.
 CONDITIONS = """
 SELECT r.name,
-    CASE WHEN r.op = 'CREATE' AND s.status <> 'IN_PROGRESS' THEN 'stuck'
+    CASE WHEN r.op = 'DISCARD' OR r.op = 'CREATE' AND s.status <> 'IN_PROGRESS' THEN 'stuck'
         WHEN r.status = 'FAILED' OR r.observed = 'failed' THEN 'failed'
         WHEN r.physical_id IS NULL THEN 'uncreated'
         ELSE 'unready' END,
-    extract(epoch FROM clock_timestamp() - r.op_started_at)::float8, coalesce(r.runs_as, r.type)
+    CASE WHEN r.op = 'CREATE' THEN extract(epoch FROM clock_timestamp() - r.op_started_at)::float8 END,
+    coalesce(r.runs_as, r.type)
 FROM resource r JOIN stack s ON s.id = r.stack_id
 WHERE r.stack_id = %(stack_id)s AND NOT r.leftover AND r.action <> 'DELETE'
     AND (r.status <> 'COMPLETE' OR r.observed = 'failed' OR r.op IS NOT NULL OR r.physical_id IS NULL)
@@ -139,9 +141,7 @@ def failed(db: Db, child_id: int) -> list[str]:
 
 
 def conditions(db: Db, child_id: int) -> list[tuple[str, str, float | None, str]]:
-    """Return the members that are not in service: name, condition, age of the open operation in seconds, and
-    type.
-    """
+    """Return the members that are not in service: name, condition, age of an open create in seconds, type."""
     return [(row[0], row[1], row[2], row[3]) for row in db.execute(CONDITIONS, {"stack_id": child_id})]
 
 

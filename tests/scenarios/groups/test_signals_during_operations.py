@@ -59,8 +59,8 @@ def settle(world: World, cloud: Cloud) -> None:
     world.deliver_all()
 
 
-def created(world: World, cloud: Cloud, resources: dict[str, Any]) -> str:
-    uuid = world.create("s", resources, outputs=SIZE)
+def created(world: World, cloud: Cloud, resources: dict[str, Any], **options: Any) -> str:
+    uuid = world.create("s", resources, outputs=SIZE, **options)
     deliver(world)
     settle(world, cloud)
     assert world.state(uuid) == "CREATE_COMPLETE"
@@ -312,3 +312,19 @@ def test_the_reported_size_is_the_actual_size_after_a_failed_update(world: World
     signal(world)
     settle(world, cloud)
     assert world.outputs("s")["size"] == len(cloud.things) == len(members(world))
+
+
+@pytest.mark.parametrize("declared", [True, False])
+def test_a_member_beyond_its_ready_timeout_is_removed_before_others_that_boot(
+    world: World, cloud: Cloud, declared: bool
+) -> None:
+    limits = {"g": {"*": {"ready_timeout": 60}}} if declared else {}
+    environment = {"resource_registry": {"resources": limits}}
+    created(world, cloud, booting(), environment=environment)
+    healthy = list(members(world))
+    signal(world, times=2)
+    first, second = (name for name in members(world) if name not in healthy)
+    world.elapse(61, "operation", where="name = :name", name=second)
+    signal(world, "down")
+    remaining = first if declared else second
+    assert list(members(world)) == [*healthy, remaining]
