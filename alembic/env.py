@@ -7,7 +7,17 @@ from sqlalchemy import Connection, NullPool, create_engine
 from sqlalchemy.engine import make_url
 
 from orchestrator.config import Settings
-from orchestrator.store.tables import access, events, graph, keystone, snapshots, software, stacks, workers
+from orchestrator.store.tables import (
+    access,
+    events,
+    graph,
+    keystone,
+    providers,
+    snapshots,
+    software,
+    stacks,
+    workers,
+)
 from orchestrator.store.tables.base import Base, Xid8
 
 

@@ -16,6 +16,7 @@ OrchestratorError
 │   └── ProviderBusy      the provider refused temporarily; retry
 │       ├── ProviderUnreachable    no connection to the provider
 │       ├── ProviderQuotaExceeded  no quota at present
+│       ├── ServiceUnavailable     its circuit breaker is open
 │       └── ProviderSilent         no answer; the request may be carried out
 ├── Superseded            a newer traversal owns this stack; stop quietly
 └── Misconfigured         the operator must act; the message names the fix
@@ -315,6 +316,14 @@ class ProviderQuotaExceeded(ProviderBusy):
     def __init__(self, message: str, kind: str = "ProviderQuotaExceeded") -> None:
         """Keep the provider's own message."""
         super().__init__(message, kind)
+
+
+class ServiceUnavailable(ProviderBusy):
+    """Nothing was sent: the circuit breaker of the service is open."""
+
+    def __init__(self, service: str, last_error: str) -> None:
+        """Name the service and its last error."""
+        super().__init__(f"{service} gives no answer ({last_error})", "ServiceUnavailable")
 
 
 class ProviderSilent(ProviderBusy):

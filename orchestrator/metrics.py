@@ -63,10 +63,21 @@ _RATE_LIMITED: Final = Counter(
     "Requests rejected by a rate limit.",
     registry=_REGISTRY,
 )
+_BREAKERS: Final = Counter(
+    "orchestrator_circuit_breaker_transitions",
+    "Circuit breakers that opened or closed, by service and new state.",
+    ("service", "state"),
+    registry=_REGISTRY,
+)
 
 _checks: dict[tuple[str, str, str], Counter] = {}
 _tasks: dict[str, Histogram] = {}
 _requests: dict[tuple[str, str], Histogram] = {}
+
+
+def count_breaker(service: str, state: str) -> None:
+    """Count a circuit breaker that opened or closed; services are declared by resource types."""
+    _BREAKERS.labels(service, state).inc()
 
 
 def count_visit(type_name: str, step: str, outcome: str) -> None:

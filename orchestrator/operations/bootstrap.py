@@ -13,6 +13,7 @@ from orchestrator.operations.planning.planner import Planner
 from orchestrator.operations.planning.process import PlanNodeHandler, start_planner
 from orchestrator.operations.reconcile.worker_context import WorkerContext
 from orchestrator.operations.runtime.caches import FileCache
+from orchestrator.operations.runtime.circuit_breaker import CircuitBreakers
 from orchestrator.operations.runtime.dispatch_window import Windows
 from orchestrator.operations.runtime.lease_keeper import Leases
 from orchestrator.operations.runtime.parameter_cache import ParameterCache
@@ -52,4 +53,5 @@ def build_worker_context(
         PlanNodeHandler(planner, start_process),
         planner.stacks.files,
         planner.stacks,
+        CircuitBreakers(database, settings.retry_max_seconds),
     )

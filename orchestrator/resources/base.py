@@ -190,6 +190,7 @@ class ResourceType:
     update_policy: ClassVar[Mapping[str, Property]] = {}  # schema of a definition's update_policy
     translation: ClassVar[tuple[Rule, ...]] = ()  # applied to given properties before conversion
     calls_out: ClassVar[bool] = True  # False: a local type, whose verbs touch nothing but our own row
+    service: ClassVar[str] = ""  # types of a service share a circuit breaker; "": the name of the type
     flight_seconds: ClassVar[float] = 30.0  # after its deadline, how long a lost create may still arrive
     ready_timeout_seconds: ClassVar[float | None] = None  # of a create or update; None: the stack's timeout
     any_properties: ClassVar[bool] = False  # accepts undeclared properties
@@ -313,10 +314,7 @@ class ResourceType:
         """Request the end of a suspension; `observe` reports when it is over."""
 
     def check(self, ctx: Context, physical_id: str) -> None:
-        """Request that the object checks itself; `observe` reports the result.
-
-        Without this hook a check only observes.
-        """
+        """Request that the object checks itself; `observe` reports the result. The default only observes."""
 
     def snapshot(self, ctx: Context, physical_id: str) -> Mapping[str, Value]:
         """Request a snapshot and return the data needed to find it again; `observe` reports its end.

@@ -15,6 +15,7 @@ from orchestrator.store.connections.database import Database
 
 # Past moments: the table and the column with the time.
 STARTS: Mapping[str, tuple[str, str]] = {
+    "answer": ("circuit_breaker", "answered_at"),
     "action": ("stack", "action_started_at"),
     "enqueue": ("graph_node", "rung_at"),
     "event": ("event", "created_at"),
@@ -55,6 +56,16 @@ def make_due(database: Database, *schedules: str) -> None:
         for schedule in schedules:
             table, scheduled = SCHEDULES[schedule]
             connection.execute(text(f"UPDATE {table} SET due_at = now() WHERE {scheduled}"))
+
+
+def make_probes_due(database: Database) -> None:
+    """Let every open circuit breaker permit its next probe."""
+    with database.engine.begin() as connection:
+        connection.execute(
+            text(
+                "UPDATE circuit_breaker SET probe_at = now(), probing_until = NULL WHERE probe_at IS NOT NULL"
+            )
+        )
 
 
 def expire_leases(database: Database) -> None:

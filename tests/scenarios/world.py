@@ -67,7 +67,9 @@ class World:
 
     def new_engine(self) -> WorkerContext:
         """A worker's worth of memory, empty."""
-        return build_worker_context(self.database, self.cipher, self.types, self.settings, self.plan_apart)
+        engine = build_worker_context(self.database, self.cipher, self.types, self.settings, self.plan_apart)
+        engine.breakers.known_seconds = 0.0
+        return engine
 
     def plan_apart(self, node_id: int, lease: int) -> None:
         raise AssertionError("small stacks are planned in place")
@@ -182,6 +184,7 @@ class World:
     def sweep_once(self) -> bool:
         """Make scheduled work due and sweep; return False if that found nothing."""
         clock.make_due(self.database, "node", "signal", "snapshot", "observation", "observation pass")
+        clock.make_probes_due(self.database)
         self.elapse(HOUR, "enqueue")
         self.messages += self.sweep.run()
         return bool(self.messages)

@@ -30,7 +30,7 @@ from orchestrator.operations.software.type_store import DeploymentStore
 from orchestrator.resources.base import ResourceType
 from orchestrator.resources.stack_context import StackLocation
 from orchestrator.security.encryption import Cipher
-from orchestrator.store import observations
+from orchestrator.store import circuit_breakers, observations
 from orchestrator.store.connections.database import Database, try_lock, unlock
 from orchestrator.store.events import webhooks
 from orchestrator.store.maintenance import stalled, sweep_queries
@@ -156,6 +156,7 @@ class Sweep:
         for root_id, _ in sweep_queries.roots(db):
             while sweep_queries.drop_superseded(db, root_id, MAX_ROWS) == MAX_ROWS:
                 pass
+        circuit_breakers.purge(db)
         messages = self._recover_stalled(db)
         orphans.delete_orphans(
             db,

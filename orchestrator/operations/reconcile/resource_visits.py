@@ -51,6 +51,7 @@ from orchestrator.operations.resource_context.state import (
     in_progress_event_written,
     load_state,
 )
+from orchestrator.operations.runtime.circuit_breaker import GuardedType
 from orchestrator.operations.software.type_store import DeploymentStore
 from orchestrator.resources.base import ResourceType
 from orchestrator.resources.nested_type import NestedType
@@ -123,6 +124,8 @@ def _run(batch: BatchContext, visit: ResourceVisit, type_: ResourceType, step: S
     operation = _operation(batch, observation, type_)
     retries_left = worker.settings.action_retry_limit - visit.retry_count
     result = _execute(batch, operation, step, retries_left)
+    if isinstance(operation.resource_type, GuardedType):
+        operation.resource_type.finish()
     _count(batch, visit, type(step).__name__.lower(), result.outcome)
     if observation is not visit and isinstance(result.outcome, Ready):
         result = replace(result, outcome=PreviousOperationEnded(result.outcome.observation))
@@ -151,7 +154,7 @@ def _operation(
     return ResourceOperation(
         visit,
         resource,
-        type_,
+        worker.breakers.guard(type_, visit) if type_.calls_out else type_,
         load_state(visit, worker.cipher),
         worker.parameters.get(visit.stack),
         software,

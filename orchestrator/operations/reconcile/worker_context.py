@@ -9,6 +9,7 @@ from orchestrator.config import Settings
 from orchestrator.operations.children.loader import ChildStackLoader
 from orchestrator.operations.planning.process import PlanNodeHandler
 from orchestrator.operations.runtime.caches import FileCache
+from orchestrator.operations.runtime.circuit_breaker import CircuitBreakers
 from orchestrator.operations.runtime.dispatch_window import Windows
 from orchestrator.operations.runtime.lease_keeper import Leases
 from orchestrator.operations.runtime.parameter_cache import ParameterCache
@@ -31,3 +32,4 @@ class WorkerContext:
     plan: PlanNodeHandler
     files: FileCache
     stacks: ChildStackLoader
+    breakers: CircuitBreakers

@@ -1,0 +1,144 @@
+"""Circuit breakers: an outage of a service costs one call at a time and one event for each stack."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+
+from orchestrator.security.caller import Caller
+from orchestrator.store import circuit_breakers
+from tests.scenarios import clock
+from tests.scenarios.fake_cloud import Cloud, cloud_thing
+from tests.scenarios.world import World
+
+SERVERS = {f"a{n}": cloud_thing(type="Cloud::Server") for n in range(20)}
+SERVICE = "Cloud::Server"
+
+
+@pytest.fixture
+def cloud() -> Cloud:
+    return Cloud()
+
+
+@pytest.fixture
+def world(postgres_url: str, cloud: Cloud) -> Iterator[World]:
+    world = World(postgres_url, types=cloud.types())
+    yield world
+    world.close()
+
+
+def attempt(world: World, times: int = 1) -> None:
+    """Let the waiting nodes become due so many times, and probes once each."""
+    for _ in range(times):
+        while world.messages:
+            world.deliver()
+        world.sweep_once()
+    while world.messages:
+        world.deliver()
+
+
+def breakers(world: World) -> list[tuple[str, str, bool]]:
+    rows = world.rows(
+        "SELECT project_id, service, opened_at IS NOT NULL AS open FROM circuit_breaker ORDER BY 1, 2"
+    )
+    return [(row.project_id, row.service, row.open) for row in rows]
+
+
+def test_an_outage_costs_a_single_call_at_a_time(world: World, cloud: Cloud):
+    uuid = world.create("s", SERVERS)
+    cloud.outage |= {"create", "find"}
+    attempt(world)
+    assert breakers(world) == [("p1", SERVICE, True)]
+    before = len(cloud.calls)
+    assert before < 2 * circuit_breakers.FAILURES_TO_OPEN
+    attempt(world, 5)
+    assert len(cloud.calls) - before <= 5  # a probe each time
+    cloud.outage.clear()
+    world.deliver_all()
+    assert world.state(uuid) == "CREATE_COMPLETE"
+    assert breakers(world) == [("p1", SERVICE, False)]
+    assert set(cloud.made.values()) == {1}
+
+
+def test_resources_of_another_service_go_on(world: World, cloud: Cloud):
+    world.create("s", {**SERVERS, "other": cloud_thing(type="Cloud::Machine")})
+    cloud.on["create"] = lambda ctx: cloud.refuse_answer() if ctx.name != "other" else None
+    attempt(world, 2)
+    states = {row.name: row.status for row in world.resources()}
+    assert states["other"] == "COMPLETE"
+    assert states["a1"] != "COMPLETE"
+
+
+def test_the_service_of_another_project_goes_on(world: World, cloud: Cloud):
+    cloud.outage.add("create")
+    world.create("s", SERVERS)
+    attempt(world, 2)
+    cloud.outage.clear()
+    with world.database.engine.begin() as connection:
+        connection.exec_driver_sql("UPDATE circuit_breaker SET probe_at = 'infinity'")
+    world.caller = Caller("p2", "tester")
+    world.context = replace(world.context, caller=world.caller)
+    uuid = world.create("s", {"b": SERVERS["a1"]})
+    while world.messages:
+        world.deliver()
+    assert world.state(uuid) == "CREATE_COMPLETE"
+
+
+def test_a_stack_has_one_event_for_each_outage(world: World, cloud: Cloud):
+    uuid = world.create("s", SERVERS)
+    for _ in range(2):
+        cloud.outage.add("create")
+        attempt(world, 4)
+        cloud.outage.clear()
+        attempt(world, 2)
+        world.update("s", {name: cloud_thing(type=SERVICE, final=True) for name in SERVERS})
+        world.elapse(61, "answer")
+    world.deliver_all()
+    about = [reason for reason in world.event_reasons(uuid, "s") if "gives no answer" in reason]
+    assert about == [
+        f"{action}_IN_PROGRESS Cloud::Server gives no answer: ProviderError: no answer. "
+        "Its operations are tried again until the timeout of the stack."
+        for action in ("CREATE", "UPDATE")
+    ]
+
+
+def test_a_single_call_without_an_answer_is_no_event(world: World, cloud: Cloud):
+    uuid = world.create("s", {"a": cloud_thing(type=SERVICE)})
+    cloud.outage.add("create")
+    while world.messages:
+        world.deliver()
+    cloud.outage.clear()
+    world.deliver_all()
+    assert world.state(uuid) == "CREATE_COMPLETE"
+    assert not [reason for reason in world.event_reasons(uuid, "s") if "gives no answer" in reason]
+
+
+def test_an_answer_makes_all_waiting_nodes_due(world: World, cloud: Cloud):
+    world.create("s", SERVERS)
+    cloud.outage.add("create")
+    attempt(world, 5)
+    cloud.outage.clear()
+    clock.make_probes_due(world.database)
+    with world.database.engine.begin() as connection:  # only one of them is due
+        connection.exec_driver_sql("UPDATE graph_node SET due_at = now() WHERE label = 'a1'")
+    world.messages += world.sweep.run()
+    while world.messages:
+        world.deliver()
+    world.messages += world.sweep.run()
+    while world.messages:
+        world.deliver()
+    assert {row.status for row in world.resources()} == {"COMPLETE"}
+
+
+def test_a_probe_whose_worker_died_is_followed_by_another(world: World, cloud: Cloud):
+    db = world.database.check_connection(durable=False)
+    for _ in range(circuit_breakers.FAILURES_TO_OPEN):
+        circuit_breakers.record_failure(db, "p1", SERVICE, "no answer", 1.0)
+    clock.make_probes_due(world.database)
+    assert circuit_breakers.start_probe(db, "p1", SERVICE)
+    assert not circuit_breakers.start_probe(db, "p1", SERVICE)
+    assert circuit_breakers.read(db, "p1", SERVICE).blocked
+    db.execute("UPDATE circuit_breaker SET probing_until = now() - interval '1 second'")
+    assert circuit_breakers.start_probe(db, "p1", SERVICE)
