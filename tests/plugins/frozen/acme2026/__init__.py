@@ -1,0 +1,1 @@
+"""Resource types written against docs/plugins.md of November 2026: frozen, never to be edited."""
