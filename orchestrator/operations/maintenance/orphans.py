@@ -13,11 +13,11 @@ from psycopg.rows import TupleRow
 
 from orchestrator.clients.keystone.cloud_session import Cloud
 from orchestrator.config import Settings
-from orchestrator.errors import OrchestratorError
 from orchestrator.logs import logger
 from orchestrator.operations.resource_context.operation import with_provider_access
 from orchestrator.resources.base import Context, ResourceType
 from orchestrator.resources.software_api import UNCONNECTED, SoftwareStore
+from orchestrator.store.connections.database import UNREACHABLE
 from orchestrator.store.maintenance import orphans as store
 
 log = logger()
@@ -59,7 +59,9 @@ def _removed(types: Mapping[str, ResourceType], type_name: str, ctx: Context, ph
         resource_type = types[type_name]
         resource_type.delete(ctx, physical_id)
         gone = not resource_type.observe(ctx, physical_id).exists
-    except OrchestratorError as error:
+    except UNREACHABLE:  # the database, not the provider
+        raise
+    except Exception as error:  # of whichever kind: the sweep has more to do than this orphan
         log.warning("orphan_delete_failed", physical_id=physical_id, type=type_name, error=str(error))
         return False
     if gone:

@@ -14,7 +14,7 @@ from dataclasses import replace
 
 from orchestrator.engine.check.outcome import failure_reason, retry_seconds
 from orchestrator.engine.messages import Message, SignalMessage
-from orchestrator.errors import OrchestratorError, ProviderBusy, ProviderError
+from orchestrator.errors import UNREACHABLE_ERRORS, OrchestratorError, ProviderError
 from orchestrator.json_types import JsonObject
 from orchestrator.logs import logger
 from orchestrator.operations.children.loader import LazyStackContext
@@ -117,7 +117,10 @@ class SignalProcessor:
             except UNREACHABLE:
                 raise  # the signal stays pending
             except Exception as error:
-                if isinstance(error, ProviderBusy) and signal.tries < self.engine.settings.action_retry_limit:
+                if (
+                    isinstance(error, UNREACHABLE_ERRORS)
+                    and signal.tries < self.engine.settings.action_retry_limit
+                ):
                     if not done:
                         return self._postpone(signal)
                     break  # the signals before it are written first
@@ -184,7 +187,7 @@ class SignalProcessor:
         """Update the outputs of a settled resource after its signals."""
         try:
             observation = resource_type.observe(self._context(), self.state.physical_id or "")
-        except (OrchestratorError, ValueError) as error:
+        except (OrchestratorError, ValueError, *UNREACHABLE_ERRORS) as error:
             stack = self.pending.visit.stack.uuid
             log.info("observation_after_signal_failed", stack=stack, error=str(error))
             return

@@ -19,7 +19,7 @@ from orchestrator.engine.validation.implicit_requirements import with_implicit
 from orchestrator.engine.validation.nested_faults import nested_cycles, not_yet_reported
 from orchestrator.engine.validation.template import Inquire, validate_stack
 from orchestrator.engine.validation.type_resolution import TypeEnvironment, TypeResolver
-from orchestrator.errors import Diagnostic, InvalidTemplate, LimitExceeded
+from orchestrator.errors import UNREACHABLE_ERRORS, Diagnostic, InvalidTemplate, LimitExceeded, ProviderError
 from orchestrator.json_types import JsonMapping
 from orchestrator.logs import logger
 from orchestrator.operations.context import OperationContext
@@ -215,9 +215,14 @@ def _provider_checks(
             stack_context=_RequestContext(environment, files, name),
         )
         cloud = cloud_of_caller(context.settings, context.caller)
-        return resource_type.inquire(
-            with_provider_access(ctx, context.settings, context.caller.project_id, cloud), properties
-        )
+        ctx = with_provider_access(ctx, context.settings, context.caller.project_id, cloud)
+        try:
+            return resource_type.inquire(ctx, properties)
+        except UNREACHABLE_ERRORS as error:  # no fault is known; the create waits for the provider
+            log.warning("inquiry_failed", resource=name, type=resource_type.name, error=str(error))
+        except ProviderError as error:
+            return (Fault(str(error)),)
+        return ()
 
     return inquire
 
