@@ -32,6 +32,7 @@ from orchestrator.schema.properties import TYPES, convert
 from orchestrator.template.parse import Limits
 from orchestrator.template.template import load
 from orchestrator.testing.operated import Operated
+from orchestrator.testing.outages import fault_of, provider_calls
 from orchestrator.testing.samples import Sample, full_properties, other_value
 
 AT_ONCE_SECONDS: Final = 2.0  # far above the duration of a call to a healthy service, far below any wait
@@ -328,6 +329,22 @@ class TypeContract(Declarations):
         operated.settled()
         assert operated.kind.is_healthy_after_failure(operated.ctx, operated.physical_id) in (True, False)
         assert operated.observe("CHECK").exists
+
+    # Outages.
+
+    def test_an_unreachable_provider_is_no_absent_object(self, operate: Callable[[], Operated]) -> None:
+        existing, fresh = operate(), operate()
+        if existing.sample.outage is None:
+            return
+        existing.create()
+        before, ctx = existing.settled(), existing.ctx
+        with existing.sample.outage():
+            faults = [fault for call in provider_calls(existing, fresh) if (fault := fault_of(*call))]
+        assert not faults, "; ".join(faults)
+        existing.ctx = ctx
+        assert existing.observe("CHECK").reference_id == before.reference_id
+        existing.delete()
+        assert not existing.settled().exists
 
 
 class HiddenContract(Declarations):

@@ -7,6 +7,7 @@ schema. A `Sample` holds the data that cannot be generated.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, Final
@@ -59,6 +60,9 @@ class Sample:
     # properties with different values there: references
     in_stack: JsonMapping = field(default_factory=dict)
     signals: tuple[tuple[str, Any], ...] = ()  # resource and details: sent during the create
+
+    # the provider cannot be reached while the context is entered
+    outage: Callable[[], AbstractContextManager[object]] | None = None
 
 
 def full_properties(kind: ResourceType, given: JsonMapping) -> JsonObject:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -15,14 +17,22 @@ from orchestrator.testing.samples import Sample
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("ACME_SHELF", str(tmp_path))
-    return tmp_path
+    folder = tmp_path / "shelf"
+    folder.mkdir()
+    monkeypatch.setenv("ACME_SHELF", str(folder))
+    return folder
 
 
 class TestBox(TypeContract):
     @pytest.fixture
-    def sample(self) -> Sample:
-        return Sample("Acme::Box", {"litres": 20})
+    def sample(self, folder: Path) -> Sample:
+        @contextmanager
+        def outage() -> Iterator[None]:
+            away = folder.rename(folder.with_name("away"))
+            yield
+            away.rename(folder)
+
+        return Sample("Acme::Box", {"litres": 20}, outage=outage)
 
 
 def test_a_large_box_must_be_of_wood():
