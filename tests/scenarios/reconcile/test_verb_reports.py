@@ -140,6 +140,10 @@ def test_a_refusal_and_a_fault_of_the_type_fail_the_resource(world: World, cloud
     assert (world.state(uuid), cloud.made) == ("CREATE_FAILED", {"a": 1})
     kind = "Forbidden" if isinstance(error, ProviderError) else "KeyError"
     assert f"{kind}: resources.a: " in world.stack_row("s").status_reason
+    cloud.on.clear()
+    world.patch("s")  # a replacement; the object of the failed create is found by its token and deleted
+    world.deliver_all()
+    assert (world.state(uuid), list(cloud.things)) == ("UPDATE_COMPLETE", ["a-2"])
 
 
 def test_an_object_that_find_does_not_return_is_created_again(world: World, cloud: Cloud):
@@ -176,6 +180,25 @@ def test_an_update_without_an_answer_is_sent_again(world: World, cloud: Cloud, e
     cloud.on.clear()
     world.deliver_all()
     assert (world.state(uuid), [*cloud.values.values()]) == ("UPDATE_COMPLETE", ["new"])
+
+
+def test_an_object_that_disappears_during_its_update_is_replaced_by_the_next(world: World, cloud: Cloud):
+    uuid = created(world, value="old")
+    cloud.on["update"] = lambda _ctx: cloud.things.clear()
+    world.update("s", {"a": desk(value="new")})
+    world.deliver_all()
+    assert (world.state(uuid), cloud.made) == ("UPDATE_FAILED", {"a": 1})
+    cloud.on.clear()
+    world.patch("s")
+    world.deliver_all()
+    assert (world.state(uuid), cloud.made) == ("UPDATE_COMPLETE", {"a": 2})
+
+
+def test_an_object_that_disappears_during_its_create_is_created_again(world: World, cloud: Cloud):
+    cloud.on["observe"] = lambda _ctx: cloud.things.clear() if cloud.made["a"] == 1 else None
+    uuid = world.create("s", {"a": desk()})
+    world.deliver_all()
+    assert (world.state(uuid), cloud.made) == ("CREATE_COMPLETE", {"a": 2})
 
 
 def test_an_outage_before_an_update_changes_nothing(world: World, cloud: Cloud):
