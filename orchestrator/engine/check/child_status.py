@@ -14,6 +14,7 @@ from typing import Any, Final, Literal, NamedTuple
 from orchestrator.json_types import JsonMapping, JsonObject
 
 REQUEST_KEY: Final = "child's traversal"  # a key next to the type's own data
+REQUESTED_BY_KEY: Final = "parent's traversal"  # a further key, so that workers of 0.1 can read the request
 ADOPTED_KEY: Final = "what is there inside"  # a key: resources that the new child adopts
 Standing = Literal["none", "running", "elsewhere", "done", "failed"]
 Verb = Literal["create", "update", "delete", "act", "wait", "pause"]
@@ -35,6 +36,7 @@ class ChildState(NamedTuple):
     revision_id: int | None
     gone: bool
     stale: bool = False  # changed independently since the last request
+    halted: bool = False  # starts no more operations: it has failed, or its parent has
 
     @property
     def in_progress(self) -> bool:
@@ -43,22 +45,30 @@ class ChildState(NamedTuple):
 
 
 class ChildRequest(NamedTuple):
-    """A request to the child: the traversal that it started, and the number of the type's step."""
+    """A request to the child: the traversal that it started, the number of the type's step, and the parent's
+    traversal that requested it (None if it is unknown).
+    """
 
     traversal: int
     turn: int
+    parent_traversal: int | None = None
 
 
 def split_request(data: JsonMapping) -> tuple[ChildRequest | None, JsonObject]:
     """Return the request to the child, and the type's own data."""
     kept = dict(data)
-    request = kept.pop(REQUEST_KEY, None)
-    return (None if request is None else ChildRequest(*request)), kept
+    request, requested_by = kept.pop(REQUEST_KEY, None), kept.pop(REQUESTED_BY_KEY, None)
+    return (None if request is None else ChildRequest(*request, requested_by)), kept
 
 
 def with_request(kept: JsonMapping, request: ChildRequest | None) -> JsonObject:
     """Return the type's data with the request to the child."""
-    return dict(kept) if request is None else {**kept, REQUEST_KEY: list(request)}
+    if request is None:
+        return dict(kept)
+    stored = {**kept, REQUEST_KEY: [request.traversal, request.turn]}
+    if request.parent_traversal is not None:
+        stored[REQUESTED_BY_KEY] = request.parent_traversal
+    return stored
 
 
 def child_status(child: ChildState | None, request: ChildRequest | None) -> Standing:
@@ -73,6 +83,16 @@ def child_status(child: ChildState | None, request: ChildRequest | None) -> Stan
     if request is None or child.traversal != request.traversal:
         return "elsewhere"
     return "done" if child.status == "COMPLETE" else "failed"
+
+
+def is_outdated(child: ChildState | None, request: ChildRequest | None, parent_traversal: int) -> bool:
+    """Return whether the child failed, or will fail, in an operation of an older traversal of its parent.
+
+    Its failure does not fail the newer traversal, which requests the child again.
+    """
+    if child is None or request is None or request.parent_traversal in (None, parent_traversal):
+        return False
+    return child.halted if child.in_progress else child_status(child, request) == "failed"
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,8 @@ Db = Connection[TupleRow]
 STATE = """
 SELECT c.id, c.uuid::text, c.name, c.project_id, c.traversal, c.action, c.status, c.status_reason,
     c.revision_id, c.deleted_at IS NOT NULL,
-    EXISTS (SELECT 1 FROM disturbed_stack d WHERE d.stack_id = c.id)
+    EXISTS (SELECT 1 FROM disturbed_stack d WHERE d.stack_id = c.id),
+    c.halted_traversal IS NOT DISTINCT FROM c.traversal
 FROM stack c WHERE c.parent_resource_id = %(resource_id)s::bigint
 """
 

@@ -84,7 +84,7 @@ def _spawn(
 ) -> list[CheckMessage]:
     """Create the child."""
     state = result.state
-    state.data = with_request(split_request(state.data)[1], ChildRequest(1, step.turn))
+    state.data = with_request(split_request(state.data)[1], ChildRequest(1, step.turn, visit.traversal))
     row = _row(visit, result, step, context.row_of)
     settled = children.insert_child(
         context.db, step.desired, row, context.lease, context.root, again=step.child is not None
@@ -103,9 +103,9 @@ def _apply(
     started, state = _start(context.db, visit, step), result.state
     request, data = split_request(state.data)
     if started is not None:
-        request = ChildRequest(started.traversal, step.turn)
+        request = ChildRequest(started.traversal, step.turn, visit.traversal)
     elif request is not None:
-        request = ChildRequest(request.traversal, step.turn)
+        request = request._replace(turn=step.turn)
     state.data = with_request(data, request)
     row = _row(visit, result, step, context.row_of)
     settled = repository.write_outcome(context.db, ending.WAIT, [row], context.lease, context.root)

@@ -14,6 +14,7 @@ from orchestrator.engine.check.change import Ask, Update, decide_change
 from orchestrator.engine.check.child_status import (
     ADOPTED_KEY,
     child_status,
+    is_outdated,
     split_request,
     with_request,
 )
@@ -173,6 +174,9 @@ def _follow_operation(nested: NestedOperation) -> StepResult:
 def _evaluate_child(nested: NestedOperation, turn: int) -> StepResult:
     """Judge the child by the request of an earlier visit."""
     child, visit = nested.child, nested.operation.visit
+    ending = visit.halted or visit.act is not None
+    if not ending and is_outdated(child, nested.request, visit.traversal):
+        return advance(nested, 0)
     match child_status(child, nested.request):
         case "none" | "done" if nested.request is None:
             return advance(nested, 0)
@@ -185,6 +189,6 @@ def _evaluate_child(nested: NestedOperation, turn: int) -> StepResult:
             return child_failed(nested, child)
         case "none":
             return failed(nested, "NotFound", CHILD_GONE)
-    if visit.halted or visit.act is not None:
+    if ending:
         return failed(nested, "Error", CANCELLED.format(nested.operation.state.action))
     return advance(nested, 0)
