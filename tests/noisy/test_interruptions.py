@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from tests.noisy.project import Project
 from tests.noisy.templates import GROUP, Place, server, volume
 
@@ -23,7 +21,6 @@ def held_update(project: Project, count: int = 6) -> list[str]:
     return [item["id"] for item in project.cloud.await_objects(1, "UPDATING")]
 
 
-@pytest.mark.xfail(run=False, reason="issue 17 is in progress")
 def test_a_check_does_not_end_an_update(project: Project) -> None:
     """A check during an update observes every server, and the update changes every server."""
     held = held_update(project)
@@ -37,7 +34,6 @@ def test_a_check_does_not_end_an_update(project: Project) -> None:
     assert not project.why("s")["waiting"]
 
 
-@pytest.mark.xfail(run=False, reason="issue 17 is in progress")
 def test_a_check_does_not_end_an_update_in_any_place(project: Project, place: Place) -> None:
     """The update of nested servers is completed after a check of the root stack."""
     project.created("s", **place.body("a"))
@@ -51,7 +47,6 @@ def test_a_check_does_not_end_an_update_in_any_place(project: Project, place: Pl
     assert project.cloud.performed("update") == place.count
 
 
-@pytest.mark.xfail(run=False, reason="issue 17 is in progress")
 def test_a_check_does_not_end_a_create(project: Project, place: Place) -> None:
     """The create is completed after a check, with a single request for each server."""
     project.cloud.fault("hold", "create", times=1)
@@ -63,7 +58,6 @@ def test_a_check_does_not_end_a_create(project: Project, place: Place) -> None:
     assert len(project.cloud.objects()) == project.cloud.performed("create") == place.count
 
 
-@pytest.mark.xfail(run=False, reason="issue 17 is in progress")
 def test_a_check_does_not_end_a_rollback(project: Project) -> None:
     """The rollback returns every server to its former label."""
     project.created("s", fleet("a", 3))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.noisy.project import Project
-from tests.noisy.templates import Place, server
+from tests.noisy.templates import SCALING_GROUP, Place, server
 
 
 @pytest.fixture
@@ -28,9 +28,9 @@ def test_a_mark_replaces_a_server_during_its_create(project: Project, place: Pla
     assert project.cloud.performed("delete") == place.count
 
 
-@pytest.mark.xfail(run=False, reason="issue 17 is in progress")
 def test_a_replacement_does_not_wait(project: Project, place: Place, held: list[str]) -> None:
     """A newer template that requires a replacement takes over the create of the old server."""
+    _skip_rolling_updates(place)
     project.update("s", **place.body(flavor="large"))
     project.settle("s", "UPDATE_COMPLETE")
     assert len(project.cloud.ids(flavor="large")) == len(project.cloud.objects()) == place.count
@@ -143,3 +143,8 @@ def test_the_number_of_attempts_is_limited(project: Project) -> None:
     project.patch("s")
     project.settle("s", "UPDATE_COMPLETE")
     assert len(project.cloud.objects()) == 1
+
+
+def _skip_rolling_updates(place: Place) -> None:
+    if place is SCALING_GROUP:
+        pytest.xfail("a rolling update waits for members that are not in its batch")
