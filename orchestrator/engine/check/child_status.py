@@ -58,7 +58,7 @@ def split_request(data: JsonMapping) -> tuple[ChildRequest | None, JsonObject]:
     """Return the request to the child, and the type's own data."""
     kept = dict(data)
     request, requested_by = kept.pop(REQUEST_KEY, None), kept.pop(REQUESTED_BY_KEY, None)
-    return (None if request is None else ChildRequest(*request, requested_by)), kept
+    return (None if request is None else ChildRequest(request[0], request[1], requested_by)), kept
 
 
 def with_request(kept: JsonMapping, request: ChildRequest | None) -> JsonObject:
