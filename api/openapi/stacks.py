@@ -53,6 +53,7 @@ class StackDefinition(Shape):
     )
     tags: str | None = optional("Comma-separated tags of at most 80 characters each.", "blue,green")
     keep_going: Flag | None = optional("A failure stops only dependent resources. Extension.", False)
+    resume: Flag | None = optional("Continue after an outage that outlasted the timeout. Extension.", True)
     parameters_win: Flag | None = optional(
         "`parameters` also take precedence over `environment_files`. Extension.", False
     )
@@ -198,6 +199,7 @@ class StackShown(StackDetail):
     stack_status: State = described("Action and status.")
     stack_status_reason: str | None = described("Reason.", "Stack CREATE completed successfully")
     keep_going: bool = described("Whether a failure stops only dependent resources. Extension.", False)
+    resume: bool | None = optional("Whether it continues after an outage; null: rollbacks only. Extension.")
     progress: Progress | None = optional("Progress of the action. Extension.")
     queued_action: QueuedAction | None = optional("Action that starts when the stack is COMPLETE. Extension.")
 

@@ -97,6 +97,7 @@ def show(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa: 
         "parameters": parameters_of(stack, revision),
         "disable_rollback": stack.disable_rollback,
         "keep_going": stack.keep_going,
+        "resume": stack.resume,
         "timeout_mins": stack.timeout_mins,
         "tags": list(stack.tags),
         "capabilities": [],

@@ -209,6 +209,7 @@ class RequestOptions:
     tags: tuple[str, ...]
     rollback: bool | None
     keep_going: bool | None
+    resume: bool | None
 
     def body(self, source: Source, **fields: object) -> JsonObject:
         """Return the body of the request."""
@@ -220,6 +221,7 @@ class RequestOptions:
             tags=",".join(self.tags) or None,
             disable_rollback=None if self.rollback is None else not self.rollback,
             keep_going=self.keep_going,
+            resume=self.resume,
             **fields,
         )
 
@@ -244,6 +246,11 @@ def request_options(command: Command) -> Command:
         "--keep-going/--stop-on-failure",
         default=None,
         help="After a failure, continue with resources that do not require the failed resource, or stop.",
+    )
+    @click.option(
+        "--resume/--no-resume",
+        default=None,
+        help="Continue after an outage of a service that outlasted the timeout, or stay FAILED.",
     )
     @wraps(command)
     def run(*args: Any, **kwargs: Any) -> Any:

@@ -33,6 +33,7 @@ class StackRequest:
     tags: tuple[str, ...] = ()
     keep_going: bool = False  # a failure stops only the dependents of the failed resource
     delete_on_failure: bool = False  # a failed create is deleted, not rolled back
+    resume: bool | None = None  # continue after an outage that outlasted the timeout
     # Names among `files`, merged in this order in place of `environment`. `parameters_win` is whether the
     # request's own parameters take precedence over them; in Heat they do not.
     environment_files: tuple[str, ...] = ()
@@ -150,6 +151,7 @@ def _request(document: JsonMapping, name: object, fetch: Fetch, *, needs_templat
         tags=_tags(document),
         keep_going=_boolean(document, "keep_going", False),
         delete_on_failure=_boolean(document, "delete_on_failure", False),
+        resume=None if document.get("resume") is None else _boolean(document, "resume", False),
         environment_files=_environment_files(document, files),
         parameters_win=_boolean(document, "parameters_win", False),
     )

@@ -18,7 +18,7 @@ from orchestrator.logs import logger
 from orchestrator.operations import queued_actions
 from orchestrator.store import snapshots
 from orchestrator.store.connections.database import Database
-from orchestrator.store.traversals import child_completion, children, completion, traversals
+from orchestrator.store.traversals import child_completion, children, completion, resumption, traversals
 from orchestrator.store.traversals.accept import accept_rollback
 from orchestrator.store.traversals.traversals import StartedTraversal
 
@@ -102,7 +102,11 @@ def fail(database: Database, stack_id: int, traversal: int, reason: str) -> list
     with db.transaction():
         traversals.halt(db, stack_id, traversal)
         traversals.enqueue_open_operations(db, stack_id, traversal)
-        messages = _end(db, stack_id, traversal, reason)
+        if causes and resumption.schedule(db, stack_id, traversal):  # and is not rolled back
+            ended = completion.end_failed(db, stack_id, traversal, reason=reason, at_once=True)
+            messages = [] if ended is None else ended.messages
+        else:
+            messages = _end(db, stack_id, traversal, reason)
     children.halt_below(db, stack_id, traversal)
     return messages
 

@@ -49,7 +49,7 @@ ON CONFLICT (project_id, service) DO UPDATE SET
 RETURNING failures, opened_at IS NOT NULL
 """
 
-# The service answers again: nodes that wait for it need not wait any longer.
+# The service answers again: nodes and failed stacks that wait for it need not wait any longer.
 CLOSE = """
 WITH closed AS (
     UPDATE circuit_breaker b SET failures = 0, opened_at = NULL, probe_at = NULL, probing_until = NULL,
@@ -65,6 +65,9 @@ WITH closed AS (
     LIMIT %(most)s FOR UPDATE OF n SKIP LOCKED
 ), due AS (
     UPDATE graph_node n SET due_at = now() FROM waiting WHERE n.id = waiting.id
+), continued AS (
+    UPDATE stack s SET resume_at = now() FROM closed
+    WHERE s.project_id = %(project_id)s AND s.resume_at > now()
 )
 SELECT opened_at IS NOT NULL FROM closed
 """

@@ -16,6 +16,7 @@ from orchestrator.store.connections.database import Database
 # Past moments: the table and the column with the time.
 STARTS: Mapping[str, tuple[str, str]] = {
     "answer": ("circuit_breaker", "answered_at"),
+    "probe": ("circuit_breaker", "probe_at"),
     "action": ("stack", "action_started_at"),
     "enqueue": ("graph_node", "rung_at"),
     "event": ("event", "created_at"),

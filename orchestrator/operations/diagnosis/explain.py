@@ -222,8 +222,14 @@ def summarize(stack: StackRow, state: StackState, default_timeout_seconds: int) 
     running = f"; {_operations(state.running)}" if state.running else ""
     causes = f" because of {_count(state.cause_count, 'failure')}" if state.cause_count else ""
     text = f"{IDLE}: {stack.state} since {time(since)}{causes}{running}{_revision(stack, state)}. "
-    text += f"{_suggested_actions(stack)}{_queue(stack)}"
+    text += f"{_resumption(stack)}{_suggested_actions(stack)}{_queue(stack)}"
     return Summary("failed", text, since, None, accepts)
+
+
+def _resumption(stack: StackRow) -> str:
+    if stack.resume_at is None:
+        return ""
+    return f"It continues when its services answer, at {time(stack.resume_at)} at the earliest. "
 
 
 def _revision(stack: StackRow, state: StackState) -> str:

@@ -38,7 +38,7 @@ from orchestrator.store.nodes import repository
 from orchestrator.store.signals import queue
 from orchestrator.store.stacks import progress
 from orchestrator.store.traversals import queued_actions as stored_queued_actions
-from orchestrator.store.traversals import traversals
+from orchestrator.store.traversals import resumption, traversals
 
 log = logger()
 
@@ -127,6 +127,9 @@ class Sweep:
         for stack_id, traversal in sweep_queries.timed_out(db, self.settings.stack_action_timeout):
             metrics.count_recovered("timed_out", 1)
             messages += stack_completion.fail(self.database, stack_id, traversal, stack_completion.TIMED_OUT)
+        for stack_id, traversal in resumption.due(db, MAX_ROWS):
+            metrics.count_recovered("resumed", 1)
+            messages += resumption.resume(db, stack_id, traversal)
         for stack_id, traversal in sweep_queries.keep_going_finished(db):
             traversals.halt(db, stack_id, traversal)
         halted = sweep_queries.failing(db)

@@ -124,6 +124,7 @@ def desired_stack(
         tags=request.tags,
         keep_going=request.keep_going,
         delete_on_failure=request.delete_on_failure,
+        resume=request.resume,
         sinks=sinks.new,
     )
 

@@ -178,6 +178,7 @@ def _request(
         if requested.request.timeout_mins is None
         else requested.request.timeout_mins,
         keep_going=stack.keep_going if requested.keep_going is None else requested.keep_going,
+        resume=stack.resume if requested.request.resume is None else requested.request.resume,
     )
     if not requested.patch:
         return request

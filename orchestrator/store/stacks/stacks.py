@@ -75,6 +75,8 @@ class StackRow:
     deleted_at: dt.datetime | None
     queued_action: str | None
     queued_at: dt.datetime | None
+    resume: bool | None
+    resume_at: dt.datetime | None
 
     @property
     def state(self) -> str:

@@ -81,6 +81,9 @@ class Stack(Base):
     request_id: Mapped[str | None]  # of the request that started this traversal, for the log
     queued_action: Mapped[str | None]  # started when the stack comes to rest COMPLETE
     queued_at: Mapped[dt.datetime | None]
+    resume: Mapped[bool | None]  # continue after an outage; NULL: only operations that the engine started
+    resume_at: Mapped[dt.datetime | None]  # it failed in an outage and continues afterwards, not before
+    resume_tries: Mapped[int] = mapped_column(SmallInteger, server_default=text("0"))
 
     __table_args__ = (
         CheckConstraint(check_in("action", STACK_ACTIONS), name="action_known"),
@@ -114,6 +117,7 @@ class Stack(Base):
         ),
         Index("ix_stack_project_created", "project_id", "created_at", "id"),
         Index("ix_stack_root", "root_id"),
+        Index("ix_stack_resume", "resume_at", postgresql_where=text("resume_at IS NOT NULL")),
         Index("ix_stack_owner", "owner_id", postgresql_where=text("owner_id IS NOT NULL")),
         Index("ix_stack_in_progress", "action_started_at", postgresql_where=text("status = 'IN_PROGRESS'")),
         Index("ix_stack_deleted", "deleted_at", postgresql_where=text("deleted_at IS NOT NULL")),

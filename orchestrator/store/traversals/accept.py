@@ -45,11 +45,11 @@ INSERT_STACK = (
     """
 WITH id AS (SELECT nextval('stack_id_seq') AS id), s AS (
     INSERT INTO stack (id, root_id, uuid, project_id, name, action, status, status_reason, traversal,
-        disable_rollback, keep_going, delete_on_failure,
+        disable_rollback, keep_going, delete_on_failure, resume,
         timeout_mins, tags, username, request_id)
     SELECT id.id, id.id, %(uuid)s, %(project_id)s, %(name)s, %(action)s, 'IN_PROGRESS',
         'Stack ' || %(action)s || ' started', 1,
-        %(disable_rollback)s, %(keep_going)s, %(delete_on_failure)s, %(timeout_mins)s, %(tags)s,
+        %(disable_rollback)s, %(keep_going)s, %(delete_on_failure)s, %(resume)s, %(timeout_mins)s, %(tags)s,
         %(username)s,
         %(request_id)s
     FROM id RETURNING *
@@ -78,7 +78,7 @@ FIND_REVISION = "SELECT id FROM revision WHERE stack_id = %(stack_id)s AND numbe
 SETTINGS = """
 UPDATE stack
 SET disable_rollback = %(disable_rollback)s, timeout_mins = %(timeout_mins)s, tags = %(tags)s,
-    keep_going = %(keep_going)s
+    keep_going = %(keep_going)s, resume = %(resume)s
 WHERE id = %(stack_id)s
 """
 
@@ -120,6 +120,7 @@ class StackInsert:
     credential_id: int | None = None  # held by the stack from now on
     adopted: bytes | None = None  # name -> existing object, encrypted: the stack adopts these
     delete_on_failure: bool = False
+    resume: bool | None = None  # None: only operations that the engine has started
     sinks: Sequence[JsonMapping] = ()  # the new webhooks among its event sinks
 
 
@@ -171,6 +172,7 @@ def _insert_stack(db: Connection[TupleRow], insert: StackInsert, action: str) ->
         "disable_rollback": insert.disable_rollback,
         "keep_going": insert.keep_going,
         "delete_on_failure": insert.delete_on_failure,
+        "resume": insert.resume,
         "timeout_mins": insert.timeout_mins,
         "tags": list(insert.tags),
         "username": insert.username,
@@ -235,6 +237,7 @@ def accept_update(
                 "timeout_mins": insert.timeout_mins,
                 "tags": tags,
                 "keep_going": insert.keep_going,
+                "resume": insert.resume,
                 "stack_id": stack_id,
             },
         )

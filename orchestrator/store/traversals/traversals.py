@@ -30,7 +30,8 @@ WITH s AS (
     UPDATE stack
     SET traversal = traversal + 1, halted_traversal = NULL, action = %(action)s, status = 'IN_PROGRESS',
         status_reason = 'Stack ' || %(action)s || ' started', updated_at = now(), action_started_at = now(),
-        revision_id = coalesce(%(revision_id)s, revision_id), converge = %(converge)s,
+        revision_id = coalesce(%(revision_id)s, revision_id), converge = %(converge)s, resume_at = NULL,
+        resume_tries = CASE WHEN %(resumed)s THEN resume_tries ELSE 0 END,
         retain = %(retain)s OR retain AND %(action)s = 'DELETE',  -- a repeated delete keeps retaining
         request_id = coalesce(%(request_id)s, request_id)  -- a rollback belongs to the request that failed
     WHERE id = %(stack_id)s AND deleted_at IS NULL
@@ -180,12 +181,13 @@ def start_traversal(
     converge: bool = False,
     retain: bool = False,
     ended: Outcome = "superseded",
+    resumed: bool = False,
 ) -> StartedTraversal | None:
     """Start the next traversal of a live stack; return None if the stack is gone or, with `expected`, in
     another traversal. Run in a transaction.
 
     `ended` is recorded for the previous revision in progress. `converge`: compare with the observed state.
-    `retain`: leave all provider objects in place.
+    `retain`: leave all provider objects in place. `resumed`: the same action continues after an outage.
     """
     values = {
         "stack_id": stack_id,
@@ -194,6 +196,7 @@ def start_traversal(
         "traversal": expected,
         "converge": converge,
         "retain": retain,
+        "resumed": resumed,
         "request_id": request_id(),
     }
     row = db.execute(START, values).fetchone()

@@ -116,6 +116,7 @@ def test_show_has_every_field(api: Client, world: World, project: str) -> None:
         ],
         "disable_rollback": True,
         "keep_going": False,
+        "resume": None,
         "timeout_mins": 5,
         "stack_owner": "somebody",
         "parent": None,
