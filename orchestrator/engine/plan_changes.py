@@ -28,6 +28,7 @@ class Row(NamedTuple):
     value_digest: str | None
     deposed: bool
     suspended: bool = False
+    suspect: bool = False  # an observation beside operations found it absent or in error
 
     @property
     def never_created(self) -> bool:
@@ -136,6 +137,7 @@ def _is_dirty(row: Row, definition: DesiredRow, chosen: Mapping[str, Row], by_id
         or row.action == "INIT"
         or row.deposed
         or row.suspended
+        or row.suspect
         or row.resource_type != definition.resource_type
         or len(row.requires) != len(definition.requires)
     ):

@@ -112,6 +112,7 @@ class Recorded(NamedTuple):
     properties: JsonMapping
     metadata: JsonMapping | None
     marked_unhealthy: bool = False  # by a user
+    suspect: bool = False  # an observation beside operations found it absent or in error
 
 
 class Desired(NamedTuple):
@@ -217,7 +218,7 @@ def _missing_or_broken(case: Comparison) -> Decision | None:
     """The provider's answer decides before the properties are compared."""
     observation = case.evidence.observation
     if observation is None:
-        asks = case.converge and case.resource_type.calls_out
+        asks = (case.converge or case.recorded.suspect) and case.resource_type.calls_out
         return Ask("observation") if asks else None
     if not observation.exists:
         return Replace(ReplaceReason.MISSING)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from orchestrator.engine.states import ACTS
+from orchestrator.engine.states import ACTS, SUSPECT
 from orchestrator.json_types import JsonMapping
 
 
@@ -62,6 +62,12 @@ class ResourceView(NamedTuple):
     deposed: bool = False
     suspended: bool = False
     marked_unhealthy: bool = False  # by a user, who is not contradicted
+    observed: str | None = None  # the last successful observation
+
+    @property
+    def suspect(self) -> bool:
+        """Whether an observation beside operations found the object absent or in error."""
+        return self.observed in SUSPECT
 
     @property
     def never_created(self) -> bool:

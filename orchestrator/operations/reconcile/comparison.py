@@ -45,6 +45,7 @@ def comparison(operation: ResourceOperation, before: ResourceState) -> Compariso
             before.properties,
             before.metadata,
             resource.marked_unhealthy,
+            resource.suspect,
         ),
         desired,
         operation.resource_type,

@@ -153,7 +153,8 @@ def _settle_unchanged(operation: ResourceOperation, before: ResourceState) -> St
         state.secret_properties = None
     else:
         state.secret_properties |= before.secret_properties
-    if status == "COMPLETE" and state.value_digest == before.value_digest:
+    outputs_changed = state.value_digest != before.value_digest
+    if status == "COMPLETE" and not outputs_changed and not operation.resource.suspect:
         return StepResult(Unchanged(), state)
     if status == "FAILED":
         return StepResult(Refreshed(observation_from_state(state, REPAIRED_REASON)), state)

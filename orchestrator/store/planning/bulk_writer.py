@@ -22,6 +22,7 @@ from psycopg.rows import TupleRow
 from orchestrator.engine.plan_changes import Row
 from orchestrator.errors import Superseded
 from orchestrator.store.connections.database import CHECKS_NAME
+from orchestrator.store.tables.base import IS_SUSPECT
 
 Db = Connection[TupleRow]
 
@@ -49,9 +50,9 @@ DEFINITIONS = """
 SELECT name, id, digest, valid_from FROM resource_definition
 WHERE stack_id = %(stack_id)s AND valid_to IS NULL
 """
-ROWS = """
+ROWS = f"""
 SELECT id, name, coalesce(runs_as, type), action, status, op, attempt, built_digest, requires, input_digests,
-    value_digest, leftover, suspended
+    value_digest, leftover, suspended, {IS_SUSPECT}
 FROM resource WHERE stack_id = %(stack_id)s
 """
 MARK_DEPOSED = """

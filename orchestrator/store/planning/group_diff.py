@@ -15,6 +15,7 @@ from psycopg import Connection
 from psycopg.rows import TupleRow
 
 from orchestrator.engine.plan_changes import Row
+from orchestrator.store.tables.base import IS_SUSPECT
 
 Db = Connection[TupleRow]
 
@@ -22,7 +23,7 @@ Db = Connection[TupleRow]
 Span = tuple[str, str, int, int]
 
 # The digest is that of `template.group_template.MemberDefinition` for a member without requirements.
-CHANGED_MEMBERS: Final = """
+CHANGED_MEMBERS: Final = f"""
 WITH span AS (
     SELECT * FROM unnest(%(digests)s::text[], %(types)s::text[], %(first)s::bigint[], %(beyond)s::bigint[])
         AS span(digest, type, first, beyond)
@@ -32,7 +33,7 @@ WITH span AS (
 ), recorded AS (
     SELECT name, built_digest, coalesce(runs_as, type) AS type,
         status <> 'COMPLETE' OR op IS NOT NULL OR action IN ('INIT', 'DELETE') OR suspended
-            OR requires <> '{}' AS unsettled
+            OR requires <> '{{}}' OR {IS_SUSPECT} AS unsettled
     FROM resource WHERE stack_id = %(stack_id)s AND NOT leftover
 ), in_force AS (
     SELECT name, digest FROM resource_definition WHERE stack_id = %(stack_id)s AND valid_to IS NULL
@@ -49,9 +50,9 @@ SELECT name FROM (
 ) AS changed
 LIMIT %(limit)s
 """
-ROWS: Final = """
+ROWS: Final = f"""
 SELECT id, name, coalesce(runs_as, type), action, status, op, attempt, built_digest, requires, input_digests,
-    value_digest, leftover, suspended
+    value_digest, leftover, suspended, {IS_SUSPECT}
 FROM resource WHERE stack_id = %(stack_id)s AND name = ANY(%(names)s) ORDER BY id + 0
 """
 DEFINITIONS: Final = """

@@ -13,7 +13,14 @@ from sqlalchemy.dialects.postgresql import ARRAY, JSON, UUID
 from sqlalchemy.orm import DeclarativeBase
 from sqlalchemy.types import UserDefinedType
 
-from orchestrator.engine.states import NODE_KINDS, NODE_STATES, OPERATIONS, RESOURCE_ACTIONS, STATUSES
+from orchestrator.engine.states import (
+    NODE_KINDS,
+    NODE_STATES,
+    OPERATIONS,
+    RESOURCE_ACTIONS,
+    STATUSES,
+    SUSPECT,
+)
 from orchestrator.json_types import JsonObject
 
 
@@ -63,6 +70,9 @@ def check_not_in(column: str, values: tuple[str, ...]) -> str:
 def _literals(values: tuple[str, ...]) -> str:
     return ", ".join(f"'{value}'" for value in values)
 
+
+# An observation beside operations found the object of a resource absent or in error.
+IS_SUSPECT = f"coalesce({check_in('observed', SUSPECT)}, false)"
 
 DOMAINS = {
     "node_kind": NODE_KINDS,

@@ -9,11 +9,15 @@ from psycopg.rows import TupleRow
 from sqlalchemy import Connection as PooledConnection
 
 from orchestrator.engine.check.child_status import ChildState
+from orchestrator.engine.states import SUSPECT
 from orchestrator.json_types import JsonObject
 from orchestrator.store.connections.prepared import fetch_prepared
+from orchestrator.store.tables.base import check_in
 
 Db = Connection[TupleRow]
 
+
+BROKEN = "{0}" + check_in("observed", ("failed", *SUSPECT))  # after a failed operation, or by an observation
 
 STATE = """
 SELECT c.id, c.uuid::text, c.name, c.project_id, c.traversal, c.action, c.status, c.status_reason,
@@ -33,10 +37,10 @@ SELECT reason FROM failure WHERE stack_id = %(stack_id)s AND traversal = %(trave
 ORDER BY id LIMIT %(limit)s
 """
 
-MEMBERS = """
+MEMBERS = f"""
 SELECT name, coalesce(runs_as, type), action, status, physical_id, reference_id,
     extract(epoch FROM created_at)::float8, attributes, convert_from(sealed, 'UTF8'),
-    coalesce(observed = 'failed', false)
+    coalesce({BROKEN.format("")}, false)
 FROM resource WHERE stack_id = %(stack_id)s AND NOT leftover AND action <> 'DELETE' ORDER BY created_at, id
 """
 
@@ -47,25 +51,25 @@ WHERE stack_id = %(stack_id)s AND NOT leftover AND action <> 'DELETE'
 LIMIT 1
 """
 
-FAILED = """
+FAILED = f"""
 SELECT name FROM resource
 WHERE stack_id = %(stack_id)s AND NOT leftover AND action <> 'DELETE'
-    AND (status = 'FAILED' OR observed = 'failed')
+    AND (status = 'FAILED' OR {BROKEN.format("")})
 """
 
 # An object never became ready if its create is still open after its traversal has ended, or if it is being
 # discarded.
-CONDITIONS = """
+CONDITIONS = f"""
 SELECT r.name,
     CASE WHEN r.op = 'DISCARD' OR r.op = 'CREATE' AND s.status <> 'IN_PROGRESS' THEN 'stuck'
-        WHEN r.status = 'FAILED' OR r.observed = 'failed' THEN 'failed'
+        WHEN r.status = 'FAILED' OR {BROKEN.format("r.")} THEN 'failed'
         WHEN r.physical_id IS NULL THEN 'uncreated'
         ELSE 'unready' END,
     CASE WHEN r.op = 'CREATE' THEN extract(epoch FROM clock_timestamp() - r.op_started_at)::float8 END,
     coalesce(r.runs_as, r.type)
 FROM resource r JOIN stack s ON s.id = r.stack_id
 WHERE r.stack_id = %(stack_id)s AND NOT r.leftover AND r.action <> 'DELETE'
-    AND (r.status <> 'COMPLETE' OR r.observed = 'failed' OR r.op IS NOT NULL OR r.physical_id IS NULL)
+    AND (r.status <> 'COMPLETE' OR {BROKEN.format("r.")} OR r.op IS NOT NULL OR r.physical_id IS NULL)
 """
 
 COUNT = """

@@ -11,7 +11,7 @@ n.id, n.kind, n.traversal, n.queue, n.label, n.retry_count, n.lost_leases,
         r.input_digests, r.leftover, r.suspended,
     d.id, d.body, encode(d.digest, 'hex'), d.requires, d.dep_attrs,
     inputs.handed_on, nullif(n.hooks, '{}'), n.unreachable_tries,
-    extract(epoch FROM clock_timestamp() - n.waiting_since)::float8, r.marked_unhealthy
+    extract(epoch FROM clock_timestamp() - n.waiting_since)::float8, r.marked_unhealthy, r.observed
 
 FROM graph_node n
 

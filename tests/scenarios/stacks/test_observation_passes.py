@@ -295,3 +295,67 @@ def test_a_pass_over_local_resources_ends_at_once(world):
     world.deliver_all()
     assert world.state(uuid) == "CREATE_FAILED"
     assert (passes(world), world.messages) == (0, [])
+
+
+def test_the_next_update_replaces_what_a_pass_found_absent_or_in_error(world, cloud):
+    uuid = world.create("s", fleet("1", mends=True), disable_rollback=True)
+    world.deliver_all()
+
+    def refuse(ctx):
+        if ctx.name == "m0":
+            raise RuntimeError("no")
+
+    cloud.on["update"] = refuse
+    world.update("s", fleet("2", mends=True), disable_rollback=True)
+    world.deliver_all()
+    assert world.state(uuid) == "UPDATE_FAILED"
+    del cloud.on["update"]
+    del cloud.things[thing_of(cloud, "m1")]
+    kept = {thing_of(cloud, "m0"), thing_of(cloud, "m2")}
+    world.act("s", "check")
+    world.deliver_all()
+    assert verdicts(world)["m1"] == "absent"
+    world.patch("s")
+    world.deliver_all()
+    assert world.state(uuid) == "UPDATE_COMPLETE"
+    assert kept < set(cloud.things)
+    assert (cloud.made["m0"], cloud.made["m1"], cloud.made["m2"]) == (1, 2, 1)
+    assert verdicts(world)["m1"] == "ready"
+
+
+def test_an_object_that_was_absent_and_exists_again_is_kept(world, cloud):
+    uuid = updating(world)
+    lost = thing_of(cloud, "m1")
+    token = cloud.things.pop(lost)
+    world.act("s", "check")
+    deliver(world)
+    assert verdicts(world)["m1"] == "absent"
+    cloud.things[lost] = token
+    finish(world, cloud)
+    assert world.state(uuid) == "UPDATE_COMPLETE"
+    world.patch("s")
+    world.deliver_all()
+    assert (world.state(uuid), cloud.made["m1"]) == ("UPDATE_COMPLETE", 1)
+    assert verdicts(world)["m1"] == "ready"
+
+
+def test_the_next_update_creates_a_missing_child_stack_again(world, cloud):
+    files = {CHILD: template({"x": cloud_thing(type="Cloud::Machine")})}
+    resources = {"t": nested(), "bad": test_resource()}
+    uuid = world.create("s", resources, files=files)
+    world.deliver_all()
+    world.update("s", resources | {"bad": test_resource("2", fail=True)}, files=files, disable_rollback=True)
+    world.deliver_all()
+    assert world.state(uuid) == "UPDATE_FAILED"
+    world.delete(world.rows("SELECT name FROM stack WHERE owner_id > 0")[0].name)
+    world.deliver_all()
+    world.act("s", "check")
+    world.deliver_all()
+    assert verdicts(world)["t"] == "absent"
+    world.update("s", resources, files=files)
+    world.deliver_all()
+    assert world.state(uuid) == "UPDATE_COMPLETE"
+    assert verdicts(world)["t"] == "ready"
+    live = "SELECT action, status FROM stack WHERE owner_id > 0 AND deleted_at IS NULL"
+    assert [tuple(row) for row in world.rows(live)] == [("CREATE", "COMPLETE")]
+    assert len(cloud.things) == 1
