@@ -21,8 +21,9 @@ from orchestrator.operations.reconcile.worker_context import WorkerContext
 from orchestrator.operations.resource_context import operation
 from orchestrator.operations.resource_context.stack_context import StoredStackContext
 from orchestrator.operations.resource_context.state import load_state
+from orchestrator.operations.runtime.circuit_breaker import GuardedType
 from orchestrator.operations.software.type_store import DeploymentStore
-from orchestrator.resources.base import Context, Observation
+from orchestrator.resources.base import Context, Observation, ResourceType
 from orchestrator.resources.nested_type import NestedType
 from orchestrator.store import observations
 from orchestrator.store.connections.database import UNREACHABLE
@@ -57,7 +58,7 @@ def _observe(engine: WorkerContext, db: Db, selected: Selected) -> Sequence[Mess
         type_ = engine.stacks.type_of(visit)
         if isinstance(type_, NestedType):
             return _observe_child(engine, db, selected)
-        observation = type_.observe(_context(engine, db, selected), visit.resource.physical_id or "")
+        observation = _call(engine, db, selected, type_)
     except UNREACHABLE:
         raise  # our own database: the observation is repeated
     except Exception as error:
@@ -71,6 +72,19 @@ def _observe(engine: WorkerContext, db: Db, selected: Selected) -> Sequence[Mess
     else:
         observations.record_verdict(db, selected, *_verdict(observation, visit.resource.physical_id))
     return []
+
+
+def _call(engine: WorkerContext, db: Db, selected: Selected, type_: ResourceType) -> Observation:
+    """Observe the object, unless the circuit breaker of its service is open."""
+    guarded = GuardedType(type_, engine.breakers, selected.visit)
+    ctx, physical_id = _context(engine, db, selected), selected.visit.resource.physical_id or ""
+    try:
+        observation: Observation = guarded.observe(ctx, physical_id)
+    except Exception:
+        guarded.finish()
+        raise
+    guarded.finish()
+    return observation
 
 
 def _verdict(observation: Observation, physical_id: str | None) -> tuple[Verdict, str]:
