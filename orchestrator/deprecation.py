@@ -1,7 +1,8 @@
 """Deprecated names of the plugin API: they keep working and emit a DeprecationWarning.
 
-The API for plugins is a public promise (docs/plugins.md, docs/language-plugins.md). Old names are removed
-only after a deprecation period.
+The API for plugins is a public promise (docs/plugins.md "Stability", docs/language-plugins.md): a deprecated
+name keeps working for at least two minor releases. `tests/contract/test_frozen_plugin.py` runs plugins that
+were written against earlier versions of these pages.
 """
 
 from __future__ import annotations
