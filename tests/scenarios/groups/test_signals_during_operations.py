@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from orchestrator.errors import ProviderError
-from tests.scenarios.fake_cloud import Cloud, cloud_thing
+from orchestrator.store.signals import group_resize
+from tests.scenarios.fake_cloud import Cloud, Crash, cloud_thing
 from tests.scenarios.groups.test_groups import members, write
 from tests.scenarios.groups.test_scaled_groups import SIZE, metadata, scaling
 from tests.scenarios.trees import child, deliver
@@ -328,3 +329,63 @@ def test_a_member_beyond_its_ready_timeout_is_removed_before_others_that_boot(
     signal(world, "down")
     remaining = first if declared else second
     assert list(members(world)) == [*healthy, remaining]
+
+
+def test_signals_during_a_cancelled_update_are_applied_after_it(world: World, cloud: Cloud) -> None:
+    uuid = created(world, cloud, booting())
+    world.update("s", booting(2, "w"), outputs=SIZE)
+    deliver(world)
+    world.act("s", "cancel_without_rollback")
+    deliver(world)
+    signal(world)
+    for _ in range(4):
+        settle_without_boot(world)
+    for _ in range(6):
+        boot(world, cloud)
+    settle_without_boot(world)
+    assert world.state(uuid) == "UPDATE_FAILED"
+    assert len(members(world)) == 3
+
+
+def test_waiting_signals_are_deleted_with_their_stack(world: World, cloud: Cloud) -> None:
+    created(world, cloud, booting())
+    world.update("s", booting(2, "w"), outputs=SIZE)
+    deliver(world)
+    signal(world, times=2)
+    world.delete("s")
+    deliver(world)
+    settle(world, cloud)
+    assert cloud.things == {}
+    assert world.rows("SELECT 1 FROM resource") == []
+    assert world.rows("SELECT 1 FROM signal") == []
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize("name", ["forward", "record_started", "record_finished", "record_unchanged"])
+def test_a_death_of_the_worker_loses_no_signal(
+    world: World, cloud: Cloud, monkeypatch: pytest.MonkeyPatch, name: str, when: str
+) -> None:
+    created(world, cloud, booting(2, max_size=3))
+    function, deaths = getattr(group_resize, name), []
+
+    def dies(*args: Any) -> Any:
+        if deaths:
+            return function(*args)
+        deaths.append(name)
+        if when == "after":
+            function(*args)
+        raise Crash
+
+    monkeypatch.setattr(group_resize, name, dies)
+    for _ in range(3):
+        try:
+            signal(world)
+            settle(world, cloud)
+        except Crash:
+            world.forget_leases()
+            settle(world, cloud)
+    assert deaths == [name]
+    assert len(members(world)) == len(cloud.things) == 3
+    assert len(reasons(world, "up")) == 3
+    assert world.rows("SELECT 1 FROM signal") == []
+    assert world.outputs("s")["size"] == 3
