@@ -2,7 +2,8 @@
 
 The requests are signals of the group (`group_requests.py`). All pending requests are combined into a single
 update of the child stack, which supersedes an earlier resize that is still in progress. While another
-operation on the group or on its child is in progress, the requests wait for its end.
+operation on the group or on its child is in progress, the requests wait for its end. They take over an
+operation that is still open after its stack has failed: the node of the group then waits for the new size.
 
 One transaction starts the child's traversal to the new size, writes the group's data, ends the requests, and
 inserts a signal that waits for the child's end. That signal then refreshes the group's attributes and starts
@@ -88,7 +89,8 @@ def process_group(
     resize = GroupResize(engine, visit, lease, group_type, child_reads.state(db, visit.resource.id))
     if signals.follow_ups and not (signals.requests and resize.is_child_in_progress):
         return resize.finish(signals.follow_ups)
-    if visit.resource.op is not None:  # it began after the claim was checked
+    is_taken_over = visit.resource.op in ("CREATE", "UPDATE") and visit.stack.status != "IN_PROGRESS"
+    if visit.resource.op is not None and not is_taken_over:  # it began after the claim was checked
         return [*queue.release(db, visit.resource.id, lease)]
     return resize.apply(signals)
 
@@ -148,6 +150,8 @@ class GroupResize:
     def _obstacle(self) -> str | Literal["wait"] | None:
         """Return the obstacle to the requests: "wait" for its end, or the reason of a rejection."""
         action, child = self._visit.resource.action, self._child
+        if self._visit.resource.deposed:
+            return "the group was replaced"
         if action in ("DELETE", "SUSPEND"):
             return "the group is being deleted" if action == "DELETE" else "the group is suspended"
         if child is None:

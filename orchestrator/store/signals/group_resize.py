@@ -137,14 +137,17 @@ late AS (
     FROM r WHERE g.id = ANY(%(signal_ids)s)
 ), {WAKE}
 """
-# The share lock orders this statement and the end of the operation, which runs RESUME after it has written
-# the resource.
+# The share locks order this statement and the end of the operation, which runs RESUME after it has written
+# the resource, and the failure of the stack (`RESUME_REQUESTS` of `traversals/completion.py`).
 WAIT_FOR_OPERATION = f"""
 WITH r AS MATERIALIZED (
-    SELECT r.id FROM resource r WHERE r.id = %(resource_id)s AND r.op IS NOT NULL AND EXISTS (
-        SELECT 1 FROM signal g WHERE g.resource_id = r.id AND g.due_at <> 'infinity'
-            AND g.about IN ('{ADJUSTMENT}', '{RESIZED}'))
-    FOR SHARE OF r
+    SELECT r.id FROM resource r JOIN stack s ON s.id = r.stack_id
+    WHERE r.id = %(resource_id)s AND r.op IS NOT NULL
+        AND (s.status = 'IN_PROGRESS' OR r.op NOT IN ('CREATE', 'UPDATE'))
+        AND EXISTS (
+            SELECT 1 FROM signal g WHERE g.resource_id = r.id AND g.due_at <> 'infinity'
+                AND g.about IN ('{ADJUSTMENT}', '{RESIZED}'))
+    FOR SHARE OF r, s
 )
 UPDATE signal g SET due_at = 'infinity', tries = greatest(g.tries, 1)
 FROM r WHERE g.resource_id = r.id AND g.about IN ('{ADJUSTMENT}', '{RESIZED}')

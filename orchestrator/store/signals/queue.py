@@ -42,7 +42,7 @@ SELECT EXISTS (
 
 # An expired lease is claimed only after the sweep has found its check lost. Otherwise that check would end
 # without an outcome, and its node with it. Signals of scaling policies to a group wait for the end of an
-# operation on the group, and so does the end of a resize.
+# operation on the group, and so does the end of a resize; they take over an update whose stack has ended.
 CLAIM = f"""
 UPDATE resource r
 SET lost_at = CASE WHEN r.lease IS NULL THEN r.lost_at ELSE r.leased_until END, lease = %(lease)s,
@@ -52,7 +52,9 @@ WHERE r.id = %(resource_id)s
         SELECT 1 FROM graph_node n WHERE n.stack_id = r.stack_id AND n.resource_id = r.id
             AND {check_in("n.state", STATES_VISITED)} AND n.lease = r.lease))
     AND (SELECT (g.tries = 0 OR g.due_at <= clock_timestamp())
-            AND (r.op IS NULL OR coalesce(g.about, '') NOT IN ('{watchers.ADJUSTMENT}', '{watchers.RESIZED}'))
+            AND (r.op IS NULL OR coalesce(g.about, '') NOT IN ('{watchers.ADJUSTMENT}', '{watchers.RESIZED}')
+                OR r.op IN ('CREATE', 'UPDATE') AND EXISTS (
+                    SELECT 1 FROM stack s WHERE s.id = r.stack_id AND s.status <> 'IN_PROGRESS'))
         FROM signal g WHERE g.resource_id = r.id AND g.due_at <> 'infinity' ORDER BY g.id LIMIT 1)
 RETURNING r.id
 """

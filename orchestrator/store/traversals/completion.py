@@ -134,6 +134,15 @@ WITH failures AS (
     + "\n    queued_action IS NOT NULL FROM s"
 )
 
+# Requests to groups that wait for an operation of the failed traversal (`signals/group_resize.py`). A later
+# statement than END_FAILED: it finds the requests that began to wait until that had locked the stack.
+RESUME_REQUESTS = """
+UPDATE signal g SET due_at = now() FROM resource r
+WHERE g.stack_id = %(stack_id)s AND g.due_at = 'infinity' AND r.id = g.resource_id
+    AND r.op IN ('CREATE', 'UPDATE')
+RETURNING g.id
+"""
+
 MAX_CAUSES = 10  # listed in a stack's reason
 
 MAX_CAUSE_LENGTH = 1_000  # characters of each cause
@@ -208,6 +217,7 @@ def end_failed(
     }
     hooks.release_paused(db, stack_id)
     for row in fetch_prepared(db, END_FAILED, values):
+        fetch_prepared(db, RESUME_REQUESTS, {"stack_id": stack_id})
         return EndedFailed(row[0], row[1], row[2], row[3], _messages(row[4]), queued=row[5])
     return None
 

@@ -255,6 +255,51 @@ def test_signals_to_a_suspended_group_are_rejected_with_an_event(world: World, c
     assert reasons(world, "up")[1] == "COMPLETE Signal rejected by group g: the group is being deleted"
 
 
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ("leftover = true", "the group was replaced"),
+        ("action = 'DELETE'", "the group is being deleted"),
+        ("action = 'SUSPEND'", "the group is suspended"),
+    ],
+)
+def test_a_request_to_a_group_that_has_changed_since_is_rejected(
+    world: World, cloud: Cloud, change: str, reason: str
+) -> None:
+    created(world, cloud, booting())
+    world.signal("s", "up")
+    world.deliver(1)
+    write(world, f"UPDATE resource SET {change} WHERE name = 'g'")
+    deliver(world)
+    assert reasons(world, "up") == [f"COMPLETE Signal rejected by group g: {reason}"]
+
+
+def test_requests_to_a_group_whose_child_is_deleted_are_rejected(world: World, cloud: Cloud) -> None:
+    created(world, cloud, booting())
+    cloud.busy = True
+    world.delete(child(world, "g").name)
+    deliver(world)
+    signal(world)
+    cloud.busy = False
+    settle(world, cloud)
+    signal(world)
+    rejected = "COMPLETE Signal rejected by group g: "
+    assert reasons(world, "up") == [
+        f"{rejected}its stack is being deleted",
+        f"{rejected}its stack no longer exists",
+    ]
+
+
+def test_requests_wait_for_a_direct_update_of_the_child(world: World, cloud: Cloud) -> None:
+    created(world, cloud, booting())
+    world.update(child(world, "g").name, {"own": cloud_thing(looks=NEVER)})
+    deliver(world)
+    signal(world)
+    assert len(world.rows("SELECT 1 FROM signal WHERE due_at = 'infinity'")) == 1
+    settle(world, cloud)
+    assert reasons(world, "up") == ["COMPLETE Signal rejected by group g: its stack has a different template"]
+
+
 def test_the_number_of_waiting_signals_is_bounded(world: World, cloud: Cloud, monkeypatch: Any) -> None:
     monkeypatch.setattr("orchestrator.operations.signals.group_requests.MAX_PENDING", 2)
     created(world, cloud, booting())
@@ -331,20 +376,37 @@ def test_a_member_beyond_its_ready_timeout_is_removed_before_others_that_boot(
     assert list(members(world)) == [*healthy, remaining]
 
 
-def test_signals_during_a_cancelled_update_are_applied_after_it(world: World, cloud: Cloud) -> None:
+@pytest.mark.parametrize("is_early", [True, False])
+def test_signals_take_over_a_cancelled_update_with_a_stuck_member(
+    world: World, cloud: Cloud, is_early: bool
+) -> None:
     uuid = created(world, cloud, booting())
     world.update("s", booting(2, "w"), outputs=SIZE)
     deliver(world)
+    stuck = next(name for name, value in members(world).items() if value == "w")
+    if is_early:
+        signal(world)
     world.act("s", "cancel_without_rollback")
     deliver(world)
-    signal(world)
+    if not is_early:
+        signal(world)
     for _ in range(4):
-        settle_without_boot(world)
-    for _ in range(6):
-        boot(world, cloud)
-    settle_without_boot(world)
+        boot(world, cloud, stuck)
     assert world.state(uuid) == "UPDATE_FAILED"
     assert len(members(world)) == 3
+    signal(world, "down", {"remove_members": [stuck]})
+    for _ in range(4):
+        boot(world, cloud, stuck)
+    assert len(members(world)) == 2
+    assert stuck not in members(world)
+    assert child(world, "g").state == "UPDATE_COMPLETE"
+    assert world.resource("g").op is None
+    assert world.rows("SELECT 1 FROM signal") == []
+    world.update("s", booting(3, "w"), outputs=SIZE)
+    deliver(world)
+    settle(world, cloud)
+    assert world.state(uuid) == "UPDATE_COMPLETE"
+    assert len(members(world)) == len(cloud.things) == 3
 
 
 def test_waiting_signals_are_deleted_with_their_stack(world: World, cloud: Cloud) -> None:
