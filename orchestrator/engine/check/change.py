@@ -194,8 +194,8 @@ def _failed(case: Comparison) -> Decision | None:
     if recorded.status != "FAILED" or case.nested:
         return None
     replacement = Replace(ReplaceReason.UNHEALTHY if recorded.action == "CHECK" else ReplaceReason.FAILED)
-    if recorded.physical_id is None or recorded.marked_unhealthy:
-        return replacement
+    if recorded.physical_id is None or recorded.marked_unhealthy or recorded.action == "DELETE":
+        return replacement  # a requested delete may still be carried out
     if type_.judges_health:
         if evidence.healthy is None:
             return Ask("health")

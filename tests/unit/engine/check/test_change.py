@@ -132,7 +132,9 @@ def to(**properties: Any) -> Desired:
         (FAILED, DESIRED, seen(PRESENT), Keep()),
         (FAILED, to(size=2), seen(PRESENT), Update(frozenset({"size"}))),
         (FAILED._replace(action="CHECK"), DESIRED, seen(PRESENT), Keep()),
-        # ... unless a user has marked them,
+        # ... unless their delete was requested before,
+        (FAILED._replace(action="DELETE"), DESIRED, {}, Replace(R.FAILED)),
+        # ... or a user has marked them,
         (FAILED._replace(marked_unhealthy=True), DESIRED, {}, Replace(R.FAILED)),
         (FAILED._replace(action="CHECK", marked_unhealthy=True), DESIRED, {}, Replace(R.UNHEALTHY)),
         # ... or their type judges by itself.
