@@ -60,14 +60,9 @@ def outcome_statement(
             row["detached_child"] = detached
             if silent:
                 row["action"] = None
-        case Postponed(seconds=seconds, reason=reason, unreachable=unreachable):
-            statement = ending.POSTPONE
-            row |= {"wait_seconds": seconds, "reason": reason, "unreachable": unreachable}
-        case Wait(seconds=seconds, reason=reason, retried=retried, discard=discard):
-            statement = ending.WAIT
-            row |= {"wait_seconds": seconds, "reason": reason, "retried": retried}
-            row["unreachable"] = outcome.unreachable
-            row["op"] = "DISCARD" if discard else result.state.op
+        case Postponed() | Wait():
+            statement = ending.WAIT if isinstance(outcome, Wait) else ending.POSTPONE
+            row |= _waiting_columns(outcome, result)
         case Unhealthy(reason=reason, left_alone=left_alone, unreachable=unreachable):
             row["unreachable"] = unreachable
             statement = action_sql.CHECK_FAILED if visit.act == "CHECK" else action_sql.FAIL_INVALID_STATE
@@ -83,6 +78,18 @@ def outcome_statement(
                 row["causes"] = causes
             row["action"] = result.state.action if result.state.action != "INIT" else "CREATE"
     return statement, row
+
+
+def _waiting_columns(outcome: Postponed | Wait, result: StepResult) -> JsonObject:
+    row: JsonObject = {
+        "wait_seconds": outcome.seconds,
+        "reason": outcome.reason,
+        "unreachable": outcome.unreachable,
+    }
+    if isinstance(outcome, Wait):
+        row["retried"] = outcome.retried
+        row["op"] = "DISCARD" if outcome.discard else result.state.op
+    return row
 
 
 def outcome_row(visit: ResourceVisit, result: StepResult, cipher: Cipher, *, claimed: bool) -> JsonObject:
