@@ -10,6 +10,7 @@ from orchestrator.engine.check.child_status import ChildStep
 from orchestrator.errors import UNREACHABLE_ERRORS, InvalidTemplate, OrchestratorError, ProviderError
 from orchestrator.resources.base import Observation
 
+MAX_CHECK_RETRIES: Final = 3  # of a CHECK that cannot observe its resource
 UNREACHABLE_MAX_SECONDS: Final = 15.0  # longest pause between two attempts to reach a provider
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Final
 
 from orchestrator.engine.check.decide import (
     Abandon,
@@ -27,6 +26,7 @@ from orchestrator.engine.check.decide import (
     Step,
 )
 from orchestrator.engine.check.outcome import (
+    MAX_CHECK_RETRIES,
     Deleted,
     Failed,
     Outcome,
@@ -51,8 +51,6 @@ from orchestrator.operations.resource_context.state import (
     in_progress_event_written,
 )
 from orchestrator.store.connections.database import UNREACHABLE
-
-MAX_CHECK_RETRIES: Final = 3  # of a CHECK that cannot observe its resource
 
 RunStep = Callable[[ResourceOperation, Step, int], StepResult]
 

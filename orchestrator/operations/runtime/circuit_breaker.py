@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple, cast
 import psycopg
 
 from orchestrator import metrics
-from orchestrator.engine.check.outcome import UNREACHABLE_MAX_SECONDS, error_text
+from orchestrator.engine.check.outcome import MAX_CHECK_RETRIES, UNREACHABLE_MAX_SECONDS, error_text
 from orchestrator.engine.check.visit import ResourceVisit
 from orchestrator.errors import UNREACHABLE_ERRORS, ProviderQuotaExceeded, ServiceUnavailable
 from orchestrator.logs import logger
@@ -157,11 +157,14 @@ class GuardedType:
         return call
 
     def _permit(self) -> None:
-        """Refuse the call while the breaker is open.
+        """Refuse the call while the breaker is open. The last attempt of a CHECK is always made: a resource
+        is not reported as unreachable because of others.
 
         Raises:
             ServiceUnavailable: it is open, and another visit probes the service or has just done so.
         """
+        if self._visit.act == "CHECK" and self._visit.unreachable_tries >= MAX_CHECK_RETRIES:
+            return
         project_id, service = self._visit.stack.project_id, self._service
         state = self._breakers.state(project_id, service)
         if state.is_open and (state.blocked or not self._breakers.start_probe(project_id, service)):

@@ -142,3 +142,25 @@ def test_a_probe_whose_worker_died_is_followed_by_another(world: World, cloud: C
     assert circuit_breakers.read(db, "p1", SERVICE).blocked
     db.execute("UPDATE circuit_breaker SET probing_until = now() - interval '1 second'")
     assert circuit_breakers.start_probe(db, "p1", SERVICE)
+
+
+def test_a_check_observes_every_reachable_resource_while_the_breaker_is_open(world: World, cloud: Cloud):
+    uuid = world.create("s", SERVERS)
+    world.deliver_all()
+    cloud.on["observe"] = lambda ctx: None if ctx.name == "a7" else cloud.refuse_answer()
+    world.act("s", "check")
+    for _ in range(12):
+        with world.database.engine.begin() as connection:  # no probe is due
+            connection.exec_driver_sql(
+                "UPDATE circuit_breaker SET probe_at = 'infinity' WHERE probe_at IS NOT NULL"
+            )
+            connection.exec_driver_sql(
+                "UPDATE graph_node SET due_at = now() WHERE state = 'waiting' AND due_at <> 'infinity'"
+            )
+        world.messages += world.sweep.run()
+        while world.messages:
+            world.deliver()
+    assert world.state(uuid) == "CHECK_FAILED"
+    states = {row.name: row.action for row in world.resources()}
+    assert states.pop("a7") == "CHECK"
+    assert set(states.values()) == {"CREATE"}
