@@ -45,9 +45,9 @@ class Snapshots:
 
     def create(self, stack: StackId, name: str | None, *, queue: bool = False) -> JsonObject:
         """Request a snapshot, taken after the return; with `queue` after the running operation."""
-        query = "?wait=true" if queue else ""
+        query = {"wait": "true"} if queue else None
         body = {} if name is None else {"name": name}
-        answer: JsonObject = self._connection.request("POST", f"{stack.path}/snapshots{query}", body=body)
+        answer: JsonObject = self._connection.request("POST", f"{stack.path}/snapshots", query, body)
         return answer
 
     def list_all(self, stack: StackId) -> list[JsonObject]:

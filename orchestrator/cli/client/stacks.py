@@ -28,8 +28,8 @@ class Stacks:
 
     def start_action(self, stack: StackId, action: str, *, queue: bool = False) -> None:
         """Request an action by its name in Heat's API; with `queue` after the running operation."""
-        query = "?wait=true" if queue else ""
-        self._connection.request("POST", f"{stack.path}/actions{query}", body={action: None})
+        query = {"wait": "true"} if queue else None
+        self._connection.request("POST", f"{stack.path}/actions", query, {action: None})
 
     def delete(self, stack: str | StackId) -> None:
         """Request the deletion of a stack."""

@@ -353,6 +353,16 @@ def test_an_action_is_asked_for_by_its_name(stub: Stub, run: Run, words: list[st
     assert sent == {action: None}
 
 
+@pytest.mark.parametrize("action", ["suspend", "resume"])
+def test_an_action_can_be_queued(stub: Stub, run: Run, action: str) -> None:
+    finished(stub)
+    result = run("stack", action, "shop", "--queue")
+    assert result.exit_code == 0, result.output
+    assert "requested" in result.output
+    [query] = [query for method, _, query, *_ in stub.requests if method == "POST"]
+    assert query == {"wait": ["true"]}
+
+
 def test_a_check_is_watched_to_its_end_and_exits_3_when_something_is_wrong(stub: Stub, run: Run) -> None:
     stack = finished(stub)
     stack.on_act = [
