@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 
-from orchestrator.engine.check.child_status import ChildStep, child_status
+from orchestrator.engine.check.child_status import ChildRequest, ChildState, ChildStep, child_status
 from orchestrator.engine.check.outcome import Deleted, Ready
 from orchestrator.operations.reconcile.nested.advance import CHILD_GONE
 from orchestrator.operations.reconcile.nested.operation import (
@@ -21,6 +21,7 @@ from orchestrator.operations.resource_context.state import (
     output_digest,
 )
 from orchestrator.operations.snapshots.restored_template import CHILD
+from orchestrator.store import observations
 
 CHILD_DELETING = "Its stack is being deleted."
 CHILD_DELETE_FAILED = "The delete of its stack has failed."
@@ -44,7 +45,11 @@ def delete_child(nested: NestedOperation) -> StepResult:
 
 
 def run_child_action(nested: NestedOperation, action: str) -> StepResult:
-    """Run an action on the child, or judge its end."""
+    """Run an action on the child, or judge its end.
+
+    An operation of the child that a user or a signal has started is not superseded: a CHECK observes the
+    child's resources beside it, and any other action waits for its end (operations/adr/0009).
+    """
     operation, child = nested.operation, nested.child
     state, visit = operation.state, operation.visit
     fresh, earlier = state.op != action, action != visit.act
@@ -53,8 +58,11 @@ def run_child_action(nested: NestedOperation, action: str) -> StepResult:
         return failed(nested, "NotFound", CHILD_GONE)
     if child.action == "DELETE":  # requested directly; an action would stop the delete
         return failed(nested, "NotFound", CHILD_DELETING if child.in_progress else CHILD_DELETE_FAILED)
-    if fresh:
-        return _request_action(nested, action)
+    requested_here = nested.request is not None and nested.request.parent_traversal == visit.traversal
+    if fresh or not (earlier or requested_here or visit.halted):
+        if not _is_independent(child, nested.request):
+            return _request_action(nested, action)
+        return _observe_child(nested, child) if action == "CHECK" else wait_for_child(nested, 0)
     match child_status(child, nested.request):
         case "running":
             return wait_for_child(nested, 0)
@@ -64,6 +72,22 @@ def run_child_action(nested: NestedOperation, action: str) -> StepResult:
             return _request_action(nested, action)
     state.value_digest = output_digest(state)
     return StepResult(Ready(observation_from_state(state)), state)
+
+
+def _is_independent(child: ChildState, request: ChildRequest | None) -> bool:
+    """Return whether the child is in an operation that a user or a signal has started."""
+    if not child.in_progress or child.halted:
+        return False
+    return request is None or child.traversal != request.traversal or request.parent_traversal is None
+
+
+def _observe_child(nested: NestedOperation, child: ChildState) -> StepResult:
+    """Let the sweep start an observation pass over the child's resources; the resource itself is ready."""
+    state = nested.operation.state
+    reason = f"Its stack is {child.action}_{child.status}: its resources are observed beside it"
+    observations.begin(nested.db, child.id, f"Observation of the resources started during {child.action}")
+    state.value_digest = output_digest(state)
+    return StepResult(Ready(observation_from_state(state, reason)), state)
 
 
 def _request_action(nested: NestedOperation, action: str) -> StepResult:
