@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from orchestrator.errors import ProviderBusy
+from orchestrator.operations.observation import observation_pass
 from orchestrator.store import observations
 from tests.scenarios.fake_cloud import Cloud, Crash, cloud_thing
 from tests.scenarios.trees import CHILD, nested
@@ -289,6 +290,24 @@ def test_a_pass_observes_child_stacks_and_finds_missing_child_stacks(world, clou
         "CHECK_FAILED Observed absent: Its stack does not exist any more."
     )
     assert passes(world) == 0
+
+
+def test_a_pass_over_many_resources_is_continued_by_the_sweep(world, cloud, monkeypatch):
+    monkeypatch.setattr(observations, "SLICE", 2)
+    monkeypatch.setattr(observation_pass, "MAX_SLICES", 1)
+    updating(world, 7)
+    cloud.calls.clear()
+    world.act("s", "check")
+    assert len(world.messages) < 7
+    for _ in range(10):
+        deliver(world)
+        if not passes(world):
+            break
+        with world.database.engine.begin() as connection:
+            connection.exec_driver_sql("UPDATE observation_pass SET due_at = now()")
+        world.messages += world.sweep.run()
+    assert passes(world) == 0
+    assert sorted(cloud.calls) == [f"observe m{number}" for number in range(7)]
 
 
 def test_a_pass_over_local_resources_ends_at_once(world):
