@@ -129,7 +129,7 @@ def decide(visit: ResourceVisit, resource_type: ResourceType) -> Step:
     if resource.op == "CREATE":
         if resource.physical_id is not None:
             return Observe()
-        if not resource_type.calls_out:
+        if not resource_type.calls_out or _was_refused(visit, resource_type):
             return Create()
         if not resource_type.can_find:
             return OutcomeUnknown(
@@ -180,7 +180,7 @@ def _cleanup(visit: ResourceVisit, resource_type: ResourceType) -> Step:
     if visit.stack.retain or policy in RETAINED:
         return DropRow(retained=True)
     if resource.physical_id is None:
-        if not resource_type.calls_out:
+        if not resource_type.calls_out or _was_refused(visit, resource_type):
             return DropRow()
         if not resource_type.can_find:
             return OutcomeUnknown(
@@ -188,6 +188,11 @@ def _cleanup(visit: ResourceVisit, resource_type: ResourceType) -> Step:
             )
         return Delete(find_first=True, wait_seconds=_in_flight(visit, resource_type))
     return Delete()
+
+
+def _was_refused(visit: ResourceVisit, resource_type: ResourceType) -> bool:
+    """Whether every create of a type that cannot find objects was refused: then there is no object."""
+    return not resource_type.can_find and visit.resource.lost_seconds is None
 
 
 def _in_flight(visit: ResourceVisit, resource_type: ResourceType) -> float:

@@ -69,6 +69,8 @@ def _check_with_lease(
 ) -> list[CheckMessage]:
     db = engine.database.check_connection(durable=True)
     claimed = repository.claim(db, ids, traversal, lease, engine.settings.lease_seconds)
+    if again:
+        repository.mark_interrupted(db, [id_ for id_ in ids if id_ not in claimed], lease)
     visits = repository.read_claimed(db, ids if again else claimed, lease) if claimed or again else []
     if again:  # a plan may run in a process of its own by now, under our lease
         visits = [visit for visit in visits if isinstance(visit, ResourceVisit) or visit.node_id in claimed]

@@ -25,7 +25,7 @@ def create(operation: ResourceOperation, wait_seconds: float, retries_left: int)
     if type_changed(operation):  # started for an older definition: its cleanup finds and deletes the result
         return StepResult(Replaced(), state)
     fresh = state.op is None
-    if external and not fresh:
+    if external and not fresh and operation.resource_type.can_find:
         earlier = _earlier_request(operation, wait_seconds, retries_left)
         if earlier is not None:
             return earlier

@@ -111,6 +111,13 @@ def read_claimed(db: CheckConnection, ids: Sequence[int], lease: int) -> list[Vi
     ]
 
 
+def mark_interrupted(db: CheckConnection, ids: Sequence[int], lease: int) -> None:
+    """Record that the creates under a lease may have been sent by a call that the database interrupted. It is
+    over, so nothing is in flight.
+    """
+    db.execute(sql.MARK_INTERRUPTED, {"ids": list(ids), "lease": lease})
+
+
 def read_claimed_plan(db: CheckConnection, node_id: int, lease: int) -> ControlVisit | None:
     """Read a claimed plan node; None if the lease is lost."""
     match read_claimed(db, [node_id], lease):

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import ClassVar
 
 import pytest
+from psycopg import OperationalError
 
 from orchestrator.errors import (
     InvalidTemplate,
@@ -17,9 +18,11 @@ from orchestrator.errors import (
 )
 from orchestrator.operations.context import Body
 from orchestrator.operations.maintenance import orphans
+from orchestrator.operations.reconcile.check import check_nodes
+from orchestrator.operations.runtime.lease_keeper import new_lease
 from orchestrator.operations.snapshots import snapshots
 from orchestrator.resources.base import Context, Fault, Property, Value
-from tests.scenarios.fake_cloud import Cloud, Machine, cloud_thing
+from tests.scenarios.fake_cloud import Cloud, Crash, Machine, cloud_thing
 from tests.scenarios.world import World
 
 DESK = "Cloud::Desk"
@@ -81,7 +84,7 @@ def attempt(world: World, times: int = 8) -> None:
         world.deliver()
 
 
-def fails(error: Exception) -> Callable[[Context], None]:
+def fails(error: BaseException) -> Callable[[Context], None]:
     """Return an action of the cloud that raises the error."""
 
     def fail(_ctx: Context) -> None:
@@ -121,7 +124,20 @@ def test_a_create_without_an_answer_creates_a_single_object(
     assert (world.state(uuid), cloud.made) == ("CREATE_COMPLETE", {"a": 1})
 
 
-@pytest.mark.parametrize("error", [ProviderBusy("503"), ProviderSilent("no answer")])
+@pytest.mark.parametrize("error", NO_ANSWER[:3], ids=lambda error: type(error).__name__)
+def test_a_create_that_was_not_carried_out_is_repeated_by_a_type_without_find(
+    world: World, cloud: Cloud, error: Exception
+):
+    cloud.on["create"] = fails(error)
+    uuid = world.create("s", {"a": cloud_thing(type="Cloud::Blind")})
+    attempt(world)
+    assert world.state(uuid) == "CREATE_IN_PROGRESS"
+    cloud.on.clear()
+    world.deliver_all()
+    assert (world.state(uuid), cloud.made) == ("CREATE_COMPLETE", {"a": 1})
+
+
+@pytest.mark.parametrize("error", NO_ANSWER[3:], ids=lambda error: type(error).__name__)
 def test_a_create_without_an_answer_is_not_repeated_by_a_type_without_find(
     world: World, cloud: Cloud, error: Exception
 ):
@@ -129,6 +145,51 @@ def test_a_create_without_an_answer_is_not_repeated_by_a_type_without_find(
     uuid = world.create("s", {"a": cloud_thing(type="Cloud::Blind")})
     world.deliver_all()
     assert (world.state(uuid), cloud.calls.count("create a")) == ("CREATE_FAILED", 1)
+    assert "OutcomeUnknown" in world.stack_row("s").status_reason
+
+
+def test_a_refused_create_of_a_type_without_find_leaves_nothing_to_delete(world: World, cloud: Cloud):
+    cloud.on["create"] = fails(ProviderError("no", "Forbidden"))
+    uuid = world.create("s", {"a": cloud_thing(type="Cloud::Blind")})
+    world.deliver_all()
+    assert "Forbidden: resources.a: no" in world.stack_row("s").status_reason
+    world.delete("s")
+    world.deliver_all()
+    assert world.state(uuid) == "DELETE_COMPLETE"
+
+
+def test_a_worker_that_dies_after_a_refusal_leaves_the_outcome_unknown(world: World, cloud: Cloud):
+    cloud.outage.add("create")
+    uuid = world.create("s", {"a": cloud_thing(type="Cloud::Blind")})
+    attempt(world, 2)
+    cloud.outage.clear()
+    cloud.on["created"] = fails(Crash())
+    world.sweep_once()
+    with pytest.raises(Crash):
+        world.deliver()
+    cloud.on.clear()
+    world.forget_leases()
+    world.deliver_all()
+    assert (world.state(uuid), cloud.made) == ("CREATE_FAILED", {"a": 1})
+
+
+def test_a_create_that_the_database_interrupts_is_not_repeated_by_a_type_without_find(
+    world: World, cloud: Cloud
+):
+    cloud.on["created"] = fails(OperationalError("the connection was closed"))
+    uuid = world.create("s", {"a": cloud_thing(type="Cloud::Blind")})
+    while not cloud.made:
+        message = world.messages.pop(0)
+        node, lease = [message.node_id], new_lease()
+        try:
+            world.messages += check_nodes(world.engine, node, message.traversal, durable=True, lease=lease)
+        except OperationalError:
+            cloud.on.clear()
+            world.messages += check_nodes(
+                world.engine, node, message.traversal, durable=True, lease=lease, again=True
+            )
+    world.deliver_all()
+    assert (world.state(uuid), cloud.made) == ("CREATE_FAILED", {"a": 1})
     assert "OutcomeUnknown" in world.stack_row("s").status_reason
 
 

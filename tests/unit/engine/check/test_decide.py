@@ -65,7 +65,9 @@ def test_an_update_node_takes_the_step_of_its_state(resource: ResourceView, give
 
 
 def test_a_create_that_may_have_been_sent_is_repeated_only_if_it_can_be_found():
-    assert decide(visit(CREATING), External()) == OutcomeUnknown(LOST)
+    assert decide(visit(CREATING._replace(lost_seconds=5.0)), External()) == OutcomeUnknown(LOST)
+    assert decide(visit(CREATING._replace(lost_seconds=-100.0)), External()) == OutcomeUnknown(LOST)
+    assert decide(visit(CREATING), External()) == Create()  # it was refused
     assert decide(visit(CREATING._replace(lost_seconds=5.0)), Local()) == Create()
 
 
@@ -128,4 +130,6 @@ def test_a_cleanup_deletes_deposed_resources(resource: ResourceView, given: Any,
 def test_a_cleanup_without_an_id_depends_on_the_type():
     lost = DEPOSED._replace(physical_id=None)
     assert decide(visit(lost, kind="cleanup"), Local()) == DropRow()
+    assert decide(visit(lost, kind="cleanup"), External()) == DropRow()  # its create was refused
+    lost = lost._replace(lost_seconds=-100.0)
     assert decide(visit(lost, kind="cleanup"), External()) == OutcomeUnknown(LOST)
