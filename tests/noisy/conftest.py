@@ -18,7 +18,7 @@ from tests.noisy.project import Project
 from tests.noisy.templates import PLACES, Place
 
 # Pauses between attempts are short, so that each scenario takes seconds.
-SETTINGS = {"ORCHESTRATOR_RETRY_MAX_SECONDS": "0.4"}
+SETTINGS = {"ORCHESTRATOR_RETRY_MAX_SECONDS": "0.2"}
 NUMBERS = itertools.count(1)
 
 

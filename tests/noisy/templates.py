@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import orjson
+import pytest
 
 from tests.noisy.project import Project, document
 
@@ -88,3 +89,8 @@ CHILD = Place("child", "child", 1)
 GROUP = Place("group", "group", 2)
 SCALING_GROUP = Place("scaling_group", "group", 2)
 PLACES = (ROOT, CHILD, GROUP, SCALING_GROUP)
+
+
+def in_places(*places: Place) -> pytest.MarkDecorator:
+    """Run a test in these places only, instead of all places of the fixture `place`."""
+    return pytest.mark.parametrize("place", places, ids=[place.name for place in places])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.noisy.project import Project
-from tests.noisy.templates import CHILD, GROUP, Place, group, server, volume
+from tests.noisy.templates import CHILD, GROUP, ROOT, SCALING_GROUP, Place, group, in_places, server, volume
 
 UNOBSERVED = "could not be observed"
 
@@ -25,6 +25,7 @@ def test_unreachable_servers_keep_their_status_and_survive_an_update(project: Pr
     assert not project.cloud.calls("delete", since=mark)
 
 
+@in_places(ROOT, CHILD)
 def test_a_check_after_the_outage_is_complete(project: Project, place: Place) -> None:
     """A second check, with the service reachable, is complete without a change."""
     project.created("s", **place.body())
@@ -37,6 +38,7 @@ def test_a_check_after_the_outage_is_complete(project: Project, place: Place) ->
     assert project.cloud.ids() == before
 
 
+@in_places(ROOT, SCALING_GROUP)
 def test_a_missing_server_is_found_and_created_again(project: Project, place: Place) -> None:
     """A confirmed absence fails the check, and the next update creates only the missing server."""
     project.created("s", **place.body())
@@ -53,6 +55,7 @@ def test_a_missing_server_is_found_and_created_again(project: Project, place: Pl
     assert project.cloud.performed("create", since=mark) == 1
 
 
+@in_places(CHILD, GROUP)
 def test_a_server_in_error_is_found_and_replaced(project: Project, place: Place) -> None:
     """An object in error fails the check with its message; the next update replaces only this object."""
     project.created("s", **place.body())
@@ -117,6 +120,7 @@ def test_dependents_of_an_unreachable_resource_are_checked(project: Project) -> 
     assert project.statuses("s")["second"] == "CHECK_COMPLETE"
 
 
+@in_places(ROOT, GROUP)
 def test_a_changed_object_is_reverted_only_on_request(project: Project, place: Place) -> None:
     """A change by hand survives a check; an update with `converge` reverts it in place."""
     project.created("s", **place.body("a"))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.noisy.project import Project
-from tests.noisy.templates import GROUP, Place, server, volume
+from tests.noisy.templates import CHILD, GROUP, ROOT, SCALING_GROUP, Place, in_places, server, volume
 
 CONFLICT = 409
 
@@ -34,6 +34,7 @@ def test_a_check_does_not_end_an_update(project: Project) -> None:
     assert not project.why("s")["waiting"]
 
 
+@in_places(CHILD, GROUP, SCALING_GROUP)
 def test_a_check_does_not_end_an_update_in_any_place(project: Project, place: Place) -> None:
     """The update of nested servers is completed after a check of the root stack."""
     project.created("s", **place.body("a"))
@@ -47,6 +48,7 @@ def test_a_check_does_not_end_an_update_in_any_place(project: Project, place: Pl
     assert project.cloud.performed("update") == place.count
 
 
+@in_places(ROOT, GROUP)
 def test_a_check_does_not_end_a_create(project: Project, place: Place) -> None:
     """The create is completed after a check, with a single request for each server."""
     project.cloud.fault("hold", "create", times=1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.noisy.project import Project
-from tests.noisy.templates import SCALING_GROUP, Place, server
+from tests.noisy.templates import CHILD, GROUP, ROOT, SCALING_GROUP, Place, in_places, server
 
 
 @pytest.fixture
@@ -37,6 +37,7 @@ def test_a_replacement_does_not_wait(project: Project, place: Place, held: list[
     assert project.cloud.performed("delete") == place.count
 
 
+@in_places(ROOT, SCALING_GROUP)
 def test_an_unchanged_create_continues(project: Project, place: Place, held: list[str]) -> None:
     """An empty update during a create sends no second create request."""
     project.patch("s")
@@ -50,6 +51,7 @@ def test_an_unchanged_create_continues(project: Project, place: Place, held: lis
     assert project.cloud.performed("delete") == 0
 
 
+@in_places(CHILD, GROUP)
 def test_a_delete_takes_over_a_create(project: Project, place: Place, held: list[str]) -> None:
     """The delete of a stack does not wait for its servers, and deletes each of them once."""
     project.delete("s")
@@ -123,6 +125,7 @@ def test_a_change_in_place_over_an_open_create_creates_no_second_object(project:
     assert project.cloud.performed("create") == 1
 
 
+@in_places(ROOT, GROUP)
 def test_servers_in_error_are_created_again(project: Project, place: Place) -> None:
     """A server that goes into error is deleted, and created again."""
     project.cloud.fault("break", "create", times=2)

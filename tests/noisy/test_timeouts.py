@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.noisy.project import Project
-from tests.noisy.templates import SCALING_GROUP, Place, server
+from tests.noisy.templates import CHILD, GROUP, ROOT, SCALING_GROUP, Place, in_places, server
 
 TIMED_OUT = "Timed out"
 
@@ -68,6 +68,7 @@ def timed_out(project: Project, place: Place) -> list[str]:
     return ids
 
 
+@in_places(ROOT, GROUP)
 def test_a_server_that_becomes_ready_late_is_kept(
     project: Project, place: Place, timed_out: list[str]
 ) -> None:
@@ -91,6 +92,7 @@ def test_a_replacement_after_the_timeout_does_not_wait(
     assert project.cloud.performed("delete") == place.count
 
 
+@in_places(CHILD, SCALING_GROUP)
 def test_a_mark_after_the_timeout_replaces_the_server(
     project: Project, place: Place, timed_out: list[str]
 ) -> None:
@@ -104,6 +106,7 @@ def test_a_mark_after_the_timeout_replaces_the_server(
     assert not project.cloud.ids() & set(timed_out)
 
 
+@in_places(ROOT, CHILD)
 def test_a_check_after_the_timeout_ends(project: Project, place: Place, timed_out: list[str]) -> None:
     """A check reports a server that is not ready, and neither waits for it nor hides the failure."""
     stack = place.stack(project, "s")
@@ -118,6 +121,7 @@ def test_a_check_after_the_timeout_ends(project: Project, place: Place, timed_ou
     assert project.cloud.ids() == set(timed_out)
 
 
+@in_places(ROOT, GROUP)
 def test_a_delete_after_the_timeout_does_not_wait(
     project: Project, place: Place, timed_out: list[str]
 ) -> None:
