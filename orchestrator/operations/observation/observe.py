@@ -100,7 +100,7 @@ def _observe_child(engine: WorkerContext, db: Db, selected: Selected) -> Sequenc
     visit = selected.visit
     child = observations.child_of(db, visit.resource.id)
     if child is None:
-        observations.record_verdict(db, selected, "absent", "Its stack does not exist any more.")
+        observations.record_verdict(db, selected, "absent", "Its stack no longer exists.")
         return []
     state = f"{child.action}_{child.status}"
     verdict: Verdict = "ready"

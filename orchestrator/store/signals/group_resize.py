@@ -17,7 +17,6 @@ from psycopg.rows import TupleRow
 
 from orchestrator.engine.check.visit import ResourceVisit
 from orchestrator.engine.messages import CheckMessage
-from orchestrator.store.connections.prepared import fetch_prepared
 from orchestrator.store.nodes import repository
 from orchestrator.store.signals.queue import VISIT, WAKE, WRITTEN, Pending, SignalEffect, columns
 from orchestrator.store.signals.watchers import ADJUSTMENT, RESIZED
@@ -298,7 +297,7 @@ def postpone(
 
 def wait_for_operation(db: Db, resource_id: int) -> None:
     """Let the requests to a group wait for the end of the operation on it, if any."""
-    fetch_prepared(db, WAIT_FOR_OPERATION, {"resource_id": resource_id})
+    repository.retried(db, WAIT_FOR_OPERATION, {"resource_id": resource_id})
 
 
 def resume(db: Db, resource_id: int) -> None:
