@@ -286,9 +286,7 @@ def test_a_pass_observes_child_stacks_and_finds_missing_child_stacks(world, clou
     seen = verdicts(world)
     assert (seen["t"], seen["u"]) == ("ready", "absent")
     assert "absent" in {row.observed for row in world.resources("x")}
-    assert world.event_reasons(uuid, "u")[-1] == (
-        "CHECK_FAILED Observed absent: Its stack no longer exists."
-    )
+    assert world.event_reasons(uuid, "u")[-1] == ("CHECK_FAILED Observed absent: Its stack no longer exists.")
     assert passes(world) == 0
 
 
