@@ -30,7 +30,6 @@ def test_a_mark_replaces_a_server_during_its_create(project: Project, place: Pla
 
 def test_a_replacement_does_not_wait(project: Project, place: Place, held: list[str]) -> None:
     """A newer template that requires a replacement takes over the create of the old server."""
-    _skip_rolling_updates(place)
     project.update("s", **place.body(flavor="large"))
     project.settle("s", "UPDATE_COMPLETE")
     assert len(project.cloud.ids(flavor="large")) == len(project.cloud.objects()) == place.count
@@ -146,8 +145,3 @@ def test_the_number_of_attempts_is_limited(project: Project) -> None:
     project.patch("s")
     project.settle("s", "UPDATE_COMPLETE")
     assert len(project.cloud.objects()) == 1
-
-
-def _skip_rolling_updates(place: Place) -> None:
-    if place is SCALING_GROUP:
-        pytest.xfail("a rolling update waits for members that are not in its batch")

@@ -85,7 +85,6 @@ def test_a_replacement_after_the_timeout_does_not_wait(
     project: Project, place: Place, timed_out: list[str]
 ) -> None:
     """A new flavor replaces a server that is still not ready."""
-    _skip_rolling_updates(place)
     project.update("s", **place.body(flavor="large"))
     project.settle("s", "UPDATE_COMPLETE")
     assert len(project.cloud.ids(flavor="large")) == len(project.cloud.objects()) == place.count
@@ -130,8 +129,3 @@ def test_a_delete_after_the_timeout_does_not_wait(
     project.settle("s", "GONE")
     assert not project.cloud.objects()
     assert project.cloud.performed("delete") == place.count
-
-
-def _skip_rolling_updates(place: Place) -> None:
-    if place is SCALING_GROUP:
-        pytest.xfail("a rolling update waits for members that are not in its batch")

@@ -20,6 +20,7 @@ from orchestrator.resources.groups.group_type import (
     check_health,
     failed_in,
     members_in_child,
+    out_of_service,
     parts_of,
     pause_due,
     require_known,
@@ -33,6 +34,7 @@ from orchestrator.resources.groups.rolling_update import (
     batches,
     check_pauses,
     next_batch,
+    with_unready_renewed,
 )
 from orchestrator.resources.nested_type import ChildView, Member, NestedStep, Settled
 from orchestrator.schema.constraints import AllowedValues, Length, Range
@@ -213,7 +215,12 @@ class ResourceGroup(GroupType):
             group = Group(healthy, group.renewed & healthy)
         data[BATCH] = [policy.batch, policy.min_in_service, policy.pause_seconds]
         spare = _spares(data)
-        check_pauses(batches(group, desired, policy, spare), policy, ctx.stack_timeout_seconds)
+        unready = NO_MEMBERS if before is None else out_of_service(child, before).all
+        first = with_unready_renewed(group, unready & desired)
+        check_pauses(batches(first, desired, policy, spare), policy, ctx.stack_timeout_seconds)
+        if first != group:
+            parts = parts_of(before, first, definition, data.get(DEFINITIONS) or {})
+            return set_child(child, Members(parts), definition, data)
         return self._batch(child, group, before, desired, definition, data) or Settled(_without(data, BATCH))
 
     def _batch(

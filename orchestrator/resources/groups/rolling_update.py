@@ -34,6 +34,14 @@ class Group:
     renewed: Ordinals
 
 
+def with_unready_renewed(group: Group, unready: Ordinals) -> Group:
+    """Return the group after a first step, which changes exactly the members that are not in service.
+
+    Otherwise each batch would wait for members that may never become ready.
+    """
+    return Group(group.present, group.renewed | (unready & group.present))
+
+
 def next_batch(
     group: Group, desired: Ordinals, policy: Policy, spare: FreeIndexes, *, lowest_first: bool = False
 ) -> Group | None:

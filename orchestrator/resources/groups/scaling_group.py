@@ -42,6 +42,7 @@ from orchestrator.resources.groups.rolling_update import (
     batches,
     check_pauses,
     next_batch,
+    with_unready_renewed,
 )
 from orchestrator.resources.nested_type import ChildView, NestedStep, SetChild, Settled
 from orchestrator.template.group_template import Definition, Members, Part
@@ -139,8 +140,12 @@ class ScalingGroup(GroupType):
         data[BATCHED] = True
         data[ROLLING] = [policy.batch, policy.min_in_service, policy.pause_seconds, first]
         healthy = _in_service(before, definition, broken, first, Extras.of(ctx.metadata))
-        steps = batches(healthy, _lasting(healthy.present, first, before), policy, _younger(before))
+        group = with_unready_renewed(healthy, broken.all)
+        steps = batches(group, _lasting(group.present, first, before), policy, _younger(before))
         check_pauses(steps, policy, ctx.stack_timeout_seconds)
+        if group != healthy:
+            parts = parts_of(before, group, definition, data.get(DEFINITIONS) or {})
+            return set_child(child, Members(parts, before.seed, before.first_unused), definition, data)
         step = self._batch(child, healthy, before, definition, data)
         return step or self._resize(ctx, child, before, definition, _without(data, ROLLING), broken)
 

@@ -139,6 +139,17 @@ def test_helpers_keep_enough_in_service():
     assert item.names == ["0", "1"]
 
 
+def test_members_out_of_service_are_the_first_step_of_a_rolling_update():
+    item = group(4, update_policy=ROLLING)
+    item.apply()
+    item.child.unready = {"0", "1"}
+    item.begin(resource_def=definition("w"))
+    assert item.values("value") == ["w", "w", "v", "v"]
+    item.child.unready = set()
+    item.go_on()
+    assert item.values("value") == ["w", "w", "v", "w"]
+
+
 def test_the_failed_and_the_removed_go_first_in_a_rolling_update():
     item = group(4, update_policy=ROLLING)
     item.apply()

@@ -193,6 +193,19 @@ def test_members_out_of_service_are_removed_first():
     assert item.apply(desired_capacity=3) == grown[1:]
 
 
+def test_members_out_of_service_are_the_first_step_of_a_rolling_update():
+    item = group(desired_capacity=4)
+    names = item.apply()
+    item.child.stuck, item.child.unready = {names[1]}, {names[3]}
+    item.begin(resource=resource("w"))
+    assert item.values("value") == ["v", "w", "v", "w"]  # also a stuck member: no batch waits for it
+    item.child.stuck, item.child.unready = set(), set()
+    item.go_on()
+    assert item.values("value") == ["w", "w", "v", "w"]
+    assert item.apply() == names
+    assert item.values("value") == ["w"] * 4
+
+
 def test_a_rolling_update_to_a_smaller_size_removes_members_out_of_service_first():
     item = group(desired_capacity=3)
     names = item.apply()
