@@ -87,10 +87,11 @@ def process_group(
         return None
     db, visit = engine.database.check_connection(durable=True), pending.visit
     resize = GroupResize(engine, visit, lease, group_type, child_reads.state(db, visit.resource.id))
-    if signals.follow_ups and not (signals.requests and resize.is_child_in_progress):
-        return resize.finish(signals.follow_ups)
     is_taken_over = visit.resource.op in ("CREATE", "UPDATE") and visit.stack.status != "IN_PROGRESS"
-    if visit.resource.op is not None and not is_taken_over:  # it began after the claim was checked
+    is_free = visit.resource.op is None or is_taken_over
+    if signals.follow_ups and not (is_free and signals.requests and resize.is_child_in_progress):
+        return resize.finish(signals.follow_ups)
+    if not is_free:  # the operation began after the claim was checked
         return [*queue.release(db, visit.resource.id, lease)]
     return resize.apply(signals)
 
