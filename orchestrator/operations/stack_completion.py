@@ -42,6 +42,10 @@ def complete_or_drain(database: Database, visit: ControlVisit, lease: int) -> li
             return []
     if stack.action == "CHECK" and completion.has_failures(db, stack.id, visit.traversal):
         traversals.halt(db, stack.id, visit.traversal)  # the traversal completed its work, and ends as failed
+    elif stack.action == "CHECK" and (missed := completion.missed_revision(db, stack.id)) is not None:
+        with db.transaction():  # CHECK_COMPLETE would hide that
+            traversals.halt(db, stack.id, visit.traversal)
+            return _end(db, stack.id, visit.traversal, f"The stack has not reached revision {missed}")
     else:
         completed = completion.complete(db, visit.node_id, lease)
         if completed is not None:

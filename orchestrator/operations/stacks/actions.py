@@ -124,9 +124,10 @@ def _suspend_or_resume(
 def check(context: OperationContext, stack: StackRow) -> list[Message]:
     """Check all resources, including failed resources.
 
-    A stack at rest that has reached its desired revision gets a CHECK traversal. During any other operation,
-    and on a stack that has not reached its desired revision, the resources are observed by a pass, which
-    changes neither the action nor the status of the stack. A running check or pass is joined.
+    A stack at rest that has reached its desired revision gets a CHECK traversal, and so does a stack that was
+    never complete, unless operations are open; that CHECK fails. In any other case the resources are observed
+    by a pass, which changes neither the action nor the status of the stack. A running check or pass is
+    joined.
     """
     with context.database.connect() as db, db.transaction():
         now = traversals.lock(db, stack.id)
@@ -134,7 +135,9 @@ def check(context: OperationContext, stack: StackRow) -> list[Message]:
             raise NotFound("Stack", stack.name)
         if now.state == "CHECK_IN_PROGRESS":
             return []
-        if now.status == "IN_PROGRESS" or not now.reached:
+        never_complete = now.good_revision_id is None and now.action != "DELETE"
+        checked = now.reached or (never_complete and not traversals.has_open_operations(db, stack.id))
+        if now.status == "IN_PROGRESS" or not checked:
             text = f"during {now.action}" if now.status == "IN_PROGRESS" else f"of a stack in {now.state}"
             reason = f"Observation of the resources started {text}"
             seconds = context.settings.re_enqueue_seconds

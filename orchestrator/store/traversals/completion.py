@@ -241,6 +241,18 @@ def unreachable_resources(db: Connection[TupleRow], stack_id: int) -> list[str]:
     return [f"{name} ({error})" for name, error in rows]
 
 
+MISSED_REVISION = """
+SELECT v.number FROM stack s JOIN revision v ON v.id = s.revision_id
+WHERE s.id = %(stack_id)s AND s.good_revision_id IS DISTINCT FROM s.revision_id
+"""
+
+
+def missed_revision(db: Connection[TupleRow], stack_id: int) -> int | None:
+    """Return the number of the desired revision if the stack has not reached it."""
+    row = db.execute(MISSED_REVISION, {"stack_id": stack_id}).fetchone()
+    return None if row is None else row[0]
+
+
 HAS_FAILURES = """
 SELECT EXISTS (SELECT 1 FROM failure WHERE stack_id = %(stack_id)s AND traversal = %(traversal)s)
 """

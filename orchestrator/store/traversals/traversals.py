@@ -100,6 +100,10 @@ SELECT traversal, action, status, good_revision_id, queued_action, revision_id F
 WHERE id = %(stack_id)s AND deleted_at IS NULL FOR UPDATE
 """
 
+HAS_OPEN_OPERATIONS = """
+SELECT EXISTS (SELECT 1 FROM resource WHERE stack_id = %(stack_id)s AND op IS NOT NULL)
+"""
+
 HALT = """
 UPDATE stack SET halted_traversal = traversal
 WHERE id = %(stack_id)s AND traversal = %(traversal)s AND halted_traversal IS DISTINCT FROM traversal
@@ -290,6 +294,12 @@ def lock(db: Connection[TupleRow], stack_id: int) -> Locked | None:
     """Lock a stack until the transaction ends; return None if it is gone."""
     row = db.execute(LOCK, {"stack_id": stack_id}).fetchone()
     return None if row is None else Locked(*row)
+
+
+def has_open_operations(db: Connection[TupleRow], stack_id: int) -> bool:
+    """Return whether an operation on a resource of the stack is open."""
+    row = db.execute(HAS_OPEN_OPERATIONS, {"stack_id": stack_id}).fetchone()
+    return row is not None and bool(row[0])
 
 
 def halt(db: Connection[TupleRow], stack_id: int, traversal: int) -> None:

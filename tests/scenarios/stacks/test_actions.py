@@ -255,31 +255,38 @@ def test_a_failed_resource_does_not_become_well_by_being_checked(world, cloud):
     for _ in range(2):
         world.act("s", "check")
         world.deliver_all()
-        assert world.state(uuid) == "CREATE_FAILED"
-        assert states(world) == {"a": "CREATE_FAILED"}
+        assert world.state(uuid) == "CHECK_FAILED"
+        assert states(world) == {"a": "CHECK_FAILED"}
+        assert reason(world) == "Resource CHECK failed: a: Can not check a, resource was not created."
     world.update("s", {"a": test_resource()})
     world.deliver_all()
     assert states(world) == {"a": "CREATE_COMPLETE"}
 
 
 def test_a_check_continues_although_a_resource_was_not_created(world):
-    well = test_resource("w")
-    uuid = world.create("s", {"well": well})
-    world.deliver_all()
     resources = {
-        "well": well,
+        "well": test_resource("w"),
         "bad": test_resource(fail=True, requires=("well",)),
         "after": test_resource(requires=("bad",)),
     }
-    world.update("s", resources, disable_rollback=True)
+    uuid = world.create("s", resources)
     world.deliver_all()
-    # The state of a stack whose revision was reached: such a stack can no longer be made by requests.
-    with world.database.engine.begin() as connection:
-        connection.exec_driver_sql("UPDATE stack SET good_revision_id = revision_id")
     world.act("s", "check")
     world.deliver_all()
     assert world.state(uuid) == "CHECK_FAILED"
     assert states(world) == {"well": "CHECK_COMPLETE", "bad": "CHECK_FAILED", "after": "INIT_COMPLETE"}
+
+
+def test_the_check_of_a_stack_that_was_never_complete_fails_although_every_resource_is_well(world):
+    uuid = world.create("s", {"a": test_resource(fail=True)})
+    world.deliver_all()
+    world.mark("s", "a")
+    world.mark("s", "a", unhealthy=False)
+    world.act("s", "check")
+    world.deliver_all()
+    assert states(world) == {"a": "CHECK_COMPLETE"}
+    assert world.state(uuid) == "CHECK_FAILED"
+    assert reason(world) == "The stack has not reached revision 1"
 
 
 def test_no_suspend_or_resume_is_begun_over_a_running_delete(world, cloud):

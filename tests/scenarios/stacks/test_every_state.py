@@ -170,7 +170,9 @@ def expected(state: str, operation: str) -> str | type[OrchestratorError]:
 def missed(state: str) -> bool:
     """Whether a stack in this state has not reached its desired revision."""
     action, _, status = state.partition("_")
-    return action == "DELETE" or (status == "FAILED" and action in ("CREATE", "UPDATE", "ROLLBACK", *SET))
+    if state == "CREATE_FAILED":  # it was never complete: as in Heat, the check fails
+        return False
+    return action == "DELETE" or (status == "FAILED" and action in ("UPDATE", "ROLLBACK", *SET))
 
 
 def everything(world: Simulator) -> list[Any]:

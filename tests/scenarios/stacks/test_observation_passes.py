@@ -309,11 +309,13 @@ def test_a_pass_over_many_resources_is_continued_by_the_sweep(world, cloud, monk
 
 
 def test_a_pass_over_local_resources_ends_at_once(world):
-    uuid = world.create("s", {"a": test_resource(fail=True)})
+    uuid = world.create("s", {"a": test_resource()})
+    world.deliver_all()
+    world.update("s", {"a": test_resource("2", fail=True)}, disable_rollback=True)
     world.deliver_all()
     world.act("s", "check")
     world.deliver_all()
-    assert world.state(uuid) == "CREATE_FAILED"
+    assert world.state(uuid) == "UPDATE_FAILED"
     assert (passes(world), world.messages) == (0, [])
 
 
