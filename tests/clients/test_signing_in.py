@@ -91,6 +91,6 @@ def test_an_admin_sees_the_workers_and_a_member_does_not(
     operator = somebody("admin")
     eventually(lambda: len(operator.json("orchestration service list")) == 2)
     services = operator.json("orchestration service list")
-    assert {service["Topic"] for service in services} == {"bulk,check,observe", "provider"}
+    assert {service["Topic"] for service in services} == {"bulk,check", "observe,provider"}
     assert {service["Status"] for service in services} == {"up"}
     assert {service["Binary"] for service in services} == {"orchestrator-worker"}

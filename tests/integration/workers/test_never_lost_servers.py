@@ -120,7 +120,7 @@ def test_a_provider_that_is_down_for_a_while_is_waited_for_and_nothing_is_taken_
     resources = {"a": thing(), "b": thing(["a"]), "c": thing(fail_times=1)}
     installation.things.stop()
     uuid = cluster.create(name, resources)
-    retried = "SELECT 1 FROM graph_node WHERE retry_count > 0 AND kind = %s"
+    retried = "SELECT 1 FROM graph_node WHERE unreachable_tries > 0 AND kind = %s"
     eventually(lambda: cluster.rows(retried, "update"), 20)
     installation.things.start()
     cluster.wait(uuid, "CREATE_COMPLETE", mending=False)

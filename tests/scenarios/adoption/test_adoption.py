@@ -332,8 +332,9 @@ def test_a_provider_that_is_busy_is_asked_again(world, cloud):
     for _ in range(3):
         world.deliver(5)
     assert [tuple(r) for r in world.rows("SELECT action, status FROM resource WHERE name = 'a'")] == [
-        ("ADOPT", "IN_PROGRESS")
+        ("INIT", "COMPLETE")
     ]
+    assert world.rows("SELECT 1 FROM graph_node WHERE unreachable_tries > 0")
     cloud.busy = False
     world.deliver_all()
     assert world.state(uuid) == "ADOPT_COMPLETE"
