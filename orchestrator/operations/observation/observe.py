@@ -75,8 +75,9 @@ def _observe(engine: WorkerContext, db: Db, selected: Selected) -> Sequence[Mess
 
 
 def _call(engine: WorkerContext, db: Db, selected: Selected, type_: ResourceType) -> Observation:
-    """Observe the object, unless the circuit breaker of its service is open."""
-    guarded = GuardedType(type_, engine.breakers, selected.visit)
+    """Observe the object. An open circuit breaker refuses all attempts but the last."""
+    last = selected.tries + 1 >= MAX_TRIES
+    guarded = GuardedType(type_, engine.breakers, selected.visit, always=last)
     ctx, physical_id = _context(engine, db, selected), selected.visit.resource.physical_id or ""
     try:
         observation: Observation = guarded.observe(ctx, physical_id)

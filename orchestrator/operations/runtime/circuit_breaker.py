@@ -65,8 +65,11 @@ class CircuitBreakers:
         self._lock = threading.Lock()
 
     def guard(self, resource_type: ResourceType, visit: ResourceVisit) -> ResourceType:
-        """Return a type whose verbs go through the breaker of its service."""
-        return cast("ResourceType", GuardedType(resource_type, self, visit))
+        """Return a type whose verbs go through the breaker of its service. The last attempt of a CHECK is
+        always made: a resource is not reported as unreachable because of others.
+        """
+        last = visit.act == "CHECK" and visit.unreachable_tries >= MAX_CHECK_RETRIES
+        return cast("ResourceType", GuardedType(resource_type, self, visit, always=last))
 
     def state(self, project_id: str, service: str) -> BreakerState:
         """Return the state of a service, read at most `known_seconds` ago."""
@@ -120,9 +123,16 @@ class CircuitBreakers:
 class GuardedType:
     """A type whose verbs go through a circuit breaker during one visit; everything else is the type's."""
 
-    def __init__(self, resource_type: ResourceType, breakers: CircuitBreakers, visit: ResourceVisit) -> None:
-        """Guard the calls of this visit."""
-        self._type, self._breakers, self._visit = resource_type, breakers, visit
+    def __init__(
+        self,
+        resource_type: ResourceType,
+        breakers: CircuitBreakers,
+        visit: ResourceVisit,
+        *,
+        always: bool = False,
+    ) -> None:
+        """Guard the calls of this visit; `always`: call even while the breaker is open."""
+        self._type, self._breakers, self._visit, self._always = resource_type, breakers, visit, always
         self._service = resource_type.service or resource_type.name
         self._called = False
         self._failure: Exception | None = None
@@ -157,13 +167,12 @@ class GuardedType:
         return call
 
     def _permit(self) -> None:
-        """Refuse the call while the breaker is open. The last attempt of a CHECK is always made: a resource
-        is not reported as unreachable because of others.
+        """Refuse the call while the breaker is open.
 
         Raises:
             ServiceUnavailable: it is open, and another visit probes the service or has just done so.
         """
-        if self._visit.act == "CHECK" and self._visit.unreachable_tries >= MAX_CHECK_RETRIES:
+        if self._always:
             return
         project_id, service = self._visit.stack.project_id, self._service
         state = self._breakers.state(project_id, service)

@@ -10,7 +10,7 @@ import pytest
 
 from orchestrator.errors import ProviderBusy
 from orchestrator.operations.observation import observation_pass
-from orchestrator.store import observations
+from orchestrator.store import circuit_breakers, observations
 from tests.scenarios.fake_cloud import Cloud, Crash, cloud_thing
 from tests.scenarios.trees import CHILD, nested
 from tests.scenarios.trees import text as template
@@ -210,6 +210,23 @@ def test_an_unreachable_provider_keeps_the_last_observation(world, cloud):
     deliver(world)
     after = world.resource("m1")
     assert (after.observed, after.unreachable_since, after.unreachable_reason) == ("ready", None, None)
+
+
+def test_a_pass_observes_reachable_resources_although_the_breaker_of_their_service_is_open(world, cloud):
+    updating(world)
+    failure = {"error": "503", "max_seconds": 1.0}
+    db = world.database.check_connection(durable=False)
+    for _ in range(circuit_breakers.FAILURES_TO_OPEN):
+        circuit_breakers.record_failure(db, "p1", "Cloud::Machine", **failure)
+    world.act("s", "check")
+    for _ in range(4):
+        deliver(world)
+        with world.database.engine.begin() as connection:  # no probe is due
+            connection.exec_driver_sql("UPDATE circuit_breaker SET probe_at = 'infinity' WHERE failures > 2")
+            connection.exec_driver_sql("UPDATE observation SET due_at = now()")
+        world.messages += world.sweep.run()
+    assert verdicts(world)["m2"] == "ready"
+    assert world.resource("m2").unreachable_since is None
 
 
 def test_a_pass_is_bounded_and_survives_dead_workers_and_lost_messages(world, cloud):
