@@ -27,6 +27,9 @@ __all__ = ["project", "world"]
 
 PRIVATE = {"webhook_allow_private": True, "webhook_timeout": 1.0}
 SECRET = "whsec_" + base64.b64encode(b"k" * 32).decode()
+SETTLE_SECONDS = 30.0
+# The events that are not delivered yet, because an older transaction is open in any database.
+UNSETTLED = "SELECT count(*) FROM event WHERE xid >= pg_snapshot_xmin(pg_current_snapshot())"
 
 
 @dataclass
@@ -109,11 +112,19 @@ def work(world: World, courier: WebhookSender, *, again: bool = False) -> int:
     with psycopg.connect(world.database.url, autocommit=True) as db:
         if again:
             db.execute("UPDATE webhook SET due_at = now() WHERE due_at IS NOT NULL")
+        await_settled(db)
         store.mark_due(db, None)
     claimed = claims(courier)
     for item, lease in claimed:
         courier.deliver_pending(item, lease)
     return len(claimed)
+
+
+def await_settled(db: psycopg.Connection[Any], unsettled: int = 0) -> None:
+    """Await the end of the transactions of other tests, so that only so many events are unsettled."""
+    deadline = time.monotonic() + SETTLE_SECONDS
+    while db.execute(UNSETTLED).fetchone() != (unsettled,):
+        assert time.monotonic() < deadline, "a transaction stays open"
 
 
 def claims(courier: WebhookSender) -> list[Any]:
@@ -227,7 +238,8 @@ def test_only_whom_new_events_concern_is_rung_for(
     hook(api, elsewhere, receiver.url)
     with psycopg.connect(world.database.url, autocommit=True) as db:
 
-        def ring(until: int | None) -> int | None:
+        def ring(until: int | None, unsettled: int = 0) -> int | None:
+            await_settled(db, unsettled)
             result = store.mark_due(db, until)
             for item, lease in claims(courier):
                 courier.deliver_pending(item, lease)
@@ -244,7 +256,7 @@ def test_only_whom_new_events_concern_is_rung_for(
         late = psycopg.connect(world.database.url)
         late.execute("SELECT pg_current_xact_id()")
         world.event(world.stack(elsewhere, "t"), "c")
-        until = ring(until)
+        until = ring(until, unsettled=1)
         assert receiver.names == ["a", "b"]  # unsettled events are not delivered yet
         late.rollback()  # a connection that is closed is gone a little later
         late.close()

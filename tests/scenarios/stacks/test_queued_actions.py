@@ -259,6 +259,7 @@ def test_a_child_stack_is_suspended_when_its_own_operation_has_ended(world):
     with pytest.raises(ActionInProgress, match=r"\(CREATE\)"):
         world.act(child.name, "suspend")
     world.act(child.name, "suspend", wait=True)
+    world.elapse(60, "operation")
     world.deliver_all()
     assert world.state(uuid) == "CREATE_COMPLETE"
     assert world.state(str(child.uuid)) == "SUSPEND_COMPLETE"
