@@ -49,7 +49,7 @@ class ResourceView(NamedTuple):
     sealed: str | None
     attempt: int
     op: str | None
-    op_seconds: float | None  # since the operation was opened
+    op_seconds: float  # since the operation was opened, or since the end of an outage during it
     lost_seconds: (
         float | None
     )  # until the worker that lost its lease can send no more requests; negative if past
@@ -189,6 +189,11 @@ class ResourceVisit(_ResourceFields, _NodeVisit):
         """The name of the visited resource."""
         return self.resource.name
 
+    @property
+    def waited_seconds(self) -> float:
+        """The seconds since the first wait of this node, or since the end of an outage after it."""
+        return 0.0 if self.unreachable_tries else self.waiting_seconds or 0.0
+
 
 Visit = ResourceVisit | ControlVisit
 
@@ -215,7 +220,7 @@ def replacement_visit(visit: ResourceVisit, uuid: str) -> ResourceVisit:
         sealed=None,
         attempt=0,
         op=None,
-        op_seconds=None,
+        op_seconds=0.0,
         lost_seconds=None,
         runs_as=definition.body.get("runs_as"),
     )

@@ -49,9 +49,8 @@ def _within_ready_limit(operation: ResourceOperation, observation: Observation) 
     """Return the observation; an object that is not ready in time is in error."""
     visit, resource, state = operation.visit, operation.resource, operation.state
     limit = ready_limit(visit, operation.resource_type, operation.services.settings.stack_action_timeout)
-    elapsed = (resource.op_seconds or 0.0) if resource.op == state.op else 0.0
-    waited = visit.waiting_seconds or 0.0
-    return within_limit(observation, limit, elapsed, waited=waited, halted=visit.halted)
+    elapsed = resource.op_seconds if resource.op == state.op and not state.opened else 0.0
+    return within_limit(observation, limit, elapsed, waited=visit.waited_seconds, halted=visit.halted)
 
 
 def error_outcome(operation: ResourceOperation, error: Exception) -> Outcome:

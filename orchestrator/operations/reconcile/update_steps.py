@@ -136,7 +136,7 @@ def _await_ready(operation: ResourceOperation, observation: Observation, before:
     """Wait for a failed resource that exists; replace it if it does not become ready."""
     visit, settings = operation.visit, operation.services.settings
     limit = failed_limit(visit, operation.resource_type, settings.stack_action_timeout)
-    remaining = limit - (visit.waiting_seconds or 0.0)
+    remaining = limit - visit.waited_seconds
     if remaining <= 0:
         return StepResult(Replaced(), before)
     after = observation.retry_after

@@ -16,7 +16,8 @@ WITH i AS MATERIALIZED (
 , done AS (
     UPDATE graph_node n
     SET state = 'waiting', lease = NULL, leased_until = NULL, rung_at = NULL, rings = 0,
-        lost_leases = 0, waiting_since = coalesce(n.waiting_since, now()),
+        lost_leases = 0, waiting_since = CASE WHEN n.unreachable_tries > 0 AND NOT i.unreachable THEN now()
+            ELSE coalesce(n.waiting_since, now()) END,
         last_error = CASE WHEN i.retried OR i.unreachable THEN i.reason
             WHEN n.unreachable_tries = 0 THEN n.last_error END,
         retry_count = n.retry_count + i.retried::int,

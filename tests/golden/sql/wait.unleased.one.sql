@@ -11,6 +11,7 @@ WITH i AS NOT MATERIALIZED (
 , r AS (
     UPDATE resource r
     SET op_started_at = CASE WHEN i.op IS NULL THEN NULL
+            WHEN i.unreachable THEN clock_timestamp() + make_interval(secs => i.wait_seconds)
             WHEN r.op = i.op THEN r.op_started_at ELSE now() END,
         op = i.op, attempt = i.attempt, action = i.action, status = 'IN_PROGRESS', status_reason = i.reason,
         physical_id = i.physical_id, properties = i.properties, data = i.data, metadata = i.metadata,
@@ -29,7 +30,8 @@ WITH i AS NOT MATERIALIZED (
 , done AS (
     UPDATE graph_node n
     SET state = 'waiting', lease = NULL, leased_until = NULL, rung_at = NULL, rings = 0,
-        lost_leases = 0, waiting_since = coalesce(n.waiting_since, now()),
+        lost_leases = 0, waiting_since = CASE WHEN n.unreachable_tries > 0 AND NOT i.unreachable THEN now()
+            ELSE coalesce(n.waiting_since, now()) END,
         last_error = CASE WHEN i.retried OR i.unreachable THEN i.reason
             WHEN n.unreachable_tries = 0 THEN n.last_error END,
         retry_count = n.retry_count + i.retried::int,

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from orchestrator.errors import ActionInProgress, InvalidTemplate
+from orchestrator.errors import ActionInProgress, InvalidTemplate, ProviderSilent
 from orchestrator.operations.signals import accept
 from tests.scenarios.fake_cloud import Cloud, cloud_thing
 from tests.scenarios.world import World
@@ -97,6 +97,85 @@ def test_an_object_within_its_limit_is_left_alone(world: World, cloud: Cloud):
     world.elapse(30, "operation")
     observe(world, 5)
     assert cloud.made == {"a": 1}
+
+
+def swallow_answer(_ctx: object) -> None:
+    raise ProviderSilent("created, and no answer")
+
+
+@pytest.mark.parametrize("verb", ["create", "find", "observe"])
+def test_an_outage_during_a_create_does_not_count_towards_the_limit(world: World, cloud: Cloud, verb: str):
+    cloud.outage |= {verb, "find"}
+    if verb == "find":
+        cloud.on["created"] = swallow_answer
+    uuid = world.create("s", {"a": server(looks=2)}, environment=limited(60))
+    observe(world)
+    world.elapse(61, "operation")
+    observe(world)
+    cloud.outage.clear()
+    world.deliver_all()
+    assert world.state(uuid) == "CREATE_COMPLETE"
+    assert cloud.made == {"a": 1}
+
+
+@pytest.mark.parametrize("verb", ["update", "observe"])
+def test_an_outage_during_an_update_does_not_count_towards_the_limit(world: World, cloud: Cloud, verb: str):
+    uuid = world.create("s", {"a": server(value="old")}, environment=limited(60))
+    world.deliver_all()
+    cloud.outage.add(verb)
+    world.update("s", {"a": server(value="new", looks=2)}, environment=limited(60))
+    observe(world)
+    world.elapse(61, "operation")
+    observe(world)
+    cloud.outage.clear()
+    world.deliver_all()
+    assert world.state(uuid) == "UPDATE_COMPLETE"
+    assert cloud.made == {"a": 1}
+
+
+def test_an_update_that_comes_during_an_outage_does_not_count_it_either(world: World, cloud: Cloud):
+    uuid = stuck(world, environment=limited(60))
+    cloud.outage.add("observe")
+    observe(world)
+    world.elapse(61, "operation")
+    observe(world)
+    world.patch("s")
+    cloud.outage.clear()
+    [thing] = cloud.things
+    observe(world, 3)
+    cloud.looks[thing] = NEVER
+    world.deliver_all()
+    assert world.state(uuid) == "UPDATE_COMPLETE"
+    assert cloud.made == {"a": 1}
+
+
+def test_the_limit_applies_again_after_an_outage(world: World, cloud: Cloud):
+    stuck(world, environment=limited(60))
+    cloud.outage.add("observe")
+    observe(world, 2)
+    cloud.outage.clear()
+    observe(world, 2)
+    world.elapse(120, "operation")  # it began again with the next attempt, up to 15 seconds later
+    observe(world, 2)
+    assert cloud.made == {"a": 2}
+
+
+def test_a_failed_resource_has_its_time_after_an_outage(world: World, cloud: Cloud):
+    stuck(world, environment=limited(60))
+    for _ in range(8):
+        world.elapse(61, "operation")
+        observe(world)
+    assert (status_of(world, "a"), cloud.made) == ("CREATE_FAILED", {"a": 3})
+    cloud.outage.add("observe")
+    world.patch("s")
+    observe(world)
+    world.elapse(61, "wait")
+    cloud.outage.clear()
+    observe(world, 3)
+    assert cloud.made == {"a": 3}
+    world.elapse(61, "wait")
+    observe(world, 2)
+    assert cloud.made == {"a": 4}
 
 
 def test_a_limit_needs_a_number_of_seconds(world: World):
