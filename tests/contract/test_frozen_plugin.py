@@ -14,10 +14,11 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
-from orchestrator.errors import InvalidTemplate
+from orchestrator.errors import InvalidTemplate, ProviderBusy, Unavailable
 from orchestrator.operations.context import Body
 from orchestrator.operations.snapshots import snapshots
 from orchestrator.operations.software.api_requests import machine_metadata
@@ -217,6 +218,20 @@ def test_actions_signals_and_metadata(world: World, shelf: Shelf) -> None:
     assert row is not None
     shown = machine_metadata(world.context, stack, row, TYPES["Acme::V2026::Vault"])
     assert shown["key"] == next(iter(shelf.things().values()))["key"]
+
+
+@pytest.mark.parametrize("error", [ProviderBusy("no answer"), ConnectionError("refused")])
+def test_metadata_of_a_vault_without_an_answer_are_unavailable(
+    world: World, shelf: Shelf, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    create(world, vault())
+    stack = world.stack_row("s")
+    row = get_resource(world.database, stack, "it")
+    assert row is not None
+    type_ = TYPES["Acme::V2026::Vault"]
+    monkeypatch.setattr(type(type_), "published", Mock(side_effect=error))
+    with pytest.raises(Unavailable, match=f"metadata of it cannot be read at the moment: {error}"):
+        machine_metadata(world.context, stack, row, type_)
 
 
 def test_a_failed_vault_that_works_again_is_kept(world: World, shelf: Shelf) -> None:

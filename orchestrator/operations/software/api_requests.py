@@ -10,7 +10,16 @@ from collections.abc import Iterable
 from typing import Final
 
 from orchestrator.engine.physical_names import physical_name
-from orchestrator.errors import Conflict, Diagnostic, InvalidRequest, InvalidTemplate, InvalidValue, NotFound
+from orchestrator.errors import (
+    UNREACHABLE_ERRORS,
+    Conflict,
+    Diagnostic,
+    InvalidRequest,
+    InvalidTemplate,
+    InvalidValue,
+    NotFound,
+    Unavailable,
+)
 from orchestrator.json_types import JsonMapping, JsonObject
 from orchestrator.operations.context import Body, OperationContext
 from orchestrator.operations.keystone.stack_users import ReadOnlyStackUser
@@ -184,7 +193,11 @@ def metadata(context: OperationContext, server_id: str) -> list[JsonMapping]:
 def machine_metadata(
     context: OperationContext, stack: StackRow, row: ResourceRow, resource_type: ResourceType
 ) -> JsonObject:
-    """Return the metadata of a resource whose type `publishes` them: decrypted, for the server."""
+    """Return the metadata of a resource whose type `publishes` them: decrypted, for the server.
+
+    Raises:
+        Unavailable: the type needs its provider for them, which gives no answer.
+    """
     with context.database.connect() as db:
         values = store.values_of(db, row.id)
         users = ReadOnlyStackUser.of(row.id, db, context.cipher, context.settings)
@@ -204,7 +217,10 @@ def machine_metadata(
         software=DeploymentStore.at(context, stack, row.name),
         users=users,
     )
-    return {**declared, **resource_type.published(ctx, row.physical_id)}
+    try:
+        return {**declared, **resource_type.published(ctx, row.physical_id)}
+    except UNREACHABLE_ERRORS as error:
+        raise Unavailable(f"The metadata of {row.name} cannot be read at the moment: {error}") from error
 
 
 def show_deployment(context: OperationContext, deployment_id: str) -> JsonObject:
