@@ -22,6 +22,7 @@ STARTS: Mapping[str, tuple[str, str]] = {
     "event": ("event", "created_at"),
     "lost lease": ("resource", "lost_at"),
     "operation": ("resource", "op_started_at"),
+    "outage end": ("resource", "reachable_since"),
     "progress count": ("progress", "counted_at"),
     "sweep": ("sweep_turn", "begun_at"),
     "wait": ("graph_node", "waiting_since"),

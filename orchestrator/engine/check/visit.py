@@ -49,7 +49,7 @@ class ResourceView(NamedTuple):
     sealed: str | None
     attempt: int
     op: str | None
-    op_seconds: float  # since the operation was opened, or since the end of an outage during it
+    op_seconds: float | None  # since the operation was opened
     lost_seconds: (
         float | None
     )  # until the worker that lost its lease can send no more requests; negative if past
@@ -63,6 +63,7 @@ class ResourceView(NamedTuple):
     suspended: bool = False
     marked_unhealthy: bool = False  # by a user, who is not contradicted
     observed: str | None = None  # the last successful observation
+    reachable_seconds: float | None = None  # since the operation was opened, and since the last outage
 
     @property
     def suspect(self) -> bool:
@@ -220,7 +221,7 @@ def replacement_visit(visit: ResourceVisit, uuid: str) -> ResourceVisit:
         sealed=None,
         attempt=0,
         op=None,
-        op_seconds=0.0,
+        op_seconds=None,
         lost_seconds=None,
         runs_as=definition.body.get("runs_as"),
     )

@@ -49,7 +49,7 @@ def _within_ready_limit(operation: ResourceOperation, observation: Observation) 
     """Return the observation; an object that is not ready in time is in error."""
     visit, resource, state = operation.visit, operation.resource, operation.state
     limit = ready_limit(visit, operation.resource_type, operation.services.settings.stack_action_timeout)
-    elapsed = resource.op_seconds if resource.op == state.op and not state.opened else 0.0
+    elapsed = (resource.reachable_seconds or 0.0) if resource.op == state.op and not state.opened else 0.0
     return within_limit(observation, limit, elapsed, waited=visit.waited_seconds, halted=visit.halted)
 
 

@@ -130,7 +130,7 @@ def context(
         physical_name=physical_name(visit.stack.name, resource.name, resource.uuid),
         token=f"{resource.uuid}-{state.attempt}",
         action=action,
-        elapsed_seconds=resource.op_seconds if elapsed is None else elapsed,
+        elapsed_seconds=(resource.op_seconds or 0.0) if elapsed is None else elapsed,
         properties=state.properties,
         data=state.data,
         metadata=state.metadata or {},

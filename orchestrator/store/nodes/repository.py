@@ -320,7 +320,7 @@ def resource_visit(row: tuple[Any, ...]) -> ResourceVisit:
     return ResourceVisit(  # type: ignore[call-arg]  # a row of Any
         *row[:7],
         StackView(*row[7:21]),
-        ResourceView(*row[21:45], row[54], row[55]),  # type: ignore[call-arg]  # a row of Any
+        ResourceView(*row[21:45], *row[54:57]),
         definition,
         inputs,
         row[51] or (),

@@ -93,6 +93,7 @@ class Resource(Base):
     observed_reason: Mapped[str | None]  # of a verdict of an observation pass
     unreachable_since: Mapped[dt.datetime | None]  # the first failed observation after the last success
     unreachable_reason: Mapped[str | None]
+    reachable_since: Mapped[dt.datetime | None]  # the end of the last outage during an operation
     created_at: Mapped[dt.datetime] = mapped_column(server_default=now)
     updated_at: Mapped[dt.datetime | None]
 

@@ -5,13 +5,14 @@ n.id, n.kind, n.traversal, n.queue, n.label, n.retry_count, n.lost_leases,
     r.id, r.uuid::text, r.name, r.type, r.action, r.status, r.physical_id, r.reference_id, r.properties,
         r.attributes,
     r.data, convert_from(r.sealed, 'UTF8'), r.attempt, r.op,
-    greatest(0, extract(epoch FROM clock_timestamp() - r.op_started_at)::float8),
+    extract(epoch FROM clock_timestamp() - r.op_started_at)::float8,
     extract(epoch FROM r.lost_at - clock_timestamp())::float8,
     r.requires, r.definition_id, r.metadata, r.runs_as, r.value_digest,
         r.input_digests, r.leftover, r.suspended,
     d.id, d.body, encode(d.digest, 'hex'), d.requires, d.dep_attrs,
     inputs.handed_on, nullif(n.hooks, '{}'), n.unreachable_tries,
-    extract(epoch FROM clock_timestamp() - n.waiting_since)::float8, r.marked_unhealthy, r.observed
+    extract(epoch FROM clock_timestamp() - n.waiting_since)::float8, r.marked_unhealthy, r.observed,
+    extract(epoch FROM clock_timestamp() - greatest(r.op_started_at, r.reachable_since))::float8
 
 FROM graph_node n
 

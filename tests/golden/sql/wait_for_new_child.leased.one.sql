@@ -4,8 +4,9 @@ WITH i AS NOT MATERIALIZED (
 , r AS (
     UPDATE resource r
     SET op_started_at = CASE WHEN i.op IS NULL THEN NULL
-            WHEN i.unreachable THEN clock_timestamp() + make_interval(secs => i.wait_seconds)
             WHEN r.op = i.op THEN r.op_started_at ELSE now() END,
+        reachable_since = CASE WHEN i.unreachable
+            THEN clock_timestamp() + make_interval(secs => i.wait_seconds) ELSE r.reachable_since END,
         op = i.op, attempt = i.attempt, action = i.action, status = 'IN_PROGRESS', status_reason = i.reason,
         physical_id = i.physical_id, properties = i.properties, data = i.data, metadata = i.metadata,
         sealed = convert_to(i.sealed, 'UTF8'),

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from orchestrator.engine.check.outcome import UNREACHABLE_MAX_SECONDS
 from orchestrator.errors import ActionInProgress, InvalidTemplate, ProviderSilent
 from orchestrator.operations.signals import accept
 from tests.scenarios.fake_cloud import Cloud, cloud_thing
@@ -155,7 +156,7 @@ def test_the_limit_applies_again_after_an_outage(world: World, cloud: Cloud):
     observe(world, 2)
     cloud.outage.clear()
     observe(world, 2)
-    world.elapse(120, "operation")  # it began again with the next attempt, up to 15 seconds later
+    world.elapse(60 + UNREACHABLE_MAX_SECONDS, "operation", "outage end")
     observe(world, 2)
     assert cloud.made == {"a": 2}
 
