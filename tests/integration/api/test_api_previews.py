@@ -12,7 +12,7 @@ from api.dependencies import Dependencies
 from api.routes import assemble
 from orchestrator.resources.registry import load_registry
 from tests.integration.api_world import Client
-from tests.scenarios.stacks.test_updates import five
+from tests.scenarios.stacks.five_resources import five
 from tests.scenarios.world import World, test_resource
 
 VERSION = "2021-04-16"

@@ -15,7 +15,7 @@ from orchestrator.operations.context import Body
 from orchestrator.operations.preview.update import UpdatePreview, preview_update
 from orchestrator.resources.base import Context, Observation, Property
 from tests.scenarios.fake_cloud import Cloud, Server, cloud_thing
-from tests.scenarios.stacks.test_updates import five
+from tests.scenarios.stacks.five_resources import five
 from tests.scenarios.world import World, test_resource
 
 TURNS = ("unchanged", "updated", "replaced", "added", "deleted")
