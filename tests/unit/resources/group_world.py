@@ -204,3 +204,8 @@ class Operated:
 def timeless(step: NestedStep) -> NestedStep:
     """Return a step without its time."""
     return replace(step, metadata=None) if isinstance(step, Settled) else step
+
+
+def faults(kind, **properties):
+    supplied, invalid = kind.read_properties(properties)
+    return [fault.message for fault in invalid] + [fault.message for fault in kind.validate(supplied, 60)]

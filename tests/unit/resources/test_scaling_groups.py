@@ -1,19 +1,14 @@
-"""Groups whose size changes by itself: OS::Heat::AutoScalingGroup, OS::Heat::InstanceGroup and Amazon's."""
+"""Sizes, scaling, rolling updates and attributes of OS::Heat::AutoScalingGroup."""
 
 from __future__ import annotations
 
 import pytest
 
 from orchestrator.errors import ProviderError
-from orchestrator.resources.base import Context
 from orchestrator.resources.groups.auto_scaling_group import AutoScalingGroup
 from orchestrator.resources.groups.group_metadata import KEY
-from orchestrator.resources.groups.instance_group import AwsAutoScalingGroup, InstanceGroup, pause_seconds
-from orchestrator.resources.groups.launch_configuration import LaunchConfiguration
-from orchestrator.resources.groups.scaling_policy import AwsScalingPolicy, ScalingPolicy
-from orchestrator.resources.nested_type import Sibling
 from orchestrator.template.member_attributes import attribute_at, unmarked
-from tests.unit.resources.group_world import Operated
+from tests.unit.resources.group_world import Operated, faults
 
 
 def group(**options):
@@ -25,11 +20,6 @@ def group(**options):
 
 def resource(value="v"):
     return {"type": "T", "properties": {"value": value}}
-
-
-def faults(kind, **properties):
-    supplied, invalid = kind.read_properties(properties)
-    return [fault.message for fault in invalid] + [fault.message for fault in kind.validate(supplied, 60)]
 
 
 def rested(item):
@@ -311,165 +301,3 @@ def test_how_large_a_large_group_is_takes_no_look_at_its_members():
 )
 def test_faults_of_a_group(given, message):
     assert message in faults(AutoScalingGroup(), **{"resource": resource(), **given})
-
-
-# CloudFormation's.
-
-CONF = Sibling("conf", {"ImageId": "i", "InstanceType": "m", "InstanceId": "x"}, {"m": 1})
-
-
-def instances(kind=InstanceGroup, **options):
-    policy = options.pop("update_policy", {})
-    sizes = {"Size": 2} if kind is InstanceGroup else {"MinSize": 1, "MaxSize": 5, "DesiredCapacity": 2}
-    supplied = {"AvailabilityZones": [], "LaunchConfigurationName": "conf-1", **sizes, **options}
-    item = Operated(kind(), supplied, policy)
-    item.child.neighbours = {"conf-1": CONF, "conf-2": Sibling("conf2", {"ImageId": "j"}, {})}
-    return item
-
-
-def test_instances_are_made_from_the_launch_configuration():
-    item = instances(Tags=[{"Key": "a", "Value": "b"}])
-    item.apply()
-    [first, _] = item.child.made.values()
-    assert first["type"] == "OS::Heat::ScaledResource"
-    assert first["metadata"] == {"m": 1}
-    assert first["properties"] == {
-        "ImageId": "i",
-        "InstanceType": "m",
-        "Tags": [{"Key": "a", "Value": "b"}, {"Key": "metering.groupname", "Value": "s-g-abc"}],
-    }
-    assert item.attribute("InstanceList") == "1.1.1.0,1.1.1.1"
-    assert item.metadata == {}
-
-
-def test_without_a_policy_instances_keep_their_definition():
-    item = instances()
-    item.apply()
-    item.apply(LaunchConfigurationName="conf-2", Size=3)
-    assert item.values("ImageId") == ["i", "i", "j"]
-
-
-def test_with_a_policy_instances_change_in_batches():
-    policy = {"RollingUpdate": {"MaxBatchSize": 1, "MinInstancesInService": 1, "PauseTime": "PT1M"}}
-    item = instances(update_policy=policy)
-    item.apply()
-    item.apply(LaunchConfigurationName="conf-2")
-    assert item.values("ImageId") == ["j", "j"]
-    assert item.pauses == [60.0]
-
-
-def test_a_missing_launch_configuration_is_reported():
-    item = instances(LaunchConfigurationName="other")
-    with pytest.raises(
-        ProviderError, match=r"LaunchConfigurationName \(other\) reference can not be found\."
-    ):
-        item.apply()
-
-
-def test_amazons_group_scales_and_cools_down():
-    item = instances(AwsAutoScalingGroup, Cooldown=60, VPCZoneIdentifier=["net"])
-    item.apply()
-    assert item.values("SubnetId") == ["net", "net"]
-    assert item.values("Tags")[0][-1] == {"Key": "metering.AutoScalingGroupName", "Value": "s-g-abc"}
-    assert not item.scale(1)
-    assert item.scale(1, later=61)
-    assert len(item.names) == 3
-
-
-def test_an_amazon_group_needs_exactly_one_source():
-    either = "Either 'InstanceId' or 'LaunchConfigurationName' must be provided."
-    both = faults(
-        AwsAutoScalingGroup(),
-        AvailabilityZones=[],
-        MinSize=1,
-        MaxSize=1,
-        InstanceId="a",
-        LaunchConfigurationName="b",
-    )
-    assert both == [either]
-    item = instances(AwsAutoScalingGroup)
-    del item.properties["LaunchConfigurationName"]
-    with pytest.raises(ProviderError, match=either):
-        item.apply()
-    invalid = faults(
-        AwsAutoScalingGroup(), AvailabilityZones=[], MinSize=1, MaxSize=1, VPCZoneIdentifier=["a", "b"]
-    )
-    assert invalid == ["Anything other than one VPCZoneIdentifier is not supported."]
-
-
-@pytest.mark.parametrize(("text", "seconds"), [("PT0S", 0), ("PT1M30S", 90), ("PT1H", 3600)])
-def test_durations(text, seconds):
-    assert pause_seconds(text) == seconds
-
-
-@pytest.mark.parametrize("text", ["PT1H1S", "5", "P1D", ""])
-def test_durations_that_are_none_or_too_long(text):
-    with pytest.raises(ProviderError):
-        pause_seconds(text)
-
-
-def test_a_launch_configuration_takes_volumes_from_snapshots_only():
-    kind = LaunchConfiguration()
-    assert faults(kind, BlockDeviceMappings=[{"DeviceName": "a"}]) == [
-        "Ebs is missing, this is required when specifying BlockDeviceMappings."
-    ]
-    assert faults(kind, BlockDeviceMappings=[{"DeviceName": "a", "Ebs": {"VolumeSize": "1"}}]) == [
-        "SnapshotId is missing, this is required when specifying BlockDeviceMappings."
-    ]
-
-
-POLICY = {"auto_scaling_group_id": "g", "scaling_adjustment": 2, "adjustment_type": "change_in_capacity"}
-
-
-def signalled(kind, details, **properties):
-    supplied, invalid = kind.read_properties(properties)
-    assert invalid == []
-    return kind.signal(Context("p", "s-p", "t", "CHECK", properties=supplied), "p", details).resize
-
-
-@pytest.mark.parametrize("details", [None, "x", {}, {"current": "ok"}])
-def test_a_policy_requests_its_adjustment_for_any_signal(details):
-    requests = signalled(ScalingPolicy(), details, **POLICY, cooldown=5)
-    assert requests.group == "g"
-    assert (
-        requests.request["amount"],
-        requests.request["adjustment_type"],
-        requests.request["cooldown"],
-    ) == (
-        2,
-        "change_in_capacity",
-        5,
-    )
-
-
-def test_amazons_policy_says_the_same_in_other_words():
-    requests = signalled(
-        AwsScalingPolicy(),
-        None,
-        AutoScalingGroupName="g",
-        ScalingAdjustment=10,
-        AdjustmentType="PercentChangeInCapacity",
-        MinAdjustmentStep=2,
-    )
-    assert requests.request == {
-        "amount": 10,
-        "adjustment_type": "percent_change_in_capacity",
-        "min_step": 2,
-        "cooldown": None,
-        "type_label": "PercentChangeInCapacity",
-    }
-
-
-def test_a_signal_may_name_the_members_to_delete():
-    assert signalled(ScalingPolicy(), {"remove_members": ["a"]}, **POLICY).request["remove"] == ["a"]
-    for invalid in ("a", [], [1]):
-        with pytest.raises(ProviderError, match="remove_members must be a list of names or ids"):
-            signalled(ScalingPolicy(), {"remove_members": invalid}, **POLICY)
-
-
-def test_a_least_step_is_for_percentages():
-    reported = "min_adjustment_step property should only be specified for adjustment_type with value "
-    assert faults(ScalingPolicy(), **POLICY, min_adjustment_step=1) == [
-        f"{reported}percent_change_in_capacity."
-    ]
-    assert faults(ScalingPolicy(), **{**POLICY, "adjustment_type": "percent_change_in_capacity"}) == []
