@@ -62,7 +62,8 @@ WORKING = {  # these routes act on the request; their own tests cover them
     "webhooks.rearm",
 }
 OPEN = UNVERSIONED | PUBLIC
-OPEN |= {"cfn.wait_condition", "cfn.signal", "cfn.query"}  # signed: tests/scenarios/keystone/test_access.py
+# Signed requests: tests/scenarios/keystone/test_signal_access.py, test_access_keys.py.
+OPEN |= {"cfn.wait_condition", "cfn.signal", "cfn.query"}
 
 
 @pytest.fixture(scope="module")

@@ -203,6 +203,6 @@ def test_without_authentication_admins_are_only_where_the_setting_says_so(
 
 
 def test_a_resource_credential_opens_no_other_resource(world: World, theirs: Made) -> None:
-    """The rest of it is in tests/scenarios/keystone/test_access.py, where resources give something."""
+    """The rest of it is in tests/scenarios/keystone/test_signal_access.py, where resources give something."""
     api = world.client(auth="token")
     api.get(f"{root(theirs.project)}/stacks", 401, headers={"X-Auth-Token": "signal.forged"})

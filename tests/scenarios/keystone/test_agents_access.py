@@ -10,7 +10,7 @@ import pytest
 from flask.testing import FlaskClient
 
 from orchestrator.resources.ec2_signatures import signature_v2
-from tests.scenarios.keystone.test_access import code, out, served, tampered
+from tests.scenarios.keystone.access_world import code, out, served, tampered
 from tests.scenarios.signals.test_wait_conditions import drain
 from tests.scenarios.world import World, test_resource
 

@@ -15,7 +15,7 @@ from flask.testing import FlaskClient
 
 from tests.plugins.stand_in_domain import SETTINGS
 from tests.plugins.stand_in_keystone import StandIn, identity
-from tests.scenarios.keystone.test_access import served
+from tests.scenarios.keystone.access_world import served
 from tests.scenarios.keystone.test_stack_users import (
     HANDLE,
     SIGNAL,
