@@ -15,7 +15,7 @@ from orchestrator.security.caller import Caller, Login
 from orchestrator.security.tokens import create_token
 from tests.plugins.region_fixture import Region, region  # noqa: F401 - a fixture
 from tests.plugins.stand_in_keystone import StandIn, identity  # noqa: F401 - a fixture
-from tests.scenarios.keystone.test_credentials import (
+from tests.scenarios.keystone.credential_world import (
     NOTHING,
     PROJECT,
     installation,
