@@ -9,7 +9,7 @@ import orjson
 import pytest
 
 from orchestrator.errors import InvalidRequest
-from tests.scenarios.adoption.test_adoption import abandon, adopt, export, touched
+from tests.scenarios.adoption.adoption_world import abandon, adopt, export, touched
 from tests.scenarios.fake_cloud import Cloud, cloud_thing
 from tests.scenarios.world import World
 
