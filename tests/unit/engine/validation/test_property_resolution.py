@@ -10,7 +10,7 @@ from orchestrator.resources.builtin.delay import Delay
 from orchestrator.resources.builtin.value import ValueResource
 from orchestrator.template.definition import ResourceProxy, StackDefinition
 from orchestrator.template.parameters import ParameterValues
-from tests.unit.engine.validation.test_template import Server, a, faults
+from tests.unit.engine.validation.validation_world import Server, a, faults
 
 
 def view(**resources):

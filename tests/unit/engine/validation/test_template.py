@@ -1,105 +1,13 @@
-"""Faults of resources, found before any resource is created."""
+"""Faults of resources, found before any resource is created: types, attributes, policies, and their order."""
 
 from __future__ import annotations
-
-from dataclasses import replace
 
 import pytest
 
 from orchestrator.engine.validation.template import validate_stack
-from orchestrator.engine.validation.type_resolution import TypeEnvironment, TypeResolver
-from orchestrator.resources.base import Attribute, Property, ResourceType
-from orchestrator.resources.builtin.delay import Delay
-from orchestrator.resources.builtin.none import NoneResource
-from orchestrator.resources.builtin.random_string import RandomString
-from orchestrator.resources.builtin.test_resource import TestResource
-from orchestrator.resources.builtin.value import ValueResource
-from orchestrator.resources.registry import Registry
-from orchestrator.schema.constraints import Range
-from orchestrator.schema.translation import Replace
-from orchestrator.template.environment import Environment
 from orchestrator.template.parameters import ParameterValues
-from orchestrator.template.parse import Limits
 from orchestrator.template.template import FaultyTemplate, load
-
-
-class Server(ResourceType):
-    """Has a property of each relevant kind."""
-
-    name = "Test::Server"
-    properties = {  # noqa: RUF012
-        "size": Property("integer", required=True, constraints=(Range(1, 10),)),
-        "description": Property("string", update_allowed=True),
-        "tags": Property("list", schema=Property("string")),
-    }
-    attributes = {"address": Attribute("Where it is.")}  # noqa: RUF012
-    can_snapshot = True
-
-
-class Group(ResourceType):
-    """Takes an update policy."""
-
-    name = "Test::Group"
-    update_policy = {  # noqa: RUF012
-        "rolling": Property("map", schema={"size": Property("integer", constraints=(Range(1),))})
-    }
-
-
-class Old(ResourceType):
-    """Is about to be retired, and keeps old names of its properties working."""
-
-    name = "Test::Old"
-    support_status = "DEPRECATED"
-    properties = {  # noqa: RUF012
-        "new": Property("integer"),
-        "old": Property("integer", deprecated="use new"),
-        "older": Property("integer"),
-    }
-    translation = (Replace(("new",), source=("older",)),)
-
-
-BOTH = {"new": 1, "older": 2}
-TYPES = Registry.of(Delay, Group, NoneResource, Old, RandomString, Server, TestResource, ValueResource)
-LIMITS = Limits()
-
-
-def faults(resources, parameters=None, outputs=None, *, strict=True, timeout=3600.0, **supplied):
-    """Validate a template of these sections; return (path, message) of every fault, in order."""
-    result = diagnostics(resources, parameters, outputs, strict=strict, timeout=timeout, **supplied)
-    return [(fault.path, fault.message) for fault in result]
-
-
-def kinds(files=None, *, overlook=False):
-    environment = TypeEnvironment.of_stack(TYPES, Environment(), files or {}, LIMITS)
-    return TypeResolver(replace(environment, allow_unavailable=overlook))
-
-
-def diagnostics(
-    resources,
-    parameters=None,
-    outputs=None,
-    *,
-    strict=True,
-    timeout=3600.0,
-    overlook=False,
-    files=None,
-    **supplied,
-):
-    source = {
-        "heat_template_version": "2016-10-14",
-        "parameters": parameters or {},
-        "resources": resources,
-        "outputs": outputs or {},
-    }
-    template = load(source, LIMITS)
-    values = ParameterValues.build(template.parameters, supplied, {}, {}, missing_ok=not strict)
-    return validate_stack(
-        template, values, kinds(files, overlook=overlook), strict=strict, stack_timeout_seconds=timeout
-    )
-
-
-def a(type_name, **keys):
-    return {"type": type_name, **keys}
+from tests.unit.engine.validation.validation_world import LIMITS, a, diagnostics, faults, kinds, severities
 
 
 def test_a_template_without_faults_has_none():
@@ -142,87 +50,6 @@ def test_a_fault_of_a_member_names_its_path():
     ((path, message),) = faults({"a": a("OS::Heat::RandomString", properties={"character_classes": classes})})
     assert path == "resources.a.properties.character_classes[1].class"
     assert message.startswith(f'Property error: {path}: "runes" is not an allowed value [')
-
-
-def test_values_of_parameters_are_checked():
-    resources = {"a": a("Test::Server", properties={"size": {"get_param": "n"}, "tags": ["x"]})}
-    parameters = {"n": {"type": "number"}}
-    assert faults(resources, parameters, n=5) == []
-    ((path, message),) = faults(resources, parameters, n=11)
-    assert path == "resources.a.properties.size"
-    assert message.endswith("11 is out of range (min: 1, max: 10)")
-
-
-@pytest.mark.parametrize(
-    "size",
-    [
-        {"get_attr": ["b", "output"]},
-        {"get_resource": "b"},
-        {"str_replace": {"template": "x", "params": {"x": {"get_resource": "b"}}}},
-        {"list_join": ["", [{"get_attr": ["b", "output"]}, "1"]]},
-    ],
-)
-def test_values_from_a_resource_are_not_validated_before_its_creation(size):
-    resources = {
-        "a": a("Test::Server", properties={"size": size, "tags": [{"get_resource": "b"}]}),
-        "b": a("OS::Heat::TestResource"),
-    }
-    assert faults(resources) == []
-
-
-def test_values_next_to_an_unknown_value_are_validated():
-    waits = {"create": {"get_attr": ["b", "output"]}, "delete": "soon", "resize": 1}
-    resources = {
-        "a": a("OS::Heat::TestResource", properties={"action_wait_secs": waits}),
-        "b": a("OS::Heat::TestResource"),
-    }
-    assert [path for path, _ in faults(resources)] == [
-        "resources.a.properties.action_wait_secs.resize",
-        "resources.a.properties.action_wait_secs.delete",
-    ]
-
-
-def test_values_are_not_required_when_only_validating():
-    resources = {
-        "a": a("Test::Server", properties={"size": {"get_param": "n"}}),
-        "b": a("Test::Server", properties={"size": {"get_param": "n"}, "tags": "x"}),
-        "c": a("OS::Heat::Value", properties={"value": {"list_join": [",", [{"get_param": "n"}]]}}),
-    }
-    assert [path for path, _ in faults(resources, {"n": {"type": "number"}}, strict=False)] == [
-        "resources.b.properties.tags"
-    ]
-
-
-def test_all_properties_may_come_from_a_single_function():
-    resources = {"a": a("Test::Server", properties={"get_param": "all"})}
-    parameters = {"all": {"type": "json"}}
-    assert faults(resources, parameters, strict=False) == []
-    assert faults(resources, parameters, all={"size": 3}) == []
-    assert [path for path, _ in faults(resources, parameters, all={"size": 0})] == [
-        "resources.a.properties.size"
-    ]
-    assert [path for path, _ in faults(resources, parameters, all=[1])] == ["resources.a.properties"]
-
-
-def test_the_rule_of_a_type_is_reported_with_its_own_message():
-    resources = {
-        "a": a("OS::Heat::RandomString", properties={"length": 1, "character_classes": [{"min": 2}]})
-    }
-    assert faults(resources) == [
-        (
-            "resources.a",
-            "Length property cannot be smaller than combined character class and character sequence minimums",
-        )
-    ]
-
-
-def test_a_delay_must_fit_into_the_timeout_of_a_stack():
-    resources = {"a": a("OS::Heat::Delay", properties={"min_wait": 50, "max_jitter": 20})}
-    assert faults(resources, timeout=70.0) == []
-    assert faults(resources, timeout=60.0) == [
-        ("resources.a", "OS::Heat::Delay maximum delay 70s exceeds stack timeout.")
-    ]
-    assert faults(resources, timeout=60.0, strict=False) == []
 
 
 def test_snapshot_is_refused_for_types_that_have_none():
@@ -276,56 +103,6 @@ def test_show_and_all_attributes_may_be_asked_of_any_type():
     assert faults({"a": a("OS::Heat::TestResource"), "n": a("OS::Heat::None")}, outputs=outputs) == []
 
 
-def test_a_hidden_parameter_is_never_quoted():
-    resources = {
-        "a": a("OS::Heat::Value", properties={"type": "number", "value": {"get_param": "secret"}}),
-        "b": a("Test::Server", properties={"size": {"get_param": "secret"}, "tags": 5}),
-        "c": a("OS::Heat::TestResource", properties={"wait_secs": {"get_param": "secret"}}),
-        "d": a("OS::Heat::None", metadata={"m": {"list_join": [",", [{"get_param": "list"}]]}}),
-    }
-    parameters = {
-        "secret": {"type": "string", "hidden": True},
-        "list": {"type": "comma_delimited_list", "hidden": True},
-    }
-    result = faults(resources, parameters, secret="hunter2", list="hunter2")
-    assert [path for path, _ in result] == [
-        "resources.a.properties.value",
-        "resources.b.properties.size",
-        "resources.b.properties.tags",
-        "resources.c.properties.wait_secs",
-    ]
-    assert "hunter2" not in str(result)
-    assert "is not a list" in result[2][1]  # values that are not secret are still quoted
-
-
-# Just before the create: everything is known.
-
-
-def severities(resources, **options):
-    return [(fault.code, fault.severity) for fault in diagnostics(resources, **options)]
-
-
-def test_before_a_stack_is_to_be_made_a_wrong_value_is_a_warning_and_a_wrong_name_is_not():
-    resources = {"a": a("Test::Server", properties={"size": 11, "tags": {"list_join": [",", [1]]}, "x": 1})}
-    invalid = {("wrong-value", "error"), ("function-error", "error"), ("unknown-property", "error")}
-    assert set(severities(resources)) == invalid
-    assert severities(resources, strict=False) == [
-        ("unknown-property", "error"),
-        ("function-error", "warning"),
-        ("wrong-value", "warning"),
-    ]
-
-
-def test_a_failing_function_is_reported_at_its_property():
-    text = {"list_join": [",", [1]]}
-    resources = {"a": a("Test::Server", properties={"size": 1, "tags": [text]})}
-    (fault,) = diagnostics(resources)
-    assert fault.path == "resources.a.properties.tags[0].list_join"
-    assert fault.message == (
-        "Property error: resources.a.properties.tags: Items to join must be string, map or list not 1"
-    )
-
-
 def test_types_come_first_then_update_policies_then_the_rest():
     resources = {
         "a": a("Test::Server", properties={"size": 11}),
@@ -336,28 +113,6 @@ def test_types_come_first_then_update_policies_then_the_rest():
         "resources.c.type",
         "resources.b.update_policy.x",
         "resources.a.properties.size",
-    ]
-
-
-def test_an_update_policy_is_checked_with_its_values_by_the_types_own_schema():
-    def of(policy, **options):
-        return faults({"a": a("Test::Group", update_policy=policy)}, {"p": {"type": "number"}}, **options)
-
-    place = "resources.a.update_policy"
-    assert of({"rolling": {"size": {"get_param": "p"}}}, p=1) == []
-    assert of({"rolling": {"size": {"get_param": "p"}}}, strict=False) == []
-    for additional in ({"p": 0}, {"p": 0, "strict": False}):
-        ((path, message),) = of({"rolling": {"size": {"get_param": "p"}}}, **additional)
-        assert path == f"{place}.rolling.size"
-        assert message == f"Property error: {path}: 0 is out of range (min: 1)"
-    assert of({"rolling": {"sise": 1}}, p=1) == [
-        (f"{place}.rolling.sise", f"Property error: {place}.rolling: Unknown Property sise")
-    ]
-    assert of({"rolling": {"size": {"list_join": [",", [1]]}}}, p=1) == [
-        (
-            f"{place}.rolling.size.list_join",
-            f"Property error: {place}: Items to join must be string, map or list not 1",
-        )
     ]
 
 
@@ -407,18 +162,6 @@ def test_a_type_and_a_property_that_are_going_away_are_warnings_the_type_once():
     ]
     assert result[0].message == "The resource type Test::Old is deprecated."
     assert result[1].message.endswith("Property old is deprecated: use new")
-
-
-def test_properties_are_translated_before_they_are_checked():
-    assert faults({"a": a("Test::Old", properties={"older": 5})}) == faults(
-        {"a": a("Test::Old", properties={"new": 5})}
-    )
-    ((path, message),) = faults({"b": a("Test::Old", properties=BOTH)})[1:]
-    assert path == "resources.b.properties.new"
-    assert message == (
-        "Property error: resources.b.properties.new: "
-        "Cannot define the following properties at the same time: new, older"
-    )
 
 
 def test_a_fault_in_a_template_of_the_other_dialect_uses_its_terms():
