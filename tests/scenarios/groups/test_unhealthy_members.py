@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from tests.scenarios.fake_cloud import Cloud, cloud_thing
+from tests.scenarios.groups.booting_group import boot, booting, created, settle, signal
 from tests.scenarios.groups.test_groups import members
 from tests.scenarios.groups.test_scaled_groups import SIZE, scaling
-from tests.scenarios.groups.test_signals_during_operations import boot, booting, created, settle, signal
 from tests.scenarios.trees import child, deliver
 from tests.scenarios.world import World
 
