@@ -17,7 +17,7 @@ from urllib.parse import quote
 import orjson
 import pytest
 from flask.testing import FlaskClient
-from sqlalchemy import func, insert, select, update
+from sqlalchemy import func, insert, update
 from sqlalchemy.dialects.postgresql import insert as pg_insert
 from sqlalchemy.orm import DeclarativeBase
 
@@ -58,9 +58,6 @@ class Plain(ResourceType):
     name = "Test::Plain"
     calls_out = False
     attributes = {"open": Attribute("Anybody may know."), "shut": Attribute("Nobody may know.", secret=True)}  # noqa: RUF012
-
-
-_NEXT_STACK = select(func.nextval(func.pg_get_serial_sequence("stack", "id")))
 
 
 class World:

@@ -168,13 +168,6 @@ def cloud():
     return Cloud()
 
 
-@pytest.fixture
-def cloudy(postgres_url, cloud):
-    world = World(postgres_url, types=cloud.types())
-    yield world
-    world.close()
-
-
 def thing(value, requires=()):
     body = {"type": "Cloud::Thing", "properties": {"value": value}}
     return body | ({"depends_on": list(requires)} if requires else {})

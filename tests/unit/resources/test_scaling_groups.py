@@ -22,12 +22,6 @@ def resource(value="v"):
     return {"type": "T", "properties": {"value": value}}
 
 
-def rested(item):
-    """Let it have cooled down."""
-    item.metadata.pop("cooldown_end", None)
-    return item
-
-
 def test_a_group_starts_with_the_desired_capacity_or_the_minimum():
     assert len(group(desired_capacity=3).apply()) == 3
     assert len(group(min_size=2).apply()) == 2
