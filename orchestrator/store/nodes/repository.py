@@ -112,8 +112,8 @@ def read_claimed(db: CheckConnection, ids: Sequence[int], lease: int) -> list[Vi
 
 
 def mark_interrupted(db: CheckConnection, ids: Sequence[int], lease: int) -> None:
-    """Record that the creates under a lease may have been sent by a call that the database interrupted. It is
-    over, so nothing is in flight.
+    """Record that a call that the database interrupted may or may not have sent the requests of the open
+    operations under its lease. The call is over, so nothing is in flight.
     """
     db.execute(sql.MARK_INTERRUPTED, {"ids": list(ids), "lease": lease})
 

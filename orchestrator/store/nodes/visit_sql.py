@@ -182,11 +182,12 @@ UPDATE graph_node SET leased_until = clock_timestamp() + make_interval(secs => %
 WHERE id = ANY(%(nodes)s) AND lease = ANY(%(leases)s)
 """
 
+# As after a lost lease: whether the request was sent is unknown. A create with an id was answered.
 MARK_INTERRUPTED = """
 UPDATE resource r SET lost_at = clock_timestamp() - interval '1 day'
 FROM graph_node n
 WHERE n.id = ANY(%(ids)s) AND r.id = ANY (ARRAY[n.resource_id]) AND r.lease = %(lease)s
-    AND r.op = 'CREATE' AND r.physical_id IS NULL AND r.lost_at IS NULL
+    AND r.op IS NOT NULL AND (r.op <> 'CREATE' OR r.physical_id IS NULL) AND r.lost_at IS NULL
 """
 
 # The sweep sends the next message: the sender of the last message may not be notified any more.

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import itertools
 
+import psycopg
 import pytest
 
 from orchestrator.engine.messages import CheckMessage
+from orchestrator.operations.context import Body
 from orchestrator.operations.reconcile.check import check_nodes
 from orchestrator.operations.reconcile.resource_visits import MAX_LOST_LEASES
 from orchestrator.operations.runtime.lease_keeper import new_lease
+from orchestrator.operations.snapshots import snapshots
 from orchestrator.resources.base import Context
 from orchestrator.store.connections.database import UNREACHABLE
 from tests.scenarios.fake_cloud import Cloud, Crash, cloud_thing
@@ -124,6 +127,62 @@ def test_an_interrupted_statement_fails_nothing_and_costs_no_lease(
         assert cloud.made == {"a": 1, "b": 1}
         assert world.rows("SELECT 1 FROM graph_node WHERE lost_leases > 0 OR state = 'checking'") == []
         assert world.rows("SELECT 1 FROM failure") == []
+    finally:
+        world.close()
+
+
+def lose_connection() -> None:
+    raise psycopg.OperationalError("the connection was closed")
+
+
+def deliver_with_interruptions(world: World) -> None:
+    """Deliver all messages; a call that the database interrupts is repeated with its lease."""
+    while world.messages or world.sweep_once():
+        message = world.messages.pop(0)
+        assert isinstance(message, CheckMessage)
+        durable, lease = message.queue == "provider", new_lease()
+        node, traversal = [message.node_id], message.traversal
+        try:
+            world.messages += check_nodes(world.engine, node, traversal, durable=durable, lease=lease)
+        except UNREACHABLE:
+            world.messages += check_nodes(
+                world.engine, node, traversal, durable=durable, lease=lease, again=True
+            )
+
+
+@pytest.mark.parametrize("verb", ["update", "suspend", "snapshot", "delete"])
+@pytest.mark.parametrize("point", ["start", "request", "observation"])
+def test_a_request_is_sent_although_the_recording_of_its_start_was_interrupted(
+    postgres_url: str, verb: str, point: str
+) -> None:
+    """The start of an operation is committed, and the worker learns neither that nor anything after it."""
+    cloud = Cloud()
+    world = World(postgres_url, types=cloud.types())
+    try:
+        uuid = world.create("s", {"a": cloud_thing(type="Cloud::Machine", value="old")})
+        world.deliver_all()
+        match point:
+            case "start":
+                world.after("begin", lose_connection)
+            case "request":
+                cut_off_once(world, cloud, verb, durable=True)
+            case "observation":
+                cut_off_once(world, cloud, "observe", durable=True)
+        match verb:
+            case "update":
+                world.update("s", {"a": cloud_thing(type="Cloud::Machine", value="new")})
+            case "delete":
+                world.delete("s")
+            case "snapshot":
+                world.messages += snapshots.take(world.context, world.stack_row("s"), Body(b"{}")).rings
+            case _:
+                world.act("s", verb)
+        deliver_with_interruptions(world)
+        assert world.state(uuid) == f"{verb.upper()}_COMPLETE"
+        assert [*cloud.values.values()] == ["new" if verb == "update" else "old"]
+        assert len(cloud.paused) == (verb == "suspend")
+        assert len(cloud.copies) == (verb == "snapshot")
+        assert len(cloud.things) == (verb != "delete")
     finally:
         world.close()
 
