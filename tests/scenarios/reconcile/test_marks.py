@@ -7,7 +7,7 @@ import pytest
 from orchestrator.errors import ActionInProgress, InvalidRequest, ResourceNotFound
 from orchestrator.operations.signals import accept
 from tests.scenarios.fake_cloud import Cloud
-from tests.scenarios.signals.test_signals import bell, with_bell
+from tests.scenarios.signals.bells import bell, with_bell
 from tests.scenarios.world import World
 
 
