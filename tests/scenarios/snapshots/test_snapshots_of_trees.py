@@ -10,7 +10,7 @@ import pytest
 
 from orchestrator.operations.snapshots import snapshots
 from tests.scenarios.fake_cloud import Cloud, cloud_thing
-from tests.scenarios.snapshots.test_snapshots import found, restore, take
+from tests.scenarios.snapshots.snapshot_requests import found, restore, take
 from tests.scenarios.world import World
 
 URL, OUTER = "file:///child.yaml", "file:///outer.yaml"
