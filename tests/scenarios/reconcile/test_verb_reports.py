@@ -1,234 +1,19 @@
-"""The fact that each verb reports with its errors, as docs/plugins.md has it ("Facts and errors")."""
+"""The facts that verbs other than create report with their errors (docs/plugins.md "Facts and errors")."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from typing import ClassVar
-
 import pytest
-from psycopg import OperationalError
 
-from orchestrator.errors import (
-    InvalidTemplate,
-    ProviderBusy,
-    ProviderError,
-    ProviderQuotaExceeded,
-    ProviderSilent,
-    ProviderUnreachable,
-)
+from orchestrator.errors import InvalidTemplate, ProviderError, ProviderUnreachable
 from orchestrator.operations.context import Body
 from orchestrator.operations.maintenance import orphans
-from orchestrator.operations.reconcile.check import check_nodes
-from orchestrator.operations.runtime.lease_keeper import new_lease
 from orchestrator.operations.snapshots import snapshots
-from orchestrator.resources.base import Context, Fault, Property, Value
-from tests.scenarios.fake_cloud import Cloud, Crash, Machine, cloud_thing
+from orchestrator.resources.base import Context
+from tests.scenarios.fake_cloud import Cloud, cloud_thing
+from tests.scenarios.reconcile.desks import DESK, NO_ANSWER, attempt, cloud, created, desk, fails, world
 from tests.scenarios.world import World
 
-DESK = "Cloud::Desk"
-
-
-class Desk(Machine):
-    """A machine with the verbs that the other types lack."""
-
-    name = DESK
-    preemptible = frozenset({"CREATE"})
-    properties: ClassVar = {
-        **Machine.properties,
-        "looks": Property("integer", "Observations until it is ready.", default=0),
-    }
-
-    def inquire(self, ctx: Context, props: Mapping[str, Value]) -> tuple[Fault, ...]:
-        self.cloud.call("inquire", ctx)
-        return ()
-
-    def check(self, ctx: Context, physical_id: str) -> None:
-        self.cloud.call("check", ctx)
-
-    def must_replace(self, ctx: Context, physical_id: str, props: Mapping[str, Value]) -> bool:
-        self.cloud.call("must_replace", ctx)
-        return False
-
-    def cancel(self, ctx: Context, physical_id: str) -> str:
-        self.cloud.call("cancel", ctx)
-        return "cancelled"
-
-    def is_healthy_after_failure(self, ctx: Context, physical_id: str) -> bool:
-        self.cloud.call("is_healthy_after_failure", ctx)
-        return physical_id in self.cloud.things
-
-
-@pytest.fixture
-def cloud() -> Cloud:
-    return Cloud()
-
-
-@pytest.fixture
-def world(postgres_url: str, cloud: Cloud) -> Iterator[World]:
-    world = World(postgres_url, types={**cloud.types(), DESK: Desk(cloud)})
-    yield world
-    world.close()
-
-
-def desk(**properties: object) -> dict[str, object]:
-    return cloud_thing(type=DESK, **properties)
-
-
-def attempt(world: World, times: int = 8) -> None:
-    """Let the waiting nodes become due so many times."""
-    for _ in range(times):
-        while world.messages:
-            world.deliver()
-        world.sweep_once()
-    while world.messages:
-        world.deliver()
-
-
-def fails(error: BaseException) -> Callable[[Context], None]:
-    """Return an action of the cloud that raises the error."""
-
-    def fail(_ctx: Context) -> None:
-        raise error
-
-    return fail
-
-
-def created(world: World, **properties: object) -> str:
-    uuid = world.create("s", {"a": desk(**properties)})
-    world.deliver_all()
-    assert world.state(uuid) == "CREATE_COMPLETE"
-    return uuid
-
-
-NO_ANSWER = [
-    ProviderBusy("503"),
-    ProviderUnreachable("no route"),
-    ProviderQuotaExceeded("no quota"),
-    ProviderSilent("no answer"),
-    ConnectionResetError("by peer"),
-    TimeoutError("20 s"),
-]
-
-
-@pytest.mark.parametrize("error", NO_ANSWER, ids=lambda error: type(error).__name__)
-@pytest.mark.parametrize("moment", ["create", "created"])
-def test_a_create_without_an_answer_creates_a_single_object(
-    world: World, cloud: Cloud, error: Exception, moment: str
-):
-    cloud.on[moment] = fails(error)  # before or after the object was created
-    uuid = world.create("s", {"a": desk()})
-    attempt(world, 0)
-    assert world.state(uuid) == "CREATE_IN_PROGRESS"
-    cloud.on.clear()
-    world.deliver_all()
-    assert (world.state(uuid), cloud.made) == ("CREATE_COMPLETE", {"a": 1})
-
-
-@pytest.mark.parametrize("error", NO_ANSWER[:3], ids=lambda error: type(error).__name__)
-def test_a_create_that_was_not_carried_out_is_repeated_by_a_type_without_find(
-    world: World, cloud: Cloud, error: Exception
-):
-    cloud.on["create"] = fails(error)
-    uuid = world.create("s", {"a": cloud_thing(type="Cloud::Blind")})
-    attempt(world)
-    assert world.state(uuid) == "CREATE_IN_PROGRESS"
-    cloud.on.clear()
-    world.deliver_all()
-    assert (world.state(uuid), cloud.made) == ("CREATE_COMPLETE", {"a": 1})
-
-
-@pytest.mark.parametrize("error", NO_ANSWER[3:], ids=lambda error: type(error).__name__)
-def test_a_create_without_an_answer_is_not_repeated_by_a_type_without_find(
-    world: World, cloud: Cloud, error: Exception
-):
-    cloud.on["create"] = fails(error)
-    uuid = world.create("s", {"a": cloud_thing(type="Cloud::Blind")})
-    world.deliver_all()
-    assert (world.state(uuid), cloud.calls.count("create a")) == ("CREATE_FAILED", 1)
-    assert "OutcomeUnknown" in world.stack_row("s").status_reason
-
-
-def test_a_refused_create_of_a_type_without_find_leaves_nothing_to_delete(world: World, cloud: Cloud):
-    cloud.on["create"] = fails(ProviderError("no", "Forbidden"))
-    uuid = world.create("s", {"a": cloud_thing(type="Cloud::Blind")})
-    world.deliver_all()
-    assert "Forbidden: resources.a: no" in world.stack_row("s").status_reason
-    world.delete("s")
-    world.deliver_all()
-    assert world.state(uuid) == "DELETE_COMPLETE"
-
-
-def test_a_worker_that_dies_after_a_refusal_leaves_the_outcome_unknown(world: World, cloud: Cloud):
-    cloud.outage.add("create")
-    uuid = world.create("s", {"a": cloud_thing(type="Cloud::Blind")})
-    attempt(world, 2)
-    cloud.outage.clear()
-    cloud.on["created"] = fails(Crash())
-    world.sweep_once()
-    with pytest.raises(Crash):
-        world.deliver()
-    cloud.on.clear()
-    world.forget_leases()
-    world.deliver_all()
-    assert (world.state(uuid), cloud.made) == ("CREATE_FAILED", {"a": 1})
-
-
-def test_a_create_that_the_database_interrupts_is_not_repeated_by_a_type_without_find(
-    world: World, cloud: Cloud
-):
-    cloud.on["created"] = fails(OperationalError("the connection was closed"))
-    uuid = world.create("s", {"a": cloud_thing(type="Cloud::Blind")})
-    while not cloud.made:
-        message = world.messages.pop(0)
-        node, lease = [message.node_id], new_lease()
-        try:
-            world.messages += check_nodes(world.engine, node, message.traversal, durable=True, lease=lease)
-        except OperationalError:
-            cloud.on.clear()
-            world.messages += check_nodes(
-                world.engine, node, message.traversal, durable=True, lease=lease, again=True
-            )
-    world.deliver_all()
-    assert (world.state(uuid), cloud.made) == ("CREATE_FAILED", {"a": 1})
-    assert "OutcomeUnknown" in world.stack_row("s").status_reason
-
-
-@pytest.mark.parametrize("error", [ProviderError("no", "Forbidden"), KeyError("status")])
-def test_a_refusal_and_a_fault_of_the_type_fail_the_resource(world: World, cloud: Cloud, error: Exception):
-    cloud.on["created"] = fails(error)
-    uuid = world.create("s", {"a": desk()})
-    world.deliver_all()
-    assert (world.state(uuid), cloud.made) == ("CREATE_FAILED", {"a": 1})
-    kind = "Forbidden" if isinstance(error, ProviderError) else "KeyError"
-    assert f"{kind}: resources.a: " in world.stack_row("s").status_reason
-    cloud.on.clear()
-    world.patch("s")  # a replacement; the object of the failed create is found by its token and deleted
-    world.deliver_all()
-    assert (world.state(uuid), list(cloud.things)) == ("UPDATE_COMPLETE", ["a-2"])
-
-
-def test_an_object_that_find_does_not_return_is_created_again(world: World, cloud: Cloud):
-    cloud.on["created"] = fails(ProviderSilent("no answer"))
-    uuid = world.create("s", {"a": desk()})
-    attempt(world, 0)
-    cloud.on.clear()
-    cloud.things.clear()  # as if `find` reported an object of an unreachable provider as absent
-    world.deliver_all()
-    assert (world.state(uuid), cloud.made) == ("CREATE_COMPLETE", {"a": 2})
-
-
-@pytest.mark.parametrize("verb", ["find", "observe"])
-def test_an_outage_of_a_reading_verb_during_a_create_only_delays_it(world: World, cloud: Cloud, verb: str):
-    cloud.on["created"] = fails(TimeoutError("20 s"))
-    uuid = world.create("s", {"a": desk()})
-    attempt(world, 0)
-    cloud.on.clear()
-    cloud.outage.add(verb)
-    attempt(world)
-    assert world.state(uuid) == "CREATE_IN_PROGRESS"
-    cloud.outage.clear()
-    world.deliver_all()
-    assert (world.state(uuid), cloud.made) == ("CREATE_COMPLETE", {"a": 1})
+__all__ = ["cloud", "world"]  # fixtures
 
 
 @pytest.mark.parametrize("error", NO_ANSWER, ids=lambda error: type(error).__name__)
@@ -253,13 +38,6 @@ def test_an_object_that_disappears_during_its_update_is_replaced_by_the_next(wor
     world.patch("s")
     world.deliver_all()
     assert (world.state(uuid), cloud.made) == ("UPDATE_COMPLETE", {"a": 2})
-
-
-def test_an_object_that_disappears_during_its_create_is_created_again(world: World, cloud: Cloud):
-    cloud.on["observe"] = lambda _ctx: cloud.things.clear() if cloud.made["a"] == 1 else None
-    uuid = world.create("s", {"a": desk()})
-    world.deliver_all()
-    assert (world.state(uuid), cloud.made) == ("CREATE_COMPLETE", {"a": 2})
 
 
 def test_an_outage_before_an_update_changes_nothing(world: World, cloud: Cloud):
