@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -14,58 +13,19 @@ from orchestrator.operations.preview.update import preview_update
 from orchestrator.operations.software.type_store import DeploymentStore
 from orchestrator.resources.software_api import ConfigDraft, DeploymentDraft
 from orchestrator.resources.stack_context import StackLocation
+from tests.scenarios.software.deployments import (
+    CONFIG,
+    SERVER,
+    deployment,
+    inputs,
+    published,
+    resource,
+    server_id,
+    software,
+    stack,
+    status,
+)
 from tests.scenarios.world import World
-
-SERVER = {"type": "OS::Heat::DeployedServer"}
-CONFIG = {
-    "type": "OS::Heat::SoftwareConfig",
-    "properties": {
-        "group": "script",
-        "config": "echo $foo",
-        "inputs": [{"name": "foo", "default": "bar"}, {"name": "who", "replace_on_change": True}],
-        "outputs": [{"name": "result"}, {"name": "complaint", "error_output": True}],
-    },
-}
-
-
-def deployment(**properties: Any) -> dict[str, Any]:
-    supplied = {"config": {"get_resource": "config"}, "server": {"get_resource": "server"}, **properties}
-    return {"type": "OS::Heat::SoftwareDeployment", "properties": supplied}
-
-
-def stack(**properties: Any) -> dict[str, Any]:
-    return {"server": SERVER, "config": CONFIG, "dep": deployment(**properties)}
-
-
-def software(world: World) -> DeploymentStore:
-    """The store as an agent's request sees it."""
-    place = StackLocation(world.caller.project_id)
-    return DeploymentStore(world.database.connect, world.cipher, world.settings, place)
-
-
-def server_id(world: World) -> str:
-    [(rows,)] = world.rows("SELECT physical_id FROM resource WHERE name = 'server'")
-    return str(rows)
-
-
-def published(world: World) -> list[dict[str, Any]]:
-    """The metadata that the agent on the server reads."""
-    return [dict(item) for item in software(world).published(server_id(world))]
-
-
-def inputs(config: Mapping[str, Any]) -> dict[str, Any]:
-    return {item["name"]: item["value"] for item in config["inputs"]}
-
-
-def status(world: World) -> tuple[Any, ...]:
-    [row] = world.rows("SELECT action, status, status_reason FROM software_deployment")
-    return tuple(row)
-
-
-def resource(world: World, name: str = "dep") -> str:
-    query = "SELECT action || '_' || status FROM resource WHERE name = :n AND NOT leftover"
-    [(state,)] = world.rows(query, n=name)
-    return str(state)
 
 
 def test_a_deployment_is_published_and_waits_for_nothing_but_the_signal(world: World):
@@ -201,103 +161,6 @@ def test_a_stack_whose_time_is_over_waits_for_no_agent(world: World):
     assert world.state(uuid) == "CREATE_FAILED"
     assert status(world) == ("CREATE", "FAILED", "Deployment cancelled.")
     assert world.rows("SELECT 1 FROM resource WHERE op IS NOT NULL") == []
-
-
-def test_deletion_has_the_machine_undo_it_first_when_asked_to(world: World):
-    uuid = world.create("s", stack(actions=["DELETE"]))
-    world.deliver_all()
-    assert world.state(uuid) == "CREATE_COMPLETE"  # nothing to do yet
-    assert world.rows("SELECT 1 FROM software_deployment") == []
-    world.delete("s")
-    world.deliver_all()
-    assert world.state(uuid) == "DELETE_IN_PROGRESS"
-    [config] = published(world)
-    assert inputs(config)["deploy_action"] == "DELETE"
-    world.signal("s", "dep", {})
-    world.deliver_all()
-    assert world.state(uuid) == "DELETE_COMPLETE"
-    for table in ("software_deployment", "software_config", "software_agent"):
-        assert world.rows(f"SELECT 1 FROM {table}") == [], table
-
-
-def test_a_failed_delete_action_is_reported_and_repeated_by_the_next_delete(world: World):
-    uuid = world.create("s", stack(actions=["DELETE"]))
-    world.deliver_all()
-    world.delete("s")
-    world.deliver_all()
-    world.signal("s", "dep", {"deploy_status_code": 1})
-    world.deliver_all()
-    assert world.state(uuid) == "DELETE_FAILED"
-    world.delete("s")
-    world.deliver_all()
-    assert status(world)[:2] == ("DELETE", "IN_PROGRESS")
-    world.signal("s", "dep", {})
-    world.deliver_all()
-    assert world.state(uuid) == "DELETE_COMPLETE"
-
-
-def test_nothing_is_undone_on_a_machine_that_is_gone(world: World):
-    existing = world.create("there", {"server": SERVER})
-    world.deliver_all()
-    machine = server_id(world)
-    actions = ["CREATE", "DELETE"]
-    uuid = world.create("s", {"config": CONFIG, "dep": deployment(server=machine, actions=actions)})
-    world.deliver_all()
-    world.signal("s", "dep", {})
-    world.deliver_all()
-    assert world.state(uuid) == "CREATE_COMPLETE"
-    world.delete("there")
-    world.deliver_all()
-    assert world.state(existing) == "DELETE_COMPLETE"
-    world.delete("s")
-    world.deliver_all()
-    assert world.state(uuid) == "DELETE_COMPLETE"
-
-
-def test_a_deployment_waiting_for_its_undo_continues_when_the_server_is_deleted(world: World):
-    world.create("there", {"server": SERVER})
-    world.deliver_all()
-    machine = server_id(world)
-    actions = ["CREATE", "DELETE"]
-    uuid = world.create("s", {"config": CONFIG, "dep": deployment(server=machine, actions=actions)})
-    world.deliver_all()
-    world.signal("s", "dep", {})
-    world.deliver_all()
-    world.delete("s")
-    world.deliver_all()
-    assert world.state(uuid) == "DELETE_IN_PROGRESS"
-    world.delete("there")
-    world.deliver_all()
-    assert world.state(uuid) == "DELETE_COMPLETE"
-
-
-def test_suspend_and_resume_are_deployed_when_listed(world: World):
-    uuid = world.create("s", stack(actions=["SUSPEND"]))
-    world.deliver_all()
-    world.act("s", "suspend")
-    world.deliver_all()
-    assert world.state(uuid) == "SUSPEND_IN_PROGRESS"
-    assert inputs(published(world)[0])["deploy_action"] == "SUSPEND"
-    world.signal("s", "dep", {})
-    world.deliver_all()
-    assert world.state(uuid) == "SUSPEND_COMPLETE"
-    world.act("s", "resume")
-    world.deliver_all()
-    assert world.state(uuid) == "RESUME_COMPLETE"  # not listed
-
-
-def test_a_component_declares_its_actions(world: World):
-    component = {
-        "type": "OS::Heat::SoftwareComponent",
-        "properties": {"configs": [{"actions": ["SUSPEND"], "tool": "script", "config": "stop"}]},
-    }
-    uuid = world.create("s", {"server": SERVER, "config": component, "dep": deployment()})
-    world.deliver_all()
-    assert world.state(uuid) == "CREATE_COMPLETE"
-    world.act("s", "suspend")
-    world.deliver_all()
-    [config] = published(world)
-    assert (config["group"], config["config"]["configs"][0]["config"]) == ("component", "stop")
 
 
 def test_structured_deployments_put_their_inputs_in(world: World):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.scenarios.software.test_software import CONFIG, inputs, software
+from tests.scenarios.software.deployments import CONFIG, inputs, software
 from tests.scenarios.world import World
 
 
