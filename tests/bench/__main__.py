@@ -15,10 +15,11 @@ import click
 
 from orchestrator.cli.commands.up import available_cores
 from orchestrator.errors import OrchestratorError
-from tests.bench import bars, counters
+from tests.bench import counters, judging
 from tests.bench.api_rate import measure_api
-from tests.bench.bars import BARS, Expected
+from tests.bench.bars import BARS
 from tests.bench.crowd import measure_crowd
+from tests.bench.judging import Expected
 from tests.bench.measure import Measurement, Unfinished
 from tests.bench.parse import RESOURCES, ROUNDS, measure_parse
 from tests.bench.resolving import measure_resolving
@@ -94,7 +95,7 @@ def main(
     """Measure the speed of stack operations, on embedded servers."""
     held = chosen(only, tuple(BARS)) if only else list(BARS) if hold else []
     expected = [BARS[name] for name in held]
-    plan = bars.plan(expected) if held else asked_for(numbers(sizes), shapes, ops, repeat, rows=rows)
+    plan = judging.plan(expected) if held else asked_for(numbers(sizes), shapes, ops, repeat, rows=rows)
     parsing = any(shape.parsing for shape in expected) if held else shapes is None or PARSE in shapes
     asking = any(shape.api for shape in expected) if held else shapes is None or API in shapes
     for number in (signal.SIGTERM, signal.SIGHUP):
@@ -115,13 +116,13 @@ def main(
         raise click.ClickException(str(error)) from error
     finally:  # also of a run that was interrupted
         show(results)
-    verdicts = bars.judge(results, held)
+    verdicts = judging.judge(results, held)
     for verdict in verdicts:
         click.echo(str(verdict))
     if verdicts:
-        click.echo(bars.circumstances(results))
+        click.echo(judging.circumstances(results))
     click.echo(f"Written to {write(results, path, verdicts)}")
-    sys.exit(1 if bars.short(verdicts) or results.failures else 0)
+    sys.exit(1 if judging.short(verdicts) or results.failures else 0)
 
 
 def asked_for(
