@@ -16,7 +16,8 @@ PART = $(if $(wildcard $(firstword $(subst ::, ,$(T)))),"$(T)",-k "$(T)")
 FAST := tests/unit tests/golden tests/property tests/scenarios/stacks/test_create_and_delete.py \
 	tests/scenarios/stacks/test_updates.py tests/scenarios/stacks/test_interrupted_updates.py \
 	tests/scenarios/children/test_nested_stacks.py tests/scenarios/reconcile \
-	tests/scenarios/signals/test_signals.py tests/integration/api/test_api_stacks.py
+	tests/scenarios/signals/test_signals.py tests/scenarios/signals/test_signal_acceptance.py \
+	tests/integration/api/test_api_stacks.py tests/integration/api/test_api_stack_lists.py
 
 # The tests start hundreds of Python processes. Without stored bytecode, each of them compiles all modules again.
 unexport PYTHONDONTWRITEBYTECODE
