@@ -1,4 +1,4 @@
-"""CloudFormation's query API as boto3 speaks it, against `orchestrator up`."""
+"""Stacks in CloudFormation's query API as boto3 uses it, against `orchestrator up`."""
 
 from __future__ import annotations
 
@@ -8,56 +8,14 @@ from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-import boto3
 import httpx
 import pytest
-from botocore.config import Config
-from botocore.exceptions import ClientError, WaiterError
-from click.testing import CliRunner
+from botocore.exceptions import WaiterError
 
-from orchestrator.cli.main import main
-from tests.e2e.running import Up, eventually, free_port
+from tests.e2e.cloudformation import body, cfn, coloured, described, refusal, thing, up, wait
+from tests.e2e.running import eventually
 
-Template = dict[str, Any]
-VERSION = {"AWSTemplateFormatVersion": "2010-09-09"}
-CFN_PORT = free_port()
-WAIT = {"Delay": 0.2, "MaxAttempts": 300}
-
-
-@pytest.fixture(scope="module")
-def up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Up]:
-    env = {
-        "ORCHESTRATOR_AUTH": "token",
-        "ORCHESTRATOR_CFN_PORT": str(CFN_PORT),
-        "ORCHESTRATOR_TEMPLATE_FETCH_ALLOW_PRIVATE": "true",  # the site below is on this machine
-    }
-    made = Up(tmp_path_factory.mktemp("cfn"), env=env).wait_ready()
-    yield made
-    made.stop()
-
-
-def key_pair(up: Up, project: str, *options: str) -> dict[str, str]:
-    """Make a key pair as operators do, in this process: that is sooner."""
-    command = ("key-pair", "create", "--project", project, "--data-dir", str(up.data_dir), *options)
-    done = CliRunner().invoke(main, command, catch_exceptions=False)
-    lines = (line.removeprefix("export ").split("=", 1) for line in done.stdout.splitlines())
-    return {name.lower(): value for name, value in lines}
-
-
-def client(up: Up, keys: dict[str, str], path: str = "/v1", port: int | None = None) -> Any:
-    retries = {"total_max_attempts": 1}
-    return boto3.client(
-        "cloudformation",
-        endpoint_url=f"http://127.0.0.1:{port or up.port}{path}",
-        region_name="RegionOne",
-        config=Config(retries=retries),  # type: ignore[arg-type]
-        **keys,
-    )
-
-
-@pytest.fixture(scope="module")
-def cfn(up: Up) -> Any:
-    return client(up, key_pair(up, "shop"))
+__all__ = ["cfn", "up"]  # fixtures
 
 
 @pytest.fixture
@@ -82,45 +40,6 @@ def site() -> Iterator[tuple[str, dict[str, str]]]:
     yield f"http://127.0.0.1:{server.server_port}", texts
     server.shutdown()
     server.server_close()
-
-
-def body(resources: Template, **sections: Any) -> str:
-    return json.dumps({**VERSION, "Resources": resources, **sections})
-
-
-def thing(value: Any = "v", **properties: Any) -> Template:
-    return {"Type": "OS::Heat::TestResource", "Properties": {"value": value, **properties}}
-
-
-def wait(cfn: Any, for_: str, name: str) -> None:
-    cfn.get_waiter(for_).wait(StackName=name, WaiterConfig=WAIT)
-
-
-def described(cfn: Any, name: str) -> Any:
-    [stack] = cfn.describe_stacks(StackName=name)["Stacks"]
-    return stack
-
-
-def refusal(call: Any, **arguments: Any) -> tuple[int, str, str]:
-    with pytest.raises(ClientError) as raised:
-        call(**arguments)
-    answer: Any = raised.value.response
-    return answer["ResponseMetadata"]["HTTPStatusCode"], answer["Error"]["Code"], answer["Error"]["Message"]
-
-
-PARAMETERS = {
-    "Colour": {"Type": "String", "Default": "red", "Description": "Of the thing."},
-    "Secret": {"Type": "String", "NoEcho": "true", "Default": "hush"},
-}
-
-
-def coloured(extra: Template | None = None) -> str:
-    return body(
-        {"Thing": thing({"Ref": "Colour"}), **(extra or {})},
-        Description="A thing",
-        Parameters=PARAMETERS,
-        Outputs={"Said": {"Description": "What it is", "Value": {"Fn::GetAtt": ["Thing", "output"]}}},
-    )
 
 
 def test_a_stack_is_made_described_changed_and_removed(cfn: Any) -> None:
@@ -240,34 +159,6 @@ def test_a_failed_create_is_deleted_if_requested(cfn: Any) -> None:
     cfn.delete_stack(StackName="gone")
 
 
-def test_a_request_under_a_token_counts_once(cfn: Any) -> None:
-    requests = {"StackName": "once", "TemplateBody": body({"A": thing()}), "ClientRequestToken": "make-1"}
-    made = cfn.create_stack(**requests)
-    assert cfn.create_stack(**requests)["StackId"] == made["StackId"]
-    with pytest.raises(cfn.exceptions.TokenAlreadyExistsException):
-        cfn.create_stack(**{**requests, "StackName": "other"})
-    with pytest.raises(cfn.exceptions.AlreadyExistsException):
-        cfn.create_stack(**{**requests, "ClientRequestToken": "make-2"})
-    wait(cfn, "stack_create_complete", "once")
-    changed = {**requests, "TemplateBody": body({"A": thing("w")}), "ClientRequestToken": "change-1"}
-    for _ in range(3):
-        assert cfn.update_stack(**changed)["StackId"] == made["StackId"]
-        wait(cfn, "stack_update_complete", "once")
-    events = cfn.describe_stack_events(StackName="once")["StackEvents"]
-    own = [event["ResourceStatus"] for event in reversed(events) if event["LogicalResourceId"] == "once"]
-    assert own == ["CREATE_IN_PROGRESS", "CREATE_COMPLETE", "UPDATE_IN_PROGRESS", "UPDATE_COMPLETE"]
-    for _ in range(2):
-        cfn.delete_stack(StackName="once", ClientRequestToken="remove-1")
-        wait(cfn, "stack_delete_complete", made["StackId"])
-    assert cfn.create_stack(**requests)["StackId"] == made["StackId"]  # it was made, and is gone
-    assert refusal(cfn.describe_stacks, StackName="once")[1] == "ValidationError"
-    with pytest.raises(cfn.exceptions.TokenAlreadyExistsException):
-        cfn.delete_stack(StackName="taken", ClientRequestToken="remove-1")
-    assert refusal(cfn.delete_stack, StackName="x", ClientRequestToken="no spaces")[1] == (
-        "InvalidParameterValue"
-    )
-
-
 def test_a_nested_stack_is_made_from_a_template_that_is_fetched(
     cfn: Any, site: tuple[str, dict[str, str]]
 ) -> None:
@@ -298,13 +189,6 @@ def test_a_nested_stack_is_made_from_a_template_that_is_fetched(
     cfn.delete_stack(StackName="outer")
     wait(cfn, "stack_delete_complete", made)
     assert described(cfn, child["PhysicalResourceId"])["StackStatus"] == "DELETE_COMPLETE"
-
-
-def test_unavailable_types_name_their_alternative(cfn: Any) -> None:
-    change = refusal(cfn.create_change_set, StackName="s", ChangeSetName="c", TemplateBody=body({}))
-    assert change[:2] == (400, "InvalidAction")
-    assert "preview" in change[2]
-    assert "converge" in refusal(cfn.detect_stack_drift, StackName="s")[2]
 
 
 def test_an_update_that_fails_or_is_cancelled_leads_back(cfn: Any) -> None:
@@ -354,60 +238,3 @@ def test_a_wait_condition_is_signalled_at_its_url(cfn: Any) -> None:
     wait(cfn, "stack_create_complete", "waits")
     outputs = {entry["OutputKey"]: entry["OutputValue"] for entry in described(cfn, "waits")["Outputs"]}
     assert json.loads(outputs["Data"]) == {"u": "d"}
-
-
-def test_templates_are_checked_and_cost_nothing(cfn: Any) -> None:
-    faults = cfn.validate_template(TemplateBody=coloured())
-    assert faults["Description"] == "A thing"
-    declared = {Parameter["ParameterKey"]: Parameter for Parameter in faults["Parameters"]}
-    assert (declared["Colour"]["DefaultValue"], declared["Colour"]["NoEcho"]) == ("red", False)
-    assert (declared["Colour"]["Description"], declared["Secret"]["NoEcho"]) == ("Of the thing.", True)
-    assert cfn.estimate_template_cost(TemplateBody=coloured())["Url"].endswith("/Gratis")
-    bad = body({"A": {"Type": "No::Such::Type"}, "B": {"Ref": "nobody"}})
-    status, code, _ = refusal(cfn.validate_template, TemplateBody=bad)
-    assert (status, code) == (400, "ValidationError")
-    status, code, message = refusal(cfn.validate_template, TemplateURL="http://127.0.0.1:1/t.json")
-    assert (status, code) == (400, "InvalidParameterValue")
-    assert "Could not retrieve template" in message
-
-
-def test_impossible_requests_are_refused_with_amazons_message(up: Up, cfn: Any) -> None:
-    cfn.create_stack(StackName="taken", TemplateBody=body({}))
-    assert refusal(cfn.create_stack, StackName="taken", TemplateBody=body({})) == (
-        400,
-        "AlreadyExistsException",
-        "The Stack (taken) already exists.",
-    )
-    assert refusal(cfn.create_stack, StackName="1", TemplateBody=body({}))[:2] == (400, "ValidationError")
-    missing = refusal(cfn.create_stack, StackName="x")
-    assert missing == (
-        400,
-        "MissingParameter",
-        "A mandatory input parameter is missing:TemplateBody or TemplateURL",
-    )
-    for call in (cfn.update_stack, cfn.delete_stack, cfn.get_template, cfn.cancel_update_stack):
-        additional = {"UsePreviousTemplate": True} if call == cfn.update_stack else {}
-        assert refusal(call, StackName="nowhere", **additional)[1] == "ValidationError"
-    protected = {"EnableTerminationProtection": True, "OnFailure": "DELETE", "DisableRollback": True}
-    status, code, message = refusal(cfn.create_stack, StackName="x", TemplateBody=body({}), **protected)
-    assert (status, code) == (400, "InvalidParameterValue")
-    assert "EnableTerminationProtection is not supported" in message
-    assert "DisableRollback and OnFailure" in message
-    unknown = [{"ParameterKey": "None", "UsePreviousValue": True}]
-    again = refusal(cfn.update_stack, StackName="taken", UsePreviousTemplate=True, Parameters=unknown)
-    assert again[1:] == ("ValidationError", "The Parameter (None) was not defined in template.")
-
-
-def test_permissions_of_roles(up: Up, cfn: Any) -> None:
-    reader = client(up, key_pair(up, "shop", "--role", "reader"), port=CFN_PORT)
-    assert reader.describe_stacks()["Stacks"]
-    assert refusal(reader.create_stack, StackName="x", TemplateBody=body({}))[:2] == (403, "AccessDenied")
-    other = client(up, key_pair(up, "elsewhere"), "/v1/")
-    assert other.describe_stacks()["Stacks"] == []
-    theirs = cfn.list_stacks()["StackSummaries"][0]
-    for name in (theirs["StackName"], theirs["StackId"], theirs["StackId"].rpartition("/")[2]):
-        assert refusal(other.describe_stacks, StackName=name)[1] == "ValidationError"
-    forged = client(up, {**key_pair(up, "shop"), "aws_secret_access_key": "guessed"})
-    assert refusal(forged.list_stacks)[:2] == (403, "SignatureDoesNotMatch")
-    stranger = client(up, {"aws_access_key_id": "shop", "aws_secret_access_key": "x"})
-    assert refusal(stranger.list_stacks)[:2] == (403, "InvalidClientTokenId")
