@@ -10,8 +10,8 @@ import pytest
 from orchestrator.cli.client.api_client import Client
 from orchestrator.cli.client.connection import Connection, NoStream
 from orchestrator.cli.watch.event_feed import of_project
+from tests.unit.cli.command_line import Run, run, stub
 from tests.unit.cli.stub import Stub
-from tests.unit.cli.test_commands import Run, run, stub
 
 __all__ = ["run", "stub"]
 

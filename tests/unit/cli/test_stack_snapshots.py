@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from tests.unit.cli.command_line import Run, finished, run, stub
 from tests.unit.cli.stub import Stub
-from tests.unit.cli.test_commands import Run, finished, run, stub
 
 __all__ = ["run", "stub"]  # fixtures
 

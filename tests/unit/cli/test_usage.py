@@ -1,46 +1,25 @@
-"""The conventions of all commands: help, usage errors, suggestions, filters, extras, profiles, completion."""
+"""The conventions of all commands: help, usage errors, suggestions, filters, extras, completion."""
 
 from __future__ import annotations
 
 import importlib
-import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import CliRunner
 
 from orchestrator.cli import lazy_group
 from orchestrator.cli.commands import stack as stack_commands
-from orchestrator.cli.exit_codes import Failure
 from orchestrator.cli.main import COMMANDS, main
-from orchestrator.cli.profiles import endpoint
-from tests.unit.cli.stub import Stub, serving
+from tests.unit.cli.command_line import TEMPLATE, Run, run, stub
+from tests.unit.cli.stub import Stub
 
-TEMPLATE = "heat_template_version: 2018-08-31\nresources:\n  a: {type: OS::Heat::None}\n"
-Run = Callable[..., Result]
-
-
-@pytest.fixture
-def stub() -> Iterator[Stub]:
-    with serving() as stub:
-        yield stub
-
-
-@pytest.fixture
-def run(stub: Stub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
-    monkeypatch.chdir(tmp_path)
-    for name in [name for name in os.environ if name.startswith("ORCHESTRATOR_")]:
-        monkeypatch.delenv(name)
-    monkeypatch.setenv("ORCHESTRATOR_URL", stub.url)
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
-    monkeypatch.setenv("TZ", "UTC")
-    Path("t.yaml").write_text(TEMPLATE)
-    return lambda *arguments, **more: CliRunner().invoke(main, [str(a) for a in arguments], **more)
+__all__ = ["run", "stub"]  # fixtures
 
 
 def every_command(
@@ -116,6 +95,18 @@ def test_an_option_without_effect_is_an_error(
     result = run(*arguments)
     assert (result.exit_code, stub.requests) == (1, [])
     assert message in result.output
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["stack", "create"], ["stack", "nonsense"], ["stack", "list", "--odd"], ["validate"], ["stack", "show"]],
+)
+def test_a_mistake_on_the_command_line_ends_with_one_because_two_means_changes(
+    run: Run, arguments: list[str]
+) -> None:
+    result = run(*arguments)
+    assert result.exit_code == 1
+    assert "Usage" in result.output or "Error" in result.output
 
 
 def test_a_template_can_come_from_standard_input(run: Run, stub: Stub) -> None:
@@ -245,76 +236,6 @@ print(sorted(server & {name.partition(".")[0] for name in sys.modules}))
     assert completed.stdout.strip() == "[]"
 
 
-CONFIG = """
-default = "lab"
-[profiles.lab]
-url = "http://lab.test:8004"
-project = "blue"
-token = "secret"
-[profiles.prod]
-url = "https://prod.test"
-username = "ada"
-password_file = "{folder}/password"
-"""
-
-
-@pytest.fixture
-def config(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.delenv("ORCHESTRATOR_URL")
-    path = tmp_path / "config" / "orchestrator" / "config.toml"
-    path.parent.mkdir(parents=True)
-    path.write_text(CONFIG.replace("{folder}", str(tmp_path)))
-    path.chmod(0o600)
-    (tmp_path / "password").write_text("pass\n")
-    return path
-
-
-@pytest.mark.usefixtures("config")
-def test_options_override_the_environment_which_overrides_the_profile(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    result = endpoint()
-    assert (result.url, result.project, result.token) == ("http://lab.test:8004", "blue", "secret")
-    monkeypatch.setenv("ORCHESTRATOR_PROFILE", "prod")
-    result = endpoint()
-    assert (result.url, result.project, result.token, result.login) == (
-        "https://prod.test", "demo", None, ("ada", "pass"),
-    )  # fmt: skip
-    monkeypatch.setenv("ORCHESTRATOR_PROJECT", "green")
-    monkeypatch.setenv("ORCHESTRATOR_TOKEN", "other")
-    result = endpoint(profile="lab")
-    assert (result.url, result.project, result.token) == ("http://lab.test:8004", "green", "other")
-    assert endpoint(project="red", profile="lab").project == "red"
-
-
-def test_a_configuration_file_with_secrets_must_be_private(config: Path) -> None:
-    config.chmod(0o644)
-    with pytest.raises(Failure, match="contains secrets and is readable by other users"):
-        endpoint()
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("[profiles.a]\nurll = 'x'", "unknown key urll in profile a"),
-        ("[profiles.a]\nurl = 1", "url in profile a must be a string"),
-        ("profile = 'a'", "unknown key profile"),
-        ("x", "not valid TOML"),
-    ],
-)
-def test_a_mistake_in_the_configuration_file_is_reported(config: Path, text: str, message: str) -> None:
-    config.write_text(text)
-    with pytest.raises(Failure, match=message):
-        endpoint()
-
-
-@pytest.mark.usefixtures("config")
-def test_an_unknown_profile_gets_a_suggestion(run: Run) -> None:
-    result = run("stack", "list", "--profile", "prd")
-    assert result.exit_code == 1
-    assert "did you mean prod?" in result.output
-
-
 def complete(stub: Stub, keywords: str, keyword: str) -> list[str]:
     env = os.environ | {
         "ORCHESTRATOR_URL": stub.url, "COMP_WORDS": f"orchestrator {keywords}", "COMP_CWORD": keyword,
@@ -339,75 +260,3 @@ def test_the_completion_script_names_the_program(run: Run, shell: str) -> None:
     result = run("completion", shell)
     assert result.exit_code == 0
     assert f"_ORCHESTRATOR_COMPLETE={shell}_complete" in result.output
-
-
-def test_resource_types_are_listed_by_pattern_and_shown(run: Run, stub: Stub) -> None:
-    types = [
-        {"resource_type": "OS::Heat::Delay", "description": "Waits."},
-        {"resource_type": "OS::Heat::None", "description": "Nothing."},
-    ]
-    stub.answers["GET resource_types"] = {"resource_types": types}
-    assert run("resource-type", "list", "delay").output.splitlines()[1:] == ["OS::Heat::Delay  Waits."]
-    assert run("resource-type", "list", "*::Server").output == "No resource type matches *::Server.\n"
-    stub.answers["GET resource_types/OS%3A%3AHeat%3A%3ADelay"] = {
-        "resource_type": "OS::Heat::Delay",
-        "properties": {
-            "wait": {"type": "number", "default": 0, "update_allowed": True, "description": "Seconds."}
-        },
-        "attributes": {"show": {"type": "map", "description": "Details."}},
-    }
-    shown = run("resource-type", "show", "OS::Heat::Delay").output
-    assert "wait  number  0        yes        Seconds." in shown
-    assert "show  map   Details." in shown
-
-
-def test_a_resource_is_shown_with_its_attributes(run: Run, stub: Stub) -> None:
-    body = {
-        "resource_name": "a", "resource_type": "T", "resource_status": "CREATE_COMPLETE",
-        "resource_status_reason": "state changed", "physical_resource_id": "p-1", "required_by": ["b", "c"],
-        "creation_time": "2026-01-31T12:00:00Z", "updated_time": None, "attributes": {"size": 3}, "links": [],
-    }  # fmt: skip
-    stub.add("shop", answers={"resources/a": {"resource": body}})
-    shown = run("resource", "show", "shop", "a").output
-    assert "required by  b, c" in shown
-    assert "  size = 3" in shown
-    assert json.loads(run("resource", "show", "shop", "a", "--json").output)["resource"] == body
-
-
-GRAPH = """
-heat_template_version: 2018-08-31
-resources:
-  net: {type: Net}
-  port: {type: Port, properties: {network: {get_resource: net}}}
-  server:
-    type: Server
-    depends_on: net
-    properties: {port: {get_attr: [port, id]}}
-"""
-
-
-def test_the_graph_of_a_template_is_drawn_without_a_server(run: Run, stub: Stub) -> None:
-    Path("g.yaml").write_text(GRAPH)
-    assert run("graph", "-t", "g.yaml").output.splitlines() == [
-        "graph TD", '    r0["net<br/>Net"]', '    r1["port<br/>Port"]', '    r2["server<br/>Server"]',
-        "    r0 --> r1", "    r0 --> r2", "    r1 --> r2",
-    ]  # fmt: skip
-    assert '    "port" -> "server";' in run("graph", "-t", "g.yaml", "--format", "dot").output.splitlines()
-    assert stub.requests == []
-
-
-def test_the_graph_of_a_stack_has_its_statuses(run: Run, stub: Stub) -> None:
-    resources = [
-        {
-            "resource_name": "a",
-            "resource_type": "T",
-            "resource_status": "CREATE_FAILED",
-            "required_by": ["b"],
-        },
-        {"resource_name": "b", "resource_type": "T", "resource_status": "INIT_COMPLETE", "required_by": []},
-    ]
-    stub.add("shop", resources=resources)
-    drawn = run("graph", "shop").output
-    assert "    r0 --> r1" in drawn
-    assert "    class r0 FAILED" in drawn
-    assert run("graph", "shop", "-t", "t.yaml").exit_code == 1
