@@ -25,11 +25,12 @@ from orchestrator.operations.reconcile.check import check_nodes
 from orchestrator.operations.reconcile.worker_context import WorkerContext
 from orchestrator.resources.base import Context
 from orchestrator.store.connections.database import Database
-from tests.scenarios import clock
+from tests.scenarios import clock, invariants
 from tests.scenarios.fake_cloud import Crash
-from tests.scenarios.levels import Level
+from tests.scenarios.faults import CALM, Faults
 from tests.scenarios.provider import Provider
 from tests.scenarios.simulated import HeldByTheTest, SimulatedDatabase, TimelessSweep, TimelessWindows
+from tests.scenarios.thing_order import dependents, required
 from tests.scenarios.world import HOUR, World
 
 WORKERS = 3  # at once
@@ -47,21 +48,6 @@ TABLES = (
     "stack",
     "content",
 )
-
-
-@dataclass
-class Faults:
-    """Faults, each with its probability."""
-
-    crash: float = 0.0  # a worker dies before or after a statement
-    switch: float = 0.0  # other workers run between two of its statements
-    lose: float = 0.0  # a message
-    repeat: float = 0.0
-    calls: Mapping[str, float] | None = None  # fates of the provider's calls
-    age: float = 0.02  # for leases to expire during such an interruption
-
-
-CALM = Faults()
 
 
 @dataclass
@@ -99,7 +85,8 @@ class Simulator(World):
             for durable in (True, False):
                 worker.database.check_connection(durable=durable)
         self.provider.fate = self.fate
-        self.provider.required, self.provider.dependents = self.required, self.dependents
+        self.provider.required = lambda token: required(self, token, meddled=self.meddled)
+        self.provider.dependents = lambda id_: dependents(self, id_)
 
     def reset(self, seed: int) -> None:
         """Reset with a new seed and an empty provider. Connections stay open: they cost the most."""
@@ -109,8 +96,9 @@ class Simulator(World):
         with self.database.engine.begin() as connection:
             for table in TABLES:
                 connection.execute(text(f"DELETE FROM {table}"))
-        fresh = Provider(fate=self.fate, required=self.required, dependents=self.dependents)
-        self.provider.__dict__.update(fresh.__dict__)
+        provider = self.provider
+        fresh = Provider(fate=self.fate, required=provider.required, dependents=provider.dependents)
+        provider.__dict__.update(fresh.__dict__)
         self.dice, self.messages = random.Random(seed), []
         for worker in self.workers:
             worker.engine = self.memory(worker.database)
@@ -193,19 +181,7 @@ class Simulator(World):
             return "killed late" if verb == "create" else "killed"
         if self.crash_at == self.moments:
             return "killed after"
-        calls = self.faults.calls or {}
-        chance = self.dice.random()
-        for fate, share in calls.items():
-            chance -= share
-            if chance < 0:
-                if fate in ("broken", "dead") and verb not in ("create", "update"):
-                    return "done"
-                if fate in ("late", "killed late") and verb not in ("create", "delete"):
-                    return "done"
-                if fate == "refused" and verb in ("observe", "find"):
-                    return "busy"
-                return fate
-        return "done"
+        return self.faults.fate(verb, self.dice.random())
 
     # Deliveries.
 
@@ -310,49 +286,6 @@ class Simulator(World):
 
     # Readers of the rows.
 
-    def required(self, token: str) -> list[str]:
-        """Return the ids of the things that a token's thing requires, by the definition of its current
-        operation: of two things with the same name, the thing it was begun with; of a stack, all its things.
-        """
-        rows = self.rows(
-            """WITH RECURSIVE chosen AS (
-                SELECT DISTINCT ON (q.name) q.id
-                FROM resource r JOIN resource_definition d ON d.id = r.definition_id
-                JOIN resource q ON q.stack_id = r.stack_id AND q.name = ANY(d.requires)
-                CROSS JOIN LATERAL (
-                    SELECT coalesce(r.input_digests[array_position(r.requires, q.id)], '') <> '' AS begun
-                ) AS x
-                WHERE r.uuid::text = left(:token, 36) AND (x.begun OR NOT q.leftover)
-                ORDER BY q.name, x.begun DESC
-            ), q AS (
-                SELECT q.* FROM chosen JOIN resource q ON q.id = chosen.id
-                UNION ALL
-                SELECT m.* FROM q JOIN stack c ON c.parent_resource_id = q.id AND NOT :meddled
-                JOIN resource m ON m.stack_id = c.id AND NOT m.leftover
-            )
-            SELECT physical_id FROM q WHERE type LIKE 'Sim::%'""",
-            token=token,
-            meddled=self.meddled,
-        )
-        return [row.physical_id for row in rows]
-
-    def dependents(self, id_: str) -> list[str]:
-        """Return the ids of the dependents of a thing according to the engine, including all things of a
-        dependent stack.
-        """
-        rows = self.rows(
-            """WITH RECURSIVE r AS (
-                SELECT r.* FROM resource r JOIN resource q ON q.id = ANY(r.requires)
-                WHERE q.physical_id = :id AND r.physical_id IS NOT NULL
-                UNION ALL
-                SELECT m.* FROM r JOIN stack c ON c.parent_resource_id = r.id
-                JOIN resource m ON m.stack_id = c.id AND m.physical_id IS NOT NULL
-            )
-            SELECT physical_id FROM r WHERE type LIKE 'Sim::%'""",
-            id=id_,
-        )
-        return [row.physical_id for row in rows]
-
     def stack(self) -> Any:
         """Return the youngest stack that is in no other."""
         return self.rows("SELECT * FROM stack WHERE owner_id IS NULL ORDER BY id DESC LIMIT 1")[0]
@@ -376,68 +309,8 @@ class Simulator(World):
 
     def verify(self, resources: Mapping[str, Any], files: Mapping[str, str] = NO_FILES) -> None:
         """Exactly the things of these resources are there, with the values they give, and nothing is open."""
-        self.sound()
-        roots = self.rows("SELECT id FROM stack WHERE owner_id IS NULL AND deleted_at IS NULL")
-        if not resources and not roots:
-            assert (self.provider.things, self.rows("SELECT name FROM resource")) == ({}, [])
-            return
-        [root] = roots
-        assert self._verify(Level(self, root.id, resources, files, {})) == len(self.provider.things)
-
-    def _verify(self, level: Level) -> int:
-        """Verify a stack and its descendants; return the number of their things."""
-        rows, count = level.rows, 0
-        assert [row.name for row in rows] == sorted(level.resources), level.place
-        assert not [row.name for row in rows if row.leftover or row.status != "COMPLETE"], level.place
-        for row in rows:
-            snippet = level.resources[row.name]
-            assert row.type == snippet["type"], row.name
-            properties = snippet.get("properties") or {}
-            expected = {key: level.resolved(value) for key, value in properties.items()}
-            if row.type.startswith("Sim::"):
-                count += 1
-                thing = self.provider.things[row.physical_id]
-                had = {key: value for key, value in thing.properties.items() if value is not None}
-                assert had == {"looks": 0, **expected}, row.name
-                assert (thing.opened, thing.error, thing.paused) == (None, "", False)
-            elif row.type in level.files:
-                child = level.child(row.name)
-                assert (child.stack.uuid, child.stack.status) == (row.physical_id, "COMPLETE"), row.name
-                assert row.attributes == child.outputs(), row.name
-                count += self._verify(child)
-            else:
-                assert row.attributes["value"] == expected["value"], row.name
-        return count
+        invariants.verify(self, self.provider, resources, files)
 
     def sound(self) -> None:
         """The invariants of an idle system: no open operation, no unknown thing, no broken rule."""
-        assert self.provider.invalid == []
-        assert self.rows("SELECT name, op FROM resource WHERE op IS NOT NULL") == []
-        nodes = """SELECT n.label, n.state FROM graph_node n JOIN stack s ON s.id = n.stack_id
-            WHERE n.traversal = s.traversal AND n.state IN ('checking', 'queued', 'waiting')"""
-        assert self.rows(nodes) == []
-        recorded = {row.physical_id for row in self.rows("SELECT physical_id FROM resource")}
-        assert set(self.provider.things) <= recorded, "leaked"
-        assert self.rows("SELECT name FROM stack WHERE status = 'IN_PROGRESS'") == []
-        orphans = """SELECT c.name FROM stack c LEFT JOIN resource r
-            ON r.id = c.parent_resource_id AND r.stack_id = c.owner_id
-            WHERE c.owner_id IS NOT NULL AND c.deleted_at IS NULL AND r.id IS NULL"""
-        assert self.rows(orphans) == []
-        remaining = (
-            "SELECT r.name FROM resource r JOIN stack s ON s.id = r.stack_id WHERE s.deleted_at IS NOT NULL"
-        )
-        assert self.rows(remaining) == []
-        self.told_in_order()
-
-    def told_in_order(self) -> None:
-        """Every traversal of a stack has a single first event and at most a single last event."""
-        query = """SELECT e.stack_id, e.action, e.status FROM event e
-            WHERE e.resource_type = 'OS::Heat::Stack' AND e.physical_id IS NOT NULL  -- not of queued actions
-            ORDER BY e.stack_id, e.id"""
-        running: dict[int, str | None] = {}
-        for stack_id, action, status in self.rows(query):
-            if status == "IN_PROGRESS":
-                running[stack_id] = action
-            else:
-                assert running[stack_id] == action, (action, status)
-                running[stack_id] = None
+        invariants.sound(self, self.provider)

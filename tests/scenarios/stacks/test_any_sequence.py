@@ -18,7 +18,8 @@ import pytest
 
 from orchestrator.errors import Conflict, NotSupported
 from tests.scenarios import templates
-from tests.scenarios.simulator import CALM, Faults, Simulator
+from tests.scenarios.faults import CALM, Faults
+from tests.scenarios.simulator import Simulator
 from tests.scenarios.templates import Drafts
 
 RETRIED = {"busy": 0.03, "lost": 0.02, "silent": 0.02, "late": 0.02, "broken": 0.02}

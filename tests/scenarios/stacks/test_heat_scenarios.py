@@ -12,8 +12,9 @@ from typing import Any
 
 import pytest
 
+from tests.scenarios.faults import Faults
 from tests.scenarios.provider import thing
-from tests.scenarios.simulator import Faults, Simulator
+from tests.scenarios.simulator import Simulator
 
 SEEDS = [*range(2), *(pytest.param(seed, marks=pytest.mark.long) for seed in range(2, 40))]
 ANY_ORDER = Faults(repeat=0.15, lose=0.1)

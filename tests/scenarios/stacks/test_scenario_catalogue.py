@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 
+from tests.scenarios.faults import Faults
 from tests.scenarios.provider import thing
-from tests.scenarios.simulator import Faults, Simulator
+from tests.scenarios.simulator import Simulator
 from tests.scenarios.stacks.test_heat_scenarios import before, finished, objects, t5
 
 ANY_ORDER = Faults(repeat=0.15, lose=0.1)
