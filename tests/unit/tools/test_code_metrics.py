@@ -5,7 +5,15 @@ from __future__ import annotations
 import ast
 from pathlib import Path
 
-from tools.code_metrics import MAX_FUNCTION_LINES, MAX_METHODS, MAX_MODULE_LINES, ROOT, Module, violations
+from tools.code_metrics import (
+    MAX_FUNCTION_LINES,
+    MAX_METHODS,
+    MAX_MODULE_LINES,
+    ROOT,
+    Module,
+    long_modules,
+    violations,
+)
 
 
 def faults_of(source: str) -> list[str]:
@@ -36,6 +44,14 @@ def test_each_limit_has_its_violation() -> None:
 def test_a_folder_holds_a_bounded_number_of_modules() -> None:
     product = [Module(ROOT / "api" / f"m{number}.py", "", ast.parse("")) for number in range(17)]
     assert list(violations(product)) == ["api: 17 modules; the maximum is 16"]
+
+
+def test_tests_have_the_limit_of_lines_only() -> None:
+    source = "def test():\n" + "    pass\n" * MAX_MODULE_LINES
+    module = Module(ROOT / "tests" / "sample.py", source, ast.parse(source))
+    assert list(long_modules([module])) == [
+        f"tests/sample.py: {MAX_MODULE_LINES + 1} lines; the maximum is {MAX_MODULE_LINES}"
+    ]
 
 
 def test_the_tools_run_from_the_root_of_the_repository() -> None:
