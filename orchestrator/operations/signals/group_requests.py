@@ -15,7 +15,7 @@ from orchestrator.resources.base import Resize, Value
 from orchestrator.resources.groups.adjustments import Adjustment, Rejection
 from orchestrator.resources.groups.scaling_group import ScalingGroup
 from orchestrator.store.signals import group_resize
-from orchestrator.store.signals.group_resize import Answer
+from orchestrator.store.signals.group_resize import Answer, GroupTarget
 from orchestrator.store.signals.queue import Pending, PendingSignal, SignalEffect
 
 MAX_PENDING: Final = 1_000  # requests to a group that wait
@@ -54,11 +54,12 @@ class ForwardedSignals:
     policy: ResourceVisit
     requests: list[tuple[int, str, JsonObject]]  # the group's id and name, the details
     pending: dict[int, int]  # number of requests to a group that wait
+    groups: dict[str, GroupTarget | None]  # by the id that the policy names
 
     @classmethod
     def none(cls, engine: WorkerContext, policy: ResourceVisit) -> ForwardedSignals:
         """Start without requests."""
-        return cls(engine, policy, [], {})
+        return cls(engine, policy, [], {}, {})
 
     def add(self, resize: Resize, reason: str) -> SignalEffect | None:
         """Add a request; return the event of a rejection.
@@ -67,7 +68,9 @@ class ForwardedSignals:
             ProviderError: the group does not exist, or is not a group.
         """
         db, policy = self.engine.database.check_connection(durable=True), self.policy
-        group = group_resize.find(db, policy.stack.id, resize.group)
+        if resize.group not in self.groups:
+            self.groups[resize.group] = group_resize.find(db, policy.stack.id, resize.group)
+        group = self.groups[resize.group]
         if group is None:
             message = f'Alarm {policy.resource.name} could not find scaling group named "{resize.group}"'
             raise ProviderError(message, kind="NotFound")
