@@ -49,6 +49,7 @@ class Wait:
     retried: bool = False
     discard: bool = False  # the created object is deleted first
     unreachable: bool = False
+    aborted: bool = False  # the stack has failed: so has the resource, although its operation is followed
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,10 +5,22 @@ from __future__ import annotations
 from dataclasses import replace
 
 from orchestrator.engine.check.change import ADOPT, Evidence, Replace, decide_change
-from orchestrator.engine.check.outcome import Deleted, Failed, Ready, Replaced, Wait, failure_reason
+from orchestrator.engine.check.outcome import (
+    Deleted,
+    Failed,
+    PreviousOperationEnded,
+    Ready,
+    Replaced,
+    Wait,
+    failure_reason,
+)
 from orchestrator.errors import ProviderError, ProviderSilent
 from orchestrator.operations.reconcile.comparison import comparison, type_changed
-from orchestrator.operations.reconcile.desired_state import apply_definition
+from orchestrator.operations.reconcile.desired_state import (
+    apply_definition,
+    is_current,
+    record_requirements,
+)
 from orchestrator.operations.reconcile.step_outcomes import grant_access, observe_operation, result_of
 from orchestrator.operations.reconcile.update_steps import follow_operation
 from orchestrator.operations.resource_context.operation import ResourceOperation
@@ -70,16 +82,41 @@ def _send_create(operation: ResourceOperation) -> None:
 
 
 def recreate(operation: ResourceOperation, retries_left: int) -> StepResult:
-    """Delete a resource that failed during its create, then create it again under a new token."""
+    """Delete a resource that failed during its create, then create it again under a new token. An object that
+    is ready before the request to delete it is kept.
+    """
     state, type_ = operation.state, operation.resource_type
+    if type_.calls_out and operation.resource.lost_seconds is None:
+        kept = _ready_after_all(operation)
+        if kept is not None:
+            return kept
     context, physical_id = operation.context("DELETE"), state.physical_id or ""
-    type_.delete(context, physical_id)
+    state.unanswered = type_.calls_out  # from here on its delete may be carried out
+    try:
+        type_.delete(context, physical_id)
+    except ProviderError as error:
+        state.unanswered = isinstance(error, ProviderSilent) or operation.resource.lost_seconds is not None
+        raise
     observation = type_.observe(context, physical_id)
     if observation.exists:
         return StepResult(Wait(observation.retry_after, "removing what went wrong", discard=True), state)
     state.physical_id = state.op = state.reference_id = None
+    state.unanswered = False
     state.data, state.attributes, state.given_metadata = {}, {}, None
     return create(operation, 0.0, retries_left)
+
+
+def _ready_after_all(operation: ResourceOperation) -> StepResult | None:
+    """Return the result of a create whose object is ready by now; None if it is not."""
+    observation = observe_operation(operation)
+    if observation.error or not (observation.exists and observation.ready):
+        return None
+    operation.state.op = "CREATE"
+    result = result_of(operation, observation, 0, started=False)
+    if not is_current(operation):
+        return replace(result, outcome=PreviousOperationEnded(observation))
+    record_requirements(operation)
+    return result
 
 
 def _adopt_external(operation: ResourceOperation, physical_id: str) -> StepResult:

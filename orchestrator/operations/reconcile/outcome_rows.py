@@ -62,7 +62,7 @@ def outcome_statement(
                 row["action"] = None
         case Postponed() | Wait():
             statement = ending.WAIT if isinstance(outcome, Wait) else ending.POSTPONE
-            row |= _waiting_columns(outcome, result)
+            row |= _waiting_columns(visit, outcome, result)
         case Unhealthy(reason=reason, left_alone=left_alone, unreachable=unreachable):
             row["unreachable"] = unreachable
             statement = action_sql.CHECK_FAILED if visit.act == "CHECK" else action_sql.FAIL_INVALID_STATE
@@ -80,7 +80,7 @@ def outcome_statement(
     return statement, row
 
 
-def _waiting_columns(outcome: Postponed | Wait, result: StepResult) -> JsonObject:
+def _waiting_columns(visit: ResourceVisit, outcome: Postponed | Wait, result: StepResult) -> JsonObject:
     row: JsonObject = {
         "wait_seconds": outcome.seconds,
         "reason": outcome.reason,
@@ -89,7 +89,15 @@ def _waiting_columns(outcome: Postponed | Wait, result: StepResult) -> JsonObjec
     if isinstance(outcome, Wait):
         row["retried"] = outcome.retried
         row["op"] = "DISCARD" if outcome.discard else result.state.op
+        if outcome.aborted:
+            row |= _aborted_columns(visit, outcome, result.state.action)
     return row
+
+
+def _aborted_columns(visit: ResourceVisit, outcome: Wait, action: str) -> JsonObject:
+    """Return the status of a resource whose operation is still open although its stack has failed."""
+    reason = f"{action} aborted: the stack has failed. Still in progress: {outcome.reason}"
+    return {"status": "FAILED", "reason": reason, "aborted": visit.resource.status != "FAILED"}
 
 
 def outcome_row(visit: ResourceVisit, result: StepResult, cipher: Cipher, *, claimed: bool) -> JsonObject:

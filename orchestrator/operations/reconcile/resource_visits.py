@@ -23,6 +23,7 @@ from orchestrator.engine.check.outcome import (
     Ready,
     Replaced,
     Unchanged,
+    Wait,
     failure_reason,
 )
 from orchestrator.engine.check.visit import ResourceVisit, replacement_visit
@@ -141,7 +142,10 @@ def _execute(batch: BatchContext, operation: ResourceOperation, step: Step, retr
     if isinstance(type_, NestedType):
         nested = nested_operation(operation, type_, batch.db, batch.worker.stacks)
         return execute_nested(nested, step, retries_left)
-    return execute(operation, step, retries_left)
+    result, visit = execute(operation, step, retries_left), operation.visit
+    if isinstance(result.outcome, Wait) and visit.halted and visit.stack.status == "FAILED":
+        return replace(result, outcome=replace(result.outcome, aborted=True))
+    return result
 
 
 def _operation(

@@ -54,6 +54,7 @@ COLUMNS: Final = {
     "wait_seconds": "float8",
     "retried": "boolean",
     "unreachable": "boolean",
+    "aborted": "boolean",
     "traversal": "bigint",
     "unanswered": "boolean",
     "continued": "boolean",

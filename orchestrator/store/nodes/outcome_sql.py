@@ -132,14 +132,16 @@ _WAITING: Final = NodeEffect(
 )
 
 # Not ready yet, or a retry is due later: the operation stays open, the lease is released, the node waits.
-# An outage ends with the next attempt, at the earliest.
+# An outage ends with the next attempt, at the earliest. With a `status`, the stack has failed before the end
+# of the operation, which is followed; `aborted` if this is new.
 WAIT: Final = OutcomeStatement(
     "wait",
     resource=f"""op_started_at = CASE WHEN i.op IS NULL THEN NULL
             WHEN r.op = i.op THEN r.op_started_at ELSE now() END,
         reachable_since = CASE WHEN i.unreachable
             THEN clock_timestamp() + make_interval(secs => i.wait_seconds) ELSE r.reachable_since END,
-        op = i.op, attempt = i.attempt, action = i.action, status = 'IN_PROGRESS', status_reason = i.reason,
+        op = i.op, attempt = i.attempt, action = i.action, status = coalesce(i.status, 'IN_PROGRESS'),
+        status_reason = i.reason,
         physical_id = i.physical_id, properties = i.properties, data = i.data, metadata = i.metadata,
         sealed = convert_to(i.sealed, 'UTF8'),
         definition_id = coalesce(i.definition_id, r.definition_id), requires = i.requires,
@@ -148,7 +150,7 @@ WAIT: Final = OutcomeStatement(
         {_UNREACHABLE},
         lease = NULL, leased_until = NULL""",
     node=_WAITING,
-    events=STARTED_EVENT,
+    events=state_events(when="i.aborted"),
     next=Next.BLOCKED,
 )
 

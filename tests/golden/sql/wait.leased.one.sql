@@ -1,5 +1,5 @@
 WITH i AS NOT MATERIALIZED (
-    SELECT %(node_id)s::bigint AS node_id, %(resource_id)s::bigint AS resource_id, %(stack_id)s::bigint AS stack_id, %(name)s::text AS name, %(type)s::text AS type, %(action)s::text AS action, %(reason)s::text AS reason, %(started)s::boolean AS started, %(physical_id)s::text AS physical_id, %(properties)s::json AS properties, %(metadata)s::json AS metadata, %(data)s::json AS data, %(sealed)s::text AS sealed, %(definition_id)s::bigint AS definition_id, %(requires)s::bigint[] AS requires, %(input_digests)s::text[] AS input_digests, %(op)s::text AS op, %(attempt)s::integer AS attempt, %(wait_seconds)s::float8 AS wait_seconds, %(retried)s::boolean AS retried, %(unreachable)s::boolean AS unreachable, %(traversal)s::bigint AS traversal, %(unanswered)s::boolean AS unanswered
+    SELECT %(node_id)s::bigint AS node_id, %(resource_id)s::bigint AS resource_id, %(stack_id)s::bigint AS stack_id, %(name)s::text AS name, %(type)s::text AS type, %(action)s::text AS action, %(status)s::text AS status, %(reason)s::text AS reason, %(started)s::boolean AS started, %(physical_id)s::text AS physical_id, %(properties)s::json AS properties, %(metadata)s::json AS metadata, %(data)s::json AS data, %(sealed)s::text AS sealed, %(definition_id)s::bigint AS definition_id, %(requires)s::bigint[] AS requires, %(input_digests)s::text[] AS input_digests, %(op)s::text AS op, %(attempt)s::integer AS attempt, %(wait_seconds)s::float8 AS wait_seconds, %(retried)s::boolean AS retried, %(unreachable)s::boolean AS unreachable, %(aborted)s::boolean AS aborted, %(traversal)s::bigint AS traversal, %(unanswered)s::boolean AS unanswered
 )
 , r AS (
     UPDATE resource r
@@ -7,7 +7,8 @@ WITH i AS NOT MATERIALIZED (
             WHEN r.op = i.op THEN r.op_started_at ELSE now() END,
         reachable_since = CASE WHEN i.unreachable
             THEN clock_timestamp() + make_interval(secs => i.wait_seconds) ELSE r.reachable_since END,
-        op = i.op, attempt = i.attempt, action = i.action, status = 'IN_PROGRESS', status_reason = i.reason,
+        op = i.op, attempt = i.attempt, action = i.action, status = coalesce(i.status, 'IN_PROGRESS'),
+        status_reason = i.reason,
         physical_id = i.physical_id, properties = i.properties, data = i.data, metadata = i.metadata,
         sealed = convert_to(i.sealed, 'UTF8'),
         definition_id = coalesce(i.definition_id, r.definition_id), requires = i.requires,
@@ -41,8 +42,8 @@ WITH i AS NOT MATERIALIZED (
     SELECT i.stack_id, i.name, i.type, i.physical_id, i.action, x.status, x.reason,
         CASE WHEN i.sealed IS NULL AND x.status <> 'IN_PROGRESS' THEN i.properties END
     FROM i JOIN r ON r.id = i.resource_id
-    CROSS JOIN LATERAL (VALUES ('IN_PROGRESS', 'state changed'), (NULL, NULL)) AS x(status, reason)
-    WHERE CASE WHEN x.status = 'IN_PROGRESS' THEN i.started ELSE false END
+    CROSS JOIN LATERAL (VALUES ('IN_PROGRESS', 'state changed'), (i.status, i.reason)) AS x(status, reason)
+    WHERE CASE WHEN x.status = 'IN_PROGRESS' THEN i.started ELSE i.aborted END
 ), woken AS (
 UPDATE graph_node n SET state = 'queued', due_at = NULL, rung_at = now(), rings = 0
 FROM i CROSS JOIN LATERAL (

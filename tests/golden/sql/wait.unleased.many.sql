@@ -1,6 +1,6 @@
 WITH i AS MATERIALIZED (
     SELECT *
-        FROM json_to_recordset(%(rows)s) AS x(node_id bigint, resource_id bigint, stack_id bigint, name text, type text, action text, status text, reason text, started boolean, changed boolean, physical_id text, reference_id text, properties json, attributes json, metadata json, data json, sealed text, definition_id bigint, digest text, requires bigint[], input_digests text[], value_digest text, observed text, op text, attempt integer, wait_seconds float8, retried boolean, unreachable boolean, traversal bigint, unanswered boolean, continued boolean, replacement_uuid uuid, runs_as text, was_healthy boolean, status_read text)
+        FROM json_to_recordset(%(rows)s) AS x(node_id bigint, resource_id bigint, stack_id bigint, name text, type text, action text, status text, reason text, started boolean, changed boolean, physical_id text, reference_id text, properties json, attributes json, metadata json, data json, sealed text, definition_id bigint, digest text, requires bigint[], input_digests text[], value_digest text, observed text, op text, attempt integer, wait_seconds float8, retried boolean, unreachable boolean, aborted boolean, traversal bigint, unanswered boolean, continued boolean, replacement_uuid uuid, runs_as text, was_healthy boolean, status_read text)
     WHERE x.node_id > 0 AND x.resource_id > 0 AND x.stack_id > 0
 )
 , locked AS MATERIALIZED (
@@ -16,7 +16,8 @@ WITH i AS MATERIALIZED (
             WHEN r.op = i.op THEN r.op_started_at ELSE now() END,
         reachable_since = CASE WHEN i.unreachable
             THEN clock_timestamp() + make_interval(secs => i.wait_seconds) ELSE r.reachable_since END,
-        op = i.op, attempt = i.attempt, action = i.action, status = 'IN_PROGRESS', status_reason = i.reason,
+        op = i.op, attempt = i.attempt, action = i.action, status = coalesce(i.status, 'IN_PROGRESS'),
+        status_reason = i.reason,
         physical_id = i.physical_id, properties = i.properties, data = i.data, metadata = i.metadata,
         sealed = convert_to(i.sealed, 'UTF8'),
         definition_id = coalesce(i.definition_id, r.definition_id), requires = i.requires,
@@ -49,8 +50,8 @@ WITH i AS MATERIALIZED (
     SELECT i.stack_id, i.name, i.type, i.physical_id, i.action, x.status, x.reason,
         CASE WHEN i.sealed IS NULL AND x.status <> 'IN_PROGRESS' THEN i.properties END
     FROM i JOIN r ON r.id = i.resource_id
-    CROSS JOIN LATERAL (VALUES ('IN_PROGRESS', 'state changed'), (NULL, NULL)) AS x(status, reason)
-    WHERE CASE WHEN x.status = 'IN_PROGRESS' THEN i.started ELSE false END
+    CROSS JOIN LATERAL (VALUES ('IN_PROGRESS', 'state changed'), (i.status, i.reason)) AS x(status, reason)
+    WHERE CASE WHEN x.status = 'IN_PROGRESS' THEN i.started ELSE i.aborted END
     ORDER BY i.node_id, x.status <> 'IN_PROGRESS'
 ), woken AS (
 UPDATE graph_node n SET state = 'queued', due_at = NULL, rung_at = now(), rings = 0

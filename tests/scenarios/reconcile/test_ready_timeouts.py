@@ -60,6 +60,10 @@ def stuck(world: World, **request: Any) -> str:
     return uuid
 
 
+def swallow_answer(_ctx: object) -> None:
+    raise ProviderSilent("no answer")
+
+
 # The time limit
 
 
@@ -93,15 +97,46 @@ def test_a_resource_that_is_never_ready_in_time_fails_after_its_retries(world: W
     assert cloud.made == {"a": 4}
 
 
+@pytest.mark.parametrize("outage", [False, True])
+def test_an_object_that_is_ready_before_it_is_discarded_is_kept(world: World, cloud: Cloud, *, outage: bool):
+    uuid = stuck(world, environment=limited(60))
+    [thing] = cloud.things
+    world.elapse(61, "operation")
+    world.sweep_once()
+    world.deliver()
+    assert world.resource("a").op == "DISCARD"
+    if outage:
+        cloud.outage.add("delete")
+        observe(world)
+        cloud.outage.clear()
+    cloud.looks[thing] = NEVER
+    world.deliver_all()
+    assert (world.state(uuid), list(cloud.things)) == ("CREATE_COMPLETE", [thing])
+
+
+def test_an_object_is_not_kept_after_a_request_to_delete_it(world: World, cloud: Cloud):
+    uuid = stuck(world, environment=limited(60))
+    [first] = cloud.things
+    world.elapse(61, "operation")
+    world.sweep_once()
+    world.deliver()
+    cloud.on["delete"] = swallow_answer
+    observe(world)
+    cloud.on.clear()
+    cloud.looks[first] = NEVER
+    observe(world)
+    [second] = cloud.things
+    assert second != first
+    cloud.looks[second] = NEVER
+    world.deliver_all()
+    assert world.state(uuid) == "CREATE_COMPLETE"
+
+
 def test_an_object_within_its_limit_is_left_alone(world: World, cloud: Cloud):
     stuck(world, environment=limited(60))
     world.elapse(30, "operation")
     observe(world, 5)
     assert cloud.made == {"a": 1}
-
-
-def swallow_answer(_ctx: object) -> None:
-    raise ProviderSilent("created, and no answer")
 
 
 @pytest.mark.parametrize("verb", ["create", "find", "observe"])
@@ -202,6 +237,58 @@ def test_an_object_that_outlasted_the_timeout_of_its_stack_is_discarded_by_the_n
     cloud.looks[second] = NEVER
     world.deliver_all()
     assert world.state(uuid) == "UPDATE_COMPLETE"
+
+
+def test_an_operation_that_outlasts_its_stack_has_failed_and_is_followed(world: World, cloud: Cloud):
+    uuid = stuck(world, timeout_mins=1)
+    world.elapse(61, "action", "operation")
+    observe(world, 3)
+    row = world.resource("a")
+    reason = "CREATE aborted: the stack has failed. Still in progress: state changed"
+    assert (row.action, row.status, row.status_reason) == ("CREATE", "FAILED", reason)
+    reasons = world.event_reasons(uuid, "a")
+    assert reasons == ["CREATE_IN_PROGRESS state changed", f"CREATE_FAILED {reason}"]
+    world.act("s", "check")
+    observe(world, 3)
+    assert "IN_PROGRESS" not in {row.status for row in world.resources()}
+    [thing] = cloud.things
+    cloud.looks[thing] = NEVER  # it is ready after all
+    world.deliver_all()
+    assert (world.state(uuid), status_of(world, "a")) == ("CREATE_FAILED", "CREATE_COMPLETE")
+    world.patch("s")
+    world.deliver_all()
+    assert (world.state(uuid), cloud.made) == ("UPDATE_COMPLETE", {"a": 1})
+
+
+def test_an_update_continues_an_operation_that_outlasted_its_stack(world: World, cloud: Cloud):
+    uuid = stuck(world, timeout_mins=2)
+    world.elapse(121, "action")
+    observe(world, 2)
+    assert (world.state(uuid), status_of(world, "a")) == ("CREATE_FAILED", "CREATE_FAILED")
+    world.patch("s")
+    observe(world, 2)
+    assert status_of(world, "a") == "CREATE_IN_PROGRESS"
+    [thing] = cloud.things
+    cloud.looks[thing] = NEVER
+    world.deliver_all()
+    assert (world.state(uuid), cloud.made) == ("UPDATE_COMPLETE", {"a": 1})
+
+
+def test_a_delete_that_outlasts_its_stack_has_failed_and_is_followed(world: World, cloud: Cloud):
+    uuid = world.create("s", {"a": server()})
+    world.deliver_all()
+    cloud.outage.add("delete")
+    world.delete("s")
+    observe(world, 2)
+    world.elapse(3601, "action")
+    observe(world, 2)
+    assert (world.state(uuid), status_of(world, "a")) == ("DELETE_FAILED", "DELETE_FAILED")
+    cloud.outage.clear()
+    world.deliver_all()
+    assert cloud.things == {}
+    world.delete("s")
+    world.deliver_all()
+    assert world.state(uuid) == "DELETE_COMPLETE"
 
 
 # Take-over
