@@ -1,70 +1,28 @@
-"""Objects that never become ready: time limits, and the take-over of open operations."""
+"""Objects that are not ready in time."""
 
 from __future__ import annotations
-
-from collections.abc import Iterator
-from typing import Any
 
 import pytest
 
 from orchestrator.engine.check.outcome import UNREACHABLE_MAX_SECONDS
-from orchestrator.errors import ActionInProgress, InvalidTemplate, ProviderSilent
-from orchestrator.operations.signals import accept
-from tests.scenarios.fake_cloud import Cloud, cloud_thing
+from orchestrator.errors import InvalidTemplate
+from tests.scenarios.fake_cloud import Cloud
+from tests.scenarios.reconcile.stuck_servers import (
+    NEVER,
+    cloud,
+    limited,
+    observe,
+    server,
+    status_of,
+    stuck,
+    swallow_answer,
+    world,
+)
+from tests.scenarios.trees import CHILD, nested
+from tests.scenarios.trees import text as template
 from tests.scenarios.world import World
 
-SERVER = "Cloud::Server"
-NEVER = 10_000  # observations until it is ready
-
-
-@pytest.fixture
-def cloud() -> Cloud:
-    return Cloud()
-
-
-@pytest.fixture
-def world(postgres_url: str, cloud: Cloud) -> Iterator[World]:
-    world = World(postgres_url, types=cloud.types(), action_retry_limit=2)
-    yield world
-    world.close()
-
-
-def server(**properties: object) -> dict[str, object]:
-    return cloud_thing(type=SERVER, **properties)
-
-
-def observe(world: World, times: int = 1) -> None:
-    """Let the waiting nodes become due so many times."""
-    for _ in range(times):
-        while world.messages:
-            world.deliver()
-        world.sweep_once()
-    while world.messages:
-        world.deliver()
-
-
-def limited(seconds: float, name: str = "a") -> dict[str, Any]:
-    return {"resource_registry": {"resources": {name: {"ready_timeout": seconds}}}}
-
-
-def status_of(world: World, name: str) -> str:
-    row = world.resource(name)
-    return f"{row.action}_{row.status}"
-
-
-def stuck(world: World, **request: Any) -> str:
-    """Create a stack whose server never becomes ready; return the stack's uuid."""
-    uuid = world.create("s", {"a": server(looks=NEVER)}, **request)
-    observe(world)
-    assert status_of(world, "a") == "CREATE_IN_PROGRESS"
-    return uuid
-
-
-def swallow_answer(_ctx: object) -> None:
-    raise ProviderSilent("no answer")
-
-
-# The time limit
+__all__ = ["cloud", "world"]
 
 
 def test_an_object_that_is_not_ready_in_time_is_discarded_and_created_again(world: World, cloud: Cloud):
@@ -291,128 +249,21 @@ def test_a_delete_that_outlasts_its_stack_has_failed_and_is_followed(world: Worl
     assert world.state(uuid) == "DELETE_COMPLETE"
 
 
-# Take-over
-
-
-def test_an_unchanged_open_create_continues_without_a_second_call(world: World, cloud: Cloud):
-    uuid = stuck(world)
+def test_a_child_stack_fails_with_its_parent(world: World, cloud: Cloud):
+    files = {CHILD: template({"a": server(looks=NEVER)})}
+    uuid = world.create("s", {"n": nested()}, files=files, timeout_mins=1)
+    observe(world, 2)
+    world.elapse(61, "action", "operation")
+    observe(world, 3)
+    assert world.state(uuid) == "CREATE_FAILED"
+    assert {(row.action, row.status) for row in world.resources()} == {("CREATE", "FAILED")}
+    assert {row.status for row in world.rows("SELECT status FROM stack")} == {"FAILED"}
+    world.act("s", "check")
+    observe(world, 3)
+    assert {row.status for row in world.resources()} == {"FAILED"}
     world.patch("s")
-    observe(world, 2)
-    [thing] = cloud.things
-    cloud.looks[thing] = NEVER
+    observe(world, 3)
+    [second] = cloud.things
+    cloud.looks[second] = NEVER
     world.deliver_all()
-    assert world.state(uuid) == "UPDATE_COMPLETE"
-    assert cloud.calls.count("create a") == 1
-
-
-def test_a_replacement_does_not_wait_for_the_old_object(world: World, cloud: Cloud):
-    uuid = stuck(world)
-    [old] = cloud.things
-    world.update("s", {"a": server(errors=0, final=True)})
-    world.deliver_all()
-    assert world.state(uuid) == "UPDATE_COMPLETE"
-    assert old not in cloud.things
-    assert len(cloud.things) == 1
-
-
-def test_a_replacement_does_not_wait_for_a_provider_without_an_answer(world: World, cloud: Cloud):
-    stuck(world)
-    [old] = cloud.things
-    cloud.outage.add("observe")
-    world.update("s", {"a": server(final=True)})
-    observe(world, 2)
-    assert len(cloud.things) == 2
-    cloud.outage.clear()
-    world.deliver_all()
-    assert old not in cloud.things
-
-
-def test_a_change_in_place_waits_until_the_object_is_ready(world: World, cloud: Cloud):
-    uuid = stuck(world)
-    [thing] = cloud.things
-    world.update("s", {"a": server(value="new")})
-    observe(world, 2)
-    assert "update a" not in cloud.calls
-    cloud.looks[thing] = NEVER
-    world.deliver_all()
-    assert world.state(uuid) == "UPDATE_COMPLETE"
-    assert cloud.values == {thing: "new"}
-
-
-def test_a_stuck_object_is_deleted_with_its_stack_or_when_its_resource_is_removed(world: World, cloud: Cloud):
-    uuid = stuck(world)
-    world.update("s", {})
-    world.deliver_all()
-    assert (world.state(uuid), cloud.things) == ("UPDATE_COMPLETE", {})
-    stuck_again = world.create("t", {"a": server(looks=NEVER)})
-    observe(world)
-    world.delete("t")
-    world.deliver_all()
-    assert (world.state(stuck_again), cloud.things) == ("DELETE_COMPLETE", {})
-
-
-# Marks
-
-
-def test_a_mark_gives_up_an_open_create(world: World, cloud: Cloud):
-    uuid = stuck(world)
-    [old] = cloud.things
-    world.mark("s", "a")
-    cloud.looks[old] = NEVER  # too late
-    observe(world, 2)
-    [new] = [thing for thing in cloud.things if thing != old]
-    cloud.looks[new] = NEVER
-    world.deliver_all()
-    assert world.state(uuid) == "CREATE_COMPLETE"
-    assert list(cloud.things) == [new]
-
-
-def test_a_mark_after_the_timeout_is_honoured_by_the_next_update(world: World, cloud: Cloud):
-    uuid = stuck(world, timeout_mins=2)
-    [old] = cloud.things
-    world.elapse(121, "action")
-    observe(world)
-    world.mark("s", "a")
-    assert (world.state(uuid), status_of(world, "a")) == ("CREATE_FAILED", "CHECK_FAILED")
-    cloud.looks[old] = NEVER  # healthy, and marked all the same
-    world.update("s", {"a": server()})
-    world.deliver_all()
-    assert world.state(uuid) == "UPDATE_COMPLETE"
-    assert old not in cloud.things
-
-
-def test_a_healthy_object_that_is_marked_is_replaced(world: World, cloud: Cloud):
-    world.create("s", {"a": server()})
-    world.deliver_all()
-    [old] = cloud.things
-    world.mark("s", "a")
-    world.patch("s")
-    world.deliver_all()
-    assert list(cloud.things) != [old]
-    assert not any(row.marked_unhealthy for row in world.resources())
-
-
-def test_a_mark_waits_for_a_worker_that_is_calling_the_provider(world: World, cloud: Cloud, monkeypatch):
-    monkeypatch.setattr(accept, "MARK_SECONDS", 0.0)
-    refused = []
-
-    def mark(_ctx: object) -> None:
-        with pytest.raises(ActionInProgress):
-            world.mark("s", "a")
-        refused.append(True)
-        cloud.on.clear()
-
-    cloud.on["create"] = mark
-    world.create("s", {"a": server()})
-    world.deliver_all()
-    assert refused
-
-
-def test_a_resource_that_is_being_deleted_is_not_marked(world: World, cloud: Cloud):
-    world.create("s", {"a": server()})
-    world.deliver_all()
-    cloud.outage.add("delete")
-    world.delete("s")
-    observe(world, 2)
-    with pytest.raises(ActionInProgress):
-        world.mark("s", "a")
+    assert (world.state(uuid), cloud.made) == ("UPDATE_COMPLETE", {"a": 2})
