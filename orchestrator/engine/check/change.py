@@ -194,9 +194,14 @@ def _failed(case: Comparison) -> Decision | None:
     if recorded.status != "FAILED" or case.nested:
         return None
     replacement = Replace(ReplaceReason.UNHEALTHY if recorded.action == "CHECK" else ReplaceReason.FAILED)
-    if recorded.physical_id is None or recorded.marked_unhealthy or recorded.action == "DELETE":
+    if recorded.marked_unhealthy or recorded.action == "DELETE":
         return replacement  # a requested delete may still be carried out
-    if type_.judges_health:
+    if recorded.physical_id is None:  # a refused create may have had an effect
+        if evidence.observation is None:
+            return Ask("observation") if type_.calls_out and type_.can_find else replacement
+        if not evidence.observation.exists:
+            return replacement
+    elif type_.judges_health:
         if evidence.healthy is None:
             return Ask("health")
         if not evidence.healthy:

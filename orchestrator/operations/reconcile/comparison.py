@@ -8,9 +8,10 @@ from orchestrator.engine.check import hooks
 from orchestrator.engine.check.change import NO_NAMES, Ask, Comparison, Desired, Recorded
 from orchestrator.engine.check.property_diff import as_stored, needs_other_type, with_drift
 from orchestrator.json_types import JsonMapping
+from orchestrator.operations.reconcile.step_outcomes import grant_access
 from orchestrator.operations.resource_context.operation import ResourceOperation
 from orchestrator.operations.resource_context.state import DesiredResource, ResourceState
-from orchestrator.resources.base import NOTHING_TYPE, Observation
+from orchestrator.resources.base import NOTHING_TYPE, Created, Observation
 
 
 def desired_type(operation: ResourceOperation) -> str:
@@ -84,8 +85,17 @@ def with_fact(operation: ResourceOperation, case: Comparison, ask: Ask, before: 
 
 
 def _refresh(operation: ResourceOperation, before: ResourceState, after: JsonMapping) -> Observation:
-    """Observe the resource, so that changes made by others count as differences."""
-    type_ = operation.resource_type
+    """Observe the resource, so that changes made by others count as differences. The object of a failed
+    create is searched by its token.
+    """
+    type_, state = operation.resource_type, operation.state
+    if before.physical_id is None:
+        search = operation.context("CREATE", 0.0)
+        found = type_.find(search, search.token)
+        if found is None:
+            return Observation(exists=False)
+        state.physical_id = before.physical_id = found
+        grant_access(operation, Created(found), search)
     context = replace(operation.context("CHECK", 0.0), properties=before.properties)
     observation = type_.observe(context, before.physical_id or "")
     if observation.exists and not observation.error:

@@ -6,8 +6,9 @@ WITH i AS MATERIALIZED (
 , r AS (
     UPDATE resource r
     SET action = i.action, status = 'COMPLETE', status_reason = i.reason,
-        reference_id = i.reference_id, properties = i.properties, attributes = i.attributes,
-        metadata = i.metadata, data = i.data, sealed = convert_to(i.sealed, 'UTF8'),
+        physical_id = i.physical_id, reference_id = i.reference_id, properties = i.properties,
+        attributes = i.attributes, metadata = i.metadata, data = i.data,
+        sealed = convert_to(i.sealed, 'UTF8'), lost_at = NULL,
         value_digest = i.value_digest, updated_at = now(), marked_unhealthy = false,
         definition_id = i.definition_id, built_digest = decode(i.digest, 'hex'), requires = i.requires,
         input_digests = i.input_digests, observed = i.observed, observed_at = now(), observed_reason = NULL,

@@ -101,15 +101,71 @@ def test_a_create_that_the_database_interrupts_is_not_repeated_by_a_type_without
 @pytest.mark.parametrize("error", [ProviderError("no", "Forbidden"), KeyError("status")])
 def test_a_refusal_and_a_fault_of_the_type_fail_the_resource(world: World, cloud: Cloud, error: Exception):
     cloud.on["created"] = fails(error)
-    uuid = world.create("s", {"a": desk()})
+    outputs = {"value": {"value": {"get_attr": ["a", "value"]}}}
+    uuid = world.create("s", {"a": desk(value="v")}, outputs=outputs)
     world.deliver_all()
     assert (world.state(uuid), cloud.made) == ("CREATE_FAILED", {"a": 1})
     kind = "Forbidden" if isinstance(error, ProviderError) else "KeyError"
     assert f"{kind}: resources.a: " in world.stack_row("s").status_reason
     cloud.on.clear()
-    world.patch("s")  # a replacement; the object of the failed create is found by its token and deleted
+    world.patch("s")  # the object of the failed create is found by its token, and is as desired
+    world.deliver_all()
+    assert (world.state(uuid), list(cloud.things)) == ("UPDATE_COMPLETE", ["a-1"])
+    assert world.outputs("s") == {"value": "v"}
+    world.delete("s")
+    world.deliver_all()
+    assert (world.state(uuid), cloud.things) == ("DELETE_COMPLETE", {})
+
+
+def refused_after_its_create(world: World, cloud: Cloud, **properties: object) -> str:
+    """Create a stack with a resource whose create fails after the object was created."""
+    cloud.on["created"] = fails(ProviderError("no", "Forbidden"))
+    uuid = world.create("s", {"a": cloud_thing(type="Cloud::Server", value="old", **properties)})
+    world.deliver_all()
+    cloud.on.clear()
+    assert (world.state(uuid), world.resource("a").physical_id) == ("CREATE_FAILED", None)
+    return uuid
+
+
+def test_an_object_of_a_failed_create_is_changed_in_place(world: World, cloud: Cloud):
+    uuid = refused_after_its_create(world, cloud)
+    world.update("s", {"a": cloud_thing(type="Cloud::Server", value="new")})
+    world.deliver_all()
+    assert (world.state(uuid), cloud.values) == ("UPDATE_COMPLETE", {"a-1": "new"})
+    assert cloud.made == {"a": 1}
+
+
+def test_an_object_of_a_failed_create_is_replaced_if_the_template_requires_it(world: World, cloud: Cloud):
+    uuid = refused_after_its_create(world, cloud)
+    world.update("s", {"a": cloud_thing(type="Cloud::Server", value="old", final=True)})
     world.deliver_all()
     assert (world.state(uuid), list(cloud.things)) == ("UPDATE_COMPLETE", ["a-2"])
+
+
+def test_an_object_of_a_failed_create_is_replaced_if_it_is_in_error(world: World, cloud: Cloud):
+    uuid = refused_after_its_create(world, cloud, errors=1)
+    world.patch("s")
+    world.deliver_all()
+    assert (world.state(uuid), list(cloud.things)) == ("UPDATE_COMPLETE", ["a-2"])
+
+
+def test_a_failed_create_without_an_object_is_replaced(world: World, cloud: Cloud):
+    uuid = refused_after_its_create(world, cloud)
+    cloud.things.clear()
+    world.patch("s")
+    world.deliver_all()
+    assert (world.state(uuid), list(cloud.things)) == ("UPDATE_COMPLETE", ["a-2"])
+
+
+def test_an_outage_during_the_search_for_an_object_replaces_nothing(world: World, cloud: Cloud):
+    uuid = refused_after_its_create(world, cloud)
+    cloud.outage.add("find")
+    world.patch("s")
+    attempt(world, 3)
+    assert (world.state(uuid), list(cloud.things)) == ("UPDATE_IN_PROGRESS", ["a-1"])
+    cloud.outage.clear()
+    world.deliver_all()
+    assert (world.state(uuid), list(cloud.things)) == ("UPDATE_COMPLETE", ["a-1"])
 
 
 def test_an_object_that_find_does_not_return_is_created_again(world: World, cloud: Cloud):

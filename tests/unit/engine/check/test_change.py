@@ -63,6 +63,15 @@ class Judging(Server):
         raise NotImplementedError
 
 
+class Findable(Judging):
+    """A judging type whose objects can be looked up by token."""
+
+    name = "A::Findable"
+
+    def find(self, ctx: object, token: str) -> str | None:
+        raise NotImplementedError
+
+
 class Cancellable(Server):
     """A type whose operations can be cancelled."""
 
@@ -79,6 +88,8 @@ FEASIBLE, HEALTHY = Evidence(feasible=True), Evidence(healthy=True, feasible=Tru
 PRESENT, ABSENT, BROKEN = Observation(True), Observation(False), Observation(True, error="no disk")
 PENDING = Observation(True, ready=False)
 JUDGING = {"resource_type": Judging()}
+FINDABLE = {"resource_type": Findable()}
+NO_ID = FAILED._replace(physical_id=None)
 
 
 def seen(observation: Observation) -> dict[str, Any]:
@@ -120,7 +131,13 @@ def to(**properties: Any) -> Desired:
             Refuse("Update to property external_id of a (A::Server) is not supported."),
         ),
         # Failed resources.
-        (FAILED._replace(physical_id=None), DESIRED, {}, Replace(R.FAILED)),
+        (NO_ID, DESIRED, {}, Replace(R.FAILED)),
+        (NO_ID, DESIRED, FINDABLE, Ask("observation")),
+        (NO_ID._replace(marked_unhealthy=True), DESIRED, FINDABLE, Replace(R.FAILED)),
+        (NO_ID, DESIRED, FINDABLE | seen(ABSENT), Replace(R.FAILED)),
+        (NO_ID, DESIRED, FINDABLE | seen(BROKEN), Replace(R.BROKEN)),
+        (NO_ID, DESIRED, FINDABLE | seen(PENDING), AwaitReady(PENDING)),
+        (NO_ID, DESIRED, FINDABLE | seen(PRESENT), Keep()),
         (FAILED, DESIRED, {"resource_type": Local()}, Replace(R.FAILED)),
         (FAILED, DESIRED, {"nested": True}, Keep()),
         # ... are observed before anything is concluded from the failure,
