@@ -32,7 +32,7 @@ def result_of(
     deleting: bool = False,
 ) -> StepResult:
     """Return the result of an observation; outputs are recorded when the resource is ready."""
-    if not deleting:
+    if not (deleting or observation.ready):
         observation = _within_ready_limit(operation, observation)
     outcome = outcome_of_observation(
         observation,

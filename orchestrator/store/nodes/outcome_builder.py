@@ -23,8 +23,7 @@ from orchestrator.store.nodes.visit_sql import CHECKING, QUEUED
 from orchestrator.store.tables.base import check_in
 
 # The columns of an outcome row, and their types. Many rows are a JSON array. A single row is a list of
-# typed parameters, of which only those in use are listed: `i` then dissolves into the plan, which is half as
-# large.
+# typed parameters: `i` then dissolves into the plan, which is half as large. Only columns in use are listed.
 COLUMNS: Final = {
     "node_id": "bigint",
     "resource_id": "bigint",
@@ -63,6 +62,8 @@ COLUMNS: Final = {
     "was_healthy": "boolean",
     "status_read": "text",
 }
+
+KEYS: Final = frozenset({"node_id", "resource_id", "stack_id"})
 
 _COLUMN_IN_USE: Final = re.compile(r"\bi\.(\w+)")
 
@@ -182,29 +183,38 @@ def _render(statement: OutcomeStatement, leased: bool, many: bool) -> str:
         parts.append(f", recorded AS ({statement.events.insert}{order}\n)")
     parts.append(_next(statement, merged=merged, many=many))
     body = "".join(parts)
-    return (MANY_ROWS if many else _one_row(body)) + body
+    return (_many_rows(body) if many else _one_row(body)) + body
 
 
-_COLUMN_LIST: Final = ", ".join(f"{name} {type_}" for name, type_ in COLUMNS.items())
-MANY_ROWS: Final = f"""
+def _many_rows(body: str) -> str:
+    """Return the CTE of a JSON array of rows with the columns that `body` reads. PostgreSQL converts each
+    listed column of each row.
+    """
+    columns = ", ".join(f"{name} {COLUMNS[name]}" for name in _columns_in_use(body, KEYS))
+    return f"""
 WITH i AS MATERIALIZED (
     SELECT *
-        FROM json_to_recordset(%(rows)s) AS x({_COLUMN_LIST})
+        FROM json_to_recordset(%(rows)s) AS x({columns})
     WHERE x.node_id > 0 AND x.resource_id > 0 AND x.stack_id > 0
 )"""
 
 
 def _one_row(body: str) -> str:
-    """Return the CTE of a single row with the columns that `body` reads.
+    """Return the CTE of a single row with the columns that `body` reads."""
+    columns = ", ".join(f"%({name})s::{COLUMNS[name]} AS {name}" for name in _columns_in_use(body))
+    return f"\nWITH i AS NOT MATERIALIZED (\n    SELECT {columns}\n)"
+
+
+def _columns_in_use(body: str, always: frozenset[str] = frozenset()) -> list[str]:
+    """Return the columns that `body` reads, and those `always` listed, in the order of COLUMNS.
 
     Raises:
         KeyError: `body` reads a column that no row has.
     """
-    used = set(_COLUMN_IN_USE.findall(body))
+    used = set(_COLUMN_IN_USE.findall(body)) | always
     if unknown := used - COLUMNS.keys():
         raise KeyError(f"no such column of an outcome: {sorted(unknown)}")
-    columns = ", ".join(f"%({name})s::{COLUMNS[name]} AS {name}" for name in COLUMNS if name in used)
-    return f"\nWITH i AS NOT MATERIALIZED (\n    SELECT {columns}\n)"
+    return [name for name in COLUMNS if name in used]
 
 
 NEW_IDS: Final = """
