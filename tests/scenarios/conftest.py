@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from tests.scenarios.fake_cloud import Cloud
 from tests.scenarios.warm_database import Kept, keep
 from tests.scenarios.world import World
 
@@ -26,8 +27,14 @@ def postgres_url(kept: Kept) -> str:
 
 
 @pytest.fixture
-def world(postgres_url: str) -> Iterator[World]:
-    """A fresh installation."""
-    made = World(postgres_url)
+def cloud() -> Cloud:
+    """The simulated provider of `world`."""
+    return Cloud()
+
+
+@pytest.fixture
+def world(postgres_url: str, cloud: Cloud) -> Iterator[World]:
+    """A fresh installation with the types of the simulated provider."""
+    made = World(postgres_url, types=cloud.types())
     yield made
     made.close()

@@ -189,6 +189,17 @@ class World:
         self.messages += self.sweep.run()
         return bool(self.messages)
 
+    def retry(self, times: int = 1) -> None:
+        """Make waiting nodes due `times` times, then deliver the remaining messages."""
+        for _ in range(times):
+            self._deliver_pending()
+            self.sweep_once()
+        self._deliver_pending()
+
+    def _deliver_pending(self) -> None:
+        while self.messages:
+            self.deliver()
+
     def forget_leases(self) -> None:
         """Let every lease expire, as if every worker had died."""
         clock.expire_leases(self.database)
@@ -217,6 +228,11 @@ class World:
         """Return the row of the only resource with this name."""
         [row] = self.resources(name)
         return row
+
+    def status(self, name: str) -> str:
+        """Return the action and status of a resource."""
+        row = self.resource(name)
+        return f"{row.action}_{row.status}"
 
     def resources(self, name: str | None = None) -> list[Any]:
         """Return the rows of all resources, or of those with the given name, the oldest first."""

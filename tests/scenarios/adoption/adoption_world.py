@@ -5,25 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import orjson
-import pytest
 
 from orchestrator.operations.adoption import adopt_abandon
 from orchestrator.operations.context import Body
 from orchestrator.operations.stacks import create_delete
 from tests.scenarios.fake_cloud import Cloud, cloud_thing
 from tests.scenarios.world import World
-
-
-@pytest.fixture
-def cloud() -> Cloud:
-    return Cloud()
-
-
-@pytest.fixture
-def world(postgres_url, cloud):
-    made = World(postgres_url, types=cloud.types(), enable_stack_abandon=True, enable_stack_adopt=True)
-    yield made
-    made.close()
 
 
 def export(world: World, name: str = "s") -> dict[str, Any]:

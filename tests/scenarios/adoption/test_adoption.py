@@ -1,6 +1,5 @@
 """Adopted and abandoned stacks: nothing is created, updated or deleted at the provider."""
 
-# ruff: noqa: F811 - fixtures are imported
 from __future__ import annotations
 
 import re
@@ -12,7 +11,7 @@ from orchestrator.errors import InvalidRequest, InvalidTemplate, NotSupported
 from orchestrator.operations.context import Body
 from orchestrator.operations.preview.update import preview_update
 from orchestrator.operations.stacks import create_delete
-from tests.scenarios.adoption.adoption_world import abandon, adopt, cloud, export, three, touched, world  # noqa: F401 - fixtures
+from tests.scenarios.adoption.adoption_world import abandon, adopt, export, three, touched
 from tests.scenarios.fake_cloud import cloud_thing
 from tests.scenarios.world import World, test_resource
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import orjson
@@ -14,18 +13,6 @@ from tests.scenarios.fake_cloud import Cloud, cloud_thing
 from tests.scenarios.world import World
 
 URL, OUTER = "file:///child.yaml", "file:///outer.yaml"
-
-
-@pytest.fixture
-def cloud() -> Cloud:
-    return Cloud()
-
-
-@pytest.fixture
-def world(postgres_url: str, cloud: Cloud) -> Iterator[World]:
-    made = World(postgres_url, types=cloud.types(), enable_stack_abandon=True, enable_stack_adopt=True)
-    yield made
-    made.close()
 
 
 def files(value: str = "v") -> dict[str, str]:

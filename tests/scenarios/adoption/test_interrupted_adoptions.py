@@ -1,12 +1,11 @@
 """Adoptions and abandons interrupted by updates, deletes, worker deaths, or busy providers."""
 
-# ruff: noqa: F811 - fixtures are imported
 from __future__ import annotations
 
 import pytest
 
 from orchestrator.resources.base import Context
-from tests.scenarios.adoption.adoption_world import abandon, adopt, cloud, three, touched, world  # noqa: F401 - fixtures
+from tests.scenarios.adoption.adoption_world import abandon, adopt, three, touched
 from tests.scenarios.fake_cloud import Crash, cloud_thing
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -14,18 +13,6 @@ from tests.scenarios.world import World
 
 PLAIN = {"a": {"type": "OS::Heat::Value", "properties": {"value": {"get_param": "value"}}}}
 CALLING = {"a": cloud_thing(type="Cloud::Machine", value={"get_param": "value"})}
-
-
-@pytest.fixture
-def cloud() -> Cloud:
-    return Cloud()
-
-
-@pytest.fixture
-def world(postgres_url: str, cloud: Cloud) -> Iterator[World]:
-    made = World(postgres_url, types=cloud.types())
-    yield made
-    made.close()
 
 
 def sent(world: World) -> list[str]:

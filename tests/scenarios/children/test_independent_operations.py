@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -16,18 +15,6 @@ from tests.scenarios.trees import CHILD, child, deliver, nested, text
 from tests.scenarios.world import World
 
 UNFINISHED = 1_000
-
-
-@pytest.fixture
-def cloud() -> Cloud:
-    return Cloud()
-
-
-@pytest.fixture
-def world(postgres_url: str, cloud: Cloud) -> Iterator[World]:
-    made = World(postgres_url, types=cloud.types())
-    yield made
-    made.close()
 
 
 def machine(value: str, **options: Any) -> dict[str, Any]:
@@ -77,12 +64,7 @@ def test_an_action_waits_for_the_update_of_a_child(world: World, cloud: Cloud, a
 def test_a_check_observes_the_resources_of_a_child_beside_its_update(world: World, cloud: Cloud) -> None:
     uuid = updating_child(world, cloud)
     world.act("s", "check")
-    for _ in range(3):
-        while world.messages:
-            world.deliver()
-        world.sweep_once()
-    while world.messages:
-        world.deliver()
+    world.retry(3)
     assert world.state(uuid) == "CHECK_COMPLETE"
     assert child(world).state == "UPDATE_IN_PROGRESS"
     assert world.resource("child").status_reason == (

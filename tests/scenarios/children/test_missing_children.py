@@ -4,10 +4,7 @@ them again.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
-
-import pytest
 
 from tests.scenarios.children.test_nested_stacks import stacks_below
 from tests.scenarios.fake_cloud import Cloud, cloud_thing
@@ -18,18 +15,6 @@ from tests.scenarios.world import World, test_resource
 INNER = "file:///inner.yaml"
 PLAIN = {CHILD: text({"a": test_resource("a")})}
 DEEP = {CHILD: text({"inner": nested(url=INNER)}), INNER: text({"a": test_resource("a")})}
-
-
-@pytest.fixture
-def cloud() -> Cloud:
-    return Cloud()
-
-
-@pytest.fixture
-def world(postgres_url: str, cloud: Cloud) -> Iterator[World]:
-    made = World(postgres_url, types=cloud.types())
-    yield made
-    made.close()
 
 
 def check(world: World) -> None:

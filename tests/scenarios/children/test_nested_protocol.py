@@ -4,7 +4,7 @@ rule is taken out.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 from sqlalchemy import text as sql
@@ -16,18 +16,6 @@ from tests.scenarios.world import World
 BELL = {"bell": cloud_thing(type="Cloud::Bell", value={"get_param": "value"})}
 PLAIN = {"a": cloud_thing(value={"get_param": "value"})}
 FAULTY = {"a": cloud_thing(value="x", errors=9, final=True)}
-
-
-@pytest.fixture
-def cloud() -> Cloud:
-    return Cloud()
-
-
-@pytest.fixture
-def world(postgres_url: str, cloud: Cloud) -> Iterator[World]:
-    made = World(postgres_url, types=cloud.types())
-    yield made
-    made.close()
 
 
 def before_the_transition(world: World, verb: str, action: Callable[[], None]) -> list[str]:

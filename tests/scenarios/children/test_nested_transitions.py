@@ -45,11 +45,6 @@ class Brief(NestedType):
 
 
 @pytest.fixture
-def cloud() -> Cloud:
-    return Cloud()
-
-
-@pytest.fixture
 def world(postgres_url: str, cloud: Cloud) -> Iterator[World]:
     made = World(
         postgres_url,

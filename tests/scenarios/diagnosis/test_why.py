@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -19,18 +18,6 @@ from tests.scenarios.plans import watched
 from tests.scenarios.world import World, test_resource
 
 RETRY_LIMIT = 5
-
-
-@pytest.fixture
-def cloud() -> Cloud:
-    return Cloud()
-
-
-@pytest.fixture
-def world(postgres_url: str, cloud: Cloud) -> Iterator[World]:
-    made = World(postgres_url, types=cloud.types())
-    yield made
-    made.close()
 
 
 def nodes(world: World, name: str = "s", limit: int = 100) -> dict[str, blockers.Unfinished]:

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
-
-import pytest
 
 from tests.scenarios.fake_cloud import Cloud, cloud_thing
 from tests.scenarios.groups.test_scaled_groups import SIZE, scaling
@@ -13,18 +10,6 @@ from tests.scenarios.trees import deliver
 from tests.scenarios.world import World
 
 NEVER = 1_000_000  # observations until a member is ready
-
-
-@pytest.fixture
-def cloud() -> Cloud:
-    return Cloud()
-
-
-@pytest.fixture
-def world(postgres_url: str, cloud: Cloud) -> Iterator[World]:
-    made = World(postgres_url, types=cloud.types())
-    yield made
-    made.close()
 
 
 def booting(desired: int = 2, value: str = "v", **options: Any) -> dict[str, Any]:

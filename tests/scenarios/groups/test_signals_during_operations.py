@@ -2,7 +2,6 @@
 an event that states the reason.
 """
 
-# ruff: noqa: F811 - fixtures are imported
 from __future__ import annotations
 
 from typing import Any
@@ -12,17 +11,15 @@ import pytest
 from orchestrator.errors import ProviderError
 from orchestrator.store.signals import group_resize
 from tests.scenarios.fake_cloud import Cloud, Crash, cloud_thing
-from tests.scenarios.groups.booting_group import (  # noqa: F401 - fixtures
+from tests.scenarios.groups.booting_group import (
     NEVER,
     boot,
     booting,
-    cloud,
     created,
     make_ready,
     reasons,
     settle,
     signal,
-    world,
 )
 from tests.scenarios.groups.test_groups import members, write
 from tests.scenarios.groups.test_scaled_groups import SIZE, metadata

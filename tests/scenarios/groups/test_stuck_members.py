@@ -1,12 +1,11 @@
 """Scaling of groups with members that are stuck while they boot or were never created."""
 
-# ruff: noqa: F811 - fixtures are imported
 from __future__ import annotations
 
 import pytest
 
 from tests.scenarios.fake_cloud import Cloud
-from tests.scenarios.groups.booting_group import boot, booting, cloud, created, settle, signal, world  # noqa: F401 - fixtures
+from tests.scenarios.groups.booting_group import boot, booting, created, settle, signal
 from tests.scenarios.groups.test_groups import members, write
 from tests.scenarios.groups.test_scaled_groups import SIZE
 from tests.scenarios.trees import child, deliver

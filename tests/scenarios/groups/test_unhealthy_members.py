@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -13,18 +12,6 @@ from tests.scenarios.groups.test_groups import members
 from tests.scenarios.groups.test_scaled_groups import SIZE, scaling
 from tests.scenarios.trees import child, deliver
 from tests.scenarios.world import World
-
-
-@pytest.fixture
-def cloud() -> Cloud:
-    return Cloud()
-
-
-@pytest.fixture
-def world(postgres_url: str, cloud: Cloud) -> Iterator[World]:
-    made = World(postgres_url, types=cloud.types())
-    yield made
-    made.close()
 
 
 def resource_group(count: int, **options: Any) -> dict[str, Any]:

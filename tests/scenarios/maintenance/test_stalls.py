@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -11,18 +10,6 @@ from sqlalchemy import text
 from orchestrator.store.maintenance import stalled, sweep_queries
 from tests.scenarios.fake_cloud import Cloud, cloud_thing
 from tests.scenarios.world import World, test_resource
-
-
-@pytest.fixture
-def cloud() -> Cloud:
-    return Cloud()
-
-
-@pytest.fixture
-def world(postgres_url: str, cloud: Cloud) -> Iterator[World]:
-    made = World(postgres_url, types=cloud.types())
-    yield made
-    made.close()
 
 
 def damage(world: World, statement: str, **values: Any) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 from orchestrator.operations.planning import small_plans as small_planner
@@ -12,18 +10,6 @@ from tests.scenarios.trees import CHILD, child, deliver, nested, text
 from tests.scenarios.world import World
 
 CHAIN = {"a": cloud_thing(), "b": cloud_thing(("a",)), "c": cloud_thing(("b",)), "d": cloud_thing()}
-
-
-@pytest.fixture
-def cloud() -> Cloud:
-    return Cloud()
-
-
-@pytest.fixture
-def world(postgres_url: str, cloud: Cloud) -> Iterator[World]:
-    made = World(postgres_url, types=cloud.types())
-    yield made
-    made.close()
 
 
 def test_dependents_are_deleted_before_their_requirements(world: World, cloud: Cloud):

@@ -41,11 +41,6 @@ class Drifting(Server):
 
 
 @pytest.fixture
-def cloud() -> Cloud:
-    return Cloud()
-
-
-@pytest.fixture
 def clouded(postgres_url: str, cloud: Cloud) -> Iterator[World]:
     """A world with a cloud of its own."""
     made = World(postgres_url, types={**cloud.types(), Drifting.name: Drifting(cloud)})

@@ -15,18 +15,6 @@ from tests.scenarios.plans import watched
 from tests.scenarios.world import World, test_resource
 
 
-@pytest.fixture
-def cloud() -> Cloud:
-    return Cloud()
-
-
-@pytest.fixture
-def world(postgres_url: str, cloud: Cloud) -> Iterator[World]:
-    made = World(postgres_url, types=cloud.types())
-    yield made
-    made.close()
-
-
 def after(world: World, sequence: str, limit: int = 100) -> list[EventRow]:
     query = EventQuery(sort_dir="asc", after=read_sequence(sequence), limit=limit)
     return list(list_events(world.database, world.stack_row("s"), query))

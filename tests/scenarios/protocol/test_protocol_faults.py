@@ -17,11 +17,6 @@ from tests.scenarios.world import World
 
 
 @pytest.fixture
-def cloud() -> Cloud:
-    return Cloud()
-
-
-@pytest.fixture
 def clouded(postgres_url: str, cloud: Cloud) -> Iterator[World]:
     """A world whose engine knows the cloud's types."""
     made = World(postgres_url, types=cloud.types())

@@ -17,11 +17,6 @@ Make = Callable[..., World]
 
 
 @pytest.fixture
-def cloud() -> Cloud:
-    return Cloud()
-
-
-@pytest.fixture
 def make(postgres_url: str, cloud: Cloud) -> Iterator[Make]:
     """Make worlds whose engine knows the cloud's types."""
     made: list[World] = []

@@ -54,11 +54,6 @@ class Desk(Machine):
 
 
 @pytest.fixture
-def cloud() -> Cloud:
-    return Cloud()
-
-
-@pytest.fixture
 def world(postgres_url: str, cloud: Cloud) -> Iterator[World]:
     world = World(postgres_url, types={**cloud.types(), DESK: Desk(cloud)})
     yield world
@@ -67,16 +62,6 @@ def world(postgres_url: str, cloud: Cloud) -> Iterator[World]:
 
 def desk(**properties: object) -> dict[str, object]:
     return cloud_thing(type=DESK, **properties)
-
-
-def attempt(world: World, times: int = 8) -> None:
-    """Let the waiting nodes become due so many times."""
-    for _ in range(times):
-        while world.messages:
-            world.deliver()
-        world.sweep_once()
-    while world.messages:
-        world.deliver()
 
 
 def fails(error: BaseException) -> Callable[[Context], None]:

@@ -27,11 +27,6 @@ def causes(world: World) -> list[tuple[str, int | None]]:
 
 
 @pytest.fixture
-def cloud() -> Cloud:
-    return Cloud()
-
-
-@pytest.fixture
 def cloudy(postgres_url: str, cloud: Cloud) -> Iterator[World]:
     world = World(postgres_url, types=cloud.types(), action_retry_limit=0)
     yield world

@@ -2,24 +2,10 @@
 
 from __future__ import annotations
 
-import pytest
-
-from tests.scenarios.fake_cloud import Cloud, cloud_thing
-from tests.scenarios.world import World, test_resource
+from tests.scenarios.fake_cloud import cloud_thing
+from tests.scenarios.world import test_resource
 
 KINDS = ["own", "cloud"]
-
-
-@pytest.fixture
-def cloud():
-    return Cloud()
-
-
-@pytest.fixture
-def world(postgres_url, cloud):
-    made = World(postgres_url, types=cloud.types())
-    yield made
-    made.close()
 
 
 def hooked(**hooks):

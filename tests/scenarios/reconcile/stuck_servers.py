@@ -16,11 +16,6 @@ NEVER = 10_000  # observations until it is ready
 
 
 @pytest.fixture
-def cloud() -> Cloud:
-    return Cloud()
-
-
-@pytest.fixture
 def world(postgres_url: str, cloud: Cloud) -> Iterator[World]:
     world = World(postgres_url, types=cloud.types(), action_retry_limit=2)
     yield world
@@ -31,30 +26,15 @@ def server(**properties: object) -> dict[str, object]:
     return cloud_thing(type=SERVER, **properties)
 
 
-def observe(world: World, times: int = 1) -> None:
-    """Let the waiting nodes become due so many times."""
-    for _ in range(times):
-        while world.messages:
-            world.deliver()
-        world.sweep_once()
-    while world.messages:
-        world.deliver()
-
-
 def limited(seconds: float, name: str = "a") -> dict[str, Any]:
     return {"resource_registry": {"resources": {name: {"ready_timeout": seconds}}}}
-
-
-def status_of(world: World, name: str) -> str:
-    row = world.resource(name)
-    return f"{row.action}_{row.status}"
 
 
 def stuck(world: World, **request: Any) -> str:
     """Create a stack whose server never becomes ready; return the stack's uuid."""
     uuid = world.create("s", {"a": server(looks=NEVER)}, **request)
-    observe(world)
-    assert status_of(world, "a") == "CREATE_IN_PROGRESS"
+    world.retry()
+    assert world.status("a") == "CREATE_IN_PROGRESS"
     return uuid
 
 

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
-
-import pytest
 
 from orchestrator.security.caller import Caller
 from orchestrator.store import circuit_breakers
@@ -15,28 +12,6 @@ from tests.scenarios.world import World
 
 SERVERS = {f"a{n}": cloud_thing(type="Cloud::Server") for n in range(20)}
 SERVICE = "Cloud::Server"
-
-
-@pytest.fixture
-def cloud() -> Cloud:
-    return Cloud()
-
-
-@pytest.fixture
-def world(postgres_url: str, cloud: Cloud) -> Iterator[World]:
-    world = World(postgres_url, types=cloud.types())
-    yield world
-    world.close()
-
-
-def attempt(world: World, times: int = 1) -> None:
-    """Let the waiting nodes become due so many times, and probes once each."""
-    for _ in range(times):
-        while world.messages:
-            world.deliver()
-        world.sweep_once()
-    while world.messages:
-        world.deliver()
 
 
 def breakers(world: World) -> list[tuple[str, str, bool]]:
@@ -49,11 +24,11 @@ def breakers(world: World) -> list[tuple[str, str, bool]]:
 def test_an_outage_costs_a_single_call_at_a_time(world: World, cloud: Cloud):
     uuid = world.create("s", SERVERS)
     cloud.outage |= {"create", "find"}
-    attempt(world)
+    world.retry()
     assert breakers(world) == [("p1", SERVICE, True)]
     before = len(cloud.calls)
     assert before < 2 * circuit_breakers.FAILURES_TO_OPEN
-    attempt(world, 5)
+    world.retry(5)
     assert len(cloud.calls) - before <= 5  # a probe each time
     cloud.outage.clear()
     world.deliver_all()
@@ -65,7 +40,7 @@ def test_an_outage_costs_a_single_call_at_a_time(world: World, cloud: Cloud):
 def test_resources_of_another_service_go_on(world: World, cloud: Cloud):
     world.create("s", {**SERVERS, "other": cloud_thing(type="Cloud::Machine")})
     cloud.on["create"] = lambda ctx: cloud.refuse_answer() if ctx.name != "other" else None
-    attempt(world, 2)
+    world.retry(2)
     states = {row.name: row.status for row in world.resources()}
     assert states["other"] == "COMPLETE"
     assert states["a1"] != "COMPLETE"
@@ -74,7 +49,7 @@ def test_resources_of_another_service_go_on(world: World, cloud: Cloud):
 def test_the_service_of_another_project_goes_on(world: World, cloud: Cloud):
     cloud.outage.add("create")
     world.create("s", SERVERS)
-    attempt(world, 2)
+    world.retry(2)
     cloud.outage.clear()
     with world.database.engine.begin() as connection:
         connection.exec_driver_sql("UPDATE circuit_breaker SET probe_at = 'infinity'")
@@ -90,9 +65,9 @@ def test_a_stack_has_one_event_for_each_outage(world: World, cloud: Cloud):
     uuid = world.create("s", SERVERS)
     for _ in range(2):
         cloud.outage.add("create")
-        attempt(world, 4)
+        world.retry(4)
         cloud.outage.clear()
-        attempt(world, 2)
+        world.retry(2)
         world.update("s", {name: cloud_thing(type=SERVICE, final=True) for name in SERVERS})
         world.elapse(61, "answer")
     world.deliver_all()
@@ -118,7 +93,7 @@ def test_a_single_call_without_an_answer_is_no_event(world: World, cloud: Cloud)
 def test_an_answer_makes_all_waiting_nodes_due(world: World, cloud: Cloud):
     world.create("s", SERVERS)
     cloud.outage.add("create")
-    attempt(world, 5)
+    world.retry(5)
     cloud.outage.clear()
     clock.make_probes_due(world.database)
     with world.database.engine.begin() as connection:  # only one of them is due

@@ -9,10 +9,10 @@ from orchestrator.errors import ProviderError, ProviderSilent
 from orchestrator.operations.reconcile.check import check_nodes
 from orchestrator.operations.runtime.lease_keeper import new_lease
 from tests.scenarios.fake_cloud import Cloud, Crash, cloud_thing
-from tests.scenarios.reconcile.desks import NO_ANSWER, attempt, cloud, desk, fails, world
+from tests.scenarios.reconcile.desks import NO_ANSWER, desk, fails, world
 from tests.scenarios.world import World
 
-__all__ = ["cloud", "world"]  # fixtures
+__all__ = ["world"]  # fixtures
 
 
 @pytest.mark.parametrize("error", NO_ANSWER, ids=lambda error: type(error).__name__)
@@ -22,7 +22,7 @@ def test_a_create_without_an_answer_creates_a_single_object(
 ):
     cloud.on[moment] = fails(error)  # before or after the object was created
     uuid = world.create("s", {"a": desk()})
-    attempt(world, 0)
+    world.retry(0)
     assert world.state(uuid) == "CREATE_IN_PROGRESS"
     cloud.on.clear()
     world.deliver_all()
@@ -35,7 +35,7 @@ def test_a_create_that_was_not_carried_out_is_repeated_by_a_type_without_find(
 ):
     cloud.on["create"] = fails(error)
     uuid = world.create("s", {"a": cloud_thing(type="Cloud::Blind")})
-    attempt(world)
+    world.retry(8)
     assert world.state(uuid) == "CREATE_IN_PROGRESS"
     cloud.on.clear()
     world.deliver_all()
@@ -66,7 +66,7 @@ def test_a_refused_create_of_a_type_without_find_leaves_nothing_to_delete(world:
 def test_a_worker_that_dies_after_a_refusal_leaves_the_outcome_unknown(world: World, cloud: Cloud):
     cloud.outage.add("create")
     uuid = world.create("s", {"a": cloud_thing(type="Cloud::Blind")})
-    attempt(world, 2)
+    world.retry(2)
     cloud.outage.clear()
     cloud.on["created"] = fails(Crash())
     world.sweep_once()
@@ -161,7 +161,7 @@ def test_an_outage_during_the_search_for_an_object_replaces_nothing(world: World
     uuid = refused_after_its_create(world, cloud)
     cloud.outage.add("find")
     world.patch("s")
-    attempt(world, 3)
+    world.retry(3)
     assert (world.state(uuid), list(cloud.things)) == ("UPDATE_IN_PROGRESS", ["a-1"])
     cloud.outage.clear()
     world.deliver_all()
@@ -171,7 +171,7 @@ def test_an_outage_during_the_search_for_an_object_replaces_nothing(world: World
 def test_an_object_that_find_does_not_return_is_created_again(world: World, cloud: Cloud):
     cloud.on["created"] = fails(ProviderSilent("no answer"))
     uuid = world.create("s", {"a": desk()})
-    attempt(world, 0)
+    world.retry(0)
     cloud.on.clear()
     cloud.things.clear()  # as if `find` reported an object of an unreachable provider as absent
     world.deliver_all()
@@ -182,10 +182,10 @@ def test_an_object_that_find_does_not_return_is_created_again(world: World, clou
 def test_an_outage_of_a_reading_verb_during_a_create_only_delays_it(world: World, cloud: Cloud, verb: str):
     cloud.on["created"] = fails(TimeoutError("20 s"))
     uuid = world.create("s", {"a": desk()})
-    attempt(world, 0)
+    world.retry(0)
     cloud.on.clear()
     cloud.outage.add(verb)
-    attempt(world)
+    world.retry(8)
     assert world.state(uuid) == "CREATE_IN_PROGRESS"
     cloud.outage.clear()
     world.deliver_all()

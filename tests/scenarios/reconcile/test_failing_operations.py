@@ -1,6 +1,5 @@
 """Failed operations: every cause is recorded and reported."""
 
-# ruff: noqa: F811 - fixtures are imported
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -11,7 +10,7 @@ from orchestrator.errors import ProviderError
 from orchestrator.operations.reconcile.check import check_nodes
 from orchestrator.resources.base import Context
 from tests.scenarios.fake_cloud import Cloud, cloud_thing
-from tests.scenarios.reconcile.failure_world import causes, cloud, cloudy, outcomes, reason  # noqa: F401 - fixtures
+from tests.scenarios.reconcile.failure_world import causes, outcomes, reason
 from tests.scenarios.world import World, test_resource
 
 

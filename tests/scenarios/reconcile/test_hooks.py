@@ -2,14 +2,13 @@
 (docs/internals/engine-semantics.md §11).
 """
 
-# ruff: noqa: F811 - fixtures are imported
 from __future__ import annotations
 
 import pytest
 
 from orchestrator.errors import InvalidHook, NotFound, NotSupported
 from orchestrator.store.maintenance import stalled
-from tests.scenarios.reconcile.hook_world import KINDS, chain, cloud, hooked, states, thing, world  # noqa: F401 - fixtures
+from tests.scenarios.reconcile.hook_world import KINDS, chain, hooked, states, thing
 from tests.scenarios.world import test_resource
 
 

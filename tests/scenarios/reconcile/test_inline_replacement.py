@@ -38,11 +38,6 @@ def kind() -> Interrupted:
 
 
 @pytest.fixture
-def cloud() -> Cloud:
-    return Cloud()
-
-
-@pytest.fixture
 def world(postgres_url: str, kind: Interrupted, cloud: Cloud) -> Iterator[World]:
     made = World(postgres_url, types={kind.name: kind, "Test::Stubborn": Stubborn(), **cloud.types()})
     yield made

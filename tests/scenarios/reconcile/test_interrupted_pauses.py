@@ -2,7 +2,6 @@
 (docs/internals/engine-semantics.md §11).
 """
 
-# ruff: noqa: F811 - fixtures are imported
 from __future__ import annotations
 
 import threading
@@ -16,7 +15,7 @@ from orchestrator.store.nodes import hooks, repository
 from orchestrator.store.traversals import traversals
 from tests.e2e.running import eventually
 from tests.scenarios.fake_cloud import cloud_thing
-from tests.scenarios.reconcile.hook_world import KINDS, chain, cloud, hooked, states, thing, world  # noqa: F401 - fixtures
+from tests.scenarios.reconcile.hook_world import KINDS, chain, hooked, states, thing
 from tests.scenarios.world import test_resource
 
 

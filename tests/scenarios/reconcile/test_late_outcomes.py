@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 from sqlalchemy import text
@@ -12,18 +12,6 @@ from orchestrator.resources.base import Context
 from orchestrator.store.nodes import repository
 from tests.scenarios.fake_cloud import Cloud, cloud_thing
 from tests.scenarios.world import World
-
-
-@pytest.fixture
-def cloud() -> Cloud:
-    return Cloud()
-
-
-@pytest.fixture
-def world(postgres_url: str, cloud: Cloud) -> Iterator[World]:
-    made = World(postgres_url, types=cloud.types())
-    yield made
-    made.close()
 
 
 def overtaken(world: World, cloud: Cloud, fails: bool = False) -> Callable[[Context], None]:

@@ -6,21 +6,7 @@ import pytest
 
 from orchestrator.errors import ActionInProgress, InvalidRequest, ResourceNotFound
 from orchestrator.operations.signals import accept
-from tests.scenarios.fake_cloud import Cloud
 from tests.scenarios.signals.bells import bell, with_bell
-from tests.scenarios.world import World
-
-
-@pytest.fixture
-def cloud():
-    return Cloud()
-
-
-@pytest.fixture
-def world(postgres_url, cloud):
-    made = World(postgres_url, types=cloud.types())
-    yield made
-    made.close()
 
 
 def test_a_marked_resource_is_replaced_by_the_next_update(world, cloud):

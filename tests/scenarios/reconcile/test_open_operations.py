@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from orchestrator.errors import ProviderBusy
 from orchestrator.resources.base import Context
 from tests.scenarios.fake_cloud import Cloud, cloud_thing
@@ -19,18 +17,6 @@ def audit(world: World) -> None:
 
 def open_ends(world: World) -> list[str]:
     return [row.name for row in world.rows("SELECT name FROM resource WHERE op IS NOT NULL")]
-
-
-@pytest.fixture
-def cloud() -> Cloud:
-    return Cloud()
-
-
-@pytest.fixture
-def world(postgres_url: str, cloud: Cloud):
-    made = World(postgres_url, types=cloud.types())
-    yield made
-    made.close()
 
 
 def test_a_failed_update_continues_the_operations_of_an_earlier_create(world: World, cloud: Cloud):

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
-
-import pytest
 
 from orchestrator.errors import ProviderError
 from orchestrator.operations.diagnosis.explain import summarize
@@ -16,31 +13,10 @@ from tests.scenarios.world import World
 SERVER = {"a": cloud_thing(type="Cloud::Server")}
 
 
-@pytest.fixture
-def cloud() -> Cloud:
-    return Cloud()
-
-
-@pytest.fixture
-def world(postgres_url: str, cloud: Cloud) -> Iterator[World]:
-    world = World(postgres_url, types=cloud.types())
-    yield world
-    world.close()
-
-
-def attempt(world: World, times: int = 1) -> None:
-    for _ in range(times):
-        while world.messages:
-            world.deliver()
-        world.sweep_once()
-    while world.messages:
-        world.deliver()
-
-
 def time_out(world: World) -> None:
-    attempt(world, 3)
+    world.retry(3)
     world.elapse(2 * 3600, "action")
-    attempt(world, 1)
+    world.retry(1)
 
 
 def resume_now(world: World) -> None:
@@ -85,7 +61,7 @@ def test_a_create_continues_after_the_outage(world: World, cloud: Cloud):
 def test_a_stack_stays_failed_while_its_service_is_probed_without_success(world: World, cloud: Cloud):
     uuid = timed_out(world, cloud, resume=True)
     for _ in range(3):
-        attempt(world, 1)  # visits of the open create
+        world.retry(1)  # visits of the open create
         resume_now(world)
         world.messages += world.sweep.run()
         assert world.state(uuid) == "CREATE_FAILED"

@@ -18,11 +18,6 @@ NOTHING = {"resource_registry": {"Cloud::Thing": "OS::Heat::None"}}
 
 
 @pytest.fixture
-def cloud() -> Cloud:
-    return Cloud()
-
-
-@pytest.fixture
 def clouded(postgres_url: str, cloud: Cloud) -> Iterator[World]:
     made = World(postgres_url, types=cloud.types())
     yield made

@@ -1,6 +1,5 @@
 """Stopped operations: cancelled, timed out, and deleted."""
 
-# ruff: noqa: F811 - fixtures are imported
 from __future__ import annotations
 
 from typing import Any
@@ -13,7 +12,7 @@ from orchestrator.operations import stack_completion
 from orchestrator.operations.stacks import actions, create_delete
 from orchestrator.store.maintenance import sweep_queries
 from tests.scenarios.fake_cloud import Cloud, cloud_thing
-from tests.scenarios.reconcile.failure_world import causes, cloud, cloudy, outcomes, reason  # noqa: F401 - fixtures
+from tests.scenarios.reconcile.failure_world import causes, outcomes, reason
 from tests.scenarios.world import World, test_resource
 
 

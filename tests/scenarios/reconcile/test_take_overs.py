@@ -7,24 +7,16 @@ import pytest
 from orchestrator.errors import ActionInProgress
 from orchestrator.operations.signals import accept
 from tests.scenarios.fake_cloud import Cloud
-from tests.scenarios.reconcile.stuck_servers import (
-    NEVER,
-    cloud,
-    observe,
-    server,
-    status_of,
-    stuck,
-    world,
-)
+from tests.scenarios.reconcile.stuck_servers import NEVER, server, stuck, world
 from tests.scenarios.world import World
 
-__all__ = ["cloud", "world"]
+__all__ = ["world"]
 
 
 def test_an_unchanged_open_create_continues_without_a_second_call(world: World, cloud: Cloud):
     uuid = stuck(world)
     world.patch("s")
-    observe(world, 2)
+    world.retry(2)
     [thing] = cloud.things
     cloud.looks[thing] = NEVER
     world.deliver_all()
@@ -47,7 +39,7 @@ def test_a_replacement_does_not_wait_for_a_provider_without_an_answer(world: Wor
     [old] = cloud.things
     cloud.outage.add("observe")
     world.update("s", {"a": server(final=True)})
-    observe(world, 2)
+    world.retry(2)
     assert len(cloud.things) == 2
     cloud.outage.clear()
     world.deliver_all()
@@ -58,7 +50,7 @@ def test_a_change_in_place_waits_until_the_object_is_ready(world: World, cloud: 
     uuid = stuck(world)
     [thing] = cloud.things
     world.update("s", {"a": server(value="new")})
-    observe(world, 2)
+    world.retry(2)
     assert "update a" not in cloud.calls
     cloud.looks[thing] = NEVER
     world.deliver_all()
@@ -72,7 +64,7 @@ def test_a_stuck_object_is_deleted_with_its_stack_or_when_its_resource_is_remove
     world.deliver_all()
     assert (world.state(uuid), cloud.things) == ("UPDATE_COMPLETE", {})
     stuck_again = world.create("t", {"a": server(looks=NEVER)})
-    observe(world)
+    world.retry()
     world.delete("t")
     world.deliver_all()
     assert (world.state(stuck_again), cloud.things) == ("DELETE_COMPLETE", {})
@@ -86,7 +78,7 @@ def test_a_mark_gives_up_an_open_create(world: World, cloud: Cloud):
     [old] = cloud.things
     world.mark("s", "a")
     cloud.looks[old] = NEVER  # too late
-    observe(world, 2)
+    world.retry(2)
     [new] = [thing for thing in cloud.things if thing != old]
     cloud.looks[new] = NEVER
     world.deliver_all()
@@ -98,9 +90,9 @@ def test_a_mark_after_the_timeout_is_honoured_by_the_next_update(world: World, c
     uuid = stuck(world, timeout_mins=2)
     [old] = cloud.things
     world.elapse(121, "action")
-    observe(world)
+    world.retry()
     world.mark("s", "a")
-    assert (world.state(uuid), status_of(world, "a")) == ("CREATE_FAILED", "CHECK_FAILED")
+    assert (world.state(uuid), world.status("a")) == ("CREATE_FAILED", "CHECK_FAILED")
     cloud.looks[old] = NEVER  # healthy, and marked all the same
     world.update("s", {"a": server()})
     world.deliver_all()
@@ -140,6 +132,6 @@ def test_a_resource_that_is_being_deleted_is_not_marked(world: World, cloud: Clo
     world.deliver_all()
     cloud.outage.add("delete")
     world.delete("s")
-    observe(world, 2)
+    world.retry(2)
     with pytest.raises(ActionInProgress):
         world.mark("s", "a")

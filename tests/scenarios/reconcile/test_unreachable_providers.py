@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 from orchestrator.errors import ProviderError
@@ -17,35 +15,8 @@ SERVER = "Cloud::Server"
 MANY_ATTEMPTS = 12  # more than `action_retry_limit`
 
 
-@pytest.fixture
-def cloud() -> Cloud:
-    return Cloud()
-
-
-@pytest.fixture
-def world(postgres_url: str, cloud: Cloud) -> Iterator[World]:
-    world = World(postgres_url, types=cloud.types())
-    yield world
-    world.close()
-
-
 def server(**properties: object) -> dict[str, object]:
     return cloud_thing(type=SERVER, **properties)
-
-
-def attempt(world: World, times: int = MANY_ATTEMPTS) -> None:
-    """Let the waiting nodes become due so many times."""
-    for _ in range(times):
-        while world.messages:
-            world.deliver()
-        world.sweep_once()
-    while world.messages:
-        world.deliver()
-
-
-def status_of(world: World, name: str) -> str:
-    row = world.resource(name)
-    return f"{row.action}_{row.status}"
 
 
 def stack_reason(world: World) -> str:
@@ -60,7 +31,7 @@ def refuse(_ctx: Context) -> None:
 def test_a_create_goes_on_after_a_long_outage(world: World, cloud: Cloud, verb: str):
     cloud.outage.add(verb)
     uuid = world.create("s", {"a": server(value="v")})
-    attempt(world)
+    world.retry(MANY_ATTEMPTS)
     assert world.state(uuid) == "CREATE_IN_PROGRESS"
     [node] = world.nodes(kind="update")
     assert (node.retry_count, node.state) == (0, "waiting")
@@ -77,7 +48,7 @@ def test_an_update_goes_on_after_a_long_outage(world: World, cloud: Cloud):
     [thing] = cloud.things
     cloud.outage.add("update")
     world.update("s", {"a": server(value="new")})
-    attempt(world)
+    world.retry(MANY_ATTEMPTS)
     assert world.state(uuid) == "UPDATE_IN_PROGRESS"
     cloud.outage.clear()
     world.deliver_all()
@@ -90,7 +61,7 @@ def test_a_delete_goes_on_after_a_long_outage(world: World, cloud: Cloud):
     world.deliver_all()
     cloud.outage.add("delete")
     world.delete("s")
-    attempt(world)
+    world.retry(MANY_ATTEMPTS)
     assert world.state(uuid) == "DELETE_IN_PROGRESS"
     cloud.outage.clear()
     world.deliver_all()
@@ -104,7 +75,7 @@ def test_connection_errors_that_a_type_does_not_translate_are_an_outage_too(worl
 
     uuid = world.create("s", {"a": server(looks=1)})
     cloud.on["observe"] = lose
-    attempt(world)
+    world.retry(MANY_ATTEMPTS)
     assert world.state(uuid) == "CREATE_IN_PROGRESS"
     cloud.on.clear()
     world.deliver_all()
@@ -114,9 +85,9 @@ def test_connection_errors_that_a_type_does_not_translate_are_an_outage_too(worl
 def test_the_timeout_of_the_stack_ends_the_attempts_and_names_the_cause(world: World, cloud: Cloud):
     cloud.outage.add("create")
     uuid = world.create("s", {"a": server()}, timeout_mins=1)
-    attempt(world, 3)
+    world.retry(3)
     world.elapse(120, "action")
-    attempt(world, 2)
+    world.retry(2)
     assert world.state(uuid) == "CREATE_FAILED"
     assert stack_reason(world) == "Timed out. Not reached: a (ProviderError: no answer)"
 
@@ -125,14 +96,14 @@ def test_an_answer_ends_the_count_of_attempts(world: World, cloud: Cloud):
     world.create("s", {"a": server(looks=3)})
     world.deliver_all()
     world.update("s", {"a": server(value="x", looks=100)})
-    attempt(world, 1)
+    world.retry(1)
     cloud.outage.add("observe")
-    attempt(world, 3)
+    world.retry(3)
     [node] = world.nodes(kind="update", state="waiting")
     assert node.unreachable_tries >= 3
     assert node.last_error == "ProviderError: no answer"
     cloud.outage.clear()
-    attempt(world, 1)
+    world.retry(1)
     [node] = world.nodes(kind="update", state="waiting")
     assert (node.unreachable_tries, node.last_error) == (0, None)
 
@@ -140,7 +111,7 @@ def test_an_answer_ends_the_count_of_attempts(world: World, cloud: Cloud):
 def test_why_shows_the_attempts(world: World, cloud: Cloud):
     cloud.outage.add("create")
     world.create("s", {"a": server()})
-    attempt(world, 3)
+    world.retry(3)
     stack = world.stack_row("s")
     [node] = [n for n in blockers.unfinished(world.database, stack, None, 10).nodes if n.kind == "update"]
     explanation = explain(node, stack, 5)
@@ -159,7 +130,7 @@ def fail_an_update(world: World, cloud: Cloud) -> str:
     cloud.on["update"] = refuse
     world.update("s", {"a": server(value="new")})
     world.deliver_all()
-    assert status_of(world, "a") == "UPDATE_FAILED"
+    assert world.status("a") == "UPDATE_FAILED"
     cloud.on.clear()
     return thing
 
@@ -168,7 +139,7 @@ def test_a_resource_whose_update_failed_is_updated_again_and_not_replaced(world:
     thing = fail_an_update(world, cloud)
     world.patch("s")
     world.deliver_all()
-    assert status_of(world, "a") == "UPDATE_COMPLETE"
+    assert world.status("a") == "UPDATE_COMPLETE"
     assert cloud.values == {thing: "new"}
     assert cloud.made == {"a": 1}
 
@@ -177,13 +148,13 @@ def test_a_failed_resource_is_not_replaced_while_its_provider_is_away(world: Wor
     thing = fail_an_update(world, cloud)
     cloud.outage.add("observe")
     world.patch("s")
-    attempt(world)
-    assert (status_of(world, "a"), list(cloud.things)) == ("UPDATE_FAILED", [thing])
+    world.retry(MANY_ATTEMPTS)
+    assert (world.status("a"), list(cloud.things)) == ("UPDATE_FAILED", [thing])
     [node] = world.nodes(kind="update", state="waiting")
     assert node.unreachable_tries > 5
     cloud.outage.clear()
     world.deliver_all()
-    assert status_of(world, "a") == "UPDATE_COMPLETE"
+    assert world.status("a") == "UPDATE_COMPLETE"
     assert cloud.values == {thing: "new"}
 
 
@@ -209,7 +180,7 @@ def test_a_failed_resource_that_is_gone_is_replaced(world: World, cloud: Cloud):
     cloud.things.clear()
     world.patch("s")
     world.deliver_all()
-    assert status_of(world, "a") == "CREATE_COMPLETE"
+    assert world.status("a") == "CREATE_COMPLETE"
     assert len(cloud.things) == 1
 
 
@@ -220,11 +191,11 @@ def test_an_object_that_was_only_not_observed_is_settled(world: World, cloud: Cl
     cloud.on["observe"] = break_  # a fault of the type
     world.create("s", {"a": server(value="v")})
     world.deliver_all()
-    assert status_of(world, "a") == "CREATE_FAILED"
+    assert world.status("a") == "CREATE_FAILED"
     cloud.on.clear()
     world.patch("s")
     world.deliver_all()
-    assert status_of(world, "a") == "CREATE_COMPLETE"
+    assert world.status("a") == "CREATE_COMPLETE"
     assert world.resource("a").attributes == {"value": "v"}
     assert (cloud.made, world.state(world.stack_row("s").uuid)) == ({"a": 1}, "UPDATE_COMPLETE")
 
@@ -244,7 +215,7 @@ def test_a_check_reports_unreachable_resources_apart_and_changes_none(world: Wor
     assert world.state(uuid) == "CHECK_FAILED"
     assert "b: could not be observed: ProviderError: no answer" in stack_reason(world)
     assert f"c: NotFound: resources.c: There is no {gone} any more." in stack_reason(world)
-    assert (status_of(world, "a"), status_of(world, "c")) == ("CHECK_COMPLETE", "CHECK_FAILED")
+    assert (world.status("a"), world.status("c")) == ("CHECK_COMPLETE", "CHECK_FAILED")
     b = world.resource("b")
     assert (b.action, b.status, b.observed, b.observed_at) == before["b"]
     cloud.on.clear()
@@ -275,8 +246,8 @@ def test_converge_during_an_outage_waits(world: World, cloud: Cloud):
     world.deliver_all()
     cloud.outage.add("observe")
     world.patch("s", converge=True)
-    attempt(world)
-    assert (world.state(uuid), status_of(world, "a")) == ("UPDATE_IN_PROGRESS", "CREATE_COMPLETE")
+    world.retry(MANY_ATTEMPTS)
+    assert (world.state(uuid), world.status("a")) == ("UPDATE_IN_PROGRESS", "CREATE_COMPLETE")
     cloud.outage.clear()
     world.deliver_all()
     assert (world.state(uuid), cloud.made) == ("UPDATE_COMPLETE", {"a": 1})

@@ -10,10 +10,10 @@ from orchestrator.operations.maintenance import orphans
 from orchestrator.operations.snapshots import snapshots
 from orchestrator.resources.base import Context
 from tests.scenarios.fake_cloud import Cloud, cloud_thing
-from tests.scenarios.reconcile.desks import DESK, NO_ANSWER, attempt, cloud, created, desk, fails, world
+from tests.scenarios.reconcile.desks import DESK, NO_ANSWER, created, desk, fails, world
 from tests.scenarios.world import World
 
-__all__ = ["cloud", "world"]  # fixtures
+__all__ = ["world"]  # fixtures
 
 
 @pytest.mark.parametrize("error", NO_ANSWER, ids=lambda error: type(error).__name__)
@@ -21,7 +21,7 @@ def test_an_update_without_an_answer_is_sent_again(world: World, cloud: Cloud, e
     uuid = created(world, value="old")
     cloud.on["update"] = fails(error)
     world.update("s", {"a": desk(value="new")})
-    attempt(world)
+    world.retry(8)
     assert world.state(uuid) == "UPDATE_IN_PROGRESS"
     cloud.on.clear()
     world.deliver_all()
@@ -44,7 +44,7 @@ def test_an_outage_before_an_update_changes_nothing(world: World, cloud: Cloud):
     uuid = created(world, value="old")
     cloud.outage.add("must_replace")
     world.update("s", {"a": desk(value="new")})
-    attempt(world)
+    world.retry(8)
     row = world.resource("a")
     assert (row.action, row.status, "update a" in cloud.calls) == ("CREATE", "COMPLETE", False)
     cloud.outage.clear()
@@ -60,7 +60,7 @@ def test_a_failed_resource_whose_health_is_unknown_waits(world: World, cloud: Cl
     cloud.on.clear()
     cloud.outage.add("is_healthy_after_failure")
     world.patch("s")
-    attempt(world)
+    world.retry(8)
     assert (world.state(uuid), cloud.made) == ("UPDATE_IN_PROGRESS", {"a": 1})
     cloud.outage.clear()
     world.deliver_all()
@@ -93,7 +93,7 @@ def test_an_action_without_an_answer_is_requested_again(
         world.deliver_all()
     cloud.on[action] = fails(error)
     world.act("s", action)
-    attempt(world)
+    world.retry(8)
     assert world.state(uuid) == f"{action.upper()}_IN_PROGRESS"
     cloud.on.clear()
     world.deliver_all()
@@ -121,7 +121,7 @@ def test_a_copy_is_made_and_deleted_once_the_provider_answers(world: World, clou
     cloud.outage.add("snapshot")
     taken = snapshots.take(world.context, world.stack_row("s"), Body(b"{}"))
     world.messages += taken.rings
-    attempt(world)
+    world.retry(8)
     assert world.state(uuid) == "SNAPSHOT_IN_PROGRESS"
     cloud.outage.clear()
     world.deliver_all()
@@ -193,10 +193,10 @@ def test_an_orphan_that_cannot_be_deleted_now_is_deleted_later(world: World, clo
 
 def test_a_cancel_without_an_answer_is_repeated(world: World, cloud: Cloud):
     uuid = world.create("s", {"a": desk(looks=10_000)})
-    attempt(world, 1)
+    world.retry(1)
     cloud.outage.add("cancel")
     world.update("s", {"a": desk(value="new")})
-    attempt(world)
+    world.retry(8)
     assert world.state(uuid) == "UPDATE_IN_PROGRESS"
     cloud.outage.clear()
     world.deliver_all()

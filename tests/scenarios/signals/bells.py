@@ -4,13 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.scenarios.fake_cloud import Bell, Cloud, cloud_thing
+from tests.scenarios.fake_cloud import Bell, cloud_thing
 from tests.scenarios.world import World
-
-
-@pytest.fixture
-def cloud():
-    return Cloud()
 
 
 @pytest.fixture

@@ -18,10 +18,10 @@ from orchestrator.operations.maintenance.rotate_keys import rotate_keys
 from orchestrator.operations.signals.accept import signal
 from orchestrator.security.encryption import Cipher, new_key
 from orchestrator.store.signals import ingest, queue
-from tests.scenarios.signals.bells import bell, cloud, pending, with_bell, world
+from tests.scenarios.signals.bells import bell, pending, with_bell, world
 from tests.scenarios.world import test_resource
 
-__all__ = ["cloud", "world"]  # fixtures
+__all__ = ["world"]  # fixtures
 
 
 def test_a_sealed_resource_stays_sealed_and_details_are_never_in_the_open(world, cloud):

@@ -8,10 +8,10 @@ from sqlalchemy import text
 from orchestrator.errors import ProviderBusy
 from orchestrator.operations.signals.process import MAX_CLAIMS, process_signals
 from tests.scenarios.fake_cloud import Crash
-from tests.scenarios.signals.bells import bell, cloud, data, pending, signals_told, with_bell, world
+from tests.scenarios.signals.bells import bell, data, pending, signals_told, with_bell, world
 from tests.scenarios.world import test_resource
 
-__all__ = ["cloud", "world"]  # fixtures
+__all__ = ["world"]  # fixtures
 
 
 def test_a_resource_waits_for_its_signals_and_its_dependents_for_it(world):

@@ -14,14 +14,9 @@ from orchestrator.operations.maintenance import purge
 from orchestrator.operations.snapshots import snapshots
 from orchestrator.resources.base import Context
 from orchestrator.store.stacks import blockers
-from tests.scenarios.fake_cloud import Cloud, Crash, cloud_thing
+from tests.scenarios.fake_cloud import Crash, cloud_thing
 from tests.scenarios.snapshots.snapshot_requests import found, restore, take
 from tests.scenarios.world import World, test_resource
-
-
-@pytest.fixture
-def cloud() -> Cloud:
-    return Cloud()
 
 
 @pytest.fixture

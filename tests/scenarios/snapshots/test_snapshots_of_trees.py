@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import orjson
-import pytest
 
 from orchestrator.operations.snapshots import snapshots
 from tests.scenarios.fake_cloud import Cloud, cloud_thing
@@ -15,18 +13,6 @@ from tests.scenarios.world import World
 
 URL, OUTER = "file:///child.yaml", "file:///outer.yaml"
 COPIED = "Cloud::Machine"
-
-
-@pytest.fixture
-def cloud() -> Cloud:
-    return Cloud()
-
-
-@pytest.fixture
-def world(postgres_url: str, cloud: Cloud) -> Iterator[World]:
-    made = World(postgres_url, types=cloud.types())
-    yield made
-    made.close()
 
 
 def text(resources: dict[str, Any], **options: Any) -> str:

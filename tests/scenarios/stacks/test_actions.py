@@ -6,20 +6,8 @@ import pytest
 
 from orchestrator.errors import ActionInProgress, NotSupported, ProviderBusy
 from orchestrator.store.traversals import traversals
-from tests.scenarios.fake_cloud import Cloud, Crash, cloud_thing
-from tests.scenarios.world import World, test_resource
-
-
-@pytest.fixture
-def cloud() -> Cloud:
-    return Cloud()
-
-
-@pytest.fixture
-def world(postgres_url, cloud):
-    made = World(postgres_url, types=cloud.types())
-    yield made
-    made.close()
+from tests.scenarios.fake_cloud import Crash, cloud_thing
+from tests.scenarios.world import test_resource
 
 
 def machines(**options):

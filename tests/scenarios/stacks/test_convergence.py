@@ -2,23 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
-
 from orchestrator.errors import ProviderBusy
-from tests.scenarios.fake_cloud import Cloud, cloud_thing
-from tests.scenarios.world import World, test_resource
-
-
-@pytest.fixture
-def cloud() -> Cloud:
-    return Cloud()
-
-
-@pytest.fixture
-def world(postgres_url, cloud):
-    made = World(postgres_url, types=cloud.types())
-    yield made
-    made.close()
+from tests.scenarios.fake_cloud import cloud_thing
+from tests.scenarios.world import test_resource
 
 
 def machine(requires=(), **properties):

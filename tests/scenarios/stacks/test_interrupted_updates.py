@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from orchestrator.errors import NotSupported
-from tests.scenarios.fake_cloud import Cloud
 from tests.scenarios.stacks.five_resources import five, ids, values
 from tests.scenarios.world import World, test_resource
 
@@ -161,11 +160,6 @@ def test_an_idle_stack_cannot_be_cancelled(world, action):
     ):
         world.act("s", action)
     assert world.state(uuid) == "CREATE_COMPLETE"
-
-
-@pytest.fixture
-def cloud():
-    return Cloud()
 
 
 def thing(value, requires=()):

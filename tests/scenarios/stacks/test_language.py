@@ -8,7 +8,6 @@ import pytest
 
 from orchestrator.errors import InvalidTemplate
 from orchestrator.operations.reconcile.check import check_nodes
-from tests.scenarios.fake_cloud import Cloud
 from tests.scenarios.world import World
 
 
@@ -126,11 +125,6 @@ def test_the_environment_maps_a_type_to_another_type(world):
 
 
 # external_id
-
-
-@pytest.fixture
-def cloud():
-    return Cloud()
 
 
 @pytest.fixture

@@ -19,18 +19,6 @@ from tests.scenarios.world import World, test_resource
 UNFINISHED = 1_000  # observations that an operation does not end within
 
 
-@pytest.fixture
-def cloud() -> Cloud:
-    return Cloud()
-
-
-@pytest.fixture
-def world(postgres_url, cloud):
-    made = World(postgres_url, types=cloud.types())
-    yield made
-    made.close()
-
-
 def fleet(value: str, count: int = 3, **first: Any) -> dict[str, Any]:
     """Return machines; the options of the first are in `first`."""
     machines = {f"m{number}": cloud_thing(type="Cloud::Machine", value=value) for number in range(count)}

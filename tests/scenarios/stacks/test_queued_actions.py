@@ -13,22 +13,10 @@ from orchestrator.errors import ActionInProgress
 from orchestrator.operations.context import Body
 from orchestrator.operations.queued_actions import ActionQueued
 from orchestrator.operations.snapshots import snapshots
-from tests.scenarios.fake_cloud import Cloud, Crash, cloud_thing
+from tests.scenarios.fake_cloud import Crash, cloud_thing
 from tests.scenarios.trees import CHILD, nested
 from tests.scenarios.trees import text as template
 from tests.scenarios.world import World, test_resource
-
-
-@pytest.fixture
-def cloud() -> Cloud:
-    return Cloud()
-
-
-@pytest.fixture
-def world(postgres_url, cloud):
-    made = World(postgres_url, types=cloud.types())
-    yield made
-    made.close()
 
 
 def machines(value: str = "1") -> dict[str, Any]:
