@@ -8,10 +8,10 @@ from orchestrator.engine.check import hooks
 from orchestrator.engine.check.change import NO_NAMES, Ask, Comparison, Desired, Recorded
 from orchestrator.engine.check.property_diff import as_stored, needs_other_type, with_drift
 from orchestrator.json_types import JsonMapping
-from orchestrator.operations.reconcile.step_outcomes import grant_access
+from orchestrator.operations.reconcile.step_outcomes import find_object
 from orchestrator.operations.resource_context.operation import ResourceOperation
 from orchestrator.operations.resource_context.state import DesiredResource, ResourceState
-from orchestrator.resources.base import NOTHING_TYPE, Created, Observation
+from orchestrator.resources.base import NOTHING_TYPE, Observation
 
 
 def desired_type(operation: ResourceOperation) -> str:
@@ -88,14 +88,11 @@ def _refresh(operation: ResourceOperation, before: ResourceState, after: JsonMap
     """Observe the resource, so that changes made by others count as differences. The object of a failed
     create is searched by its token.
     """
-    type_, state = operation.resource_type, operation.state
+    type_ = operation.resource_type
     if before.physical_id is None:
-        search = operation.context("CREATE", 0.0)
-        found = type_.find(search, search.token)
-        if found is None:
+        if not find_object(operation, operation.context("CREATE", 0.0)):
             return Observation(exists=False)
-        state.physical_id = before.physical_id = found
-        grant_access(operation, Created(found), search)
+        before.physical_id = operation.state.physical_id
     context = replace(operation.context("CHECK", 0.0), properties=before.properties)
     observation = type_.observe(context, before.physical_id or "")
     if observation.exists and not observation.error:

@@ -8,7 +8,6 @@ from orchestrator.engine.check.change import ADOPT, Evidence, Replace, decide_ch
 from orchestrator.engine.check.outcome import (
     Deleted,
     Failed,
-    PreviousOperationEnded,
     Ready,
     Replaced,
     Wait,
@@ -16,16 +15,16 @@ from orchestrator.engine.check.outcome import (
 )
 from orchestrator.errors import ProviderError, ProviderSilent
 from orchestrator.operations.reconcile.comparison import comparison, type_changed
-from orchestrator.operations.reconcile.desired_state import (
-    apply_definition,
-    is_current,
-    record_requirements,
+from orchestrator.operations.reconcile.desired_state import apply_definition
+from orchestrator.operations.reconcile.step_outcomes import (
+    find_object,
+    grant_access,
+    observe_operation,
+    result_of,
 )
-from orchestrator.operations.reconcile.step_outcomes import grant_access, observe_operation, result_of
-from orchestrator.operations.reconcile.update_steps import follow_operation
+from orchestrator.operations.reconcile.update_steps import end_operation, follow_operation
 from orchestrator.operations.resource_context.operation import ResourceOperation
 from orchestrator.operations.resource_context.state import StepResult, in_progress_event_written
-from orchestrator.resources.base import Created
 
 NO_ID = "Resource ID was not provided."
 REQUEST_PENDING = "an earlier request for it may still be carried out"
@@ -57,13 +56,11 @@ def _earlier_request(
     operation: ResourceOperation, wait_seconds: float, retries_left: int
 ) -> StepResult | None:
     """Return the result of an earlier request, for whichever definition; None if it had no effect."""
-    context, state = operation.context("CREATE"), operation.state
-    physical_id = operation.resource_type.find(context, context.token)
-    if physical_id is not None:
-        state.physical_id = physical_id
-        grant_access(operation, Created(physical_id), context)
+    if find_object(operation, operation.context("CREATE")):
         return follow_operation(operation, retries_left)
-    return StepResult(Wait(wait_seconds, REQUEST_PENDING), state) if wait_seconds > 0 else None
+    if wait_seconds > 0:
+        return StepResult(Wait(wait_seconds, REQUEST_PENDING), operation.state)
+    return None
 
 
 def _send_create(operation: ResourceOperation) -> None:
@@ -112,11 +109,7 @@ def _ready_after_all(operation: ResourceOperation) -> StepResult | None:
     if observation.error or not (observation.exists and observation.ready):
         return None
     operation.state.op = "CREATE"
-    result = result_of(operation, observation, 0, started=False)
-    if not is_current(operation):
-        return replace(result, outcome=PreviousOperationEnded(observation))
-    record_requirements(operation)
-    return result
+    return end_operation(operation, result_of(operation, observation, 0, started=False))
 
 
 def _adopt_external(operation: ResourceOperation, physical_id: str) -> StepResult:
@@ -168,14 +161,10 @@ def delete(
     """Delete the resource; `find_first` if the effect of an earlier create is unknown."""
     state, type_ = operation.state, operation.resource_type
     fresh = state.op != "DELETE"
-    if state.physical_id is None and find_first:
-        context = operation.context("DELETE")
-        found = type_.find(context, context.token)
-        if found is None:
-            if wait_seconds > 0:
-                return StepResult(Wait(wait_seconds, REQUEST_PENDING), state)
-            return StepResult(Deleted(), state, started=True)
-        state.physical_id = found
+    if state.physical_id is None and find_first and not find_object(operation, operation.context("DELETE")):
+        if wait_seconds > 0:
+            return StepResult(Wait(wait_seconds, REQUEST_PENDING), state)
+        return StepResult(Deleted(), state, started=True)
     state.op = "DELETE"
     if fresh and type_.calls_out:
         operation.record_start()

@@ -161,6 +161,14 @@ def _abort_if_stack_failed(operation: ResourceOperation, result: StepResult) -> 
     return StepResult(Failed(failure_reason("Error", operation.resource.name, reason)), state)
 
 
+def report_aborted(operation: ResourceOperation, result: StepResult) -> StepResult:
+    """Report an operation that outlasts its failed stack as aborted; it is followed as before."""
+    visit, outcome = operation.visit, result.outcome
+    if isinstance(outcome, Wait) and visit.halted and visit.stack.status == "FAILED":
+        return replace(result, outcome=replace(outcome, aborted=True))
+    return result
+
+
 def _earlier_operation_pending(operation: ResourceOperation, step: Step) -> Wait | None:
     """Return the wait for an earlier request that is still pending, though its repetition was refused.
 

@@ -23,7 +23,6 @@ from orchestrator.engine.check.outcome import (
     Ready,
     Replaced,
     Unchanged,
-    Wait,
     failure_reason,
 )
 from orchestrator.engine.check.visit import ResourceVisit, replacement_visit
@@ -31,7 +30,7 @@ from orchestrator.errors import InvalidTemplate, NotFound, Superseded
 from orchestrator.logs import logger
 from orchestrator.operations.children.loader import LazyStackContext
 from orchestrator.operations.reconcile.checked_node import CheckedNode, resource_checked
-from orchestrator.operations.reconcile.execution import execute
+from orchestrator.operations.reconcile.execution import execute, report_aborted
 from orchestrator.operations.reconcile.nested.operation import nested_operation
 from orchestrator.operations.reconcile.nested.steps import execute_nested
 from orchestrator.operations.reconcile.outcome_rows import (
@@ -142,10 +141,7 @@ def _execute(batch: BatchContext, operation: ResourceOperation, step: Step, retr
     if isinstance(type_, NestedType):
         nested = nested_operation(operation, type_, batch.db, batch.worker.stacks)
         return execute_nested(nested, step, retries_left)
-    result, visit = execute(operation, step, retries_left), operation.visit
-    if isinstance(result.outcome, Wait) and visit.halted and visit.stack.status == "FAILED":
-        return replace(result, outcome=replace(result.outcome, aborted=True))
-    return result
+    return report_aborted(operation, execute(operation, step, retries_left))
 
 
 def _operation(

@@ -63,6 +63,19 @@ def _attempts(operation: ResourceOperation, retries_left: int) -> Attempts:
     return Attempts(visit.retry_count, visit.unreachable_tries, retries_left, settings.retry_max_seconds)
 
 
+def find_object(operation: ResourceOperation, context: Context) -> bool:
+    """Search the object of an earlier create by its token. Record its id and grant access to it, except for a
+    delete. Return whether it was found.
+    """
+    physical_id = operation.resource_type.find(context, context.token)
+    if physical_id is None:
+        return False
+    operation.state.physical_id = physical_id
+    if context.action != "DELETE":
+        grant_access(operation, Created(physical_id), context)
+    return True
+
+
 def grant_access(operation: ResourceOperation, created: Created, context: Context) -> None:
     """Grant access with the credentials that the type declares, if any."""
     grant = created.access or operation.resource_type.grants(context, created.physical_id)

@@ -206,9 +206,17 @@ def follow_operation(operation: ResourceOperation, retries_left: int) -> StepRes
         return taken_over
     retries = 0 if state.op == "UPDATE" else retries_left
     result = result_of(operation, observe_operation(operation), retries, started=False)
+    if isinstance(result.outcome, Wait) and not result.outcome.retried:
+        return _follow_pending(operation, result)
+    return end_operation(operation, result)
+
+
+def end_operation(operation: ResourceOperation, result: StepResult) -> StepResult:
+    """Return the result of an observation that may end an operation; an update follows if the definition has
+    changed since its start.
+    """
+    state = operation.state
     match result.outcome:
-        case Wait(retried=False):
-            return _follow_pending(operation, result)
         case Failed(reason=reason) if not is_current(operation):
             ended = PreviousOperationEnded(observation_from_state(state), reason)
             return replace(result, outcome=ended)
