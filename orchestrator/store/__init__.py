@@ -4,7 +4,7 @@ Read `tables/` first, then `nodes/repository.py` (the statements of a check) and
 for SQL is `adr/0001-sql-convention.md`.
 
 * `access/`: grants of access to resources, API tokens, key pairs, idempotent requests
-* `connections/`: pools, prepared connections, group commit, streaming, advisory locks
+* `connections/`: pools, sessions, prepared connections, group commit, streaming, advisory locks
 * `events/`: reading and following events, webhooks, event sinks
 * `keystone/`: delegated credentials and stack users, until their removal at Keystone is confirmed
 * `maintenance/`: the sweep, the stall audit, the purge, orphans, key rotation, gauges, workers

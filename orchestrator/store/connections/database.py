@@ -29,6 +29,7 @@ from orchestrator.config import Settings
 from orchestrator.errors import Misconfigured
 from orchestrator.store.connections.batching import Batcher
 from orchestrator.store.connections.prepared import PreparedConnection
+from orchestrator.store.connections.sessions import open_session
 
 T = TypeVar("T")
 Request = TypeVar("Request")
@@ -117,7 +118,7 @@ class Database:
         return max(2, min(CONNECT_SECONDS, round(patience)))
 
     def _connect_engine(self, _dialect: Any, _record: Any, args: Any, params: Any) -> Any:
-        return self._outage.connect(lambda: psycopg.connect(*args, **params))
+        return self._outage.connect(lambda: open_session(lambda: psycopg.connect(*args, **params)))
 
     def connect(
         self, *, durable: bool = True, hot: bool = False, replan: bool = False, name: str = ""
@@ -127,13 +128,14 @@ class Database:
         `durable=False`: commits return before they are on disk. `hot`: for statements that reach rows by
         their keys. `replan`: every execution is planned for the present state of the tables.
         """
-        options: dict[str, object] = dict(HOT_SETTINGS) if hot else {}
+        options = dict(HOT_SETTINGS) if hot else {}
         if replan:
             options["plan_cache_mode"] = "force_custom_plan"
         options["synchronous_commit"] = "on" if durable else "off"
         connection_class = PreparedConnection if hot else psycopg.Connection
-        connection = self._outage.connect(
-            lambda: connection_class.connect(
+
+        def connect() -> psycopg.Connection[TupleRow]:
+            return connection_class.connect(
                 self.url,
                 autocommit=True,
                 application_name=name or self.application_name,
@@ -143,9 +145,9 @@ class Database:
                 prepare_threshold=None
                 if hot
                 else 5,  # hot connections are prepared by store/connections/prepared.py
-                options=" ".join(f"-c {key}={value}" for key, value in options.items()),
             )
-        )
+
+        connection = self._outage.connect(lambda: open_session(connect, options))
         connection.prepared_max = 200
         return connection
 

@@ -9,6 +9,7 @@ session.
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -22,6 +23,7 @@ from psycopg.rows import TupleRow
 
 PLACEHOLDER = re.compile(r"%(?:\((\w+)\)[sb]|([sb])|%)")
 PREPARED = 400  # statements per connection; about sixty exist, each with a few combinations of types
+DUPLICATE_PREPARED = b"42P05"
 OK_STATUSES = frozenset({pq.ExecStatus.TUPLES_OK, pq.ExecStatus.COMMAND_OK})
 
 
@@ -66,6 +68,16 @@ class Prepared:
         return rows
 
 
+def statement_name(text: bytes, types: tuple[int, ...]) -> bytes:
+    """Return the name of a statement on the server, derived from its text and the types of its values.
+
+    A session may contain prepared statements of an earlier client, if a connection pooler lends the same
+    server process to several clients. The same name then means the same statement.
+    """
+    types_text = ",".join(map(str, types)).encode()
+    return b"visit_" + hashlib.blake2b(types_text + b":" + text, digest_size=16).hexdigest().encode()
+
+
 def as_texts(values: Sequence[object]) -> list[bytes | None] | None:
     """Return values in PostgreSQL's text format if all are texts or nulls. None for other types, and for a
     text with a NUL: psycopg reports that error, libpq would truncate the text.
@@ -86,7 +98,6 @@ class PreparedConnection(psycopg.Connection[TupleRow]):
 
     _only: psycopg.Cursor[TupleRow] | None = None
     _prepared_names: dict[tuple[bytes, tuple[int, ...]], Prepared] | None = None
-    _next_name = 0  # number of names so far; none is reused
 
     def execute(
         self, query: Any, params: Any = None, *, prepare: bool | None = None, binary: bool = False
@@ -143,9 +154,14 @@ class PreparedConnection(psycopg.Connection[TupleRow]):
             names = self._prepared_names = {}
         prepared = names.get((text, types))
         if prepared is None and len(names) < PREPARED:
-            prepared = Prepared(b"visit_%d" % self._next_name)
-            self._next_name += 1
-            self._raise_failed(self.pgconn.prepare(prepared.name, text, types))
+            prepared = Prepared(statement_name(text, types))
+            result = self.pgconn.prepare(prepared.name, text, types)
+            if result.error_field(pq.DiagnosticField.SQLSTATE) == DUPLICATE_PREPARED:
+                names[text, types] = prepared
+                if self.info.transaction_status == pq.TransactionStatus.INERROR:
+                    self._raise_failed(result)
+                return prepared
+            self._raise_failed(result)
             names[text, types] = prepared
         return prepared
 

@@ -16,13 +16,14 @@ from alembic import command
 from alembic.config import Config
 from alembic.migration import MigrationContext
 from psycopg import sql
-from sqlalchemy import Connection, NullPool, create_engine, text
+from sqlalchemy import Connection, NullPool, create_engine, event, text
 from sqlalchemy.dialects.postgresql.base import ischema_names
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import OperationalError
 
 from orchestrator.errors import Misconfigured
 from orchestrator.logs import logger
+from orchestrator.store.connections.sessions import open_session
 from orchestrator.store.schema.version import folder, head, in_one_line, newer, unreachable, versions
 from orchestrator.store.tables.base import Xid8
 
@@ -38,7 +39,8 @@ def upgrade(url: str) -> None:
     """Upgrade the database to `head()`; may be repeated, and run in two places at once.
 
     Raises:
-        Misconfigured: the database is unreachable, or newer than this code.
+        Misconfigured: the database is unreachable, newer than this code, or behind an unsuitable connection
+            pooler.
     """
     with _connect(url) as connection:
         connection.execute(text("SELECT pg_advisory_lock(:key)"), {"key": ADVISORY_LOCK})
@@ -62,6 +64,11 @@ def upgrade(url: str) -> None:
 
 def _connect(url: str) -> Connection:
     engine = create_engine(make_url(url).set(drivername="postgresql+psycopg"), poolclass=NullPool)
+    event.listen(
+        engine,
+        "do_connect",
+        lambda _dialect, _record, args, params: open_session(lambda: psycopg.connect(*args, **params)),
+    )
     try:
         return engine.connect()
     except OperationalError as error:

@@ -11,6 +11,7 @@ from pathlib import Path
 import psycopg
 
 from orchestrator.errors import Misconfigured
+from orchestrator.store.connections.sessions import open_session
 
 VERSION = "SELECT version_num FROM alembic_version"
 
@@ -24,10 +25,10 @@ def current(url: str) -> str | None:
     """Return the version of the schema at `url`, None if there is none.
 
     Raises:
-        Misconfigured: the database is unreachable.
+        Misconfigured: the database is unreachable, or behind an unsuitable connection pooler.
     """
     try:
-        with psycopg.connect(url) as db:
+        with open_session(lambda: psycopg.connect(url)) as db:
             row = db.execute(VERSION).fetchone()
     except psycopg.errors.UndefinedTable:
         return None
