@@ -7,7 +7,6 @@ no effect. Proxies, cookies and credentials are not used.
 
 from __future__ import annotations
 
-import ipaddress
 import socket
 import time
 from collections.abc import Collection, Iterable, Iterator
@@ -19,17 +18,15 @@ from urllib.parse import unquote, urljoin, urlsplit
 import httpcore
 import httpx
 
+from orchestrator.clients.public_addresses import is_public
 from orchestrator.config import Settings
 from orchestrator.errors import CouldNotFetch
 
 REMOTE: Final = ("http", "https")
 MAX_REDIRECTS: Final = 5
 REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
-_NAT64: Final = ipaddress.ip_network("64:ff9b::/96")
 _HEADERS: Final = ((b"Accept-Encoding", b"identity"), (b"User-Agent", b"stack-orchestrator"))
 _BROKEN: Final = (httpcore.NetworkError, httpcore.ProtocolError, httpcore.UnsupportedProtocol)
-
-Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
 class _TooLarge(Exception):
@@ -135,18 +132,6 @@ class PublicOnlyBackend(httpcore.SyncBackend):
         if not usable:
             raise ValueError("its address is not a public one")
         return super().connect_tcp(usable[0], port, *args, **kwargs)
-
-
-def is_public(text: str) -> bool:
-    """Whether an address is reachable from the public internet."""
-    address: Address = ipaddress.ip_address(text.partition("%")[0])
-    if isinstance(address, ipaddress.IPv6Address):
-        inner = address.ipv4_mapped or address.sixtofour or (address.teredo or (None, None))[1]
-        if address in _NAT64:
-            inner = ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
-        if inner is not None:
-            return is_public(str(inner))
-    return address.is_global and not address.is_multicast
 
 
 def verifying() -> Any:

@@ -22,7 +22,8 @@ from urllib.parse import urlsplit
 import httpcore
 import httpx
 
-from orchestrator.clients.url_fetcher import PublicOnlyBackend, is_public, parts_of, verifying
+from orchestrator.clients.public_addresses import is_public
+from orchestrator.clients.url_fetcher import PublicOnlyBackend, parts_of, verifying
 
 PREFIX: Final = "whsec_"
 SECRET_BYTES: Final = 32

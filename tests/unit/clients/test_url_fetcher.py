@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 import pytest
 
-from orchestrator.clients.url_fetcher import Fetched, Fetcher, is_public
+from orchestrator.clients.url_fetcher import Fetched, Fetcher
 from orchestrator.errors import CouldNotFetch
 
 OWN_NETWORK = Fetched(max_bytes=1000, seconds=5.0, private=True)
@@ -178,32 +178,6 @@ def test_a_name_is_what_it_leads_to(site, monkeypatch):
     assert refusal(url, Fetched(1000, 5.0)).why == "its address is not a public one"
     assert Fetcher(OWN_NETWORK)(url).startswith("heat")
     assert Pages.requests[-1][1]["Host"] == f"public.example:{port}"
-
-
-@pytest.mark.parametrize(
-    ("address", "public"),
-    [
-        ("8.8.8.8", True),
-        ("2001:4860:4860::8888", True),
-        ("10.1.2.3", False),
-        ("172.16.0.1", False),
-        ("192.168.1.1", False),
-        ("169.254.169.254", False),
-        ("100.64.0.1", False),
-        ("224.0.0.1", False),
-        ("255.255.255.255", False),
-        ("fe80::1%eth0", False),
-        ("fd00::1", False),
-        ("ff0e::1", False),
-        ("::", False),
-        ("::ffff:10.0.0.1", False),
-        ("::ffff:8.8.8.8", True),
-        ("2002:0a00:0001::", False),
-        ("64:ff9b::a00:1", False),
-    ],
-)
-def test_which_addresses_are_public(address, public):
-    assert is_public(address) is public
 
 
 def test_a_file_of_this_machine_is_read_where_that_is_allowed(tmp_path: Path):
