@@ -18,6 +18,7 @@ from orchestrator.errors import Forbidden, InvalidRequest
 from orchestrator.resources.ec2_signatures import METHODS, V4, signature_v2, signature_v4
 
 SKEW_SECONDS: Final = 15 * 60  # tolerated difference between the signer's clock and ours
+MAX_EXPIRES_SECONDS: Final = 7 * 24 * 3_600  # longest validity of a signed URL, Amazon's maximum
 MAX_LENGTH: Final = 1_000  # characters of a key or a signature
 
 
@@ -125,7 +126,8 @@ def require_recent(request: SignedRequest, received: Credential) -> None:
 
     Raises:
         IncompleteSignature: it has no valid time.
-        RequestExpired: it was signed too long ago, or has expired.
+        RequestExpired: it was signed too long ago, has expired, or would be valid for more than
+            MAX_EXPIRES_SECONDS.
     """
     if received.v4:
         _require_now(_stamped(request))
@@ -139,7 +141,7 @@ def require_recent(request: SignedRequest, received: Credential) -> None:
         at = at.replace(tzinfo=dt.UTC)
     if not expires:
         _require_now(at)
-    elif at < dt.datetime.now(dt.UTC):
+    elif not 0 <= (at - dt.datetime.now(dt.UTC)).total_seconds() <= MAX_EXPIRES_SECONDS:
         raise RequestExpired
 
 
