@@ -15,7 +15,7 @@ from orchestrator.operations.outputs import outputs
 from orchestrator.operations.signals import accept
 from orchestrator.operations.stacks import actions, create_delete
 from orchestrator.resources.registry import load_registry
-from orchestrator.security.bind_address import require_safe_binding
+from orchestrator.security.bind_address import require_safe_binding, require_safe_sockets
 from orchestrator.security.encryption import cipher
 from orchestrator.store.connections.database import Database, open_database
 from orchestrator.store.schema import version
@@ -40,6 +40,7 @@ def create_app(
         settings = config.settings()
         logs.configure_logs()
     require_safe_binding(settings)
+    require_safe_sockets(settings)
     database = database or open_database(settings, "orchestrator-api", patience_seconds=PATIENCE_SECONDS)
     version.require_current(database.url)
     sealing = cipher(settings)

@@ -13,11 +13,20 @@ import structlog
 from flask import Flask, Response, current_app, g, request
 from werkzeug.exceptions import HTTPException, MethodNotAllowed
 from werkzeug.exceptions import NotFound as NoSuchPath
-from werkzeug.middleware.proxy_fix import ProxyFix
 
 from api.cloudformation import endpoint
 from api.dependencies import Dependencies, dependencies
-from api.middleware import access_log, api_version, audit, authorization, rate_limits, signal_fast_path
+from api.middleware import (
+    access_log,
+    api_version,
+    audit,
+    authorization,
+    cross_site,
+    local_requests,
+    proxies,
+    rate_limits,
+    signal_fast_path,
+)
 from api.monitoring import health, metrics
 from api.openapi.views import openapi
 from api.request import stack_lookup
@@ -103,12 +112,10 @@ def assemble(deps: Dependencies) -> Flask:
         app.register_blueprint(blueprint)
     app.wsgi_app = api_version.Versioned(app.wsgi_app)  # type: ignore[method-assign]
     app.wsgi_app = signal_fast_path.SignalFastPath(app, app.wsgi_app)  # type: ignore[method-assign]
+    if deps.settings.auth == "none":
+        app.wsgi_app = local_requests.LocalRequests(app.wsgi_app, deps.settings)  # type: ignore[method-assign]
     app.wsgi_app = access_log.Logged(app.wsgi_app)  # type: ignore[method-assign]
-    proxies = deps.settings.trusted_proxies
-    if proxies:
-        app.wsgi_app = ProxyFix(  # type: ignore[method-assign]
-            app.wsgi_app, x_for=proxies, x_proto=proxies, x_host=proxies, x_prefix=proxies
-        )
+    app.wsgi_app = proxies.TrustedProxies(app.wsgi_app, deps.settings)  # type: ignore[method-assign]
     return app
 
 
@@ -120,6 +127,8 @@ def _begin_request() -> None:
     theirs = request.headers.get(REQUEST_ID, "")
     if re.fullmatch(r"req-[0-9a-f-]{36}", theirs):
         structlog.contextvars.bind_contextvars(global_request_id=theirs)
+    settings = dependencies().settings
+    cross_site.require_own_site(request, settings)
     if (lost := request.environ.get(signal_fast_path.LOST_DATABASE)) is not None:
         raise lost
     if api_version.EMPTY_PROJECT in request.environ:
@@ -140,6 +149,7 @@ def _begin_request() -> None:
     if request.method == "HEAD" and api_version.versioned():
         adapter = current_app.url_map.bind_to_environ(request.environ)
         raise MethodNotAllowed(list(adapter.allowed_methods()))
+    cross_site.require_json_type(request, settings)
     project_id = (request.view_args or {}).get("project_id")
     if project_id is not None and request.endpoint not in PUBLIC:
         g.caller = for_project(actor, project_id, admin=dependencies().settings.anonymous_admin)

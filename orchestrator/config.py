@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from functools import cache
-from ipaddress import ip_address
+from ipaddress import IPv6Address, ip_address
 from pathlib import Path
 from typing import Any, Literal
 
@@ -70,13 +70,18 @@ class Settings(BaseSettings):
     environment_dir: Path | None = None  # environments of the operator, *.yaml: resource_registry only
 
     # Authentication and policy.
-    auth: Literal["none", "token", "basic", "keystone"] = "none"
+    auth: Literal["none", "token", "basic", "keystone"] | None = None  # `up` uses `none` if unset
     anonymous_admin: bool = Field(
         default=False, description="give every caller the role admin with `auth = none`"
     )
     users_file: Path | None = None  # users of `auth = basic`: security/password_file.py
     policy_file: Path | None = None  # overrides of the default policy: security/policy.py
     trusted_proxies: int = Field(default=0, ge=0, description="number of proxies that set X-Forwarded-*")
+    # Addresses and networks of the nearest of these proxies, separated by commas. api/middleware/proxies.py.
+    trusted_proxy_addresses: str = "127.0.0.0/8,::1"
+    # Browsers: api/middleware/local_requests.py, api/middleware/cross_site.py. Separated by commas.
+    allowed_hosts: str = ""  # names of this server besides loopback names, for `auth = none`
+    allowed_origins: str = ""  # scheme://host[:port] of other sites whose pages may change stacks
     encryption_keys: SecretStr | None = None  # Fernet keys, newest first, separated by commas
 
     # `auth = keystone`: the identity service and the service user. security/keystone.py.
@@ -261,9 +266,11 @@ def is_loopback(host: str) -> bool:
     if host == "localhost":
         return True
     try:
-        return ip_address(host).is_loopback
+        address = ip_address(host)
     except ValueError:  # a name, which may resolve to any address
         return False
+    embedded = address.ipv4_mapped if isinstance(address, IPv6Address) else None
+    return (embedded or address).is_loopback
 
 
 @cache

@@ -15,6 +15,7 @@ from orchestrator import metrics
 from orchestrator.config import Settings, is_loopback
 from orchestrator.errors import Misconfigured
 from orchestrator.logs import logger
+from orchestrator.security.host_names import is_loopback_name
 
 log = logger()
 
@@ -57,7 +58,9 @@ def _handler(expected: str | None) -> Callable[..., BaseHTTPRequestHandler]:
         def do_GET(self) -> None:
             """Return the metrics."""
             values = self.headers.get("Authorization", "")
-            if expected is not None and not hmac.compare_digest(values.encode(), expected.encode()):
+            if expected is None and not is_loopback_name(self.headers.get("Host", "localhost")):
+                self._answer(421, b"", "text/plain")  # a web page that rebound its own name
+            elif expected is not None and not hmac.compare_digest(values.encode(), expected.encode()):
                 self._answer(403, b"", "text/plain")
             elif self.path.partition("?")[0] != "/metrics":
                 self._answer(404, b"", "text/plain")

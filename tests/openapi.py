@@ -24,7 +24,12 @@ def application() -> Flask:
     nobody = cast(Database, None)
     return assemble(
         Dependencies(
-            Settings(), nobody, Cipher([new_key()]), load_registry(), operations(), lambda _messages: None
+            Settings(auth="none"),
+            nobody,
+            Cipher([new_key()]),
+            load_registry(),
+            operations(),
+            lambda _messages: None,
         )
     )
 

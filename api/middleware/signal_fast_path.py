@@ -49,7 +49,8 @@ SIGNED: Final = re.compile(
     rf"{_NAME}/{_NAME}/resources/{_NAME}"
 )
 VIEWS: Final = {("PUT", "waitcondition"): "cfn.wait_condition", ("POST", "signal"): "cfn.signal"}
-JSON_CONTENT_TYPES: Final = frozenset({"", "application/json", "application/json; charset=utf-8"})
+JSON_CONTENT_TYPES: Final = frozenset({"application/json", "application/json; charset=utf-8"})
+BROWSER_HEADERS: Final = ("HTTP_ORIGIN", "HTTP_SEC_FETCH_SITE")  # checked by api/middleware/cross_site.py
 MAX_PATH_LENGTH: Final = 2_000  # characters of a path or query
 LOST_DATABASE: Final = (
     "orchestrator.gone"  # key in the WSGI environment: the error that interrupted the commit
@@ -175,6 +176,8 @@ def _signal_request(environ: Mapping[str, Any]) -> SignalRequest | None:
     """Return the signal in a request; None for other requests and for unusual forms."""
     method, path = environ["REQUEST_METHOD"], environ.get("PATH_INFO", "")
     if method not in ("POST", "PUT") or len(path) > MAX_PATH_LENGTH or not path.isascii():
+        return None
+    if any(name in environ for name in BROWSER_HEADERS):
         return None
     if "HTTP_X_OPENSTACK_REQUEST_ID" in environ or not environ.get("CONTENT_LENGTH", "").isdecimal():
         return None

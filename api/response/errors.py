@@ -42,6 +42,8 @@ TITLES: Final = {
     408: "Request Timeout",
     409: "Conflict",
     414: "URI Too Long",
+    415: "Unsupported Media Type",
+    421: "Misdirected Request",
     429: "Too Many Requests",
     431: "Request Header Fields Too Large",
     500: "Internal Server Error",

@@ -127,6 +127,8 @@ class Worker(ThreadWorker):
         """Initialize as gunicorn does; the URL length is checked here."""
         super().__init__(*args, **kwargs)
         self.cfg.set("limit_request_line", 0)
+        self.cfg.set("forwarder_headers", "")  # api/middleware/proxies.py applies headers of proxies
+        self.cfg.set("secure_scheme_headers", {})
         self.lingering: deque[tuple[float, Any]] = deque()
         self.lent = 0  # number of threads
 

@@ -55,6 +55,7 @@ def environment(
         f"{PREFIX}BROKER_URL": broker_url,
         f"{PREFIX}HOST": settings.host,
         f"{PREFIX}PORT": str(settings.port),
+        **({} if settings.auth is None else {f"{PREFIX}AUTH": settings.auth}),
         f"{PREFIX}DATA_DIR": str(settings.data_dir.absolute()),
         f"{PREFIX}METRICS_PORT": "0",  # the API exports the metrics of all processes
     }

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any, cast
 
 from orchestrator.config import Settings
-from orchestrator.errors import Unauthenticated
+from orchestrator.errors import Misconfigured, Unauthenticated
 from orchestrator.security.caller import Caller
 from orchestrator.security.keystone import Keystone
 from orchestrator.security.password_file import Users
@@ -33,6 +33,8 @@ def authenticator(settings: Settings, database: Database) -> Authenticator:
     policy = policy_of(settings)
     ask: Callable[[Environ], Caller]
     match settings.auth:
+        case None:
+            raise Misconfigured("set ORCHESTRATOR_AUTH to token, basic or keystone, or to none")
         case "none":
             return _anonymous
         case "token":

@@ -47,7 +47,7 @@ def serve(up: Up, database: Database) -> Iterator[Callable[..., str]]:
     running = []
 
     def start(**settings: object) -> str:
-        chosen = Settings(encryption_keys=key, **settings)  # type: ignore[arg-type]
+        chosen = Settings(**{"auth": "none", "encryption_keys": key, **settings})  # type: ignore[arg-type]
         app = create_app(chosen, database, lambda _messages: None)
         server = make_server("127.0.0.1", 0, app, threaded=True, request_handler=Quiet)
         thread = threading.Thread(target=server.serve_forever)

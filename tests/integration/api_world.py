@@ -92,7 +92,7 @@ class World:
             self.neighbour.preview_update,
         )
         made_of = Dependencies(
-            Settings(**settings),
+            Settings(**{"auth": "none", **settings}),
             self.database,
             self.cipher,
             Registry.of(Plain),

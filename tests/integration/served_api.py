@@ -13,7 +13,7 @@ from pathlib import Path
 from api.serving.gunicorn_worker import BufferedSocket, Worker
 from tests.e2e.running import environment, eventually, free_port
 
-HEALTH = b"GET /healthcheck HTTP/1.1\r\nHost: a\r\n\r\n"
+HEALTH = b"GET /healthcheck HTTP/1.1\r\nHost: localhost\r\n\r\n"
 TREE = Path(__file__).resolve().parents[2]
 
 
@@ -39,7 +39,8 @@ def served(settings: Mapping[str, str], log: Path, threads: int = 4) -> Iterator
     """Serve the API with these settings, by few and hasty threads; yield the port."""
     port = free_port()
     options = ("-k", "served_api.Hasty", "--threads", str(threads), "-w", "1", "--no-control-socket")
-    named = {f"ORCHESTRATOR_{name.upper()}": value for name, value in settings.items()}
+    chosen = {"auth": "none", **settings}
+    named = {f"ORCHESTRATOR_{name.upper()}": value for name, value in chosen.items()}
     with log.open("wb") as out:
         process = subprocess.Popen(
             (sys.executable, "-m", "gunicorn", *options, "-b", f"127.0.0.1:{port}", "api.app:create_app()"),

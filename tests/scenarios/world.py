@@ -50,7 +50,9 @@ class World:
         self, url: str, *, seed: int = 0, types: Mapping[str, Any] | None = None, **settings: Any
     ) -> None:
         self.random = random.Random(seed)
-        self.settings = Settings(database_url=url, **{"inline_body_size": 10_000_000, **settings})
+        self.settings = Settings(
+            database_url=url, **{"auth": "none", "inline_body_size": 10_000_000, **settings}
+        )
         self.database = self.open(url)
         self.cipher = Cipher([new_key()])
         self.types = Registry(_installed(), types) if types else load_registry()

@@ -63,7 +63,7 @@ def up(
     select existing servers. Progress is printed on standard error.
     """
     with one_line_failures():
-        settings = load_settings(host=host, port=port, data_dir=data_dir)
+        settings = _with_default_mode(load_settings(host=host, port=port, data_dir=data_dir))
         require_safe_binding(settings)
         require_authenticator(settings)
         configure_logs(level="WARNING")
@@ -81,6 +81,14 @@ def up(
             announce(settings, directory, count, flower_port if flower else None)
             supervisor.watch()
         click.echo("Stopped.")
+
+
+def _with_default_mode(settings: Settings) -> Settings:
+    """Return the settings; without a configured authentication mode, with `none`.
+
+    It is the default of this command only, which serves the user of this machine.
+    """
+    return settings if settings.auth is not None else settings.model_copy(update={"auth": "none"})
 
 
 class Steps:

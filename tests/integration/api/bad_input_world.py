@@ -50,6 +50,7 @@ def served(
     """A project with stacks in every state that refuses something."""
     world = World(new_database())
     settings = Settings(
+        auth="none",
         broker_url=SecretStr(valkey_server.url(next(broker_numbers))),
         encryption_keys=SecretStr(new_key()),
         limits="heat",

@@ -47,7 +47,10 @@ def database(postgres_url: str) -> Iterator[Database]:
 def served(database: Database, broker_url: str) -> Client:
     """A client of the application with the settings as shipped."""
     chosen = Settings(
-        broker_url=SecretStr(broker_url), encryption_keys=SecretStr(new_key()), max_json_body_size=1_000_000
+        auth="none",
+        broker_url=SecretStr(broker_url),
+        encryption_keys=SecretStr(new_key()),
+        max_json_body_size=1_000_000,
     )
     return Client(create_app(chosen, database).test_client(), "/v1")
 
@@ -207,7 +210,8 @@ def test_no_request_is_ever_an_internal_error(served: Client, request: dict[str,
     | st.text(max_size=50).map(lambda text: ("{" + text).encode("utf-8", "replace"))
 )
 def test_no_bytes_are_ever_an_internal_error(served: Client, body: bytes) -> None:
-    assert served.http.post("/v1/p/stacks", data=body).status_code == 400
+    answer = served.http.post("/v1/p/stacks", data=body, content_type="application/json")
+    assert answer.status_code == 400
 
 
 @settings(
@@ -247,13 +251,15 @@ def test_an_unknown_query_parameter_of_our_own_endpoint_is_rejected(served: Clie
 
 
 def test_it_refuses_to_serve_strangers_or_without_a_key(database: Database) -> None:
+    with pytest.raises(Misconfigured, match="ORCHESTRATOR_AUTH is not set"):
+        create_app(Settings(), database)
     with pytest.raises(Misconfigured, match="ORCHESTRATOR_AUTH"):
-        create_app(Settings(host="0.0.0.0"), database)
+        create_app(Settings(host="0.0.0.0", auth="none"), database)
     with pytest.raises(Misconfigured, match="ORCHESTRATOR_ENCRYPTION_KEYS"):
-        create_app(Settings(encryption_keys=None), database)
+        create_app(Settings(auth="none", encryption_keys=None), database)
     key = SecretStr(new_key())
     with pytest.raises(Misconfigured, match="ORCHESTRATOR_BROKER_URL"):
-        create_app(Settings(encryption_keys=key, broker_url=None), database)
+        create_app(Settings(auth="none", encryption_keys=key, broker_url=None), database)
     create_app(
         Settings(host="0.0.0.0", auth="token", encryption_keys=key), database, publish=lambda rings: None
     )

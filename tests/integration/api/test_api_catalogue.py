@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+import orjson
 import pytest
 from sqlalchemy import delete
 
@@ -146,10 +147,8 @@ def test_validate_passes_the_body_on_and_knows_which_errors_may_be_ignored(
     api: Client, world: World, project: str
 ) -> None:
     validate = f"{root(project)}/validate"
-    assert api.ask("POST", f"{validate}?ignore_errors=99001", 200, data=b'{"a": 1}') == {
-        "Description": "fine"
-    }
-    assert world.neighbour.bodies[-1] == b'{"a": 1}'
+    assert api.ask("POST", f"{validate}?ignore_errors=99001", 200, json={"a": 1}) == {"Description": "fine"}
+    assert orjson.loads(world.neighbour.bodies[-1]) == {"a": 1}
     assert (
         api.message("POST", f"{validate}?ignore_errors=99001,5", 400)
         == "Invalid codes in ignore_errors : ['5']"

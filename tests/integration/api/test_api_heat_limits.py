@@ -33,7 +33,7 @@ def database(new_database: Callable[[], str]) -> Iterator[Database]:
 @pytest.fixture(scope="module")
 def heats(database: Database) -> Client:
     """A client of an installation with Heat's limits."""
-    chosen = Settings(encryption_keys=SecretStr(new_key()), limits="heat")
+    chosen = Settings(auth="none", encryption_keys=SecretStr(new_key()), limits="heat")
     return Client(create_app(chosen, database, lambda _: None).test_client(), "/v1")
 
 

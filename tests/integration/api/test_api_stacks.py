@@ -9,6 +9,7 @@ import uuid
 import orjson
 import pytest
 
+from orchestrator.security.tokens import create_token
 from tests.integration.api_world import OUTLINE, START, TEMPLATE, Client, World, api, project, root, world  # noqa: F401 - fixtures
 
 
@@ -20,7 +21,7 @@ def test_a_name_an_id_or_an_arn_redirects_with_the_query_kept(
     for method in ("GET", "POST", "PUT", "PATCH", "DELETE"):
         for reference in ("s", str(made.uuid), str(made.uuid).upper(), arn):
             response = api.http.open(
-                f"/v1{root(project)}/stacks/{reference}?a=1&b=%20x", method=method, data="{}"
+                f"/v1{root(project)}/stacks/{reference}?a=1&b=%20x", method=method, json={}
             )
             assert response.status_code == 302
             assert response.headers["Location"] == f"http://localhost/v1{made.path}?a=1&b=%20x"
@@ -243,9 +244,16 @@ def test_an_action_answers_200_with_null(api: Client, world: World, project: str
     ],
 )
 def test_only_json_and_plain_text_are_bodies(
-    api: Client, world: World, project: str, content_type: str, arrives: bool
+    world: World, project: str, content_type: str, arrives: bool
 ) -> None:
-    api.http.post(f"/v1{root(project)}/validate?show_nested=true", data=b"{}", content_type=content_type)
+    """In modes whose credentials no browser adds; docs/security.md describes the other modes."""
+    token = create_token(world.database, project, "tests")
+    world.client(auth="token").http.post(
+        f"/v1{root(project)}/validate?show_nested=true",
+        data=b"{}",
+        content_type=content_type,
+        headers={"X-Auth-Token": token},
+    )
     assert world.neighbour.bodies[-1] == (b"{}" if arrives else b"")
 
 
@@ -253,10 +261,10 @@ def test_a_large_body_arrives_as_a_file_and_a_larger_body_is_refused(world: Worl
     api = world.client(inline_body_size=1_000, max_json_body_size=100_000)
     stacks = f"{root(project)}/stacks"
     for size in (1_000, 1_001, 100_000):
-        api.ask("POST", stacks, 201, data=b"x" * size)
+        api.ask("POST", stacks, 201, data=b"x" * size, content_type="application/json")
         assert len(world.neighbour.bodies[-1]) == size
         assert (world.neighbour.in_files[-1] is not None) == (size > 1_000)
-    body = api.ask("POST", stacks, 400, data=b"x" * 100_001)
+    body = api.ask("POST", stacks, 400, data=b"x" * 100_001, content_type="application/json")
     assert body["error"]["type"] == "RequestLimitExceeded"
     assert body["error"]["message"] == (
         "Request limit exceeded: JSON body size (100001 bytes) exceeds maximum allowed size (100000 bytes)."

@@ -73,8 +73,11 @@ def test_forwarded_headers_count_only_behind_a_proxy(world: World, project: str)
     }
     shown = world.client().get(made.path, headers=headers)["stack"]
     assert shown["links"][0]["href"] == f"http://localhost/v1{made.path}"
-    shown = world.client(trusted_proxies=1).get(made.path, headers=headers)["stack"]
+    behind = {"trusted_proxies": 1, "allowed_hosts": "cloud.example"}
+    shown = world.client(**behind).get(made.path, headers=headers)["stack"]
     assert shown["links"][0]["href"] == f"https://cloud.example/heat/v1{made.path}"
+    shown = world.client(**behind, trusted_proxy_addresses="192.0.2.0/24").get(made.path, headers=headers)
+    assert shown["stack"]["links"][0]["href"] == f"http://localhost/v1{made.path}"
 
 
 def test_the_health_check_needs_no_token(world: World) -> None:

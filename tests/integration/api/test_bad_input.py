@@ -70,13 +70,12 @@ def test_invalid_requests_are_refused_quickly(served: Served, case: str, path: s
         "application/octet-stream",
     ],
 )
-def test_a_body_of_another_type_is_none(served: Served, kind: str) -> None:
+def test_a_body_of_another_type_is_rejected(served: Served, kind: str) -> None:
     body = json.dumps(made()).encode()
-    refused = served.api.ask("POST", "/p/stacks", 400, data=body, content_type=kind)
+    refused = served.api.ask("POST", "/p/stacks", 415, data=body, content_type=kind)
     assert refused["error"]["message"] == (
-        f"No stack name specified. The request body was not read as JSON because its Content-Type is "
-        f"{kind.partition(';')[0]}; "
-        "send Content-Type: application/json."
+        "A request body requires the header Content-Type: application/json; "
+        f"the Content-Type is {kind.partition(';')[0]}."
     )
 
 

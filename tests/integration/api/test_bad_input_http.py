@@ -96,6 +96,18 @@ GOOD = json.dumps({"stack_name": "s", "template": TEMPLATE}).encode()
 BIG = b'{"stack_name": "s", "template": "' + b"x" * 1_100_000 + b'"}'
 
 
+@pytest.mark.parametrize("kind", ["application/xml", "application/x-www-form-urlencoded", "nonsense"])
+def test_with_tokens_a_body_of_another_type_is_ignored_as_in_heat(server: Server, kind: str) -> None:
+    """No browser adds a token on its own, so that another type does no harm."""
+    request = server.request("POST", "/v1/p/stacks", GOOD, f"Content-Type: {kind}; charset=utf-8")
+    given = answer(server.port, request)
+    assert status(given) == 400
+    assert json.loads(given.partition(b"\r\n\r\n")[2])["error"]["message"] == (
+        "No stack name specified. The request body was not read as JSON because its Content-Type is "
+        f"{kind}; send Content-Type: application/json."
+    )
+
+
 def chunked(body: bytes, size: int = 65_536) -> bytes:
     pieces = [body[start : start + size] for start in range(0, len(body), size)]
     return b"".join(b"%x\r\n%s\r\n" % (len(piece), piece) for piece in pieces) + b"0\r\n\r\n"

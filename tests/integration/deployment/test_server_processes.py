@@ -32,6 +32,7 @@ def folder(tmp_path: Path) -> Path:
 def env(postgres_url: str, broker_url: str) -> Mapping[str, str]:
     clean = {key: value for key, value in os.environ.items() if not key.startswith("ORCHESTRATOR_")}
     return clean | {
+        "ORCHESTRATOR_AUTH": "none",
         "ORCHESTRATOR_DATABASE_URL": postgres_url,
         "ORCHESTRATOR_BROKER_URL": broker_url,
         "ORCHESTRATOR_ENCRYPTION_KEYS": new_key(),

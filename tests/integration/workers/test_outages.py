@@ -35,7 +35,7 @@ class Served:
     """An API process on servers that may be stopped."""
 
     def __init__(self, folder: Path, postgres: OwnServer, valkey: OwnServer) -> None:
-        settings = Settings(port=free_port(), data_dir=folder)
+        settings = Settings(auth="none", port=free_port(), data_dir=folder)
         env = environment(settings, postgres.url, valkey.url, None)
         env |= {"ORCHESTRATOR_ENCRYPTION_KEYS": new_key(), "ORCHESTRATOR_MAX_JSON_BODY_SIZE": "300000"}
         self.url = settings.address
@@ -127,9 +127,8 @@ def talk(url: str) -> tuple[socket.socket, Callable[[], bytes]]:
 
 
 def head(length: str) -> bytes:
-    return (
-        f"POST {STACKS} HTTP/1.1\r\nHost: here\r\nContent-Type: application/json\r\n{length}\r\n\r\n".encode()
-    )
+    kind = "Content-Type: application/json"
+    return f"POST {STACKS} HTTP/1.1\r\nHost: localhost\r\n{kind}\r\n{length}\r\n\r\n".encode()
 
 
 def test_a_body_without_a_length_is_counted_and_a_request_under_way_outlives_a_stop(

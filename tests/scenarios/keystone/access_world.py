@@ -19,7 +19,7 @@ from tests.scenarios.world import World
 def served(world: World, **settings) -> FlaskClient:
     """The API over the world's database; the world delivers its messages."""
     made_of = Dependencies(
-        Settings(**settings),
+        Settings(**{"auth": "none", **settings}),
         world.database,
         world.cipher,
         world.types,

@@ -58,7 +58,7 @@ def test_without_a_file_there_is_nothing_where_callers_must_say_who_they_are():
 
 
 def test_an_installation_that_asks_nobody_is_its_own_region():
-    catalog = catalog_of(Settings(port=8123), "my shop")
+    catalog = catalog_of(Settings(port=8123, auth="none"), "my shop")
     own = catalog.endpoint(None)
     assert (own.region, own.url, own.token) == ("RegionOne", "http://127.0.0.1:8123/v1/my%20shop", "")
     assert [item.region for item in catalog.everywhere()] == ["RegionOne"]

@@ -1,0 +1,110 @@
+"""Requests that a browser sends for a page of another site, recognized by Sec-Fetch-Site and Origin.
+
+Clients other than browsers send neither header. A browser sends them with every request that a page causes,
+and a page cannot change them. CloudFormation queries count as changes with every method, since their action
+is a parameter.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Final
+from urllib.parse import urlsplit
+
+from flask import Request
+from werkzeug.exceptions import UnsupportedMediaType
+
+from api.middleware.api_version import QUERY_PATH
+from orchestrator.config import Settings
+from orchestrator.errors import Forbidden
+from orchestrator.security.host_names import is_loopback_name, names_in
+
+SAFE_METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
+AMBIENT_MODES: Final = frozenset({"none", "basic"})  # a browser adds the credentials, if any, on its own
+JSON: Final = "application/json"
+MAX_QUOTED: Final = 100  # characters of a header that an error message quotes
+
+
+def require_own_site(request: Request, settings: Settings) -> None:
+    """Check that no page of another site caused a change.
+
+    If a browser adds the credentials on its own, requests that only read are checked too, except for
+    links that a user follows: a page could otherwise infer facts from the status.
+
+    Raises:
+        Forbidden: the request comes from another site that is not allowed.
+    """
+    origin, site = request.headers.get("Origin"), request.headers.get("Sec-Fetch-Site")
+    is_query = QUERY_PATH in request.environ
+    if origin is None and site is None:
+        if is_query and settings.auth == "none":
+            _require_distinguishable(request)
+        return
+    if request.method in SAFE_METHODS and not is_query and not _is_read_by_page(request, settings):
+        return
+    if origin is not None and origin.lower() in _origins(settings.allowed_origins):
+        return
+    if site not in {None, "none", "same-origin"}:
+        raise _cross_site(f"Sec-Fetch-Site: {site}")
+    if origin is not None and not _is_own(origin, request.host):
+        raise _cross_site(f"Origin: {origin}")
+
+
+def require_json_type(request: Request, settings: Settings) -> None:
+    """Check that a body has the type JSON if a browser adds the credentials on its own.
+
+    A page can send other types to another site without asking that site (a preflight request). Queries and
+    signed URLs are exempt: they have forms and arbitrary bodies.
+
+    Raises:
+        UnsupportedMediaType: the body has another type, or none.
+    """
+    if request.method in SAFE_METHODS or settings.auth not in AMBIENT_MODES or request.blueprint == "cfn":
+        return
+    has_body = request.content_length or "Transfer-Encoding" in request.headers
+    if has_body and request.mimetype != JSON:
+        given = request.mimetype[:MAX_QUOTED] or "missing"
+        raise UnsupportedMediaType(
+            f"A request body requires the header Content-Type: {JSON}; the Content-Type is {given}."
+        )
+
+
+def _is_read_by_page(request: Request, settings: Settings) -> bool:
+    """Whether a page reads with credentials that its browser adds, other than by a link."""
+    if settings.auth not in AMBIENT_MODES or request.method == "OPTIONS":
+        return False
+    by_link = request.headers.get("Sec-Fetch-Mode") == "navigate"
+    return not (by_link and request.headers.get("Sec-Fetch-Dest") == "document")
+
+
+def _require_distinguishable(request: Request) -> None:
+    """Check that a query without authentication would have Sec-Fetch-Site if a browser had sent it.
+
+    Browsers omit the header for names other than loopback without TLS, and Origin with the method GET.
+
+    Raises:
+        Forbidden: it might not have the header.
+    """
+    if request.method in SAFE_METHODS and not (request.is_secure or is_loopback_name(request.host)):
+        raise Forbidden(
+            "Without authentication, a query for a name other than localhost must use the method POST."
+        )
+
+
+def _is_own(origin: str, host: str) -> bool:
+    """Whether a page at `origin` is served by this API."""
+    parts = urlsplit(origin.lower())
+    port = {"http": ":80", "https": ":443"}.get(parts.scheme)
+    return port is not None and parts.netloc.removesuffix(port) == host.lower().removesuffix(port)
+
+
+@lru_cache
+def _origins(text: str) -> frozenset[str]:
+    return frozenset(origin.rstrip("/") for origin in names_in(text))
+
+
+def _cross_site(header: str) -> Forbidden:
+    return Forbidden(
+        f"Cross-site request rejected ({header[:MAX_QUOTED]}): a browser sent it for a page of another "
+        "origin. Allowed origins are set in ORCHESTRATOR_ALLOWED_ORIGINS."
+    )
