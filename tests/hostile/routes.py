@@ -13,7 +13,7 @@ from tests.openapi import application
 
 PROJECT = "demo"
 TEMPLATE = {"heat_template_version": "2021-04-16", "resources": {"one": {"type": "OS::Heat::None"}}}
-# A body for routes that need one. The routes ignore what they do not know, or reject it.
+# A body for all routes with a body. The routes ignore or reject unknown keys.
 BODY = orjson.dumps({"stack_name": "intruder", "template": TEMPLATE, "suspend": None, "name": "intruder"})
 FORM = "application/x-www-form-urlencoded"
 QUERY = {"Action": "CreateStack", "StackName": "intruder", "TemplateBody": orjson.dumps(TEMPLATE).decode()}
