@@ -183,6 +183,9 @@ class Settings(BaseSettings):
     inline_body_size: int = Field(
         default=100_000, description="bytes; a larger body is parsed in a separate process"
     )
+    max_parsing_processes: int = Field(
+        default=4, ge=1, description="per API process, at a time; a project uses at most half of them"
+    )
     planner_memory_limit: int = Field(
         default=6 * 1024**3, description="address space of that process in bytes"
     )

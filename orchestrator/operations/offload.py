@@ -1,5 +1,7 @@
 """Large bodies: parsed, validated and stored by a short-lived process with a memory limit of its own.
 
+An API process runs at most `max_parsing_processes` of them at a time, and at most half for the same project.
+
 The caller waits for the answer of `stacks/create_delete.py` or `stacks/update.py`; its own process stays
 small and responsive. The process that accepted a create or an update plans it afterwards, with the template
 that it has parsed already. If it dies then, its lease on the plan node expires and a worker plans the stack.
@@ -8,17 +10,19 @@ that it has parsed already. If it dies then, its lease on the plan node expires 
 from __future__ import annotations
 
 import multiprocessing
+import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
-from multiprocessing.connection import Connection
+from functools import cache, partial
+from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from orchestrator import gc_policy
 from orchestrator.config import Settings
 from orchestrator.engine.messages import CheckMessage
-from orchestrator.errors import LimitExceeded, OrchestratorError
+from orchestrator.errors import LimitExceeded, OrchestratorError, TooManyLargeRequests
 from orchestrator.json_types import JsonObject
 from orchestrator.logs import bind_request, configure_logs, logger, request_id, set_log_context
 from orchestrator.operations.bootstrap import build_planner
@@ -29,6 +33,7 @@ from orchestrator.operations.preview import create as create_preview
 from orchestrator.operations.preview import update as update_preview
 from orchestrator.operations.preview.create import CreatePreview
 from orchestrator.operations.preview.update import UpdatePreview
+from orchestrator.operations.runtime.fair_slots import FairSlots, NoFreeSlot
 from orchestrator.operations.runtime.lease_keeper import Leases, new_lease
 from orchestrator.operations.snapshots import snapshots
 from orchestrator.operations.stacks import create_delete as stacks
@@ -48,6 +53,9 @@ from orchestrator.template.template import Template
 log = logger()
 
 ANSWER_SECONDS = 600.0
+SLOT_SECONDS: Final = 60.0  # longest wait for the end of other large requests
+SLOT_RETRY_SECONDS: Final = 10  # for a caller that was refused
+MAX_WAITING: Final = 8  # large requests of a project that wait, per API process
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,17 +148,23 @@ def preload_forkserver() -> None:
 def _run_in_subprocess(
     context: OperationContext, path: Path | None, work: Callable[[_Job, Connection], None]
 ) -> Any:
-    """Run `work` in a subprocess; return its answer or raise its error."""
-    processes = multiprocessing.get_context("forkserver")
-    here, remote_end = processes.Pipe(duplex=False)
-    database = context.database
-    patience = database.patience_seconds
-    job = _Job(
-        context.settings, database.url, context.caller, path, patience, request_id(), context.client_token
-    )
-    process = processes.Process(target=_run, args=(work, job, remote_end), daemon=True, name="intake")
-    process.start()
-    remote_end.close()
+    """Run `work` in a subprocess; return its answer or raise its error.
+
+    Raises:
+        TooManyLargeRequests: no slot became free in time.
+        LimitExceeded: the work needs too much time or memory.
+    """
+    slots, project = _slots(context.settings.max_parsing_processes), context.caller.project_id
+    try:
+        slots.acquire(project, SLOT_SECONDS)
+    except NoFreeSlot as error:
+        raise TooManyLargeRequests(SLOT_RETRY_SECONDS) from error
+    try:
+        process, here = _start(context, path, work)
+    except BaseException:
+        slots.release(project)
+        raise
+    threading.Thread(target=_release_at_exit, args=(process, slots, project), daemon=True).start()
     try:
         if not here.poll(ANSWER_SECONDS):
             process.terminate()
@@ -163,6 +177,34 @@ def _run_in_subprocess(
     if isinstance(answer, Exception):
         raise answer
     return answer
+
+
+def _start(
+    context: OperationContext, path: Path | None, work: Callable[[_Job, Connection], None]
+) -> tuple[BaseProcess, Connection]:
+    """Start the subprocess; also return the connection that receives its answer."""
+    processes, database = multiprocessing.get_context("forkserver"), context.database
+    here, remote_end = processes.Pipe(duplex=False)
+    patience = database.patience_seconds
+    job = _Job(
+        context.settings, database.url, context.caller, path, patience, request_id(), context.client_token
+    )
+    process = processes.Process(target=_run, args=(work, job, remote_end), daemon=True, name="intake")
+    process.start()
+    remote_end.close()
+    return process, here
+
+
+@cache
+def _slots(count: int) -> FairSlots:
+    """Return the slots of this process; a project may occupy half of them."""
+    return FairSlots(count, max(1, count // 2), MAX_WAITING)
+
+
+def _release_at_exit(process: BaseProcess, slots: FairSlots, project: str) -> None:
+    """Wait for the end of a subprocess, which may be long after its answer, and release its slot."""
+    wait([process.sentinel])
+    slots.release(project)
 
 
 def _run(work: Callable[[_Job, Connection], None], job: _Job, answer: Connection) -> None:
