@@ -12,7 +12,7 @@ from orchestrator import config, logs
 from orchestrator.engine.messages import Message
 from orchestrator.operations import offload
 from orchestrator.operations.outputs import outputs
-from orchestrator.operations.signals import accept
+from orchestrator.operations.signals import accept, health_marks
 from orchestrator.operations.stacks import actions, create_delete
 from orchestrator.resources.registry import load_registry
 from orchestrator.security.bind_address import require_safe_binding, require_safe_sockets
@@ -67,7 +67,7 @@ def operations() -> Operations:
         start_action=actions.start_action,
         signal=accept.signal,
         signal_by_url=accept.signal_by_url,
-        mark_unhealthy=accept.mark_unhealthy,
+        mark_unhealthy=health_marks.mark_unhealthy,
         pending_hooks=accept.waiting,
         validate=offload.validate,
         resolve_outputs=outputs.resolve_outputs,

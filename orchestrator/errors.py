@@ -11,6 +11,8 @@ OrchestratorError
 ├── NotFound              no such stack, resource, event                       404
 ├── Conflict              the stack is busy or the name is taken               409
 ├── TooManyRequests       too many requests in a short time                    429
+│   ├── TooManyLargeRequests   too many large bodies at the same time         429
+│   └── TooManySignals         too many pending signals of a resource         429
 ├── Unavailable           a required service does not respond                  503
 ├── ProviderError         the provider refused
 │   └── ProviderBusy      the provider refused temporarily; retry
@@ -185,6 +187,32 @@ class TooManyRequests(OrchestratorError):
         self.retry_seconds = retry_seconds
         super().__init__(
             f"{party} may send {rate:g} requests per second. Send the next request in {retry_seconds} s."
+        )
+
+
+class TooManyLargeRequests(TooManyRequests):
+    """Too many requests with large bodies are in progress."""
+
+    def __init__(self, retry_seconds: int) -> None:
+        """Take the delay until the next request."""
+        self.retry_seconds = retry_seconds
+        OrchestratorError.__init__(
+            self,
+            "Too many requests with large bodies are in progress. "
+            f"Send the request again in {retry_seconds} s.",
+        )
+
+
+class TooManySignals(TooManyRequests):
+    """The resource has too many signals that were not processed yet."""
+
+    def __init__(self, name: str, retry_seconds: int) -> None:
+        """Name the resource, and the delay until the next signal."""
+        self.retry_seconds = retry_seconds
+        OrchestratorError.__init__(
+            self,
+            f"Resource {name} has too many signals that were not processed yet. "
+            f"Send the signal again in {retry_seconds} s.",
         )
 
 

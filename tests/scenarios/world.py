@@ -22,7 +22,7 @@ from orchestrator.operations.observation.observe import observe_resource
 from orchestrator.operations.outputs.outputs import resolve_outputs
 from orchestrator.operations.reconcile.check import check_nodes
 from orchestrator.operations.reconcile.worker_context import WorkerContext
-from orchestrator.operations.signals import accept
+from orchestrator.operations.signals import accept, health_marks
 from orchestrator.operations.signals.process import process_signals
 from orchestrator.operations.stacks import actions, create_delete
 from orchestrator.operations.stacks import update as updates
@@ -130,7 +130,7 @@ class World:
     def mark(self, name: str, resource: str, *, unhealthy: bool = True, **options: Any) -> None:
         """Mark a resource to be replaced, or unmark it."""
         body = Body(orjson.dumps({"mark_unhealthy": unhealthy, **options}))
-        accept.mark_unhealthy(self.context, self.stack_row(name), resource, body)
+        health_marks.mark_unhealthy(self.context, self.stack_row(name), resource, body)
 
     def delete(self, name: str) -> None:
         self.messages += create_delete.delete(self.context, self.stack_row(name))

@@ -332,7 +332,9 @@ def refuse_beyond(db: Db, settings: Settings, project_id: str, table: str) -> No
 
 def signal_resource(db: Db, cipher: Cipher, stack_id: int, resource_id: int) -> None:
     """Signal a resource to check its deployment; the next sweep enqueues it."""
-    again = ingest.NewSignal(stack_id, resource_id, cipher.seal(RETRY), always=True, ring_seconds=0.0)
+    again = ingest.NewSignal(
+        stack_id, resource_id, cipher.seal(RETRY), always=True, ring_seconds=0.0, internal=True
+    )
     ingest.accept(db, [again])
 
 

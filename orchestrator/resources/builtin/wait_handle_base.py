@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
+import orjson
+
 from orchestrator.json_types import JsonObject
 from orchestrator.resources.base import (
     Context,
@@ -24,6 +26,8 @@ from orchestrator.resources.ec2_signatures import access_key, new_secret, signal
 SUCCESS: Final = "SUCCESS"
 FAILURE: Final = "FAILURE"
 INVALID: Final = "Metadata format invalid"
+# JSON of all signals of a handle: some 13,000 short signals. Each signal rewrites all of it.
+MAX_BYTES: Final = 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,10 +80,10 @@ class Handle(ResourceType):
         if signal.keys() != keys.all or status not in (SUCCESS, FAILURE):
             raise ValueError(INVALID)
         stored = {keys.data: signal[keys.data], keys.reason: signal[keys.reason], keys.status: status}
-        return Signalled(
-            f"status:{status} reason:{signal[keys.reason]}",
-            metadata={**ctx.metadata, _key(id_): stored},
-        )
+        metadata = {**ctx.metadata, _key(id_): stored}
+        if len(orjson.dumps(metadata)) > MAX_BYTES:
+            raise ValueError(f"The signals of the handle have more than {MAX_BYTES // 1024} KiB altogether")
+        return Signalled(f"status:{status} reason:{signal[keys.reason]}", metadata=metadata)
 
     def completed(self, details: JsonObject, number: int) -> JsonObject:
         """Return a signal with defaults for absent parts; `number` counts the signals."""

@@ -25,15 +25,26 @@ Db = Connection[TupleRow]
 REFUSING: Final = ("SUSPEND", "DELETE")
 _REFUSING: Final = f"{{{','.join(REFUSING)}}}"
 
+# Signals of a resource that wait to be processed; further signals are refused until then.
+MAX_PENDING: Final = 1_000
+MAX_PENDING_BYTES: Final = 16 * 1024 * 1024  # encrypted
+
+_HAS_ROOM: Final = f"""(
+    SELECT count(*) < {MAX_PENDING} AND coalesce(sum(octet_length(p.details)), 0) < {MAX_PENDING_BYTES}
+    FROM (SELECT g.details FROM signal g WHERE g.resource_id = {{resource_id}} LIMIT {MAX_PENDING}) AS p)"""
+HAS_ROOM = f"SELECT {_HAS_ROOM.format(resource_id='%(resource_id)s')}"
+
 # For any number of resources; the signals of the same resource are either all accepted or all refused.
-ACCEPT = """
+ACCEPT = f"""
 INSERT INTO signal (stack_id, resource_id, details, due_at)
 SELECT r.stack_id, r.id, convert_to(x.details, 'UTF8'), now() + make_interval(secs => x.ring_seconds)
 FROM json_to_recordset(%(rows)s::json) AS x(
-    nth integer, stack_id bigint, resource_id bigint, details text, always boolean, ring_seconds float8)
+    nth integer, stack_id bigint, resource_id bigint, details text, always boolean, ring_seconds float8,
+    internal boolean)
 JOIN resource r ON r.id = ANY (ARRAY[x.resource_id])
 WHERE x.resource_id > 0 AND x.nth >= 0 AND r.stack_id = x.stack_id AND r.physical_id IS NOT NULL
     AND (x.always OR r.action <> ALL(%(refusing)s::text[]))
+    AND (x.internal OR {_HAS_ROOM.format(resource_id="r.id")})
 ORDER BY x.nth
 RETURNING stack_id, resource_id, id
 """
@@ -86,11 +97,12 @@ class NewSignal(NamedTuple):
     details: bytes  # encrypted, ASCII
     always: bool  # regardless of the resource's action
     ring_seconds: float  # delay after which the sweep sends a message again
+    internal: bool = False  # sent by the engine: regardless of the number of pending signals
 
 
 def accept(db: Db, several: Sequence[NewSignal]) -> list[bool | None]:
     """Store signals durably; return for each whether to send a message, None if its resource accepts no
-    signals now.
+    signals now or has too many pending signals.
     """
     rows = [
         {
@@ -100,6 +112,7 @@ def accept(db: Db, several: Sequence[NewSignal]) -> list[bool | None]:
             "details": signal.details.decode(),
             "always": signal.always,
             "ring_seconds": signal.ring_seconds,
+            "internal": signal.internal,
         }
         for nth, signal in enumerate(several)
     ]
@@ -117,6 +130,12 @@ def accept(db: Db, several: Sequence[NewSignal]) -> list[bool | None]:
         results.append(signal.resource_id in first_of if signal[:2] in first else None)
         first_of.discard(signal.resource_id)  # a single message per resource
     return results
+
+
+def has_room(db: Db, resource_id: int) -> bool:
+    """Whether a resource may have another pending signal."""
+    row = db.execute(HAS_ROOM, {"resource_id": resource_id}).fetchone()
+    return row is not None and bool(row[0])
 
 
 class SignalAddress(NamedTuple):

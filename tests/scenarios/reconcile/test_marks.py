@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from orchestrator.errors import ActionInProgress, InvalidRequest, ResourceNotFound
-from orchestrator.operations.signals import accept
+from orchestrator.operations.signals import health_marks
 from tests.scenarios.signals.bells import bell, with_bell
 
 
@@ -41,7 +41,7 @@ def test_a_mark_can_be_taken_back_and_says_nothing_else(world):
 
 
 def test_a_resource_cannot_be_marked_while_a_worker_is_calling_its_provider(world, cloud, monkeypatch):
-    monkeypatch.setattr(accept, "MARK_SECONDS", 0.0)
+    monkeypatch.setattr(health_marks, "MARK_SECONDS", 0.0)
     uuid = world.create("s", {"b": bell(1)})
 
     def meanwhile(ctx):

@@ -12,6 +12,7 @@ from orchestrator.errors import (
     NotSupported,
     ResourceNotAvailable,
     ResourceNotFound,
+    TooManySignals,
 )
 from orchestrator.operations.context import Body
 from orchestrator.operations.maintenance.rotate_keys import rotate_keys
@@ -131,3 +132,34 @@ def test_signals_that_come_together_are_written_down_together(world):
         assert ingest.accept(db, [given("gone")]) == [None]
     rows = world.rows("SELECT resource_id FROM signal ORDER BY id")
     assert [row.resource_id for row in rows] == [ids[name] for name in ("a", "b", "a", "b", "gone")]
+
+
+def test_a_resource_has_a_limited_number_of_pending_signals(world):
+    world.create("s", {"a": bell(), "b": bell()})
+    world.deliver_all()
+    stack = world.stack_row("s")
+    ids = {row.name: row.id for row in world.rows("SELECT id, name FROM resource")}
+
+    def given(name, **options):
+        return ingest.NewSignal(stack.id, ids[name], world.cipher.seal({"n": name}), False, 60.0, **options)
+
+    with world.database.connect(hot=True) as db:
+        ingest.accept(db, [given("a")] * ingest.MAX_PENDING)
+        assert ingest.accept(db, [given("a"), given("b")]) == [None, True]
+        assert ingest.accept(db, [given("a", internal=True)]) == [False]
+    with pytest.raises(TooManySignals, match="Resource a has too many signals that were not processed yet"):
+        world.signal("s", "a", {"n": 1})
+    world.deliver_all()
+    world.signal("s", "a", {"n": 1})
+
+
+def test_the_pending_signals_of_a_resource_have_a_limited_size(world):
+    with_bell(world)
+    stack = world.stack_row("s")
+    [row] = world.rows("SELECT id FROM resource")
+    large = world.cipher.seal({"n": "x" * 1_000_000})
+    reported = []
+    with world.database.connect(hot=True) as db:
+        while None not in reported:
+            reported += ingest.accept(db, [ingest.NewSignal(stack.id, row.id, large, False, 60.0)])
+    assert len(reported) == -(-ingest.MAX_PENDING_BYTES // len(large)) + 1
