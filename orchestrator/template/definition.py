@@ -24,7 +24,7 @@ from orchestrator.template.functions import (
     UnknownParameter,
     UnknownReference,
 )
-from orchestrator.template.functions.resolved_argument import cost, measure
+from orchestrator.template.functions.resolved_argument import MAX_TEXT_LENGTH, cost, measure
 from orchestrator.template.functions.time_budget import EXHAUSTED, charge, is_exhausted
 from orchestrator.template.parameters import ParameterValues
 
@@ -42,9 +42,7 @@ log = logger()
 
 NO_ATTRIBUTES: Final[Mapping[str, frozenset[str]]] = {}
 NO_NAMES: Final[frozenset[str]] = frozenset()
-MAX_RESULT_BYTES: Final = (
-    256 * 1024 * 1024
-)  # approximate bytes, of all function results of a resource or output
+MAX_RESULT_BYTES: Final = 32 * 1024 * 1024  # approximate, of all function results of a resource or output
 SLOW: Final = 0.05  # seconds of processor time; large stacks have many functions, hardly any that slow
 ZONES: Final = ("nova",)  # the default zone name of compute services
 
@@ -154,6 +152,8 @@ class StackDefinition:
             resolved = self.resolved(value)
             if resolved.__class__ is dict or resolved.__class__ is list:
                 measure(resolved)
+            elif resolved.__class__ is str and len(resolved) > MAX_TEXT_LENGTH:
+                measure([resolved])
             return resolved
         except FunctionError as found_wrong:
             error = found_wrong.discreet() if self.used_secret else found_wrong

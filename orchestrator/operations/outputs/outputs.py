@@ -6,7 +6,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
+
+import orjson
 
 from orchestrator.errors import OrchestratorError
 from orchestrator.json_types import JsonMapping
@@ -22,6 +24,11 @@ from orchestrator.template.functions.time_budget import time_budget
 from orchestrator.template.template import Template
 
 EXPRESSIONS_SECONDS = 20.0  # time budget for the expressions in all outputs of a response
+MAX_OUTPUTS_BYTES: Final = 16 * 1024 * 1024  # JSON of all outputs of a response
+TOO_LARGE: Final = (
+    f"The outputs of the stack have more than {MAX_OUTPUTS_BYTES // 1024**2} MiB altogether. "
+    "Request them one by one."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,12 +101,19 @@ def _resolved(
             mappings=template.mappings,
         )
 
-    return [
-        Output(output.name, output.description, error=errors[output.name])
-        if output.name in errors
-        else _resolve(output, view())
-        for output in requested
-    ]
+    results, remaining = list[Output](), MAX_OUTPUTS_BYTES
+    for output in requested:
+        if output.name in errors:
+            result = Output(output.name, output.description, error=errors[output.name])
+        elif remaining < 0:
+            result = Output(output.name, output.description, error=TOO_LARGE)
+        else:
+            result = _resolve(output, view())
+            remaining -= len(orjson.dumps(result.value, default=str))
+            if remaining < 0:
+                result = Output(output.name, output.description, error=TOO_LARGE)
+        results.append(result)
+    return results
 
 
 def _nested_output_errors(

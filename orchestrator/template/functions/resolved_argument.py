@@ -18,7 +18,9 @@ from orchestrator.template.functions.registry import Check, FunctionError, Refer
 F = TypeVar("F", bound=Callable[[Any], Any])
 
 MAX_SHOWN: Final = 1000  # characters of a value quoted in a message
-MAX_TEXT_LENGTH: Final = 64 * 1024 * 1024  # characters, of a single text and of all texts of a value
+# Characters of a single text, of all texts of a value, and of all properties of a resource. A check of a
+# resource of this size takes about a second, which delays other stacks.
+MAX_TEXT_LENGTH: Final = 8 * 1024 * 1024
 MAX_VALUES: Final = 1_000_000  # in lists and maps, counted per occurrence
 BYTES_OF_A_VALUE: Final = 16
 MAX_DEPTH: Final = 200  # levels of nesting; the JSON serializer supports 254

@@ -1,0 +1,37 @@
+"""An installation for all attacks of a session that need workers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from orchestrator.embedded.valkey import Valkey
+from tests.e2e.running import Up
+from tests.hostile.tenant import Tenant
+
+
+@pytest.fixture(scope="session")
+def up(
+    new_database: Callable[[], str],
+    valkey_server: Valkey,
+    broker_numbers: Iterator[int],
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[Up]:
+    """The installation."""
+    env = {
+        "ORCHESTRATOR_DATABASE_URL": new_database(),
+        "ORCHESTRATOR_BROKER_URL": valkey_server.url(next(broker_numbers)),
+    }
+    running = Up(tmp_path_factory.mktemp("hostile") / "data", env=env)
+    running.wait_ready(120)
+    yield running
+    running.stop()
+
+
+@pytest.fixture
+def tenant(up: Up) -> Iterator[Tenant]:
+    """A tenant of the installation, in a project without stacks."""
+    tenant = Tenant(up.url)
+    yield tenant
+    tenant.close()
