@@ -7,16 +7,15 @@ redirects to, only the stack's name and id are used.
 from __future__ import annotations
 
 import ssl
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, Final, Literal
 from urllib.parse import quote, urlsplit
 
+import httpcore
 import httpx
 import orjson
 
+from orchestrator.clients.deadline import Deadline, open_response, read_body
 from orchestrator.clients.region_catalog import Endpoint
 from orchestrator.errors import ProviderBusy, ProviderError, ProviderSilent
 from orchestrator.json_types import JsonMapping
@@ -169,48 +168,45 @@ class RemoteStacks:
         return ProviderError(message, error_type or f"HTTP{status}")
 
     def _answer(self, method: str, path: str, body: JsonMapping | None) -> tuple[int, httpx.Headers, bytes]:
-        ends_at = time.monotonic() + self.deadline_seconds
         region = self.endpoint.region
-        headers = {"Accept": "application/json", "Content-Type": "application/json"}
-        if self.endpoint.token:
-            headers["X-Auth-Token"] = self.endpoint.token
         content = None if body is None else orjson.dumps(body)
         try:
-            with (
-                self._client() as client,
-                client.stream(
-                    method, f"{self.endpoint.url}{path}", content=content, headers=headers
-                ) as answer,
-            ):
-                return answer.status_code, answer.headers, self._read(answer, ends_at)
-        except (httpx.ConnectError, httpx.ConnectTimeout) as error:
+            url = httpx.URL(f"{self.endpoint.url}{path}")
+            with open_response(
+                method,
+                httpcore.URL(scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path),
+                self._headers(url, content),
+                Deadline(self.deadline_seconds),
+                body=content,
+                context=self._authorities() if url.scheme == "https" else None,
+            ) as answer:
+                data = read_body(answer, MAX_BYTES)
+        except (httpx.InvalidURL, httpcore.UnsupportedProtocol) as error:
+            raise ProviderError(f"region {region} has an invalid URL: {error}", "InvalidURL") from error
+        except (httpcore.ConnectError, httpcore.ConnectTimeout) as error:
             raise ProviderBusy(f"region {region} cannot be reached: {error}", "ConnectionError") from error
-        except (httpx.TransportError, httpx.DecodingError) as error:  # sent, and possibly carried out
+        except httpcore.TimeoutException as error:  # sent, and possibly carried out
+            raise ProviderSilent(f"region {region} did not answer in time", "Timeout") from error
+        except (httpcore.NetworkError, httpcore.ProtocolError) as error:  # as above
             why = str(error) or type(error).__name__
             raise ProviderSilent(f"region {region} did not answer: {why}", "ConnectionError") from error
+        if len(data) > MAX_BYTES:
+            raise ProviderError(f"region {region} sent a response that is too large", "UnexpectedAnswer")
+        return answer.status, httpx.Headers(answer.headers), data
 
-    def _read(self, answer: httpx.Response, ends_at: float) -> bytes:
-        data = bytearray()
-        for chunk in answer.iter_bytes():
-            data += chunk
-            if len(data) > MAX_BYTES:
-                raise ProviderError(
-                    f"region {self.endpoint.region} sent a response that is too large", "UnexpectedAnswer"
-                )
-            if time.monotonic() > ends_at:
-                raise ProviderSilent(f"region {self.endpoint.region} did not answer in time", "Timeout")
-        return bytes(data)
-
-    @contextmanager
-    def _client(self) -> Iterator[httpx.Client]:
-        secure = self.endpoint.url.startswith("https:")
-        with httpx.Client(
-            verify=self._authorities() if secure else False,
-            timeout=self.deadline_seconds,
-            trust_env=False,
-            follow_redirects=False,
-        ) as client:
-            yield client
+    def _headers(self, url: httpx.URL, content: bytes | None) -> list[tuple[bytes, bytes]]:
+        headers = [
+            (b"Host", url.netloc),
+            (b"Accept", b"application/json"),
+            (b"Accept-Encoding", b"identity"),
+            (b"Content-Type", b"application/json"),
+            (b"User-Agent", b"stack-orchestrator"),
+        ]
+        if self.endpoint.token:
+            headers.append((b"X-Auth-Token", self.endpoint.token.encode()))
+        if content is not None:
+            headers.append((b"Content-Length", str(len(content)).encode()))
+        return headers
 
     def _authorities(self) -> ssl.SSLContext:
         try:

@@ -22,8 +22,9 @@ from urllib.parse import urlsplit
 import httpcore
 import httpx
 
+from orchestrator.clients.deadline import Deadline, open_response, read_body
 from orchestrator.clients.public_addresses import is_public
-from orchestrator.clients.url_fetcher import PublicOnlyBackend, parts_of, verifying
+from orchestrator.clients.url_fetcher import parts_of
 
 PREFIX: Final = "whsec_"
 SECRET_BYTES: Final = 32
@@ -103,28 +104,28 @@ def deliver(url: str, secret: str, id_: str, body: bytes, *, seconds: float, pri
         (b"webhook-timestamp", str(timestamp).encode()),
         (b"webhook-signature", signature(secret, id_, timestamp, body).encode()),
     ]
-    times = {"timeout": dict.fromkeys(("connect", "read", "write", "pool"), seconds)}
-    until = time.monotonic() + seconds
+    accept = None if private else is_public
     try:
-        with (
-            httpcore.ConnectionPool(
-                network_backend=PublicOnlyBackend(private), ssl_context=verifying()
-            ) as pool,
-            pool.stream("POST", parts_of(url), headers=headers, content=body, extensions=times) as answer,
-        ):
+        with open_response(
+            "POST", parts_of(url), headers, Deadline(seconds), body=body, accept=accept
+        ) as answer:
             if 200 <= answer.status < 300:
                 return answer.status
-            said = b""
-            for chunk in answer.iter_stream():
-                said += chunk
-                if len(said) > MAX_QUOTED or time.monotonic() > until:
-                    break
-    except httpcore.TimeoutException as error:
+            said = _start_of(answer)
+    except (TimeoutError, httpcore.TimeoutException) as error:
         raise NotDelivered(f"it did not answer within {seconds:g} seconds") from error
     except (OSError, ValueError, httpx.InvalidURL, httpcore.NetworkError, httpcore.ProtocolError) as error:
         raise NotDelivered(str(error) or type(error).__name__) from error
     quoted = " ".join(said.decode(errors="replace").split())[:MAX_QUOTED]
     raise NotDelivered(f"it answered {answer.status}" + (f": {quoted}" if quoted else ""))
+
+
+def _start_of(answer: httpcore.Response) -> bytes:
+    """Return the start of a body, "" if none of it arrives in time."""
+    try:
+        return read_body(answer, MAX_QUOTED)
+    except httpcore.TimeoutException:
+        return b""
 
 
 def _key(secret: str) -> bytes:

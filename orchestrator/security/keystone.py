@@ -8,9 +8,9 @@ for the library's results, and our responses stay unchanged.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Final
+from typing import Any, Final, cast
 
-from orchestrator.clients.keystone.http import UNAVAILABLE, ServiceUser
+from orchestrator.clients.keystone.http import EXCHANGE_SECONDS, UNAVAILABLE, ServiceUser
 from orchestrator.clients.keystone.stack_domain import DomainAdmin
 from orchestrator.config import Settings
 from orchestrator.errors import Misconfigured, Unauthenticated, Unavailable
@@ -174,6 +174,8 @@ def _middleware(settings: Settings) -> Middleware:
         from keystoneauth1 import loading  # noqa: PLC0415 - an extra
         from keystonemiddleware.auth_token import AuthProtocol  # noqa: PLC0415
         from oslo_config import cfg  # noqa: PLC0415
+
+        from orchestrator.clients.keystone.deadline_adapter import with_deadline  # noqa: PLC0415
     except ImportError as error:
         raise Misconfigured(
             "ORCHESTRATOR_AUTH is keystone, and keystonemiddleware is not installed: "
@@ -207,8 +209,9 @@ def _middleware(settings: Settings) -> Middleware:
         "memcached_servers": settings.keystone_memcached_servers,
         "cache": None if settings.keystone_memcached_servers else CACHE_KEY,
     }
-    made: Middleware = AuthProtocol(_accept, {name: it for name, it in library.items() if it is not None})
-    return made
+    made = AuthProtocol(_accept, {name: it for name, it in library.items() if it is not None})
+    with_deadline(made._session, EXCHANGE_SECONDS)  # the library has no setting for it
+    return cast(Middleware, made)
 
 
 def _is_keystones(error: Exception) -> bool:

@@ -11,7 +11,7 @@ from typing import Any, Final
 from orchestrator.errors import Forbidden, Misconfigured, Unavailable
 
 UNAVAILABLE: Final = "The Keystone service is temporarily unavailable."
-TIMEOUT_SECONDS: Final = 10.0  # for one response
+EXCHANGE_SECONDS: Final = 15.0  # wall clock, for one request and its complete response
 
 
 class Refused(Forbidden):
@@ -105,7 +105,9 @@ def new_session(auth: Any, cafile: Path | None) -> Any:
     """Return a session that renews its token; without `auth` its requests carry no token."""
     from keystoneauth1.session import Session  # noqa: PLC0415 - an extra
 
-    return Session(auth, verify=str(cafile) if cafile else True, timeout=TIMEOUT_SECONDS)
+    from orchestrator.clients.keystone.deadline_adapter import with_deadline  # noqa: PLC0415 - as above
+
+    return with_deadline(Session(auth, verify=str(cafile) if cafile else True), EXCHANGE_SECONDS)
 
 
 def identity_plugins() -> Any:
