@@ -1,14 +1,16 @@
 """Threads of provider workers that deliver events to webhooks.
 
 There are two groups of threads, so that receivers whose last delivery was slow or failed do not delay other
-receivers. Memory is bounded: each thread holds a single delivery.
+receivers. In each group a project has at most a share of the threads, so that its receivers do not delay
+other projects. Memory is bounded: each thread holds a single delivery.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 from typing import Final
 
 import psycopg
@@ -21,8 +23,36 @@ from orchestrator.store.events.webhooks import Claimed
 log = logger()
 
 FAST_THREADS: Final = 8
-SLOW_THREADS: Final = 8
+SLOW_THREADS: Final = 16
+SHARE: Final = 4  # threads of a group that the deliveries of a project may occupy
 POLL_SECONDS: Final = 0.25
+
+
+@dataclass(slots=True)
+class _Group:
+    """The threads of a group, and the deliveries in progress by project."""
+
+    threads: int
+    slow: bool
+    busy: Counter[str] = field(default_factory=Counter)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def state(self) -> tuple[int, dict[str, int]]:
+        """Return the number of free threads, and the deliveries in progress by project."""
+        with self.lock:
+            return self.threads - self.busy.total(), dict(self.busy)
+
+    def start(self, project_id: str) -> None:
+        """Count a delivery."""
+        with self.lock:
+            self.busy[project_id] += 1
+
+    def end(self, project_id: str) -> None:
+        """Release the thread of a delivery."""
+        with self.lock:
+            self.busy[project_id] -= 1
+            if not self.busy[project_id]:
+                del self.busy[project_id]
 
 
 class WebhookDeliveryThread(threading.Thread):
@@ -33,15 +63,15 @@ class WebhookDeliveryThread(threading.Thread):
         super().__init__(name="webhook-delivery", daemon=True)
         self.sender, self.poll_seconds = sender, poll_seconds
         self._stopped = threading.Event()
-        self._free = {False: threading.Semaphore(FAST_THREADS), True: threading.Semaphore(SLOW_THREADS)}
+        self._groups = (_Group(FAST_THREADS, slow=False), _Group(SLOW_THREADS, slow=True))
         self._threads = ThreadPoolExecutor(FAST_THREADS + SLOW_THREADS, "webhook")
 
     def run(self) -> None:
         """Deliver until stopped."""
         while not self._stopped.wait(self.poll_seconds):
             try:
-                for slow in (False, True):
-                    self._distribute(slow=slow)
+                for group in self._groups:
+                    self._distribute(group)
             except (psycopg.Error, sqlalchemy.exc.SQLAlchemyError) as error:
                 log.warning("webhooks_read_failed", error=str(error))
             except Exception:
@@ -52,23 +82,16 @@ class WebhookDeliveryThread(threading.Thread):
         self._stopped.set()
         self._threads.shutdown(wait=False, cancel_futures=True)
 
-    def _distribute(self, *, slow: bool) -> None:
-        free, slots = self._free[slow], 0
-        while free.acquire(blocking=False):
-            slots += 1
-        claimed: Sequence[tuple[Claimed, int]] = ()
-        try:
-            claimed = self.sender.claim(slots, slow=slow)
-        finally:
-            for _ in range(slots - len(claimed)):
-                free.release()
-        for delivery, lease in claimed:
-            self._threads.submit(self._deliver, delivery, lease, slow)
+    def _distribute(self, group: _Group) -> None:
+        free, busy = group.state()  # only this thread starts deliveries: none of these threads is taken
+        for delivery, lease in self.sender.claim(free, slow=group.slow, share=SHARE, busy=busy):
+            group.start(delivery.project_id)
+            self._threads.submit(self._deliver, delivery, lease, group)
 
-    def _deliver(self, claimed: Claimed, lease: int, slow: bool) -> None:
+    def _deliver(self, claimed: Claimed, lease: int, group: _Group) -> None:
         try:
             self.sender.deliver_pending(claimed, lease)
         except Exception:  # the lease expires and the delivery is claimed again
             log.exception("webhook_delivery_error", webhook=str(claimed.uuid))
         finally:
-            self._free[slow].release()
+            group.end(claimed.project_id)

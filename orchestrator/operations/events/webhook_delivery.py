@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -56,16 +56,19 @@ class WebhookSender:
         """Return the duration of a lease: longer than a delivery, including name resolution."""
         return self.settings.webhook_timeout * 2 + 5
 
-    def claim(self, limit: int, *, slow: bool) -> Sequence[tuple[Claimed, int]]:
-        """Claim at most `limit` webhooks with due events, each with its lease."""
+    def claim(
+        self, limit: int, *, slow: bool, share: int | None = None, busy: Mapping[str, int] | None = None
+    ) -> Sequence[tuple[Claimed, int]]:
+        """Claim at most `limit` webhooks with due events, each with its lease.
+
+        A project gets at most `share` deliveries, including its `busy` deliveries in progress.
+        """
         if limit <= 0:
             return []
         lease = secrets.randbits(63)
         with self.database.borrow() as db:
-            return [
-                (webhook, lease)
-                for webhook in webhooks.claim(db, lease, self.lease_seconds, limit, slow=slow)
-            ]
+            claimed = webhooks.claim(db, lease, self.lease_seconds, limit, slow=slow, share=share, busy=busy)
+        return [(webhook, lease) for webhook in claimed]
 
     def deliver_pending(self, claimed: Claimed, lease: int) -> None:
         """Deliver the pending events of a webhook, within its time slot."""

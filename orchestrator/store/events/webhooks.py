@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import datetime as dt
 import uuid as uuid_
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -119,16 +119,26 @@ WHERE w.state = 'active' AND EXISTS (
         WHEN w.nested_depth > 0 THEN c.root_id = (SELECT o.root_id FROM stack o WHERE o.id = w.stack_id)
         ELSE c.id = w.stack_id END)
 """
+# The n-th due webhook of a project with m deliveries in progress has rank n + m: low ranks are claimed first,
+# and ranks above the project's share are not claimed.
 CLAIM: Final = """
-WITH w AS (
+WITH busy AS (
+    SELECT * FROM unnest(%(projects)s::text[], %(deliveries)s::integer[]) AS b (project_id, deliveries)
+), due AS MATERIALIZED (
+    SELECT x.id, x.due_at, coalesce(b.deliveries, 0)
+        + row_number() OVER (PARTITION BY x.project_id ORDER BY x.due_at) AS rank
+    FROM webhook x LEFT JOIN busy b USING (project_id)
+    WHERE x.state = 'active' AND x.due_at <= now() AND (x.slow OR x.tries > 0) = %(slow)s
+        AND (x.leased_until IS NULL OR x.leased_until < clock_timestamp())
+), w AS (
     UPDATE webhook w
     SET rung = false, lease = %(lease)s,
         leased_until = clock_timestamp() + make_interval(secs => %(seconds)s::float8)
     WHERE w.id = ANY (ARRAY(
-        SELECT x.id FROM webhook x
-        WHERE x.state = 'active' AND x.due_at <= now() AND (x.slow OR x.tries > 0) = %(slow)s
+        SELECT x.id FROM due JOIN webhook x ON x.id = due.id
+        WHERE due.rank <= %(share)s AND x.state = 'active' AND x.due_at <= now()
             AND (x.leased_until IS NULL OR x.leased_until < clock_timestamp())
-        ORDER BY x.due_at FOR UPDATE SKIP LOCKED LIMIT %(limit)s))
+        ORDER BY due.rank, due.due_at FOR UPDATE OF x SKIP LOCKED LIMIT %(limit)s))
     RETURNING w.*
 )
 SELECT w.id, w.uuid, w.project_id, s.uuid AS stack_uuid, s.name AS stack_name, w.nested_depth, w.only_stacks,
@@ -214,9 +224,26 @@ def mark_due(db: Db, rung_until: int | None) -> int | None:
     return until
 
 
-def claim(db: Db, lease: int, seconds: float, limit: int, *, slow: bool) -> Sequence[Claimed]:
-    """Claim due webhooks, at most `limit`: either those that were `slow` or failed, or the rest."""
-    values = {"lease": lease, "seconds": seconds, "limit": limit, "slow": slow}
+def claim(
+    db: Db,
+    lease: int,
+    seconds: float,
+    limit: int,
+    *,
+    slow: bool,
+    share: int | None = None,
+    busy: Mapping[str, int] | None = None,
+) -> Sequence[Claimed]:
+    """Claim due webhooks, at most `limit`: either those that were `slow` or failed, or the rest.
+
+    A project gets at most `share` deliveries, including its `busy` deliveries in progress.
+    """
+    busy = busy or {}
+    values = {
+        "lease": lease, "seconds": seconds, "limit": limit, "slow": slow,
+        "share": limit if share is None else share, "projects": list(busy),
+        "deliveries": list(busy.values()),
+    }  # fmt: skip
     with db.cursor(row_factory=class_row(Claimed)) as cursor:
         return cursor.execute(CLAIM, values).fetchall()
 
