@@ -23,7 +23,7 @@ FAST := tests/unit tests/golden tests/property tests/scenarios/stacks/test_creat
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo up flower check test test-fast test-long soak bench bench-bars corpus conformance openapi lock clean
+.PHONY: help venv demo up flower check test test-fast test-hostile test-long soak bench bench-bars corpus conformance openapi lock clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -66,6 +66,9 @@ test: $(STAMP)  ## run all tests except the long tests; T=path or T=expression s
 
 test-fast: $(STAMP)  ## run unit tests and core scenarios, in under two minutes
 	@TEST_PROFILE=fast $(PYTEST) -m "not long" $(PARALLEL) $(if $(T),$(PART),$(FAST))
+
+test-hostile: $(STAMP)  ## attack the server as one tenant while another works, including the attacks of a minute
+	@$(PYTEST) -p no:cacheprovider tests/hostile
 
 test-long: $(STAMP)  ## run the long tests: many kills, many random seeds
 	@$(PYTEST) -m long

@@ -22,6 +22,7 @@ from api.middleware import (
     audit,
     authorization,
     cross_site,
+    in_flight,
     local_requests,
     proxies,
     rate_limits,
@@ -112,6 +113,7 @@ def assemble(deps: Dependencies) -> Flask:
         app.register_blueprint(blueprint)
     app.wsgi_app = api_version.Versioned(app.wsgi_app)  # type: ignore[method-assign]
     app.wsgi_app = signal_fast_path.SignalFastPath(app, app.wsgi_app)  # type: ignore[method-assign]
+    app.wsgi_app = in_flight.InFlight(app.wsgi_app, deps.settings)  # type: ignore[method-assign]
     if deps.settings.auth == "none":
         app.wsgi_app = local_requests.LocalRequests(app.wsgi_app, deps.settings)  # type: ignore[method-assign]
     app.wsgi_app = access_log.Logged(app.wsgi_app)  # type: ignore[method-assign]
@@ -153,6 +155,8 @@ def _begin_request() -> None:
     project_id = (request.view_args or {}).get("project_id")
     if project_id is not None and request.endpoint not in PUBLIC:
         g.caller = for_project(actor, project_id, admin=dependencies().settings.anonymous_admin)
+        if request.endpoint != "signals.send":
+            in_flight.identify(request.environ, g.caller, project_id)
         rate_limits.take_for_project(g.caller.project_id)
         authorization.enforce()
 

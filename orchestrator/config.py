@@ -133,6 +133,17 @@ class Settings(BaseSettings):
         default=0.0, ge=0, description="the same for a token or a client address"
     )
     request_burst_seconds: float = Field(default=10.0, gt=0, description="burst size, in seconds of the rate")
+    max_concurrent_requests: int = Field(
+        default=0,
+        ge=-1,
+        description="per caller and per project, in each API process; 0: half of the threads, -1: unlimited",
+    )
+    max_slow_bodies: int = Field(
+        default=32,
+        ge=1,
+        description="request bodies received slowly, per API process; each holds a thread, and a caller may "
+        "have a quarter of them",
+    )
     max_nested_stack_depth: int = 10
     max_snapshots_per_stack: int = Field(default=1_000, ge=-1, description="-1: unlimited")
     max_software_configs_per_tenant: int = Field(default=100_000, ge=-1, description="-1: unlimited")

@@ -11,6 +11,7 @@ OrchestratorError
 ├── NotFound              no such stack, resource, event                       404
 ├── Conflict              the stack is busy or the name is taken               409
 ├── TooManyRequests       too many requests in a short time                    429
+│   ├── TooManyConcurrentRequests  too many requests in progress              429
 │   ├── TooManyLargeRequests   too many large bodies at the same time         429
 │   └── TooManySignals         too many pending signals of a resource         429
 ├── Unavailable           a required service does not respond                  503
@@ -213,6 +214,17 @@ class TooManySignals(TooManyRequests):
             self,
             f"Resource {name} has too many signals that were not processed yet. "
             f"Send the signal again in {retry_seconds} s.",
+        )
+
+
+class TooManyConcurrentRequests(TooManyRequests):
+    """More requests in progress than a caller, a project, a client address or the server may have."""
+
+    def __init__(self, party: str, limit: int, counted: str) -> None:
+        """Name the limited party and its maximum of concurrent requests or request bodies."""
+        self.retry_seconds = 1
+        OrchestratorError.__init__(
+            self, f"{party} may have {limit} concurrent {counted}. Send the request again later."
         )
 
 

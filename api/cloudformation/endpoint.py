@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Final, cast
 from urllib.parse import unquote
 from xml.etree import ElementTree  # only written, never parsed
@@ -21,7 +22,9 @@ from api.cloudformation.actions import ACTIONS, INSTEAD
 from api.cloudformation.arguments import INVALID_VALUE, Arguments, QueryFault
 from api.cloudformation.names import ARN
 from api.dependencies import dependencies
+from api.middleware import in_flight
 from api.middleware.api_version import QUERY, QUERY_PATH
+from api.middleware.in_flight import reading_body
 from api.request.body import client_read_errors, read_body
 from api.response.errors import http_error
 from api.response.serialization import json_response
@@ -41,6 +44,7 @@ cfn = Blueprint("cfn", __name__)
 log = logs.logger()
 
 MAX_QUERY_BYTES: Final = 4 << 20  # bytes; larger templates need the native API or a URL
+MAX_ANONYMOUS_BYTES: Final = 1 << 20  # bytes of a query whose URL and headers name no known key
 MAX_PARAMETERS: Final = 10_000
 NO_ACTION: Final = "The action or operation requested is invalid"
 
@@ -54,6 +58,7 @@ CODES: Final[dict[type[errors.OrchestratorError], tuple[int, str, str]]] = {
     errors.NotSupported: (400, "InvalidParameterValue", INVALID_VALUE),
     errors.InvalidRequest: (400, "InvalidParameterValue", INVALID_VALUE),
     errors.InvalidTemplate: (400, "InvalidParameterValue", INVALID_VALUE),
+    errors.TooManyRequests: (400, "Throttling", ""),  # boto retries it
     errors.Forbidden: (403, "AccessDenied", "User is not authorized to perform action"),
 }
 # Deviations for queries: Amazon's codes.
@@ -84,9 +89,12 @@ def query() -> Response:
     """Run a CloudFormation action."""
     if QUERY_PATH not in request.environ:
         raise NoSuchPath
-    limit = min(MAX_QUERY_BYTES, dependencies().settings.max_json_body_size)
+    callers = cast(CfnCallers, current_app.extensions["query_callers"])
+    known = callers.require_plausible(_head(request.environ[QUERY_PATH]))
+    largest = MAX_QUERY_BYTES if known else MAX_ANONYMOUS_BYTES
+    limit = min(largest, dependencies().settings.max_json_body_size)
     request.max_content_length = request.max_form_memory_size = limit
-    with client_read_errors():
+    with reading_body(request.environ), client_read_errors():
         signed = request.get_data()  # before it is decoded
     if request.query_string.count(b"&") + signed.count(b"&") > MAX_PARAMETERS:
         raise errors.LimitExceeded(f"a query has at most {MAX_PARAMETERS} parameters.")
@@ -94,8 +102,8 @@ def query() -> Response:
     name = values.get("Action")
     if not name:
         raise QueryFault("MissingAction", "The request is missing an action or a required parameter")
-    callers = cast(CfnCallers, current_app.extensions["query_callers"])
     g.caller = callers.identify(_signed(request.environ[QUERY_PATH], values))
+    in_flight.identify(request.environ, g.caller, g.caller.project_id)
     action = ACTIONS.get(name)
     if action is None:
         raise QueryFault("InvalidAction", f"{NO_ACTION}{INSTEAD.get(name, '')}")
@@ -164,15 +172,19 @@ def _resource(rest: str, bearer: AccessRow) -> str:
 def _signed(path: str, params: Mapping[str, str]) -> SignedRequest:
     """Return the request in the form for signature checks; `path` is relative to the version."""
     body = request.get_data() if request.path == QUERY else b""
+    return replace(_head(path), params=params, body_hash=hashlib.sha256(body).hexdigest())
+
+
+def _head(path: str) -> SignedRequest:
+    """Return the request without its body."""
     version = request.script_root.rpartition("/")[2]
     return SignedRequest(
         verb=request.method,
         host=request.host,
         path=f"{request.script_root}{path}",
         below=f"/{version}{path}",
-        params=params,
+        params=request.args.to_dict(),
         headers={name.lower(): value for name, value in request.headers.items()},
-        body_hash=hashlib.sha256(body).hexdigest(),
         query=request.args.to_dict(),
     )
 

@@ -22,7 +22,7 @@ import structlog
 from flask import Flask
 
 from api.dependencies import Dependencies
-from api.middleware import access_log, audit
+from api.middleware import access_log, audit, in_flight
 from orchestrator.engine.messages import Message
 from orchestrator.errors import OrchestratorError
 from orchestrator.operations.context import Body, OperationContext
@@ -223,10 +223,10 @@ def _body(environ: WSGIEnvironment, longest: int) -> Body:
     """Read the body and rewind it for the ordinary path.
 
     Raises:
-        NotEligible: the body is large or incomplete.
+        NotEligible: the body is large, incomplete, or has yet to arrive.
     """
     length = int(environ["CONTENT_LENGTH"])
-    if length > longest:
+    if length > longest or not in_flight.is_received(environ):
         raise NotEligible
     try:
         data = environ["wsgi.input"].read(length)

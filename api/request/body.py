@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import IO
 
@@ -13,6 +13,7 @@ import orjson
 from flask import Request
 from werkzeug.exceptions import BadRequest, HTTPException, RequestTimeout
 
+from api.middleware.in_flight import reading_body
 from orchestrator.config import Settings
 from orchestrator.errors import InvalidRequest, LimitExceeded
 from orchestrator.json_types import JsonMapping
@@ -34,6 +35,7 @@ def read_body(
     Raises:
         LimitExceeded: the body is larger than `max_json_body_size`, or than SMALL; the rest was not read.
         RequestTimeout, BadRequest: the body is too slow, incomplete or malformed.
+        TooManyConcurrentRequests: the caller sends too many bodies slowly.
     """
     limit, inline = settings.max_json_body_size, settings.inline_body_size
     if small:
@@ -47,22 +49,29 @@ def read_body(
         return
     if request.content_length is not None and request.content_length > limit:
         raise _too_large(request.content_length, limit)
+    with ExitStack() as files:
+        with reading_body(request.environ):
+            body = _received(request, files, inline, limit)
+        yield body
+
+
+def _received(request: Request, files: ExitStack, inline: int, limit: int) -> Body:
+    """Read the body; `files` deletes its file, if it has one."""
     data = _read(request.stream, inline + 1, limit)
     if len(data) <= inline:
         _require_complete(len(data), request)
-        yield Body(data=data)
-        return
-    with _private_file() as (file, path):
-        size = file.write(data)
-        del data
-        while chunk := _read_slice(request.stream, CHUNK):
-            size += len(chunk)
-            if size > limit:
-                raise _too_large(size, limit)
-            file.write(chunk)
-        file.close()
-        _require_complete(size, request)
-        yield Body(path=path)
+        return Body(data=data)
+    file, path = files.enter_context(_private_file())
+    size = file.write(data)
+    del data
+    while chunk := _read_slice(request.stream, CHUNK):
+        size += len(chunk)
+        if size > limit:
+            raise _too_large(size, limit)
+        file.write(chunk)
+    file.close()
+    _require_complete(size, request)
+    return Body(path=path)
 
 
 @contextmanager

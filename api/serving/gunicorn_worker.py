@@ -1,18 +1,20 @@
-"""Gunicorn worker that assigns a thread to a client only after a whole request head arrived (adr/0001).
+"""Gunicorn worker that assigns a thread to a client only after a whole request arrived (adr/0001).
 
 `gunicorn -k api.serving.gunicorn_worker.Worker "api.app:create_app()"`. The accepting loop collects each head
-without blocking: thousands of idle or slow clients cost a socket each but no thread. A body has a minimum
-rate (`BufferedSocket.SLOWEST`), a response has a send timeout, and the loop waits for the end of a
-connection.
+and each small body without blocking: thousands of idle or slow clients cost a socket each but no thread. A
+larger body has a minimum rate (`BufferedSocket.SLOWEST`), a response has a send timeout, and the loop waits
+for the end of a connection. Health checks have threads of their own.
 """
 
 from __future__ import annotations
 
 import contextlib
+import re
 import select
 import socket
 import time
 from collections import deque
+from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from selectors import EVENT_READ
 from types import FrameType
@@ -20,10 +22,19 @@ from typing import Any, Final
 
 from gunicorn.workers.gthread import ThreadWorker
 
+from api import capacity
+
 MAX_URL_BYTES: Final = 50_000  # bytes of the request line, docs/internals/rest-api.md §17
 MAX_HEAD_BYTES: Final = MAX_URL_BYTES + 128 * 1024  # bytes including headers
+MAX_GATHERED_BODY: Final = 128 * 1024  # bytes of a body that the loop collects
 CHUNK: Final = 64 * 1024
 END: Final = b"\r\n\r\n"
+LENGTH: Final = re.compile(rb"\r\ncontent-length:[ \t]*(\d{1,7})[ \t]*\r\n", re.IGNORECASE)
+EXPECT: Final = re.compile(rb"\r\nexpect:", re.IGNORECASE)  # the client waits for a response
+BODY: Final = re.compile(rb"\r\n(?:content-length|transfer-encoding):", re.IGNORECASE)
+PROBES: Final = tuple(
+    f"GET {path} HTTP/1.".encode() for path in ("/healthcheck", "/livez", "/readyz", "/metrics")
+)
 
 
 class TooLong(Exception):
@@ -40,10 +51,12 @@ class BufferedSocket(socket.socket):
 
     IDLE = 30.0  # seconds without a byte of a body, or for sending a slice of a response
     GRACE = 20.0  # seconds of a body before its minimum rate applies
-    SLOWEST = 4 * 1024  # minimum rate in bytes per second
+    SLOWEST = 32 * 1024  # minimum rate in bytes per second, on average
 
     ahead: bytearray
     scanned: int  # offset up to which the buffer has no end of a head
+    size: int  # bytes of the request, as far as the loop collects it; 0: its head is incomplete
+    complete: bool  # the whole request is in the buffer
     begun: float
     received: int
     until: float | None  # deadline of the body
@@ -52,16 +65,19 @@ class BufferedSocket(socket.socket):
     def of(cls, client: socket.socket) -> BufferedSocket:
         """Wrap a connection."""
         wrapper = cls(client.family, client.type, client.proto, fileno=client.detach())
-        wrapper.ahead, wrapper.scanned = bytearray(), 0
+        wrapper.ahead, wrapper.scanned, wrapper.size, wrapper.complete = bytearray(), 0, 0, False
         wrapper.restart()
         return wrapper
 
     def restart(self) -> None:
         """Start the body limits after a complete head."""
         self.begun, self.received, self.scanned, self.until = time.monotonic(), 0, 0, None
+        self.size = 0
 
     def gather(self) -> bool:
-        """Read available input; return whether a thread can handle the request without waiting for its head.
+        """Read available input; return whether a thread can handle the request.
+
+        Its head is complete then, and its body too unless it is large or the client waits for a response.
 
         Raises:
             TooLong: the head exceeds its limit.
@@ -79,7 +95,13 @@ class BufferedSocket(socket.socket):
         return True
 
     def _whole(self) -> bool:
-        """Whether the buffer has a complete or invalid head."""
+        """Whether the buffer has the whole request, as far as the loop collects it."""
+        if not self.size and not self._find_head():
+            return False
+        return len(self.ahead) >= self.size
+
+    def _find_head(self) -> bool:
+        """Whether the head is complete; set `size` and `complete` then."""
         start, size = max(0, self.scanned - len(END) + 1), len(self.ahead)
         if start < MAX_URL_BYTES <= size and self.ahead.find(b"\r\n", 0, MAX_URL_BYTES) < 0:
             raise TooLong(414)
@@ -87,7 +109,26 @@ class BufferedSocket(socket.socket):
         if end < 0 and size >= MAX_HEAD_BYTES:
             raise TooLong(431)
         self.scanned = size
-        return end >= 0
+        if end < 0:
+            return False
+        self.size = end + len(END)
+        self.complete = False
+        if self.ahead[:1] == b"P":  # POST, PUT or PATCH; other bodies are rare
+            found = LENGTH.search(self.ahead, 0, self.size)
+            length = int(found[1]) if found else 0
+            if 0 < length <= MAX_GATHERED_BODY and not EXPECT.search(self.ahead, 0, self.size):
+                self.size += length
+                self.complete = True  # as soon as the buffer has `size` bytes
+        return True
+
+    @property
+    def is_probe(self) -> bool:
+        """Whether the buffer has exactly one request, a health check without a body."""
+        return (
+            self.ahead.startswith(PROBES)
+            and len(self.ahead) == self.size
+            and not BODY.search(self.ahead, 0, self.size)
+        )
 
     def setblocking(self, blocking: bool) -> None:
         """Set a timeout instead of blocking without limit."""
@@ -102,25 +143,37 @@ class BufferedSocket(socket.socket):
         if self.ahead:
             data = bytes(self.ahead[:size])
             del self.ahead[:size]
-        else:
-            now = time.monotonic()
-            if self.until is not None and now >= self.until:
-                raise TimeoutError("nobody waits for the rest of the body")
-            spent = now - self.begun
-            if spent > self.GRACE and self.received < (spent - self.GRACE) * self.SLOWEST:
-                raise TimeoutError("the body comes too slowly")
+        elif self.until is not None:
+            if time.monotonic() >= self.until:
+                raise TimeoutError("the rest of the body is not awaited")
             data = super().recv(size, flags)
+        else:
+            data = self._recv_in_time(size, flags)
         self.received += len(data)
         return data
+
+    def _recv_in_time(self, size: int, flags: int) -> bytes:
+        """Wait for input no longer than the minimum rate allows."""
+        end = self.begun + self.GRACE + self.received / self.SLOWEST
+        remaining = end - time.monotonic()
+        if remaining <= 0:
+            raise TimeoutError("the body comes too slowly")
+        self.settimeout(min(self.IDLE, remaining))
+        try:
+            return super().recv(size, flags)
+        finally:
+            self.settimeout(self.IDLE)
 
 
 class Worker(ThreadWorker):
     """Thread worker for complete requests. Everything except `handle` and its callees runs in the loop."""
 
-    HEAD_SECONDS = 10.0  # for a complete head
+    HEAD_SECONDS = 10.0  # for a complete head, and for a small body before a thread waits for its rest
     LINGER_SECONDS = 2.0  # until a client has received the end of its response
     DRAIN_SECONDS = 0.2  # for the unread rest of a body
     NEAR_MILLISECONDS = 4  # for the next request on a connection, usually sent at once
+    PROBE_THREADS = 4  # for health checks
+    PROBE_SECONDS = 2.0  # for sending the response to a health check
     connection: type[BufferedSocket] = BufferedSocket
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -131,6 +184,12 @@ class Worker(ThreadWorker):
         self.cfg.set("secure_scheme_headers", {})
         self.lingering: deque[tuple[float, Any]] = deque()
         self.lent = 0  # number of threads
+        self.probes = ThreadPoolExecutor(self.PROBE_THREADS, "probe")
+
+    def init_process(self) -> None:
+        """Publish the number of threads to the application."""
+        capacity.set_threads(self.cfg.threads)
+        super().init_process()
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> Any:
         """Stop gracefully."""
@@ -173,11 +232,30 @@ class Worker(ThreadWorker):
             self._release(conn, registered=conn in self.pending_conns)
             return True
         if complete:
-            conn.data_ready = True
-            conn.sock.restart()
-            self.lent += 1
-            super().enqueue_req(conn)
+            self._assign(conn)
         return complete
+
+    def _assign(self, conn: Any) -> None:
+        """Assign a thread to a request: one of a reserved pool to a health check."""
+        is_probe = conn.sock.is_probe
+        conn.data_ready = True
+        conn.sock.restart()
+        self.lent += 1
+        if is_probe:
+            self.probes.submit(self._handle_probe, conn).add_done_callback(partial(self._probed, conn))
+        else:
+            super().enqueue_req(conn)
+
+    def _handle_probe(self, conn: Any) -> Any:
+        """Handle a health check; the loop handles what follows on the connection."""
+        conn.sock.IDLE = self.PROBE_SECONDS
+        try:
+            return super().handle(conn)
+        finally:
+            del conn.sock.IDLE
+
+    def _probed(self, conn: Any, done: Future[Any]) -> None:
+        self.method_queue.defer(self.finish_request, conn, done)
 
     def handle(self, conn: object) -> Any:
         """Handle a request and pipelined requests: returning to the loop costs as much as a small request."""
@@ -251,9 +329,17 @@ class Worker(ThreadWorker):
             conn.close()
 
     def murder_pending(self) -> None:
-        """Close connections past their deadline."""
-        super().murder_pending()
+        """Close connections past their deadline; if only a body is late, let a thread wait for it."""
         now = time.monotonic()
+        while self.pending_conns and self.pending_conns[0].timeout <= now:
+            conn = self.pending_conns.popleft()
+            with contextlib.suppress(KeyError, ValueError):
+                self.poller.unregister(conn.sock)
+            if isinstance(conn.sock, BufferedSocket) and conn.sock.size:
+                conn.sock.complete = False
+                self._assign(conn)
+            else:
+                self._close(conn)
         while self.lingering and (self.lingering[0][0] < now or self.lingering[0][1].sock.fileno() < 0):
             _, conn = self.lingering.popleft()
             if conn.sock.fileno() >= 0:

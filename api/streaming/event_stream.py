@@ -22,6 +22,7 @@ import orjson
 from flask import Response, current_app, request
 
 from api.dependencies import Dependencies, dependencies
+from api.middleware import in_flight
 from api.request import query_params
 from api.response.serialization import Links, event_with_stack
 from api.streaming import hub as live
@@ -69,6 +70,7 @@ def stream(stack: StackRow | None, project_id: str, after: Position | None) -> R
     filters = query_params.filters(FILTERS)
     ends = query_params.boolean("until_end") and stack is not None
     viewer = room.join(scope)
+    in_flight.exempt(request.environ)
     following = Following(deps, room, viewer, filters, Links(), after or tail.START, ends, _is_gone())
     answer = Response(following.frames(), mimetype=TYPE)
     answer.call_on_close(lambda: room.leave(viewer))

@@ -13,8 +13,7 @@ from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
 
-import httpx
-
+from orchestrator.clients.deadline import is_healthy
 from orchestrator.config import PREFIX, Settings
 from orchestrator.embedded.process import Child
 from orchestrator.embedded.worker_readiness import VARIABLE as READY_VARIABLE
@@ -24,10 +23,11 @@ from orchestrator.metrics import SHARED
 CELERY_APP = "tasks.app"
 API_APP = "api.app:create_app()"
 API_WORKER = "api.serving.gunicorn_worker.Worker"
-API_THREADS = 16  # plus a thread for each event stream
+API_THREADS = 16  # plus a thread for each event stream and for each slow body
 KEEP_ALIVE_SECONDS = 75  # longer than the pauses of polling clients, so that they can reuse their connection
 PROVIDER_THREADS = 16  # concurrent provider calls of a worker
 WORKER_NICENESS = 5  # on a single machine, requests have priority over checks
+PROBE_SECONDS = 2.0  # for a health check
 READY_MODULE = "orchestrator.embedded.worker_readiness"
 
 
@@ -81,7 +81,7 @@ def workers(
 def api(env: Mapping[str, str], run: Path, settings: Settings, app: str = API_APP) -> Child:
     """Return the API; it is ready when its health check succeeds."""
     bind = f"[{settings.host}]" if ":" in settings.host else settings.host
-    count = API_THREADS + settings.max_event_streams
+    count = api_threads(settings)
     threads = ("-k", API_WORKER, "--threads", str(count), "-w", "1")
     ports = [settings.port] if settings.cfn_port is None else [settings.port, settings.cfn_port]
     binds = (argument for port in ports for argument in ("-b", f"{bind}:{port}"))
@@ -93,10 +93,15 @@ def api(env: Mapping[str, str], run: Path, settings: Settings, app: str = API_AP
         argv=(sys.executable, "-m", "gunicorn", *threads, *listen, *keep_alive, *logs, app),
         env=env,
         cwd=run,
-        ready=lambda _pid: _answers(f"{settings.address}/healthcheck"),
+        ready=lambda _pid: is_healthy(f"{settings.address}/healthcheck", PROBE_SECONDS),
         death_signal=signal.SIGQUIT,  # the master process stops its worker; SIGKILL would not
         stop_seconds=15.0,
     )
+
+
+def api_threads(settings: Settings) -> int:
+    """Return the number of threads of an API process."""
+    return API_THREADS + settings.max_event_streams + settings.max_slow_bodies
 
 
 def flower(env: Mapping[str, str], run: Path, port: int, app: str = CELERY_APP) -> Child:
@@ -115,7 +120,7 @@ def flower(env: Mapping[str, str], run: Path, port: int, app: str = CELERY_APP) 
         argv=(sys.executable, "-m", "celery", "-A", app, "flower", *options),
         env=env,
         cwd=run,
-        ready=lambda _pid: _answers(f"http://127.0.0.1:{port}/healthcheck"),
+        ready=lambda _pid: is_healthy(f"http://127.0.0.1:{port}/healthcheck", PROBE_SECONDS),
     )
 
 
@@ -136,10 +141,3 @@ def _worker(
         niceness=WORKER_NICENESS,
         stop_seconds=30.0,
     )
-
-
-def _answers(url: str) -> bool:
-    try:
-        return httpx.get(url, timeout=2.0, trust_env=False).is_success
-    except httpx.HTTPError:
-        return False

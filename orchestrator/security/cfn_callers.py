@@ -78,6 +78,29 @@ class CfnCallers:
             raise Refused(REASONS.get(verdict.message, "AccessDenied"))
         return as_stack_user(self._database, self._settings, caller_of(verdict.contents, verdict.token))
 
+    def require_plausible(self, request: SignedRequest) -> bool:
+        """Check what a request without its body shows; return whether it names a known key.
+
+        Without authentication every key is known. A key in the form of a body is not known yet, nor is a key
+        that only Keystone knows.
+
+        Raises:
+            IncompleteSignature: the request has no valid time.
+            RequestExpired: it was signed too long ago.
+            Refused: the key is unknown.
+        """
+        received = credential(request)
+        if self._settings.auth == "none":
+            return True
+        if not 0 < len(received.key) <= MAX_LENGTH:
+            return False
+        if received.v4:
+            require_recent(request, received)
+        is_known = self._find_key(received.key) is not None
+        if not is_known and self._keystone is None:
+            raise Refused("InvalidClientTokenId")
+        return is_known
+
     def _find_key(self, key: str) -> AccessRow | Signer | None:
         row = self._database.batched(grants.by_key, key)
         return row or find_signer(self._database, key)

@@ -13,7 +13,7 @@ from gunicorn.util import import_app
 from orchestrator.cli.commands.server import load_settings, one_line_failures
 from orchestrator.cli.import_path import remove_current_directory
 from orchestrator.config import PREFIX, Settings
-from orchestrator.embedded.processes import API_THREADS, API_WORKER, KEEP_ALIVE_SECONDS
+from orchestrator.embedded.processes import API_WORKER, KEEP_ALIVE_SECONDS, api_threads
 from orchestrator.security.authenticators import require_authenticator
 from orchestrator.security.bind_address import require_safe_binding
 
@@ -47,7 +47,7 @@ class Server(BaseApplication):  # type: ignore[misc]  # gunicorn has no types
 @click.option(
     "--threads",
     type=click.IntRange(1, 10_000),
-    help="Threads of each process.  [default: 16, plus one for each event stream]",
+    help="Threads of each process.  [default: 16, plus one for each event stream and slow body]",
 )
 @click.option(
     "--graceful-timeout",
@@ -83,7 +83,7 @@ def gunicorn_options(settings: Settings, *, processes: int, threads: int | None)
     return {
         "bind": [f"{host}:{port}" for port in ports],
         "workers": processes,
-        "threads": threads or API_THREADS + settings.max_event_streams,
+        "threads": threads or api_threads(settings),
         "worker_class": API_WORKER,
         "logger_class": "api.serving.gunicorn_logging.Logs",
         "keepalive": KEEP_ALIVE_SECONDS,
