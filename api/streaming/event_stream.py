@@ -6,7 +6,8 @@ browsers do, and receives every event exactly once. Messages of other types repo
 action. A comment is sent periodically as a keep-alive; it advances the id, so that a quiet client does not
 resume far back.
 
-A stream ends after a maximum duration; a client that reconnects is authenticated again.
+A stream ends after a maximum duration, and when its credentials are no longer valid. A client that reconnects
+is authenticated again.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from api.request import query_params
 from api.response.serialization import Links, event_with_stack
 from api.streaming import hub as live
 from api.streaming.hub import EventHub, Scope, Subscriber
+from api.streaming.session import current_session
 from orchestrator.json_types import JsonMapping, JsonObject
 from orchestrator.store.events import stream as tail
 from orchestrator.store.events.events import FILTERS, EventQuery, EventRow, list_events
@@ -69,9 +71,12 @@ def stream(stack: StackRow | None, project_id: str, after: Position | None) -> R
     scope = Scope(project_id, query_params.levels(), stack)
     filters = query_params.filters(FILTERS)
     ends = query_params.boolean("until_end") and stack is not None
+    gone, session = _is_gone(), current_session()
     viewer = room.join(scope)
     in_flight.exempt(request.environ)
-    following = Following(deps, room, viewer, filters, Links(), after or tail.START, ends, _is_gone())
+    following = Following(
+        deps, room, viewer, filters, Links(), after or tail.START, ends, lambda: gone() or session.is_over()
+    )
     answer = Response(following.frames(), mimetype=TYPE)
     answer.call_on_close(lambda: room.leave(viewer))
     answer.headers["Cache-Control"] = "no-store"

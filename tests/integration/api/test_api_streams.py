@@ -11,6 +11,7 @@ import psycopg
 import pytest
 
 from api.streaming import hub
+from orchestrator.security.tokens import create_token, list_tokens, revoke_token
 from orchestrator.store.events.stream import Position
 from tests.integration.api_world import Client, Made, World, api, project, world
 from tests.integration.api_world import root as root_of
@@ -260,6 +261,23 @@ def test_a_process_that_ends_disconnects_its_followers(world: World, project: st
         assert stream.message() is None
     finally:
         hub._ending.clear()
+
+
+def test_a_stream_ends_when_its_token_is_revoked(
+    world: World, project: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("api.streaming.session.CHECK_SECONDS", 0.0)
+    api, stack = world.client(auth="token"), world.stack(project, "s", status="IN_PROGRESS")
+    token = create_token(world.database, project, "viewer")
+    stream = Stream(api, f"{stack.path}/events", X_Auth_Token=token)
+    assert stream.names(1) == ["caught-up"]
+    world.event(stack, "before")
+    assert stream.names(1) == ["before"]
+    [row] = list_tokens(world.database, project)
+    assert revoke_token(world.database, row.id)
+    world.event(stack, "after")
+    assert stream.message() is None
+    stream.close()
 
 
 def test_positions_are_in_the_order_of_writing() -> None:
