@@ -25,7 +25,9 @@ from orchestrator.embedded.process import running
 from orchestrator.errors import Misconfigured, OrchestratorError
 from orchestrator.operations.maintenance.rotate_keys import rotate_keys as reseal
 from orchestrator.security import tokens
+from orchestrator.security.caller import Caller
 from orchestrator.security.encryption import cipher, new_key
+from orchestrator.security.policy import IS_ADMIN, allowed, policy_of
 from orchestrator.store.connections.database import Database
 from orchestrator.store.schema import migrate as migrations
 from orchestrator.store.schema import version
@@ -132,14 +134,35 @@ def token() -> None:
     metavar="DAYS",
     help="Days until it expires.  [default: never]",
 )
+@click.option(
+    "--all-projects",
+    is_flag=True,
+    help="Confirm a role, such as admin, that reaches the stacks of all projects.",
+)
 @data_dir_option
 def create(
-    project: str, name: str, roles: tuple[str, ...], expires: int | None, data_dir: Path | None
+    project: str,
+    name: str,
+    roles: tuple[str, ...],
+    expires: int | None,
+    data_dir: Path | None,
+    *,
+    all_projects: bool,
 ) -> None:
     """Create a token and print it.
 
     The token is stored hashed and printed only this once.
     """
+    with one_line_failures():
+        policy = policy_of(load_settings(data_dir=data_dir))
+        reaches_all = allowed(policy, IS_ADMIN, Caller(project, name, roles))
+        if reaches_all != all_projects:
+            raise Misconfigured(
+                f"the role {' or '.join(roles)} reaches the stacks of all projects, not only of {project}: "
+                "confirm this with --all-projects, or use the role member"
+                if reaches_all
+                else "--all-projects requires the role admin: add --role admin"
+            )
     ends = dt.datetime.now(dt.UTC) + dt.timedelta(days=expires) if expires else None
     with opened(data_dir) as database:
         click.echo(tokens.create_token(database, project, name, ends, roles))

@@ -6,6 +6,9 @@ by which it is referenced, relative to the referencing text: `get_file` and `typ
 templates of `resource_registry` in an environment. If two texts use the same name for different files, the
 later reference, never a reference in the template itself, gets a new name: the file's path from the
 template's folder, or its `file:` URL if that path is in use as well.
+
+A template from standard input may come from a stranger: only files below the current directory are sent with
+it.
 """
 
 from __future__ import annotations
@@ -44,7 +47,7 @@ class Source:
 def read_template(path: Path) -> Source:
     """Read a template (`-`: standard input) and every file that it or a nested template references."""
     text = read_text(path, "template")
-    collector = FileCollector(_absolute(path).parent)
+    collector = FileCollector(_absolute(path).parent, confined=path == STDIN)
     collector.add_references(named_in_template(text), _absolute(path), text, display_path(path))
     collector.read_nested()
     return Source(display_path(path), text, collector.files, collector.paths)
@@ -89,6 +92,7 @@ class FileCollector:
     paths: dict[str, Path] = field(default_factory=dict)
     pending: deque[str] = field(default_factory=deque)  # templates whose references are not read yet
     missing: list[str] = field(default_factory=list)  # an error for each unreadable environment or reference
+    confined: bool = False  # to the files below `root`
 
     def environment(self, path: Path) -> str:
         """Return the text of an environment, and add the templates it references.
@@ -148,6 +152,12 @@ class FileCollector:
         return changes
 
     def _read(self, name: str, path: Path, reference: FileReference, place: str) -> None:
+        if self.confined and not path.resolve().is_relative_to(self.root.resolve()):
+            self.missing.append(
+                f"{place}: a template from standard input cannot reference {path}, which is outside of "
+                f"{self.root}. Read the template, save it as a file, and use that."
+            )
+            return
         try:
             text = self.files[name] = read_text(path, "file")
         except Failure as failure:

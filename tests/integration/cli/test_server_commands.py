@@ -77,6 +77,19 @@ def test_a_revoked_token_opens_nothing(database: Database) -> None:
     database.engine.dispose()
 
 
+def test_a_token_for_all_projects_needs_a_confirmation(database: Database) -> None:
+    admin = ("token", "create", "--project", "demo", "--role", "admin")
+    refused = run(*admin)
+    assert refused.exit_code == 1
+    assert "the role admin reaches the stacks of all projects, not only of demo" in refused.output
+    assert run("token", "create", "--project", "demo", "--all-projects").exit_code == 1
+    assert list_tokens(database) == []
+    assert run(*admin, "--all-projects").exit_code == 0
+    (row,) = list_tokens(database)
+    assert row.roles == ("admin",)
+    database.engine.dispose()
+
+
 def test_without_a_database_a_command_explains_the_setting(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -4,6 +4,7 @@ environments.
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
 
 import orjson
@@ -248,3 +249,28 @@ def test_a_fault_is_shown_in_the_text_it_is_about(tmp_path: Path) -> None:
         "x.yaml:2:1: error: two [c]", " 2 | inner", "   | ^",
         f"{tmp_path}/t.yaml:1:1: error: three [c]", " 1 | a: {type: x.yaml}", "   | ^",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize("reference", ["../secret.txt", "{outside}", "link.txt", "child.yaml"])
+def test_a_template_from_standard_input_sends_no_file_outside_the_current_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reference: str
+) -> None:
+    outside, inside = tmp_path / "secret.txt", tmp_path / "here"
+    write(
+        inside, notes_txt="n", child_yaml=YAML.replace("notes.txt", "../secret.txt").replace("nested/", "x")
+    )
+    outside.write_text("secret")
+    (inside / "link.txt").symlink_to(outside)
+    monkeypatch.chdir(inside)
+    named = reference.format(outside=outside)
+    key = "type" if named.endswith(".yaml") else "get_file"
+    resources = f"{{a: {{{key}: {named}, b: {{get_file: notes.txt}}}}}}"
+    text = f"heat_template_version: 2018-08-31\nresources: {resources}\n"
+    monkeypatch.setattr("sys.stdin", io.StringIO(text))
+    with pytest.raises(Failure) as failure:
+        read_template(Path("-"))
+    everything = failure.value.message + "".join(failure.value.details)
+    assert "a template from standard input cannot reference" in everything
+    (inside / "t.yaml").write_text(text)
+    if key == "get_file":
+        assert set(read_template(Path("t.yaml")).files) == {named, "notes.txt"}
