@@ -17,7 +17,7 @@ import pytest
 import redis
 from hypothesis import HealthCheck, settings
 
-from orchestrator.embedded.postgres import DATABASE, Postgres
+from orchestrator.embedded.postgres import DATABASE, ROLE, Postgres
 from orchestrator.embedded.process import Child, Process, running
 from orchestrator.embedded.valkey import Valkey, connect
 from tests import template_cluster
@@ -78,21 +78,21 @@ def new_database(postgres_server: Postgres) -> Iterator[Callable[[], str]]:
 
     def make() -> str:
         name = f"test_{next(numbers)}"
-        with psycopg.connect(postgres_server.url("postgres"), autocommit=True) as connection:
+        with psycopg.connect(postgres_server.administrator_url(), autocommit=True) as connection:
             # By way of the log, as PostgreSQL does by itself, it takes twice the time.
-            connection.execute(f"CREATE DATABASE {name} TEMPLATE {DATABASE} STRATEGY FILE_COPY")
+            connection.execute(f"CREATE DATABASE {name} TEMPLATE {DATABASE} OWNER {ROLE} STRATEGY FILE_COPY")
         return postgres_server.url(name)
 
     return make
 
 
 @pytest.fixture
-def postgres_url(new_database: Callable[[], str]) -> Iterator[str]:
+def postgres_url(postgres_server: Postgres, new_database: Callable[[], str]) -> Iterator[str]:
     """The URL of a new database for a single test."""
     url = new_database()
     yield url
     name = psycopg.conninfo.conninfo_to_dict(url)["dbname"]
-    with psycopg.connect(url.replace(f"/{name}?", "/postgres?"), autocommit=True) as connection:
+    with psycopg.connect(postgres_server.administrator_url(), autocommit=True) as connection:
         connection.execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
 
 

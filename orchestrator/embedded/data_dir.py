@@ -7,8 +7,10 @@ import fcntl
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TextIO
 
 from orchestrator.embedded.postgres import Postgres
+from orchestrator.embedded.private_files import ADVICE, make, open_regular, opened, require_private
 from orchestrator.embedded.valkey import Valkey
 from orchestrator.errors import Misconfigured
 from orchestrator.security.encryption import new_key
@@ -21,7 +23,7 @@ class DataDir:
         """Use `root`, which is created if missing.
 
         Raises:
-            Misconfigured: it cannot be created or written to.
+            Misconfigured: it cannot be created or written to, or other users could write to it.
         """
         self.root = root.absolute()
         self.logs = self.root / "logs"
@@ -30,12 +32,14 @@ class DataDir:
         self.run = self.root / "run"
         try:
             self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
-            self.logs.mkdir(mode=0o700, exist_ok=True)
-            self.run.mkdir(mode=0o700, exist_ok=True)
-            (self.root / "lock").touch(mode=0o600)
+            require_private(self.root)
+            make(self.logs)
+            make(self.run)
+            with self._open_lock():
+                pass
         except OSError as error:
             raise Misconfigured(
-                f"cannot write to {self.root}: {error.strerror}; choose a different directory with --data-dir"
+                f"cannot write to {self.root}: {error.strerror or error}; {ADVICE}"
             ) from error
 
     def postgres(self) -> Postgres:
@@ -48,15 +52,16 @@ class DataDir:
 
     def keys_file(self) -> Path:
         """Return the file with the encryption keys; the first call creates it with a new key."""
-        path = self.root / "keys"
-        if not path.exists():
-            scratch = path.with_name(f"keys.{os.getpid()}")
-            with os.fdopen(os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
-                file.write(new_key() + "\n")
-                file.flush()
-                os.fsync(file.fileno())
-            scratch.rename(path)
-        return path
+        with opened(self.root) as directory:
+            if not directory.has("keys"):
+                directory.write("keys", new_key() + "\n", durable=True)
+            try:
+                fd = open_regular("keys", os.O_RDONLY, dir_fd=directory.fd)
+            except OSError as error:
+                raise Misconfigured(f"cannot read {self.root / 'keys'}: {error.strerror or error}") from error
+            os.fchmod(fd, 0o600)
+            os.close(fd)
+        return self.root / "keys"
 
     @contextlib.contextmanager
     def lock(self) -> Iterator[None]:
@@ -65,7 +70,7 @@ class DataDir:
         Raises:
             Misconfigured: another process has locked it.
         """
-        with (self.root / "lock").open("r+") as file:
+        with self._open_lock() as file:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError as error:
@@ -82,9 +87,13 @@ class DataDir:
     @property
     def in_use(self) -> bool:
         """Whether a process has locked the directory."""
-        with (self.root / "lock").open() as file:
+        with self._open_lock() as file:
             try:
                 fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
             except BlockingIOError:
                 return True
         return False
+
+    def _open_lock(self) -> TextIO:
+        fd = open_regular(self.root / "lock", os.O_RDWR | os.O_CREAT)
+        return os.fdopen(fd, "r+")

@@ -1,5 +1,9 @@
 """PostgreSQL 18 from its wheel, in its own data directory, on a private unix socket.
 
+Only the current user, and as root also the account of the server, can connect (peer authentication): as the
+application role, which owns the database and is no superuser, or as the administrator. TCP is off; if it is
+enabled in `local.conf`, it requires passwords, which no role has.
+
 The server is started in its data directory, and uses its working directory for data and socket. Its account
 therefore needs no access to the parent directories: the data can be in root's home.
 """
@@ -18,22 +22,31 @@ from collections.abc import Mapping
 from pathlib import Path
 from urllib.parse import quote
 
+from orchestrator.embedded.accounts import identity, server_account, user_names
 from orchestrator.embedded.binaries import postgres_bin
-from orchestrator.embedded.process import Child, identity, server_account
+from orchestrator.embedded.private_files import Directory, opened
+from orchestrator.embedded.process import Child
 from orchestrator.embedded.socket_paths import short_path
 from orchestrator.errors import Misconfigured
-from orchestrator.store.schema.migrate import ensure_database
+from orchestrator.store.schema.roles import ADMINISTRATOR, APPLICATION, ROLES, ensure_database
 
 VERSION = "18"
-ROLE = "orchestrator"
+ROLE = APPLICATION
 DATABASE = "orchestrator"
 SOCKET = ".s.PGSQL.5432"
+PID_FILE = "postmaster.pid"
 ORPHAN_SECONDS = 30.0  # limit for the shutdown of a server whose supervisor died
 SERVER_ENV = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LC_ALL": "C", "TZ": "UTC"}
 CONFIG_FILE = "orchestrator.conf"
 INCLUDES = f"""
 include_if_exists = '{CONFIG_FILE}'  # replaced at every start
 include_if_exists = 'local.conf'  # for your settings; overrides it
+"""
+USER_MAP = "orchestrator"
+ACCESS = f"""# Replaced at every start. Your own lines belong in local_hba.conf.
+include_if_exists local_hba.conf
+local all all peer map={USER_MAP}
+host all all all scram-sha-256
 """
 LOCAL = "# Your settings. They override orchestrator.conf; most require a restart.\n"
 
@@ -43,15 +56,18 @@ class Postgres:
 
     def __init__(self, directory: Path, settings: Mapping[str, str] | None = None) -> None:
         """Use `directory` for the data; it is created if its parent exists. `settings` override `tuned()`."""
-        self.directory = directory.resolve()
+        self.directory = directory.parent.resolve() / directory.name
         self.account = server_account()
         self.settings = {**tuned(), **(settings or {})}
 
-    def url(self, database: str = DATABASE) -> str:
-        """Return the URL for connections from this machine by its own user."""
-        return (
-            f"postgresql://{ROLE}@/{database}?host={quote(str(short_path(self.directory, SOCKET)), safe='/')}"
-        )
+    def url(self, database: str = DATABASE, role: str = ROLE) -> str:
+        """Return the URL for connections from this machine by the user that started the server."""
+        host = quote(str(short_path(self.directory, SOCKET)), safe="/")
+        return f"postgresql://{role}@/{database}?host={host}"
+
+    def administrator_url(self, database: str = "postgres") -> str:
+        """Return the URL for the superuser."""
+        return self.url(database, ADMINISTRATOR)
 
     def child(self) -> Child:
         """Return the server as a child process; `prepare` creates a missing data directory."""
@@ -73,71 +89,88 @@ class Postgres:
         """Create the data directory if necessary, and wait for the end of an earlier server.
 
         Raises:
-            Misconfigured: the data belong to a different version, or the directory cannot be created, or a
-            server
-                is still running in it.
+            Misconfigured: the data belong to a different version; the directory cannot be created, belongs
+                to a different user or is a symbolic link; or a server is still running in it.
         """
-        if not (self.directory / "PG_VERSION").exists():
-            self._initialise()
-        version = (self.directory / "PG_VERSION").read_text().strip()
-        if version != VERSION:
+        try:
+            if not self._initialised():
+                self._initialise()
+            with opened(self.directory, self.account) as directory:
+                version = directory.read("PG_VERSION").strip()
+                if version != VERSION:
+                    raise Misconfigured(
+                        f"{self.directory} has data of PostgreSQL {version}, and this is PostgreSQL"
+                        f" {VERSION}; dump and reload the data"
+                    )
+                self._wait_for_orphan(directory)
+                directory.adopt()
+                self._configure(directory)
+        except OSError as error:
             raise Misconfigured(
-                f"{self.directory} has data of PostgreSQL {version}, and this is PostgreSQL {VERSION}; "
-                "dump and reload the data"
-            )
-        lines = [f"{key} = '{value}'\n" for key, value in self.settings.items()]
-        self._write(self.directory / CONFIG_FILE, "".join(lines))
-        self._wait_for_orphan()
+                f"cannot create the database in {self.directory}: {error.strerror or error}"
+            ) from error
+
+    def _initialised(self) -> bool:
+        try:
+            with opened(self.directory) as directory:
+                return directory.has("PG_VERSION")
+        except FileNotFoundError:
+            return False
+
+    def _configure(self, directory: Directory) -> None:
+        """Write the settings, and the users that may connect."""
+        settings = "".join(f"{key} = '{value}'\n" for key, value in self.settings.items())
+        directory.write(CONFIG_FILE, settings)
+        directory.write("pg_hba.conf", ACCESS)
+        users = (f'{USER_MAP} "{name}" {role}\n' for name in user_names(self.account) for role in ROLES)
+        directory.write("pg_ident.conf", "".join(users))
 
     def _initialise(self) -> None:
         """Create the data directory under a temporary name, and rename it when it is complete."""
         scratch = self.directory.with_name(self.directory.name + ".new")
         shutil.rmtree(scratch, ignore_errors=True)
-        try:
-            scratch.mkdir(mode=0o700)
+        scratch.mkdir(mode=0o700)
+        with opened(scratch, self.account) as directory:
             if self.account:
-                os.chown(scratch, self.account.uid, self.account.gid)
-            initdb = subprocess.run(
-                (
-                    str(self._bin() / "initdb"),
-                    *("-D", self._here(scratch), "--no-sync", "-A", "trust", "-U", ROLE, "-E", "UTF8"),
-                    *("--locale=C", "--locale-provider=builtin", "--builtin-locale=C.UTF-8"),
-                ),
-                cwd=scratch,
-                env=SERVER_ENV,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                text=True,
-                check=False,
-                **identity(self.account),
-            )
-            if initdb.returncode:
-                raise Misconfigured(f"initdb failed in {scratch}:\n{initdb.stdout.strip()}")
-            with (scratch / "postgresql.conf").open("a") as conf:
-                conf.write(INCLUDES)
-            self._write(scratch / "local.conf", LOCAL)
-            if self.settings.get("fsync") != "off":
-                os.sync()  # once, instead of a call of initdb per file
-            if self.directory.exists():
-                self.directory.rmdir()  # it may exist already, and be empty
-            scratch.rename(self.directory)
-        except OSError as error:
-            raise Misconfigured(
-                f"cannot create the database in {self.directory}: {error.strerror}"
-            ) from error
+                os.fchown(directory.fd, self.account.uid, self.account.gid)
+            self._run_initdb(scratch)
+            directory.write("postgresql.conf", directory.read("postgresql.conf") + INCLUDES)
+            directory.write("local.conf", LOCAL)
+        if self.settings.get("fsync") != "off":
+            os.sync()  # once, instead of a call of initdb per file
+        if self.directory.exists():
+            self.directory.rmdir()  # it may exist already, and be empty
+        scratch.rename(self.directory)
 
-    def _wait_for_orphan(self) -> None:
+    def _run_initdb(self, scratch: Path) -> None:
+        initdb = subprocess.run(
+            (
+                *(str(self._bin() / "initdb"), "-D", self._here(scratch), "--no-sync", "-E", "UTF8"),
+                *("-U", ADMINISTRATOR, "--auth-local=peer", "--auth-host=reject"),
+                *("--locale=C", "--locale-provider=builtin", "--builtin-locale=C.UTF-8"),
+            ),
+            cwd=scratch,
+            env=SERVER_ENV,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=False,
+            **identity(self.account),
+        )
+        if initdb.returncode:
+            raise Misconfigured(f"initdb failed in {scratch}:\n{initdb.stdout.strip()}")
+
+    def _wait_for_orphan(self, directory: Directory) -> None:
         """Wait for the end of a server whose supervisor died, and make its pid file harmless.
 
         PostgreSQL refuses to start while the process in its pid file exists, even if it is a zombie or an
         unrelated process with the same id. It ignores the id of its parent, so that id is written; the check
         for shared memory in use remains.
         """
-        pid_file = self.directory / "postmaster.pid"
         deadline = time.monotonic() + ORPHAN_SECONDS
         while pids := self._running_servers():
-            pid = _pid_in(pid_file)
+            pid = _pid_in(directory)
             if pid not in pids:  # child processes whose server is gone
                 for orphan in pids:
                     with contextlib.suppress(ProcessLookupError):
@@ -148,15 +181,16 @@ class Postgres:
                 )
             time.sleep(0.05)
         for name in (SOCKET, f"{SOCKET}.lock"):  # the second has a process id too
-            (self.directory / name).unlink(missing_ok=True)
+            directory.remove(name)
         with contextlib.suppress(FileNotFoundError):  # usually the server removed the file when it stopped
-            lines = pid_file.read_text().split("\n")
-            self._write(pid_file, "\n".join([str(os.getpid()), *lines[1:]]))
+            lines = directory.read(PID_FILE).split("\n")
+            directory.write(PID_FILE, "\n".join([str(os.getpid()), *lines[1:]]))
 
     def _running_servers(self) -> set[int]:
         """Return the PostgreSQL processes in the data directory, without zombies."""
         if sys.platform != "linux":
-            pid = _pid_in(self.directory / "postmaster.pid")
+            with opened(self.directory) as directory:
+                pid = _pid_in(directory)
             return {pid} if pid is not None and pid != os.getpid() and _alive(pid) else set()
         pids = set()
         for process in Path("/proc").glob("[0-9]*"):
@@ -168,8 +202,8 @@ class Postgres:
         return pids
 
     def _ready(self, _pid: int) -> bool:
-        """Whether the server accepts connections; creates the database if it is missing."""
-        return ensure_database(self.url("postgres"), DATABASE)
+        """Whether the server accepts connections; creates roles and database if they are missing."""
+        return ensure_database(self.url, DATABASE)
 
     def _bin(self) -> Path:
         return postgres_bin(self.account)
@@ -179,12 +213,6 @@ class Postgres:
         parents.
         """
         return "/proc/self/cwd" if self.account and sys.platform == "linux" else str(directory)
-
-    def _write(self, path: Path, text: str) -> None:
-        """Write a file in the data directory, for the account of the server."""
-        path.write_text(text)
-        if self.account:
-            os.chown(path, self.account.uid, self.account.gid)
 
 
 def tuned() -> dict[str, str]:
@@ -221,9 +249,9 @@ def _alive(pid: int) -> bool:
     return True
 
 
-def _pid_in(pid_file: Path) -> int | None:
-    """Return the process id in a pid file; None without a valid file."""
+def _pid_in(directory: Directory) -> int | None:
+    """Return the process id in the pid file of a server; None without a valid file."""
     try:
-        return abs(int(pid_file.read_text().split("\n", 1)[0]))
+        return abs(int(directory.read(PID_FILE).split("\n", 1)[0]))
     except (OSError, ValueError):
         return None

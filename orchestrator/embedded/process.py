@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import os
-import pwd
 import signal
 import subprocess
 import sys
@@ -18,41 +17,16 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import BinaryIO
 
+from orchestrator.embedded.accounts import Account, identity
+from orchestrator.embedded.private_files import open_regular
 from orchestrator.errors import Misconfigured
 
 PR_SET_PDEATHSIG = 1
 AUTOGROUP = Path("/proc/self/autogroup")
 LOG_LIMIT = 10 * 1024 * 1024  # bytes; a longer log is renamed at the next start of its process
 _prctl: Callable[..., int] | None = ctypes.CDLL(None).prctl if sys.platform == "linux" else None
-
-
-@dataclass(frozen=True, slots=True)
-class Account:
-    """The user that a server runs as."""
-
-    name: str
-    uid: int
-    gid: int
-
-
-def server_account() -> Account | None:
-    """Return the user `nobody` for root, which PostgreSQL refuses; otherwise None, the current user."""
-    if os.geteuid() != 0:
-        return None
-    try:
-        entry = pwd.getpwnam("nobody")
-    except KeyError as error:
-        raise Misconfigured(
-            "the database cannot run as root, and the user nobody does not exist; run as an ordinary user"
-        ) from error
-    return Account(entry.pw_name, entry.pw_uid, entry.pw_gid)
-
-
-def identity(account: Account | None) -> dict[str, Any]:
-    """Return the arguments of subprocess that select the user."""
-    return {"user": account.uid, "group": account.gid, "extra_groups": []} if account else {}
 
 
 def _nothing() -> None:
@@ -90,7 +64,7 @@ class Process:
         """Start `child`, its output going to the end of `log`.
 
         Raises:
-            Misconfigured: the preparation or the start fails.
+            Misconfigured: the preparation or the start fails, or the log is a symbolic link.
         """
         child.prepare()
         self.child = child
@@ -99,7 +73,7 @@ class Process:
             log.replace(log.with_name(log.name + ".1"))
         self.started_at = time.monotonic()
         parent = os.getpid()
-        with log.open("ab") as output:
+        with _appended(log) as output:
             self.log_start = output.seek(0, os.SEEK_END)
             try:
                 self._popen = subprocess.Popen(
@@ -185,6 +159,18 @@ class Process:
         self.signal(self.child.stop_signal)
         if not self.wait(self.child.stop_seconds):
             self.kill()
+
+
+def _appended(log: Path) -> BinaryIO:
+    """Open a log for writing at its end.
+
+    Raises:
+        Misconfigured: it is a symbolic link, or cannot be opened.
+    """
+    try:
+        return os.fdopen(open_regular(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT), "ab")
+    except OSError as error:
+        raise Misconfigured(f"cannot write the log {log}: {error.strerror or error}") from error
 
 
 @contextlib.contextmanager

@@ -1,4 +1,5 @@
-"""Valkey from its wheel: the message broker, on a private unix socket, without persistence.
+"""Valkey from its wheel: the message broker, on a unix socket in a directory without access for
+other users, without persistence.
 
 The loss of its contents is harmless (docs/internals/protocol.md rule 15), so it writes nothing to disk; it
 must never evict messages.
@@ -6,13 +7,16 @@ must never evict messages.
 
 from __future__ import annotations
 
+import contextlib
 import os
 from pathlib import Path
 
 import redis
 
+from orchestrator.embedded.accounts import server_account
 from orchestrator.embedded.binaries import valkey_server
-from orchestrator.embedded.process import Child, server_account
+from orchestrator.embedded.private_files import opened
+from orchestrator.embedded.process import Child
 from orchestrator.embedded.socket_paths import short_path
 from orchestrator.errors import Misconfigured
 
@@ -25,7 +29,7 @@ class Valkey:
 
     def __init__(self, directory: Path, databases: int = 16) -> None:
         """Use `directory` for the socket; it is created if its parent exists."""
-        self.directory = directory.resolve()
+        self.directory = directory.parent.resolve() / directory.name
         self.databases = databases
         self.account = server_account()
 
@@ -62,13 +66,15 @@ class Valkey:
         """Create the directory, and remove the socket of an earlier server.
 
         Raises:
-            Misconfigured: the directory cannot be created.
+            Misconfigured: the directory cannot be created, is a link, or belongs to a different user.
         """
         try:
-            self.directory.mkdir(mode=0o700, exist_ok=True)
-            if self.account:
-                os.chown(self.directory, self.account.uid, self.account.gid)
-            (self.directory / SOCKET).unlink(missing_ok=True)
+            with contextlib.suppress(FileExistsError):
+                self.directory.mkdir(mode=0o700)
+            with opened(self.directory, self.account) as directory:
+                directory.adopt()
+                os.fchmod(directory.fd, 0o700)
+                directory.remove(SOCKET)
         except OSError as error:
             raise Misconfigured(
                 f"cannot create the directory of the broker {self.directory}: {error.strerror}"

@@ -9,13 +9,11 @@ detects neither CHECK constraints nor storage settings (tests/integration/store/
 from __future__ import annotations
 
 import logging
-from typing import Final
 
 import psycopg
 from alembic import command
 from alembic.config import Config
 from alembic.migration import MigrationContext
-from psycopg import sql
 from sqlalchemy import Connection, NullPool, create_engine, event, text
 from sqlalchemy.dialects.postgresql.base import ischema_names
 from sqlalchemy.engine import make_url
@@ -73,18 +71,3 @@ def _connect(url: str) -> Connection:
         return engine.connect()
     except OperationalError as error:
         raise unreachable(error.orig) from error
-
-
-FIND: Final = "SELECT 1 FROM pg_database WHERE datname = %(name)s"
-CREATE: Final = sql.SQL("CREATE DATABASE {name}")
-
-
-def ensure_database(maintenance_url: str, name: str) -> bool:
-    """Create a database if it is missing; return False if the server does not answer within 2 seconds."""
-    try:
-        with psycopg.connect(maintenance_url, autocommit=True, connect_timeout=2) as connection:
-            if connection.execute(FIND, {"name": name}).fetchone() is None:
-                connection.execute(CREATE.format(name=sql.Identifier(name)))
-    except psycopg.OperationalError:
-        return False
-    return True

@@ -31,8 +31,8 @@ def database(postgres_url: str, monkeypatch: pytest.MonkeyPatch) -> Database:
 def test_an_empty_database_gets_the_schema(
     postgres_server: Postgres, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with psycopg.connect(postgres_server.url("postgres"), autocommit=True) as connection:
-        connection.execute("CREATE DATABASE untouched TEMPLATE template0")
+    with psycopg.connect(postgres_server.administrator_url(), autocommit=True) as connection:
+        connection.execute("CREATE DATABASE untouched TEMPLATE template0 OWNER orchestrator")
     url = postgres_server.url("untouched")
     monkeypatch.setenv("ORCHESTRATOR_DATABASE_URL", url)
     refused = run("token", "list")

@@ -12,8 +12,9 @@ from pathlib import Path
 
 import psycopg
 
+from orchestrator.embedded.accounts import server_account
 from orchestrator.embedded.binaries import postgres_bin
-from orchestrator.embedded.process import server_account
+from orchestrator.embedded.postgres import ADMINISTRATOR, ROLE
 from orchestrator.embedded.valkey import Valkey
 from tests.conftest import OwnServer
 from tests.integration.cluster import (
@@ -73,8 +74,9 @@ def test_a_dump_taken_in_the_middle_of_a_create_is_restored_elsewhere_and_comple
     for name in list(first.processes):
         first.kill(name)
 
-    with psycopg.connect(own_postgres.url, autocommit=True) as db:
-        db.execute("CREATE DATABASE restored")
+    administrator = own_postgres.url.replace(f"{ROLE}@", f"{ADMINISTRATOR}@")
+    with psycopg.connect(administrator, autocommit=True) as db:
+        db.execute(f"CREATE DATABASE restored OWNER {ROLE}")
     restored = own_postgres.url.replace("/orchestrator?", "/restored?")
     run(documented("pg_restore "), NEW_DATABASE_URL=restored, **{"orchestrator.dump": str(dump)})
     statement = re.search(r'"(UPDATE event .*)"', documented("psql "))

@@ -220,9 +220,8 @@ def network(compose: dict[str, Any], tmp_path: Path) -> Iterator[Network]:
         made = made.replace("@redis:6379", f"@127.0.0.1:{ports.redis}")
         (tmp_path / "run-secrets" / name).write_text(made)
     listening = {"listen_addresses": "127.0.0.1", "port": str(ports.postgres), "fsync": "off"}
-    postgres = replace(
-        Postgres(tmp_path / "database", listening).child(), ready=lambda _pid: listens(ports.postgres)
-    )
+    server = Postgres(tmp_path / "database", listening)
+    postgres = replace(server.child(), ready=lambda _pid: listens(ports.postgres))
     here = ("--bind", "127.0.0.1", "--port", str(ports.redis))
     valkey = Child(
         name="valkey",
@@ -231,7 +230,8 @@ def network(compose: dict[str, Any], tmp_path: Path) -> Iterator[Network]:
         ready=lambda _pid: listens(ports.redis),
     )
     with running(postgres, tmp_path / "postgres.log"), running(valkey, tmp_path / "valkey.log"):
-        make_database(f"postgresql://{ROLE}@127.0.0.1:{ports.postgres}/postgres")
+        password = (tmp_path / "run-secrets" / "postgres_password").read_text()
+        make_database(f"{server.administrator_url()}&port={ports.postgres}", password)
         yield ports
 
 
@@ -273,10 +273,11 @@ def test_the_services_commands_run_a_stack_together(
         assert all(process.wait(45) for process in started)  # within stop_grace_period
 
 
-def make_database(url: str) -> None:
-    """Create the database, as POSTGRES_DB does in the image."""
+def make_database(url: str, password: str) -> None:
+    """Create role and database, as POSTGRES_USER and POSTGRES_DB do in the image."""
     with psycopg.connect(url, autocommit=True) as connection:
-        connection.execute(f"CREATE DATABASE {DATABASE}")
+        connection.execute(f"CREATE ROLE {ROLE} LOGIN PASSWORD '{password}'")
+        connection.execute(f"CREATE DATABASE {DATABASE} OWNER {ROLE}")
 
 
 def free_port() -> int:

@@ -17,9 +17,10 @@ import psycopg
 import pytest
 
 from orchestrator.embedded import binaries
+from orchestrator.embedded.accounts import Account
 from orchestrator.embedded.data_dir import DataDir
 from orchestrator.embedded.postgres import Postgres
-from orchestrator.embedded.process import Account, Child, Process, running
+from orchestrator.embedded.process import Child, Process, running
 from orchestrator.embedded.valkey import Valkey, connect
 from orchestrator.errors import Misconfigured
 

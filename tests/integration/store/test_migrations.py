@@ -56,8 +56,8 @@ def catalogue(url: str) -> set[tuple[object, ...]]:
 
 
 def empty_database(server: Postgres, name: str) -> str:
-    with psycopg.connect(server.url("postgres"), autocommit=True) as connection:
-        connection.execute(f"CREATE DATABASE {name} TEMPLATE template0")
+    with psycopg.connect(server.administrator_url(), autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE {name} TEMPLATE template0 OWNER orchestrator")
     return server.url(name)
 
 
