@@ -16,13 +16,18 @@ from importlib.metadata import version
 from pathlib import Path
 
 from orchestrator.embedded.accounts import server_account
-from orchestrator.embedded.postgres import ADMINISTRATOR, Postgres
+from orchestrator.embedded.postgres import ADMINISTRATOR, ROLE, Postgres
 from orchestrator.embedded.process import running
 from orchestrator.store.schema import migrate
 
 ROOT = Path(__file__).resolve().parents[1]
 CACHE = ROOT / ".cache"
 PREFIX = "test-cluster-"
+
+
+def as_administrator(url: str) -> str:
+    """Return the URL of a database for the superuser instead of the application."""
+    return url.replace(f"//{ROLE}@", f"//{ADMINISTRATOR}@")
 
 
 def copy_to(directory: Path, settings: Mapping[str, str]) -> None:

@@ -15,7 +15,7 @@ from pathlib import Path
 import psycopg
 
 from orchestrator.config import PREFIX
-from orchestrator.embedded.postgres import Postgres
+from orchestrator.embedded.postgres import DATABASE, Postgres
 from orchestrator.embedded.process import Child, Process, running
 from orchestrator.embedded.valkey import Valkey
 
@@ -58,7 +58,9 @@ class System:
     def connect(self) -> psycopg.Connection[tuple[object, ...]]:
         """Open a connection for looking on; it reaches rows by their keys, so that looking costs little."""
         return psycopg.connect(
-            self.servers.postgres.url(), autocommit=True, options="-c enable_seqscan=off -c jit=off"
+            self.servers.postgres.administrator_url(DATABASE),
+            autocommit=True,
+            options="-c enable_seqscan=off -c jit=off",
         )
 
 

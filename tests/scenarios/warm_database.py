@@ -8,6 +8,7 @@ import psycopg
 from psycopg import errors
 
 from orchestrator.store.connections.database import Database
+from tests.template_cluster import as_administrator
 
 NAME = "orchestrator-test"
 
@@ -33,7 +34,9 @@ class Kept:
         self.database = Database(url, NAME)
         # References to deleted rows are not checked. An open transaction is not waited for.
         self._db = psycopg.connect(
-            url, autocommit=True, options="-c session_replication_role=replica -c lock_timeout=500"
+            as_administrator(url),
+            autocommit=True,
+            options="-c session_replication_role=replica -c lock_timeout=500",
         )
         [self._delete] = self._db.execute(TABLES).fetchone() or [""]
 

@@ -14,7 +14,7 @@ import psycopg
 
 from orchestrator.embedded.accounts import server_account
 from orchestrator.embedded.binaries import postgres_bin
-from orchestrator.embedded.postgres import ADMINISTRATOR, ROLE
+from orchestrator.embedded.postgres import ROLE
 from orchestrator.embedded.valkey import Valkey
 from tests.conftest import OwnServer
 from tests.integration.cluster import (
@@ -27,6 +27,7 @@ from tests.integration.cluster import (
     thing_type_known,
 )
 from tests.plugins.thing_fixture import ThingServer, things
+from tests.template_cluster import as_administrator
 
 __all__ = ["new_cluster", "thing_type_known", "things"]
 
@@ -74,8 +75,7 @@ def test_a_dump_taken_in_the_middle_of_a_create_is_restored_elsewhere_and_comple
     for name in list(first.processes):
         first.kill(name)
 
-    administrator = own_postgres.url.replace(f"{ROLE}@", f"{ADMINISTRATOR}@")
-    with psycopg.connect(administrator, autocommit=True) as db:
+    with psycopg.connect(as_administrator(own_postgres.url), autocommit=True) as db:
         db.execute(f"CREATE DATABASE restored OWNER {ROLE}")
     restored = own_postgres.url.replace("/orchestrator?", "/restored?")
     run(documented("pg_restore "), NEW_DATABASE_URL=restored, **{"orchestrator.dump": str(dump)})

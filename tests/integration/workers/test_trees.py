@@ -18,6 +18,7 @@ from tasks.celery_settings import celery_settings
 from tests.conftest import OwnServer
 from tests.integration.cluster import Cluster, eventually, local, new_cluster, thing_type_known
 from tests.plugins.thing_fixture import things
+from tests.template_cluster import as_administrator
 
 __all__ = ["new_cluster", "thing_type_known", "things"]
 
@@ -38,7 +39,7 @@ def child(resources: dict[str, Any]) -> str:
 @pytest.fixture
 def told(own_postgres: OwnServer) -> OwnServer:
     """A PostgreSQL that logs every statement with its client."""
-    with psycopg.connect(own_postgres.url, autocommit=True) as db:
+    with psycopg.connect(as_administrator(own_postgres.url), autocommit=True) as db:
         db.execute("ALTER SYSTEM SET log_line_prefix = '@%a@ '")
         db.execute("ALTER SYSTEM SET log_statement = 'all'")
         db.execute("SELECT pg_reload_conf()")
