@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass
 
 import pytest
@@ -14,6 +16,7 @@ from tests.hostile.slow import TEMPLATE, SlowClients, Victim, create, head
 from tests.integration.served_api import answer, served, status
 
 THREADS = 12
+CONNECTIONS = 200
 FORM = "Content-Type: application/x-www-form-urlencoded"
 JSON = "Content-Type: application/json"
 # Signed with an unknown key.
@@ -51,7 +54,8 @@ def server(
         "auth": "token",
         "max_slow_bodies": "4",
     }
-    with served(settings, tmp_path_factory.mktemp("api") / "log", threads=THREADS) as port:
+    few = ("--worker-connections", str(CONNECTIONS))
+    with served(settings, tmp_path_factory.mktemp("api") / "log", threads=THREADS, further=few) as port:
         Victim(port, victim).prepare()
         yield Server(port, attacker, victim)
 
@@ -92,6 +96,34 @@ def test_slow_chunked_bodies_block_no_other_caller(server: Server, victim: Victi
     with SlowClients(server.port, request + b"ffffff\r\n{"):
         victim.work(5.0)
     victim.require_fast()
+
+
+@pytest.mark.parametrize("begun", [b"", b"GET / HTTP/1.1\r\nHost: a\r\n\r\n"], ids=["new", "kept"])
+def test_idle_connections_prevent_no_other_connection(server: Server, victim: Victim, begun: bytes) -> None:
+    """More connections than a process has; they stay open after a response."""
+    with ExitStack() as held:
+        for _ in range(CONNECTIONS + 50):
+            item = held.enter_context(socket.create_connection(("127.0.0.1", server.port), timeout=20))
+            item.sendall(begun)
+        victim.work(3.0)
+    victim.require_fast()
+
+
+def test_a_small_body_may_arrive_after_the_time_for_its_head(server: Server) -> None:
+    request = create(server.victim, "victim", {"stack_name": "late", "template": TEMPLATE})
+    pieces = (request[:-40], request[-40:-20], request[-20:])
+    assert status(answer(server.port, *pieces, between=1.5)) == 201
+
+
+def test_a_health_check_does_not_open_its_threads_to_other_requests(server: Server) -> None:
+    """Requests that follow it on the connection, or in the same packet, have no reserved thread."""
+    slow = head("POST", "/v1/", "", FORM, length=900_000) + b"Action="
+    health = head("GET", "/healthcheck")
+    for first in (health + slow, health + head("POST", "/v1/", "", FORM, length=50_000)):
+        with SlowClients(server.port, first, drips=False):
+            caller = Victim(server.port, server.victim, "/v1/victim/stacks")
+            caller.work(3.0)
+        caller.require_fast()
 
 
 def test_bodies_of_strangers_are_not_read(server: Server) -> None:

@@ -6,11 +6,12 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from api.serving.gunicorn_worker import BufferedSocket, Worker
+from api.serving.buffered_socket import BufferedSocket
+from api.serving.gunicorn_worker import Worker
 from tests.e2e.running import environment, eventually, free_port
 
 HEALTH = b"GET /healthcheck HTTP/1.1\r\nHost: localhost\r\n\r\n"
@@ -35,10 +36,21 @@ class Hasty(Worker):
 
 
 @contextmanager
-def served(settings: Mapping[str, str], log: Path, threads: int = 4) -> Iterator[int]:
+def served(
+    settings: Mapping[str, str], log: Path, threads: int = 4, further: Sequence[str] = ()
+) -> Iterator[int]:
     """Serve the API with these settings, by few and hasty threads; yield the port."""
     port = free_port()
-    options = ("-k", "served_api.Hasty", "--threads", str(threads), "-w", "1", "--no-control-socket")
+    options = (
+        "-k",
+        "served_api.Hasty",
+        "--threads",
+        str(threads),
+        "-w",
+        "1",
+        "--no-control-socket",
+        *further,
+    )
     chosen = {"auth": "none", **settings}
     named = {f"ORCHESTRATOR_{name.upper()}": value for name, value in chosen.items()}
     with log.open("wb") as out:
