@@ -16,7 +16,8 @@ from api.dependencies import Dependencies, dependencies
 from api.response.errors import RETRY_SECONDS
 from api.response.serialization import json_response
 from orchestrator.json_types import JsonObject
-from orchestrator.store.maintenance.gauges import schema_version
+from orchestrator.store.maintenance.gauges import schema_and_collation
+from orchestrator.store.schema.collation import ADVICE, RECOMMENDED
 from orchestrator.store.schema.version import head
 
 health = Blueprint("health", __name__)
@@ -43,7 +44,10 @@ def ready() -> Response:
     deps = dependencies()
     probes = {"database": _probe(lambda: _schema(deps)), "broker": _probe(lambda: _broker(deps))}
     if probes["database"]["status"] == "ok":
-        schema = probes["database"].pop("value")
+        schema, collation = probes["database"].pop("value")
+        probes["database"]["collation"] = collation
+        if collation != RECOMMENDED:
+            probes["database"]["warning"] = f"collation {collation} instead of {RECOMMENDED}: {ADVICE}"
         probes["schema"] = {"status": "ok" if schema == required_schema() else "failed", "version": schema}
         if schema != required_schema():
             probes["schema"]["reason"] = f"this code needs {required_schema()}"
@@ -74,8 +78,8 @@ def _seconds_since(begun: float) -> float:
     return round(time.perf_counter() - begun, 6)
 
 
-def _schema(made_of: Dependencies) -> str | None:
-    return schema_version(made_of.database)
+def _schema(made_of: Dependencies) -> tuple[str | None, str]:
+    return schema_and_collation(made_of.database)
 
 
 def _broker(made_of: Dependencies) -> None:

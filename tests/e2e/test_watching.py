@@ -186,6 +186,8 @@ def test_it_says_of_each_part_that_it_is_well(up: Up) -> None:
         "broker": "ok",
         "schema": "ok",
     }
+    assert answer["parts"]["database"]["collation"] == "builtin C.UTF-8"
+    assert "warning" not in answer["parts"]["database"]
     assert all(part.get("seconds", 0) < 5 for part in answer["parts"].values())
 
 

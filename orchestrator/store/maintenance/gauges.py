@@ -12,6 +12,7 @@ from sqlalchemy import text
 
 from orchestrator.engine.states import STATES_AT_WORK
 from orchestrator.store.connections.database import Database
+from orchestrator.store.schema.collation import collation
 from orchestrator.store.tables.base import check_in
 
 STATEMENT_TIMEOUT: Final = "SET LOCAL statement_timeout = '2s'"  # a metric is not worth more load
@@ -88,14 +89,14 @@ def read_gauges(database: Database) -> Gauges:
     )
 
 
-def schema_version(database: Database) -> str | None:
-    """Return the version of the database's schema, None if it has none.
+def schema_and_collation(database: Database) -> tuple[str | None, str]:
+    """Return the version of the database's schema, None if it has none, and the collation of the database.
 
     Raises:
         sqlalchemy.exc.OperationalError: the database is unreachable.
     """
     with database.engine.connect() as connection:
         if connection.execute(text("SELECT to_regclass('alembic_version')")).scalar_one() is None:
-            return None
+            return None, collation(connection)
         version: str | None = connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
-        return version
+        return version, collation(connection)

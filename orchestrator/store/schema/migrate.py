@@ -22,6 +22,7 @@ from sqlalchemy.exc import OperationalError
 from orchestrator.errors import Misconfigured
 from orchestrator.logs import logger
 from orchestrator.store.connections.sessions import open_session
+from orchestrator.store.schema.collation import warn_of_other
 from orchestrator.store.schema.version import folder, head, in_one_line, newer, unreachable, versions
 from orchestrator.store.tables.base import Xid8
 
@@ -34,7 +35,8 @@ ischema_names["xid8"] = Xid8  # so that comparing a database with the models giv
 
 
 def upgrade(url: str) -> None:
-    """Upgrade the database to `head()`; may be repeated, and run in two places at once.
+    """Upgrade the database to `head()`; may be repeated, and run in two places at once. Log a warning if the
+    database does not have the recommended collation.
 
     Raises:
         Misconfigured: the database is unreachable, newer than this code, or behind an unsuitable connection
@@ -54,6 +56,7 @@ def upgrade(url: str) -> None:
             command.upgrade(config, "head")
             if revision_ != head():
                 logger().info("schema_upgraded", before=revision_, now=head())
+            warn_of_other(connection)
         except OperationalError as error:
             raise Misconfigured(
                 f"the upgrade did not finish, run it again: {in_one_line(error.orig)}"
