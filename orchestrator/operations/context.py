@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from orchestrator.config import Settings
+from orchestrator.operations import quotas
 from orchestrator.resources.base import ResourceType
 from orchestrator.security.caller import Caller
 from orchestrator.security.encryption import Cipher
@@ -39,7 +40,9 @@ class OperationContext:
     types: Mapping[str, ResourceType]
     client_token: ClientToken | None = None  # the idempotency token of the request
 
-    def quota(self, setting: str) -> int:
-        """Return a limit of the settings; -1, no limit, for admins."""
-        limit: int = getattr(self.settings, setting)
-        return -1 if self.caller.is_admin else limit
+    def quota(self, name: str) -> int:
+        """Return a limit of the caller's project (`quotas.QUOTAS`); -1, no limit, for admins."""
+        if self.caller.is_admin:
+            return quotas.UNLIMITED
+        with self.database.borrow() as db:
+            return quotas.limit(db, self.settings, self.caller.project_id, name)

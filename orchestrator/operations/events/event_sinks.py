@@ -95,7 +95,7 @@ def _new(context: OperationContext, sink: JsonMapping, index: int) -> JsonObject
         "shown_url": shown_url(sink["target"]),
         "sealed": context.cipher.seal(address),
         "created_by": context.caller.user,
-        "most": context.settings.max_webhooks_per_tenant,
+        "most": context.quota("webhooks"),
     }
 
 

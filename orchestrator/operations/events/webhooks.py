@@ -59,7 +59,7 @@ def create(context: OperationContext, body: Body) -> JsonObject:
     stack = _stack(context, requested.get("stack"))
     secret = requested.get("secret") or new_secret()
     position = _position(context, requested.get("after")) or stream.end_position(context.database)
-    uuid, most = uuid_.uuid4(), context.settings.max_webhooks_per_tenant
+    uuid, most = uuid_.uuid4(), context.quota("webhooks")
     values = {
         "uuid": uuid,
         "project_id": context.caller.project_id,

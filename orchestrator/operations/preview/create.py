@@ -82,7 +82,7 @@ def preview_create(context: OperationContext, body: Body) -> CreatePreview:
     validated = validate_request(context, request, stack_uuid="None")
     project = context.caller.project_id
     with preview_reads.consistent_snapshot(context.database) as db:
-        enforce_quota(db, project, context.quota("max_stacks_per_tenant"))
+        enforce_quota(db, project, context.quota("stacks"))
         if preview_reads.is_taken(db, project, request.stack_name):
             raise StackExists(request.stack_name)
     return _shown(context, request, validated)

@@ -66,7 +66,7 @@ def take(context: OperationContext, stack: StackRow, body: Body, *, wait: bool =
         LimitExceeded: it has the maximum number of snapshots.
     """
     name = _name(body)
-    quota = context.quota("max_snapshots_per_stack")
+    quota = context.quota("snapshots_per_stack")
     with context.database.connect() as db, db.transaction():
         ground = snapshots.lock(db, stack.id)
         if ground is None:

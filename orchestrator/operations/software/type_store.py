@@ -19,6 +19,7 @@ from orchestrator.config import Settings
 from orchestrator.engine.check.visit import ResourceVisit
 from orchestrator.errors import LimitExceeded, ProviderBusy, ProviderError
 from orchestrator.json_types import JsonMapping, JsonObject
+from orchestrator.operations import quotas
 from orchestrator.operations.context import OperationContext
 from orchestrator.operations.masking import masked
 from orchestrator.resources.builtin.software_io import judge
@@ -323,7 +324,7 @@ def refuse_beyond(db: Db, settings: Settings, project_id: str, table: str) -> No
         LimitExceeded: the maximum is reached.
     """
     noun = "configs" if table == "software_config" else "deployments"
-    most: int = getattr(settings, f"max_software_{noun}_per_tenant")
+    most = quotas.limit(db, settings, project_id, f"software_{noun}")
     if store.is_full(db, table, project_id, most):
         raise LimitExceeded(
             f"You have reached the maximum software {noun} per tenant, {most}. Please delete some {noun}."

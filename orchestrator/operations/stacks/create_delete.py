@@ -73,7 +73,7 @@ def validate_and_insert(
         opened = accept_create(
             db,
             replace(desired, credential_id=credential),
-            quota=context.quota("max_stacks_per_tenant"),
+            quota=context.quota("stacks"),
             lease=lease,
             seconds=context.settings.lease_seconds,
         )

@@ -1,5 +1,5 @@
-"""Tables of access by key or token, to a stack or a project, of watchers of signals, and of requests with a
-client token: repeating such a request has no further effect.
+"""Tables of access by key or token, to a stack or a project, of watchers of signals, of limits of projects,
+and of requests with a client token: repeating such a request has no further effect.
 """
 
 from __future__ import annotations
@@ -86,6 +86,17 @@ class ApiToken(Base):
     revoked_at: Mapped[dt.datetime | None]
 
     __table_args__ = (CheckConstraint("length(token_hash) = 32", name="hash_is_sha256"),)
+
+
+class Quota(Base):
+    """A limit of a project, in place of that of the settings."""
+
+    __tablename__ = "quota"
+
+    project_id: Mapped[str] = mapped_column(primary_key=True)
+    name: Mapped[str] = mapped_column(primary_key=True)
+    maximum: Mapped[int]  # -1: no limit
+    updated_at: Mapped[dt.datetime] = mapped_column(server_default=now)
 
 
 class ClientRequest(Base):
