@@ -67,11 +67,15 @@ test: $(STAMP)  ## run all tests except the long tests; T=path or T=expression s
 test-fast: $(STAMP)  ## run unit tests and core scenarios, in under two minutes
 	@TEST_PROFILE=fast $(PYTEST) -m "not long" $(PARALLEL) $(if $(T),$(PART),$(FAST))
 
-test-hostile: $(STAMP)  ## attack the server as one tenant while another works, including the attacks of a minute
-	@$(PYTEST) -p no:cacheprovider tests/hostile
-
 test-long: $(STAMP)  ## run the long tests: many kills, many random seeds
 	@$(PYTEST) -m long
+
+# A browser for the tests with web pages; the package is installed if there is none.
+BROWSERS := chromium chromium-browser google-chrome google-chrome-stable
+BROWSER = $(firstword $(foreach name,$(BROWSERS),$(shell which $(name) 2>/dev/null)))
+test-hostile: $(STAMP)  ## run the attack tests, with the long tests; installs Chromium (apt-get) if there is no browser
+	@test -n "$(BROWSER)" || $(if $(filter-out 0,$(shell id -u)),sudo) apt-get install --yes --no-install-recommends chromium
+	@$(PYTEST) -p no:cacheprovider tests/hostile
 
 soak: $(STAMP)  ## random requests, kills and outages for an hour: make soak [SECONDS=3600 or KILLS=200] [SEED=1] [OUTAGES=60] [STUCK=0.03]
 	@$(BIN)/python -m tests.kills $(if $(KILLS),--kills $(KILLS),--seconds $(or $(SECONDS),3600)) \
