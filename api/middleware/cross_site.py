@@ -46,6 +46,8 @@ def require_own_site(request: Request, settings: Settings) -> None:
         return
     if site not in {None, "none", "same-origin"}:
         raise _cross_site(f"Sec-Fetch-Site: {site}")
+    if site == "same-origin" and settings.auth != "none":  # a proxy may have replaced Host
+        return
     if origin is not None and not _is_own(origin, request.host):
         raise _cross_site(f"Origin: {origin}")
 

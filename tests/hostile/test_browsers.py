@@ -8,11 +8,14 @@ headers too.
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import pytest
 
-from tests.hostile.local_api import Served, api, open_api  # noqa: F401 - fixtures
+from tests.hostile.local_api import Served, api, open_api, serving  # noqa: F401 - fixtures
 from tests.hostile.routes import BODY, FORM, Route
 
 PAGES = (
@@ -21,7 +24,6 @@ PAGES = (
     {"Origin": "http://evil.example"},
     {"Origin": "http://localhost:1"},
     {"Origin": "null"},  # a sandboxed frame
-    {"Origin": "http://evil.example", "Sec-Fetch-Site": "same-origin"},
 )
 NAMES = ("evil.example", "evil.example:8004", "localhost.evil.example", "0.0.0.0", "a, localhost", "127.1")
 LOCAL_NAMES = ("localhost", "LocalHost:1", "a.localhost", "127.0.0.1", "127.9.9.9:80", "[::1]:8004")
@@ -93,6 +95,31 @@ def test_a_foreign_name_reaches_no_route(open_api: Served) -> None:
         for name in NAMES:
             assert open_api.status(route, {"Host": name}) == 421, (route, name)
     assert open_api.contents() == before
+
+
+def test_the_own_page_behind_a_proxy_that_replaces_the_host_is_served(api: Served) -> None:
+    own = {"Origin": "https://console.example", "Sec-Fetch-Site": "same-origin"}
+    body = BODY.replace(b"intruder", b"console")
+    create = Route("stacks.create", "POST", "/v1/demo/stacks", body)
+    assert api.status(create, own) == (403 if api.mode == "none" else 201)
+
+
+def test_allowed_names_and_origins_are_served(
+    new_database: Callable[[], str], valkey_server: Any, broker_numbers: Iterator[int], tmp_path: Path
+) -> None:
+    """For a name other than loopback, browsers omit the headers with GET: such queries are rejected."""
+    settings = {"allowed_hosts": "api.example, b.example", "allowed_origins": "https://console.example"}
+    broker = valkey_server.url(next(broker_numbers))
+    with serving("none", new_database, broker, tmp_path, **settings) as api:
+        host = {"Host": "API.example:8004"}
+        assert api.status(Route("", "GET", "/v1/demo/stacks"), dict(host)) == 200
+        assert api.status(Route("", "GET", "/v1/demo/stacks"), {"Host": "c.api.example"}) == 421
+        queries = {route.method: route for route in api.routes() if route.is_query}
+        assert api.status(queries["GET"], dict(host)) == 403
+        assert api.status(queries["POST"], dict(host)) == 200
+        page = {"Origin": "https://console.example", "Sec-Fetch-Site": "cross-site"}
+        assert api.status(CREATE, page) == 409  # it exists: created by the query
+        assert api.status(CREATE, page | {"Origin": "https://console.example.evil.example"}) == 403
 
 
 @pytest.mark.parametrize("name", LOCAL_NAMES)

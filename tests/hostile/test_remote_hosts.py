@@ -101,6 +101,9 @@ def test_a_connection_of_another_address_is_rejected(
         assert status(answer(port, LIST + b"X-Forwarded-For: 192.0.2.7\r\n\r\n")) == 403
         assert status(answer(port, LIST + b"Forwarded: for=192.0.2.7\r\n\r\n")) == 403
         assert status(answer(port, LIST + b"\r\n")) == 200
+        forged_prefix = b"SCRIPT_NAME: /v1\r\nX-Forwarded-Proto: https\r\n\r\n"
+        version = answer(port, b"GET /v1/demo HTTP/1.1\r\nHost: localhost\r\n" + forged_prefix)
+        assert b'"http://localhost/v1/"' in version
     finally:
         process.terminate()
         process.wait(20)
