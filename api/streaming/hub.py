@@ -28,6 +28,7 @@ from orchestrator.store.stacks.stacks import StackRow
 
 POLL_SECONDS: Final = 0.25
 MAX_QUEUED_EVENTS: Final = 4_000  # maximum queued events per subscriber
+PROJECT_SHARE: Final = 2  # a project has 1/PROJECT_SHARE of the streams
 MAX_CACHED_STACKS: Final = 20_000  # cached stacks
 FORGET_SECONDS: Final = 60.0  # a cached stack may have become a root
 
@@ -101,10 +102,15 @@ class EventHub:
         """Return a new subscriber, which must be released with `leave`.
 
         Raises:
-            TooManyStreams: the limit is reached.
+            TooManyStreams: the limit of the process, or the share of the project, is reached.
         """
-        viewer = Subscriber(scope)
+        viewer, share = Subscriber(scope), max(1, self.most // PROJECT_SHARE)
         with self._lock:
+            of_project = sum(other.scope.project_id == scope.project_id for other in self._viewers)
+            if of_project >= share:
+                raise TooManyStreams(
+                    f"{share} streams of events of the project are open here; try again later."
+                )
             if len(self._viewers) >= self.most:
                 raise TooManyStreams(f"{self.most} streams of events are open here; try again later.")
             self._viewers.add(viewer)

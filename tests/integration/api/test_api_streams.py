@@ -221,15 +221,29 @@ def test_a_page_of_a_project_looks_at_a_bounded_number_of_events(
     assert [event["resource_name"] for event in page["events"]] == ["of-mine"]
 
 
-def test_a_limit_of_webhooks_holds_and_deletion_makes_room(world: World, project: str) -> None:
+def test_a_limit_of_streams_holds_and_a_closed_stream_makes_room(world: World, project: str) -> None:
     api, stack = world.client(max_event_streams=1), world.stack(project, "s", status="IN_PROGRESS")
     first = Stream(api, f"{stack.path}/events")
     response = api.http.get(f"/v1{stack.path}/events", headers=STREAM)
     assert (response.status_code, response.headers["Retry-After"]) == (503, "5")
-    assert "1 streams of events are open here" in response.get_json()["error"]["message"]
+    assert "1 streams of events of the project are open here" in response.get_json()["error"]["message"]
     first.close()
     Stream(api, f"{stack.path}/events").close()  # a stream that was never read is released as well
     Stream(api, f"{stack.path}/events").close()
+
+
+def test_a_project_has_half_of_the_streams_and_delays_no_other_project(world: World, project: str) -> None:
+    api, other = world.client(max_event_streams=4), world.project()
+    own, foreign = (world.stack(name, "s", status="IN_PROGRESS") for name in (project, other))
+    streams = [Stream(api, f"{own.path}/events") for _ in range(2)]
+    refused = api.http.get(f"/v1{own.path}/events", headers=STREAM)
+    assert refused.status_code == 503
+    assert "2 streams of events of the project are open here" in refused.get_json()["error"]["message"]
+    streams += [Stream(api, f"{foreign.path}/events") for _ in range(2)]
+    full = api.http.get(f"/v1{world.stack(world.project(), 's').path}/events", headers=STREAM)
+    assert "4 streams of events are open here" in full.get_json()["error"]["message"]
+    for stream in streams:
+        stream.close()
 
 
 def test_a_slow_reader_misses_nothing(
