@@ -23,7 +23,7 @@ FAST := tests/unit tests/golden tests/property tests/scenarios/stacks/test_creat
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo up flower check test test-fast test-hostile test-long soak bench bench-bars corpus conformance openapi lock clean
+.PHONY: help venv demo up flower check test test-fast test-hostile test-long test-compose soak bench bench-bars corpus conformance openapi lock clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -77,6 +77,9 @@ test-hostile: $(STAMP)  ## run the attack tests, with the long tests; installs C
 	@test -n "$(BROWSER)" || $(if $(filter-out 0,$(shell id -u)),sudo) apt-get install --yes --no-install-recommends chromium
 	@$(PYTEST) -p no:cacheprovider tests/hostile
 
+test-compose: $(STAMP)  ## build the image and run docker-compose.yml on a Docker engine: kills, scaling, restart, Flower
+	@$(BIN)/python -m tests.compose
+
 soak: $(STAMP)  ## random requests, kills and outages for an hour: make soak [SECONDS=3600 or KILLS=200] [SEED=1] [OUTAGES=60] [STUCK=0.03]
 	@$(BIN)/python -m tests.kills $(if $(KILLS),--kills $(KILLS),--seconds $(or $(SECONDS),3600)) \
 		$(if $(SEED),--seed $(SEED)) --outages $(or $(OUTAGES),60) --stuck $(or $(STUCK),0.03)
@@ -97,11 +100,15 @@ conformance: $(STAMP)  ## run Heat's own tests: make conformance [TESTS="hooks p
 	@$(BIN)/python -m tests.conformance $(TESTS) $(if $(CONFORMANCE_DIR),--dir $(CONFORMANCE_DIR)) \
 		$(if $(CONFORMANCE_LIST),--list $(CONFORMANCE_LIST)) $(if $(CONFORMANCE_OUT),--out $(CONFORMANCE_OUT))
 
-lock: $(STAMP)  ## update requirements.lock and requirements-runtime.lock from pyproject.toml
+lock: $(STAMP)  ## update all lock files from pyproject.toml
 	@$(BIN)/uv pip compile -q --universal --generate-hashes --no-emit-index-url --group dev --extra embedded --extra flower \
 		--extra keystone --output-file requirements.lock pyproject.toml
 	@$(BIN)/uv pip compile -q --universal --generate-hashes --no-emit-index-url --no-annotate --group build --extra embedded \
 		--constraints requirements.lock --output-file requirements-runtime.lock pyproject.toml
+	@$(BIN)/uv pip compile -q --universal --generate-hashes --no-emit-index-url --no-annotate --extra flower --extra keystone \
+		--constraints requirements.lock --output-file requirements-image.lock pyproject.toml
+	@$(BIN)/uv pip compile -q --universal --generate-hashes --no-emit-index-url --no-annotate --group pyproject.toml:build \
+		--constraints requirements.lock --output-file requirements-build.lock
 
 clean:  ## delete all files that the targets created
 	rm -rf $(VENV) build dist bench-results .pytest_cache .mypy_cache .ruff_cache .import_linter_cache

@@ -6,6 +6,8 @@ worker has one that removes unused delegated credentials and stack users at Keys
 
 from __future__ import annotations
 
+import contextlib
+import os
 import threading
 from collections.abc import Sequence
 from typing import Any, Final
@@ -25,6 +27,17 @@ POLL_SECONDS: Final = 1.0  # between two removals at Keystone
 STOP_SECONDS: Final = 2.0  # longest wait for a running sweep at shutdown
 
 
+def touch_ready_file() -> None:
+    """Update the modification time of the file in ORCHESTRATOR_READY_PATH; it exists if the worker is ready.
+
+    Health checks use it as a heartbeat.
+    """
+    path = os.environ.get("ORCHESTRATOR_READY_PATH")
+    if path:
+        with contextlib.suppress(OSError):
+            os.utime(path)
+
+
 class PeriodicThread(threading.Thread):
     """Sweeps every `seconds`; errors are logged and the sweep retried."""
 
@@ -37,6 +50,7 @@ class PeriodicThread(threading.Thread):
     def run(self) -> None:
         """Sweep until stopped."""
         while not self._stopped.is_set():
+            touch_ready_file()  # also during an outage of the database, which a restart would not end
             try:
                 self.reporting.tick()
                 self.dispatcher.publish(self.sweep.run())

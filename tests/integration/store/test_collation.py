@@ -43,7 +43,8 @@ def ready(url: str) -> dict[str, object]:
 
 def test_compose_and_up_use_the_same_collation(postgres_url: str) -> None:
     environment = yaml.safe_load(COMPOSE.read_text())["services"]["postgres"]["environment"]
-    assert "--locale-provider=builtin --builtin-locale=C.UTF-8" in environment["POSTGRES_INITDB_ARGS"]
+    arguments = environment["POSTGRES_INITDB_ARGS"]
+    assert arguments == "--encoding=UTF8 --locale=C --locale-provider=builtin --builtin-locale=C.UTF-8"
     database = Database(postgres_url)
     with database.engine.connect() as connection:
         assert collation.collation(connection) == collation.RECOMMENDED
