@@ -9,7 +9,7 @@ import socket
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
-from statistics import quantiles
+from statistics import median, quantiles
 from typing import Any, Final
 
 import pytest
@@ -162,11 +162,11 @@ def test_another_project_keeps_its_speed(
 ) -> None:
     with attack(attacker):
         attacked = victim.work(SECONDS)
-    after = victim.work(2.0)
-    for kind, times in idle.items():
-        bound = 3 * max(_p99(times), FLOOR_SECONDS)
+    after = victim.work(IDLE_SECONDS / 2)
+    for kind, times in idle.items():  # other processes may slow the machine down: `after` shows it
+        bound = 3 * max(_p99(times), _p99(after[kind]), FLOOR_SECONDS)
         assert _p99(attacked[kind]) <= bound, (kind, sorted(attacked[kind])[-5:], bound)
-        assert min(after[kind]) <= bound
+        assert median(after[kind]) <= 3 * max(_p99(times), FLOOR_SECONDS)
     for path in HEALTH:
         assert _p99(attacked[path]) < 1
 
