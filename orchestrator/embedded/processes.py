@@ -114,7 +114,9 @@ def flower(env: Mapping[str, str], run: Path, port: int, app: str = CELERY_APP) 
         raise Misconfigured("Flower is not installed: pip install 'stack-orchestrator[flower]'")
     # args: the resources; kwargs: the root stack
     columns = "--tasks-columns=name,args,kwargs,state,received,runtime,worker,uuid"
-    options = ("--address=127.0.0.1", f"--port={port}", "--max-tasks=10000", "--read-only=True", columns)
+    config = Path(__file__).with_name("flower_config.py")
+    listen = ("--address=127.0.0.1", f"--port={port}", f"--conf={config}")
+    options = (*listen, "--max-tasks=10000", "--read-only=True", columns)
     return Child(
         name="flower",
         argv=(sys.executable, "-m", "celery", "-A", app, "flower", *options),

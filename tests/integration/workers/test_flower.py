@@ -131,6 +131,10 @@ def test_flower_lists_the_failed_task_with_its_resource(
         [task] = eventually(failed, 15)
         assert task["args"] == "(app/bad CREATE create)"
         assert "Test Resource failed bad" in task["exception"]
+        for host, status in (("evil.example", 421), (f"localhost:{port}", 200)):  # DNS rebinding
+            answer = httpx.get(f"http://127.0.0.1:{port}/api/tasks", headers={"Host": host})
+            assert answer.status_code == status
+            assert ("app/bad" in answer.text) == (status == 200)
     finally:
         process.kill_group()
         process.wait(10)
