@@ -28,7 +28,7 @@ from tests.hostile.routes import Route
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 EVIL = "evil.example"
 PAGE = (Path(__file__).parent / "attack.html").read_text()
-SECONDS = 120.0  # for all requests of a page
+SECONDS = 300.0  # for all requests of a page, on a loaded machine
 
 
 @dataclass(frozen=True, slots=True)

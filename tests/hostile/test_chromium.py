@@ -18,6 +18,8 @@ from tests.hostile.chromium import EVIL, Site, attack, program, sites
 from tests.hostile.local_api import PASSWORD, Served, open_api, serving  # noqa: F401 - fixtures
 from tests.hostile.routes import Route
 
+pytestmark = pytest.mark.long
+
 SIMPLE = frozenset({"GET", "HEAD", "POST"})  # methods without a preflight request
 
 

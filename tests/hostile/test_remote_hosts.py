@@ -25,6 +25,7 @@ from tests.hostile.routes import Route
 from tests.integration.served_api import HEALTH, answer, received, status
 
 APP = "api.app:create_app()"
+PATIENCE_SECONDS = 180  # for the start of a server, on a loaded machine
 WORKERS = ("api.serving.gunicorn_worker.Worker", "gthread", "sync")
 LIST = b"GET /v1/demo/stacks HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
 
@@ -49,7 +50,9 @@ def gunicorn(*options: str) -> tuple[str, ...]:
 @pytest.mark.parametrize("address", ["0.0.0.0", "[::]"])
 def test_a_socket_of_all_interfaces_is_not_served(env: dict[str, str], worker: str, address: str) -> None:
     command = gunicorn("-k", worker, "-b", f"{address}:{free_port()}")
-    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(
+        command, env=env, capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False
+    )
     assert done.returncode != 0
     assert "refusing to serve a socket bound to" in done.stderr
 
@@ -62,7 +65,7 @@ def test_an_inherited_socket_of_all_interfaces_is_not_served(env: dict[str, str]
             env=env,
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=PATIENCE_SECONDS,
             check=False,
             pass_fds=[listener.fileno()],
         )
@@ -77,7 +80,9 @@ def test_a_missing_mode_is_an_error_except_for_up(env: dict[str, str]) -> None:
         (sys.executable, "-m", "orchestrator.cli.main", "api", "--port", str(free_port())),
     )
     for command in commands:
-        done = subprocess.run(command, env=unset, capture_output=True, text=True, timeout=60, check=False)
+        done = subprocess.run(
+            command, env=unset, capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False
+        )
         assert done.returncode != 0
         assert "ORCHESTRATOR_AUTH is not set: set it to token" in done.stderr
 
@@ -92,7 +97,7 @@ def test_a_connection_of_another_address_is_rejected(
     options = ("-k", worker, "--preload", "-b", f"0.0.0.0:{port}", "--threads", "2")
     process = subprocess.Popen(gunicorn(*options), env=env, stdout=log, stderr=log)
     try:
-        eventually(lambda: status(answer(port, HEALTH)) == 200, 60)
+        eventually(lambda: status(answer(port, HEALTH)) == 200, PATIENCE_SECONDS)
         forged = (b"", b"X-Forwarded-For: 127.0.0.1\r\n", b"Forwarded: for=127.0.0.1\r\n")
         for headers in forged:
             with socket.create_connection((own, port), timeout=20) as connection:
@@ -117,7 +122,7 @@ def test_the_proxy_protocol_changes_no_peer(env: dict[str, str], tmp_path: Path)
     process = subprocess.Popen(gunicorn(*options, "-b", f"0.0.0.0:{port}"), env=env, stdout=log, stderr=log)
     local = b"PROXY TCP4 127.0.0.1 127.0.0.1 4000 80\r\n"
     try:
-        eventually(lambda: status(answer(port, local + HEALTH)) == 200, 60)
+        eventually(lambda: status(answer(port, local + HEALTH)) == 200, PATIENCE_SECONDS)
         with socket.create_connection((own, port), timeout=20) as connection:
             connection.sendall(local + LIST + b"\r\n")
             assert status(received(connection)) == 403
@@ -141,7 +146,7 @@ def test_a_unix_socket_is_rejected(env: dict[str, str], tmp_path: Path) -> None:
                 connection.sendall(LIST + b"\r\n")
                 return status(received(connection)) == 403
 
-        eventually(path.exists, 60)
+        eventually(path.exists, PATIENCE_SECONDS)
         assert rejected()
     finally:
         process.terminate()
