@@ -31,6 +31,7 @@ def url(
         "broker_url": valkey_server.url(next(broker_numbers)),  # type: ignore[attr-defined]
         "encryption_keys": new_key(),
         "max_parsing_processes": str(LIMIT),
+        "max_concurrent_requests": "-1",
     }
     with served(settings, tmp_path / "log", threads=3 * REQUESTS) as port:
         yield f"http://127.0.0.1:{port}/v1"
