@@ -40,6 +40,11 @@ class Cloud(ResourceType):
 
 
 @pytest.fixture
+def cloud() -> Cloud:
+    return Cloud()
+
+
+@pytest.fixture
 def world(postgres_url: str, cloud: Cloud):
     made = World(postgres_url, types={cloud.name: cloud})
     made.create("s", {"a": {"type": cloud.name}})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from orchestrator.errors import ActionInProgress
-from orchestrator.operations.signals import accept
+from orchestrator.operations.signals import health_marks
 from tests.scenarios.fake_cloud import Cloud
 from tests.scenarios.reconcile.stuck_servers import NEVER, server, stuck, world
 from tests.scenarios.world import World
@@ -112,7 +112,7 @@ def test_a_healthy_object_that_is_marked_is_replaced(world: World, cloud: Cloud)
 
 
 def test_a_mark_waits_for_a_worker_that_is_calling_the_provider(world: World, cloud: Cloud, monkeypatch):
-    monkeypatch.setattr(accept, "MARK_SECONDS", 0.0)
+    monkeypatch.setattr(health_marks, "MARK_SECONDS", 0.0)
     refused = []
 
     def mark(_ctx: object) -> None:
