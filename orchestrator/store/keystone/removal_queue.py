@@ -18,14 +18,16 @@ Db = Connection[TupleRow]
 
 T = TypeVar("T")
 
+# MATERIALIZED: a plan may run a subquery of FROM once per row of the table, with different results.
 CLAIM: Final = """
-UPDATE {table} AS o
-SET state = 'going', tries = o.tries + 1, due_at = now() + make_interval(secs => %(seconds)s::float8)
-FROM (
+WITH next AS MATERIALIZED (
     SELECT d.id FROM {table} d
     WHERE d.due_at <= now() AND {unowned}
-    ORDER BY d.due_at LIMIT 1 FOR UPDATE SKIP LOCKED) AS next
-WHERE o.id = next.id
+    ORDER BY d.due_at LIMIT 1 FOR UPDATE SKIP LOCKED
+)
+UPDATE {table} AS o
+SET state = 'going', tries = o.tries + 1, due_at = now() + make_interval(secs => %(seconds)s::float8)
+FROM next WHERE o.id = next.id
 RETURNING o.id, o.tries, {columns}
 """
 DELETE: Final = "DELETE FROM {table} WHERE id = %(id)s AND state = 'going'"

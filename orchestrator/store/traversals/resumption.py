@@ -32,15 +32,15 @@ RETURNING true
 """
 # Visits to operations that are still open probe the service. Without such a visit the continuation does.
 DUE = """
-UPDATE stack s
-SET resume_at = CASE WHEN probed.waits THEN now() + make_interval(secs => %(probed)s) ELSE s.resume_at END
-FROM (
+WITH probed AS MATERIALIZED (
     SELECT d.id, EXISTS (
         SELECT 1 FROM circuit_breaker b WHERE b.project_id = d.project_id AND b.opened_at IS NOT NULL
             AND b.probe_at > now() - make_interval(secs => %(probed)s)) AS waits
     FROM stack d WHERE d.resume_at <= now() ORDER BY d.resume_at LIMIT %(limit)s FOR UPDATE SKIP LOCKED
-) AS probed
-WHERE s.id = probed.id RETURNING s.id, s.traversal, probed.waits
+)
+UPDATE stack s
+SET resume_at = CASE WHEN probed.waits THEN now() + make_interval(secs => %(probed)s) ELSE s.resume_at END
+FROM probed WHERE s.id = probed.id RETURNING s.id, s.traversal, probed.waits
 """
 READ = """
 SELECT action, revision_id, converge FROM stack

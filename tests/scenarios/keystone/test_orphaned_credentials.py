@@ -14,6 +14,7 @@ import psycopg
 import pytest
 
 from orchestrator.errors import StackExists, Unavailable
+from orchestrator.store.keystone.delegated_credentials import REMOVALS
 from tests.plugins.stand_in_keystone import StandIn, identity  # noqa: F401 - a fixture
 from tests.scenarios.keystone.credential_world import (  # noqa: F401 - fixtures
     NOTHING,
@@ -60,6 +61,20 @@ def test_while_keystone_is_away_no_stack_is_made_and_none_forgotten(world: World
     later(world)
     assert tidy(world) == 2
     assert not keystone.trusts
+
+
+def test_a_claim_takes_a_single_removal(world: World) -> None:
+    """With statistics of a single row PostgreSQL reads the table first, and joins the next removal to it."""
+    for name in ("a", "b"):
+        world.create(name, NOTHING)
+        world.delete(name)
+        world.deliver_all()
+        if name == "a":
+            with world.database.connect() as db:
+                db.execute("VACUUM ANALYZE credential")
+    with world.database.connect() as db:
+        assert REMOVALS.claim(db, 60.0) is not None
+        assert db.execute("SELECT count(*) FROM credential WHERE tries = 1").fetchone() == (1,)
 
 
 def test_the_trust_of_a_user_without_roles_is_deleted_once_possible(world: World, keystone: StandIn) -> None:
