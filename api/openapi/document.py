@@ -33,10 +33,11 @@ DESCRIPTION: Final = """\
 Heat's orchestration API v1 with extensions, which are marked "Extension". `/v1.0` is the same as `/v1`; links
 use the prefix of the request.
 
-A request body is a JSON object with the `Content-Type` `application/json`, `text/plain` or none; a body of
-any other type is ignored. A repeated filter matches any of its values. An empty query value counts as absent,
-and integers are not negative. `OPTIONS` returns 204 with `Allow`; `HEAD` returns 405. Every response has the
-header `x-openstack-request-id`. Responses may have further keys.
+A request body is a JSON object with the `Content-Type` `application/json`. With the authentication modes
+`none` and `basic`, a body of any other type receives 415; otherwise `text/plain` and a missing type are
+accepted as well, and a body of any other type is ignored. A repeated filter matches any of its values. An
+empty query value counts as absent, and integers are not negative. `OPTIONS` returns 204 with `Allow`;
+`HEAD` returns 405. Every response has the header `x-openstack-request-id`. Responses may have further keys.
 """
 
 TAGS: Final = {
