@@ -56,13 +56,14 @@ def read(context: OperationContext, stack: uuid_.UUID, requested: Sequence[JsonM
     recorded = [(row, context.cipher.open(row.sealed)) for row in rows]
     kept: list[JsonMapping] = []
     new: list[JsonMapping] = []
+    most = context.quota("webhooks")
     for index, sink in enumerate(requested):
         if sink["type"] != WEBHOOK:
             kept.append(sink)
             continue
         row = next((row for row, address in recorded if _matches(sink, row, address)), None)
         if row is None:
-            made = _new(context, sink, index)
+            made = _new(context, sink, index, most)
             new.append(made)
             id_ = made["uuid"]
         else:
@@ -82,7 +83,7 @@ def _matches(sink: JsonMapping, row: SinkRow, address: JsonMapping) -> bool:
     return sink["target"] == address["url"] and secret in {None, address["secret"]}
 
 
-def _new(context: OperationContext, sink: JsonMapping, index: int) -> JsonObject:
+def _new(context: OperationContext, sink: JsonMapping, index: int, most: int) -> JsonObject:
     for key in ("target", "secret"):
         if MASK in (sink.get(key) or ""):
             raise InvalidTemplate([_fault(MASKED, f"event_sinks[{index}].{key}")])
@@ -95,7 +96,7 @@ def _new(context: OperationContext, sink: JsonMapping, index: int) -> JsonObject
         "shown_url": shown_url(sink["target"]),
         "sealed": context.cipher.seal(address),
         "created_by": context.caller.user,
-        "most": context.quota("webhooks"),
+        "most": most,
     }
 
 

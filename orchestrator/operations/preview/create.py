@@ -80,9 +80,9 @@ def preview_create(context: OperationContext, body: Body) -> CreatePreview:
     if request.adopt_stack_data is not None:
         request, _ = adoption_request(context, request)
     validated = validate_request(context, request, stack_uuid="None")
-    project = context.caller.project_id
+    project, quota = context.caller.project_id, context.quota("stacks")
     with preview_reads.consistent_snapshot(context.database) as db:
-        enforce_quota(db, project, context.quota("stacks"))
+        enforce_quota(db, project, quota)
         if preview_reads.is_taken(db, project, request.stack_name):
             raise StackExists(request.stack_name)
     return _shown(context, request, validated)

@@ -64,6 +64,7 @@ def validate_and_insert(
     desired = desired_stack(context, request, validated, stack_uuid)
     if adopted is not None:
         desired = replace(desired, adopted=context.cipher.seal(adopted))
+    quota = context.quota("stacks")
     with (
         delegated_credentials.credential_for_create(context, stack_uuid) as credential,
         context.database.connect() as db,
@@ -73,7 +74,7 @@ def validate_and_insert(
         opened = accept_create(
             db,
             replace(desired, credential_id=credential),
-            quota=context.quota("stacks"),
+            quota=quota,
             lease=lease,
             seconds=context.settings.lease_seconds,
         )
