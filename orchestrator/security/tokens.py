@@ -16,6 +16,7 @@ from orchestrator.store.access.api_tokens import TokenRow
 from orchestrator.store.connections.database import Database
 
 TOKEN_BYTES = 32
+PREFIX = "orc_"  # never a hyphen, which command lines take for an option; searchable in leaked texts
 MEMBER = "member"  # the default role of a token
 
 
@@ -32,7 +33,7 @@ def create_token(
     roles: Sequence[str] = (MEMBER,),
 ) -> str:
     """Create a token for `project_id`; return its text, which is never shown again."""
-    token = secrets.token_urlsafe(TOKEN_BYTES)
+    token = f"{PREFIX}{secrets.token_urlsafe(TOKEN_BYTES)}"
     api_tokens.create(
         database,
         token_hash=token_hash(token),

@@ -243,6 +243,10 @@ def test_a_token_opens_its_own_project_only_until_it_is_revoked(world: World, pr
     api.get(f"{root(project)}/stacks", 401, headers=headers)
 
 
+def test_a_token_is_not_taken_for_an_option_and_is_found_in_leaked_texts(world: World, project: str) -> None:
+    assert {create_token(world.database, project)[:4] for _ in range(70)} == {"orc_"}
+
+
 def test_a_tokens_text_is_stored_nowhere(world: World, project: str) -> None:
     text = create_token(world.database, project, "mine")
     with world.database.engine.connect() as connection:
