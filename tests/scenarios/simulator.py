@@ -238,6 +238,7 @@ class Simulator(World):
         """An hour passes: leases expire, and the provider executes delayed requests."""
         self.provider.land()
         clock.expire_leases(self.database)
+        clock.make_probes_due(self.database)
         self.elapse(HOUR, "lost lease", "operation", "wait")
 
     def forget_leases(self) -> None:
