@@ -10,10 +10,7 @@ OrchestratorError
 ├── Forbidden             the caller lacks the permission                      403
 ├── NotFound              no such stack, resource, event                       404
 ├── Conflict              the stack is busy or the name is taken               409
-├── TooManyRequests       too many requests in a short time                    429
-│   ├── TooManyConcurrentRequests  too many requests in progress              429
-│   ├── TooManyLargeRequests   too many large bodies at the same time         429
-│   └── TooManySignals         too many pending signals of a resource         429
+├── TooManyRequests       orchestrator/rate_errors.py                        429
 ├── Unavailable           a required service does not respond                  503
 ├── ProviderError         the provider refused
 │   └── ProviderBusy      the provider refused temporarily; retry
@@ -178,56 +175,6 @@ class LimitExceeded(OrchestratorError):
         super().__init__(f"Request limit exceeded: {limit}")
 
 
-class TooManyRequests(OrchestratorError):
-    """More requests than the rate limit of a caller or a project allows."""
-
-    heat_type = "HTTPTooManyRequests"
-
-    def __init__(self, party: str, rate: float, retry_seconds: int) -> None:
-        """Name the limited party, its rate in requests per second, and the delay until its next request."""
-        self.retry_seconds = retry_seconds
-        super().__init__(
-            f"{party} may send {rate:g} requests per second. Send the next request in {retry_seconds} s."
-        )
-
-
-class TooManyLargeRequests(TooManyRequests):
-    """Too many requests with large bodies are in progress."""
-
-    def __init__(self, retry_seconds: int) -> None:
-        """Take the delay until the next request."""
-        self.retry_seconds = retry_seconds
-        OrchestratorError.__init__(
-            self,
-            "Too many requests with large bodies are in progress. "
-            f"Send the request again in {retry_seconds} s.",
-        )
-
-
-class TooManySignals(TooManyRequests):
-    """The resource has too many signals that were not processed yet."""
-
-    def __init__(self, name: str, retry_seconds: int) -> None:
-        """Name the resource, and the delay until the next signal."""
-        self.retry_seconds = retry_seconds
-        OrchestratorError.__init__(
-            self,
-            f"Resource {name} has too many signals that were not processed yet. "
-            f"Send the signal again in {retry_seconds} s.",
-        )
-
-
-class TooManyConcurrentRequests(TooManyRequests):
-    """More requests in progress than a caller, a project, a client address or the server may have."""
-
-    def __init__(self, party: str, limit: int, counted: str) -> None:
-        """Name the limited party and its maximum of concurrent requests or request bodies."""
-        self.retry_seconds = 1
-        OrchestratorError.__init__(
-            self, f"{party} may have {limit} concurrent {counted}. Send the request again later."
-        )
-
-
 class Unauthenticated(OrchestratorError):
     """No credentials, or invalid credentials."""
 
@@ -314,12 +261,6 @@ class StackExists(Conflict):
 
 class Unavailable(OrchestratorError):
     """A required service does not respond; the caller may retry."""
-
-    heat_type = "HTTPServiceUnavailable"
-
-
-class TooManyStreams(OrchestratorError):
-    """This API process already serves its maximum number of event streams."""
 
     heat_type = "HTTPServiceUnavailable"
 

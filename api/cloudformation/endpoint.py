@@ -28,7 +28,7 @@ from api.middleware.in_flight import reading_body
 from api.request.body import client_read_errors, read_body
 from api.response.errors import http_error
 from api.response.serialization import json_response
-from orchestrator import errors, logs
+from orchestrator import errors, logs, rate_errors
 from orchestrator.json_types import JsonMapping, JsonObject
 from orchestrator.operations.context import OperationContext
 from orchestrator.security.caller import Caller
@@ -58,7 +58,7 @@ CODES: Final[dict[type[errors.OrchestratorError], tuple[int, str, str]]] = {
     errors.NotSupported: (400, "InvalidParameterValue", INVALID_VALUE),
     errors.InvalidRequest: (400, "InvalidParameterValue", INVALID_VALUE),
     errors.InvalidTemplate: (400, "InvalidParameterValue", INVALID_VALUE),
-    errors.TooManyRequests: (400, "Throttling", ""),  # boto retries it
+    rate_errors.TooManyRequests: (400, "Throttling", ""),  # boto retries it
     errors.Forbidden: (403, "AccessDenied", "User is not authorized to perform action"),
 }
 # Deviations for queries: Amazon's codes.

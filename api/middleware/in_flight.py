@@ -25,7 +25,7 @@ from werkzeug.wsgi import ClosingIterator
 from api import capacity
 from orchestrator import metrics
 from orchestrator.config import Settings
-from orchestrator.errors import TooManyConcurrentRequests
+from orchestrator.rate_errors import TooManyConcurrentRequests
 from orchestrator.security.caller import Caller
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from flask import Request, current_app
 
 from api.dependencies import dependencies
 from orchestrator import metrics
-from orchestrator.errors import TooManyRequests
+from orchestrator.rate_errors import TooManyRequests
 
 MAX_BUCKETS: Final = 10_000  # buckets; the least recently used buckets are full again anyway
 

@@ -15,7 +15,7 @@ from flask import Flask, Response, request
 from werkzeug.exceptions import HTTPException, MethodNotAllowed
 
 from api.response.serialization import json_response
-from orchestrator import errors, logs
+from orchestrator import errors, logs, rate_errors
 from orchestrator.engine.validation.nested_faults import as_parent_fault
 from orchestrator.json_types import JsonObject
 from orchestrator.store.connections.database import UNREACHABLE
@@ -58,7 +58,7 @@ STATUSES: Final[dict[type[BaseException], int]] = {
     errors.Forbidden: 403,
     errors.NotFound: 404,
     errors.Conflict: 409,
-    errors.TooManyRequests: 429,
+    rate_errors.TooManyRequests: 429,
     errors.Unavailable: 503,
 }
 RETRY_SECONDS: Final = 5  # seconds in Retry-After
@@ -117,7 +117,7 @@ def fault(
 
 def _orchestrator_error(error: errors.OrchestratorError) -> Response:
     status = next((STATUSES[cls] for cls in type(error).__mro__ if cls in STATUSES), 500)
-    if isinstance(error, errors.TooManyStreams):
+    if isinstance(error, rate_errors.TooManyStreams):
         response = fault(503, error.heat_type, str(error))
         response.headers["Retry-After"] = str(RETRY_SECONDS)
         return response
@@ -131,7 +131,7 @@ def _orchestrator_error(error: errors.OrchestratorError) -> Response:
             cls, message = "HTTPBadRequest", str(error)  # Heat's engine reports this error as a plain text
         return fault(status, cls, message, [diagnostic_body(diagnostic) for diagnostic in error.diagnostics])
     response = fault(status, error.heat_type, str(error))
-    if isinstance(error, errors.TooManyRequests):
+    if isinstance(error, rate_errors.TooManyRequests):
         response.headers["Retry-After"] = str(error.retry_seconds)
     return response
 

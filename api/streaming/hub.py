@@ -18,8 +18,8 @@ from typing import Final
 import psycopg
 import sqlalchemy.exc
 
-from orchestrator.errors import TooManyStreams
 from orchestrator.logs import logger
+from orchestrator.rate_errors import TooManyStreams
 from orchestrator.store.connections.database import Database
 from orchestrator.store.events import stream
 from orchestrator.store.events.events import EventRow

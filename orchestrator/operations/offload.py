@@ -22,7 +22,7 @@ from typing import Any, Final
 from orchestrator import gc_policy
 from orchestrator.config import Settings
 from orchestrator.engine.messages import CheckMessage
-from orchestrator.errors import LimitExceeded, OrchestratorError, TooManyLargeRequests
+from orchestrator.errors import LimitExceeded, OrchestratorError
 from orchestrator.json_types import JsonObject
 from orchestrator.logs import bind_request, configure_logs, logger, request_id, set_log_context
 from orchestrator.operations.bootstrap import build_planner
@@ -40,6 +40,7 @@ from orchestrator.operations.stacks import create_delete as stacks
 from orchestrator.operations.stacks import update as updates
 from orchestrator.operations.stacks.create_delete import Accepted
 from orchestrator.operations.validation import template_report
+from orchestrator.rate_errors import TooManyLargeRequests
 from orchestrator.resources.registry import load_registry
 from orchestrator.security.caller import Caller
 from orchestrator.security.encryption import cipher

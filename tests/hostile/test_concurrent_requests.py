@@ -12,7 +12,7 @@ import pytest
 from api.middleware import in_flight
 from api.middleware.in_flight import InFlight
 from orchestrator.config import Settings
-from orchestrator.errors import TooManyConcurrentRequests
+from orchestrator.rate_errors import TooManyConcurrentRequests
 from orchestrator.security.caller import Caller
 
 ALICE, BOB, ADMIN = Caller("p", "alice"), Caller("p", "bob"), Caller("admins", "root", is_admin=True)

@@ -22,11 +22,11 @@ from orchestrator.errors import (
     NotSupported,
     ResourceNotAvailable,
     ResourceNotFound,
-    TooManySignals,
 )
 from orchestrator.json_types import JsonObject
 from orchestrator.operations.context import Body, OperationContext
 from orchestrator.operations.request_body import read_object
+from orchestrator.rate_errors import TooManySignals
 from orchestrator.resources.base import Context, ResourceType
 from orchestrator.security.resource_credentials import require
 from orchestrator.store.nodes import hooks as store_hooks

@@ -12,11 +12,11 @@ from orchestrator.errors import (
     NotSupported,
     ResourceNotAvailable,
     ResourceNotFound,
-    TooManySignals,
 )
 from orchestrator.operations.context import Body
 from orchestrator.operations.maintenance.rotate_keys import rotate_keys
 from orchestrator.operations.signals.accept import signal
+from orchestrator.rate_errors import TooManySignals
 from orchestrator.security.encryption import Cipher, new_key
 from orchestrator.store.signals import ingest, queue
 from tests.scenarios.signals.bells import bell, pending, with_bell, world
