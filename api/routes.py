@@ -25,9 +25,9 @@ from api.middleware import (
     in_flight,
     local_requests,
     proxies,
-    rate_limits,
     signal_fast_path,
 )
+from api.middleware.rate_limits import RateLimits
 from api.monitoring import health, metrics
 from api.openapi.views import openapi
 from api.request import stack_lookup
@@ -51,8 +51,9 @@ from api.v1 import (
     webhooks,
 )
 from orchestrator.errors import InvalidRequest
+from orchestrator.operations.quotas import CachedQuotas
 from orchestrator.security.authenticators import Authenticator, authenticator
-from orchestrator.security.caller import for_project
+from orchestrator.security.caller import Caller, for_project
 from orchestrator.security.cfn_callers import CfnCallers
 
 REQUEST_ID: Final = "X-Openstack-Request-Id"
@@ -68,6 +69,7 @@ UNVERSIONED: Final = frozenset(
     }
 )
 PUBLIC: Final = frozenset({"versions.of_project"})  # shows only the version
+SIGNAL: Final = "signals.send"
 SIGNED: Final = ("/waitcondition/", "/signal/")
 
 
@@ -83,6 +85,8 @@ def assemble(deps: Dependencies) -> Flask:
     app.extensions["dependencies"] = deps
     app.extensions["authenticator"] = authenticator(deps.settings, deps.database)
     app.extensions["query_callers"] = CfnCallers(deps.settings, deps.database, deps.cipher)
+    app.extensions["quotas"] = quotas = CachedQuotas(deps.database, deps.settings)
+    app.extensions["rate_limits"] = RateLimits(deps.settings, quotas)
     errors.register(app)
     app.before_request(_begin_request)
     app.after_request(_end_request)
@@ -140,12 +144,12 @@ def _begin_request() -> None:
     if request.method == "OPTIONS" and isinstance(request.routing_exception, MethodNotAllowed):
         raise request.routing_exception
     _reject_nul()
-    if request.endpoint not in UNVERSIONED:
-        rate_limits.take_for_caller(request)
     actor = None
     is_cloud = api_version.versioned() and request.endpoint not in PUBLIC
     if is_cloud and not _is_signed():
         actor = cast(Authenticator, current_app.extensions["authenticator"])(request.environ)
+        if actor is not None:
+            _count(actor)
     if isinstance(request.routing_exception, HTTPException):
         raise request.routing_exception
     if request.method == "HEAD" and api_version.versioned():
@@ -155,10 +159,16 @@ def _begin_request() -> None:
     project_id = (request.view_args or {}).get("project_id")
     if project_id is not None and request.endpoint not in PUBLIC:
         g.caller = for_project(actor, project_id, admin=dependencies().settings.anonymous_admin)
-        if request.endpoint != "signals.send":
+        if request.endpoint != SIGNAL:
             in_flight.identify(request.environ, g.caller, project_id)
-        rate_limits.take_for_project(g.caller.project_id)
+        _count(g.caller)
         authorization.enforce()
+
+
+def _count(actor: Caller) -> None:
+    """Count a request for the rate limits of its project."""
+    rates = cast(RateLimits, current_app.extensions["rate_limits"])
+    rates.take(request.environ, actor, signal=request.endpoint == SIGNAL)
 
 
 def _is_signed() -> bool:

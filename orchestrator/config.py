@@ -126,12 +126,10 @@ class Settings(BaseSettings):
     max_template_size: int = 256 * 1024 * 1024
     max_resources_per_stack: int = 2_000_000
     max_stacks_per_tenant: int = 100_000
-    request_rate_per_project: float = Field(
-        default=0.0, ge=0, description="requests per second and API process; 0: unlimited"
-    )
-    request_rate_per_caller: float = Field(
-        default=0.0, ge=0, description="the same for a token or a client address"
-    )
+    # Requests per second and API process; 0 and -1: unlimited. api/middleware/rate_limits.py.
+    request_rate_per_project: float = Field(default=300.0, ge=-1)
+    signal_rate_per_project: float = Field(default=500.0, ge=-1)
+    request_rate_per_caller: float = Field(default=0.0, ge=-1)
     request_burst_seconds: float = Field(default=10.0, gt=0, description="burst size, in seconds of the rate")
     max_concurrent_requests: int = Field(
         default=0,
@@ -166,6 +164,9 @@ class Settings(BaseSettings):
 
     # Delivery of events: api/streaming/hub.py, operations/events/webhook_delivery.py.
     max_event_streams: int = Field(default=32, ge=0, description="per API process; each holds a thread")
+    max_event_streams_per_tenant: int = Field(
+        default=0, ge=-1, description="per API process; 0: half of `max_event_streams`, -1: unlimited"
+    )
     max_webhooks_per_tenant: int = Field(default=100, ge=-1, description="-1: unlimited")
     webhook_allow_private: bool = Field(default=False, description="allow private addresses")
     webhook_timeout: float = Field(default=10.0, gt=0, description="seconds per delivery")

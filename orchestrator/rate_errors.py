@@ -14,15 +14,15 @@ from orchestrator.errors import OrchestratorError
 
 
 class TooManyRequests(OrchestratorError):
-    """More requests than the rate limit of a caller or a project allows."""
+    """More requests or signals than the rate limit of a caller or a project allows."""
 
     heat_type = "HTTPTooManyRequests"
 
-    def __init__(self, party: str, rate: float, retry_seconds: int) -> None:
-        """Name the limited party, its rate in requests per second, and the delay until its next request."""
+    def __init__(self, party: str, rate: float, retry_seconds: int, counted: str = "requests") -> None:
+        """Name the limited party, its rate per second, and the delay until its next request."""
         self.retry_seconds = retry_seconds
         super().__init__(
-            f"{party} may send {rate:g} requests per second. Send the next request in {retry_seconds} s."
+            f"{party} may send {rate:g} {counted} per second. Send the next request in {retry_seconds} s."
         )
 
 

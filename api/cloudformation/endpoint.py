@@ -25,6 +25,7 @@ from api.dependencies import dependencies
 from api.middleware import in_flight
 from api.middleware.api_version import QUERY, QUERY_PATH
 from api.middleware.in_flight import reading_body
+from api.middleware.rate_limits import RateLimits
 from api.request.body import client_read_errors, read_body
 from api.response.errors import http_error
 from api.response.serialization import json_response
@@ -103,6 +104,7 @@ def query() -> Response:
     if not name:
         raise QueryFault("MissingAction", "The request is missing an action or a required parameter")
     g.caller = callers.identify(_signed(request.environ[QUERY_PATH], values))
+    _rates().take(request.environ, g.caller)
     in_flight.identify(request.environ, g.caller, g.caller.project_id)
     action = ACTIONS.get(name)
     if action is None:
@@ -148,11 +150,16 @@ def _signal(rest: str, *, shown: bool) -> JsonObject:
     bearer = authenticate(deps.database, deps.cipher, deps.settings, signed)
     name = _resource(rest, bearer)
     g.caller = caller = Caller(bearer.project_id, bearer.resource, (STACK_USER,), bearer=bearer)
+    _rates().take(request.environ, caller, signal=True)
     context = OperationContext(deps.database, deps.cipher, caller, deps.settings, deps.types)
     with read_body(request, deps.settings, small=True, any_type=True) as body:
         messages, metadata = deps.operations.signal_by_url(context, name, body, shown=shown)
     deps.publish(messages)
     return {"resource": name, "metadata": metadata}
+
+
+def _rates() -> RateLimits:
+    return cast(RateLimits, current_app.extensions["rate_limits"])
 
 
 def _resource(rest: str, bearer: AccessRow) -> str:

@@ -1,7 +1,7 @@
 """Fast path for signals: accept a valid signal without Flask's request handling (adr/0001).
 
 Signals arrive by the hundreds per second, and Flask is most of the cost of a signal. Everything else falls
-back to the ordinary path with the unchanged request: another URL format, rate limits, hooks, and every
+back to the ordinary path with the unchanged request: another URL format, hooks, and every
 rejected signal, so error responses are built in a single place. Both paths have the same effects: row, audit
 line, access log line, metrics. The setting `signal_fast_path` turns it off.
 """
@@ -23,6 +23,7 @@ from flask import Flask
 
 from api.dependencies import Dependencies
 from api.middleware import access_log, audit, in_flight
+from api.middleware.rate_limits import RateLimits
 from orchestrator.engine.messages import Message
 from orchestrator.errors import OrchestratorError
 from orchestrator.operations.context import Body, OperationContext
@@ -80,9 +81,8 @@ class SignalFastPath:
         self.inner = inner
         self.deps = cast(Dependencies, app.extensions["dependencies"])
         self.authenticate = cast(Authenticator, app.extensions["authenticator"])
-        settings = self.deps.settings
-        counted = settings.request_rate_per_project or settings.request_rate_per_caller
-        enabled = settings.signal_fast_path and not counted
+        self.rates = cast(RateLimits, app.extensions["rate_limits"])
+        enabled = self.deps.settings.signal_fast_path
         self.fast_signal = self.deps.operations.signal_fast if enabled else None
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
@@ -118,6 +118,7 @@ class SignalFastPath:
 
         Raises:
             NotEligible: the request falls back; nothing was changed.
+            TooManyRequests: as above.
         """
         deps = self.deps
         if signal.view == "signals.send":
@@ -128,6 +129,7 @@ class SignalFastPath:
             if location != (signal.project, signal.stack, signal.stack_id):
                 raise NotEligible
             actor = Caller(bearer.project_id, bearer.resource, (STACK_USER,), bearer=bearer)
+        self.rates.take(environ, actor, signal=True)
         body = _body(environ, deps.settings.inline_body_size)
         context = OperationContext(deps.database, deps.cipher, actor, deps.settings, deps.types)
         address = SignalAddress(signal.stack_id, signal.stack, signal.project, signal.resource)

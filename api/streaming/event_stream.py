@@ -17,7 +17,7 @@ import socket
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, cast
 
 import orjson
 from flask import Response, current_app, request
@@ -30,6 +30,7 @@ from api.streaming import hub as live
 from api.streaming.hub import EventHub, Scope, Subscriber
 from api.streaming.session import current_session
 from orchestrator.json_types import JsonMapping, JsonObject
+from orchestrator.operations.quotas import CachedQuotas
 from orchestrator.store.events import stream as tail
 from orchestrator.store.events.events import FILTERS, EventQuery, EventRow, list_events
 from orchestrator.store.events.stream import EventScope, Position
@@ -72,7 +73,8 @@ def stream(stack: StackRow | None, project_id: str, after: Position | None) -> R
     filters = query_params.filters(FILTERS)
     ends = query_params.boolean("until_end") and stack is not None
     gone, session = _is_gone(), current_session()
-    viewer = room.join(scope)
+    quotas = cast(CachedQuotas, current_app.extensions["quotas"])
+    viewer = room.join(scope, int(quotas.limit(project_id, "event_streams")))
     in_flight.exempt(request.environ)
     following = Following(
         deps, room, viewer, filters, Links(), after or tail.START, ends, lambda: gone() or session.is_over()

@@ -28,7 +28,6 @@ from orchestrator.store.stacks.stacks import StackRow
 
 POLL_SECONDS: Final = 0.25
 MAX_QUEUED_EVENTS: Final = 4_000  # maximum queued events per subscriber
-PROJECT_SHARE: Final = 2  # a project has 1/PROJECT_SHARE of the streams
 MAX_CACHED_STACKS: Final = 20_000  # cached stacks
 FORGET_SECONDS: Final = 60.0  # a cached stack may have become a root
 
@@ -98,16 +97,17 @@ class EventHub:
         self._stacks: dict[int, StackRow] = {}
         self._forget_at = 0.0
 
-    def join(self, scope: Scope) -> Subscriber:
-        """Return a new subscriber, which must be released with `leave`.
+    def join(self, scope: Scope, share: int) -> Subscriber:
+        """Return a new subscriber, which must be released with `leave`. A project has at most `share`
+        subscribers, without limit if it is negative.
 
         Raises:
             TooManyStreams: the limit of the process, or the share of the project, is reached.
         """
-        viewer, share = Subscriber(scope), max(1, self.most // PROJECT_SHARE)
+        viewer = Subscriber(scope)
         with self._lock:
             of_project = sum(other.scope.project_id == scope.project_id for other in self._viewers)
-            if of_project >= share:
+            if 0 <= share <= of_project:
                 raise TooManyStreams(
                     f"{share} streams of events of the project are open here; try again later."
                 )

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import threading
+import time
+from collections import OrderedDict
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Final
 
@@ -11,10 +15,14 @@ from psycopg.rows import TupleRow
 
 from orchestrator.config import Settings
 from orchestrator.store.access import quotas
+from orchestrator.store.connections.database import Database
 
 Db = Connection[TupleRow]
 
 UNLIMITED: Final = -1
+CACHED_SECONDS: Final = 10.0  # delay until a changed limit of rates, sizes and streams takes effect
+MAX_CACHED: Final = 10_000  # projects
+STREAM_SHARE: Final = 2  # without a setting, a project has 1/STREAM_SHARE of the event streams of a process
 
 # The names of quotas, and the settings with their defaults.
 QUOTAS: Final[Mapping[str, str]] = MappingProxyType(
@@ -24,17 +32,55 @@ QUOTAS: Final[Mapping[str, str]] = MappingProxyType(
         "software_configs": "max_software_configs_per_tenant",
         "software_deployments": "max_software_deployments_per_tenant",
         "webhooks": "max_webhooks_per_tenant",
+        "event_streams": "max_event_streams_per_tenant",
+        "requests_per_second": "request_rate_per_project",
+        "signals_per_second": "signal_rate_per_project",
     }
 )
+# Quotas without the value 0: settings with this value have another meaning.
+POSITIVE: Final = frozenset({"event_streams", "requests_per_second", "signals_per_second"})
 
 
-def default(settings: Settings, name: str) -> int:
-    """Return the limit of the settings."""
-    value: int = getattr(settings, QUOTAS[name])
-    return value
+def default(settings: Settings, name: str) -> float:
+    """Return the limit of the settings, -1 for none."""
+    value: float = getattr(settings, QUOTAS[name])
+    if value or name not in POSITIVE:
+        return value
+    return max(1, settings.max_event_streams // STREAM_SHARE) if name == "event_streams" else UNLIMITED
 
 
 def limit(db: Db, settings: Settings, project_id: str, name: str) -> int:
     """Return a limit of a project."""
     own = quotas.maximum(db, project_id, name)
-    return default(settings, name) if own is None else own
+    return int(default(settings, name)) if own is None else own
+
+
+@dataclass(slots=True)
+class CachedQuotas:
+    """Limits that are checked with every request: read once in CACHED_SECONDS for each project."""
+
+    database: Database
+    settings: Settings
+    _read: OrderedDict[str, tuple[float, Mapping[str, int]]] = field(default_factory=OrderedDict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def limit(self, project_id: str, name: str) -> float:
+        """Return a limit of a project, -1 for none."""
+        own = self._own(project_id).get(name)
+        return default(self.settings, name) if own is None else own
+
+    def _own(self, project_id: str) -> Mapping[str, int]:
+        """Return the limits of a project that differ from the settings."""
+        now = time.monotonic()
+        with self._lock:
+            until, own = self._read.get(project_id, (0.0, {}))
+        if now < until:
+            return own
+        with self.database.borrow() as db:
+            own = quotas.list_all(db, project_id)
+        with self._lock:
+            self._read[project_id] = (now + CACHED_SECONDS, own)
+            self._read.move_to_end(project_id)
+            if len(self._read) > MAX_CACHED:
+                self._read.popitem(last=False)
+        return own

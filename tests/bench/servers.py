@@ -98,6 +98,8 @@ def system(on: Servers, workers: int) -> Iterator[System]:
         | {
             f"{PREFIX}DATABASE_URL": on.postgres.url(),
             f"{PREFIX}BROKER_URL": on.valkey.url(SYSTEM_DATABASE),
+            f"{PREFIX}REQUEST_RATE_PER_PROJECT": "-1",  # the benchmark measures what the API can serve
+            f"{PREFIX}SIGNAL_RATE_PER_PROJECT": "-1",
             **{name: value for name, value in os.environ.items() if name in TUNABLE},
         },
         ready=lambda _pid: "Ready: " in log.read_text(errors="replace"),

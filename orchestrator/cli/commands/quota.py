@@ -9,7 +9,7 @@ import click
 from orchestrator.cli.commands.server import data_dir_option, load_settings, one_line_failures, opened
 from orchestrator.cli.lazy_group import LazyGroup
 from orchestrator.errors import Misconfigured
-from orchestrator.operations.quotas import QUOTAS, UNLIMITED, default
+from orchestrator.operations.quotas import POSITIVE, QUOTAS, UNLIMITED, default
 from orchestrator.store.access import quotas
 
 DEFAULT = "default"
@@ -40,10 +40,11 @@ def show(project: str, data_dir: Path | None) -> None:
 @click.argument("limits", nargs=-1, required=True, metavar="NAME=MAXIMUM…")
 @data_dir_option
 def set_(project: str, limits: tuple[str, ...], data_dir: Path | None) -> None:
-    """Set limits of a project, with immediate effect.
+    """Set limits of a project.
 
-    MAXIMUM is a number, -1 for no limit, or `default` for the limit of the settings. Existing objects beyond
-    a new limit are kept.
+    Rates, event streams and template sizes take effect within 10 seconds, other limits at once. MAXIMUM is a
+    number, -1 for no limit, or `default` for the limit of the settings. Existing objects beyond a new limit
+    are kept.
     """
     with one_line_failures():
         changes = dict(_change(text) for text in limits)
@@ -72,10 +73,13 @@ def _change(text: str) -> tuple[str, int | None]:
         maximum = int(value)
     except ValueError:
         maximum = UNLIMITED - 1
-    if not UNLIMITED <= maximum < 1 << 63:
-        raise Misconfigured(f"{text!r}: the maximum of {name} is a number, -1 for no limit, or {DEFAULT}")
+    if not UNLIMITED <= maximum < 1 << 63 or (maximum == 0 and name in POSITIVE):
+        number = "a positive number" if name in POSITIVE else "a number"
+        raise Misconfigured(f"{text!r}: the maximum of {name} is {number}, -1 for no limit, or {DEFAULT}")
     return name, maximum
 
 
-def _shown(maximum: int) -> str:
-    return "unlimited" if maximum == UNLIMITED else str(maximum)
+def _shown(maximum: float) -> str:
+    if maximum == UNLIMITED:
+        return "unlimited"
+    return str(int(maximum) if maximum == int(maximum) else maximum)

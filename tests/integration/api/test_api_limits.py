@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from api.middleware.rate_limits import MAX_BUCKETS, TokenBuckets
+from orchestrator.security.tokens import create_token
 from tests.integration.api_world import World, root, world
 
 __all__ = ["world"]
@@ -13,19 +14,19 @@ __all__ = ["world"]
 def test_a_bucket_holds_a_burst_and_fills_evenly(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [100.0]
     monkeypatch.setattr("time.monotonic", lambda: now[0])
-    buckets = TokenBuckets(rate=2.0, burst=3.0)
-    assert [buckets.take("a") for _ in range(4)] == [0.0, 0.0, 0.0, 0.5]
-    assert buckets.take("b") == 0.0  # another caller
+    buckets = TokenBuckets(burst_seconds=1.5)
+    assert [buckets.take("a", 2.0) for _ in range(4)] == [0.0, 0.0, 0.0, 0.5]
+    assert buckets.take("b", 2.0) == 0.0  # another caller
     now[0] += 0.5
-    assert [buckets.take("a"), buckets.take("a")] == [0.0, 0.5]
+    assert [buckets.take("a", 2.0), buckets.take("a", 2.0)] == [0.0, 0.5]
     now[0] += 60
-    assert [buckets.take("a") for _ in range(4)].count(0.0) == 3  # not more than a burst
+    assert [buckets.take("a", 2.0) for _ in range(4)].count(0.0) == 3  # not more than a burst
 
 
 def test_buckets_are_no_more_than_so_many() -> None:
-    buckets = TokenBuckets(rate=1.0, burst=1.0)
+    buckets = TokenBuckets(burst_seconds=1.0)
     for number in range(MAX_BUCKETS + 10):
-        buckets.take(str(number))
+        buckets.take(str(number), 1.0)
     assert len(buckets._levels) == MAX_BUCKETS
 
 
@@ -47,16 +48,19 @@ def test_a_project_beyond_its_rate_limit_gets_a_retry_time_and_other_projects_ar
     api.get(f"{root(other)}/stacks")
 
 
-def test_a_caller_is_counted_before_authentication(world: World) -> None:
+def test_a_caller_has_a_rate_in_all_projects_together(world: World) -> None:
+    project = world.project()
+    ada, bob = ({"X-Auth-Token": create_token(world.database, project, name)} for name in ("ada", "bob"))
     api = world.client(auth="token", request_rate_per_caller=0.1, request_burst_seconds=20)
-    place = f"/v1{root(world.project())}/stacks"
-    forged, other = {"X-Auth-Token": "forged"}, {"X-Auth-Token": "another"}
-    assert [api.http.get(place, headers=forged).status_code for _ in range(3)] == [401, 401, 429]
-    assert api.http.get(place, headers=other).status_code == 401
-    assert [api.http.get(place).status_code for _ in range(3)] == [401, 401, 429]  # by the address
+    place = f"/v1{root(project)}/stacks"
+    assert [api.http.get(place, headers=ada).status_code for _ in range(3)] == [200, 200, 429]
+    refused = api.http.get(f"/v1{root(project)}/nowhere", headers=ada)
+    assert refused.get_json()["error"]["message"].startswith("The caller may send 0.1 requests per second.")
+    assert api.http.get(place, headers=bob).status_code == 200
     assert api.http.get("/healthcheck").status_code == 200  # never refused
 
 
-def test_without_a_limit_there_is_none(world: World) -> None:
-    api, project = world.client(), world.project()
+@pytest.mark.parametrize("rate", [0, -1])
+def test_without_a_limit_all_requests_are_served(world: World, rate: float) -> None:
+    api, project = world.client(request_rate_per_project=rate, request_burst_seconds=0.001), world.project()
     assert {api.http.get(f"/v1{root(project)}/stacks").status_code for _ in range(50)} == {200}

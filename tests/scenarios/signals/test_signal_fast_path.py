@@ -193,11 +193,30 @@ def test_a_token_opens_nothing_when_its_stack_is_gone(world: World, api: Api) ->
     assert api.ask("short", "PUT", to["url"], data=SAID)[0] == 403
 
 
-def test_limits_are_counted_on_the_long_way(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    api = Api(world, monkeypatch, request_rate_per_project=0.01, request_burst_seconds=200.0)
+def test_both_paths_count_signals_once_for_the_same_rate(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    api = Api(world, monkeypatch, signal_rate_per_project=0.01, request_burst_seconds=400.0)
     to = made(world)
-    statuses = [api.ask("short", "POST", to["place"], data="{}", headers=to["mine"])[0] for _ in range(3)]
-    assert statuses == [200, 200, 429]
+    fast = api.ask("short", "POST", to["place"], data="{}", headers=to["mine"])
+    assert (fast[0], api.went) == (200, "short")
+    assert api.ask("short", "PUT", to["url"], data=SAID)[0] == 200
+    slow = {**to["mine"], "Origin": "http://localhost"}  # not eligible for the fast path
+    assert api.ask("short", "POST", to["place"], data="{}", headers=slow)[0] == 200
+    assert api.went == "long"
+    short = {"CONTENT_LENGTH": "100"}  # both paths see this request
+    broken = api.ask("short", "POST", to["place"], data="{}", headers=to["mine"], environ_overrides=short)
+    assert (broken[0], api.went) == (400, "long")
+    assert api.ask("short", "POST", to["place"], data="{}", headers=to["mine"])[0] == 429
+    assert api.ask("short", "PUT", to["url"], data=SAID)[0] == 400  # Amazon's code: Throttling
+
+
+def test_requests_do_not_count_as_signals(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    api = Api(world, monkeypatch, request_rate_per_project=0.01, request_burst_seconds=1.0)
+    to = made(world)
+    listed = [api.ways["short"].get("/v1/p1/stacks", headers=to["mine"]).status_code for _ in range(2)]
+    assert listed == [200, 429]
+    assert api.ask("short", "POST", to["place"], data="{}", headers=to["mine"])[0] == 200
 
 
 def test_the_fast_path_works_without_authentication(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
