@@ -27,6 +27,7 @@ from api.middleware import (
     proxies,
     signal_fast_path,
 )
+from api.middleware.failed_logins import FailedLogins
 from api.middleware.rate_limits import RateLimits
 from api.monitoring import health, metrics
 from api.openapi.views import openapi
@@ -86,6 +87,7 @@ def assemble(deps: Dependencies) -> Flask:
     app.extensions["authenticator"] = authenticator(deps.settings, deps.database)
     app.extensions["query_callers"] = CfnCallers(deps.settings, deps.database, deps.cipher)
     app.extensions["quotas"] = quotas = CachedQuotas(deps.database, deps.settings)
+    app.extensions["failed_logins"] = FailedLogins(deps.settings)
     app.extensions["rate_limits"] = RateLimits(deps.settings, quotas)
     errors.register(app)
     app.before_request(_begin_request)
@@ -147,7 +149,7 @@ def _begin_request() -> None:
     actor = None
     is_cloud = api_version.versioned() and request.endpoint not in PUBLIC
     if is_cloud and not _is_signed():
-        actor = cast(Authenticator, current_app.extensions["authenticator"])(request.environ)
+        actor = _authenticate()
         if actor is not None:
             _count(actor)
     if isinstance(request.routing_exception, HTTPException):
@@ -163,6 +165,13 @@ def _begin_request() -> None:
             in_flight.identify(request.environ, g.caller, project_id)
         _count(g.caller)
         authorization.enforce()
+
+
+def _authenticate() -> Caller | None:
+    """Return the caller of the request, None without authentication."""
+    logins = cast(FailedLogins, current_app.extensions["failed_logins"])
+    with logins.verifying(request.environ, logins.credentials(request.environ)):
+        return cast(Authenticator, current_app.extensions["authenticator"])(request.environ)
 
 
 def _count(actor: Caller) -> None:

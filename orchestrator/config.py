@@ -130,6 +130,8 @@ class Settings(BaseSettings):
     request_rate_per_project: float = Field(default=300.0, ge=-1)
     signal_rate_per_project: float = Field(default=500.0, ge=-1)
     request_rate_per_caller: float = Field(default=0.0, ge=-1)
+    # Requests without valid credentials. api/middleware/failed_logins.py.
+    unauthenticated_rate_per_address: float = Field(default=20.0, ge=-1)
     request_burst_seconds: float = Field(default=10.0, gt=0, description="burst size, in seconds of the rate")
     max_concurrent_requests: int = Field(
         default=0,

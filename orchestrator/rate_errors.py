@@ -3,6 +3,7 @@
 OrchestratorError
 ├── TooManyRequests       too many requests in a short time                    429
 │   ├── TooManyConcurrentRequests  too many requests in progress              429
+│   ├── TooManyFailedLogins    too many requests without valid credentials    429
 │   ├── TooManyLargeRequests   too many large bodies at the same time         429
 │   └── TooManySignals         too many pending signals of a resource         429
 └── TooManyStreams        too many event streams are open                      503
@@ -49,6 +50,19 @@ class TooManySignals(TooManyRequests):
             self,
             f"Resource {name} has too many signals that were not processed yet. "
             f"Send the signal again in {retry_seconds} s.",
+        )
+
+
+class TooManyFailedLogins(TooManyRequests):
+    """Too many requests of a client had no valid credentials."""
+
+    def __init__(self, retry_seconds: int) -> None:
+        """Take the delay until the next request."""
+        self.retry_seconds = retry_seconds
+        OrchestratorError.__init__(
+            self,
+            "Too many requests of this client had no valid credentials. "
+            f"Send the next request in {retry_seconds} s.",
         )
 
 

@@ -24,6 +24,7 @@ from api.cloudformation.names import ARN
 from api.dependencies import dependencies
 from api.middleware import in_flight
 from api.middleware.api_version import QUERY, QUERY_PATH
+from api.middleware.failed_logins import FailedLogins
 from api.middleware.in_flight import reading_body
 from api.middleware.rate_limits import RateLimits
 from api.request.body import client_read_errors, read_body
@@ -36,7 +37,13 @@ from orchestrator.security.caller import Caller
 from orchestrator.security.cfn_callers import CfnCallers
 from orchestrator.security.policy import allowed, policy_of
 from orchestrator.security.resource_credentials import STACK_USER, authenticate
-from orchestrator.security.signatures import IncompleteSignature, Refused, RequestExpired, SignedRequest
+from orchestrator.security.signatures import (
+    IncompleteSignature,
+    Refused,
+    RequestExpired,
+    SignedRequest,
+    credential,
+)
 from orchestrator.store.access.grants import AccessRow
 from orchestrator.store.access.idempotency import TokenTaken
 from orchestrator.store.connections.database import UNREACHABLE
@@ -91,7 +98,9 @@ def query() -> Response:
     if QUERY_PATH not in request.environ:
         raise NoSuchPath
     callers = cast(CfnCallers, current_app.extensions["query_callers"])
-    known = callers.require_plausible(_head(request.environ[QUERY_PATH]))
+    logins = _logins()
+    with logins.verifying(request.environ, None):
+        known = callers.require_plausible(_head(request.environ[QUERY_PATH]))
     largest = MAX_QUERY_BYTES if known else MAX_ANONYMOUS_BYTES
     limit = min(largest, dependencies().settings.max_json_body_size)
     request.max_content_length = request.max_form_memory_size = limit
@@ -103,7 +112,11 @@ def query() -> Response:
     name = values.get("Action")
     if not name:
         raise QueryFault("MissingAction", "The request is missing an action or a required parameter")
-    g.caller = callers.identify(_signed(request.environ[QUERY_PATH], values))
+    signed_request = _signed(request.environ[QUERY_PATH], values)
+    received = credential(signed_request)
+    given = logins.signature(received.key, received.signature, known=known)
+    with logins.verifying(request.environ, given):
+        g.caller = callers.identify(signed_request)
     _rates().take(request.environ, g.caller)
     in_flight.identify(request.environ, g.caller, g.caller.project_id)
     action = ACTIONS.get(name)
@@ -147,7 +160,9 @@ def _require_allowed(action: str, subject: Caller) -> None:
 def _signal(rest: str, *, shown: bool) -> JsonObject:
     deps = dependencies()
     signed = _signed(request.path, request.args.to_dict())
-    bearer = authenticate(deps.database, deps.cipher, deps.settings, signed)
+    logins, received = _logins(), credential(signed)
+    with logins.verifying(request.environ, logins.signature(received.key, received.signature, known=True)):
+        bearer = authenticate(deps.database, deps.cipher, deps.settings, signed)
     name = _resource(rest, bearer)
     g.caller = caller = Caller(bearer.project_id, bearer.resource, (STACK_USER,), bearer=bearer)
     _rates().take(request.environ, caller, signal=True)
@@ -156,6 +171,10 @@ def _signal(rest: str, *, shown: bool) -> JsonObject:
         messages, metadata = deps.operations.signal_by_url(context, name, body, shown=shown)
     deps.publish(messages)
     return {"resource": name, "metadata": metadata}
+
+
+def _logins() -> FailedLogins:
+    return cast(FailedLogins, current_app.extensions["failed_logins"])
 
 
 def _rates() -> RateLimits:
@@ -210,7 +229,10 @@ def _refused(error: errors.OrchestratorError) -> Response:
     message = str(error)
     if isinstance(error, errors.InvalidTemplate):
         message = "\n".join(dict.fromkeys(diagnostic.message for diagnostic in error.diagnostics))
-    return _fault(status, code, f"{begins}:{message}" if begins else message)
+    response = _fault(status, code, f"{begins}:{message}" if begins else message)
+    if isinstance(error, rate_errors.TooManyRequests):
+        response.headers["Retry-After"] = str(error.retry_seconds)
+    return response
 
 
 @cfn.errorhandler(HTTPException)

@@ -23,6 +23,7 @@ from flask import Flask
 
 from api.dependencies import Dependencies
 from api.middleware import access_log, audit, in_flight
+from api.middleware.failed_logins import FailedLogins
 from api.middleware.rate_limits import RateLimits
 from orchestrator.engine.messages import Message
 from orchestrator.errors import OrchestratorError
@@ -81,6 +82,7 @@ class SignalFastPath:
         self.inner = inner
         self.deps = cast(Dependencies, app.extensions["dependencies"])
         self.authenticate = cast(Authenticator, app.extensions["authenticator"])
+        self.logins = cast(FailedLogins, app.extensions["failed_logins"])
         self.rates = cast(RateLimits, app.extensions["rate_limits"])
         enabled = self.deps.settings.signal_fast_path
         self.fast_signal = self.deps.operations.signal_fast if enabled else None
@@ -150,6 +152,8 @@ class SignalFastPath:
     def _caller(self, environ: WSGIEnvironment, signal: SignalRequest) -> Caller:
         """Return the caller if the policy allows the signal."""
         settings = self.deps.settings
+        if self.logins.is_guarded(environ):
+            raise NotEligible
         actor = for_project(self.authenticate(environ), signal.project, admin=settings.anonymous_admin)
         if actor.is_admin or not allowed(policy_of(settings), POLICY, actor):
             raise NotEligible

@@ -15,6 +15,7 @@ from orchestrator.clients.keystone.stack_domain import DomainAdmin
 from orchestrator.config import Settings
 from orchestrator.errors import Misconfigured, Unauthenticated, Unavailable
 from orchestrator.json_types import JsonMapping
+from orchestrator.resources.ec2_signatures import TOKEN_PREFIX
 from orchestrator.security.caller import Caller, Login
 from orchestrator.security.resource_credentials import STACK_USER
 from orchestrator.security.ttl_cache import TtlCache
@@ -56,10 +57,11 @@ class Keystone:
         """Return the caller of a request.
 
         Raises:
-            Unauthenticated: it has no token, or the token is unknown or expired.
+            Unauthenticated: it has no token, or the token is unknown or expired, or it has the form of a
+                resource credential, of which Keystone knows none.
             Unavailable: Keystone does not respond.
         """
-        if not environ.get("HTTP_X_AUTH_TOKEN"):
+        if environ.get("HTTP_X_AUTH_TOKEN", TOKEN_PREFIX).startswith(TOKEN_PREFIX):
             raise Unauthenticated(self._challenge)
         headers = {name: environ[name] for name in PASSED_ON if name in environ}
         status, token = self._ask({**headers, CACHE_KEY: self._remembered})

@@ -77,7 +77,7 @@ class Users:
         Raises:
             Unauthenticated: it has no name and password, or they are wrong.
         """
-        credentials = _basic_credentials(environ.get("HTTP_AUTHORIZATION", ""))
+        credentials = basic_credentials(environ.get("HTTP_AUTHORIZATION", ""))
         if credentials is None:
             raise Unauthenticated(CHALLENGE)
         name, password = credentials
@@ -92,7 +92,8 @@ class Users:
         return Caller(user.project_id, user.name, user.roles)
 
 
-def _basic_credentials(header: str) -> tuple[str, str] | None:
+def basic_credentials(header: str) -> tuple[str, str] | None:
+    """Return name and password in the header `Authorization`, None if it has another form."""
     scheme, _, text = header.partition(" ")
     if scheme.lower() != "basic":
         return None
