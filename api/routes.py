@@ -86,9 +86,7 @@ def assemble(deps: Dependencies) -> Flask:
     app.extensions["dependencies"] = deps
     app.extensions["authenticator"] = authenticator(deps.settings, deps.database)
     app.extensions["query_callers"] = CfnCallers(deps.settings, deps.database, deps.cipher)
-    app.extensions["quotas"] = quotas = CachedQuotas(deps.database, deps.settings)
-    app.extensions["failed_logins"] = FailedLogins(deps.settings)
-    app.extensions["rate_limits"] = RateLimits(deps.settings, quotas)
+    _add_limits(app, deps)
     errors.register(app)
     app.before_request(_begin_request)
     app.after_request(_end_request)
@@ -125,6 +123,13 @@ def assemble(deps: Dependencies) -> Flask:
     app.wsgi_app = access_log.Logged(app.wsgi_app)  # type: ignore[method-assign]
     app.wsgi_app = proxies.TrustedProxies(app.wsgi_app, deps.settings)  # type: ignore[method-assign]
     return app
+
+
+def _add_limits(app: Flask, deps: Dependencies) -> None:
+    """Add the limits that this process counts."""
+    app.extensions["quotas"] = quotas = CachedQuotas(deps.database, deps.settings)
+    app.extensions["failed_logins"] = FailedLogins(deps.settings)
+    app.extensions["rate_limits"] = RateLimits(deps.settings, quotas)
 
 
 def _begin_request() -> None:
