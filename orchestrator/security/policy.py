@@ -51,7 +51,6 @@ _READERS: Final = [
     ),
     *_named("stacks", "why progress failures list_revisions show_revision diff_revisions"),  # ours
     *_named("events", "index show"),
-    *_named("webhooks", "index show"),  # ours
     *_named("resource", "index show"),
     *_named("resource", "why hooks"),  # ours
     *_named("webhooks", "index show"),  # ours
@@ -67,12 +66,13 @@ _READERS: Final = [
 ]
 _STACK_USERS: Final = [
     *_named("stacks", "lookup"),
-    *_named("resource", "metadata signal"),
+    *_named("resource", "metadata"),
     *_named("software_deployments", "metadata"),
     *_named("cloudformation", "DescribeStackResource"),
 ]
+# Not for readers, unlike reading metadata. `unset_hook` (ours) is a signal that clears a breakpoint.
+_SIGNALLERS: Final = _named("resource", "signal unset_hook")
 _MEMBERS: Final = [
-    *_named("webhooks", "create delete test rearm"),  # ours
     *_named(
         "stacks",
         "create update update_patch update_no_change delete preview_update preview_update_patch "
@@ -106,21 +106,36 @@ TABLE: Final[Policy] = MappingProxyType(
     {
         **dict.fromkeys(_READERS, frozenset({READER})),
         **dict.fromkeys(_STACK_USERS, frozenset({READER, STACK_USER})),
+        **dict.fromkeys(_SIGNALLERS, frozenset({MEMBER, STACK_USER})),
         **dict.fromkeys(_MEMBERS, frozenset({MEMBER})),
         **dict.fromkeys(_WITHOUT_ROLE, frozenset()),
         **dict.fromkeys(_ADMINS, frozenset({ADMIN})),
     }
 )
-"""What holds unless an operator says otherwise."""
+"""The default policy."""
 
 
 _LOOKING: Final = frozenset(
     _named("stacks", "preview_update preview_update_patch validate_template generate_template export")
 )
 CHANGES: Final = frozenset(
-    {*_MEMBERS, "actions:action", "actions:check", "resource:signal"} - _LOOKING,
+    {*_MEMBERS, *_SIGNALLERS, "actions:action", "actions:check"} - _LOOKING,
 )
-"""What changes something, and so is noted; `actions:action` is any of a stack's actions."""
+"""Audited operations that change something; `actions:action` is any of a stack's actions."""
+
+SECRET_READS: Final = frozenset(
+    {
+        *_named("stacks", "template environment files export show_revision show_snapshot list_snapshots"),
+        *_named("resource", "metadata"),
+        *_named("software_configs", "show"),
+        *_named("software_deployments", "index show metadata"),
+        *_named("cloudformation", "GetTemplate DescribeStackResource"),
+    }
+)
+"""Audited operations whose response may contain a secret. Reading outputs is audited if their value contains
+a secret (docs/authentication.md, "Audit").
+"""
+AUDITED: Final = CHANGES | SECRET_READS
 
 
 def allowed(policy: Policy, name: str, caller: Caller) -> bool:

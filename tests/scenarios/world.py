@@ -27,7 +27,7 @@ from orchestrator.operations.signals.process import process_signals
 from orchestrator.operations.stacks import actions, create_delete
 from orchestrator.operations.stacks import update as updates
 from orchestrator.resources.registry import GROUP, Registry, load_registry
-from orchestrator.security.caller import Caller
+from orchestrator.security.caller import USER_ROLES, Caller
 from orchestrator.security.encryption import Cipher, new_key
 from orchestrator.store.connections.database import Database
 from orchestrator.store.stacks import stacks as stored_stacks
@@ -56,7 +56,7 @@ class World:
         self.database = self.open(url)
         self.cipher = Cipher([new_key()])
         self.types = Registry(_installed(), types) if types else load_registry()
-        self.caller = Caller("p1", "tester")
+        self.caller = Caller("p1", "tester", USER_ROLES)
         self.context = OperationContext(self.database, self.cipher, self.caller, self.settings, self.types)
         self.engine = self.new_engine()
         self.messages: list[Message] = []

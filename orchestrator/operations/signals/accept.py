@@ -28,6 +28,7 @@ from orchestrator.operations.context import Body, OperationContext
 from orchestrator.operations.request_body import read_object
 from orchestrator.rate_errors import TooManySignals
 from orchestrator.resources.base import Context, ResourceType
+from orchestrator.security import policy
 from orchestrator.security.resource_credentials import require
 from orchestrator.store.nodes import hooks as store_hooks
 from orchestrator.store.signals import ingest, queue
@@ -64,7 +65,7 @@ def signal(context: OperationContext, stack: SignalTarget, name: str, body: Body
     """Accept a signal for a resource.
 
     Raises:
-        Forbidden: the caller may not signal the resource.
+        Forbidden: the caller may not signal the resource, or not clear hooks.
         NotFound: the stack or the resource does not exist, or is not created yet.
         NotSupported: the type accepts no signals, or not in this state.
         InvalidHook: the hook to clear does not exist, or the resource does not wait at it.
@@ -81,6 +82,7 @@ def signal(context: OperationContext, stack: SignalTarget, name: str, body: Body
     details = _details(context, data) if data.startswith(b"{") else None
     resource_type = context.types.get(row.effective_type)
     if details is not None and hooks.is_hook(details.get(UNSET_HOOK)):
+        policy.require(policy.policy_of(context.settings), f"resource:{UNSET_HOOK}", context.caller)
         messages = _clear(context, stack, name, details[UNSET_HOOK])
         if messages:
             return messages

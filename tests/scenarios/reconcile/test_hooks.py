@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import pytest
 
-from orchestrator.errors import InvalidHook, NotFound, NotSupported
+from orchestrator.errors import Forbidden, InvalidHook, NotFound, NotSupported
 from orchestrator.store.maintenance import stalled
 from tests.scenarios.reconcile.hook_world import KINDS, chain, hooked, states, thing
 from tests.scenarios.world import test_resource
@@ -196,3 +196,18 @@ def test_clearing_an_unknown_or_inactive_hook_is_refused_with_heats_message(worl
     with pytest.raises(NotFound, match=r"^The Resource \(zz\) could not be found in Stack s.$"):
         world.clear("s", "zz", "pre-create")
     assert world.paused("s") == [("a", "pre-create")]
+
+
+def test_clearing_a_hook_requires_a_role_of_its_own(world, tmp_path):
+    """A role may be allowed to signal resources, and not to clear breakpoints."""
+    (tmp_path / "policy.yaml").write_text("resource:unset_hook: [approver]\n")
+    world.settings.policy_file = tmp_path / "policy.yaml"
+    uuid = world.create("s", chain("own"), environment=hooked(a="pre-create"))
+    world.deliver_all()
+    with pytest.raises(Forbidden, match=r"^You are not authorized to use resource:unset_hook\.$"):
+        world.clear("s", "a", "pre-create")
+    assert world.paused("s") == [("a", "pre-create")]
+    world.settings.policy_file = None
+    world.clear("s", "a", "pre-create")
+    world.deliver_all()
+    assert world.state(uuid) == "CREATE_COMPLETE"

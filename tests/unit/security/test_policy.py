@@ -9,7 +9,7 @@ import pytest
 from orchestrator.config import Settings
 from orchestrator.errors import Forbidden, Misconfigured
 from orchestrator.security.caller import Caller, for_project
-from orchestrator.security.policy import IS_ADMIN, TABLE, allowed, policy_of, require, type_policy
+from orchestrator.security.policy import CHANGES, IS_ADMIN, TABLE, allowed, policy_of, require, type_policy
 
 READER, MEMBER, ADMIN = (Caller("p", roles=(role,)) for role in ("reader", "member", "admin"))
 STACK_USER = Caller("p", roles=("heat_stack_user",))
@@ -21,7 +21,8 @@ def may(caller: Caller) -> set[str]:
 
 
 def test_a_role_includes_the_permissions_of_lesser_roles() -> None:
-    assert set() == may(NOBODY) < may(STACK_USER) < may(READER) < may(MEMBER) < may(ADMIN) < set(TABLE)
+    assert set() == may(NOBODY) < may(READER) < may(MEMBER) < may(ADMIN) < set(TABLE)
+    assert may(STACK_USER) < may(MEMBER)
 
 
 def test_readers_change_nothing() -> None:
@@ -37,9 +38,12 @@ def test_readers_change_nothing() -> None:
         "resume",
         "cancel",
         "mark",
+        "signal",
+        "unset",
     ]
     assert not [name for name in may(READER) if any(f":{keyword}" in name for keyword in changing)]
-    assert {"stacks:show", "events:index", "actions:check", "resource:signal"} <= may(READER)
+    assert {"stacks:show", "events:index", "actions:check"} <= may(READER)
+    assert may(READER) & CHANGES == {"actions:check"}
 
 
 def test_a_stacks_user_may_look_up_read_metadata_and_signal() -> None:
@@ -47,6 +51,7 @@ def test_a_stacks_user_may_look_up_read_metadata_and_signal() -> None:
         "stacks:lookup",
         "resource:metadata",
         "resource:signal",
+        "resource:unset_hook",
         "software_deployments:metadata",
         "cloudformation:DescribeStackResource",
     }
