@@ -76,6 +76,9 @@ class Settings(BaseSettings):
     )
     users_file: Path | None = None  # users of `auth = basic`: security/password_file.py
     policy_file: Path | None = None  # overrides of the default policy: security/policy.py
+    audit_required: bool = Field(
+        default=False, description="refuse requests whose audit record cannot be stored in the database"
+    )
     trusted_proxies: int = Field(default=0, ge=0, description="number of proxies that set X-Forwarded-*")
     # Addresses and networks of the nearest of these proxies, separated by commas. api/middleware/proxies.py.
     trusted_proxy_addresses: str = "127.0.0.0/8,::1"
@@ -216,6 +219,8 @@ class Settings(BaseSettings):
     node_retention_seconds: int = Field(
         default=3_600, ge=0, description="finished nodes of a stack without an action in progress"
     )
+
+    audit_retention_seconds: int = Field(default=365 * DAY, ge=0)
 
     @model_validator(mode="before")
     @classmethod

@@ -22,7 +22,7 @@ from api.cloudformation.actions import ACTIONS, INSTEAD
 from api.cloudformation.arguments import INVALID_VALUE, Arguments, QueryFault
 from api.cloudformation.names import ARN
 from api.dependencies import dependencies
-from api.middleware import in_flight
+from api.middleware import audit_records, in_flight
 from api.middleware.api_version import QUERY, QUERY_PATH
 from api.middleware.failed_logins import FailedLogins
 from api.middleware.in_flight import reading_body
@@ -147,14 +147,16 @@ def _parameters() -> dict[str, str]:
 
 
 def _require_allowed(action: str, subject: Caller) -> None:
-    """Return if the policy allows the action.
+    """Return if the policy allows the action, and its audit record is written.
 
     Raises:
-        Refused: it does not.
+        Refused: the policy does not allow it.
+        Unavailable: the audit record is required and cannot be written.
     """
     g.policy_name = f"cloudformation:{action}"  # for the audit
     if not allowed(policy_of(dependencies().settings), g.policy_name, subject):
         raise Refused
+    audit_records.begin(g.policy_name, subject)
 
 
 def _signal(rest: str, *, shown: bool) -> JsonObject:
@@ -166,6 +168,7 @@ def _signal(rest: str, *, shown: bool) -> JsonObject:
     name = _resource(rest, bearer)
     g.caller = caller = Caller(bearer.project_id, bearer.resource, (STACK_USER,), bearer=bearer)
     _rates().take(request.environ, caller, signal=True)
+    audit_records.begin("resource:signal", caller)
     context = OperationContext(deps.database, deps.cipher, caller, deps.settings, deps.types)
     with read_body(request, deps.settings, small=True, any_type=True) as body:
         messages, metadata = deps.operations.signal_by_url(context, name, body, shown=shown)

@@ -16,6 +16,7 @@ from api.cloudformation.tokens import once
 from api.dependencies import caller, dependencies
 from api.request.body import spooled_body
 from api.response.serialization import time
+from api.v1.outputs import note_secret
 from api.v1.stacks import parameters_of
 from orchestrator.json_types import JsonMapping, JsonObject
 from orchestrator.operations.context import Body, OperationContext
@@ -208,6 +209,7 @@ def _described(stack: StackRow) -> JsonObject:
 
 def _output(output: Output) -> JsonObject:
     """Return an output with its value as text; a failed output has its error instead."""
+    note_secret(output)
     value = output.value if isinstance(output.value, str) else orjson.dumps(output.value).decode()
     result = {"OutputValue": value} if output.error is None else {"OutputError": output.error}
     return {"OutputKey": output.key, **result, "Description": output.description or None}

@@ -1,6 +1,8 @@
-"""Audit log: a line per requested change, accepted or rejected, with caller, operation and stack.
+"""Audit log: a line per requested change and per read secret, accepted or rejected, with caller, operation
+and stack.
 
-The event is `audit`. The line has the request id, and never a body, a query or a header.
+The event is `audit`. The line has the request id, and never a body, a query or a header. With the setting
+`audit_required`, a record in the database precedes the effect of the request (`audit_records.py`).
 """
 
 from __future__ import annotations
@@ -9,10 +11,11 @@ from typing import Final
 
 from flask import Response, g, request
 
+from api.middleware import audit_records
 from api.middleware.authorization import name_of
 from orchestrator import logs
 from orchestrator.security.caller import Caller
-from orchestrator.security.policy import CHANGES
+from orchestrator.security.policy import AUDITED
 
 log = logs.logger()
 
@@ -20,15 +23,17 @@ SIGNALS: Final = frozenset({"cfn.signal", "cfn.wait_condition"})  # URLs with a 
 
 
 def record(response: Response) -> None:
-    """Log the line if the request asked for a change."""
+    """Log the line if the request is audited, and complete its record."""
     name = _name()
-    if name not in CHANGES:
+    if name not in AUDITED and not g.get("secret_read", False):
         return
     actor: Caller | None = g.get("caller")
+    stack = _stack(response)
+    audit_records.complete(response.status_code, stack)
     log_change(
-        name,
+        name or "",
         actor,
-        stack=_stack(response),
+        stack=stack,
         status=response.status_code,
         project=actor.project_id if actor else (request.view_args or {}).get("project_id"),
         method=request.method,
@@ -48,7 +53,7 @@ def log_change(
     path: str,
     address: str | None,
 ) -> None:
-    """Log the line of a requested change; `name` is the policy's name."""
+    """Log the line of an audited request; `name` is the policy's name."""
     log.info(
         "audit",
         action=name,

@@ -8,6 +8,7 @@ from typing import Final
 from flask import g, request
 
 from api.dependencies import caller, dependencies
+from api.middleware import audit_records
 from orchestrator.security.policy import policy_of, require
 
 # Views with a check of their own: the operation is in the body, the caller is authenticated by a signature,
@@ -103,6 +104,7 @@ def enforce() -> None:
 
     Raises:
         Forbidden: the policy does not allow it.
+        Unavailable: the audit record is required and cannot be written.
     """
     endpoint = request.endpoint or ""
     if endpoint in ASKING:
@@ -114,10 +116,12 @@ def enforce() -> None:
 
 
 def require_named(name: str) -> None:
-    """Return if the policy allows the caller the operation of that name.
+    """Return if the policy allows the caller the operation of that name, and its audit record is written.
 
     Raises:
         Forbidden: the policy does not allow it.
+        Unavailable: the audit record is required and cannot be written.
     """
     g.policy_name = name  # for the audit
     require(policy_of(dependencies().settings), name, caller())
+    audit_records.begin(name, caller())

@@ -1,9 +1,9 @@
 """Fast path for signals: accept a valid signal without Flask's request handling (adr/0001).
 
 Signals arrive by the hundreds per second, and Flask is most of the cost of a signal. Everything else falls
-back to the ordinary path with the unchanged request: another URL format, hooks, and every
-rejected signal, so error responses are built in a single place. Both paths have the same effects: row, audit
-line, access log line, metrics. The setting `signal_fast_path` turns it off.
+back to the ordinary path with the unchanged request: another URL format, required audit records, hooks, and
+every rejected signal, so error responses are built in a single place. Both paths have the same effects: row,
+audit line, access log line, metrics. The setting `signal_fast_path` turns it off.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class SignalFastPath:
         self.authenticate = cast(Authenticator, app.extensions["authenticator"])
         self.logins = cast(FailedLogins, app.extensions["failed_logins"])
         self.rates = cast(RateLimits, app.extensions["rate_limits"])
-        enabled = self.deps.settings.signal_fast_path
+        enabled = self.deps.settings.signal_fast_path and not self.deps.settings.audit_required
         self.fast_signal = self.deps.operations.signal_fast if enabled else None
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:

@@ -7,9 +7,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from flask import Blueprint, Response
+from flask import Blueprint, Response, g
 
-from api.dependencies import dependencies
+from api.dependencies import caller, dependencies
+from api.middleware import audit_records
 from api.request.stack_lookup import get_stack
 from api.response.errors import OutputNotFound
 from api.response.serialization import json_response
@@ -50,13 +51,28 @@ def show(project_id: str, stack_name: str, stack_id: str, key: str) -> Response:
 
 
 def output_body(output: Output) -> JsonObject:
-    """Return an output with its value; a failed output has an error instead."""
+    """Return an output with its value; a failed output has an error instead.
+
+    Raises:
+        Unavailable: the value contains a secret, and the required audit record cannot be written.
+    """
+    note_secret(output)
     body = {
         "output_key": output.key,
         "description": output.description or NO_DESCRIPTION,
         "output_value": output.value if output.error is None else None,
     }
     return body if output.error is None else {**body, "output_error": output.error}
+
+
+def note_secret(output: Output) -> None:
+    """Audit an output whose value contains a secret.
+
+    Raises:
+        Unavailable: the required audit record cannot be written.
+    """
+    if output.secret and output.error is None:
+        audit_records.secret_read(g.get("policy_name", ""), caller())
 
 
 def _outline(stack: StackRow) -> JsonMapping:

@@ -31,6 +31,7 @@ COMMANDS: Final = {
     "worker": Entry(f"{_COMMANDS}.worker:worker", "Run a worker.", "server"),
     "migrate": Entry(f"{_COMMANDS}.server:migrate", "Migrate the database schema to this version.", "server"),
     "token": Entry(f"{_COMMANDS}.server:token", "Manage API tokens (ORCHESTRATOR_AUTH=token).", "server"),
+    "audit": Entry(f"{_COMMANDS}.audit:group", "Show the audit records of the database.", "server"),
     "quota": Entry(f"{_COMMANDS}.quota:group", "Manage the limits of projects.", "server"),
     "key-pair": Entry(
         f"{_COMMANDS}.key_pair:group", "Manage key pairs for signed CloudFormation requests.", "server"

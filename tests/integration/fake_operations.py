@@ -31,6 +31,7 @@ class Output:
     description: str
     value: Any
     error: str | None = None
+    secret: bool = False
 
 
 @dataclass

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from orchestrator.cli.audited import audited
 from orchestrator.cli.commands.server import (
     data_dir_option,
     load_settings,
@@ -51,10 +52,11 @@ def create(project: str, name: str, role: str, expires: int | None, data_dir: Pa
     ends = dt.datetime.now(dt.UTC) + dt.timedelta(days=expires) if expires else None
     with one_line_failures():
         keys = cipher(with_keys(load_settings(data_dir=data_dir)))
-    with opened(data_dir) as database:
+    with opened(data_dir) as database, audited(database, "key_pair:create", project=project) as entry:
         key, secret = key_pairs.create_key_pair(
             database, keys, project, roles=ROLES[role], name=name, expires_at=ends
         )
+        entry.target = f"{key} [{role}]"
     click.echo(f"export AWS_ACCESS_KEY_ID={key}\nexport AWS_SECRET_ACCESS_KEY={secret}")
 
 
@@ -81,8 +83,11 @@ def list_(project: str | None, data_dir: Path | None) -> None:
 def revoke(access_key: str, data_dir: Path | None) -> None:
     """Revoke a key pair with immediate effect."""
     with opened(data_dir) as database:
-        if not key_pairs.revoke_key_pair(database, access_key):
-            raise Misconfigured(
-                f"no valid key pair has the access key {access_key}; see `orchestrator key-pair list`"
-            )
+        known = key_pairs.list_key_pairs(database)
+        owner = next((row.project_id for row in known if row.key == access_key), None)
+        with audited(database, "key_pair:revoke", project=owner, target=access_key):
+            if not key_pairs.revoke_key_pair(database, access_key):
+                raise Misconfigured(
+                    f"no valid key pair has the access key {access_key}; see `orchestrator key-pair list`"
+                )
     click.echo(f"key pair {access_key} revoked")

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from orchestrator.cli.audited import audited
 from orchestrator.cli.commands.server import data_dir_option, load_settings, one_line_failures, opened
 from orchestrator.cli.lazy_group import LazyGroup
 from orchestrator.errors import Misconfigured
@@ -48,7 +49,12 @@ def set_(project: str, limits: tuple[str, ...], data_dir: Path | None) -> None:
     """
     with one_line_failures():
         changes = dict(_change(text) for text in limits)
-    with opened(data_dir) as database, database.connect() as db, db.transaction():
+    with (
+        opened(data_dir) as database,
+        audited(database, "quota:set", project=project, target=" ".join(limits)),
+        database.connect() as db,
+        db.transaction(),
+    ):
         for name, maximum in changes.items():
             if maximum is None:
                 quotas.reset(db, project, name)

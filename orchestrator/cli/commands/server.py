@@ -16,6 +16,7 @@ import click
 from pydantic import ValidationError
 from pydantic_settings import SettingsError
 
+from orchestrator.cli.audited import audited
 from orchestrator.cli.exit_codes import Failure
 from orchestrator.cli.lazy_group import LazyGroup
 from orchestrator.cli.output.render import time
@@ -164,8 +165,10 @@ def create(
                 else "--all-projects requires the role admin: add --role admin"
             )
     ends = dt.datetime.now(dt.UTC) + dt.timedelta(days=expires) if expires else None
-    with opened(data_dir) as database:
-        click.echo(tokens.create_token(database, project, name, ends, roles))
+    with opened(data_dir) as database, audited(database, "token:create", project=project) as entry:
+        entry.target = f"{name or '(unnamed)'} [{','.join(roles)}]"
+        text = tokens.create_token(database, project, name, ends, roles)
+    click.echo(text)
 
 
 @token.command("list")
@@ -191,8 +194,10 @@ def list_(project: str | None, data_dir: Path | None) -> None:
 def revoke(token_id: int, data_dir: Path | None) -> None:
     """Revoke a token with immediate effect."""
     with opened(data_dir) as database:
-        if not tokens.revoke_token(database, token_id):
-            raise Misconfigured(f"no valid token has the id {token_id}; see `orchestrator token list`")
+        owner = next((row.project_id for row in tokens.list_tokens(database) if row.id == token_id), None)
+        with audited(database, "token:revoke", project=owner, target=str(token_id)):
+            if not tokens.revoke_token(database, token_id):
+                raise Misconfigured(f"no valid token has the id {token_id}; see `orchestrator token list`")
     click.echo(f"token {token_id} revoked")
 
 
@@ -212,8 +217,11 @@ def rotate_keys(new: bool, data_dir: Path | None) -> None:
     with one_line_failures():
         settings = with_keys(load_settings(data_dir=data_dir))
         keys = cipher(settings)
-    with opened(data_dir) as database:
+    total = 0
+    with opened(data_dir) as database, audited(database, "encryption_keys:rotate", project=None) as entry:
         for table, changed, unchanged in reseal(database, keys):
+            total += changed
+            entry.target = f"{total} values"
             click.echo(f"{table}: {changed} re-encrypted, {unchanged} already with the newest key")
 
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
-from orchestrator.config import Settings
+from orchestrator.config import DAY, Settings
 from orchestrator.json_types import JsonMapping, JsonObject
 from orchestrator.logs import logger
 from orchestrator.store.connections.database import try_lock
@@ -45,6 +45,7 @@ class Policy:
     revisions: int
     revisions_seconds: float
     nodes_seconds: float
+    audit_seconds: float = 365 * DAY
 
     @classmethod
     def of(cls, settings: Settings) -> Policy:
@@ -55,6 +56,7 @@ class Policy:
             settings.revision_retention_count,
             settings.revision_retention_seconds,
             settings.node_retention_seconds,
+            settings.audit_retention_seconds,
         )
 
     def values(self) -> JsonObject:
@@ -65,6 +67,7 @@ class Policy:
             "kept": self.revisions,
             "revisions": self.revisions_seconds,
             "nodes": self.nodes_seconds,
+            "audit": self.audit_seconds,
             "first": SLICE,
             "limit": SLICE,
             "going": [],
@@ -83,8 +86,9 @@ def purge_steps(db: Connection[TupleRow], policy: Policy) -> Iterator[DeletedRow
                 while gone := purging.remove(db, part, {**values, "stacks": stacks}):
                     yield part.name, gone
         yield "", 0
-    while gone := purging.remove(db, purging.ORPHANS, values):
-        yield purging.ORPHANS.name, gone
+    for target in (purging.ORPHANS, purging.AUDIT_RECORDS):
+        while gone := purging.remove(db, target, values):
+            yield target.name, gone
     last = b""
     while hashes := purging.ids(db, purging.CONTENTS, {"after": last, "limit": CONTENTS}):
         last = hashes[-1]
@@ -136,7 +140,8 @@ def _counted(db: Connection[TupleRow], policy: Policy) -> Iterator[DeletedRows]:
         going += revisions
         for part in purging.PARTS:
             yield part.name, purging.count(db, part, {**here, "going": revisions})
-    yield purging.ORPHANS.name, purging.count(db, purging.ORPHANS, values)
+    for target in (purging.ORPHANS, purging.AUDIT_RECORDS):
+        yield target.name, purging.count(db, target, values)
     last = b""
     while hashes := purging.ids(db, purging.CONTENTS, {"after": last, "limit": CONTENTS}):
         last = hashes[-1]

@@ -133,6 +133,11 @@ PARTS: Final = (NODES, EVENTS, FAILURES, REVISIONS, DEFINITIONS)
 ORPHANS: Final = PurgeTarget(
     "strays", "stray", f"SELECT x.id FROM stray x WHERE x.handled_at < {BEFORE.format('events')}"
 )
+AUDIT_RECORDS: Final = PurgeTarget(
+    "audit records",
+    "audit_record",
+    f"SELECT x.id FROM audit_record x WHERE x.created_at < {BEFORE.format('audit')}",
+)
 
 # Tables with rows of a deleted stack. Deleting the stack's row cascades to its revisions and snapshots.
 TABLES_OF_DELETED: Final = (

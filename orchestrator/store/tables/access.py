@@ -1,5 +1,5 @@
 """Tables of access by key or token, to a stack or a project, of watchers of signals, of limits of projects,
-and of requests with a client token: repeating such a request has no further effect.
+of audit records, and of requests with a client token: repeating such a request has no further effect.
 """
 
 from __future__ import annotations
@@ -97,6 +97,27 @@ class Quota(Base):
     name: Mapped[str] = mapped_column(primary_key=True)
     maximum: Mapped[int]  # -1: no limit
     updated_at: Mapped[dt.datetime] = mapped_column(server_default=now)
+
+
+class AuditRecord(Base):
+    """A change by a server command or a request, written before it takes effect."""
+
+    __tablename__ = "audit_record"
+
+    id: Mapped[int] = mapped_column(Identity(), primary_key=True)
+    created_at: Mapped[dt.datetime] = mapped_column(server_default=now)
+    action: Mapped[str]  # a name of the policy, or `token:create` and the like for server commands
+    project_id: Mapped[str | None]
+    user_name: Mapped[str | None]  # of the caller; for commands `os:NAME`
+    origin: Mapped[str | None]  # client address; for commands the name of the host
+    target: Mapped[str | None]  # stack, token, key pair or limit
+    request_id: Mapped[str | None]
+    result: Mapped[str | None]  # HTTP status, `done` or `failed: …`; null: unknown, the process ended
+
+    __table_args__ = (
+        Index("ix_audit_record_project", "project_id", "id"),
+        Index("ix_audit_record_created", "created_at"),
+    )
 
 
 class ClientRequest(Base):

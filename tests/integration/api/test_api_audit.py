@@ -4,12 +4,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
 
 from api.middleware import audit
+from orchestrator.operations.outputs.outputs import Output
 from orchestrator.security.tokens import create_token
+from orchestrator.store.access import audit_records
 from tests.integration.api_world import Client, Made, World, world  # noqa: F401 - fixtures
 
 STARTED = {"stack_name": "new", "parameters": {"password": "sesame"}}
@@ -39,8 +42,8 @@ def api(world: World) -> Client:
     return world.client(auth="token")
 
 
-def token(world: World, *roles: str) -> dict[str, str]:
-    return {"X-Auth-Token": create_token(world.database, "audited", "ada", roles=roles)}
+def token(world: World, *roles: str, project: str = "audited") -> dict[str, str]:
+    return {"X-Auth-Token": create_token(world.database, project, "ada", roles=roles)}
 
 
 def test_the_audit_line_of_a_change_has_caller_operation_stack_and_result(
@@ -109,3 +112,93 @@ def test_a_forged_signed_url_is_logged_with_its_stack(
     [line] = lines
     assert (line["action"], line["stack"], line["status"]) == ("resource:signal", f"kept/{stack.uuid}", 403)
     assert "sesame" not in str(line)
+
+
+def records(world: World, project: str) -> list[audit_records.AuditRecord]:
+    with world.database.connect() as db:
+        return audit_records.list_recent(db, project, 100)[::-1]
+
+
+@contextmanager
+def unwritable(world: World) -> Iterator[None]:
+    """Refuse every new audit record."""
+    with world.database.connect() as db:
+        db.execute("ALTER TABLE audit_record ADD CONSTRAINT refused CHECK (false) NOT VALID")
+        try:
+            yield
+        finally:
+            db.execute("ALTER TABLE audit_record DROP CONSTRAINT refused")
+
+
+def test_reading_documents_that_may_contain_secrets_is_audited(
+    api: Client, world: World, stack: Made, lines: list[dict[str, Any]]
+) -> None:
+    headers = token(world, "reader")
+    for path in ("template", "environment", "files"):
+        api.get(f"{stack.path}/{path}", headers=headers)
+    api.get(f"{stack.path}/resources/none/metadata", 404, headers=headers)
+    assert [(line["action"], line["status"], line["user"]) for line in lines] == [
+        ("stacks:template", 200, "ada"),
+        ("stacks:environment", 200, "ada"),
+        ("stacks:files", 200, "ada"),
+        ("resource:metadata", 404, "ada"),
+    ]
+
+
+def test_reading_an_output_is_audited_if_its_value_contains_a_secret(
+    api: Client, world: World, stack: Made, lines: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    headers = token(world, "reader")
+    for secret in (False, True):
+        output = Output("it", "", "sesame", secret=secret)
+        monkeypatch.setattr(world.neighbour, "outputs", lambda *_, output=output: [output])
+        reading = world.client(auth="token", audit_required=secret)
+        reading.get(f"{stack.path}/outputs/it", headers=headers)
+        reading.get(stack.path, headers=headers)
+    assert [line["action"] for line in lines] == ["stacks:show_output", "stacks:show"]
+    assert "sesame" not in str(lines)
+    assert [record.action for record in records(world, "audited")] == ["stacks:show_output", "stacks:show"]
+
+
+def test_with_required_audit_each_change_leaves_a_record(world: World) -> None:
+    api, headers = world.client(auth="token", audit_required=True), token(world, "member", project="recorded")
+    made = api.ask("POST", "/recorded/stacks", 201, headers=headers, json=STARTED)
+    api.ask("POST", "/recorded/stacks", 201, headers=token(world, "admin", project="recorded"), json=STARTED)
+    stack = world.stack("recorded", "kept")
+    api.ask("DELETE", stack.path, 204, headers=headers)
+    api.ask("DELETE", stack.path, 403, headers=token(world, "reader", project="recorded"))
+    api.ask("DELETE", f"{stack.path}0", 404, headers=headers)
+    api.get(f"{stack.path}/template", headers=headers)
+    api.get(stack.path, headers=headers)
+    found = records(world, "recorded")
+    assert [(record.action, record.target, record.result) for record in found] == [
+        ("stacks:create", f"made/{made['stack']['id']}", "201"),
+        ("stacks:create", f"made/{made['stack']['id']}", "201"),
+        ("stacks:delete", f"kept/{stack.uuid}", "204"),
+        ("stacks:delete", f"kept/{stack.uuid}0", "404"),
+        ("stacks:template", f"kept/{stack.uuid}", "200"),
+    ]
+    assert {(record.user_name, record.origin) for record in found} == {("ada", "127.0.0.1")}
+    assert all((record.request_id or "").startswith("req-") for record in found)
+
+
+def test_a_request_whose_required_record_cannot_be_written_has_no_effect(world: World) -> None:
+    headers, stack = token(world, "member", project="closed"), world.stack("closed", "kept")
+    required, usual = (world.client(auth="token", audit_required=value) for value in (True, False))
+    signal = f"{stack.path}/resources/thing/signal"
+    with unwritable(world):
+        before = list(world.neighbour.projects)
+        for method, path, body in (
+            ("POST", "/closed/stacks", STARTED),
+            ("PUT", stack.path, {}),
+            ("POST", f"{stack.path}/actions", {"suspend": None}),
+            ("POST", signal, {}),
+            ("DELETE", stack.path, None),
+            ("GET", f"{stack.path}/template", None),
+        ):
+            message = required.message(method, path, 503, headers=headers, json=body)
+            assert message == "The audit record of this request cannot be written. Please try again later."
+        assert world.neighbour.projects == before
+        required.get(stack.path, headers=headers)
+        usual.ask("POST", "/closed/stacks", 201, headers=headers, json=STARTED)
+    required.ask("POST", "/closed/stacks", 201, headers=headers, json=STARTED)

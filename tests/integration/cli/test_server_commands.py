@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import datetime as dt
+import os
+import pwd
+import socket
 from pathlib import Path
 
 import psycopg
@@ -12,8 +15,9 @@ from click.testing import CliRunner, Result
 from orchestrator.cli.main import main
 from orchestrator.embedded.postgres import Postgres
 from orchestrator.security.encryption import Cipher, new_key
-from orchestrator.security.key_pairs import create_key_pair, find_signer
+from orchestrator.security.key_pairs import create_key_pair, find_signer, list_key_pairs
 from orchestrator.security.tokens import find_token, list_tokens
+from orchestrator.store.access import audit_records, quotas
 from orchestrator.store.connections.database import Database
 from orchestrator.store.schema import version
 
@@ -129,4 +133,66 @@ def test_a_key_pair_ends_when_it_was_said_to(database: Database) -> None:
     key, _ = create_key_pair(database, Cipher([new_key()]), "demo", roles=["member"], expires_at=over)
     assert find_signer(database, key) is None
     assert "expired" in run("key-pair", "list").output
+    database.engine.dispose()
+
+
+def test_changes_of_tokens_key_pairs_quotas_and_keys_leave_audit_records(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ORCHESTRATOR_ENCRYPTION_KEYS", new_key())
+    monkeypatch.setenv("SUDO_USER", "ada")
+    token = run("token", "create", "--project", "audited", "--name", "ci").stdout.strip()
+    made = run("key-pair", "create", "--project", "audited").stdout.splitlines()
+    key, secret = (line.split("=")[1] for line in made)
+    run("key-pair", "revoke", key)
+    run("quota", "set", "--project", "audited", "stacks=5")
+    [row] = list_tokens(database, "audited")
+    run("token", "revoke", str(row.id))
+    assert run("token", "revoke", str(row.id)).exit_code == 1
+    run("rotate-keys")
+    with database.connect() as db:
+        records = audit_records.list_recent(db, None, 7)[::-1]
+    user = f"os:{pwd.getpwuid(os.getuid()).pw_name} sudo:ada"
+    assert {(record.user_name, record.origin) for record in records} == {(user, socket.gethostname())}
+    assert [(record.action, record.project_id, record.target, record.result) for record in records] == [
+        ("token:create", "audited", "ci [member]", "done"),
+        ("key_pair:create", "audited", f"{key} [member]", "done"),
+        ("key_pair:revoke", "audited", key, "done"),
+        ("quota:set", "audited", "stacks=5", "done"),
+        ("token:revoke", "audited", str(row.id), "done"),
+        ("token:revoke", "audited", str(row.id), records[5].result),
+        ("encryption_keys:rotate", None, "0 values", "done"),
+    ]
+    assert (records[5].result or "").startswith("failed: no valid token has the id")
+    listed = run("audit", "list", "--project", "audited", "--limit", "3").output
+    assert [line.split()[1] for line in listed.splitlines()[1:]] == [
+        "token:revoke",
+        "token:revoke",
+        "quota:set",
+    ]
+    assert token not in str(records)
+    assert secret not in str(records)
+    database.engine.dispose()
+
+
+@pytest.mark.parametrize(
+    "command", [("token", "create"), ("key-pair", "create"), ("quota", "set", "stacks=7")]
+)
+def test_a_command_whose_audit_record_cannot_be_written_changes_nothing(
+    database: Database, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]
+) -> None:
+    monkeypatch.setenv("ORCHESTRATOR_ENCRYPTION_KEYS", new_key())
+    with database.connect() as db:
+        db.execute("ALTER TABLE audit_record RENAME TO audit_record_gone")
+    try:
+        refused = run(*command, "--project", "unaudited")
+    finally:
+        with database.connect() as db:
+            db.execute("ALTER TABLE audit_record_gone RENAME TO audit_record")
+    assert refused.exit_code == 1
+    assert "the audit record cannot be written, so nothing was changed" in refused.output
+    assert list_tokens(database, "unaudited") == []
+    assert list_key_pairs(database, "unaudited") == []
+    with database.connect() as db:
+        assert quotas.list_all(db, "unaudited") == {}
     database.engine.dispose()

@@ -164,6 +164,16 @@ def test_causes_of_old_failures_and_handled_orphans_are_purged(world: World, db)
 # The whole of it.
 
 
+def test_audit_records_are_purged_by_age(world: World, db):
+    db.execute("INSERT INTO audit_record (action, created_at) VALUES ('old', now() - interval '2 days')")
+    db.execute("INSERT INTO audit_record (action) VALUES ('new')")
+    assert purge.purge(db, NOTHING) == {}
+    policy = replace(NOTHING, audit_seconds=86_400)
+    assert count_purgeable(db, policy) == {"audit records": 1}
+    assert purge.purge(db, policy) == {"audit records": 1}
+    assert db.execute("SELECT action FROM audit_record").fetchall() == [("new",)]
+
+
 def test_a_dry_run_changes_nothing_and_reports_the_rows_to_purge(world: World, db):
     made(world)
     updated(world, *"abcd")

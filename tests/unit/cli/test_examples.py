@@ -64,7 +64,7 @@ def test_every_setting_is_described_and_every_variable_named_exists() -> None:
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
 def test_every_command_line_in_the_documents_exists(document: Path) -> None:
-    line = r"orchestrator ((?:stack (?:snapshot )?|token |key-pair |quota )?[a-z-]+)((?: [^\n`|;)]*)?)"
+    line = r"orchestrator ((?:stack (?:snapshot )?|token |key-pair |quota |audit )?[a-z-]+)((?: [^\n`|;)]*)?)"
     for text in re.findall(line, _commands(document.read_text())):
         keywords, rest = text
         command: click.Command | None = main
