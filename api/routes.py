@@ -26,6 +26,7 @@ from api.middleware import (
     local_requests,
     proxies,
     signal_fast_path,
+    turns,
 )
 from api.middleware.failed_logins import FailedLogins
 from api.middleware.rate_limits import RateLimits
@@ -117,6 +118,7 @@ def assemble(deps: Dependencies) -> Flask:
         app.register_blueprint(blueprint)
     app.wsgi_app = api_version.Versioned(app.wsgi_app)  # type: ignore[method-assign]
     app.wsgi_app = signal_fast_path.SignalFastPath(app, app.wsgi_app)  # type: ignore[method-assign]
+    app.wsgi_app = turns.Turns(app.wsgi_app)  # type: ignore[method-assign]
     app.wsgi_app = in_flight.InFlight(app.wsgi_app, deps.settings)  # type: ignore[method-assign]
     if deps.settings.auth == "none":
         app.wsgi_app = local_requests.LocalRequests(app.wsgi_app, deps.settings)  # type: ignore[method-assign]
@@ -169,6 +171,8 @@ def _begin_request() -> None:
         if request.endpoint != SIGNAL:
             in_flight.identify(request.environ, g.caller, project_id)
         _count(g.caller)
+        if request.endpoint != SIGNAL or (request.content_length or 0) > settings.inline_body_size:
+            turns.begin(request.environ, project_id)
         authorization.enforce()
 
 

@@ -22,7 +22,7 @@ from api.cloudformation.actions import ACTIONS, INSTEAD
 from api.cloudformation.arguments import INVALID_VALUE, Arguments, QueryFault
 from api.cloudformation.names import ARN
 from api.dependencies import dependencies
-from api.middleware import audit_records, in_flight
+from api.middleware import audit_records, in_flight, turns
 from api.middleware.api_version import QUERY, QUERY_PATH
 from api.middleware.failed_logins import FailedLogins
 from api.middleware.in_flight import reading_body
@@ -119,6 +119,7 @@ def query() -> Response:
         g.caller = callers.identify(signed_request)
     _rates().take(request.environ, g.caller)
     in_flight.identify(request.environ, g.caller, g.caller.project_id)
+    turns.begin(request.environ, g.caller.project_id)
     action = ACTIONS.get(name)
     if action is None:
         raise QueryFault("InvalidAction", f"{NO_ACTION}{INSTEAD.get(name, '')}")
@@ -170,6 +171,8 @@ def _signal(rest: str, *, shown: bool) -> JsonObject:
     _rates().take(request.environ, caller, signal=True)
     audit_records.begin("resource:signal", caller)
     context = OperationContext(deps.database, deps.cipher, caller, deps.settings, deps.types)
+    if (request.content_length or 0) > deps.settings.inline_body_size:
+        turns.begin(request.environ, caller.project_id)
     with read_body(request, deps.settings, small=True, any_type=True) as body:
         messages, metadata = deps.operations.signal_by_url(context, name, body, shown=shown)
     deps.publish(messages)

@@ -25,6 +25,7 @@ from werkzeug.wsgi import ClosingIterator
 from api import capacity
 from orchestrator import metrics
 from orchestrator.config import Settings
+from orchestrator.operations.runtime import turns
 from orchestrator.rate_errors import TooManyConcurrentRequests
 from orchestrator.security.caller import Caller
 
@@ -172,7 +173,7 @@ def reading_body(environ: Mapping[str, Any]) -> Iterator[None]:
     if ticket is None or is_received(environ):
         yield
         return
-    with ticket.in_flight.slow_body(ticket.parties or (("address", ticket.address),)):
+    with turns.paused(), ticket.in_flight.slow_body(ticket.parties or (("address", ticket.address),)):
         yield
 
 

@@ -33,6 +33,7 @@ from orchestrator.operations.preview import create as create_preview
 from orchestrator.operations.preview import update as update_preview
 from orchestrator.operations.preview.create import CreatePreview
 from orchestrator.operations.preview.update import UpdatePreview
+from orchestrator.operations.runtime import turns
 from orchestrator.operations.runtime.fair_slots import FairSlots, NoFreeSlot
 from orchestrator.operations.runtime.lease_keeper import Leases, new_lease
 from orchestrator.operations.snapshots import snapshots
@@ -155,6 +156,13 @@ def _run_in_subprocess(
         TooManyLargeRequests: no slot became free in time.
         LimitExceeded: the work needs too much time or memory.
     """
+    with turns.paused():
+        return _answer_of_subprocess(context, path, work)
+
+
+def _answer_of_subprocess(
+    context: OperationContext, path: Path | None, work: Callable[[_Job, Connection], None]
+) -> Any:
     slots, project = _slots(context.settings.max_parsing_processes), context.caller.project_id
     try:
         slots.acquire(project, SLOT_SECONDS)

@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from orchestrator.clients.url_fetcher import fetcher
 from orchestrator.engine.validation.property_resolution import Resolved
 from orchestrator.errors import OrchestratorError, StackExists
 from orchestrator.json_types import JsonMapping
 from orchestrator.operations.adoption.adopt_abandon import adoption_request
 from orchestrator.operations.context import Body, OperationContext
+from orchestrator.operations.fetching import PausingFetcher
 from orchestrator.operations.outputs.outputs import Output
 from orchestrator.operations.request_body import StackRequest, read_request
 from orchestrator.operations.validation.hypothetical_child import (
@@ -76,7 +76,7 @@ def preview_create(context: OperationContext, body: Body) -> CreatePreview:
     Raises:
         InvalidRequest, InvalidTemplate, LimitExceeded, NotSupported, StackExists: it would be refused.
     """
-    request = read_request(body.read(), fetcher(context.settings))
+    request = read_request(body.read(), PausingFetcher(context.settings))
     if request.adopt_stack_data is not None:
         request, _ = adoption_request(context, request)
     validated = validate_request(context, request, stack_uuid="None")

@@ -32,12 +32,13 @@ from orchestrator.security import policy
 from orchestrator.security.resource_credentials import require
 from orchestrator.store.nodes import hooks as store_hooks
 from orchestrator.store.signals import ingest, queue
-from orchestrator.store.signals.ingest import Receiver
+from orchestrator.store.signals.ingest import NewSignal, Receiver
 from orchestrator.store.stacks.stacks import StackIdentity, StackRow
 from orchestrator.template.parse import Limits, check_size
 
 MAX_SHOWN_METADATA: Final = 64 * 1024  # bytes; of larger metadata, a response shows the changed entries
 SIGNALS_RETRY_SECONDS: Final = 5  # for a sender whose signal was refused
+MAX_BATCHED_BYTES: Final = 16 * 1024  # of a signal that is stored together with signals of other callers
 UNSET_HOOK: Final = "unset_hook"
 
 
@@ -157,9 +158,7 @@ def signal_fast(
         if shown and not resource_type.calls_out
         else None
     )
-    message = context.database.batched(
-        ingest.accept, _new_signal(context, stack_id, row, resource_type, details)
-    )
+    message = _stored(context, _new_signal(context, stack_id, row, resource_type, details))
     if message is None:
         return None
     return [SignalMessage(row.id, row.name, address.uuid)] if message else [], metadata
@@ -174,9 +173,7 @@ def _accept(
 ) -> list[Message]:
     if resource_type is None or not resource_type.takes_signals:
         raise ActionNotSupported("signal", row.name, row.type)
-    accepted = context.database.batched(
-        ingest.accept, _new_signal(context, stack.id, row, resource_type, details)
-    )
+    accepted = _stored(context, _new_signal(context, stack.id, row, resource_type, details))
     if accepted is None:
         current = _receiver(context, stack, row.name)
         _refuse_unsignallable_action(context, stack, current, resource_type)
@@ -187,15 +184,23 @@ def _accept(
     return [SignalMessage(row.id, row.name, str(stack.uuid))] if accepted else []
 
 
+def _stored(context: OperationContext, signal: NewSignal) -> bool | None:
+    """Store a signal; see `ingest.accept`. A large signal delays no signals of other callers."""
+    if len(signal.details) <= MAX_BATCHED_BYTES:
+        return context.database.batched(ingest.accept, signal)
+    with context.database.borrow() as db:
+        return ingest.accept(db, [signal])[0]
+
+
 def _new_signal(
     context: OperationContext,
     stack_id: int,
     row: Receiver,
     resource_type: ResourceType,
     details: JsonObject | None,
-) -> ingest.NewSignal:
+) -> NewSignal:
     sealed, seconds = context.cipher.seal(details), context.settings.re_enqueue_seconds
-    return ingest.NewSignal(stack_id, row.id, sealed, resource_type.signals_always, seconds)
+    return NewSignal(stack_id, row.id, sealed, resource_type.signals_always, seconds)
 
 
 def _metadata_after(

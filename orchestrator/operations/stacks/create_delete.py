@@ -13,13 +13,13 @@ from dataclasses import dataclass, replace
 
 import orjson
 
-from orchestrator.clients.url_fetcher import fetcher
 from orchestrator.engine.messages import CheckMessage
 from orchestrator.errors import NotFound
 from orchestrator.json_types import JsonObject
 from orchestrator.operations.adoption.adopt_abandon import adoption_request
 from orchestrator.operations.context import Body, OperationContext
 from orchestrator.operations.events import event_sinks
+from orchestrator.operations.fetching import PausingFetcher
 from orchestrator.operations.keystone import delegated_credentials
 from orchestrator.operations.request_body import StackRequest, read_request, reject_nul_bytes
 from orchestrator.operations.stack_completion import start_delete
@@ -56,7 +56,7 @@ def validate_and_insert(
     context: OperationContext, body: Body, lease: int | None = None
 ) -> tuple[StartedTraversal, StackInsert, Template]:
     """Validate a create and insert its rows; with a `lease`, the caller plans the stack itself."""
-    request, adopted = read_request(body.read(), fetcher(context.settings)), None
+    request, adopted = read_request(body.read(), PausingFetcher(context.settings)), None
     if request.adopt_stack_data is not None:
         request, adopted = adoption_request(context, request)
     stack_uuid = uuid.uuid4()

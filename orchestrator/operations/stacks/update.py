@@ -12,10 +12,10 @@ from typing import Final
 
 import orjson
 
-from orchestrator.clients.url_fetcher import fetcher
 from orchestrator.errors import Conflict, Diagnostic, InvalidRequest, InvalidTemplate, NotFound, NotSupported
 from orchestrator.json_types import JsonObject
 from orchestrator.operations.context import Body, OperationContext
+from orchestrator.operations.fetching import PausingFetcher
 from orchestrator.operations.keystone import delegated_credentials
 from orchestrator.operations.request_body import StackRequest, UpdateRequest, read_object, read_update
 from orchestrator.operations.runtime.parameter_cache import pseudo_parameters, stored_values
@@ -146,7 +146,7 @@ def propose(context: OperationContext, stack: StackRow, body: Body, *, patch: bo
     """
     if stack.deleted_at is not None:
         raise NotFound("Stack", stack.name)
-    requested = read_update(body.read(), fetcher(context.settings), patch=patch)
+    requested = read_update(body.read(), PausingFetcher(context.settings), patch=patch)
     before = revisions.desired(context.database, stack)
     assert before is not None
     request = _request(context, stack, requested, before)

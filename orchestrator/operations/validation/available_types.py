@@ -11,12 +11,12 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
-from orchestrator.clients.url_fetcher import fetcher
 from orchestrator.config import Settings
 from orchestrator.engine.validation.type_resolution import TypeEnvironment, TypeResolver, UnknownType
 from orchestrator.errors import Forbidden, Misconfigured, ResourceTypeUnavailable
 from orchestrator.json_types import JsonObject
 from orchestrator.logs import logger
+from orchestrator.operations.fetching import PausingFetcher
 from orchestrator.resources.base import ResourceType
 from orchestrator.resources.template_type import TemplateType
 from orchestrator.resources.unavailable_types import unavailable
@@ -51,7 +51,7 @@ class AvailableTypes(Mapping[str, ResourceType]):
             {},
             Limits.of(settings),
             globals=self._globals,
-            fetch=fetcher(settings),
+            fetch=PausingFetcher(settings),
         )
         self._kinds = TypeResolver(type_environment)
         self._enter = enter

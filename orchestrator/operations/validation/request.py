@@ -13,7 +13,6 @@ from typing import Final
 
 import orjson
 
-from orchestrator.clients.url_fetcher import fetcher
 from orchestrator.config import Settings
 from orchestrator.engine.validation.implicit_requirements import with_implicit
 from orchestrator.engine.validation.nested_faults import nested_cycles, not_yet_reported
@@ -24,6 +23,7 @@ from orchestrator.json_types import JsonMapping
 from orchestrator.logs import logger
 from orchestrator.operations.context import OperationContext
 from orchestrator.operations.events.event_sinks import validate_sinks
+from orchestrator.operations.fetching import PausingFetcher
 from orchestrator.operations.keystone.delegated_credentials import cloud_of_caller
 from orchestrator.operations.request_body import StackRequest
 from orchestrator.operations.resource_context.operation import with_provider_access
@@ -244,7 +244,7 @@ def kinds_of(
         files,
         Limits.of(settings),
         globals=global_environment(settings.environment_dir),
-        fetch=fetcher(settings) if fetching else None,
+        fetch=PausingFetcher(settings) if fetching else None,
     )
     of_stack = replace(
         of_root,

@@ -6,13 +6,13 @@ from collections.abc import Collection, Mapping
 from itertools import islice
 from typing import Final
 
-from orchestrator.clients.url_fetcher import fetcher
 from orchestrator.engine.validation.hypothetical_stack import HypotheticalStack
 from orchestrator.engine.validation.property_resolution import Resolved
 from orchestrator.engine.validation.type_resolution import TypeResolver
 from orchestrator.errors import InvalidTemplate
 from orchestrator.json_types import JsonMapping, JsonObject
 from orchestrator.operations.context import Body, OperationContext
+from orchestrator.operations.fetching import PausingFetcher
 from orchestrator.operations.request_body import read_request
 from orchestrator.operations.validation.hypothetical_child import (
     NEVER_CREATED_ID,
@@ -58,7 +58,7 @@ def validate(
     Raises:
         InvalidTemplate: with every fault.
     """
-    request = read_request(body.read(), fetcher(context.settings), named=False)
+    request = read_request(body.read(), PausingFetcher(context.settings), named=False)
     vetted = validate_request(context, request, stack_uuid="None", strict=False, overlook=overlook)
     template, environment = vetted.template, vetted.environment
     schemas, defaults = template.parameters, environment.parameter_defaults

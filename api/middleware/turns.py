@@ -1,0 +1,49 @@
+"""The turns of requests (`operations/runtime/turns.py`): from authentication until the response is built."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from orchestrator.rate_errors import TooManyConcurrentRequests
+from orchestrator.operations.runtime import turns
+from orchestrator.operations.runtime.fair_slots import NoFreeSlot
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import StartResponse, WSGIEnvironment
+
+TURNS: Final = "orchestrator.turns"
+
+
+@dataclass(slots=True)
+class Turns:
+    """WSGI middleware that ends the turn of each request."""
+
+    app: Callable[[WSGIEnvironment, StartResponse], Iterable[bytes]]
+    turns: turns.Turns = field(default_factory=turns.Turns)
+
+    def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+        """Handle a request; its turn ends before the response is sent."""
+        environ[TURNS] = self.turns
+        try:
+            return self.app(environ, start_response)
+        finally:
+            turns.end()
+
+
+def begin(environ: dict[str, Any], project_id: str) -> None:
+    """Wait for a turn of the project.
+
+    Raises:
+        TooManyConcurrentRequests: it did not come in time.
+    """
+    process: turns.Turns | None = environ.get(TURNS)
+    if process is None:
+        return
+    try:
+        turns.begin(process, project_id)
+    except NoFreeSlot as error:
+        raise TooManyConcurrentRequests(
+            "The project", process.slots.per_owner, "requests in computation"
+        ) from error

@@ -1,0 +1,107 @@
+"""Turns: a project has a few requests that compute at the same time, and delays no other project."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from queue import Queue
+from typing import Any
+
+import pytest
+
+from api.middleware import turns as requests
+from api.middleware.turns import Turns
+from orchestrator.rate_errors import TooManyConcurrentRequests
+from orchestrator.operations.runtime import turns
+from orchestrator.operations.runtime.turns import ALONE, SHARED
+
+SECONDS = 20.0
+
+
+class Api:
+    """The middleware around requests that compute until the test ends them."""
+
+    def __init__(self) -> None:
+        self.wrapped = Turns(self._answer)
+        self.computing: Queue[str] = Queue()
+        self.over = threading.Event()
+        self.pool = ThreadPoolExecutor(32)
+
+    def send(self, project: str, **environ: Any) -> Any:
+        """Start a request."""
+        return self.pool.submit(self.wrapped, {"project": project, **environ}, None)  # type: ignore[arg-type]
+
+    def _answer(self, environ: dict[str, Any], _: object) -> Iterable[bytes]:
+        requests.begin(environ, environ["project"])
+        self.computing.put(environ["project"])
+        if environ.get("fails"):
+            raise RuntimeError
+        if environ.get("waits"):
+            with turns.paused():
+                assert self.over.wait(SECONDS)
+        elif not environ.get("short"):
+            assert self.over.wait(SECONDS)
+        return [b""]
+
+
+@contextmanager
+def serving() -> Iterator[Api]:
+    api = Api()
+    with api.pool:
+        try:
+            yield api
+        finally:
+            api.over.set()
+
+
+def test_further_requests_of_a_project_wait_and_other_projects_compute() -> None:
+    with serving() as api:
+        answers = [api.send("hostile") for _ in range(ALONE + 3)]
+        computing = [api.computing.get(timeout=SECONDS) for _ in range(ALONE)]
+        assert api.send("other", short=True).result(SECONDS) == [b""]
+        assert api.computing.get(timeout=SECONDS) == "other"
+        assert computing == ["hostile"] * ALONE
+        assert api.computing.empty()
+        api.over.set()
+        assert [answer.result(SECONDS) for answer in answers] == [[b""]] * len(answers)
+
+
+def test_a_project_has_fewer_turns_while_other_projects_send_requests() -> None:
+    with serving() as api:
+        assert api.send("other", short=True).result(SECONDS) == [b""]
+        answers = [api.send("hostile") for _ in range(ALONE)]
+        assert api.computing.get(timeout=SECONDS) == "other"
+        computing = [api.computing.get(timeout=SECONDS) for _ in range(SHARED)]
+        assert api.send("other", short=True).result(SECONDS) == [b""]
+        assert [*computing, api.computing.get(timeout=SECONDS)] == ["hostile"] * SHARED + ["other"]
+        api.over.set()
+        assert [answer.result(SECONDS) for answer in answers] == [[b""]] * ALONE
+
+
+def test_a_request_that_waits_for_a_server_computes_not() -> None:
+    with serving() as api:
+        waiting = [api.send("p", waits=True) for _ in range(ALONE)]
+        for _ in waiting:
+            api.computing.get(timeout=SECONDS)
+        assert api.send("p", short=True).result(SECONDS) == [b""]
+        api.over.set()
+        assert [answer.result(SECONDS) for answer in waiting] == [[b""]] * ALONE
+
+
+def test_a_failed_request_returns_its_turn() -> None:
+    with serving() as api:
+        for _ in range(ALONE + 1):
+            with pytest.raises(RuntimeError):
+                api.send("p", fails=True).result(SECONDS)
+
+
+def test_a_turn_that_does_not_come_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(turns, "TURN_SECONDS", 0.01)
+    with serving() as api:
+        computing = [api.send("p") for _ in range(ALONE)]
+        for _ in computing:
+            api.computing.get(timeout=SECONDS)
+        with pytest.raises(TooManyConcurrentRequests, match="may have 4 concurrent requests in computation"):
+            api.send("p").result(SECONDS)
