@@ -29,6 +29,20 @@ def up(
     running.stop()
 
 
+@pytest.fixture(scope="session")
+def token_up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Up]:
+    """An installation with its own servers and with tokens, for the attacks that take a minute."""
+    env = {
+        "ORCHESTRATOR_AUTH": "token",
+        "ORCHESTRATOR_TEMPLATE_FETCH_ALLOW_PRIVATE": "true",
+        "ORCHESTRATOR_WEBHOOK_ALLOW_PRIVATE": "true",
+    }
+    running = Up(tmp_path_factory.mktemp("minute"), env=env)
+    running.wait_ready(120)
+    yield running
+    running.stop()
+
+
 @pytest.fixture
 def tenant(up: Up) -> Iterator[Tenant]:
     """A tenant of the installation, in a project without stacks."""

@@ -1,0 +1,129 @@
+"""A minute of each attack on budgets and quotas on a complete server: other projects keep their speed."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+
+import pytest
+from werkzeug.security import generate_password_hash
+
+from tests.e2e.running import Up
+from tests.hostile import attacks
+from tests.hostile.flood import Client, Flood
+from tests.hostile.minute import (
+    HANDLE,
+    IDLE_SECONDS,
+    Project,
+    Times,
+    attack_and_compare,
+    basic,
+)
+
+pytestmark = pytest.mark.long
+
+Prepare = Callable[[Project], tuple[Client, int]]  # the client and the number of clients
+
+
+@pytest.fixture(scope="module")
+def attacker(token_up: Up) -> Project:
+    return Project(token_up, "attacker")
+
+
+@pytest.fixture(scope="module")
+def victim(token_up: Up) -> Project:
+    return Project(token_up, "victim")
+
+
+@pytest.fixture(scope="module")
+def idle(victim: Project) -> Times:
+    """The times without an attack."""
+    victim.work(2.0)
+    return victim.work(IDLE_SECONDS)
+
+
+def nested_outputs(attacker: Project) -> tuple[Client, int]:
+    path = attacker.create(f"s{time.monotonic_ns()}", attacks.nested_outputs())
+    return partial(attacks.read, path), 24
+
+
+def large_values(attacker: Project) -> tuple[Client, int]:
+    return partial(attacks.large_values, attacker.stacks_path), 4
+
+
+def large_signals(attacker: Project) -> tuple[Client, int]:
+    path = attacker.create(f"s{time.monotonic_ns()}", HANDLE)
+    return partial(attacks.large_signals, f"{path}/resources/handle"), 8
+
+
+def large_validations(attacker: Project) -> tuple[Client, int]:
+    return partial(attacks.large_validations, attacker.name), 20
+
+
+def expensive_expressions(attacker: Project) -> tuple[Client, int]:
+    path = attacker.create(f"s{time.monotonic_ns()}", attacks.expensive_outputs(time.monotonic_ns()))
+    return partial(attacks.expensive_expressions, attacker.name, path), 12
+
+
+def many_stacks(attacker: Project) -> tuple[Client, int]:
+    return partial(attacks.many_stacks, attacker.stacks_path), 8
+
+
+def large_stacks(attacker: Project) -> tuple[Client, int]:
+    return partial(attacks.large_stacks, attacker.stacks_path), 6
+
+
+def foreign_pages(attacker: Project) -> tuple[Client, int]:
+    return partial(attacks.foreign_pages, attacker.stacks_path), 32
+
+
+@pytest.mark.parametrize(
+    "prepare",
+    [
+        nested_outputs,
+        large_values,
+        large_signals,
+        large_validations,
+        expensive_expressions,
+        many_stacks,
+        large_stacks,
+        foreign_pages,
+    ],
+)
+def test_another_project_keeps_its_speed(
+    prepare: Prepare, attacker: Project, victim: Project, idle: Times
+) -> None:
+    client, clients = prepare(attacker)
+    flood = Flood(attacker.port, client, clients, attacker.headers)
+    try:
+        attack_and_compare(flood, attacker, victim, idle)
+    finally:
+        print("statuses of the attacker", flood.statuses)
+
+
+@pytest.fixture
+def basic_up(tmp_path: Path) -> Iterator[Up]:
+    users = tmp_path / "users.yaml"
+    names = ("attacker", "victim")
+    lines = [f"{name}: {{password: '{generate_password_hash(name)}', project: {name}}}" for name in names]
+    users.write_text(f"users: {{{', '.join(lines)}}}\n")
+    env = {"ORCHESTRATOR_AUTH": "basic", "ORCHESTRATOR_USERS_FILE": str(users)}
+    up = Up(tmp_path / "data", env=env)
+    up.wait_ready(120)
+    yield up
+    up.stop()
+
+
+def test_wrong_passwords_delay_no_other_user(basic_up: Up) -> None:
+    attacker = Project(basic_up, "attacker", basic("attacker", "attacker"))
+    victim = Project(basic_up, "victim", basic("victim", "victim"))
+    victim.work(2.0)
+    idle = victim.work(IDLE_SECONDS)
+    client = partial(attacks.wrong_passwords, attacker.stacks_path, "victim")
+    flood = Flood(basic_up.port, client, 32, {"Host": "localhost"})
+    try:
+        attack_and_compare(flood, attacker, victim, idle)
+    finally:
+        print("statuses of the attacker", flood.statuses)
