@@ -102,12 +102,11 @@ def expensive_expressions(project: str, stack: str, number: int) -> Requests:
 
 
 def foreign_pages(stacks: str, number: int) -> Requests:
-    """Send requests of other sites' pages, and of other host names."""
+    """Send requests of other sites' pages, and requests with wrong tokens."""
     body = {"stack_name": f"s{number}", "template": template({"a": {"type": TESTED}})}
     foreign = (
         {"Sec-Fetch-Site": "cross-site", "Origin": "https://evil.example"},
         {"Origin": "null"},
-        {"Host": "evil.example"},
         {"X-Auth-Token": f"wrong{number}"},
     )
     for headers in foreign:
