@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from orchestrator.rate_errors import TooManyConcurrentRequests
 from orchestrator.operations.runtime import turns
 from orchestrator.operations.runtime.fair_slots import NoFreeSlot
+from orchestrator.rate_errors import TooManyConcurrentRequests
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIEnvironment

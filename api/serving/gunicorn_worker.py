@@ -37,8 +37,8 @@ class Worker(ThreadWorker):
     RESERVED_CONNECTIONS = 16  # below the maximum, for new connections instead of idle connections
     PROBE_THREADS = 4  # for health checks
     PROBE_SECONDS = 2.0  # for sending the response to a health check
-    # Interval between switches of threads. The default of 5 ms delays a short request by 5 ms for each computing
-    # thread, each time it has waited for the database.
+    # Interval between switches of threads. The default of 5 ms delays a short request by 5 ms for each thread
+    # that computes, each time it has waited for the database.
     SWITCH_SECONDS = 0.001
     connection: type[BufferedSocket] = BufferedSocket
 

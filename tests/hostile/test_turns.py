@@ -13,9 +13,9 @@ import pytest
 
 from api.middleware import turns as requests
 from api.middleware.turns import Turns
-from orchestrator.rate_errors import TooManyConcurrentRequests
 from orchestrator.operations.runtime import turns
 from orchestrator.operations.runtime.turns import ALONE, SHARED
+from orchestrator.rate_errors import TooManyConcurrentRequests
 
 SECONDS = 20.0
 
