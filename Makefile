@@ -62,6 +62,7 @@ check: $(STAMP)  ## run ruff, mypy (strict), import contracts, and the limits on
 	@$(BIN)/python tools/prose_words.py > /dev/null || { $(BIN)/python tools/prose_words.py | grep '^\*'; exit 1; }
 
 test: $(STAMP)  ## run all tests except the long tests; T=path or T=expression selects a part
+	@$(if $(T),,tools/debian_package.sh pgbouncer pgbouncer)
 	@$(PYTEST) -m "not long" -p no:cacheprovider $(if $(T),$(PART),$(PARALLEL))
 
 test-fast: $(STAMP)  ## run unit tests and core scenarios, in under two minutes
@@ -70,15 +71,14 @@ test-fast: $(STAMP)  ## run unit tests and core scenarios, in under two minutes
 test-long: $(STAMP)  ## run the long tests: many kills, many random seeds
 	@$(PYTEST) -m long
 
-# A browser for the tests with web pages; the package is installed if there is none.
+# Browsers for the tests with web pages; the package is installed if there is none.
 BROWSERS := chromium chromium-browser google-chrome google-chrome-stable
-BROWSER = $(firstword $(foreach name,$(BROWSERS),$(shell which $(name) 2>/dev/null)))
 test-hostile: $(STAMP)  ## run the attack tests, with the long tests; installs Chromium (apt-get) if there is no browser
-	@test -n "$(BROWSER)" || $(if $(filter-out 0,$(shell id -u)),sudo) apt-get install --yes --no-install-recommends chromium
+	@SUDO=1 tools/debian_package.sh chromium $(BROWSERS)
 	@$(PYTEST) -p no:cacheprovider tests/hostile
 
 test-compose: $(STAMP)  ## build the image and run docker-compose.yml on a Docker engine: kills, scaling, restart, Flower
-	@$(BIN)/python -m tests.compose
+	@$(BIN)/python -m tests.compose $(COMPOSE_ARGS)
 
 soak: $(STAMP)  ## random requests, kills and outages for an hour: make soak [SECONDS=3600 or KILLS=200] [SEED=1] [OUTAGES=60] [STUCK=0.03]
 	@$(BIN)/python -m tests.kills $(if $(KILLS),--kills $(KILLS),--seconds $(or $(SECONDS),3600)) \
