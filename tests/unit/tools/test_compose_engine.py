@@ -1,0 +1,38 @@
+"""The reasons why `make test-compose` cannot run."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.compose import engine
+
+IMAGES = ["postgres:18", "python:3.11-slim", "valkey/valkey:9"]
+
+
+def test_the_base_images_are_those_of_dockerfile_and_compose_file() -> None:
+    assert [image.partition("@")[0] for image in engine.base_images()] == IMAGES
+
+
+@pytest.mark.parametrize(
+    ("failing", "reason"),
+    [
+        ((), ""),
+        (("docker version",), "no Docker engine answers (docker version)"),
+        (("docker compose",), "the Docker client has no plugin compose (docker compose version)"),
+        (("docker image inspect",), ""),
+        (
+            ("docker image inspect postgres", "docker pull --quiet postgres"),
+            "the image postgres:18 does not exist on this machine and cannot be pulled",
+        ),
+    ],
+)
+def test_the_first_obstacle_is_the_reason(
+    monkeypatch: pytest.MonkeyPatch, failing: tuple[str, ...], reason: str
+) -> None:
+    monkeypatch.setattr(engine.shutil, "which", lambda name: f"/bin/{name}")
+    assert engine.obstacle(lambda *command: not " ".join(command).startswith(failing or ("-",))) == reason
+
+
+def test_a_missing_client_is_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine.shutil, "which", lambda _name: None)
+    assert engine.obstacle() == "the program docker is not installed"
