@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import multiprocessing
 import threading
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache, partial
@@ -56,6 +57,7 @@ log = logger()
 
 ANSWER_SECONDS = 600.0
 SLOT_SECONDS: Final = 60.0  # longest wait for the end of other large requests
+REFUSAL_SECONDS: Final = 1.0  # delay of a refusal: the request is sent again, and its body read again
 SLOT_RETRY_SECONDS: Final = 10  # for a caller that was refused
 MAX_WAITING: Final = 8  # large requests of a project that wait, per API process
 
@@ -167,6 +169,7 @@ def _answer_of_subprocess(
     try:
         slots.acquire(project, SLOT_SECONDS)
     except NoFreeSlot as error:
+        time.sleep(REFUSAL_SECONDS)
         raise TooManyLargeRequests(SLOT_RETRY_SECONDS) from error
     try:
         process, here = _start(context, path, work)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -35,7 +36,10 @@ class Api:
 
     def _answer(self, environ: dict[str, Any], _: object) -> Iterable[bytes]:
         requests.begin(environ, environ["project"])
+        begun = time.thread_time()
         self.computing.put(environ["project"])
+        while time.thread_time() - begun < environ.get("computes", 0.0):
+            pass
         if environ.get("fails"):
             raise RuntimeError
         if environ.get("waits"):
@@ -78,6 +82,24 @@ def test_a_project_has_fewer_turns_while_other_projects_send_requests() -> None:
         assert [*computing, api.computing.get(timeout=SECONDS)] == ["hostile"] * SHARED + ["other"]
         api.over.set()
         assert [answer.result(SECONDS) for answer in answers] == [[b""]] * ALONE
+
+
+def test_a_project_with_expensive_requests_uses_half_of_the_interpreter() -> None:
+    with serving() as api:
+        assert api.send("other", short=True).result(SECONDS) == [b""]
+        begun = time.monotonic()
+        for _ in range(3):
+            api.send("hostile", short=True, computes=0.1).result(SECONDS)
+        assert time.monotonic() - begun > 0.5  # three computations, two delays
+        delay = api.wrapped.turns.delay
+        assert delay("hostile") > 0
+        assert delay("other") == 0
+
+
+def test_a_project_alone_is_not_delayed() -> None:
+    with serving() as api:
+        api.send("only", short=True, computes=0.1).result(SECONDS)
+        assert api.wrapped.turns.delay("only") == 0
 
 
 def test_a_request_that_waits_for_a_server_computes_not() -> None:

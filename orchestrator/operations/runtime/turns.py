@@ -2,8 +2,9 @@
 
 The threads of a process share the interpreter, so each computing request delays all others. A project has
 `ALONE` turns, and only `SHARED` turns while the process receives requests of other projects. Its further
-requests wait, and those of other projects compute in the meantime. A request returns its turn while it waits
-for a server or a subprocess (`paused`).
+requests wait, and those of other projects compute in the meantime. After a request with much processor time
+the next requests of the project wait for the same time, so that it uses at most half of the interpreter. A
+request returns its turn while it waits for a server or a subprocess (`paused`).
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ from orchestrator.operations.runtime.fair_slots import FairSlots, NoFreeSlot
 UNLIMITED: Final = 1_000_000
 ALONE: Final = 4  # more would add no throughput
 SHARED: Final = 2
+HEAVY_SECONDS: Final = 0.02  # of processor time for a request that delays the next requests of its project
+MAX_DELAY_SECONDS: Final = 2.0
 RECENT_SECONDS: Final = 5.0  # since the last request of a project
 TURN_SECONDS: Final = 60.0  # longest wait for a turn
 
@@ -33,7 +36,21 @@ class Turns:
         """Begin without requests."""
         self.slots = FairSlots(UNLIMITED, ALONE, UNLIMITED)
         self._recent: OrderedDict[str, float] = OrderedDict()  # times of the last request, oldest first
+        self._free: dict[str, float] = {}  # by project: end of the delay of its next requests
         self._lock = threading.Lock()
+
+    def delay(self, project: str) -> float:
+        """Return the seconds that a request of a project must wait."""
+        with self._lock:
+            return min(MAX_DELAY_SECONDS, max(0.0, self._free.get(project, 0.0) - time.monotonic()))
+
+    def charge(self, project: str, seconds: float) -> None:
+        """Delay the next requests of a project by the processor time of a request."""
+        now = time.monotonic()
+        with self._lock:
+            if seconds >= HEAVY_SECONDS and self.slots.per_owner == SHARED:
+                self._free = {name: end for name, end in self._free.items() if end > now}
+                self._free[project] = max(now, self._free.get(project, now)) + seconds
 
     def note(self, project: str) -> None:
         """Adapt the turns of each project to the projects with recent requests."""
@@ -53,6 +70,7 @@ class Turn:
     turns: Turns
     project: str
     is_taken: bool = False
+    begun: float = 0.0  # processor time of the thread
 
     def take(self) -> None:
         """Wait for the turn.
@@ -62,11 +80,15 @@ class Turn:
         """
         self.turns.slots.acquire(self.project, TURN_SECONDS)
         self.is_taken = True
+        if delay := self.turns.delay(self.project):
+            time.sleep(delay)
+        self.begun = time.thread_time()
 
     def end(self) -> None:
         """Return the turn, if it is taken."""
         if self.is_taken:
             self.is_taken = False
+            self.turns.charge(self.project, time.thread_time() - self.begun)
             self.turns.slots.release(self.project)
 
 
