@@ -93,7 +93,7 @@ class Project:
         stacks: list[dict[str, Any]] = json.loads(answered.partition(b"\r\n\r\n")[2])["stacks"]
         return stacks
 
-    def work(self, seconds: float, pause: float = 0.0, kinds: int = 5) -> Times:
+    def work(self, seconds: float, pause: float = 0.0, rounds: int = 5) -> Times:
         """Work for a while; return the seconds of each kind of request."""
         times: Times = {}
         end = time.monotonic() + seconds
@@ -102,7 +102,7 @@ class Project:
             self.number += 1
             with _timed(times, "create"):
                 place = self.create(f"ten{self.number}", TEN)
-            for _ in range(kinds):
+            for _ in range(rounds):
                 with _timed(times, "list"):
                     self.request("GET", f"{self.stacks_path}?limit=20")
                 with _timed(times, "show"):

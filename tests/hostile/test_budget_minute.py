@@ -76,7 +76,7 @@ def large_stacks(attacker: Project) -> tuple[Client, int]:
 
 
 def foreign_pages(attacker: Project) -> tuple[Client, int]:
-    return partial(attacks.foreign_pages, attacker.stacks_path), 32
+    return partial(attacks.foreign_pages, attacker.stacks_path), 6  # connections of a browser
 
 
 @pytest.mark.parametrize(
