@@ -7,6 +7,7 @@ invalid secret changes. Passwords, and secrets that Keystone has to verify, are 
 - After MAX_FAILURES failures of an address with the same claimed identity, each further failure doubles a
   delay. Other identities behind the same address are not delayed.
 - The failures of an address, and of a user name from all addresses, have a rate.
+- A process verifies few passwords at the same time, and one per address: a hash requires 32 MiB of memory.
 
 Each API process counts separately, as in `rate_limits.py`.
 """
@@ -20,7 +21,7 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import lru_cache
 from ipaddress import IPv6Address, ip_address, ip_network
@@ -30,6 +31,7 @@ from api.middleware.rate_limits import TokenBuckets
 from orchestrator import logs, metrics
 from orchestrator.config import Settings
 from orchestrator.errors import Unauthenticated
+from orchestrator.operations.runtime.fair_slots import FairSlots, NoFreeSlot
 from orchestrator.rate_errors import TooManyFailedLogins
 from orchestrator.resources.ec2_signatures import TOKEN_PREFIX
 from orchestrator.security.password_file import basic_credentials
@@ -39,6 +41,9 @@ MAX_FAILURES: Final = 5  # without a delay
 MAX_DELAY_SECONDS: Final = 60.0
 FORGET_SECONDS: Final = 900.0  # after the last failure
 NAME_RATE, NAME_BURST_SECONDS = 1.0, 50.0  # failures of a user name per second, from all addresses
+VERIFICATIONS: Final = 2  # of passwords, at the same time
+MAX_WAITING: Final = 16  # requests of an address that wait for a verification; twice as many of all addresses
+WAIT_SECONDS: Final = 20.0
 MAX_ENTRIES: Final = 10_000  # of each table
 IPV6_PREFIX: Final = 64  # bits; a client usually has all addresses of such a network
 INVALID: Final = (Unauthenticated, Refused)
@@ -101,6 +106,8 @@ class FailedLogins:
         self._names = TokenBuckets(NAME_BURST_SECONDS)
         self._verified: OrderedDict[str, None] = OrderedDict()
         self._lock = threading.Lock()
+        self._slots = FairSlots(VERIFICATIONS, 1, MAX_WAITING)
+        self._waiting = 0
 
     def credentials(self, environ: Mapping[str, Any]) -> Credentials | None:
         """Return the credentials in the headers of a request, None without any."""
@@ -140,7 +147,8 @@ class FailedLogins:
             assert given is not None
             _require_none(self._remaining(address, given))
         try:
-            yield
+            with self._slot(address) if guarded and given and given.user else nullcontext():
+                yield
         except INVALID:
             if self._rate > 0:
                 seconds = self._fail(address, given)
@@ -149,6 +157,28 @@ class FailedLogins:
             raise
         if given is not None:
             self._succeed(address, given)
+
+    @contextmanager
+    def _slot(self, address: str) -> Iterator[None]:
+        """Wait for the end of other verifications.
+
+        Raises:
+            TooManyFailedLogins: too many requests wait.
+        """
+        with self._lock:
+            _require_none(float(self._waiting >= 2 * MAX_WAITING))
+            self._waiting += 1
+        try:
+            self._slots.acquire(address, WAIT_SECONDS)
+        except NoFreeSlot:
+            _require_none(1.0)
+        finally:
+            with self._lock:
+                self._waiting -= 1
+        try:
+            yield
+        finally:
+            self._slots.release(address)
 
     def _remaining(self, address: str, given: Credentials) -> float:
         """Return the seconds until these credentials may be verified."""

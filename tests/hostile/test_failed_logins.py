@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import io
+import threading
 from base64 import b64encode
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
+from queue import Queue
 from types import SimpleNamespace
 from typing import Any
 
@@ -16,6 +19,7 @@ from api.middleware import failed_logins, rate_limits
 from api.middleware.failed_logins import Delays, FailedLogins
 from orchestrator.config import Settings
 from orchestrator.errors import Unauthenticated
+from orchestrator.rate_errors import TooManyFailedLogins
 from orchestrator.security import password_file
 from orchestrator.security.tokens import create_token
 from tests.integration.api_world import Client, World, root, world
@@ -221,3 +225,31 @@ def test_tokens_of_keystone_are_verified_within_the_rate_of_an_address(clock: Cl
     with pytest.raises(failed_logins.TooManyFailedLogins):
         verify("unknown", valid=True)
     verify("signal.unknown", valid=True)  # a resource credential: Keystone is not asked
+
+
+def test_an_address_verifies_one_password_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(failed_logins, "MAX_WAITING", 2)
+    logins = FailedLogins(Settings(auth="basic"))
+    verifying, over = Queue[str](), threading.Event()
+
+    def verify(address: str, number: int) -> None:
+        encoded = b64encode(f"ada:guess {number}".encode()).decode()
+        environ = {"REMOTE_ADDR": address, "HTTP_AUTHORIZATION": f"Basic {encoded}"}
+        with logins.verifying(environ, logins.credentials(environ)):
+            verifying.put(address)
+            assert over.wait(20)
+
+    with ThreadPoolExecutor(8) as pool:
+        try:
+            attempts = [pool.submit(verify, "192.0.2.1", number) for number in range(4)]
+            assert verifying.get(timeout=20) == "192.0.2.1"
+            refused = next(as_completed(attempts, timeout=20))
+            with pytest.raises(TooManyFailedLogins):
+                refused.result()
+            attempts.remove(refused)
+            attempts.append(pool.submit(verify, "192.0.2.2", 0))
+            assert verifying.get(timeout=20) == "192.0.2.2"
+            assert verifying.empty()
+        finally:
+            over.set()
+        assert [attempt.result(20) for attempt in attempts] == [None] * 4
