@@ -2,8 +2,10 @@
 
 The expressions are untrusted, and the library limits neither the time nor, within a single step, the memory:
 a regular expression, a power or a chain of replacements may run without bound. They are therefore evaluated
-in a separate process (`yaql_process.py`), started on first use. It may use `SECONDS` of processor time per
-expression and `MEGABYTES` of memory, and is killed beyond that. Workers never load the library.
+in separate processes (`yaql_process.py`), started on first use: one, and up to `SPARE_PROCESSES` more while
+it is busy, so that the expressions of a tenant do not wait for those of another. A process may use `SECONDS`
+of processor time per expression and `MEGABYTES` of memory, and is killed beyond that. Workers never load the
+library.
 """
 
 from __future__ import annotations
@@ -34,6 +36,7 @@ from orchestrator.template.functions.time_budget import EXHAUSTED, charge, is_ex
 
 SECONDS: Final = 5.0  # of processor time per expression
 MEGABYTES: Final = 256
+SPARE_PROCESSES: Final = 4  # a project has at most 4 requests in computation: operations/runtime/turns.py
 PATIENCE: Final = 45.0  # seconds by the clock, on a machine with much else to do
 PROGRAM: Final = Path(__file__).with_name("yaql_process.py")
 
@@ -76,12 +79,14 @@ class Limits:
 
 
 class Evaluator:
-    """The evaluator process with a cache of recent results."""
+    """The evaluator process and its spare processes, with a cache of recent results."""
 
-    def __init__(self) -> None:
+    def __init__(self, spares: int = SPARE_PROCESSES) -> None:
         """Start no process yet."""
         self.limits = Limits()
-        self._lock = threading.Lock()
+        self._spares = [Evaluator(0) for _ in range(spares)]
+        self._lock = threading.Lock()  # of the process
+        self._cache_lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
         self._cache: OrderedDict[bytes, str] = OrderedDict()
 
@@ -97,7 +102,7 @@ class Evaluator:
         """
         request = {"expression": expression, "data": data}
         key = self._key(expression, request)
-        with self._lock:
+        with self._cache_lock:
             cached = self._cache.get(key)
             if cached is not None:
                 self._cache.move_to_end(key)
@@ -107,7 +112,7 @@ class Evaluator:
         if "error" in answer:
             raise ValueError(answer["error"])
         if key and len(text := json.dumps(answer["value"])) <= MAX_CACHED_CHARACTERS:
-            with self._lock:
+            with self._cache_lock:
                 self._cache[key] = text
                 if len(self._cache) > 1024:
                     self._cache.popitem(last=False)
@@ -122,12 +127,24 @@ class Evaluator:
     def _ask(self, request: JsonObject) -> JsonObject:
         limits = {"iterators": self.limits.iterators, "quota": self.limits.quota}
         line = json.dumps({**request, **limits}).encode() + b"\n"
-        with self._lock:
-            self._send(line)
-            answered = self._read()
-            if answered is None or answered.get("spent"):
-                self._end()
-            return answered or {"error": "The expression took too much time or memory"}
+        for evaluator in (self, *self._spares):
+            if evaluator._lock.acquire(blocking=False):
+                break
+        else:
+            evaluator = self
+            evaluator._lock.acquire()
+        try:
+            return evaluator._exchange(line)
+        finally:
+            evaluator._lock.release()
+
+    def _exchange(self, line: bytes) -> JsonObject:
+        """Return the response of the process to a request; the caller has the lock."""
+        self._send(line)
+        answered = self._read()
+        if answered is None or answered.get("spent"):
+            self._end()
+        return answered or {"error": "The expression took too much time or memory"}
 
     def _send(self, line: bytes) -> None:
         try:
@@ -178,14 +195,23 @@ class Evaluator:
         _close(process)
         process.wait()
 
+    def configure(self, limits: Limits) -> None:
+        """Set the limits."""
+        for evaluator in (self, *self._spares):
+            evaluator.limits = limits
+        self.close()
+
     def close(self) -> None:
-        """End the process; the next expression starts another."""
-        with self._lock:
-            self._end()
+        """End the processes; the next expression starts another."""
+        for evaluator in (self, *self._spares):
+            with evaluator._lock:
+                evaluator._end()
 
     def forget(self) -> None:
-        """Abandon the process after a fork: it belongs to the parent."""
-        self._lock = threading.Lock()
+        """Abandon the processes after a fork: they belong to the parent."""
+        for evaluator in self._spares:
+            evaluator.forget()
+        self._lock, self._cache_lock = threading.Lock(), threading.Lock()
         process, self._process = self._process, None
         if process is not None:
             process.returncode = 0  # not a child of this process
@@ -212,8 +238,7 @@ os.register_at_fork(after_in_child=_evaluator.forget)
 
 def configure(limit_iterators: int = 200, memory_quota: int = 10_000, seconds: float = SECONDS) -> None:
     """Set the limits of an expression: items of an iteration, bytes of a value, processor time."""
-    _evaluator.limits = Limits(limit_iterators, memory_quota, seconds)
-    _evaluator.close()
+    _evaluator.configure(Limits(limit_iterators, memory_quota, seconds))
     _fault.cache_clear()
 
 
