@@ -27,15 +27,20 @@ RECOVERY_SECONDS: Final = 300.0
 JSON: Final = "Content-Type: application/json"
 # Maximum resident memory of a process in MB while attacked; docs/security.md, "Memory".
 MEMORY_MB: Final = {"api": 1024, "worker": 512, "parsing": 1024, "yaql": 256, "postgres": 1024, "valkey": 512}
-TEN: Final = {
-    "heat_template_version": "2021-04-16",
-    "resources": {f"item_{number}": {"type": "OS::Heat::RandomString"} for number in range(10)},
-}
 HANDLE: Final = {
     "heat_template_version": "2021-04-16",
     "resources": {"handle": {"type": "OS::Heat::WaitConditionHandle"}},
 }
 Times = dict[str, list[float]]
+
+
+def template(resources: int) -> dict[str, Any]:
+    """Return a template of independent resources."""
+    named = {f"item_{number}": {"type": "OS::Heat::RandomString"} for number in range(resources)}
+    return {"heat_template_version": "2021-04-16", "resources": named}
+
+
+TEN: Final = template(10)
 
 
 class Project:
@@ -93,7 +98,7 @@ class Project:
         stacks: list[dict[str, Any]] = json.loads(answered.partition(b"\r\n\r\n")[2])["stacks"]
         return stacks
 
-    def work(self, seconds: float, pause: float = 0.0, rounds: int = 5) -> Times:
+    def work(self, seconds: float, pause: float = 0.0, rounds: int = 5, resources: int = 10) -> Times:
         """Work for a while; return the seconds of each kind of request."""
         times: Times = {}
         end = time.monotonic() + seconds
@@ -101,7 +106,7 @@ class Project:
         while time.monotonic() < end:
             self.number += 1
             with _timed(times, "create"):
-                place = self.create(f"ten{self.number}", TEN)
+                place = self.create(f"ten{self.number}", template(resources))
             for _ in range(rounds):
                 with _timed(times, "list"):
                     self.request("GET", f"{self.stacks_path}?limit=20")

@@ -30,6 +30,7 @@ pytestmark = pytest.mark.long
 
 MODEST: Final = 49
 PAUSE_SECONDS: Final = 10.0  # between the requests of a modest project
+RESOURCES: Final = 2
 WARM_UP_SECONDS: Final = 15.0
 
 
@@ -46,7 +47,7 @@ class Modest:
 
         def work_in(index: int) -> None:
             time.sleep(index * PAUSE_SECONDS / len(self.projects))
-            taken = self.projects[index].work(seconds, pause=PAUSE_SECONDS, rounds=2)
+            taken = self.projects[index].work(seconds, pause=PAUSE_SECONDS, rounds=2, resources=RESOURCES)
             with lock:
                 for kind, of in taken.items():
                     times.setdefault(kind, []).extend(of)
