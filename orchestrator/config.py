@@ -147,6 +147,12 @@ class Settings(BaseSettings):
         description="request bodies received slowly, per API process; each holds a thread, and a caller may "
         "have a quarter of them",
     )
+    max_large_value_bytes_per_stack: int = Field(
+        default=1024**3, ge=-1, description="of values beyond 64 KiB, with nested stacks; -1: unlimited"
+    )
+    max_large_value_bytes_per_tenant: int = Field(
+        default=4 * 1024**3, ge=-1, description="the same for a project; -1: unlimited"
+    )
     max_nested_stack_depth: int = 10
     max_snapshots_per_stack: int = Field(default=1_000, ge=-1, description="-1: unlimited")
     max_software_configs_per_tenant: int = Field(default=100_000, ge=-1, description="-1: unlimited")

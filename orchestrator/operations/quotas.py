@@ -32,6 +32,7 @@ QUOTAS: Final[Mapping[str, str]] = MappingProxyType(
         "software_configs": "max_software_configs_per_tenant",
         "software_deployments": "max_software_deployments_per_tenant",
         "webhooks": "max_webhooks_per_tenant",
+        "large_value_bytes": "max_large_value_bytes_per_tenant",
         "event_streams": "max_event_streams_per_tenant",
         "requests_per_second": "request_rate_per_project",
         "signals_per_second": "signal_rate_per_project",

@@ -244,9 +244,12 @@ def _members(
     return unknown if any(item is unknown for item in items) else items
 
 
+_SCALARS: Final = frozenset({str, int, float, bool, type(None)})
+
+
 def _holds(value: object, unknown: object) -> bool:
     """Whether `unknown` is `value` or is anywhere inside it."""
-    if unknown is _NEVER:
+    if unknown is _NEVER or value.__class__ in _SCALARS:
         return False
     if isinstance(value, Mapping):
         return any(_holds(member, unknown) for member in value.values())

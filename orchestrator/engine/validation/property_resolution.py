@@ -19,7 +19,7 @@ from orchestrator.template.diagnostics import path_text
 from orchestrator.template.formats import format_named
 from orchestrator.template.function_view import UNKNOWN
 from orchestrator.template.functions import HIDDEN, FunctionError, UnknownReference
-from orchestrator.template.functions.resolved_argument import measure
+from orchestrator.template.functions.resolved_argument import MAX_PROPERTY_VALUES, measure
 
 BEFORE: Final = "Property error: "  # Heat's prefix of faults found before a create
 NO_NAMES: Final[frozenset[str]] = frozenset()
@@ -96,7 +96,7 @@ class Resolved:
         if body.get("description") and self.values.get("description") is None:
             self._describe(body["description"], resource_type)
         try:
-            measure(self.values)
+            measure(self.values, MAX_PROPERTY_VALUES)
         except FunctionError as error:
             self.errors.append(Diagnostic(error.code, f"{prefix}{path}: {error}", path))
             self.values = dict.fromkeys(resource_type.properties, UNKNOWN)

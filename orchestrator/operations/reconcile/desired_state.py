@@ -3,21 +3,32 @@
 from __future__ import annotations
 
 from orchestrator.engine.validation.property_resolution import resolve_properties
+from orchestrator.json_types import JsonMapping
 from orchestrator.operations.resource_context.operation import ResourceOperation
 from orchestrator.operations.resource_context.state import DesiredResource, proxy
 from orchestrator.template.definition import NO_ATTRIBUTES, StackDefinition
 
 
 def apply_definition(operation: ResourceOperation) -> DesiredResource:
-    """Set properties, metadata and requirements as desired, and return the evaluated definition."""
+    """Set properties, metadata and requirements as desired, and return the evaluated definition.
+
+    Raises:
+        InvalidTemplate: the definition cannot be evaluated.
+        LimitExceeded: stack or project have no space for the values.
+    """
     state = operation.state
     desired = operation.desired or _evaluate(operation)
+    operation.reserve("definition", _stored(desired.properties, desired.metadata), state.properties)
     state.properties = desired.properties
     if state.given_metadata is None or (desired.metadata or {}) != state.given_metadata:
         state.metadata, state.given_metadata = desired.metadata, None  # else a signal's changes stay
     state.secret, state.secret_properties = desired.secret, desired.secret_properties
     record_requirements(operation)
     return desired
+
+
+def _stored(properties: JsonMapping, metadata: object) -> JsonMapping:
+    return {"properties": properties, "metadata": metadata} if metadata else properties
 
 
 def record_requirements(operation: ResourceOperation) -> None:

@@ -41,6 +41,7 @@ from orchestrator.operations.reconcile.outcome_rows import (
 )
 from orchestrator.operations.reconcile.pending import Drop, Pause, Pending, Transition, Write
 from orchestrator.operations.reconcile.worker_context import WorkerContext
+from orchestrator.operations.resource_context.large_values import has_large_values
 from orchestrator.operations.resource_context.operation import OperationServices, ResourceOperation
 from orchestrator.operations.resource_context.stack_context import StoredStackContext
 from orchestrator.operations.resource_context.state import (
@@ -196,8 +197,8 @@ def _replace_inline(
     # The same type evaluates the definition to the same values.
     operation = _operation(batch, new, type_, desired if type_ is replaced_type else None)
     result = execute(operation, step, batch.worker.settings.action_retry_limit)
-    if not isinstance(result.outcome, Ready):
-        return None
+    if not isinstance(result.outcome, Ready) or has_large_values(result.state):
+        return None  # large values are counted with the id of their own row
     row = row_of(batch, new, result) | ready_columns(result.outcome.observation)
     row |= {"changed": True, "replacement_uuid": new.resource.uuid, "runs_as": new.resource.runs_as}
     row |= {

@@ -12,8 +12,10 @@ from orchestrator.config import Settings
 from orchestrator.engine.check.visit import ResourceView, ResourceVisit
 from orchestrator.engine.physical_names import physical_name
 from orchestrator.errors import Superseded
+from orchestrator.json_types import JsonMapping
 from orchestrator.operations.keystone.delegated_credentials import cloud_of_stack
 from orchestrator.operations.keystone.stack_users import StackUserProvisioner
+from orchestrator.operations.resource_context.large_values import reserve
 from orchestrator.operations.resource_context.stack_context import StoredStackContext
 from orchestrator.operations.resource_context.state import (
     DesiredResource,
@@ -27,6 +29,7 @@ from orchestrator.resources.base import EMPTY_CATALOG, Context, Observation, Res
 from orchestrator.resources.software_api import UNCONNECTED, SoftwareStore
 from orchestrator.resources.stack_context import NO_REQUIRED_RESOURCES, StackLocation
 from orchestrator.security.encryption import Cipher
+from orchestrator.store.nodes.large_values import Part
 from orchestrator.template.parameters import ParameterValues
 
 
@@ -70,8 +73,22 @@ class ResourceOperation(NamedTuple):
         self.state.opened = True
 
     def record(self, observation: Observation) -> None:
-        """Update the outputs to an observation."""
+        """Update the outputs to an observation.
+
+        Raises:
+            LimitExceeded: stack or project have no space for the attributes.
+        """
+        self.reserve("attributes", observation.attributes, self.state.attributes)
         record_observation(self.state, self.resource_type, observation)
+
+    def reserve(self, part: Part, value: JsonMapping, before: JsonMapping) -> None:
+        """Reserve space in stack and project for a value to be stored.
+
+        Raises:
+            LimitExceeded: there is no space.
+        """
+        services = self.services
+        reserve(services.stored_context.db, services.settings, self.visit, part, value, before)
 
     def users(self) -> StackUserProvisioner | None:
         """Return the stack's Keystone users, None where it has none."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from orchestrator.store.nodes.outcome_builder import (
+    IS_SMALL,
     LEASED_NODE,
     EventRule,
     Next,
@@ -66,11 +67,11 @@ _PAUSED_NODE: Final = NodeEffect(
     returning="n.state",
 )
 _PAUSED_EVENTS: Final = EventRule(
-    """
+    f"""
     INSERT INTO event (stack_id, resource_name, resource_type, physical_id, action, status, reason,
         properties)
     SELECT i.stack_id, i.name, i.type, i.physical_id, i.action, x.status, x.reason,
-        CASE WHEN i.sealed IS NULL AND x.nth = 2 THEN i.properties END
+        CASE WHEN i.sealed IS NULL AND x.nth = 2 AND {IS_SMALL} THEN i.properties END
     FROM i JOIN r ON r.id = i.resource_id
     CROSS JOIN LATERAL (VALUES (1, 'IN_PROGRESS', 'state changed'), (2, i.status, i.reason),
         (3, i.status, %(paused)s)) AS x(nth, status, reason)

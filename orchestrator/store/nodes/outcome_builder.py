@@ -19,6 +19,7 @@ from functools import cache
 from typing import Final, Literal
 
 from orchestrator.engine.states import STATES_VISITED
+from orchestrator.store.nodes.large_values import LARGE_BYTES
 from orchestrator.store.nodes.visit_sql import CHECKING, QUEUED
 from orchestrator.store.tables.base import check_in
 
@@ -63,6 +64,10 @@ COLUMNS: Final = {
     "status_read": "text",
 }
 
+IS_SMALL: Final = (
+    f"pg_column_size(i.properties) <= {LARGE_BYTES}"  # larger properties are not copied to events
+)
+
 KEYS: Final = frozenset({"node_id", "resource_id", "stack_id"})
 
 _COLUMN_IN_USE: Final = re.compile(r"\bi\.(\w+)")
@@ -85,7 +90,7 @@ def state_events(
     INSERT INTO event (stack_id, resource_name, resource_type, physical_id, action, status, reason,
         properties)
     SELECT i.stack_id, i.name, i.type, i.physical_id, i.action, x.status, x.reason,
-        CASE WHEN i.sealed IS NULL AND x.status <> 'IN_PROGRESS' THEN i.properties END
+        CASE WHEN i.sealed IS NULL AND x.status <> 'IN_PROGRESS' AND {IS_SMALL} THEN i.properties END
     FROM i JOIN r ON r.id = i.resource_id
     CROSS JOIN LATERAL (VALUES ('IN_PROGRESS', 'state changed'), {status}) AS x(status, reason)
     WHERE CASE WHEN x.status = 'IN_PROGRESS' THEN i.started ELSE {when} END{unless_silent}""",

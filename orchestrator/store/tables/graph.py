@@ -114,6 +114,20 @@ class Resource(Base):
     )
 
 
+class LargeValue(Base):
+    """The size of a large value of a resource: properties and metadata, or attributes."""
+
+    __tablename__ = "large_value"
+
+    resource_id: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    part: Mapped[str] = mapped_column(primary_key=True)  # definition, attributes
+    root_id: Mapped[int]
+    project_id: Mapped[str]
+    bytes: Mapped[int]
+
+    __table_args__ = (Index("ix_large_value_project", "project_id"),)
+
+
 class GraphNode(Base):
     """A pending visit of a traversal. All states and moves are in `engine/states.py`."""
 

@@ -22,6 +22,9 @@ MAX_SHOWN: Final = 1000  # characters of a value quoted in a message
 # resource of this size takes about a second, which delays other stacks.
 MAX_TEXT_LENGTH: Final = 8 * 1024 * 1024
 MAX_VALUES: Final = 1_000_000  # in lists and maps, counted per occurrence
+MAX_PROPERTY_VALUES: Final = (
+    250_000  # in all properties of a resource: they are checked and stored one by one
+)
 BYTES_OF_A_VALUE: Final = 16
 MAX_DEPTH: Final = 200  # levels of nesting; the JSON serializer supports 254
 
@@ -66,7 +69,7 @@ def knows_all(value: object) -> bool:
     return measure(value)
 
 
-def measure(value: Any) -> bool:
+def measure(value: Any, max_values: int = MAX_VALUES) -> bool:
     """Reject a value that is too large to serialize; return whether it contains no unknown value.
 
     The result of a function may contain the same value many times by reference, which uses no memory until it
@@ -84,8 +87,8 @@ def measure(value: Any) -> bool:
         inner: list[Any] = []
         for container in level:
             values += len(container)
-            if values > MAX_VALUES:
-                raise FunctionError(f"The value would hold more than {MAX_VALUES} values")
+            if values > max_values:
+                raise FunctionError(f"The value would hold more than {max_values} values")
             if container.__class__ is dict:
                 characters += sum(len(key) for key in container if key.__class__ is str)
             for item in container.values() if container.__class__ is dict else container:

@@ -35,7 +35,7 @@ WITH i AS NOT MATERIALIZED (
     INSERT INTO event (stack_id, resource_name, resource_type, physical_id, action, status, reason,
         properties)
     SELECT i.stack_id, i.name, i.type, i.physical_id, i.action, x.status, x.reason,
-        CASE WHEN i.sealed IS NULL AND x.nth = 2 THEN i.properties END
+        CASE WHEN i.sealed IS NULL AND x.nth = 2 AND pg_column_size(i.properties) <= 65536 THEN i.properties END
     FROM i JOIN r ON r.id = i.resource_id
     CROSS JOIN LATERAL (VALUES (1, 'IN_PROGRESS', 'state changed'), (2, i.status, i.reason),
         (3, i.status, %(paused)s)) AS x(nth, status, reason)

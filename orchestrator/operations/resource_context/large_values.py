@@ -1,0 +1,75 @@
+"""Limits on the stored values of resources: a sum per root stack and per project, of large values only
+(adr/0012).
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import orjson
+
+from orchestrator.config import Settings
+from orchestrator.engine.check.visit import ResourceVisit
+from orchestrator.errors import LimitExceeded
+from orchestrator.json_types import JsonMapping
+from orchestrator.operations import quotas
+from orchestrator.operations.resource_context.state import ResourceState
+from orchestrator.store.nodes import large_values
+from orchestrator.store.nodes.large_values import LARGE_BYTES, Db, Part
+
+QUOTA: Final = "large_value_bytes"
+
+
+def reserve(
+    db: Db, settings: Settings, visit: ResourceVisit, part: Part, value: JsonMapping, before: JsonMapping
+) -> None:
+    """Reserve space for a value that is going to replace the stored value `before`.
+
+    Raises:
+        LimitExceeded: the value is larger than before, and the stack or the project has no space for it.
+    """
+    size = size_of(value)
+    if size > LARGE_BYTES:
+        _reserve(db, settings, visit, part, size)
+    elif before and size_of(before) > LARGE_BYTES:
+        large_values.drop(db, visit.resource.id, part)
+
+
+def has_large_values(state: ResourceState) -> bool:
+    """Return whether a value of the resource is large."""
+    values = (state.properties, state.metadata or {}, state.attributes)
+    return any(size_of(value) > LARGE_BYTES for value in values)
+
+
+def size_of(value: JsonMapping) -> int:
+    """Return the size of a value in bytes of JSON."""
+    return len(orjson.dumps(value, default=str))
+
+
+def _reserve(db: Db, settings: Settings, visit: ResourceVisit, part: Part, size: int) -> None:
+    stack, resource_id = visit.stack, visit.resource.id
+    root_id, project_id = stack.root_id, stack.project_id
+    before = large_values.put(db, resource_id, part, root_id=root_id, project_id=project_id, size=size)
+    if size <= before or (full := _full(db, settings, root_id, project_id)) is None:
+        return
+    large_values.drop_deleted(db, project_id)
+    full = _full(db, settings, root_id, project_id)
+    if full is None:
+        return
+    if before:
+        large_values.put(db, resource_id, part, root_id=root_id, project_id=project_id, size=before)
+    else:
+        large_values.drop(db, resource_id, part)
+    raise LimitExceeded(full)
+
+
+def _full(db: Db, settings: Settings, root_id: int, project_id: str) -> str | None:
+    """Return the exceeded limit, None if there is space."""
+    of_root, of_project = large_values.sums(db, root_id, project_id)
+    most = settings.max_large_value_bytes_per_stack
+    if 0 <= most < of_root:
+        return f"the large values of the stack have more than {most} bytes."
+    most = quotas.limit(db, settings, project_id, QUOTA)
+    if 0 <= most < of_project:
+        return f"the large values of the project have more than {most} bytes."
+    return None
