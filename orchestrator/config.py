@@ -129,6 +129,7 @@ class Settings(BaseSettings):
     max_template_size: int = 256 * 1024 * 1024
     max_resources_per_stack: int = 2_000_000
     max_stacks_per_tenant: int = 100_000
+    max_resources_per_tenant: int = Field(default=5_000_000, ge=-1, description="-1: unlimited")
     # Requests per second and API process; 0 and -1: unlimited. api/middleware/rate_limits.py.
     request_rate_per_project: float = Field(default=300.0, ge=-1)
     signal_rate_per_project: float = Field(default=500.0, ge=-1)

@@ -28,6 +28,7 @@ STREAM_SHARE: Final = 2  # without a setting, a project has 1/STREAM_SHARE of th
 QUOTAS: Final[Mapping[str, str]] = MappingProxyType(
     {
         "stacks": "max_stacks_per_tenant",
+        "resources": "max_resources_per_tenant",
         "snapshots_per_stack": "max_snapshots_per_stack",
         "software_configs": "max_software_configs_per_tenant",
         "software_deployments": "max_software_deployments_per_tenant",

@@ -20,6 +20,8 @@ from orchestrator.engine.validation.type_resolution import TypeEnvironment, Type
 from orchestrator.errors import InvalidTemplate, LimitExceeded, NotFound
 from orchestrator.json_types import JsonMapping, JsonObject
 from orchestrator.operations.children.child_view import StoredChildView
+from orchestrator.operations.quotas import CachedQuotas
+from orchestrator.operations.resource_quota import counts_of
 from orchestrator.operations.runtime.caches import BoundedCache, FileCache
 from orchestrator.operations.runtime.parameter_cache import pseudo_parameters, stored_values
 from orchestrator.operations.snapshots.restored_template import with_restored_resources
@@ -107,7 +109,7 @@ class ChildStackLoader:
     ) -> None:
         """Start with empty caches."""
         self.database, self.cipher, self.types, self.settings = database, cipher, types, settings
-        self.files = files
+        self.files, self._quotas = files, CachedQuotas(database, settings)
         self._contexts: BoundedCache[int, InheritedContext] = BoundedCache(CACHE_SIZE)  # by revision
         self._shared: BoundedCache[bytes, InheritedContext] = BoundedCache(CACHE_SIZE)  # by content
         self._roots: BoundedCache[int, str] = BoundedCache(CACHE_SIZE)
@@ -217,7 +219,10 @@ class ChildStackLoader:
         defined = draft
         if not isinstance(defined, UnconditionalTemplate):
             defined = self._define(child.text, defined, values)
-        self._check_limits(visit.stack.root_id, context, child_uuid, len(defined.template.resources))
+        count, project = len(defined.template.resources), visit.stack.project_id
+        self._check_limits(visit.stack.root_id, context, child_uuid, count)
+        quota = self._quotas.limit(project, "resources")
+        counts_of(self.database).require_room(project, quota, count, child_uuid)
         names = values.hidden if not secret else values.hidden | frozenset(defined.template.parameters)
         hidden = {parameter: values[parameter] for parameter in names if parameter in values}
         desired = DesiredChild(
@@ -231,6 +236,7 @@ class ChildStackLoader:
             parameters=_visible(values, hidden, parameters),
             sealed=self.cipher.seal(hidden) if hidden else None,
             outline=defined.outline,
+            resource_count=count,
             timeout_mins=child.timeout_mins,
         )
         return desired, bool(hidden)

@@ -9,6 +9,7 @@ from typing import Any
 from orchestrator.engine.validation.property_resolution import Resolved
 from orchestrator.errors import OrchestratorError, StackExists
 from orchestrator.json_types import JsonMapping
+from orchestrator.operations import resource_quota
 from orchestrator.operations.adoption.adopt_abandon import adoption_request
 from orchestrator.operations.context import Body, OperationContext
 from orchestrator.operations.fetching import PausingFetcher
@@ -81,6 +82,7 @@ def preview_create(context: OperationContext, body: Body) -> CreatePreview:
         request, _ = adoption_request(context, request)
     validated = validate_request(context, request, stack_uuid="None")
     project, quota = context.caller.project_id, context.quota("stacks")
+    resource_quota.require_room(context, len(validated.template.resources))
     with preview_reads.consistent_snapshot(context.database) as db:
         enforce_quota(db, project, quota)
         if preview_reads.is_taken(db, project, request.stack_name):

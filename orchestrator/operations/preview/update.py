@@ -12,6 +12,7 @@ from typing import Final
 import orjson
 
 from orchestrator.errors import InvalidTemplate
+from orchestrator.operations import resource_quota
 from orchestrator.operations.context import Body, OperationContext
 from orchestrator.operations.preview import nested as nested_preview
 from orchestrator.operations.preview.stack import DesiredStack, Preview, ResourceChange, UpdatePreview
@@ -44,6 +45,7 @@ def preview_update(
     """
     proposal = propose(context, stack, body, patch=patch)
     desired, validated = proposal.desired, proposal.validated
+    resource_quota.require_room(context, desired.resource_count, str(stack.uuid))
     pseudo = pseudo_parameters(str(stack.uuid), stack.name, stack.project_id)
     parameters = orjson.loads(orjson.dumps(desired.parameters))
     values = stored_values(parameters, desired.sealed, context.cipher, pseudo)

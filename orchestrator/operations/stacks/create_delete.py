@@ -16,6 +16,7 @@ import orjson
 from orchestrator.engine.messages import CheckMessage
 from orchestrator.errors import NotFound
 from orchestrator.json_types import JsonObject
+from orchestrator.operations import resource_quota
 from orchestrator.operations.adoption.adopt_abandon import adoption_request
 from orchestrator.operations.context import Body, OperationContext
 from orchestrator.operations.events import event_sinks
@@ -65,6 +66,7 @@ def validate_and_insert(
     if adopted is not None:
         desired = replace(desired, adopted=context.cipher.seal(adopted))
     quota = context.quota("stacks")
+    resource_quota.require_room(context, desired.resource_count, reserve=True)
     with (
         delegated_credentials.credential_for_create(context, stack_uuid) as credential,
         context.database.connect() as db,
@@ -120,6 +122,7 @@ def desired_stack(
         parameters=shown,
         sealed=context.cipher.seal(hidden) if hidden else None,
         outline=validated.template.outline(),
+        resource_count=len(validated.template.resources),
         disable_rollback=request.disable_rollback,
         timeout_mins=request.timeout_mins,
         tags=request.tags,

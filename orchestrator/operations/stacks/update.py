@@ -14,6 +14,7 @@ import orjson
 
 from orchestrator.errors import Conflict, Diagnostic, InvalidRequest, InvalidTemplate, NotFound, NotSupported
 from orchestrator.json_types import JsonObject
+from orchestrator.operations import resource_quota
 from orchestrator.operations.context import Body, OperationContext
 from orchestrator.operations.fetching import PausingFetcher
 from orchestrator.operations.keystone import delegated_credentials
@@ -103,6 +104,8 @@ def _accept(
         if stack.deleted_at is None and stack.action == "SUSPEND":
             raise NotSupported("Updating a stack when it is suspended")
         proposal = propose(context, stack, body, patch=patch)
+        count = proposal.desired.resource_count
+        resource_quota.require_room(context, count, str(stack.uuid), reserve=True)
         requested, based_on = proposal.requested, stack.traversal if proposal.requested.patch else None
         if not credential:
             credential.append(

@@ -13,7 +13,16 @@ from __future__ import annotations
 import datetime as dt
 import uuid as uuid_
 
-from sqlalchemy import CheckConstraint, ForeignKey, Identity, Index, SmallInteger, UniqueConstraint, text
+from sqlalchemy import (
+    CheckConstraint,
+    ForeignKey,
+    Identity,
+    Index,
+    Integer,
+    SmallInteger,
+    UniqueConstraint,
+    text,
+)
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import Mapped, mapped_column
 
@@ -116,6 +125,12 @@ class Stack(Base):
             postgresql_where=text("deleted_at IS NULL AND user_project_id IS NOT NULL"),
         ),
         Index("ix_stack_project_created", "project_id", "created_at", "id"),
+        Index(
+            "ix_stack_live_project",
+            "project_id",
+            postgresql_include=["revision_id"],
+            postgresql_where=text("deleted_at IS NULL"),
+        ),
         Index("ix_stack_root", "root_id"),
         Index("ix_stack_resume", "resume_at", postgresql_where=text("resume_at IS NOT NULL")),
         Index("ix_stack_owner", "owner_id", postgresql_where=text("owner_id IS NOT NULL")),
@@ -159,6 +174,7 @@ class Revision(Base):
     parameters: Mapped[JsonObject] = mapped_column(server_default=text("'{}'"))  # name -> converted value
     sealed: Mapped[bytes | None]
     outline: Mapped[JsonObject]
+    resource_count: Mapped[int] = mapped_column(Integer, server_default=text("0"))  # without nested stacks
     adopted: Mapped[bytes | None]  # of an ADOPT: name -> existing object, encrypted
     restores: Mapped[int | None]  # of a RESTORE: the snapshot, which may be gone by now
     traversal: Mapped[int | None]  # the traversal to this revision

@@ -62,9 +62,9 @@ SELECT s.id, recorded.id FROM s CROSS JOIN recorded
 
 INSERT_REVISION = """
 INSERT INTO revision (stack_id, number, action, template_hash, environment, files, parameters, sealed,
-    outline, created_by)
+    outline, resource_count, created_by)
 VALUES (%(stack_id)s, %(number)s, %(action)s, %(template_hash)s, %(environment)s, %(files)s,
-    %(parameters)s, %(sealed)s, %(outline)s, %(created_by)s)
+    %(parameters)s, %(sealed)s, %(outline)s, %(resource_count)s, %(created_by)s)
 RETURNING id
 """
 
@@ -85,9 +85,9 @@ WHERE id = %(stack_id)s
 # A copy of an earlier revision.
 COPY_REVISION = """
 INSERT INTO revision (stack_id, number, action, template_hash, environment, files, parameters, sealed,
-    outline, created_by, copy_of)
+    outline, resource_count, created_by, copy_of)
 SELECT stack_id, %(number)s, %(action)s, template_hash, environment, files, parameters, sealed, outline,
-    %(created_by)s, coalesce(copy_of, number)
+    resource_count, %(created_by)s, coalesce(copy_of, number)
 FROM revision WHERE id = %(revision_id)s FOR KEY SHARE
 RETURNING id
 """
@@ -113,6 +113,7 @@ class StackInsert:
     parameters: JsonMapping  # NULL for hidden parameters
     sealed: bytes | None  # hidden parameters, encrypted
     outline: JsonMapping
+    resource_count: int
     disable_rollback: bool
     timeout_mins: int | None
     tags: tuple[str, ...]
@@ -278,6 +279,7 @@ def accept_rollback(
             "parameters": Json({}),
             "sealed": None,
             "outline": Json(EMPTY_OUTLINE),
+            "resource_count": 0,
         }
         made = db.execute(INSERT_REVISION, values).fetchone()
     else:
@@ -370,6 +372,7 @@ def _insert_revision(
             "parameters": Json(insert.parameters),
             "sealed": insert.sealed,
             "outline": Json(insert.outline),
+            "resource_count": insert.resource_count,
             "created_by": insert.username,
         },
     ).fetchone()

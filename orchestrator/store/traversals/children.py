@@ -64,10 +64,10 @@ _INSERT_CHILD: Final = f""", p AS MATERIALIZED (
 ), first_event AS ({STACK_EVENT} RETURNING id
 ), v AS (
     INSERT INTO revision (id, stack_id, number, action, template_hash, environment, files, parameters, sealed,
-        outline, created_by, traversal, first_event, adopted)
+        outline, resource_count, created_by, traversal, first_event, adopted)
     SELECT new_ids.revision_id, new_ids.id, 1, %(child_action)s, %(template_hash)s::bytea,
         %(environment)s::json, %(files)s::jsonb, %(parameters)s::json, %(child_sealed)s::bytea,
-        %(outline)s::json, p.username, 1,
+        %(outline)s::json, %(resource_count)s::int, p.username, 1,
         first_event.id, %(child_adopted)s::bytea
     FROM new_ids CROSS JOIN p CROSS JOIN first_event
 ), nodes AS (
@@ -93,10 +93,11 @@ WAIT_FOR_NEW_CHILD: Final = replace(
 
 INSERT_REVISION = """
 INSERT INTO revision (stack_id, number, action, template_hash, environment, files, parameters, sealed,
-    outline, created_by, restores)
+    outline, resource_count, created_by, restores)
 SELECT s.id, coalesce((SELECT max(number) FROM revision WHERE stack_id = s.id), 0) + 1,
     %(action)s, %(template_hash)s::bytea, %(environment)s::json, %(files)s::jsonb, %(parameters)s::json,
-    %(sealed)s::bytea, %(outline)s::json, s.username, %(restores)s::bigint
+    %(sealed)s::bytea, %(outline)s::json, %(resource_count)s::int, s.username,
+    %(restores)s::bigint
 FROM stack s WHERE s.id = %(stack_id)s::bigint
 RETURNING id
 """
@@ -191,6 +192,7 @@ class DesiredChild:
     parameters: JsonMapping  # NULL for hidden parameters
     sealed: bytes | None
     outline: JsonMapping
+    resource_count: int
     timeout_mins: int | None = None
     adopted: bytes | None = None  # existing objects, encrypted: a new child adopts these
     restores: int | None = None  # the snapshot to be restored
@@ -335,4 +337,5 @@ def _revision_columns(desired: DesiredChild) -> JsonObject:
         "parameters": Json(desired.parameters),
         "revision_sealed": desired.sealed,
         "outline": Json(desired.outline),
+        "resource_count": str(desired.resource_count),
     }
