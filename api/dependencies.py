@@ -15,6 +15,7 @@ from orchestrator.operations.context import Body, OperationContext
 from orchestrator.operations.outputs.outputs import Output
 from orchestrator.operations.preview.create import CreatePreview
 from orchestrator.operations.preview.update import UpdatePreview
+from orchestrator.operations.quotas import CachedQuotas
 from orchestrator.operations.stacks.create_delete import Accepted
 from orchestrator.resources.registry import Registry
 from orchestrator.security.caller import Caller
@@ -74,4 +75,6 @@ def caller() -> Caller:
 def operation_context() -> OperationContext:
     """Return the context of an operation."""
     deps = dependencies()
-    return OperationContext(deps.database, deps.cipher, caller(), deps.settings, deps.types)
+    quotas = cast(CachedQuotas, current_app.extensions["quotas"])
+    settings = quotas.settings_of(caller().project_id)
+    return OperationContext(deps.database, deps.cipher, caller(), settings, deps.types)

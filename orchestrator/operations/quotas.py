@@ -33,14 +33,15 @@ QUOTAS: Final[Mapping[str, str]] = MappingProxyType(
         "software_configs": "max_software_configs_per_tenant",
         "software_deployments": "max_software_deployments_per_tenant",
         "webhooks": "max_webhooks_per_tenant",
+        "template_bytes": "max_template_size",
         "large_value_bytes": "max_large_value_bytes_per_tenant",
         "event_streams": "max_event_streams_per_tenant",
         "requests_per_second": "request_rate_per_project",
         "signals_per_second": "signal_rate_per_project",
     }
 )
-# Quotas without the value 0: settings with this value have another meaning.
-POSITIVE: Final = frozenset({"event_streams", "requests_per_second", "signals_per_second"})
+# Quotas without the value 0: settings with this value have another meaning, or no request would succeed.
+POSITIVE: Final = frozenset({"event_streams", "requests_per_second", "signals_per_second", "template_bytes"})
 
 
 def default(settings: Settings, name: str) -> float:
@@ -70,6 +71,14 @@ class CachedQuotas:
         """Return a limit of a project, -1 for none."""
         own = self._own(project_id).get(name)
         return default(self.settings, name) if own is None else own
+
+    def settings_of(self, project_id: str) -> Settings:
+        """Return the settings with the project's own maximum size of a template, if it has one."""
+        own = self._own(project_id).get("template_bytes")
+        if own is None:
+            return self.settings
+        largest = self.settings.max_json_body_size if own == UNLIMITED else own
+        return self.settings.model_copy(update={"max_template_size": largest})
 
     def _own(self, project_id: str) -> Mapping[str, int]:
         """Return the limits of a project that differ from the settings."""

@@ -53,6 +53,12 @@ class Limits:
         """Return an installation's limits."""
         return cls(settings.max_template_size, settings.max_yaml_depth, settings.max_yaml_nodes)
 
+    @classmethod
+    def of_stored(cls, settings: Settings) -> Limits:
+        """Return the limits of texts that were accepted, possibly with a larger limit of their project."""
+        largest = max(settings.max_template_size, settings.max_json_body_size)
+        return cls(largest, settings.max_yaml_depth, settings.max_yaml_nodes)
+
 
 def parse(
     text: bytes | str, limits: Limits, label: str = "template", warnings: list[Diagnostic] | None = None

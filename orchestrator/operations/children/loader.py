@@ -180,7 +180,7 @@ class ChildStackLoader:
         text = self.files.get(hash_)
         if text is None:
             return None
-        template = load_stored(text, Limits.of(self.settings), values)
+        template = load_stored(text, Limits.of_stored(self.settings), values)
         if len(template.resources) > max_resources:
             return None
         if CONDITIONAL.search(text) is None:
@@ -207,7 +207,8 @@ class ChildStackLoader:
         """
         context = self.inherited_context(visit.stack)
         # The text of a thousand identical children is parsed once.
-        draft = self._unconditional.get(child.text) or read_stored(child.text, Limits.of(self.settings))
+        limits = Limits.of_stored(self.settings)
+        draft = self._unconditional.get(child.text) or read_stored(child.text, limits)
         parameters = pseudo_parameters(child_uuid, name, visit.stack.project_id, draft.form)
         values = ParameterValues.build(
             draft.parameters,
@@ -248,7 +249,7 @@ class ChildStackLoader:
         if not copies or is_members(desired.template):  # group members share a definition without copies
             return desired
         values = stored_values(dict(desired.parameters), desired.sealed, self.cipher, {})
-        template = load(desired.template, Limits.of(self.settings), values)
+        template = load(desired.template, Limits.of_stored(self.settings), values)
         resolver = self._shared_context(desired.environment, {}, 0).resolver
         document = orjson.loads(desired.template)
         made = with_restored_resources(document, template, resolver, copies, self.types, self.cipher)
@@ -305,7 +306,7 @@ class ChildStackLoader:
             self.types,
             environment,
             RevisionFiles(files, self.files),
-            Limits.of(settings),
+            Limits.of_stored(settings),
             globals=global_environment(settings.environment_dir),
         )
         type_environment = replace(

@@ -63,9 +63,9 @@ def _sections_of(context: OperationContext, stack: StackRow, row: RevisionRow) -
     text = b"".join(revisions.read_content(context.database, row.template_hash))
     conditions: JsonMapping = {}
     if is_members(text):
-        template = load_stored(text, Limits.of(context.settings))
+        template = load_stored(text, Limits.of_stored(context.settings))
     else:
-        draft = read(text, Limits.of(context.settings))
+        draft = read(text, Limits.of_stored(context.settings))
         conditions = draft.sections.conditions()
         try:
             template = draft.define(values)

@@ -116,7 +116,7 @@ class TemplatePlanner:
             template = self.stacks.template(revision.template_hash, values, MAX_RESOURCES)
         if template is None:
             text = plan_inputs.template_text(db, stack.revision_id)
-            template = load_stored(text, Limits.of(self.settings), values)
+            template = load_stored(text, Limits.of_stored(self.settings), values)
         elif isinstance(template.resources, dict):  # the plan discards unchanged resources from its copy
             template = replace(template, resources=dict(template.resources))
         return with_implicit(template, resolver)

@@ -188,7 +188,7 @@ def _restored_template(
     document = dict(orjson.loads(text))
     pseudo = pseudo_parameters(str(stack.uuid), stack.name, stack.project_id)
     values = stored_values(dict(revision.parameters), revision.sealed, context.cipher, pseudo)
-    template = load(document, Limits.of(context.settings), values)
+    template = load(document, Limits.of_stored(context.settings), values)
     kinds = kinds_of(context, _environment(revision), {}, fetching=False)
     return with_restored_resources(document, template, kinds, copies, context.types, context.cipher)
 
