@@ -110,6 +110,7 @@ class ChildStackLoader:
         """Start with empty caches."""
         self.database, self.cipher, self.types, self.settings = database, cipher, types, settings
         self.files, self._quotas = files, CachedQuotas(database, settings)
+        self._limits = Limits.of_stored(settings)
         self._contexts: BoundedCache[int, InheritedContext] = BoundedCache(CACHE_SIZE)  # by revision
         self._shared: BoundedCache[bytes, InheritedContext] = BoundedCache(CACHE_SIZE)  # by content
         self._roots: BoundedCache[int, str] = BoundedCache(CACHE_SIZE)
@@ -180,7 +181,7 @@ class ChildStackLoader:
         text = self.files.get(hash_)
         if text is None:
             return None
-        template = load_stored(text, Limits.of_stored(self.settings), values)
+        template = load_stored(text, self._limits, values)
         if len(template.resources) > max_resources:
             return None
         if CONDITIONAL.search(text) is None:
@@ -207,8 +208,7 @@ class ChildStackLoader:
         """
         context = self.inherited_context(visit.stack)
         # The text of a thousand identical children is parsed once.
-        limits = Limits.of_stored(self.settings)
-        draft = self._unconditional.get(child.text) or read_stored(child.text, limits)
+        draft = self._unconditional.get(child.text) or read_stored(child.text, self._limits)
         parameters = pseudo_parameters(child_uuid, name, visit.stack.project_id, draft.form)
         values = ParameterValues.build(
             draft.parameters,
@@ -220,10 +220,7 @@ class ChildStackLoader:
         defined = draft
         if not isinstance(defined, UnconditionalTemplate):
             defined = self._define(child.text, defined, values)
-        count, project = len(defined.template.resources), visit.stack.project_id
-        self._check_limits(visit.stack.root_id, context, child_uuid, count)
-        quota = self._quotas.limit(project, "resources")
-        counts_of(self.database).require_room(project, quota, count, child_uuid)
+        self._check_limits(visit.stack, context, child_uuid, len(defined.template.resources))
         names = values.hidden if not secret else values.hidden | frozenset(defined.template.parameters)
         hidden = {parameter: values[parameter] for parameter in names if parameter in values}
         desired = DesiredChild(
@@ -237,7 +234,7 @@ class ChildStackLoader:
             parameters=_visible(values, hidden, parameters),
             sealed=self.cipher.seal(hidden) if hidden else None,
             outline=defined.outline,
-            resource_count=count,
+            resource_count=len(defined.template.resources),
             timeout_mins=child.timeout_mins,
         )
         return desired, bool(hidden)
@@ -249,7 +246,7 @@ class ChildStackLoader:
         if not copies or is_members(desired.template):  # group members share a definition without copies
             return desired
         values = stored_values(dict(desired.parameters), desired.sealed, self.cipher, {})
-        template = load(desired.template, Limits.of_stored(self.settings), values)
+        template = load(desired.template, self._limits, values)
         resolver = self._shared_context(desired.environment, {}, 0).resolver
         document = orjson.loads(desired.template)
         made = with_restored_resources(document, template, resolver, copies, self.types, self.cipher)
@@ -271,19 +268,23 @@ class ChildStackLoader:
             self._unconditional.put(text, made)
         return made
 
-    def _check_limits(self, root_id: int, context: InheritedContext, child_uuid: str, count: int) -> None:
-        """Check the depth of a child and, with its `count` resources, the size of the tree.
+    def _check_limits(
+        self, parent: StackView, context: InheritedContext, child_uuid: str, count: int
+    ) -> None:
+        """Check the depth of a child and, with its `count` resources, the sizes of project and tree.
 
         Raises:
-            LimitExceeded: a limit of the settings is exceeded.
+            LimitExceeded: a limit is exceeded.
         """
+        quota = self._quotas.limit(parent.project_id, "resources")
+        counts_of(self.database).require_room(parent.project_id, quota, count, child_uuid)
         max_depth, limit = self.settings.max_nested_stack_depth, self.settings.max_resources_per_stack
         if context.resolver.depth >= max_depth:
             raise LimitExceeded(f"Recursion depth exceeds {max_depth}.")
         if count <= MAX_UNCOUNTED_RESOURCES and limit > LOW_TREE_LIMIT:
             return
         with self.database.engine.connect() as connection:
-            total = child_reads.count_below(connection, root_id, limit, child_uuid)
+            total = child_reads.count_below(connection, parent.root_id, limit, child_uuid)
         if total + count > limit:
             raise LimitExceeded("Maximum resources per stack exceeded.")
 
