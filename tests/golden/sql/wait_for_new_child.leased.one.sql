@@ -77,10 +77,10 @@ SELECT s.id, s.name, 'OS::Heat::Stack', s.uuid::text, s.action, s.status, s.stat
  RETURNING id
 ), v AS (
     INSERT INTO revision (id, stack_id, number, action, template_hash, environment, files, parameters, sealed,
-        outline, created_by, traversal, first_event, adopted)
+        outline, resource_count, created_by, traversal, first_event, adopted)
     SELECT new_ids.revision_id, new_ids.id, 1, %(child_action)s, %(template_hash)s::bytea,
         %(environment)s::json, %(files)s::jsonb, %(parameters)s::json, %(child_sealed)s::bytea,
-        %(outline)s::json, p.username, 1,
+        %(outline)s::json, %(resource_count)s::int, p.username, 1,
         first_event.id, %(child_adopted)s::bytea
     FROM new_ids CROSS JOIN p CROSS JOIN first_event
 ), nodes AS (
