@@ -81,10 +81,11 @@ class Project:
         body = answered.partition(b"\r\n\r\n")[2]
         return json.loads(body) if body.startswith((b"{", b"[")) else None
 
-    def create(self, name: str, template: object, seconds: float = 120.0) -> str:
-        """Create a stack and await its end; return its path."""
+    def create(self, name: str, template: object, seconds: float = 120.0, times: Times | None = None) -> str:
+        """Create a stack and await its end; return its path. `times` receives the time of the request."""
         body = {"stack_name": name, "template": template}
-        id_ = self.request("POST", self.stacks_path, body)["stack"]["id"]
+        with _timed({} if times is None else times, "request a create"):
+            id_ = self.request("POST", self.stacks_path, body)["stack"]["id"]
         place = f"{self.stacks_path}/{name}/{id_}"
         shown = f"{place}?resolve_outputs=false"
         complete = "CREATE_COMPLETE"
@@ -106,7 +107,7 @@ class Project:
         while time.monotonic() < end:
             self.number += 1
             with _timed(times, "create"):
-                place = self.create(f"ten{self.number}", template(resources))
+                place = self.create(f"ten{self.number}", template(resources), times=times)
             for _ in range(rounds):
                 with _timed(times, "list"):
                     self.request("GET", f"{self.stacks_path}?limit=20")

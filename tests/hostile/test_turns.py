@@ -84,7 +84,10 @@ def test_a_project_has_fewer_turns_while_other_projects_send_requests() -> None:
         assert [answer.result(SECONDS) for answer in answers] == [[b""]] * ALONE
 
 
-def test_a_project_with_expensive_requests_uses_half_of_the_interpreter() -> None:
+def test_a_project_with_expensive_requests_uses_half_of_the_interpreter(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(turns, "CREDIT_SECONDS", 0.0)
     with serving() as api:
         assert api.send("other", short=True).result(SECONDS) == [b""]
         begun = time.monotonic()

@@ -2,9 +2,9 @@
 
 The threads of a process share the interpreter, so each computing request delays all others. A project has
 `ALONE` turns, and only `SHARED` turns while the process receives requests of other projects. Its further
-requests wait, and those of other projects compute in the meantime. After a request with much processor time
-the next requests of the project wait for the same time, so that it uses at most half of the interpreter. A
-request returns its turn while it waits for a server or a subprocess (`paused`).
+requests wait, and those of other projects compute in the meantime. A project with `CREDIT_SECONDS` of
+processor time beyond `SHARE` of the interpreter waits before its next requests. A request returns its turn
+while it waits for a server or a subprocess (`paused`).
 """
 
 from __future__ import annotations
@@ -23,7 +23,9 @@ from orchestrator.operations.runtime.fair_slots import FairSlots, NoFreeSlot
 UNLIMITED: Final = 1_000_000
 ALONE: Final = 4  # more would add no throughput
 SHARED: Final = 2
-HEAVY_SECONDS: Final = 0.02  # of processor time for a request that delays the next requests of its project
+SHARE: Final = 0.5  # of the interpreter, for a project while others send requests
+CREDIT_SECONDS: Final = 1.0  # of processor time, of a project that computed less
+MAX_PROJECTS: Final = 1_000  # after which those with their full credit are forgotten
 MAX_DELAY_SECONDS: Final = 2.0
 RECENT_SECONDS: Final = 5.0  # since the last request of a project
 TURN_SECONDS: Final = 60.0  # longest wait for a turn
@@ -36,7 +38,7 @@ class Turns:
         """Begin without requests."""
         self.slots = FairSlots(UNLIMITED, ALONE, UNLIMITED)
         self._recent: OrderedDict[str, float] = OrderedDict()  # times of the last request, oldest first
-        self._free: dict[str, float] = {}  # by project: end of the delay of its next requests
+        self._free: dict[str, float] = {}  # by project: time until which it waits; with credit in the past
         self._lock = threading.Lock()
 
     def delay(self, project: str) -> float:
@@ -45,12 +47,14 @@ class Turns:
             return min(MAX_DELAY_SECONDS, max(0.0, self._free.get(project, 0.0) - time.monotonic()))
 
     def charge(self, project: str, seconds: float) -> None:
-        """Delay the next requests of a project by the processor time of a request."""
-        now = time.monotonic()
+        """Charge the processor time of a request, while other projects send requests."""
+        earliest = time.monotonic() - CREDIT_SECONDS / SHARE
         with self._lock:
-            if seconds >= HEAVY_SECONDS and self.slots.per_owner == SHARED:
-                self._free = {name: end for name, end in self._free.items() if end > now}
-                self._free[project] = max(now, self._free.get(project, now)) + seconds
+            if self.slots.per_owner != SHARED:
+                return
+            if len(self._free) > MAX_PROJECTS:
+                self._free = {name: end for name, end in self._free.items() if end > earliest}
+            self._free[project] = max(earliest, self._free.get(project, earliest)) + seconds / SHARE
 
     def note(self, project: str) -> None:
         """Adapt the turns of each project to the projects with recent requests."""
