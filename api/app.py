@@ -21,6 +21,7 @@ from orchestrator.store.connections.database import Database, open_database
 from orchestrator.store.schema import version
 from tasks.broker_stats import BrokerStats
 from tasks.publisher import Dispatcher, broker_url
+from tasks.stack_projects import StackProjects
 
 PATIENCE_SECONDS = 5.0  # longest interruption by a restart of the database that is retried silently
 
@@ -52,7 +53,7 @@ def create_app(
             sealing,
             load_registry(),
             operations(),
-            publish or _publish_to_workers(settings),
+            publish or _publish_to_workers(settings, database),
             None if settings.broker_url is None else BrokerStats(broker_url(settings)),
         )
     )
@@ -79,10 +80,11 @@ def operations() -> Operations:
     )
 
 
-def _publish_to_workers(settings: config.Settings) -> Callable[[Sequence[Message]], None]:
+def _publish_to_workers(settings: config.Settings, database: Database) -> Callable[[Sequence[Message]], None]:
     """Return the function that publishes messages to the workers.
 
     Raises:
         Misconfigured: no broker is set.
     """
-    return Dispatcher(broker_url(settings), settings.check_batch).publish
+    projects = StackProjects(lambda: database)
+    return Dispatcher(broker_url(settings), settings.check_batch, projects).publish

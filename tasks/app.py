@@ -40,8 +40,10 @@ from orchestrator.store.connections.database import open_database
 from orchestrator.store.schema.version import require_current
 from tasks import metrics_server
 from tasks.celery_settings import celery_settings
+from tasks.fair_queues import WorkerReport
 from tasks.periodic import KeystoneCleanupThread, PeriodicThread
 from tasks.publisher import Dispatcher, broker_url
+from tasks.stack_projects import StackProjects
 from tasks.webhook_delivery import WebhookDeliveryThread
 
 log = logger()
@@ -49,7 +51,8 @@ log = logger()
 
 app = Celery("orchestrator", include=["tasks.check", "tasks.observe", "tasks.signal"])
 app.conf.update(celery_settings(broker_url(settings())))
-dispatcher = Dispatcher(broker_url(settings()), settings().check_batch)
+projects = StackProjects(lambda: engine().database)
+dispatcher = Dispatcher(broker_url(settings()), settings().check_batch, projects)
 
 PROVIDER = "provider"  # queue of types whose calls may block on a provider
 
@@ -114,6 +117,7 @@ def _start_threads(sender: Any, **_: Any) -> None:
         Heartbeat(database, sender.hostname, sorted(sender.app.amqp.queues.consume_from)),
         dispatcher,
         chosen.sweep_interval_seconds,
+        WorkerReport(sender.hostname, sorted(sender.app.amqp.queues.consume_from), sender.pool.num_processes),
     )
     metrics_server.serve(chosen)
     periodic.start()

@@ -12,6 +12,7 @@ from kombu import Connection
 from kombu.exceptions import OperationalError
 
 from tasks.celery_settings import QUEUES
+from tasks.fair_queues import KEY_PREFIX
 
 TIMEOUT_SECONDS: Final = 2.0
 UNREACHABLE: Final = (redis.RedisError, OperationalError, OSError)
@@ -37,7 +38,9 @@ class BrokerStats:
         pipeline = client.pipeline(transaction=False)
         for queue in QUEUES:
             pipeline.llen(self._prefix + queue)
-        return dict(zip(QUEUES, pipeline.execute(), strict=True))
+            pipeline.hget(f"{self._prefix}{KEY_PREFIX}state:{queue}", "waiting")
+        counts = [int(count or 0) for count in pipeline.execute()]
+        return {queue: sum(counts[2 * index : 2 * index + 2]) for index, queue in enumerate(QUEUES)}
 
     def _connected(self) -> redis.Redis:
         """Return the client. kombu reads sockets, TLS and prefixes from the broker's URL."""

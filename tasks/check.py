@@ -16,8 +16,9 @@ from orchestrator.operations.reconcile.checked_node import CheckedNode
 from orchestrator.operations.runtime.lease_keeper import new_lease
 from orchestrator.store.connections.database import UNREACHABLE
 from tasks import task_events
-from tasks.app import app, dispatcher, engine
+from tasks.app import app, engine
 from tasks.celery_settings import QUEUES
+from tasks.execution import execution
 from tasks.publisher import TASK
 
 log = logger()
@@ -40,28 +41,26 @@ def check(self: Any, node_ids: list[int], traversal: int) -> str | None:
     Raises:
         ResourceFailed: a resource failed. Everything is committed and published by then.
     """
-    queue = (self.request.delivery_info or {}).get("routing_key")
-    started_at = time.perf_counter()
     lease = new_lease()
     checked: list[CheckedNode] = []
-    for tried, pause in enumerate(PAUSES):
-        try:
-            messages = check_nodes(
-                engine(),
-                node_ids,
-                traversal,
-                durable=queue == "provider",
-                bulk=queue == "bulk",
-                lease=lease,
-                again=tried > 0,
-                checked=checked,
-            )
-            break
-        except UNREACHABLE as error:
-            log.warning("database_unreachable", nodes=node_ids, error=str(error))
-            time.sleep(pause)
-    else:
-        return None  # the sweep re-enqueues the nodes
-    dispatcher.publish(messages, parent_id=self.request.id)
-    metrics.observe_check(queue if queue in QUEUES else metrics.OTHER, time.perf_counter() - started_at)
+    with execution(self.request) as running:
+        for tried, pause in enumerate(PAUSES):
+            try:
+                running.messages = check_nodes(
+                    engine(),
+                    node_ids,
+                    traversal,
+                    durable=running.queue == "provider",
+                    bulk=running.queue == "bulk",
+                    lease=lease,
+                    again=tried > 0,
+                    checked=checked,
+                )
+                break
+            except UNREACHABLE as error:
+                log.warning("database_unreachable", nodes=node_ids, error=str(error))
+                time.sleep(pause)
+        else:
+            return None  # the sweep re-enqueues the nodes
+    metrics.observe_check(running.queue if running.queue in QUEUES else metrics.OTHER, running.seconds)
     return task_events.summary(checked)

@@ -10,7 +10,8 @@ from typing import Any
 from orchestrator.logs import logger
 from orchestrator.operations.observation.observe import observe_resource
 from orchestrator.store.connections.database import UNREACHABLE
-from tasks.app import app, dispatcher, engine
+from tasks.app import app, engine
+from tasks.execution import execution
 from tasks.publisher import OBSERVE_TASK
 
 log = logger()
@@ -19,9 +20,8 @@ log = logger()
 @app.task(name=OBSERVE_TASK, bind=True, max_retries=2, shared=False)
 def observe(self: Any, resource_id: int) -> None:
     """Observe a resource and enqueue the next resources of the pass."""
-    try:
-        messages = observe_resource(engine(), resource_id)
-    except UNREACHABLE as error:
-        log.warning("database_unreachable", resource=resource_id, error=str(error))
-        return  # the sweep re-enqueues the resource
-    dispatcher.publish(messages, parent_id=self.request.id)
+    with execution(self.request) as running:
+        try:
+            running.messages = observe_resource(engine(), resource_id)
+        except UNREACHABLE as error:  # the sweep re-enqueues the resource
+            log.warning("database_unreachable", resource=resource_id, error=str(error))

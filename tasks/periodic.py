@@ -19,6 +19,7 @@ from orchestrator.logs import logger
 from orchestrator.operations.keystone.reaper import Reaper
 from orchestrator.operations.maintenance.heartbeat import Heartbeat
 from orchestrator.operations.maintenance.sweep import Sweep
+from tasks.fair_queues import WorkerReport
 from tasks.publisher import Dispatcher
 
 log = logger()
@@ -41,10 +42,18 @@ def touch_ready_file() -> None:
 class PeriodicThread(threading.Thread):
     """Sweeps every `seconds`; errors are logged and the sweep retried."""
 
-    def __init__(self, sweep: Sweep, reporting: Heartbeat, dispatcher: Dispatcher, seconds: float) -> None:
-        """Take the sweep, the heartbeat, and the dispatcher of their messages."""
+    def __init__(
+        self,
+        sweep: Sweep,
+        reporting: Heartbeat,
+        dispatcher: Dispatcher,
+        seconds: float,
+        worker: WorkerReport | None = None,
+    ) -> None:
+        """Take the sweep, the heartbeat, the dispatcher of their messages, and the report for fair queues."""
         super().__init__(name="periodic", daemon=True)
         self.sweep, self.reporting, self.dispatcher, self.seconds = sweep, reporting, dispatcher, seconds
+        self.worker = worker
         self._stopped = threading.Event()
 
     def run(self) -> None:
@@ -53,7 +62,7 @@ class PeriodicThread(threading.Thread):
             touch_ready_file()  # also during an outage of the database, which a restart would not end
             try:
                 self.reporting.tick()
-                self.dispatcher.publish(self.sweep.run())
+                self.dispatcher.publish(self.sweep.run(), report=self.worker)
                 self.sweep.purge()
             except psycopg.Error as error:
                 log.warning("sweep_failed", error=str(error))

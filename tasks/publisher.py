@@ -10,7 +10,8 @@ from __future__ import annotations
 import base64
 import os
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, Final
 from uuid import uuid4
@@ -27,13 +28,16 @@ from orchestrator.config import Settings
 from orchestrator.engine.messages import CheckMessage, Message, ObservationMessage, SignalMessage
 from orchestrator.errors import Misconfigured
 from orchestrator.logs import logger
+from tasks import fair_queues
 from tasks.celery_settings import celery_settings
+from tasks.fair_queues import SCRIPT, FinishedTask, Group, WorkerReport
 
 TASK = "check"
 SIGNAL_TASK = "signal"
 SIGNAL_QUEUE = "provider"  # a resource type that processes a signal may call its provider
 OBSERVE_TASK = "observe"
 OBSERVE_QUEUE = "observe"
+PROJECT_HEADER = "project"  # of a message
 MAX_SHOWN = 5  # resources named in the arguments that Flower shows
 
 TEMPLATE_ARGUMENTS: Final[Mapping[str, tuple[Any, ...]]] = {
@@ -58,11 +62,33 @@ def broker_url(settings: Settings) -> str:
     return settings.broker_url.get_secret_value()
 
 
+def no_projects(_stacks: Collection[str]) -> Mapping[str, str]:
+    """Return no projects: all messages share one turn."""
+    return {}
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """The task and the queue of a message, and its stack."""
+
+    task: str
+    queue: str
+    root: str
+    project: str
+    parent_id: str | None
+
+
 class Dispatcher:
     """Publishes messages to a broker."""
 
-    def __init__(self, broker_url: str, batch: int = 1) -> None:
-        """Put up to `batch` nodes of a traversal into a message, on the queue of local types.
+    def __init__(
+        self,
+        broker_url: str,
+        batch: int = 1,
+        projects: Callable[[Collection[str]], Mapping[str, str]] = no_projects,
+    ) -> None:
+        """Put up to `batch` nodes of a traversal into a message, on the queue of local types. `projects`
+        returns the projects of stacks, by uuid.
 
         The Celery application here only builds messages: a sender does not import the task's code.
         """
@@ -71,22 +97,32 @@ class Dispatcher:
         self.app.task(name=TASK, shared=False)(_check_stub)
         self.app.task(name=SIGNAL_TASK, shared=False)(_signal_stub)
         self.app.task(name=OBSERVE_TASK, shared=False)(_observe_stub)
-        self.batch = batch
+        self.batch, self.projects = batch, projects
         self._local = threading.local()
         self._prefix = ""
 
-    def publish(self, messages: Sequence[Message], parent_id: str | None = None) -> None:
-        """Enqueue the messages. An unreachable broker is logged, and the sweep re-enqueues the nodes."""
-        if not messages:
+    def publish(
+        self,
+        messages: Sequence[Message],
+        parent_id: str | None = None,
+        finished: FinishedTask | None = None,
+        report: WorkerReport | None = None,
+    ) -> None:
+        """Enqueue the messages. An unreachable broker is logged, and the sweep re-enqueues the nodes.
+
+        `finished` is the task that ended, and `report` the state of this worker: both make the broker move
+        waiting messages to the workers.
+        """
+        commands = fair_queues.arguments(self._rendered(messages, parent_id), finished, report)
+        if not commands:
             return
-        by_queue = self._rendered(messages, parent_id)
         for tries_left in (1, 0):  # a connection that broke since its last use is replaced
             try:
-                self._send(by_queue)
+                self._send(commands)
             except (redis.RedisError, OperationalError, OSError) as error:
                 self.close()
-                if not tries_left:
-                    metrics.count_unpublished(sum(map(len, by_queue.values())))
+                if messages and not tries_left:
+                    metrics.count_unpublished(len(messages))
                     log.warning("broker_unreachable", error=str(error), messages=len(messages))
             else:
                 return
@@ -98,24 +134,33 @@ class Dispatcher:
             connections.pop("redis").disconnect()
             connections.pop("kombu").close()
 
-    def _rendered(self, messages: Sequence[Message], parent_id: str | None) -> dict[str, list[bytes]]:
-        by_queue: dict[str, list[bytes]] = {}
+    def _rendered(self, messages: Sequence[Message], parent_id: str | None) -> list[Group]:
+        """Return the rendered messages by queue and root stack."""
+        projects = self.projects(frozenset(message.root for message in messages if message.root))
+        groups: dict[tuple[str, str], dict[str, bytes]] = {}
+
+        def add(queue: str, root: str, rendered: tuple[str, bytes]) -> None:
+            task_id, body = rendered
+            groups.setdefault((queue, root), {})[task_id] = body
+
         checks = [message for message in messages if isinstance(message, CheckMessage)]
         for group in self._groups(checks):
-            by_queue.setdefault(group[0].queue, []).append(self.render(group, parent_id))
+            first = group[0]
+            add(first.queue, first.root, self.render(group, projects.get(first.root, ""), parent_id))
         for message in messages:
-            if isinstance(message, SignalMessage):
-                by_queue.setdefault(SIGNAL_QUEUE, []).append(self.render_signal(message, parent_id))
-            elif isinstance(message, ObservationMessage):
-                by_queue.setdefault(OBSERVE_QUEUE, []).append(self.render_observation(message, parent_id))
-        return by_queue
+            if not isinstance(message, CheckMessage):
+                queue = SIGNAL_QUEUE if isinstance(message, SignalMessage) else OBSERVE_QUEUE
+                project = projects.get(message.root, "")
+                add(queue, message.root, self.render_other(message, project, parent_id))
+        return [
+            Group(queue, projects.get(root, ""), root, rendered) for (queue, root), rendered in groups.items()
+        ]
 
-    def _send(self, by_queue: Mapping[str, Sequence[bytes]]) -> None:
+    def _send(self, commands: Sequence[str | bytes]) -> None:
         connection = self._connected()
         if connection.can_read():  # the broker never replies: readable means closed
             raise redis.ConnectionError("the broker closed the connection")
-        for queue, bodies in by_queue.items():
-            connection.send_command("LPUSH", self._prefix + queue, *bodies, check_health=False)  # type: ignore[no-untyped-call]
+        connection.send_command("EVAL", SCRIPT, 0, self._prefix, *commands, check_health=False)  # type: ignore[no-untyped-call]
 
     def _groups(self, messages: Sequence[CheckMessage]) -> Iterable[Sequence[CheckMessage]]:
         if self.batch == 1:
@@ -131,49 +176,46 @@ class Dispatcher:
             step = self.batch if queue == "check" else 1
             yield from (group[start : start + step] for start in range(0, len(group), step))
 
-    def render(self, group: Sequence[CheckMessage], parent_id: str | None = None) -> bytes:
-        """Return the message that makes a worker check these nodes, in the broker's format."""
+    def render(
+        self, group: Sequence[CheckMessage], project: str = "", parent_id: str | None = None
+    ) -> tuple[str, bytes]:
+        """Return the message that makes a worker check these nodes, in the broker's format, after its id."""
         first = group[0]
-        ids = [message.node_id for message in group]
-        arguments = [ids, first.traversal]
-        return self._filled(TASK, first.queue, arguments, describe(group), first.root, parent_id)
+        arguments = [[message.node_id for message in group], first.traversal]
+        target = Target(TASK, first.queue, first.root, project, parent_id)
+        return self._filled(target, arguments, describe(group))
 
-    def render_signal(self, message: SignalMessage, parent_id: str | None = None) -> bytes:
-        """Return the message that makes a worker process a resource's signals."""
-        visible = f"({message.label})"
-        arguments = [message.resource_id]
-        return self._filled(SIGNAL_TASK, SIGNAL_QUEUE, arguments, visible, message.root, parent_id)
+    def render_other(
+        self, message: SignalMessage | ObservationMessage, project: str = "", parent_id: str | None = None
+    ) -> tuple[str, bytes]:
+        """Return the message that processes the signals of a resource, or observes it, after its id."""
+        is_signal = isinstance(message, SignalMessage)
+        task, queue = (SIGNAL_TASK, SIGNAL_QUEUE) if is_signal else (OBSERVE_TASK, OBSERVE_QUEUE)
+        target = Target(task, queue, message.root, project, parent_id)
+        return self._filled(target, [message.resource_id], f"({message.label})")
 
-    def render_observation(self, message: ObservationMessage, parent_id: str | None = None) -> bytes:
-        """Return the message that makes a worker observe a resource."""
-        shown = f"({message.label})"
-        return self._filled(
-            OBSERVE_TASK, OBSERVE_QUEUE, [message.resource_id], shown, message.root, parent_id
-        )
-
-    def _filled(
-        self, task: str, queue: str, arguments: list[Any], shown: str, root: str, parent_id: str | None
-    ) -> bytes:
+    def _filled(self, target: Target, arguments: list[Any], shown: str) -> tuple[str, bytes]:
         templates: dict[tuple[str, str], dict[str, Any]] = self._local.__dict__.setdefault(
             "templates", {}
         )  # filled in place: each thread has its own
-        template = templates.get((task, queue))
+        template = templates.get((target.task, target.queue))
         if template is None:
-            template = templates[task, queue] = self._template(task, queue)
+            template = templates[target.task, target.queue] = self._template(target.task, target.queue)
         task_id = str(uuid4())  # also the delivery tag: both need only be unique
         body = orjson.dumps([arguments, {}, template["embed"]])
         message = template["message"]
         headers = message["headers"]
         headers["id"] = task_id
-        headers["root_id"] = root or task_id
-        headers["parent_id"] = parent_id
+        headers["root_id"] = target.root or task_id
+        headers["parent_id"] = target.parent_id
         headers["argsrepr"] = shown
-        headers["kwargsrepr"] = f"{{'root_stack': '{root}'}}" if root else "{}"
+        headers["kwargsrepr"] = f"{{'root_stack': '{target.root}'}}" if target.root else "{}"
+        headers[PROJECT_HEADER] = target.project
         properties = message["properties"]
         properties["correlation_id"] = task_id
         properties["delivery_tag"] = task_id
         message["body"] = base64.b64encode(body).decode()
-        return orjson.dumps(message)
+        return task_id, orjson.dumps(message)
 
     def _template(self, task: str, queue: str) -> dict[str, Any]:
         """Return a message as Celery and kombu build it, to be filled in."""

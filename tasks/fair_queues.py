@@ -1,0 +1,244 @@
+"""Fair queues in the broker: projects share the workers by time, whatever the number of their messages.
+
+Celery takes messages from a list per queue, in the order of arrival. That list is kept short here: it holds
+about two messages per worker process. Further messages wait in a list per root stack, and a script moves them
+whenever a task ends (adr/0001-fair-queues.md):
+
+* The next message is of the project that has used the least worker time, as in start-time fair queueing.
+  Within a project, root stacks take turns.
+* A project whose tasks are long has at most half of the worker processes while other projects have work: a
+  task cannot be interrupted, so the next task of another project would otherwise wait for its end.
+
+The broker may lose everything at any time: the sweep re-enqueues nodes without a message.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+# Queues served by the same processes: the running tasks of a project are counted for both.
+LANES: Final[Mapping[str, str]] = {
+    "check": "local",
+    "bulk": "local",
+    "provider": "provider",
+    "observe": "provider",
+}
+KEY_PREFIX: Final = "fair:"
+MIN_LISTED: Final = 4  # messages in Celery's list of a queue
+MAX_LISTED: Final = 4_096
+UNKNOWN_CAPACITY: Final = 8  # assumed processes until workers have reported
+LONG_TASK_SECONDS: Final = 0.25  # duration of a task after which the share of its project is limited
+RECENT_SECONDS: Final = 600  # a project without messages for this long has no work
+RUNNING_SECONDS: Final = 70  # longer than Celery's time limit: after that a task was lost
+REPORT_SECONDS: Final = 10  # validity of the report of a worker
+CANDIDATES: Final = 100  # projects considered for the next message
+
+
+@dataclass(frozen=True, slots=True)
+class FinishedTask:
+    """A task that ended, with its duration in seconds."""
+
+    task_id: str
+    queue: str
+    project: str
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerReport:
+    """The queues and the number of processes or threads of a running worker."""
+
+    name: str
+    queues: Sequence[str]
+    processes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Rendered messages of a root stack for a queue, by task id."""
+
+    queue: str
+    project: str
+    root: str
+    messages: Mapping[str, bytes]
+
+
+# ARGV: the key prefix, then commands with their arguments. Times are in seconds. Keys after the prefix:
+#   state:Q             hash: `clock`, the virtual time; `waiting`, the number of messages; `checked_at`
+#   turns:Q             sorted set: projects with waiting messages, by the virtual time of their next turn
+#   finished:Q          hash: the virtual time at which the last turn of a project ended
+#   stacks:Q:P          sorted set: root stacks of a project with waiting messages, by turn
+#   messages:Q:P:R      list: waiting messages of a root stack, each after its task id
+#   running:L:P         sorted set: tasks of a project in a lane, by the time at which they count as lost
+#   seconds:L           hash: average duration of the tasks of a project
+#   longest:L           hash: duration of the longest task of a project, decreasing with each shorter task
+#   recent:L            sorted set: projects, by the time of their last message
+#   workers:L           sorted set: `processes name` of the workers, by the end of their report
+#   capacity:L          number of processes
+SCRIPT: Final = f"""
+local base, lanes = ARGV[1], {{ {", ".join(f"{queue}='{lane}'" for queue, lane in LANES.items())} }}
+local time = redis.call('TIME')
+local now = time[1] + time[2] / 1000000
+local position = 2
+
+local function key(...) return base .. '{KEY_PREFIX}' .. table.concat({{...}}, ':') end
+
+local function argument()
+    position = position + 1
+    return ARGV[position - 1]
+end
+
+local function number(value, default) return tonumber(value or default) end
+
+local function enqueue(queue, project, root, id, message)
+    redis.call('RPUSH', key('messages', queue, project, root), id, message)
+    redis.call('HINCRBY', key('state', queue), 'waiting', 1)
+    local stacks = key('stacks', queue, project)
+    if not redis.call('ZSCORE', stacks, root) then
+        local first = redis.call('ZRANGE', stacks, 0, 0, 'WITHSCORES')
+        redis.call('ZADD', stacks, first[2] or 0, root)
+    end
+    local turns = key('turns', queue)
+    if not redis.call('ZSCORE', turns, project) then
+        local finished = number(redis.call('HGET', key('finished', queue), project), 0)
+        local clock = number(redis.call('HGET', key('state', queue), 'clock'), 0)
+        redis.call('ZADD', turns, math.max(finished, clock), project)
+    end
+end
+
+local function has_room(lane, project, capacity)
+    local longest = number(redis.call('HGET', key('longest', lane), project), 0)
+    if longest < {LONG_TASK_SECONDS} then return true end
+    local recent = key('recent', lane)
+    if redis.call('ZCOUNT', recent, now - {RECENT_SECONDS}, '+inf') < 2 then return true end
+    local running = key('running', lane, project)
+    redis.call('ZREMRANGEBYSCORE', running, '-inf', now)
+    return redis.call('ZCARD', running) < math.max(1, math.floor(capacity / 2))
+end
+
+local function next_project(queue, lane, capacity)
+    local turns = redis.call('ZRANGE', key('turns', queue), 0, {CANDIDATES - 1}, 'WITHSCORES')
+    for index = 1, #turns, 2 do
+        if has_room(lane, turns[index], capacity) then return turns[index], tonumber(turns[index + 1]) end
+    end
+end
+
+local function run(queue, lane, project, id, message)
+    redis.call('LPUSH', base .. queue, message)
+    redis.call('ZADD', key('running', lane, project), now + {RUNNING_SECONDS}, id)
+end
+
+local function take(queue, lane, project, turn)
+    local stacks, root = key('stacks', queue, project), nil
+    local first = redis.call('ZRANGE', stacks, 0, 0, 'WITHSCORES')
+    if first[1] then
+        local messages = key('messages', queue, project, first[1])
+        local id, message = redis.call('LPOP', messages), redis.call('LPOP', messages)
+        if redis.call('EXISTS', messages) == 1 then
+            redis.call('ZADD', stacks, first[2] + 1, first[1])
+        else
+            redis.call('ZREM', stacks, first[1])
+        end
+        if message then
+            redis.call('HINCRBY', key('state', queue), 'waiting', -1)
+            run(queue, lane, project, id, message)
+        end
+    end
+    local ended = turn + math.max(0.001, number(redis.call('HGET', key('seconds', lane), project), 0))
+    redis.call('HSET', key('state', queue), 'clock', turn)
+    redis.call('HSET', key('finished', queue), project, ended)
+    if redis.call('EXISTS', stacks) == 1 then
+        redis.call('ZADD', key('turns', queue), ended, project)
+    else
+        redis.call('ZREM', key('turns', queue), project)
+    end
+end
+
+local function fill(queue)
+    local lane = lanes[queue]
+    local capacity = number(redis.call('GET', key('capacity', lane)), {UNKNOWN_CAPACITY})
+    local size = math.min({MAX_LISTED}, math.max({MIN_LISTED}, 2 * capacity))
+    for _ = redis.call('LLEN', base .. queue), size - 1 do
+        local project, turn = next_project(queue, lane, capacity)
+        if not project then return end
+        take(queue, lane, project, turn)
+    end
+end
+
+local function publish()
+    local queue, project, root = argument(), argument(), argument()
+    local lane, recent = lanes[queue], key('recent', lanes[queue])
+    redis.call('ZADD', recent, now, project)
+    for _ = 1, tonumber(argument()) do enqueue(queue, project, root, argument(), argument()) end
+    fill(queue)
+end
+
+local function finish()
+    local queue, project, id, seconds = argument(), argument(), argument(), tonumber(argument())
+    local lane = lanes[queue]
+    redis.call('ZADD', key('recent', lane), now, project)
+    redis.call('ZREM', key('running', lane, project), id)
+    local average = number(redis.call('HGET', key('seconds', lane), project), seconds)
+    redis.call('HSET', key('seconds', lane), project, 0.8 * average + 0.2 * seconds)
+    local longest = number(redis.call('HGET', key('longest', lane), project), seconds)
+    redis.call('HSET', key('longest', lane), project, math.max(seconds, 0.95 * longest + 0.05 * seconds))
+    for other, served in pairs(lanes) do
+        if served == lane then fill(other) end
+    end
+end
+
+local function clean(lane)
+    local recent = key('recent', lane)
+    local idle = redis.call('ZRANGEBYSCORE', recent, '-inf', now - {RECENT_SECONDS}, 'LIMIT', 0, 1000)
+    for _, project in ipairs(idle) do
+        redis.call('ZREM', recent, project)
+        redis.call('HDEL', key('seconds', lane), project)
+        redis.call('HDEL', key('longest', lane), project)
+        for queue, served in pairs(lanes) do
+            if served == lane then redis.call('HDEL', key('finished', queue), project) end
+        end
+    end
+end
+
+local function report()
+    local lane, name, processes = argument(), argument(), argument()
+    local workers = key('workers', lane)
+    redis.call('ZADD', workers, now + {REPORT_SECONDS}, processes .. ' ' .. name)
+    local checked = key('checked', lane)
+    if now - number(redis.call('GET', checked), 0) > 1 then
+        redis.call('SET', checked, now)
+        redis.call('ZREMRANGEBYSCORE', workers, '-inf', now)
+        local capacity = 0
+        for _, worker in ipairs(redis.call('ZRANGE', workers, 0, -1)) do
+            capacity = capacity + tonumber(string.match(worker, '^%d+'))
+        end
+        redis.call('SET', key('capacity', lane), capacity)
+        clean(lane)
+    end
+    for queue, served in pairs(lanes) do
+        if served == lane then fill(queue) end
+    end
+end
+
+local commands = {{ publish = publish, finish = finish, report = report }}
+while position <= #ARGV do commands[argument()]() end
+"""
+
+
+def arguments(
+    groups: Sequence[Group], finished: FinishedTask | None = None, report: WorkerReport | None = None
+) -> list[str | bytes]:
+    """Return the commands of a run of the script."""
+    result: list[str | bytes] = []
+    if finished is not None and finished.queue in LANES:
+        result += ["finish", finished.queue, finished.project, finished.task_id, f"{finished.seconds:.6f}"]
+    for group in groups:
+        result += ["publish", group.queue, group.project, group.root, str(len(group.messages))]
+        for task_id, message in group.messages.items():
+            result += [task_id, message]
+    if report is not None:
+        for lane in sorted({LANES[queue] for queue in report.queues if queue in LANES}):
+            result += ["report", lane, report.name, str(report.processes)]
+    return result
