@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
+LIMIT: Final = 10**18  # of the numbers: their text has 18 digits, and Python counts elements up to 2**63
 _RANGE: Final = re.compile(r"(\d{1,18})(?:-(\d{1,18}))?")
 
 
@@ -28,7 +29,8 @@ class Ordinals:
 
     @classmethod
     def span(cls, start: int, stop: int) -> Ordinals:
-        """Return the numbers from `start` to before `stop`."""
+        """Return the numbers from `start` to before `stop`, without those of `LIMIT` and above."""
+        stop = min(stop, LIMIT)
         return cls(((start, stop),) if start < stop else ())
 
     @classmethod

@@ -51,3 +51,9 @@ def test_invalid_ranges_are_refused(text):
 
 def test_texts_that_are_not_numbers_are_not_in_a_set():
     assert "1" not in Ordinals.of([1])
+
+
+def test_a_span_beyond_all_limits_can_be_counted_and_parsed():
+    span = Ordinals.span(0, 2**63)
+    assert len(span) == 10**18
+    assert Ordinals.parse(span.text()) == span
