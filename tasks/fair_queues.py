@@ -29,7 +29,8 @@ KEY_PREFIX: Final = "fair:"
 MIN_LISTED: Final = 4  # messages in Celery's list of a queue
 MAX_LISTED: Final = 4_096
 UNKNOWN_CAPACITY: Final = 8  # assumed processes until workers have reported
-LONG_TASK_SECONDS: Final = 0.25  # duration of a task after which the share of its project is limited
+LONG_TASK_SECONDS: Final = 0.5  # duration of a task after which the share of its project is limited
+CREDIT_SECONDS: Final = 1.0  # worker time that a project with little work has in advance of busy projects
 RECENT_SECONDS: Final = 600  # a project without messages for this long has no work
 RUNNING_SECONDS: Final = 70  # longer than Celery's time limit: after that a task was lost
 REPORT_SECONDS: Final = 10  # validity of the report of a worker
@@ -104,7 +105,7 @@ local function enqueue(queue, project, root, id, message)
     if not redis.call('ZSCORE', turns, project) then
         local finished = number(redis.call('HGET', key('finished', queue), project), 0)
         local clock = number(redis.call('HGET', key('state', queue), 'clock'), 0)
-        redis.call('ZADD', turns, math.max(finished, clock), project)
+        redis.call('ZADD', turns, math.max(finished, clock - {CREDIT_SECONDS}), project)
     end
 end
 
@@ -147,7 +148,8 @@ local function take(queue, lane, project, turn)
         end
     end
     local ended = turn + math.max(0.001, number(redis.call('HGET', key('seconds', lane), project), 0))
-    redis.call('HSET', key('state', queue), 'clock', turn)
+    local clock = number(redis.call('HGET', key('state', queue), 'clock'), 0)
+    redis.call('HSET', key('state', queue), 'clock', math.max(clock, turn))
     redis.call('HSET', key('finished', queue), project, ended)
     if redis.call('EXISTS', stacks) == 1 then
         redis.call('ZADD', key('turns', queue), ended, project)
