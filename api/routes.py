@@ -168,9 +168,9 @@ def _begin_request() -> None:
     project_id = (request.view_args or {}).get("project_id")
     if project_id is not None and request.endpoint not in PUBLIC:
         g.caller = for_project(actor, project_id, admin=dependencies().settings.anonymous_admin)
-        if request.endpoint != SIGNAL:
-            in_flight.identify(request.environ, g.caller, project_id)
         _count(g.caller)
+        if request.endpoint != SIGNAL:
+            in_flight.identify(request.environ, g.caller, project_id, may_wait=True)
         if request.endpoint != SIGNAL or (request.content_length or 0) > settings.inline_body_size:
             turns.begin(request.environ, project_id)
         authorization.enforce()

@@ -8,6 +8,9 @@ waits for nothing but its body, so addresses have no other limit: proxies and NA
 Signals are fast and come in bursts, from all servers of a stack at once: they have no limit. Event streams
 have a limit of their own.
 
+A request beyond the limit of its project or caller waits for others of the same party, up to
+`postponement.WAIT_SECONDS`, without a thread. It is refused then, or if too many wait already.
+
 Each API process counts separately, as in `rate_limits.py`.
 """
 
@@ -22,7 +25,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from werkzeug.wsgi import ClosingIterator
 
-from api import capacity
+from api import capacity, postponement
 from orchestrator import metrics
 from orchestrator.config import Settings
 from orchestrator.operations.runtime import turns
@@ -37,6 +40,8 @@ SOCKET: Final = "gunicorn.socket"
 LEAST: Final = 2  # concurrent requests, however few threads the process has
 SHARE: Final = 2  # a caller and a project each have 1/SHARE of the threads
 BODY_SHARE: Final = 4  # and 1/BODY_SHARE of the threads for slow bodies, as has an address
+MAX_WAITING: Final = 512  # requests that wait for their party
+MAX_WAITING_OF_PARTY: Final = 64
 KINDS: Final = {"address": "The client address", "caller": "The caller", "project": "The project"}
 
 Party = tuple[str, ...]  # a kind of KINDS, and what identifies the party
@@ -65,6 +70,7 @@ class InFlight:
     settings: Settings
     _requests: Counter[Party] = field(default_factory=Counter)
     _bodies: Counter[Party] = field(default_factory=Counter)
+    _waiting: Counter[Party] = field(default_factory=Counter)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
@@ -96,6 +102,19 @@ class InFlight:
                 requests[party] += 1
         return None
 
+    def postpone(self, party: Party, limit: int) -> postponement.Postponed | None:
+        """Count a waiting request of a party; return None if too many wait."""
+        with self._lock:
+            if self._waiting[party] >= MAX_WAITING_OF_PARTY or self._waiting.total() >= MAX_WAITING:
+                return None
+            self._waiting[party] += 1
+
+        def leave() -> None:
+            with self._lock:
+                _subtract(self._waiting, [party])
+
+        return postponement.Postponed(party, lambda: self._requests[party] < limit, leave)
+
     def leave(self, parties: Sequence[Party]) -> None:
         """Count a request no longer."""
         with self._lock:
@@ -126,10 +145,11 @@ class InFlight:
                 _subtract(bodies, counted)
 
 
-def identify(environ: Mapping[str, Any], caller: Caller, project_id: str) -> None:
+def identify(environ: Mapping[str, Any], caller: Caller, project_id: str, *, may_wait: bool = False) -> None:
     """Count a request for its authenticated caller and its project.
 
     Raises:
+        Postponed: they have too many requests in progress, and the request waits if it `may_wait`.
         TooManyConcurrentRequests: they have too many requests in progress.
     """
     ticket: Ticket | None = environ.get(TICKET)
@@ -141,7 +161,10 @@ def identify(environ: Mapping[str, Any], caller: Caller, project_id: str) -> Non
     limit = ticket.in_flight.request_limit()
     refused = ticket.in_flight.enter(parties, limit)
     if refused is not None:
-        raise _too_many(refused, limit or 0)
+        postponed = None
+        if may_wait and postponement.may_wait() and "HTTP_EXPECT" not in environ:
+            postponed = ticket.in_flight.postpone(refused, limit or 0)
+        raise postponed or _too_many(refused, limit or 0)
     ticket.parties = parties
 
 

@@ -17,6 +17,7 @@ from collections.abc import MutableMapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from api import postponement
 from orchestrator import metrics
 from orchestrator.config import Settings
 from orchestrator.operations.quotas import CachedQuotas
@@ -69,7 +70,7 @@ class RateLimits:
         Raises:
             TooManyRequests: the rate of the caller or of the project is exceeded.
         """
-        if environ.get(COUNTED):
+        if environ.get(COUNTED) or postponement.is_again():
             return
         if caller.user or caller.user_id:  # no name without authentication
             owner = (caller.project_id, caller.user_id, caller.user)

@@ -3,7 +3,8 @@
 `gunicorn -k api.serving.gunicorn_worker.Worker "api.app:create_app()"`. The accepting loop collects each head
 and each small body without blocking: thousands of idle or slow clients cost a socket each but no thread. A
 larger body has a minimum rate (`BufferedSocket.SLOWEST`), a response has a send timeout, and the loop waits
-for the end of a connection. Health checks have threads of their own.
+for the end of a connection and, if a project has too many requests in progress, for room (`postponement.py`).
+Health checks have threads of their own.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from typing import Any
 
 from gunicorn.workers.gthread import ThreadWorker
 
-from api import capacity
+from api import capacity, postponement
 from api.serving.buffered_socket import CHUNK, MAX_URL_BYTES, BufferedSocket, TooLong
 from api.serving.idle_connections import oldest_of_busiest
 
@@ -50,6 +51,7 @@ class Worker(ThreadWorker):
         self.cfg.set("secure_scheme_headers", {})
         self.lingering: deque[tuple[float, Any]] = deque()
         self.lent = 0  # number of threads
+        self.waiting: deque[tuple[Any, Any, postponement.Postponed]] = deque()  # connections and requests
         self.probes = ThreadPoolExecutor(self.PROBE_THREADS, "probe")
 
     def init_process(self) -> None:
@@ -131,6 +133,32 @@ class Worker(ThreadWorker):
             retained = super().handle(conn)
         return retained
 
+    def handle_request(self, req: Any, conn: Any) -> Any:
+        """Handle a request; return it if it has to wait."""
+        until: float | None = getattr(req, "wait_until", None)
+        may_wait = isinstance(conn.sock, BufferedSocket) and (until is None or time.monotonic() < until)
+        with postponement.handling(may_wait=may_wait, again=until is not None):
+            try:
+                return super().handle_request(req, conn)
+            except postponement.Postponed as postponed:
+                if until is None:
+                    req.wait_until = time.monotonic() + postponement.WAIT_SECONDS
+                return req, postponed
+
+    def _retry_postponed(self) -> None:
+        """Handle requests again whose party has room or whose time is over, a single request of each."""
+        now, tried = time.monotonic(), set[object]()
+        for _ in range(len(self.waiting)):
+            conn, req, postponed = self.waiting.popleft()
+            if req.wait_until > now and (postponed.party in tried or not postponed.has_room()):
+                self.waiting.append((conn, req, postponed))
+                continue
+            tried.add(postponed.party)
+            postponed.leave()
+            conn.parser = Repeated(conn, req)
+            self.lent += 1
+            super().enqueue_req(conn)
+
     def _comes_more(self, conn: Any) -> bool:
         """Return whether the head of the next request arrived, after a short wait if threads are free."""
         sock = conn.sock
@@ -158,7 +186,9 @@ class Worker(ThreadWorker):
         is_buffered = isinstance(conn.sock, BufferedSocket)
         if is_buffered:
             self.lent -= 1
-        if retained and is_buffered and conn.sock.ahead:
+        if isinstance(retained, tuple):
+            self.waiting.append((conn, *retained))
+        elif retained and is_buffered and conn.sock.ahead:
             self.enqueue_req(conn)  # part of the next head, which the poller would not report
         elif retained or not is_buffered:
             super().finish_request(conn, fs)
@@ -214,6 +244,7 @@ class Worker(ThreadWorker):
                     self.poller.unregister(conn.sock)
                 self._close(conn)
 
+        self._retry_postponed()
         self._make_room()
 
     def _make_room(self) -> None:
@@ -233,20 +264,33 @@ class Worker(ThreadWorker):
                 self.poller.unregister(idle.sock)
             self._close(idle)
 
-    def _keepalive_after(self, conn: Any, keepalive: Any) -> bool:
+    def _keepalive_after(self, conn: Any, keepalive: Any) -> Any:
         """Return whether the connection can be reused: not if the rest of its body would have to be awaited.
 
         A timeout applies only if more input is expected: on a busy machine any timeout may have passed
         already.
         """
-        if not keepalive:
-            return False
+        if not keepalive or isinstance(keepalive, tuple):
+            return keepalive
         until = time.monotonic() + self.DRAIN_SECONDS
         if not isinstance(conn.sock, BufferedSocket):
             return bool(conn.parser.finish_body(deadline=until))
         conn.sock.settimeout(self.DRAIN_SECONDS)
         conn.sock.until = until
         return bool(conn.parser.finish_body(max_bytes=CHUNK))
+
+
+class Repeated:
+    """The parser of a connection whose request is handled again, before it parses the next request."""
+
+    def __init__(self, conn: Any, request: object) -> None:
+        """Replace the parser of the connection."""
+        self._conn, self._parser, self._request = conn, conn.parser, request
+
+    def __next__(self) -> object:
+        """Return the request, and restore the parser."""
+        self._conn.parser = self._parser
+        return self._request
 
 
 def _end_streams() -> None:

@@ -34,7 +34,8 @@ class Api:
         with ExitStack() as reading:
             if environ.get("anonymous_body"):
                 reading.enter_context(in_flight.reading_body(environ))
-            in_flight.identify(environ, environ["caller"], environ["project"])
+            may_wait = environ.get("may_wait", False)
+            in_flight.identify(environ, environ["caller"], environ["project"], may_wait=may_wait)
             if environ.get("fails"):
                 raise RuntimeError
             if environ.get("stream"):
