@@ -20,7 +20,7 @@ from api.v1.outputs import note_secret
 from api.v1.stacks import parameters_of
 from orchestrator.json_types import JsonMapping, JsonObject
 from orchestrator.operations.context import Body, OperationContext
-from orchestrator.operations.outputs.outputs import Output
+from orchestrator.operations.outputs.outputs import MAX_OUTPUTS_BYTES, Output
 from orchestrator.store.stacks import revisions, stacks
 from orchestrator.store.stacks.revisions import Brief
 from orchestrator.store.stacks.stacks import StackQuery, StackRow
@@ -62,7 +62,13 @@ def describe_stacks(arguments: Arguments) -> JsonMapping:
     if arguments.text("StackName") is not None:
         return {"Stacks": [_described(find_stack(arguments))]}
     rows, has_more = _listing(arguments, MAX_DETAILED_PAGE)
-    return {"Stacks": [_described(row) for row in rows], **has_more}
+    described, size = list[JsonObject](), 0
+    for row in rows:
+        described.append(_described(row))
+        size += len(orjson.dumps(described[-1], default=str))
+        if size > MAX_OUTPUTS_BYTES and row is not rows[-1]:  # the page ends early
+            return {"Stacks": described, "NextToken": str(row.uuid)}
+    return {"Stacks": described, **has_more}
 
 
 def create_stack(arguments: Arguments) -> JsonMapping | None:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import closing
 from functools import lru_cache
-from itertools import islice
-from typing import Final
+from itertools import chain
+from typing import Any, Final
 from urllib.parse import quote, urlencode
 
 import orjson
@@ -20,7 +20,9 @@ from orchestrator.store.stacks.stacks import StackRow
 
 Items = Generator[JsonObject, None, None]
 
-MAX_UNSTREAMED_ROWS: Final = 1_000  # rows; longer responses are streamed
+# Longer responses are streamed, in slices of this size.
+MAX_UNSTREAMED_ROWS: Final = 1_000
+MAX_UNSTREAMED_BYTES: Final = 512 * 1024
 
 
 def time(value: dt.datetime | None) -> str | None:
@@ -38,23 +40,21 @@ def json_list(
 ) -> Response:
     """Return `{name: [items…]}`; `tail` adds keys computed from the number of items and the last item.
 
-    The first `MAX_UNSTREAMED_ROWS` items are read before the response starts, so that an early error has an
-    error status. The rest is streamed: memory does not grow with the response.
+    The first slice is read before the response starts, so that an early error has an error status.
     """
-    first = list(islice(items, MAX_UNSTREAMED_ROWS))
-    if len(first) < MAX_UNSTREAMED_ROWS:
-        trailer = tail(len(first), first[-1] if first else {}) if tail else {}
-        return json_response({name: first, **trailer})
 
     def chunks() -> Iterator[bytes]:
+        count, last = 0, dict[str, Any]()
+
+        def counted() -> Iterator[JsonObject]:
+            nonlocal count, last
+            for item in items:
+                count, last = count + 1, item
+                yield item
+
         with closing(items):
-            slice_, count = first, 0
             yield b"{" + orjson.dumps(name) + b":["
-            while slice_:
-                text = b",".join(orjson.dumps(item, default=str) for item in slice_)
-                yield text if count == 0 else b"," + text
-                count, last = count + len(slice_), slice_[-1]
-                slice_ = list(islice(items, MAX_UNSTREAMED_ROWS))
+            yield from json_slices(counted())
             trailer = tail(count, last) if tail else {}
             yield (
                 b"]"
@@ -62,7 +62,31 @@ def json_list(
                 + b"}"
             )
 
-    return Response(chunks(), mimetype="application/json")
+    return streamed_response(chunks())
+
+
+def json_slices(items: Iterable[JsonObject]) -> Iterator[bytes]:
+    """Yield the items of a JSON list, with commas between them, in slices of limited size."""
+    texts, size, first = [], 0, True
+    for item in items:
+        texts.append(orjson.dumps(item, default=str))
+        size += len(texts[-1])
+        if size > MAX_UNSTREAMED_BYTES or len(texts) >= MAX_UNSTREAMED_ROWS:
+            yield (b"" if first else b",") + b",".join(texts)
+            texts, size, first = [], 0, False
+    if texts:
+        yield (b"" if first else b",") + b",".join(texts)
+
+
+def streamed_response(chunks: Iterator[bytes]) -> Response:
+    """Return a response made of chunks; a long response is streamed, so that memory does not grow with it."""
+    read, size = list[bytes](), 0
+    for chunk in chunks:
+        read.append(chunk)
+        size += len(chunk)
+        if size > MAX_UNSTREAMED_BYTES:
+            return Response(chain(read, chunks), mimetype="application/json")
+    return Response(b"".join(read), mimetype="application/json")
 
 
 class Links:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from itertools import chain, islice
+from itertools import chain
 from typing import Any, Final
 
 import orjson
@@ -18,13 +18,14 @@ from api.dependencies import caller, dependencies, operation_context
 from api.request import query_params
 from api.request.body import read_body
 from api.request.stack_lookup import get_stack
-from api.response.serialization import MAX_UNSTREAMED_ROWS, Links, json_response, link, time
+from api.response.serialization import Links, json_response, json_slices, link, streamed_response, time
 from api.v1.outputs import output_body
 from api.v1.resources import shown_attributes, shown_metadata
 from api.v1.stacks import NO_DESCRIPTION
 from orchestrator.json_types import JsonObject
 from orchestrator.operations.preview.create import PlannedResource
 from orchestrator.operations.preview.update import ResourceChange, UpdatePreview
+from orchestrator.store.connections.streaming import ROWS_WITH_VALUES
 from orchestrator.store.stacks.resources import ResourceRow, get_incarnations, list_resources
 from orchestrator.store.stacks.stacks import StackRow
 
@@ -92,11 +93,7 @@ def update(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa
         preview = dependencies().operations.preview_update(
             context, stack, body, patch=patch, show_nested=nested
         )
-    lists = _lists(stack, preview)
-    every = [preview, *preview.nested]
-    if sum(sum(map(len, item.items.values()), len(item.unchanged)) for item in every) < MAX_UNSTREAMED_ROWS:
-        return json_response({"resource_changes": {turn: list(forms) for turn, forms in lists.items()}})
-    return Response(_streamed(lists), mimetype="application/json")
+    return streamed_response(_chunks(_lists(stack, preview)))
 
 
 class _EngineFormat:
@@ -195,8 +192,8 @@ def _unchanged(stack: StackRow | None, identity: _EngineFormat, names: Collectio
 def _touched(
     stack: StackRow | None, identity: _EngineFormat, items: Sequence[ResourceChange]
 ) -> Iterator[Form]:
-    for start in range(0, len(items), MAX_UNSTREAMED_ROWS):
-        part = items[start : start + MAX_UNSTREAMED_ROWS]
+    for start in range(0, len(items), ROWS_WITH_VALUES):
+        part = items[start : start + ROWS_WITH_VALUES]
         ids = [item.row_id for item in part if item.row_id is not None]
         rows = get_incarnations(identity.deps.database, stack, ids) if ids and stack is not None else {}
         for item in part:
@@ -224,15 +221,11 @@ def _touched_one(identity: _EngineFormat, item: ResourceChange, row: ResourceRow
     }
 
 
-def _streamed(lists: Mapping[str, Iterator[Form]]) -> Iterator[bytes]:
+def _chunks(lists: Mapping[str, Iterator[Form]]) -> Iterator[bytes]:
     """Yield the response as it is read."""
     started = b'{"resource_changes":{'
     for turn, forms in lists.items():
         yield started + orjson.dumps(turn) + b":["
-        first = True
-        while part := list(islice(forms, MAX_UNSTREAMED_ROWS)):
-            text = b",".join(orjson.dumps(form, default=str) for form in part)
-            yield text if first else b"," + text
-            first = False
+        yield from json_slices(forms)
         started = b"],"
     yield b"]}}"

@@ -15,6 +15,7 @@ from orchestrator.operations.context import Body, OperationContext
 from orchestrator.operations.fetching import PausingFetcher
 from orchestrator.operations.outputs.outputs import Output
 from orchestrator.operations.request_body import StackRequest, read_request
+from orchestrator.operations.size_budget import charge, size_budget
 from orchestrator.operations.validation.hypothetical_child import (
     NEVER_CREATED_ID,
     HypotheticalChild,
@@ -26,7 +27,7 @@ from orchestrator.resources.nested_type import NestedType
 from orchestrator.schema.translation import reached
 from orchestrator.store.planning import preview_reads
 from orchestrator.store.traversals.accept import enforce_quota
-from orchestrator.template.definition import ResourceDefinition, StackDefinition
+from orchestrator.template.definition import OutputDefinition, ResourceDefinition, StackDefinition
 from orchestrator.template.formats import format_named
 from orchestrator.template.function_view import ResourceProxy
 from orchestrator.template.functions.time_budget import time_budget
@@ -90,6 +91,7 @@ def preview_create(context: OperationContext, body: Body) -> CreatePreview:
     return _shown(context, request, validated)
 
 
+@size_budget("the preview")
 @time_budget(EXPRESSIONS_SECONDS)
 def _shown(context: OperationContext, request: StackRequest, validated: ValidatedRequest) -> CreatePreview:
     template = validated.template
@@ -101,17 +103,18 @@ def _shown(context: OperationContext, request: StackRequest, validated: Validate
         request.stack_name,
         template.description,
         validated.values.public(template.parameters),
-        [
-            Output(
-                output.name, output.description, _value(view, output.value, f"outputs.{output.name}.value")
-            )
-            for output in template.outputs.values()
-        ],
+        [_output(view, output) for output in template.outputs.values()],
         planned_resources(context, whole),
         request.disable_rollback,
         request.timeout_mins,
         request.tags,
     )
+
+
+def _output(view: StackDefinition, output: OutputDefinition) -> Output:
+    value = _value(view, output.value, f"outputs.{output.name}.value")
+    charge(value)
+    return Output(output.name, output.description, value)
 
 
 def planned_resources(context: OperationContext, whole: HypotheticalChild) -> list[PlannedResource]:
@@ -165,6 +168,8 @@ def _planned_resource(
 
     path = f"{place}.{keywords.metadata}"
     metadata = _without_secrets(view, body.get("metadata"), _value(view, body.get("metadata"), path))
+    visible = {name: shown(name) for name in {**resource_type.properties, **properties}}
+    charge(visible, metadata)
     inside = (
         hypothetical_child_of(context, definition, whole, resource_type)
         if isinstance(resource_type, NestedType)
@@ -175,7 +180,7 @@ def _planned_resource(
         definition.type,
         str(body.get("description") or ""),
         required_by,
-        {name: shown(name) for name in {**resource_type.properties, **properties}},
+        visible,
         sorted(resource_type.attributes),
         metadata or {},
         None if inside is None else Nested(inside.name, planned_resources(context, inside)),

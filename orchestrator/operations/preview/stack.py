@@ -25,6 +25,7 @@ from orchestrator.operations.planning.definitions import PlannedDefinitions
 from orchestrator.operations.preview.live_observation import LiveObservation, observe_all
 from orchestrator.operations.resource_context.operation import with_provider_access
 from orchestrator.operations.resource_context.state import recorded_secrets
+from orchestrator.operations.size_budget import charge
 from orchestrator.operations.software.type_store import DeploymentStore
 from orchestrator.resources.base import ResourceType
 from orchestrator.security.encryption import Cipher
@@ -203,6 +204,7 @@ class Preview:
                     unseen=observation.unseen.get(id_, ""),
                     as_built=not self.intent.converge and self._is_as_built(name, changes),
                 )
+                charge(forecasts[name].changed, forecasts[name].metadata, entries=0)
         if forecast.faults and not self.intent.within:
             raise InvalidTemplate(forecast.faults)
         self.faults = forecast.faults

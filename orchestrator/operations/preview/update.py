@@ -17,6 +17,7 @@ from orchestrator.operations.context import Body, OperationContext
 from orchestrator.operations.preview import nested as nested_preview
 from orchestrator.operations.preview.stack import DesiredStack, Preview, ResourceChange, UpdatePreview
 from orchestrator.operations.runtime.parameter_cache import pseudo_parameters, stored_values
+from orchestrator.operations.size_budget import size_budget
 from orchestrator.operations.stacks.update import propose
 from orchestrator.store.stacks.stacks import StackRow
 from orchestrator.template.fault_locations import placed
@@ -26,6 +27,7 @@ __all__ = ["ResourceChange", "UpdatePreview", "preview_update"]
 MAX_FAULTS: Final = 1_000
 
 
+@size_budget("the preview")
 def preview_update(
     context: OperationContext,
     stack: StackRow,

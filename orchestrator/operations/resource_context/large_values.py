@@ -43,7 +43,7 @@ def has_large_values(state: ResourceState) -> bool:
 
 def size_of(value: JsonMapping) -> int:
     """Return the size of a value in bytes of JSON."""
-    return len(orjson.dumps(value, default=str))
+    return len(orjson.dumps(value, default=str, option=orjson.OPT_NON_STR_KEYS))
 
 
 def _reserve(db: Db, settings: Settings, visit: ResourceVisit, part: Part, size: int) -> None:

@@ -14,6 +14,7 @@ from orchestrator.json_types import JsonMapping, JsonObject
 from orchestrator.operations.context import Body, OperationContext
 from orchestrator.operations.fetching import PausingFetcher
 from orchestrator.operations.request_body import read_request
+from orchestrator.operations.size_budget import charge, size_budget
 from orchestrator.operations.validation.hypothetical_child import (
     NEVER_CREATED_ID,
     HypotheticalChild,
@@ -42,6 +43,7 @@ TYPES = {
 }
 
 
+@size_budget("the description of the template")
 def validate(
     context: OperationContext,
     body: Body,
@@ -144,6 +146,7 @@ class NestedTemplateReport:
         inside = hypothetical_child_of(self.context, definition, whole, resource_type)
         if inside is None:
             return {}
+        charge(inside.template.description)
         if isinstance(resource_type, GroupType):
             below = self.of(inside, most=1)
             described = {"Type": definition.type, **_described(inside.template.description, {}, {}, {})}
@@ -165,6 +168,7 @@ class NestedTemplateReport:
         described = _described(template.description, template.parameters, supplied, defaults, secret)
         if template.parameter_groups:
             described["ParameterGroups"] = list(template.parameter_groups)
+        charge(described)
         if below := self.of(inside):
             described["NestedParameters"] = below
         return {"Type": definition.type, **described}

@@ -13,6 +13,7 @@ from sqlalchemy import Connection, Row, Select, text
 from orchestrator.store.connections.database import HOT_SETTINGS, Database
 
 FETCH_SIZE: Final = 1_000  # rows
+ROWS_WITH_VALUES: Final = 50  # rows with values of resources, each of which may have several MiB
 
 _BY_KEYS: Final = text(
     "SELECT "
@@ -28,18 +29,20 @@ _BY_KEYS: Final = text(
 )
 
 
-def streamed(database: Database, statement: Select[Any], limit: int | None = None) -> Iterator[Row[Any]]:
+def streamed(
+    database: Database, statement: Select[Any], limit: int | None = None, *, fetch_size: int = FETCH_SIZE
+) -> Iterator[Row[Any]]:
     """Yield the rows of a statement, at most `limit`. The connection is released at the end, or when the
     iterator is closed. A short page is fetched at once: a cursor would cost more than its rows.
     """
     if limit is not None:
         statement = statement.limit(limit)
-    if limit is not None and limit <= FETCH_SIZE:
+    if limit is not None and limit <= fetch_size:
         with database.engine.connect() as connection:
             page = connection.execute(statement).all()
         yield from page
         return
-    options = {"stream_results": True, "yield_per": FETCH_SIZE}
+    options = {"stream_results": True, "yield_per": fetch_size}
     with (
         database.engine.connect() as connection,
         connection.execute(statement, execution_options=options) as rows,

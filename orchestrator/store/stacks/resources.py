@@ -23,7 +23,7 @@ from orchestrator.errors import LimitExceeded
 from orchestrator.json_types import JsonMapping
 from orchestrator.store.connections.database import Database
 from orchestrator.store.connections.prepared import fetch_prepared
-from orchestrator.store.connections.streaming import FETCH_SIZE, streamed
+from orchestrator.store.connections.streaming import FETCH_SIZE, ROWS_WITH_VALUES, streamed
 from orchestrator.store.stacks.stacks import StackRow, descendants
 from orchestrator.store.tables.graph import Resource, ResourceDefinition
 from orchestrator.store.tables.stacks import Revision, Stack
@@ -148,7 +148,8 @@ def list_resources(
     for name, texts in (filters or {}).items():
         column = {"physical_resource_id": newest.c.physical_id, "id": newest.c.uuid.cast(Text)}.get(name)
         statement = statement.where((newest.c[name] if column is None else column).in_(list(texts)))
-    for row in streamed(database, statement.order_by(newest.c.name), limit):
+    fetch_size = ROWS_WITH_VALUES if with_values else FETCH_SIZE
+    for row in streamed(database, statement.order_by(newest.c.name), limit, fetch_size=fetch_size):
         yield _row(row)
 
 

@@ -15,6 +15,7 @@ import pytest
 from werkzeug.test import TestResponse
 
 from api.cloudformation import resources, stacks
+from orchestrator.operations.outputs.outputs import Output
 from orchestrator.resources.ec2_signatures import signature_v2, signature_v4
 from orchestrator.security.key_pairs import create_key_pair, revoke_key_pair
 from tests.integration.api_world import Client, World, project, world  # noqa: F401 - fixtures
@@ -255,6 +256,24 @@ def test_requests_reach_the_operations_as_those_of_the_native_api(
         "clear_parameters": ["names", "size"],
     }
     assert world.neighbour.patched is True
+
+
+def test_a_page_of_stacks_with_large_outputs_ends_early(
+    api: Client, world: World, keys: Keys, project: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stacks, "MAX_OUTPUTS_BYTES", 10_000)
+    monkeypatch.setattr(world.neighbour, "outputs", lambda *_: [Output("it", "", "x" * 6_000)])
+    for number in range(5):
+        world.stack(project, f"large{number}", age=number)
+    found, additional = [], dict[str, str]()
+    while True:
+        answer = asked(api, keys, Action="DescribeStacks", **additional)
+        assert len(answer["Stacks"]) <= 2
+        found += [stack["StackName"] for stack in answer["Stacks"]]
+        if "NextToken" not in answer:
+            break
+        additional = {"NextToken": answer["NextToken"]}
+    assert found == [f"large{number}" for number in (4, 3, 2, 1, 0)]
 
 
 def test_lists_come_in_pages(

@@ -1,0 +1,51 @@
+"""Maximum size of a response that is built in memory: previews, and descriptions of nested templates.
+
+The parts are measured while they are made, so that a response beyond the maximum is refused before all of it
+is in memory. The budget belongs to the thread, as the parts are made at many places, like the time budget of
+functions.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
+import orjson
+
+from orchestrator.errors import LimitExceeded
+
+MAX_RESPONSE_BYTES: Final = 64 * 1024 * 1024  # JSON
+ENTRY_BYTES: Final = 512  # of a resource or template without its values
+
+_allowed: Final = threading.local()
+
+
+@contextmanager
+def size_budget(name: str) -> Iterator[None]:
+    """Limit the size of the response that this thread builds in the context; errors contain its `name`."""
+    _allowed.remaining, _allowed.name = MAX_RESPONSE_BYTES, name
+    try:
+        yield
+    finally:
+        del _allowed.remaining
+
+
+def charge(*values: object, entries: int = 1) -> None:
+    """Subtract entries with these values from the budget, if one is set.
+
+    Raises:
+        LimitExceeded: the response would be too large.
+    """
+    remaining = getattr(_allowed, "remaining", None)
+    if remaining is None:
+        return
+    size = entries * ENTRY_BYTES + sum(map(_size_of, filter(None, values)))
+    _allowed.remaining = remaining - size
+    if _allowed.remaining < 0:
+        raise LimitExceeded(f"{_allowed.name} would have more than {MAX_RESPONSE_BYTES // 1024**2} MiB.")
+
+
+def _size_of(value: object) -> int:
+    return len(orjson.dumps(value, default=str, option=orjson.OPT_NON_STR_KEYS))
