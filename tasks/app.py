@@ -39,6 +39,7 @@ from orchestrator.security.keystone import domain_admin
 from orchestrator.store.connections.database import open_database
 from orchestrator.store.schema.version import require_current
 from tasks import metrics_server
+from tasks.broker_stats import BrokerStats
 from tasks.celery_settings import celery_settings
 from tasks.fair_queues import WorkerReport
 from tasks.periodic import KeystoneCleanupThread, PeriodicThread
@@ -112,7 +113,12 @@ def _start_threads(sender: Any, **_: Any) -> None:
     database = open_database(chosen, "orchestrator-sweep")
     periodic = PeriodicThread(
         Sweep(
-            database, chosen, load_registry(), cipher(chosen), SWEEP_SPACING * chosen.sweep_interval_seconds
+            database,
+            chosen,
+            load_registry(),
+            cipher(chosen),
+            SWEEP_SPACING * chosen.sweep_interval_seconds,
+            BrokerStats(broker_url(chosen)).waiting_seconds,
         ),
         Heartbeat(database, sender.hostname, sorted(sender.app.amqp.queues.consume_from)),
         dispatcher,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
 import redis
@@ -41,6 +41,31 @@ class BrokerStats:
             pipeline.hget(f"{self._prefix}{KEY_PREFIX}state:{queue}", "waiting")
         counts = [int(count or 0) for count in pipeline.execute()]
         return {queue: sum(counts[2 * index : 2 * index + 2]) for index, queue in enumerate(QUEUES)}
+
+    def waiting_seconds(self, stacks: Collection[str]) -> Mapping[str, float]:
+        """Return the age of the oldest waiting message of root stacks, by uuid; nothing for stacks without one.
+
+        Earlier messages were delivered or lost. Nothing is known of an unreachable broker.
+        """
+        try:
+            return self._waiting_seconds(sorted(stacks))
+        except UNREACHABLE:
+            return {}
+
+    def _waiting_seconds(self, stacks: Sequence[str]) -> Mapping[str, float]:
+        client = self._connected()
+        pipeline = client.pipeline(transaction=False)
+        pipeline.time()
+        for stack in stacks:
+            for queue in QUEUES:
+                pipeline.lindex(f"{self._prefix}{KEY_PREFIX}messages:{queue}:{stack}", 0)
+        (seconds, micros), *times = pipeline.execute()
+        now, oldest = seconds + micros / 1e6, dict[str, float]()
+        for index, enqueued_at in enumerate(times):
+            if enqueued_at is not None:
+                stack = stacks[index // len(QUEUES)]
+                oldest[stack] = max(oldest.get(stack, 0.0), now - float(enqueued_at))
+        return oldest
 
     def _connected(self) -> redis.Redis:
         """Return the client. kombu reads sockets, TLS and prefixes from the broker's URL."""

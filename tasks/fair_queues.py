@@ -71,7 +71,7 @@ class Group:
 #   turns:Q             sorted set: projects with waiting messages, by the virtual time of their next turn
 #   finished:Q          hash: the virtual time at which the last turn of a project ended
 #   stacks:Q:P          sorted set: root stacks of a project with waiting messages, by turn
-#   messages:Q:P:R      list: waiting messages of a root stack, each after its task id
+#   messages:Q:R        list: waiting messages of a root stack, each after its time and task id
 #   running:L:P         sorted set: tasks of a project in a lane, by the time at which they count as lost
 #   seconds:L           hash: average duration of the tasks of a project
 #   longest:L           hash: duration of the longest task of a project, decreasing with each shorter task
@@ -94,7 +94,7 @@ end
 local function number(value, default) return tonumber(value or default) end
 
 local function enqueue(queue, project, root, id, message)
-    redis.call('RPUSH', key('messages', queue, project, root), id, message)
+    redis.call('RPUSH', key('messages', queue, root), now, id, message)
     redis.call('HINCRBY', key('state', queue), 'waiting', 1)
     local stacks = key('stacks', queue, project)
     if not redis.call('ZSCORE', stacks, root) then
@@ -135,7 +135,8 @@ local function take(queue, lane, project, turn)
     local stacks, root = key('stacks', queue, project), nil
     local first = redis.call('ZRANGE', stacks, 0, 0, 'WITHSCORES')
     if first[1] then
-        local messages = key('messages', queue, project, first[1])
+        local messages = key('messages', queue, first[1])
+        redis.call('LPOP', messages)
         local id, message = redis.call('LPOP', messages), redis.call('LPOP', messages)
         if redis.call('EXISTS', messages) == 1 then
             redis.call('ZADD', stacks, first[2] + 1, first[1])

@@ -8,7 +8,7 @@ Its cost depends on the amount of due work, not on the total amount.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 
@@ -46,7 +46,16 @@ MAX_ROWS = 1_000  # maximum rows per kind of work and sweep
 AUDIT_SECONDS = 30.0
 LOCK = 0x5357454550  # for a single sweep at a time on all hosts
 COUNTING = LOCK + 1  # for a single count at a time
+ENQUEUED_WITHIN_SECONDS = 2.0  # of the commit that marked the nodes
 COUNTING_SECONDS = 0.025  # time after which a sweep counts no further stack
+
+
+WaitingSeconds = Callable[[Collection[str]], Mapping[str, float]]
+
+
+def no_message_waits(_stacks: Collection[str]) -> Mapping[str, float]:
+    """Return nothing, for workers without a fair queue."""
+    return {}
 
 
 @dataclass(slots=True)
@@ -58,6 +67,7 @@ class Sweep:
     types: Mapping[str, ResourceType]
     cipher: Cipher
     min_interval: float = 0.0  # seconds between the starts of two sweeps in any process
+    waiting_seconds: WaitingSeconds = no_message_waits
     _db: Connection[TupleRow] | None = None
     _audited_at: float = field(default_factory=time.monotonic)
     # failing traversals whose open operations are followed
@@ -109,17 +119,33 @@ class Sweep:
         if lost:
             log.warning("leases_lost", count=len(lost))
         messages += lost
-        for root_id, root in sweep_queries.roots(db):
+        window = self.settings.dispatch_window
+        roots = sweep_queries.roots(db, self.settings.re_enqueue_seconds)
+        messages += self._re_enqueue(db, [root for root in roots if root.has_old])
+        for root in roots:
+            if root.has_unsent:
+                topped = repository.refill_window(db, root.id, root.uuid, window).messages
+                metrics.count_recovered("not_enqueued", len(topped))
+                messages += topped
+        return messages
+
+    def _re_enqueue(
+        self, db: Connection[TupleRow], roots: Sequence[sweep_queries.QueuedRoot]
+    ) -> list[CheckMessage]:
+        """Return messages for queued nodes whose messages were lost: neither received nor waiting."""
+        if not roots:
+            return []
+        messages: list[CheckMessage] = []
+        ages = self.waiting_seconds([root.uuid for root in roots])
+        for root in roots:
+            waiting = ages[root.uuid] + ENQUEUED_WITHIN_SECONDS if root.uuid in ages else 0.0
             again = sweep_queries.re_enqueue(
-                db, root_id, root, self.settings.re_enqueue_seconds, self.settings.dispatch_window
+                db, root, self.settings.re_enqueue_seconds, self.settings.dispatch_window, waiting
             )
             if again:
-                log.info("re_enqueued", stack=root, count=len(again))
+                log.info("re_enqueued", stack=root.uuid, count=len(again))
             metrics.count_recovered("unprocessed", len(again))
             messages += again
-            topped = repository.refill_window(db, root_id, root, self.settings.dispatch_window).messages
-            metrics.count_recovered("not_enqueued", len(topped))
-            messages += topped
         return messages
 
     def _end(self, db: Connection[TupleRow]) -> list[CheckMessage]:
@@ -156,8 +182,8 @@ class Sweep:
         return messages
 
     def _audit(self, db: Connection[TupleRow]) -> list[CheckMessage]:
-        for root_id, _ in sweep_queries.roots(db):
-            while sweep_queries.drop_superseded(db, root_id, MAX_ROWS) == MAX_ROWS:
+        for root in sweep_queries.roots(db, self.settings.re_enqueue_seconds):
+            while sweep_queries.drop_superseded(db, root.id, MAX_ROWS) == MAX_ROWS:
                 pass
         circuit_breakers.purge(db)
         messages = self._recover_stalled(db)

@@ -7,7 +7,7 @@ never waits for a check, nor a check for a sweep.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from psycopg import Connection
 from psycopg.rows import TupleRow
@@ -78,7 +78,13 @@ WITH RECURSIVE roots AS (
         ORDER BY g.root_id LIMIT 1)
     FROM roots WHERE roots.root_id IS NOT NULL
 )
-SELECT roots.root_id, s.uuid::text FROM roots JOIN stack s ON s.id = roots.root_id
+SELECT roots.root_id, s.uuid::text, EXISTS (
+    SELECT 1 FROM graph_node g WHERE g.root_id = roots.root_id AND g.state = 'queued'
+        AND g.rung_at < now() - make_interval(secs => %(seconds)s)
+), EXISTS (
+    SELECT 1 FROM graph_node g WHERE g.root_id = roots.root_id AND g.state = 'queued' AND g.rung_at IS NULL
+)
+FROM roots JOIN stack s ON s.id = roots.root_id
 """
 
 RE_ENQUEUE = f"""
@@ -86,6 +92,7 @@ WITH o AS MATERIALIZED (
     SELECT id, stack_id, traversal, resource_id FROM graph_node
     WHERE root_id = %(root)s AND state = 'queued' AND rung_at < now() - make_interval(secs => %(seconds)s)
         AND rung_at < now() - make_interval(secs => %(seconds)s * power(2, least(rings, 2)))
+        AND rung_at < now() - make_interval(secs => %(waiting)s)
     ORDER BY rung_at LIMIT %(limit)s FOR UPDATE SKIP LOCKED
 )
 UPDATE graph_node n
@@ -181,16 +188,29 @@ def _queued(rows: list[tuple[Any, ...]]) -> list[CheckMessage]:
     return [CheckMessage(*row[:5]) for row in rows if row[5] == "queued"]
 
 
-def roots(db: Db) -> list[tuple[int, str]]:
-    """Return the root stacks that have queued nodes: id and uuid."""
-    return [(row[0], row[1]) for row in db.execute(ROOTS).fetchall()]
+class QueuedRoot(NamedTuple):
+    """A root stack with queued nodes: whether the message of a node is old, and whether nodes have none."""
+
+    id: int
+    uuid: str
+    has_old: bool
+    has_unsent: bool
 
 
-def re_enqueue(db: Db, root_id: int, root: str, seconds: float, limit: int) -> list[CheckMessage]:
-    """Return messages for queued nodes whose last message must have been lost, with growing delays."""
-    values = {"root": root_id, "seconds": seconds, "limit": limit}
+def roots(db: Db, seconds: float) -> list[QueuedRoot]:
+    """Return the root stacks that have queued nodes; a message is old after `seconds`."""
+    return [QueuedRoot(*row) for row in db.execute(ROOTS, {"seconds": seconds}).fetchall()]
+
+
+def re_enqueue(
+    db: Db, root: QueuedRoot, seconds: float, limit: int, waiting: float = 0.0
+) -> list[CheckMessage]:
+    """Return messages for queued nodes whose last message must have been lost, with growing delays. Messages
+    of the last `waiting` seconds wait in the broker.
+    """
+    values = {"root": root.id, "seconds": seconds, "limit": limit, "waiting": waiting}
     rows = db.execute(RE_ENQUEUE, values).fetchall()
-    return [CheckMessage(row[0], row[1], row[2], row[3], root) for row in rows if row[4] == "queued"]
+    return [CheckMessage(row[0], row[1], row[2], row[3], root.uuid) for row in rows if row[4] == "queued"]
 
 
 def drop_superseded(db: Db, root_id: int, limit: int) -> int:

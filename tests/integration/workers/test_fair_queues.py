@@ -230,5 +230,21 @@ def test_a_lost_turn_is_restored_by_the_next_message(workers: Workers) -> None:
     assert len(workers.run(11, {})) == 11
 
 
+def test_the_age_of_the_oldest_waiting_message_is_known(workers: Workers) -> None:
+    stats = BrokerStats(workers.dispatcher.app.conf.broker_url)
+    workers.enqueue("p/a", 10)
+    workers.enqueue("p/b", 3)
+    key = f"{KEY_PREFIX}messages:check:p/a"
+    workers.broker.lset(key, 0, float(workers.broker.lindex(key, 0)) - 100)  # two minutes pass
+    ages = stats.waiting_seconds(["p/a", "p/b", "p/c"])
+    assert 100 <= ages["p/a"] < 160
+    assert 0 <= ages["p/b"] < 60
+    assert "p/c" not in ages
+
+
+def test_nothing_is_known_of_an_unreachable_broker() -> None:
+    assert BrokerStats("redis://127.0.0.1:1/0").waiting_seconds(["p/a"]) == {}
+
+
 def test_without_a_broker_the_end_of_a_task_raises_nothing() -> None:
     Dispatcher("redis://127.0.0.1:1/0").publish([], finished=FinishedTask("t", "check", "p", 1.0))
