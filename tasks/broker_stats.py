@@ -43,7 +43,7 @@ class BrokerStats:
         return {queue: sum(counts[2 * index : 2 * index + 2]) for index, queue in enumerate(QUEUES)}
 
     def waiting_seconds(self, stacks: Collection[str]) -> Mapping[str, float]:
-        """Return the age of the oldest waiting message of root stacks, by uuid; nothing for stacks without one.
+        """Return the age of the oldest waiting message of root stacks, by uuid, if any message waits.
 
         Earlier messages were delivered or lost. Nothing is known of an unreachable broker.
         """
