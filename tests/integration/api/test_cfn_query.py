@@ -259,10 +259,11 @@ def test_requests_reach_the_operations_as_those_of_the_native_api(
 
 
 def test_a_page_of_stacks_with_large_outputs_ends_early(
-    api: Client, world: World, keys: Keys, project: str, monkeypatch: pytest.MonkeyPatch
+    world: World, keys: Keys, project: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(stacks, "MAX_OUTPUTS_BYTES", 10_000)
     monkeypatch.setattr(world.neighbour, "outputs", lambda *_: [Output("it", "", "x" * 6_000)])
+    api = world.client(auth="token")
     for number in range(5):
         world.stack(project, f"large{number}", age=number)
     found, additional = [], dict[str, str]()
