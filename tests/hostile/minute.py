@@ -31,6 +31,7 @@ HANDLE: Final = {
     "heat_template_version": "2021-04-16",
     "resources": {"handle": {"type": "OS::Heat::WaitConditionHandle"}},
 }
+ACCEPTED: Final = "accepted"  # the request of a create
 Times = dict[str, list[float]]
 
 
@@ -84,7 +85,7 @@ class Project:
     def create(self, name: str, template: object, seconds: float = 120.0, times: Times | None = None) -> str:
         """Create a stack and await its end; return its path. `times` receives the time of the request."""
         body = {"stack_name": name, "template": template}
-        with _timed({} if times is None else times, "request a create"):
+        with _timed({} if times is None else times, ACCEPTED):
             id_ = self.request("POST", self.stacks_path, body)["stack"]["id"]
         place = f"{self.stacks_path}/{name}/{id_}"
         shown = f"{place}?resolve_outputs=false"
@@ -201,7 +202,10 @@ def queued(up: Up) -> int:
 
 def require_kept(idle: Times, attacked: Times, after: Times) -> None:
     """Check that the times during an attack are within three times those without."""
-    for kind, times in idle.items():  # other processes may slow the machine down: `after` shows it
+    for kind, times in idle.items():
+        if kind == ACCEPTED:  # a part of each create
+            continue
+        # other processes may slow the machine down: `after` shows it
         bound = 3 * max(p99(times), p99(after[kind]), FLOOR_SECONDS)
         assert p99(attacked[kind]) <= bound, (kind, sorted(attacked[kind])[-5:], bound, summary(attacked))
         assert median(after[kind]) <= 3 * max(p99(times), FLOOR_SECONDS), (kind, summary(after))

@@ -39,14 +39,23 @@ class Turns:
         self.slots = FairSlots(UNLIMITED, ALONE, UNLIMITED)
         self._recent: OrderedDict[str, float] = OrderedDict()  # times of the last request, oldest first
         self._free: dict[str, float] = {}  # by project: time until which it waits; with credit in the past
+        self._last: dict[str, float] = {}  # by project: processor time of the last request
         self._lock = threading.Lock()
 
-    def delay(self, project: str) -> float:
-        """Return the seconds that a request of a project must wait."""
-        with self._lock:
-            return min(MAX_DELAY_SECONDS, max(0.0, self._free.get(project, 0.0) - time.monotonic()))
+    def delay(self, project: str) -> tuple[float, float]:
+        """Return the seconds that a request of a project must wait, and the processor time charged for it.
 
-    def charge(self, project: str, seconds: float) -> None:
+        A request that waits is charged as the last request, so that further requests start after its end.
+        """
+        with self._lock:
+            delay = self._free.get(project, 0.0) - time.monotonic()
+            if delay <= 0:
+                return 0.0, 0.0
+            charged = self._last.get(project, 0.0)
+            self._free[project] += charged / SHARE
+            return min(MAX_DELAY_SECONDS, delay), charged
+
+    def charge(self, project: str, seconds: float, charged: float = 0.0) -> None:
         """Charge the processor time of a request, while other projects send requests."""
         earliest = time.monotonic() - CREDIT_SECONDS / SHARE
         with self._lock:
@@ -54,7 +63,11 @@ class Turns:
                 return
             if len(self._free) > MAX_PROJECTS:
                 self._free = {name: end for name, end in self._free.items() if end > earliest}
-            self._free[project] = max(earliest, self._free.get(project, earliest)) + seconds / SHARE
+                self._last = {name: last for name, last in self._last.items() if name in self._free}
+            self._free[project] = (
+                max(earliest, self._free.get(project, earliest)) + (seconds - charged) / SHARE
+            )
+            self._last[project] = seconds
 
     def note(self, project: str) -> None:
         """Adapt the turns of each project to the projects with recent requests."""
@@ -75,6 +88,7 @@ class Turn:
     project: str
     is_taken: bool = False
     begun: float = 0.0  # processor time of the thread
+    charged: float = 0.0  # in advance
 
     def take(self) -> None:
         """Wait for the turn.
@@ -84,7 +98,8 @@ class Turn:
         """
         self.turns.slots.acquire(self.project, TURN_SECONDS)
         self.is_taken = True
-        if delay := self.turns.delay(self.project):
+        delay, self.charged = self.turns.delay(self.project)
+        if delay:
             time.sleep(delay)
         self.begun = time.thread_time()
 
@@ -92,7 +107,7 @@ class Turn:
         """Return the turn, if it is taken."""
         if self.is_taken:
             self.is_taken = False
-            self.turns.charge(self.project, time.thread_time() - self.begun)
+            self.turns.charge(self.project, time.thread_time() - self.begun, self.charged)
             self.turns.slots.release(self.project)
 
 
