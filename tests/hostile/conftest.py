@@ -8,6 +8,7 @@ import pytest
 
 from orchestrator.embedded.valkey import Valkey
 from tests.e2e.running import Up
+from tests.hostile.minute import IDLE_SECONDS, Project, Times
 from tests.hostile.tenant import Tenant
 
 
@@ -41,6 +42,25 @@ def token_up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Up]:
     running.wait_ready(120)
     yield running
     running.stop()
+
+
+@pytest.fixture(scope="session")
+def attacker(token_up: Up) -> Project:
+    """A hostile project."""
+    return Project(token_up, "attacker")
+
+
+@pytest.fixture(scope="session")
+def victim(token_up: Up) -> Project:
+    """A project whose requests are measured."""
+    return Project(token_up, "victim")
+
+
+@pytest.fixture(scope="session")
+def idle(victim: Project) -> Times:
+    """The times without an attack."""
+    victim.work(2.0)
+    return victim.work(IDLE_SECONDS)
 
 
 @pytest.fixture

@@ -27,23 +27,6 @@ pytestmark = pytest.mark.long
 Prepare = Callable[[Project], tuple[Client, int]]  # the client and the number of clients
 
 
-@pytest.fixture(scope="module")
-def attacker(token_up: Up) -> Project:
-    return Project(token_up, "attacker")
-
-
-@pytest.fixture(scope="module")
-def victim(token_up: Up) -> Project:
-    return Project(token_up, "victim")
-
-
-@pytest.fixture(scope="module")
-def idle(victim: Project) -> Times:
-    """The times without an attack."""
-    victim.work(2.0)
-    return victim.work(IDLE_SECONDS)
-
-
 def nested_outputs(attacker: Project) -> tuple[Client, int]:
     path = attacker.create(f"s{time.monotonic_ns()}", attacks.nested_outputs())
     return partial(attacks.read, path), 24

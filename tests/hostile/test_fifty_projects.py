@@ -58,11 +58,6 @@ class Modest:
 
 
 @pytest.fixture(scope="module")
-def attacker(token_up: Up) -> Project:
-    return Project(token_up, "attacker50")
-
-
-@pytest.fixture(scope="module")
 def modest(token_up: Up) -> Modest:
     return Modest([Project(token_up, f"modest{number}") for number in range(MODEST)])
 

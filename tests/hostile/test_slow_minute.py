@@ -12,30 +12,13 @@ from typing import Final
 
 import pytest
 
-from tests.e2e.running import Up, eventually
-from tests.hostile.minute import IDLE_SECONDS, JSON, TEN, Project, Times, attack_and_compare
+from tests.e2e.running import eventually
+from tests.hostile.minute import JSON, TEN, Project, Times, attack_and_compare
 from tests.hostile.slow import SlowClients, create, head, slow_server
 
 pytestmark = pytest.mark.long
 
 FORM: Final = "Content-Type: application/x-www-form-urlencoded"
-
-
-@pytest.fixture(scope="module")
-def attacker(token_up: Up) -> Project:
-    return Project(token_up, "attacker")
-
-
-@pytest.fixture(scope="module")
-def victim(token_up: Up) -> Project:
-    return Project(token_up, "victim")
-
-
-@pytest.fixture(scope="module")
-def idle(victim: Project) -> Times:
-    """The times without an attack."""
-    victim.work(2.0)
-    return victim.work(IDLE_SECONDS)
 
 
 def unsigned_queries(attacker: Project) -> AbstractContextManager[object]:
