@@ -57,7 +57,7 @@ def test_values_made_of_each_other_end_where_they_become_too_large(world: World)
     uuid = world.create("s", resources)
     world.deliver_all()
     assert world.state(uuid) == "CREATE_FAILED"
-    assert "more than 1000000 values" in reason(world, uuid)
+    assert "more than 250000 values" in reason(world, uuid)
 
 
 def test_values_inside_each_other_end_where_they_become_too_deep(world: World) -> None:
