@@ -128,7 +128,7 @@ def test_two_run_side_by_side_in_folders_of_their_own(
     assert other.stop() == 0
     assert httpx.get(f"{up.url}/healthcheck").status_code == 200
     made = run("token", "create", "--project", "demo", "--data-dir", tmp_path / "data")
-    assert len(made.stdout.strip()) == 43, made  # the database ran for this command alone
+    assert made.stdout.startswith("orc_"), made  # the database ran for this command alone
     sealed = run("rotate-keys", "--data-dir", tmp_path / "data")
     assert "resource.sealed: 0 re-encrypted" in sealed.stdout
 
