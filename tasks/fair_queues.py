@@ -5,7 +5,7 @@ about two messages per worker process. Further messages wait in a list per root 
 whenever a task ends (adr/0001-fair-queues.md):
 
 * The next message is of the project that has used the least worker time, as in start-time fair queueing.
-  Within a project, root stacks take turns.
+  Within a project, root stacks take turns. The messages of a project with little work go ahead of the list.
 * A project whose tasks are long has at most half of the worker processes while other projects have work: a
   task cannot be interrupted, so the next task of another project would otherwise wait for its end.
 
@@ -30,7 +30,8 @@ MIN_LISTED: Final = 4  # messages in Celery's list of a queue
 MAX_LISTED: Final = 4_096
 UNKNOWN_CAPACITY: Final = 8  # assumed processes until workers have reported
 LONG_TASK_SECONDS: Final = 0.5  # duration of a task after which the share of its project is limited
-CREDIT_SECONDS: Final = 1.0  # worker time that a project with little work has in advance of busy projects
+CREDIT_SECONDS: Final = 1.0  # worker time of a project with little work, whose messages go ahead of the list
+FIRST_SECONDS: Final = 0.05  # assumed duration of the first tasks of a project
 RECENT_SECONDS: Final = 600  # a project without messages for this long has no work
 RUNNING_SECONDS: Final = 70  # longer than Celery's time limit: after that a task was lost
 REPORT_SECONDS: Final = 10  # validity of the report of a worker
@@ -126,12 +127,17 @@ local function next_project(queue, lane, capacity)
     end
 end
 
-local function run(queue, lane, project, id, message)
-    redis.call('LPUSH', base .. queue, message)
+local function run(queue, lane, project, id, message, ahead)
+    redis.call(ahead and 'RPUSH' or 'LPUSH', base .. queue, message)
     redis.call('ZADD', key('running', lane, project), now + {RUNNING_SECONDS}, id)
 end
 
-local function take(queue, lane, project, turn)
+local function goes_ahead(queue, lane, project, turn, capacity)
+    local clock = number(redis.call('HGET', key('state', queue), 'clock'), 0)
+    return turn < clock and redis.call('ZCOUNT', key('running', lane, project), now, '+inf') < capacity
+end
+
+local function take(queue, lane, project, turn, ahead)
     local stacks, root = key('stacks', queue, project), nil
     local first = redis.call('ZRANGE', stacks, 0, 0, 'WITHSCORES')
     if first[1] then
@@ -145,10 +151,11 @@ local function take(queue, lane, project, turn)
         end
         if message then
             redis.call('HINCRBY', key('state', queue), 'waiting', -1)
-            run(queue, lane, project, id, message)
+            run(queue, lane, project, id, message, ahead)
         end
     end
-    local ended = turn + math.max(0.001, number(redis.call('HGET', key('seconds', lane), project), 0))
+    local seconds = number(redis.call('HGET', key('seconds', lane), project), {FIRST_SECONDS})
+    local ended = turn + math.max(0.001, seconds)
     local clock = number(redis.call('HGET', key('state', queue), 'clock'), 0)
     redis.call('HSET', key('state', queue), 'clock', math.max(clock, turn))
     redis.call('HSET', key('finished', queue), project, ended)
@@ -163,10 +170,14 @@ local function fill(queue)
     local lane = lanes[queue]
     local capacity = number(redis.call('GET', key('capacity', lane)), {UNKNOWN_CAPACITY})
     local size = math.min({MAX_LISTED}, math.max({MIN_LISTED}, 2 * capacity))
-    for _ = redis.call('LLEN', base .. queue), size - 1 do
+    local listed = redis.call('LLEN', base .. queue)
+    while true do
         local project, turn = next_project(queue, lane, capacity)
         if not project then return end
-        take(queue, lane, project, turn)
+        local ahead = goes_ahead(queue, lane, project, turn, capacity)
+        if listed >= size and not ahead then return end
+        take(queue, lane, project, turn, ahead)
+        listed = listed + 1
     end
 end
 

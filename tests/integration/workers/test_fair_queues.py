@@ -106,11 +106,18 @@ def test_the_list_of_celery_is_short_and_all_messages_are_counted(workers: Worke
     assert workers.waiting() == 200
 
 
-def test_the_first_message_of_another_project_waits_for_a_few_messages_only(workers: Workers) -> None:
+def test_the_messages_of_a_project_with_little_work_are_next(workers: Workers) -> None:
     workers.enqueue("big/a", 200)
-    workers.run(50, {})
-    workers.enqueue("small/a", 1)
-    assert "small" in {task.project for task in workers.run(6, {})}
+    workers.run(50, {"big": 1.0})
+    workers.enqueue("small/a", 10)
+    assert {task.project for task in workers.run(10, {})} == {"small"}
+
+
+def test_a_project_goes_ahead_for_a_limited_time(workers: Workers) -> None:
+    workers.enqueue("big/a", 200)
+    workers.run(50, {"big": 0.1})
+    workers.enqueue("small/a", 60)
+    assert 5 <= Counter(task.project for task in workers.run(40, {"big": 0.1, "small": 0.1}))["small"] <= 30
 
 
 def test_projects_take_turns_whatever_the_number_of_their_stacks(workers: Workers) -> None:
