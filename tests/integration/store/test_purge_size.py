@@ -96,7 +96,7 @@ def test_the_tick_purges_when_there_is_nothing_else_to_do(world: World, monkeypa
     calls: list[str] = []
 
     class Quiet:
-        def publish(self, rings: list[Any]) -> None:
+        def publish(self, rings: list[Any], report: object) -> None:
             calls.append("publish")
             tick.stopping()
 
