@@ -41,7 +41,7 @@ def test_a_signal_at_the_signed_url_makes_the_condition_ready(world: World, api)
 
 
 def test_only_the_url_as_it_was_given_out_is_good(world: World):
-    api = served(world, unauthenticated_rate_per_address=-1)  # failures do not delay further attempts
+    api = served(world, auth="token", unauthenticated_rate_per_address=-1)  # without delays
     url = signed_url(world)
     body = json.dumps(SAID)
     invalid = parse_qs(urlsplit(url).query)["Signature"][0][:-5] + "AAAA="
