@@ -94,6 +94,7 @@ def test_a_project_with_expensive_requests_uses_half_of_the_interpreter(
         for _ in range(3):
             api.send("hostile", short=True, computes=0.1).result(SECONDS)
         assert time.monotonic() - begun > 0.5  # three computations, two delays
+        api.wrapped.turns.charge("hostile", 0.4)  # waits for 0.8 seconds, then for twice as long
         delay = api.wrapped.turns.delay
         first, second = delay("hostile"), delay("hostile")
         assert second[0] > first[0] > 0

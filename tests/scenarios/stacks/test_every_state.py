@@ -178,7 +178,7 @@ def missed(state: str) -> bool:
 def everything(world: Simulator) -> list[Any]:
     """Return all that a refusal must leave as it is."""
     tables = ("stack", "revision", "resource", "graph_node", "event", "content", "resource_definition")
-    return [tuple(row) for table in tables for row in world.rows(f"SELECT * FROM {table} ORDER BY 1")]
+    return [tuple(row) for table in tables for row in world.rows(f"SELECT * FROM {table} t ORDER BY t::text")]
 
 
 @SHAPES
