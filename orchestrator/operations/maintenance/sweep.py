@@ -95,6 +95,7 @@ class Sweep:
             observed = observations.due(db, self.settings.re_enqueue_seconds, MAX_ROWS)
             metrics.count_recovered("observation", len(observed))
             messages += observed
+        messages += self._enqueue_queued(db)
         self._rung_until = webhooks.mark_due(db, self._rung_until)
         messages += self._end(db)
         messages += self._continue_observations(db)
@@ -119,9 +120,15 @@ class Sweep:
         if lost:
             log.warning("leases_lost", count=len(lost))
         messages += lost
-        window = self.settings.dispatch_window
-        roots = sweep_queries.roots(db, self.settings.re_enqueue_seconds)
-        messages += self._re_enqueue(db, [root for root in roots if root.has_old])
+        return messages
+
+    def _enqueue_queued(self, db: Connection[TupleRow]) -> list[CheckMessage]:
+        """Return messages for queued nodes whose messages were lost or not sent. Each statement is a
+        transaction of its own: none is open while the broker is asked.
+        """
+        window, seconds = self.settings.dispatch_window, self.settings.re_enqueue_seconds
+        roots = sweep_queries.roots(db)
+        messages = self._re_enqueue(db, [root for root in roots if root.message_seconds > seconds])
         for root in roots:
             if root.has_unsent:
                 topped = repository.refill_window(db, root.id, root.uuid, window).messages
@@ -139,6 +146,8 @@ class Sweep:
         ages = self.waiting_seconds([root.uuid for root in roots])
         for root in roots:
             waiting = ages[root.uuid] + ENQUEUED_WITHIN_SECONDS if root.uuid in ages else 0.0
+            if root.message_seconds < waiting:
+                continue
             again = sweep_queries.re_enqueue(
                 db, root, self.settings.re_enqueue_seconds, self.settings.dispatch_window, waiting
             )
@@ -182,7 +191,7 @@ class Sweep:
         return messages
 
     def _audit(self, db: Connection[TupleRow]) -> list[CheckMessage]:
-        for root in sweep_queries.roots(db, self.settings.re_enqueue_seconds):
+        for root in sweep_queries.roots(db):
             while sweep_queries.drop_superseded(db, root.id, MAX_ROWS) == MAX_ROWS:
                 pass
         circuit_breakers.purge(db)

@@ -78,10 +78,10 @@ WITH RECURSIVE roots AS (
         ORDER BY g.root_id LIMIT 1)
     FROM roots WHERE roots.root_id IS NOT NULL
 )
-SELECT roots.root_id, s.uuid::text, EXISTS (
-    SELECT 1 FROM graph_node g WHERE g.root_id = roots.root_id AND g.state = 'queued'
-        AND g.rung_at < now() - make_interval(secs => %(seconds)s)
-), EXISTS (
+SELECT roots.root_id, s.uuid::text, coalesce(extract(epoch FROM now() - (
+    SELECT g.rung_at FROM graph_node g WHERE g.root_id = roots.root_id AND g.state = 'queued'
+        AND g.rung_at IS NOT NULL ORDER BY g.rung_at LIMIT 1
+)), 0)::float, EXISTS (
     SELECT 1 FROM graph_node g WHERE g.root_id = roots.root_id AND g.state = 'queued' AND g.rung_at IS NULL
 )
 FROM roots JOIN stack s ON s.id = roots.root_id
@@ -189,17 +189,17 @@ def _queued(rows: list[tuple[Any, ...]]) -> list[CheckMessage]:
 
 
 class QueuedRoot(NamedTuple):
-    """A root stack with queued nodes: whether the message of a node is old, and whether nodes have none."""
+    """A root stack with queued nodes: the age of their oldest message, and whether nodes have none."""
 
     id: int
     uuid: str
-    has_old: bool
+    message_seconds: float
     has_unsent: bool
 
 
-def roots(db: Db, seconds: float) -> list[QueuedRoot]:
-    """Return the root stacks that have queued nodes; a message is old after `seconds`."""
-    return [QueuedRoot(*row) for row in db.execute(ROOTS, {"seconds": seconds}).fetchall()]
+def roots(db: Db) -> list[QueuedRoot]:
+    """Return the root stacks that have queued nodes."""
+    return [QueuedRoot(*row) for row in db.execute(ROOTS).fetchall()]
 
 
 def re_enqueue(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 
 import pytest
+from psycopg.pq import TransactionStatus
 
 from tests.scenarios.world import World, test_resource
 
@@ -24,6 +25,8 @@ def test_a_node_whose_message_waits_in_the_broker_is_not_enqueued_again(world: W
 
     def waiting(stacks: Collection[str]) -> dict[str, float]:
         asked.extend(stacks)
+        assert world.sweep._db is not None
+        assert world.sweep._db.info.transaction_status == TransactionStatus.IDLE
         return dict.fromkeys(stacks, 30.0)
 
     world.sweep.waiting_seconds = waiting
