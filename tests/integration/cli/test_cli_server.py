@@ -98,13 +98,13 @@ def test_every_fault_of_a_template_is_shown_with_its_line(run: Run, tmp_path: Pa
     bad.write_text(hello.replace("    properties:", "    propertys:").replace("[password,", "[word,"))
     lines = bad.read_text().splitlines()
     invalid = [number for number, line in enumerate(lines, 1) if "propertys" in line or "[word" in line]
-    for command in (("validate",), ("stack", "create", "bad")):
+    for command in (("validate",), ("stack", "create", "refused")):
         refused = run(*command, "-t", str(bad))
         assert (refused.returncode, refused.stdout) == (1, "")
         for number in invalid:
             assert f"{bad}:{number}:" in refused.stderr
             assert f" {number} | {lines[number - 1]}" in refused.stderr
-    assert "bad" not in run("stack", "list").stdout
+    assert "refused" not in run("stack", "list").stdout
 
 
 def test_a_taken_name_is_reported_in_a_single_line(run: Run) -> None:
