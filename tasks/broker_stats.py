@@ -12,7 +12,7 @@ from kombu import Connection
 from kombu.exceptions import OperationalError
 
 from tasks.celery_settings import QUEUES
-from tasks.fair_queues import KEY_PREFIX
+from tasks.fair_queues import KEY_PREFIX, LANES
 
 TIMEOUT_SECONDS: Final = 2.0
 UNREACHABLE: Final = (redis.RedisError, OperationalError, OSError)
@@ -38,7 +38,7 @@ class BrokerStats:
         pipeline = client.pipeline(transaction=False)
         for queue in QUEUES:
             pipeline.llen(self._prefix + queue)
-            pipeline.hget(f"{self._prefix}{KEY_PREFIX}state:{queue}", "waiting")
+            pipeline.hget(f"{self._prefix}{KEY_PREFIX}waiting:{LANES[queue]}", queue)
         counts = [int(count or 0) for count in pipeline.execute()]
         return {queue: sum(counts[2 * index : 2 * index + 2]) for index, queue in enumerate(QUEUES)}
 
@@ -53,17 +53,17 @@ class BrokerStats:
             return {}
 
     def _waiting_seconds(self, stacks: Sequence[str]) -> Mapping[str, float]:
-        client = self._connected()
+        client, lanes = self._connected(), sorted(set(LANES.values()))
         pipeline = client.pipeline(transaction=False)
         pipeline.time()
         for stack in stacks:
-            for queue in QUEUES:
-                pipeline.lindex(f"{self._prefix}{KEY_PREFIX}messages:{queue}:{stack}", 0)
+            for lane in lanes:
+                pipeline.lindex(f"{self._prefix}{KEY_PREFIX}messages:{lane}:{stack}", 0)
         (seconds, micros), *times = pipeline.execute()
         now, oldest = seconds + micros / 1e6, dict[str, float]()
         for index, enqueued_at in enumerate(times):
             if enqueued_at is not None:
-                stack = stacks[index // len(QUEUES)]
+                stack = stacks[index // len(lanes)]
                 oldest[stack] = max(oldest.get(stack, 0.0), now - float(enqueued_at))
         return oldest
 

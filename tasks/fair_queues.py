@@ -1,8 +1,8 @@
 """Fair queues in the broker: projects share the workers by time, whatever the number of their messages.
 
-Celery takes messages from a list per queue, in the order of arrival. That list is kept short here: it holds
-about two messages per worker process. Further messages wait in a list per root stack, and a script moves them
-whenever a task ends (adr/0001-fair-queues.md):
+Celery takes messages from a list per queue, in the order of arrival. The lists of a lane (the queues of the
+same processes) are kept short here: they hold about two messages per worker process. Further messages wait in
+a list per root stack, and a script moves them whenever a task ends (adr/0001-fair-queues.md):
 
 * The next message is of the project that has used the least worker time, as in start-time fair queueing.
   Within a project, root stacks take turns. The messages of a project with little work go ahead of the list.
@@ -18,7 +18,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-# Queues served by the same processes: the running tasks of a project are counted for both.
+# Queues served by the same processes, hence with common turns.
 LANES: Final[Mapping[str, str]] = {
     "check": "local",
     "bulk": "local",
@@ -26,12 +26,12 @@ LANES: Final[Mapping[str, str]] = {
     "observe": "provider",
 }
 KEY_PREFIX: Final = "fair:"
-MIN_LISTED: Final = 4  # messages in Celery's list of a queue
+MIN_LISTED: Final = 4  # messages in Celery's lists of a lane
 MAX_LISTED: Final = 4_096
 UNKNOWN_CAPACITY: Final = 8  # assumed processes until workers have reported
 LONG_TASK_SECONDS: Final = 0.5  # duration of a task after which the share of its project is limited
-CREDIT_SECONDS: Final = 1.0  # worker time of a project with little work, whose messages go ahead of the list
-FIRST_SECONDS: Final = 0.05  # assumed duration of the first tasks of a project
+CREDIT_SECONDS: Final = 0.2  # worker time of a project with little work, whose messages go ahead of the list
+FIRST_SECONDS: Final = 0.02  # assumed duration of the first tasks of a project
 RECENT_SECONDS: Final = 600  # a project without messages for this long has no work
 RUNNING_SECONDS: Final = 70  # longer than Celery's time limit: after that a task was lost
 REPORT_SECONDS: Final = 10  # validity of the report of a worker
@@ -68,11 +68,12 @@ class Group:
 
 
 # ARGV: the key prefix, then commands with their arguments. Times are in seconds. Keys after the prefix:
-#   state:Q             hash: `clock`, the virtual time; `waiting`, the number of messages; `checked_at`
-#   turns:Q             sorted set: projects with waiting messages, by the virtual time of their next turn
-#   finished:Q          hash: the virtual time at which the last turn of a project ended
-#   stacks:Q:P          sorted set: root stacks of a project with waiting messages, by turn
-#   messages:Q:R        list: waiting messages of a root stack, each after its time and task id
+#   clock:L             virtual time
+#   turns:L             sorted set: projects with waiting messages, by the virtual time of their next turn
+#   finished:L          hash: the virtual time at which the last turn of a project ended
+#   stacks:L:P          sorted set: root stacks of a project with waiting messages, by turn
+#   messages:L:R        list: waiting messages of a root stack, each after its time, task id and queue
+#   waiting:L           hash: number of waiting messages by queue
 #   running:L:P         sorted set: tasks of a project in a lane, by the time at which they count as lost
 #   seconds:L           hash: average duration of the tasks of a project
 #   longest:L           hash: duration of the longest task of a project, decreasing with each shorter task
@@ -94,19 +95,20 @@ end
 
 local function number(value, default) return tonumber(value or default) end
 
-local function enqueue(queue, project, root, id, message)
-    redis.call('RPUSH', key('messages', queue, root), now, id, message)
-    redis.call('HINCRBY', key('state', queue), 'waiting', 1)
-    local stacks = key('stacks', queue, project)
+local function clock_of(lane) return number(redis.call('GET', key('clock', lane)), 0) end
+
+local function enqueue(lane, queue, project, root, id, message)
+    redis.call('RPUSH', key('messages', lane, root), now, id, queue, message)
+    redis.call('HINCRBY', key('waiting', lane), queue, 1)
+    local stacks = key('stacks', lane, project)
     if not redis.call('ZSCORE', stacks, root) then
         local first = redis.call('ZRANGE', stacks, 0, 0, 'WITHSCORES')
         redis.call('ZADD', stacks, first[2] or 0, root)
     end
-    local turns = key('turns', queue)
+    local turns = key('turns', lane)
     if not redis.call('ZSCORE', turns, project) then
-        local finished = number(redis.call('HGET', key('finished', queue), project), 0)
-        local clock = number(redis.call('HGET', key('state', queue), 'clock'), 0)
-        redis.call('ZADD', turns, math.max(finished, clock - {CREDIT_SECONDS}), project)
+        local finished = number(redis.call('HGET', key('finished', lane), project), 0)
+        redis.call('ZADD', turns, math.max(finished, clock_of(lane) - {CREDIT_SECONDS}), project)
     end
 end
 
@@ -120,73 +122,79 @@ local function has_room(lane, project, capacity)
     return redis.call('ZCARD', running) < math.max(1, math.floor(capacity / 2))
 end
 
-local function next_project(queue, lane, capacity)
-    local turns = redis.call('ZRANGE', key('turns', queue), 0, {CANDIDATES - 1}, 'WITHSCORES')
+local function next_project(lane, capacity)
+    local turns = redis.call('ZRANGE', key('turns', lane), 0, {CANDIDATES - 1}, 'WITHSCORES')
     for index = 1, #turns, 2 do
         if has_room(lane, turns[index], capacity) then return turns[index], tonumber(turns[index + 1]) end
     end
 end
 
-local function run(queue, lane, project, id, message, ahead)
+local function run(lane, project, id, queue, message, ahead)
     redis.call(ahead and 'RPUSH' or 'LPUSH', base .. queue, message)
     redis.call('ZADD', key('running', lane, project), now + {RUNNING_SECONDS}, id)
 end
 
-local function goes_ahead(queue, lane, project, turn, capacity)
-    local clock = number(redis.call('HGET', key('state', queue), 'clock'), 0)
-    return turn < clock and redis.call('ZCOUNT', key('running', lane, project), now, '+inf') < capacity
+local function goes_ahead(lane, project, turn, capacity)
+    local running = redis.call('ZCOUNT', key('running', lane, project), now, '+inf')
+    return turn < clock_of(lane) and running <= capacity
 end
 
-local function take(queue, lane, project, turn, ahead)
-    local stacks, root = key('stacks', queue, project), nil
+local function take(lane, project, turn, ahead)
+    local stacks = key('stacks', lane, project)
     local first = redis.call('ZRANGE', stacks, 0, 0, 'WITHSCORES')
     if first[1] then
-        local messages = key('messages', queue, first[1])
-        redis.call('LPOP', messages)
-        local id, message = redis.call('LPOP', messages), redis.call('LPOP', messages)
+        local messages = key('messages', lane, first[1])
+        local entry = redis.call('LRANGE', messages, 0, 3)
+        redis.call('LTRIM', messages, 4, -1)
         if redis.call('EXISTS', messages) == 1 then
             redis.call('ZADD', stacks, first[2] + 1, first[1])
         else
             redis.call('ZREM', stacks, first[1])
         end
-        if message then
-            redis.call('HINCRBY', key('state', queue), 'waiting', -1)
-            run(queue, lane, project, id, message, ahead)
+        if entry[4] then
+            redis.call('HINCRBY', key('waiting', lane), entry[3], -1)
+            run(lane, project, entry[2], entry[3], entry[4], ahead)
         end
     end
     local seconds = number(redis.call('HGET', key('seconds', lane), project), {FIRST_SECONDS})
     local ended = turn + math.max(0.001, seconds)
-    local clock = number(redis.call('HGET', key('state', queue), 'clock'), 0)
-    redis.call('HSET', key('state', queue), 'clock', math.max(clock, turn))
-    redis.call('HSET', key('finished', queue), project, ended)
+    redis.call('SET', key('clock', lane), math.max(clock_of(lane), turn))
+    redis.call('HSET', key('finished', lane), project, ended)
     if redis.call('EXISTS', stacks) == 1 then
-        redis.call('ZADD', key('turns', queue), ended, project)
+        redis.call('ZADD', key('turns', lane), ended, project)
     else
-        redis.call('ZREM', key('turns', queue), project)
+        redis.call('ZREM', key('turns', lane), project)
     end
 end
 
-local function fill(queue)
-    local lane = lanes[queue]
+local function listed_in(lane)
+    local listed = 0
+    for queue, served in pairs(lanes) do
+        if served == lane then listed = listed + redis.call('LLEN', base .. queue) end
+    end
+    return listed
+end
+
+local function fill(lane)
     local capacity = number(redis.call('GET', key('capacity', lane)), {UNKNOWN_CAPACITY})
     local size = math.min({MAX_LISTED}, math.max({MIN_LISTED}, 2 * capacity))
-    local listed = redis.call('LLEN', base .. queue)
+    local listed = listed_in(lane)
     while true do
-        local project, turn = next_project(queue, lane, capacity)
+        local project, turn = next_project(lane, capacity)
         if not project then return end
-        local ahead = goes_ahead(queue, lane, project, turn, capacity)
+        local ahead = goes_ahead(lane, project, turn, capacity)
         if listed >= size and not ahead then return end
-        take(queue, lane, project, turn, ahead)
+        take(lane, project, turn, ahead)
         listed = listed + 1
     end
 end
 
 local function publish()
     local queue, project, root = argument(), argument(), argument()
-    local lane, recent = lanes[queue], key('recent', lanes[queue])
-    redis.call('ZADD', recent, now, project)
-    for _ = 1, tonumber(argument()) do enqueue(queue, project, root, argument(), argument()) end
-    fill(queue)
+    local lane = lanes[queue]
+    redis.call('ZADD', key('recent', lane), now, project)
+    for _ = 1, tonumber(argument()) do enqueue(lane, queue, project, root, argument(), argument()) end
+    fill(lane)
 end
 
 local function finish()
@@ -198,9 +206,7 @@ local function finish()
     redis.call('HSET', key('seconds', lane), project, 0.8 * average + 0.2 * seconds)
     local longest = number(redis.call('HGET', key('longest', lane), project), seconds)
     redis.call('HSET', key('longest', lane), project, math.max(seconds, 0.95 * longest + 0.05 * seconds))
-    for other, served in pairs(lanes) do
-        if served == lane then fill(other) end
-    end
+    fill(lane)
 end
 
 local function clean(lane)
@@ -210,9 +216,7 @@ local function clean(lane)
         redis.call('ZREM', recent, project)
         redis.call('HDEL', key('seconds', lane), project)
         redis.call('HDEL', key('longest', lane), project)
-        for queue, served in pairs(lanes) do
-            if served == lane then redis.call('HDEL', key('finished', queue), project) end
-        end
+        redis.call('HDEL', key('finished', lane), project)
     end
 end
 
@@ -231,9 +235,7 @@ local function report()
         redis.call('SET', key('capacity', lane), capacity)
         clean(lane)
     end
-    for queue, served in pairs(lanes) do
-        if served == lane then fill(queue) end
-    end
+    fill(lane)
 end
 
 local commands = {{ publish = publish, finish = finish, report = report }}

@@ -6,6 +6,7 @@ import random
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import cycle
 
 import orjson
 import pytest
@@ -111,6 +112,21 @@ def test_the_messages_of_a_project_with_little_work_are_next(workers: Workers) -
     workers.run(50, {"big": 1.0})
     workers.enqueue("small/a", 10)
     assert {task.project for task in workers.run(10, {})} == {"small"}
+
+
+def test_the_queues_of_the_same_processes_share_their_turns(workers: Workers) -> None:
+    """Celery takes messages of both queues alternately, so few messages of another project may be in any."""
+    workers.enqueue("big/a", 200, queue="bulk")
+    for _ in range(50):
+        task = workers.take("bulk")
+        assert task is not None
+        workers.end(task, 0.1)
+    workers.enqueue("small/a", 40)
+    queues = cycle(["check", "bulk"])
+    while workers.taken["small"] < 40:
+        if (task := workers.take(next(queues))) is not None:
+            workers.end(task, 0.002)
+    assert workers.taken["big"] <= 50 + 8  # listed before, and after the last message of the small project
 
 
 def test_a_project_goes_ahead_for_a_limited_time(workers: Workers) -> None:
@@ -232,7 +248,7 @@ def test_every_message_is_delivered_once(workers: Workers, seed: int) -> None:
 
 def test_a_lost_turn_is_restored_by_the_next_message(workers: Workers) -> None:
     workers.enqueue("p/a", 10)
-    workers.broker.delete(f"{KEY_PREFIX}turns:check", f"{KEY_PREFIX}stacks:check:p")
+    workers.broker.delete(f"{KEY_PREFIX}turns:local", f"{KEY_PREFIX}stacks:local:p")
     workers.enqueue("p/a", 1)
     assert len(workers.run(11, {})) == 11
 
@@ -241,7 +257,7 @@ def test_the_age_of_the_oldest_waiting_message_is_known(workers: Workers) -> Non
     stats = BrokerStats(workers.dispatcher.app.conf.broker_url)
     workers.enqueue("p/a", 10)
     workers.enqueue("p/b", 3)
-    key = f"{KEY_PREFIX}messages:check:p/a"
+    key = f"{KEY_PREFIX}messages:local:p/a"
     workers.broker.lset(key, 0, float(workers.broker.lindex(key, 0)) - 100)  # two minutes pass
     ages = stats.waiting_seconds(["p/a", "p/b", "p/c"])
     assert 100 <= ages["p/a"] < 160
