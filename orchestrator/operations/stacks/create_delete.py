@@ -16,7 +16,7 @@ import orjson
 from orchestrator.engine.messages import CheckMessage
 from orchestrator.errors import NotFound
 from orchestrator.json_types import JsonObject
-from orchestrator.operations import resource_quota
+from orchestrator.operations import resource_quota, stack_quota
 from orchestrator.operations.adoption.adopt_abandon import adoption_request
 from orchestrator.operations.context import Body, OperationContext
 from orchestrator.operations.events import event_sinks
@@ -65,7 +65,7 @@ def validate_and_insert(
     desired = desired_stack(context, request, validated, stack_uuid)
     if adopted is not None:
         desired = replace(desired, adopted=context.cipher.seal(adopted))
-    quota = context.quota("stacks")
+    quota = stack_quota.quota_to_enforce(context)
     resource_quota.require_room(context, desired.resource_count, reserve=True)
     with (
         delegated_credentials.credential_for_create(context, stack_uuid) as credential,

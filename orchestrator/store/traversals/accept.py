@@ -36,9 +36,7 @@ INSERT_CONTENT = (
 LOCK_CONTENT = "SELECT 1 FROM content WHERE hash = %(hash)s FOR KEY SHARE"  # purge skips it
 
 COUNT_STACKS = """
-SELECT count(*) FROM (
-    SELECT 1 FROM stack WHERE project_id = %(project_id)s AND deleted_at IS NULL AND owner_id IS NULL
-    LIMIT %(quota)s) AS live
+SELECT count(*) FROM stack WHERE project_id = %(project_id)s AND deleted_at IS NULL AND owner_id IS NULL
 """
 
 INSERT_STACK = (
@@ -187,6 +185,14 @@ def _insert_stack(db: Connection[TupleRow], insert: StackInsert, action: str) ->
     return row[0], row[1]
 
 
+def count_stacks(db: Connection[TupleRow], project_id: str) -> int:
+    """Return the number of root stacks of a project."""
+    row = db.execute(COUNT_STACKS, {"project_id": project_id}).fetchone()
+    assert row is not None
+    number: int = row[0]
+    return number
+
+
 def enforce_quota(db: Connection[TupleRow], project_id: str, quota: int) -> None:
     """Refuse another stack if the project has `quota` stacks; a negative quota is unlimited.
 
@@ -195,8 +201,7 @@ def enforce_quota(db: Connection[TupleRow], project_id: str, quota: int) -> None
     """
     if quota < 0:
         return
-    count = db.execute(COUNT_STACKS, {"project_id": project_id, "quota": quota}).fetchone()
-    if count is not None and count[0] >= quota:
+    if count_stacks(db, project_id) >= quota:
         raise LimitExceeded(
             f"You have reached the maximum stacks per tenant, {quota}. Please delete some stacks."
         )

@@ -10,7 +10,7 @@ import pytest
 
 from orchestrator.config import Settings
 from orchestrator.errors import LimitExceeded
-from orchestrator.operations import resource_quota
+from orchestrator.operations import project_counts
 from orchestrator.operations.context import Body
 from orchestrator.operations.preview.create import preview_create
 from orchestrator.operations.preview.update import preview_update
@@ -136,7 +136,7 @@ def test_an_expensive_count_is_repeated_seldom(small: World, monkeypatch: pytest
         return 1_000_000
 
     monkeypatch.setattr(resource_counts, "total", count)
-    monkeypatch.setattr(resource_quota, "time", type("Clock", (), {"monotonic": lambda: now[0]}))
+    monkeypatch.setattr(project_counts, "time", type("Clock", (), {"monotonic": lambda: now[0]}))
     counts = ResourceCounts(small.database)
     for _ in range(100):
         counts.require_room("p1", 5_000_000, 10, reserve=True)
@@ -152,8 +152,8 @@ def test_an_expensive_count_is_repeated_seldom(small: World, monkeypatch: pytest
 def test_counts_of_a_bounded_number_of_projects_are_kept(
     small: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(resource_quota, "MAX_COUNTED", 3)
+    monkeypatch.setattr(project_counts, "MAX_COUNTED", 3)
     counts = ResourceCounts(small.database)
     for number in range(5):
         counts.require_room(str(number), 1, 1)
-    assert len(counts._counts) == 3
+    assert len(counts._counts._counts) == 3

@@ -1,0 +1,50 @@
+"""The quota of root stacks of a project: exact, and counted seldom while a project is far from it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from orchestrator.errors import LimitExceeded
+from orchestrator.operations import project_counts, stack_quota
+from tests.scenarios.world import World, test_resource
+
+QUOTA = 20
+
+
+@pytest.fixture
+def world(postgres_url: str) -> Iterator[World]:
+    """A world whose projects may have some stacks."""
+    made = World(postgres_url, max_stacks_per_tenant=QUOTA)
+    stack_quota.counts_of.cache_clear()
+    yield made
+    made.close()
+
+
+def test_the_quota_is_exact(world: World) -> None:
+    uuids = [world.create(f"s{number}", {"a": test_resource()}) for number in range(QUOTA)]
+    with pytest.raises(LimitExceeded, match=f"maximum stacks per tenant, {QUOTA}"):
+        world.create("further", {"a": test_resource()})
+    world.deliver_all()
+    world.delete(uuids[0])
+    world.deliver_all()
+    world.create("further", {"a": test_resource()})
+
+
+def test_stacks_are_counted_seldom_far_from_the_quota(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    now, reads = [1_000.0], []
+
+    def count(_db: object, project: str) -> int:
+        reads.append(project)
+        now[0] += 0.01
+        return 2
+
+    monkeypatch.setattr(stack_quota, "count_stacks", count)
+    monkeypatch.setattr(project_counts, "time", type("Clock", (), {"monotonic": lambda: now[0]}))
+    enforced = [stack_quota.quota_to_enforce(world.context) for _ in range(QUOTA)]
+    assert len(reads) == 1
+    assert enforced == [-1] * 15 + [QUOTA] * 5  # the 18th stack is close to it
+    now[0] += 1
+    assert stack_quota.quota_to_enforce(world.context) == -1
+    assert len(reads) == 2
