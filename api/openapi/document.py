@@ -96,13 +96,20 @@ ERROR_RESPONSES: Final = {
     ),
     408: Response("The request body arrived too slowly.", Fault),
     409: Response("An action is in progress, or the name is taken.", Fault),
+    415: Response("The body is not declared as JSON; only with the authentication `none` or `basic`.", Fault),
+    421: Response("The host name is not a local one; only with the authentication `none`.", Fault),
+    429: Response(
+        "Too many requests of the caller, the project or the client address.",
+        Fault,
+        headers={"Retry-After": "The seconds until the next request."},
+    ),
     500: Response("Internal error; `error.id` is also in the server's log.", Fault),
     503: Response("The database is unreachable; retry later.", Fault),
 }
 COMMON_STATUSES: Final = {
-    "token": (400, 401, 403, 404, 405, 500, 503),
-    "signature": (404, 405, 500, 503),
-    "none": (400, 405, 500),
+    "token": (400, 401, 403, 404, 405, 421, 429, 500, 503),
+    "signature": (404, 405, 421, 429, 500, 503),
+    "none": (400, 405, 421, 500),
 }
 SECURITY: Final[Mapping[str, list[dict[str, list[str]]]]] = {
     "token": [{"token": []}, {"basic": []}],
@@ -234,8 +241,8 @@ def _operation(
     answers: JsonObject = {
         str(status): _answer(answer, schemas, shapes, status) for status, answer in operation.answers.items()
     }
-    slow = () if operation.body is None else (408,)
-    refused = {*COMMON_STATUSES[operation.secured], *operation.refuses, *slow} - operation.answers.keys()
+    bodies = () if operation.body is None else (408, 415)
+    refused = {*COMMON_STATUSES[operation.secured], *operation.refuses, *bodies} - operation.answers.keys()
     for status in sorted(refused):
         answers[str(status)] = {"$ref": f"#/components/responses/Refused{status}"}
     description["responses"] = answers
