@@ -29,7 +29,7 @@ from orchestrator.logs import bind_request, configure_logs, logger, request_id, 
 from orchestrator.operations.bootstrap import build_planner
 from orchestrator.operations.context import Body, OperationContext
 from orchestrator.operations.diagnosis import revision_diff
-from orchestrator.operations.planner_process import limit_memory
+from orchestrator.operations.planner_process import limit_process
 from orchestrator.operations.preview import create as create_preview
 from orchestrator.operations.preview import update as update_preview
 from orchestrator.operations.preview.create import CreatePreview
@@ -222,7 +222,7 @@ def _release_at_exit(process: BaseProcess, slots: FairSlots, project: str) -> No
 def _run(work: Callable[[_Job, Connection], None], job: _Job, answer: Connection) -> None:
     configure_logs()
     bind_request(job.request_id)
-    limit_memory(job.settings.planner_memory_limit)
+    limit_process(job.settings.planner_memory_limit)
     gc_policy.disable_collection()
     try:
         work(job, answer)

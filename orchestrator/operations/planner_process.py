@@ -7,10 +7,12 @@ first nodes, and their checks enqueue the rest.
 
 from __future__ import annotations
 
+import os
 import resource
 import signal
 import sys
 from types import FrameType
+from typing import Final
 
 from orchestrator import gc_policy
 from orchestrator.config import settings
@@ -22,11 +24,14 @@ from orchestrator.security.encryption import cipher
 from orchestrator.store.connections.database import UNREACHABLE, open_database
 from orchestrator.store.nodes import repository
 
+NICENESS: Final = 5  # also of the processes for large bodies
+
 log = logger()
 
 
-def limit_memory(limit: int) -> None:
-    """Bound this process's address space, in bytes."""
+def limit_process(limit: int) -> None:
+    """Bound this process's address space, in bytes, and yield the processor to small requests and checks."""
+    os.nice(NICENESS)
     _, hard = resource.getrlimit(resource.RLIMIT_AS)
     resource.setrlimit(
         resource.RLIMIT_AS, (limit if hard == resource.RLIM_INFINITY else min(limit, hard), hard)
@@ -37,7 +42,7 @@ def main(node_id: int, lease: int) -> None:
     """Plan the traversal of a plan node that `lease` holds."""
     configure_logs()
     chosen = settings()
-    limit_memory(chosen.planner_memory_limit)
+    limit_process(chosen.planner_memory_limit)
     gc_policy.disable_collection()
     database = open_database(chosen, "orchestrator-planner")
     planner = build_planner(database, cipher(chosen), load_registry(), chosen)

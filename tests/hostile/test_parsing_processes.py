@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -12,6 +14,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from orchestrator.operations.planner_process import NICENESS
 from orchestrator.security.encryption import new_key
 from tests.bench.processes import sample_processes
 from tests.integration.served_api import served
@@ -44,18 +47,18 @@ def body(resources: int) -> bytes:
     return json.dumps({"template": {"heat_template_version": "2021-04-16", "resources": named}}).encode()
 
 
-def parsing_processes() -> int:
-    """Return the number of processes that a fork server below this process has started."""
+def parsing_processes() -> list[int]:
+    """Return the ids of processes that a fork server below this process has started."""
     processes = sample_processes()
     servers = {pid for pid, process in processes.items() if "multiprocessing.forkserver" in process.command}
-    return sum(processes[pid].parent in servers for pid in servers)
+    return [pid for pid in servers if processes[pid].parent in servers]
 
 
 class Peak:
-    """The largest number of parsing processes during a block."""
+    """The largest number of parsing processes during a block, and their largest niceness."""
 
     def __init__(self) -> None:
-        self.count = 0
+        self.count, self.niceness = 0, 0
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._watch)
 
@@ -69,7 +72,11 @@ class Peak:
 
     def _watch(self) -> None:
         while not self._over.wait(0.02):
-            self.count = max(self.count, parsing_processes())
+            running = parsing_processes()
+            self.count = max(self.count, len(running))
+            for pid in running:
+                with contextlib.suppress(ProcessLookupError):
+                    self.niceness = max(self.niceness, os.getpriority(os.PRIO_PROCESS, pid))
 
 
 def test_a_project_uses_half_of_the_parsing_processes_and_delays_no_other_project(url: str) -> None:
@@ -94,6 +101,7 @@ def test_a_project_uses_half_of_the_parsing_processes_and_delays_no_other_projec
     assert {status for status, _ in results} == {200}
     assert 1 <= peak.count <= LIMIT // 2 + 1
     assert answered_at < max(at for _, at in results)
+    assert peak.niceness == os.nice(0) + NICENESS
 
 
 def test_further_large_requests_of_a_project_are_told_to_come_back(url: str) -> None:

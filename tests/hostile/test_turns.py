@@ -84,7 +84,7 @@ def test_a_project_has_fewer_turns_while_other_projects_send_requests() -> None:
         assert [answer.result(SECONDS) for answer in answers] == [[b""]] * ALONE
 
 
-def test_a_project_with_expensive_requests_uses_half_of_the_interpreter(
+def test_a_project_with_expensive_requests_uses_a_part_of_the_interpreter(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(turns, "CREDIT_SECONDS", 0.0)
@@ -94,11 +94,24 @@ def test_a_project_with_expensive_requests_uses_half_of_the_interpreter(
         for _ in range(3):
             api.send("hostile", short=True, computes=0.1).result(SECONDS)
         assert time.monotonic() - begun > 0.5  # three computations, two delays
-        api.wrapped.turns.charge("hostile", 0.4)  # waits for 0.8 seconds, then for twice as long
+        api.wrapped.turns.charge("hostile", 0.1)  # waits for 0.5 seconds, then for twice as long
         delay = api.wrapped.turns.delay
         first, second = delay("hostile"), delay("hostile")
         assert second[0] > first[0] > 0
         assert delay("other") == (0, 0)
+
+
+def test_requests_that_wait_for_the_database_are_charged(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(turns, "CREDIT_SECONDS", 0.0)
+    monkeypatch.setattr(turns, "WAIT_WEIGHT", 10_000.0)
+    with serving() as api:
+        assert api.send("other", short=True).result(SECONDS) == [b""]
+        waiting = api.send("hostile")
+        assert api.computing.get(timeout=SECONDS) == "other"
+        assert api.computing.get(timeout=SECONDS) == "hostile"
+        api.over.set()
+        assert waiting.result(SECONDS) == [b""]
+        assert api.wrapped.turns.delay("hostile")[0] > 0.5
 
 
 def test_a_project_alone_is_not_delayed() -> None:

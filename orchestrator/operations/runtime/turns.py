@@ -2,9 +2,9 @@
 
 The threads of a process share the interpreter, so each computing request delays all others. A project has
 `ALONE` turns, and only `SHARED` turns while the process receives requests of other projects. Its further
-requests wait, and those of other projects compute in the meantime. A project with `CREDIT_SECONDS` of
-processor time beyond `SHARE` of the interpreter waits before its next requests. A request returns its turn
-while it waits for a server or a subprocess (`paused`).
+requests wait, and those of other projects compute in the meantime. A project that has used `CREDIT_SECONDS`
+more than `SHARE` of the interpreter waits before its next requests; a part of its waits for the
+database counts as well. A request returns its turn while it waits for a server or a subprocess (`paused`).
 """
 
 from __future__ import annotations
@@ -23,8 +23,9 @@ from orchestrator.operations.runtime.fair_slots import FairSlots, NoFreeSlot
 UNLIMITED: Final = 1_000_000
 ALONE: Final = 4  # more would add no throughput
 SHARED: Final = 2
-SHARE: Final = 0.5  # of the interpreter, for a project while others send requests
-CREDIT_SECONDS: Final = 1.0  # of processor time, of a project that computed less
+SHARE: Final = 0.2  # of the interpreter, for a project while others send requests
+WAIT_WEIGHT: Final = 0.1  # of the time in which a request waits, usually for the database
+CREDIT_SECONDS: Final = 0.1  # of processor time, of a project that computed less
 MAX_PROJECTS: Final = 1_000  # after which those with their full credit are forgotten
 MAX_DELAY_SECONDS: Final = 2.0
 RECENT_SECONDS: Final = 5.0  # since the last request of a project
@@ -87,7 +88,7 @@ class Turn:
     turns: Turns
     project: str
     is_taken: bool = False
-    begun: float = 0.0  # processor time of the thread
+    begun: float = 0.0  # cost of the thread until now
     charged: float = 0.0  # in advance
 
     def take(self) -> None:
@@ -101,14 +102,20 @@ class Turn:
         delay, self.charged = self.turns.delay(self.project)
         if delay:
             time.sleep(delay)
-        self.begun = time.thread_time()
+        self.begun = _cost()
 
     def end(self) -> None:
         """Return the turn, if it is taken."""
         if self.is_taken:
             self.is_taken = False
-            self.turns.charge(self.project, time.thread_time() - self.begun, self.charged)
+            self.turns.charge(self.project, _cost() - self.begun, self.charged)
             self.turns.slots.release(self.project)
+
+
+def _cost() -> float:
+    """Return the processor time of this thread and a part of the time in which it waited, in seconds."""
+    computed = time.thread_time()
+    return computed + WAIT_WEIGHT * (time.monotonic() - computed)
 
 
 _current: ContextVar[Turn | None] = ContextVar("turn", default=None)

@@ -225,6 +225,12 @@ def test_a_process_that_was_killed_is_replaced():
     assert resolved(yaql("$.data", "after")) == "after"
 
 
+def test_evaluation_yields_the_processor():
+    resolved(yaql("$.data", "slow"))
+    pid = yaql_function._evaluator._process.pid
+    assert os.getpriority(os.PRIO_PROCESS, pid) > os.nice(0)
+
+
 def test_threads_get_their_own_answers():
     result = {}
 
