@@ -120,6 +120,29 @@ def test_a_project_alone_is_not_delayed() -> None:
         assert api.wrapped.turns.delay("only") == (0, 0)
 
 
+def test_the_delays_of_a_project_end_with_the_requests_of_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    with serving() as api:
+        assert api.send("other", short=True).result(SECONDS) == [b""]
+        assert api.send("hostile", short=True).result(SECONDS) == [b""]
+        api.wrapped.turns.charge("hostile", 1.0)
+        assert api.wrapped.turns.delay("hostile")[0] > 0
+        monkeypatch.setattr(turns, "RECENT_SECONDS", 0.0)
+        api.wrapped.turns.note("hostile")
+        assert api.wrapped.turns.delay("hostile") == (0, 0)
+
+
+def test_the_delays_of_a_project_end_some_time_after_an_attack(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = time.monotonic()
+    with serving() as api:
+        assert api.send("other", short=True).result(SECONDS) == [b""]
+        assert api.send("hostile", short=True).result(SECONDS) == [b""]
+        for _ in range(100):
+            api.wrapped.turns.charge("hostile", 100.0)
+            assert api.wrapped.turns.delay("hostile")[0] == turns.MAX_DELAY_SECONDS
+        monkeypatch.setattr(time, "monotonic", lambda: now + turns.MAX_DEBT_SECONDS + SECONDS)
+        assert api.wrapped.turns.delay("hostile") == (0, 0)
+
+
 def test_a_request_that_waits_for_a_server_computes_not() -> None:
     with serving() as api:
         waiting = [api.send("p", waits=True) for _ in range(ALONE)]

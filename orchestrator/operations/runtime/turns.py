@@ -27,7 +27,8 @@ SHARE: Final = 0.2  # of the interpreter, for a project while others send reques
 WAIT_WEIGHT: Final = 0.1  # of the time in which a request waits, usually for the database
 CREDIT_SECONDS: Final = 0.1  # of processor time, of a project that computed less
 MAX_PROJECTS: Final = 1_000  # after which those with their full credit are forgotten
-MAX_DELAY_SECONDS: Final = 2.0
+MAX_DELAY_SECONDS: Final = 2.0  # of a request
+MAX_DEBT_SECONDS: Final = 10.0  # of delays, after which a project has its share again
 RECENT_SECONDS: Final = 5.0  # since the last request of a project
 TURN_SECONDS: Final = 60.0  # longest wait for a turn
 
@@ -48,26 +49,29 @@ class Turns:
 
         A request that waits is charged as the last request, so that further requests start after its end.
         """
+        now = time.monotonic()
         with self._lock:
-            delay = self._free.get(project, 0.0) - time.monotonic()
+            if self.slots.per_owner != SHARED:  # delays no other project
+                self._free.pop(project, None)
+            delay = self._free.get(project, 0.0) - now
             if delay <= 0:
                 return 0.0, 0.0
             charged = self._last.get(project, 0.0)
-            self._free[project] += charged / SHARE
+            self._free[project] = min(self._free[project] + charged / SHARE, now + MAX_DEBT_SECONDS)
             return min(MAX_DELAY_SECONDS, delay), charged
 
     def charge(self, project: str, seconds: float, charged: float = 0.0) -> None:
         """Charge the processor time of a request, while other projects send requests."""
-        earliest = time.monotonic() - CREDIT_SECONDS / SHARE
+        now = time.monotonic()
+        earliest = now - CREDIT_SECONDS / SHARE
         with self._lock:
             if self.slots.per_owner != SHARED:
                 return
             if len(self._free) > MAX_PROJECTS:
                 self._free = {name: end for name, end in self._free.items() if end > earliest}
                 self._last = {name: last for name, last in self._last.items() if name in self._free}
-            self._free[project] = (
-                max(earliest, self._free.get(project, earliest)) + (seconds - charged) / SHARE
-            )
+            free = max(earliest, self._free.get(project, earliest)) + (seconds - charged) / SHARE
+            self._free[project] = min(free, now + MAX_DEBT_SECONDS)
             self._last[project] = seconds
 
     def note(self, project: str) -> None:
