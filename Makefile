@@ -102,10 +102,10 @@ conformance: $(STAMP)  ## run Heat's own tests: make conformance [TESTS="hooks p
 
 lock: $(STAMP)  ## update all lock files from pyproject.toml
 	@$(BIN)/uv pip compile -q --universal --generate-hashes --no-emit-index-url --group dev --extra embedded --extra flower \
-		--extra keystone --output-file requirements.lock pyproject.toml
+		--extra openstack --output-file requirements.lock pyproject.toml
 	@$(BIN)/uv pip compile -q --universal --generate-hashes --no-emit-index-url --no-annotate --group build --extra embedded \
 		--constraints requirements.lock --output-file requirements-runtime.lock pyproject.toml
-	@$(BIN)/uv pip compile -q --universal --generate-hashes --no-emit-index-url --no-annotate --extra flower --extra keystone \
+	@$(BIN)/uv pip compile -q --universal --generate-hashes --no-emit-index-url --no-annotate --extra flower --extra openstack \
 		--constraints requirements.lock --output-file requirements-image.lock pyproject.toml
 	@$(BIN)/uv pip compile -q --universal --generate-hashes --no-emit-index-url --no-annotate --group pyproject.toml:build \
 		--constraints requirements.lock --output-file requirements-build.lock
