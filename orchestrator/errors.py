@@ -13,6 +13,8 @@ OrchestratorError
 ├── TooManyRequests       orchestrator/rate_errors.py                        429
 ├── Unavailable           a required service does not respond                  503
 ├── ProviderError         the provider refused
+│   ├── ProviderNotFound  it has no such object
+│   ├── ProviderConflict  the state of an object does not permit the request
 │   └── ProviderBusy      the provider refused temporarily; retry
 │       ├── ProviderUnreachable    no connection to the provider
 │       ├── ProviderQuotaExceeded  no quota at present
@@ -277,10 +279,35 @@ class ProviderError(OrchestratorError):
         super().__init__(message)
 
 
+class ProviderNotFound(ProviderError):
+    """The provider has no such object."""
+
+    def __init__(self, message: str, kind: str = "NotFound") -> None:
+        """Keep the provider's own message."""
+        super().__init__(message, kind)
+
+
+class ProviderConflict(ProviderError):
+    """The state of an object does not permit the request."""
+
+    def __init__(self, message: str, kind: str = "Conflict") -> None:
+        """Keep the provider's own message."""
+        super().__init__(message, kind)
+
+
 class ProviderBusy(ProviderError):
     """The provider refused temporarily or could not be reached. The operation is tried again until the
     timeout of the stack; nothing is concluded about the object.
+
+    `retry_after` is the number of seconds that the provider asks to wait, None if it names none.
     """
+
+    def __init__(
+        self, message: str, kind: str = "ProviderError", *, retry_after: float | None = None
+    ) -> None:
+        """Keep the provider's own message."""
+        self.retry_after = retry_after
+        super().__init__(message, kind)
 
 
 class ProviderUnreachable(ProviderBusy):

@@ -1,0 +1,14 @@
+"""OpenStack's services, as one credential in one region. Start with `cloud.OpenStack`.
+
+Only this package imports openstacksdk (the extra `openstack`), which finds the endpoints and negotiates the
+microversions. The answers are the JSON objects of the services.
+
+cloud.py          `OpenStack`: the services of a credential, and their endpoints
+service_api.py    `ServiceApi`: requests with a deadline, pages of lists
+errors.py         answers and failures as the errors of `orchestrator/errors.py`
+compute.py        nova
+network.py        neutron
+block_storage.py  cinder
+image.py          glance
+identity.py       keystone
+"""

@@ -1,0 +1,14 @@
+"""Cinder's API."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from orchestrator.clients.openstack.service_api import ServiceApi
+
+
+class BlockStorage(ServiceApi):
+    """Cinder, called as one credential."""
+
+    service: ClassVar[str] = "cinder"
+    proxy_name: ClassVar[str] = "block_storage"

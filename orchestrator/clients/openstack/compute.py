@@ -1,0 +1,14 @@
+"""Nova's API."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from orchestrator.clients.openstack.service_api import ServiceApi
+
+
+class Compute(ServiceApi):
+    """Nova, called as one credential."""
+
+    service: ClassVar[str] = "nova"
+    proxy_name: ClassVar[str] = "compute"

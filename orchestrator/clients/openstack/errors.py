@@ -1,0 +1,130 @@
+"""Failures of OpenStack's services as errors of a provider.
+
+The errors state what happened to the request (docs/plugins.md, "Facts and errors"): refused, refused
+temporarily, not sent, or sent and not answered. Messages are those of the service, with the HTTP status and
+the id of the request, so that an operator finds it in the logs of the service.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import Any, Final
+
+import httpcore
+
+from orchestrator.errors import (
+    ProviderBusy,
+    ProviderConflict,
+    ProviderError,
+    ProviderNotFound,
+    ProviderQuotaExceeded,
+    ProviderSilent,
+    ProviderUnreachable,
+)
+
+# Names of the classes that Heat's clients raise; they begin the reasons of failed resources.
+KINDS: Final = {
+    400: "BadRequest",
+    401: "Unauthorized",
+    403: "Forbidden",
+    404: "NotFound",
+    405: "MethodNotAllowed",
+    406: "NotAcceptable",
+    409: "Conflict",
+    413: "OverLimit",
+    429: "TooManyRequests",
+}
+# nova answers 403, cinder 413, neutron 409; their texts have this in common.
+QUOTA: Final = re.compile(
+    r"quota exceeded|exceeds? allowed|quota .*exceeded|over ?quota|OverQuota", re.IGNORECASE
+)
+MAX_MESSAGE: Final = 1_000  # characters of a service's message
+MAX_RETRY_AFTER: Final = 300.0  # seconds
+
+
+def error_of(service: str, status: int, headers: Any, body: Any) -> ProviderError:
+    """Return the error that an answer reports; `body` is its JSON, or its text."""
+    text = _message(body) or f"{service} answered {status}"
+    request_id = headers.get("x-openstack-request-id") or headers.get("x-compute-request-id")
+    message = f"{text} (HTTP {status})" + (f" (Request-ID: {request_id})" if request_id else "")
+    retry_after = retry_after_seconds(headers.get("retry-after"))
+    if status in (403, 409, 413) and QUOTA.search(text):
+        return ProviderQuotaExceeded(message, KINDS[status])
+    if status in (429, 503) or (status == 413 and retry_after is not None):
+        return ProviderBusy(message, KINDS.get(status, "ServiceUnavailable"), retry_after=retry_after)
+    if status >= 500:
+        return ProviderSilent(message, "HttpServerError")
+    kind = KINDS.get(status, "HttpException")
+    if status == 404:
+        return ProviderNotFound(message, kind)
+    if status == 409:
+        return ProviderConflict(message, kind)
+    return ProviderError(message, kind)
+
+
+@contextmanager
+def translated_failures(service: str) -> Iterator[None]:
+    """Translate failures of keystoneauth1 and openstacksdk, which have no answer of the service.
+
+    Raises:
+        ProviderUnreachable: nothing was sent.
+        ProviderSilent: the request may have been carried out.
+        ProviderError: Keystone rejects the credentials, or the service has no endpoint.
+    """
+    from keystoneauth1 import exceptions  # noqa: PLC0415 - an extra
+    from openstack.exceptions import SDKException  # noqa: PLC0415 - an extra
+
+    try:
+        yield
+    except (exceptions.EndpointNotFound, exceptions.CatalogException, exceptions.DiscoveryFailure) as error:
+        raise ProviderError(f"{service}: {error}", "EndpointNotFound") from error
+    except (exceptions.http.Unauthorized, exceptions.http.Forbidden, exceptions.http.NotFound) as error:
+        message = f"the stack's credentials are no longer valid: {error.message}"
+        raise ProviderError(message, "AuthorizationFailure") from error
+    except (exceptions.ConnectionError, exceptions.RetriableConnectionFailure) as error:
+        if _nothing_sent(error):
+            raise ProviderUnreachable(f"{service}: {error}") from error
+        raise ProviderSilent(f"{service} did not answer: {error}", "ServiceUnavailable") from error
+    except (exceptions.ClientException, SDKException) as error:
+        raise ProviderBusy(f"{service}: {error}", "ServiceUnavailable") from error
+
+
+def retry_after_seconds(value: str | None) -> float | None:
+    """Return the seconds that a `Retry-After` header asks for, at most MAX_RETRY_AFTER; None without one."""
+    if not value:
+        return None
+    try:
+        seconds = float(value)
+    except ValueError:
+        try:
+            seconds = (parsedate_to_datetime(value) - datetime.now(UTC)).total_seconds()
+        except (TypeError, ValueError):
+            return None
+    return min(max(seconds, 0.0), MAX_RETRY_AFTER)
+
+
+def _nothing_sent(error: BaseException) -> bool:
+    """Whether the connection failed before the request was sent."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, httpcore.ConnectError | httpcore.ConnectTimeout):
+            return True
+        cause = cause.__cause__ or cause.__context__
+    return False
+
+
+def _message(body: Any) -> str:
+    """Return the message in the body of an error: each service wraps it in its own object."""
+    if isinstance(body, dict):
+        for key in ("NeutronError", "error", "faultstring", "message"):
+            if key in body:
+                return _message(body[key])
+        inner = next((value for value in body.values() if isinstance(value, dict)), None)
+        return "" if inner is None else _message(inner)
+    if isinstance(body, list):
+        return _message(body[0]) if body else ""
+    return re.sub(r"<[^>]+>", " ", str(body or ""))[:MAX_MESSAGE].strip()

@@ -1,0 +1,14 @@
+"""Keystone's API."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from orchestrator.clients.openstack.service_api import ServiceApi
+
+
+class Identity(ServiceApi):
+    """Keystone, called as one credential."""
+
+    service: ClassVar[str] = "keystone"
+    proxy_name: ClassVar[str] = "identity"

@@ -1,0 +1,14 @@
+"""Glance's API."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from orchestrator.clients.openstack.service_api import ServiceApi
+
+
+class Image(ServiceApi):
+    """Glance, called as one credential."""
+
+    service: ClassVar[str] = "glance"
+    proxy_name: ClassVar[str] = "image"

@@ -1,0 +1,14 @@
+"""Neutron's API."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from orchestrator.clients.openstack.service_api import ServiceApi
+
+
+class Network(ServiceApi):
+    """Neutron, called as one credential."""
+
+    service: ClassVar[str] = "neutron"
+    proxy_name: ClassVar[str] = "network"

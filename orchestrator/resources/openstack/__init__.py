@@ -1,0 +1,1 @@
+"""Resource types of OpenStack's services, a folder per service."""
