@@ -16,6 +16,7 @@ from psycopg import Connection
 from psycopg.rows import TupleRow
 
 from orchestrator.json_types import JsonObject
+from orchestrator.store.tables.software import LARGE
 
 Db = Connection[TupleRow]
 
@@ -58,6 +59,11 @@ ORDER BY c.created_at DESC, c.id DESC LIMIT %(limit)s::bigint
 FULL = """
 SELECT count(*) >= %(most)s FROM (
     SELECT 1 FROM {table} WHERE project_id = %(project_id)s LIMIT %(most)s) AS counted
+"""
+# Only large configs are added up, in the index: the number of configs bounds the others.
+LARGE_BYTES = f"""
+SELECT coalesce(sum(octet_length(sealed)), 0) FROM software_config
+WHERE project_id = %(project_id)s AND {LARGE}
 """
 
 DEPLOYMENT: Final = """
@@ -234,6 +240,13 @@ def is_full(db: Db, table: str, project_id: str, most: int) -> bool:
     """Whether a project has reached its limit of rows in `table`, configs or deployments."""
     row = db.execute(FULL.format(table=table), {"project_id": project_id, "most": most}).fetchone()
     return most >= 0 and row is not None and bool(row[0])
+
+
+def large_bytes(db: Db, project_id: str) -> int:
+    """Return the size of the large configs of a project, encrypted."""
+    row = db.execute(LARGE_BYTES, {"project_id": project_id}).fetchone()
+    assert row is not None
+    return int(row[0])
 
 
 def get_deployment(db: Db, project_id: str, uuid: str, *, lock: bool = False) -> DeploymentRow | None:

@@ -27,6 +27,7 @@ from orchestrator.operations.masking import masked
 from orchestrator.operations.request_body import read_object
 from orchestrator.operations.software.type_store import (
     DeploymentStore,
+    add_config,
     isotime,
     listed,
     not_found,
@@ -104,7 +105,7 @@ def create_config(context: OperationContext, body: Body) -> JsonObject:
 
     Raises:
         InvalidRequest, InvalidTemplate: the request is not valid.
-        LimitExceeded: the project has the maximum number of configs.
+        LimitExceeded: the project has the maximum number or size of configs.
     """
     draft, config_id = _draft(_object(context, body)), str(uuid.uuid4())
     project_id = context.caller.project_id
@@ -112,7 +113,7 @@ def create_config(context: OperationContext, body: Body) -> JsonObject:
         if not context.caller.is_admin:
             refuse_beyond(db, context.settings, project_id, "software_config")
         values = {"uuid": config_id, "project_id": project_id, "secret": False, "derived": False}
-        store.add_config(db, {**values, **sealed(context.cipher, draft)})
+        add_config(db, context.settings, {**values, **sealed(context.cipher, draft)})
     return show_config(context, config_id)
 
 

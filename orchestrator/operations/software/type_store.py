@@ -29,6 +29,7 @@ from orchestrator.resources.stack_context import StackLocation
 from orchestrator.security.encryption import Cipher
 from orchestrator.store import software as store
 from orchestrator.store.connections.database import Database
+from orchestrator.store.nodes.large_values import LARGE_BYTES
 from orchestrator.store.signals import ingest
 from orchestrator.store.software import ConfigRow, Db, DeploymentRow
 from orchestrator.store.stacks.stacks import StackRow
@@ -81,12 +82,12 @@ class DeploymentStore:
         """Create a config unless it exists.
 
         Raises:
-            LimitExceeded: the project has the maximum number of configs.
+            LimitExceeded: the project has the maximum number or size of configs.
         """
         with self.connect() as db:
             if store.get_config(db, self.place.project_id, config_id) is None:
                 refuse_beyond(db, self.settings, self.place.project_id, "software_config")
-                store.add_config(db, self._config(config_id, draft, secret=secret))
+                add_config(db, self.settings, self._config(config_id, draft, secret=secret))
 
     def config(self, config_id: str) -> Config | None:
         """Return a config, None if it does not exist."""
@@ -130,7 +131,7 @@ class DeploymentStore:
             if row is not None and row.operation == operation:
                 return  # done by an earlier attempt
             derived = self._config(str(uuid.uuid4()), draft.config, secret=secret, derived=True)
-            config_id = store.add_config(db, derived)
+            config_id = add_config(db, self.settings, derived)
             before = {} if row is None else self.cipher.open(row.sealed)
             values = {
                 "project_id": self.place.project_id,
@@ -329,6 +330,20 @@ def refuse_beyond(db: Db, settings: Settings, project_id: str, table: str) -> No
         raise LimitExceeded(
             f"You have reached the maximum software {noun} per tenant, {most}. Please delete some {noun}."
         )
+
+
+def add_config(db: Db, settings: Settings, row: JsonMapping) -> int | None:
+    """Store an encrypted config unless it exists; return the id of its row, None if it exists.
+
+    Raises:
+        LimitExceeded: it is large, and the large configs of the project would exceed the limit.
+    """
+    size, project_id = len(row["sealed"]), row["project_id"]
+    if size > LARGE_BYTES:
+        most = quotas.limit(db, settings, project_id, "large_value_bytes")
+        if 0 <= most < store.large_bytes(db, project_id) + size:
+            raise LimitExceeded(f"the large software configs of the project have more than {most} bytes.")
+    return store.add_config(db, row)
 
 
 def signal_resource(db: Db, cipher: Cipher, stack_id: int, resource_id: int) -> None:

@@ -15,6 +15,8 @@ from sqlalchemy.orm import Mapped, mapped_column
 
 from orchestrator.store.tables.base import Base, now
 
+LARGE = "octet_length(sealed) > 65536"  # a config that counts towards the limit on bytes
+
 
 class SoftwareConfig(Base):
     """A config, never changed. `secret`: it contains a secret, and responses mask it."""
@@ -31,7 +33,10 @@ class SoftwareConfig(Base):
     derived: Mapped[bool] = mapped_column(server_default=text("false"))  # deleted with its deployment
     created_at: Mapped[dt.datetime] = mapped_column(server_default=now)
 
-    __table_args__ = (Index("ix_software_config_project", "project_id", "created_at", "id"),)
+    __table_args__ = (
+        Index("ix_software_config_project", "project_id", "created_at", "id"),
+        Index("ix_software_config_large", "project_id", postgresql_where=text(LARGE)),
+    )
 
 
 class SoftwareDeployment(Base):

@@ -148,6 +148,17 @@ class TestConfigs:
         reported = api.message("POST", f"{root(project)}/software_deployments", 400, json=body)
         assert "maximum software deployments per tenant, 0" in reported
 
+    def test_large_configs_of_a_project_have_a_limit_on_bytes(self, world: World, project: str):
+        api = world.client(max_large_value_bytes_per_tenant=200_000)
+        large = {"config": "x" * 100_000}
+        config(api, project, **large)
+        reported = api.message("POST", f"{root(project)}/software_configs", 400, json=large)
+        assert reported == (
+            "Request limit exceeded: the large software configs of the project have more than 200000 bytes."
+        )
+        assert len(api.get(f"{root(project)}/software_configs")["software_configs"]) == 1
+        config(api, project)  # small configs are limited by number
+
     def test_nothing_of_it_is_stored_in_the_open(self, api: Client, world: World, project: str):
         deployment(
             api, project, config_id=config(api, project, config="pass-word")["id"], input_values={"a": "hush"}
