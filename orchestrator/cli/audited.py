@@ -1,4 +1,4 @@
-"""Audit records of server commands: changes of tokens, key pairs, quotas and encryption keys."""
+"""Audit records of server commands: changes of tokens, key pairs, quotas, keys, schema and data."""
 
 from __future__ import annotations
 

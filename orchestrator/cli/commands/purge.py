@@ -8,6 +8,7 @@ from typing import Final
 
 import click
 
+from orchestrator.cli.audited import audited
 from orchestrator.cli.commands.server import data_dir_option, load_settings, one_line_failures, opened
 from orchestrator.operations.maintenance.purge import Policy, count_purgeable, purge
 
@@ -73,7 +74,14 @@ def command(
     chosen = {name: value for name, value in request.items() if value is not None}
     policy = replace(Policy.of(settings), **chosen)  # type: ignore[arg-type]
     with opened(data_dir) as database, database.connect(hot=True, replan=True) as db:
-        counts = count_purgeable(db, policy) if dry_run else purge(db, policy)
+        if dry_run:
+            counts = count_purgeable(db, policy)
+        else:
+            with audited(database, "data:purge", project=None) as entry:
+                counts = purge(db, policy)
+                entry.target = (
+                    ", ".join(f"{rows} {name}" for name, rows in sorted(counts.items())) or "nothing"
+                )
     for name, rows in sorted(counts.items()):
         click.echo(f"{name}: {rows} {'to delete' if dry_run else 'deleted'}")
     if not counts:

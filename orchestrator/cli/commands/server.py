@@ -103,11 +103,13 @@ def with_keys(settings: Settings) -> Settings:
 @data_dir_option
 def migrate(data_dir: Path | None) -> None:
     """Migrate the database schema to this version."""
-    with one_line_failures():
-        with database_of(load_settings(data_dir=data_dir)) as url:
-            before = version.current(url)
-            migrations.upgrade(url)
-        needed = version.head()
+    with one_line_failures(), database_of(load_settings(data_dir=data_dir)) as url:
+        before, needed = version.current(url), version.head()
+        migrations.upgrade(url)
+        if before != needed:
+            # Not before the migration: it creates the table of the records.
+            with _connected(url) as database, audited(database, "schema:migrate", project=None) as entry:
+                entry.target = f"{before or 'nothing'} to {needed}"
     done = "nothing to do" if before == needed else f"upgraded from {before or 'nothing'}"
     click.echo(f"schema {needed}: {done}")
 
@@ -238,11 +240,17 @@ def opened(data_dir: Path | None) -> Iterator[Database]:
     """Yield the database after a check of its schema."""
     with one_line_failures(), database_of(load_settings(data_dir=data_dir)) as url:
         version.require_current(url)
-        database = Database(url, "orchestrator server command")
-        try:
+        with _connected(url) as database:
             yield database
-        finally:
-            database.engine.dispose()
+
+
+@contextlib.contextmanager
+def _connected(url: str) -> Iterator[Database]:
+    database = Database(url, "orchestrator server command")
+    try:
+        yield database
+    finally:
+        database.engine.dispose()
 
 
 def validity(expires_at: dt.datetime | None, now: dt.datetime) -> str:

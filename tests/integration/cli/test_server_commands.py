@@ -45,6 +45,11 @@ def test_an_empty_database_gets_the_schema(
     assert f"schema {version.head()}: upgraded from nothing" in run("migrate").output
     assert f"schema {version.head()}: nothing to do" in run("migrate").output
     version.require_current(url)
+    with psycopg.connect(url) as connection:
+        records = audit_records.list_recent(connection, None, 7)
+    assert [(record.action, record.target, record.result) for record in records] == [
+        ("schema:migrate", f"nothing to {version.head()}", "done")
+    ]
 
 
 def test_a_token_is_shown_once_and_opens_its_project(database: Database) -> None:
@@ -150,8 +155,10 @@ def test_changes_of_tokens_key_pairs_quotas_and_keys_leave_audit_records(
     run("token", "revoke", str(row.id))
     assert run("token", "revoke", str(row.id)).exit_code == 1
     run("rotate-keys")
+    run("purge", "--dry-run")
+    run("purge")
     with database.connect() as db:
-        records = audit_records.list_recent(db, None, 7)[::-1]
+        records = audit_records.list_recent(db, None, 8)[::-1]
     user = f"os:{pwd.getpwuid(os.getuid()).pw_name} sudo:ada"
     assert {(record.user_name, record.origin) for record in records} == {(user, socket.gethostname())}
     assert [(record.action, record.project_id, record.target, record.result) for record in records] == [
@@ -162,6 +169,7 @@ def test_changes_of_tokens_key_pairs_quotas_and_keys_leave_audit_records(
         ("token:revoke", "audited", str(row.id), "done"),
         ("token:revoke", "audited", str(row.id), records[5].result),
         ("encryption_keys:rotate", None, "0 values", "done"),
+        ("data:purge", None, records[7].target, "done"),
     ]
     assert (records[5].result or "").startswith("failed: no valid token has the id")
     listed = run("audit", "list", "--project", "audited", "--limit", "3").output
