@@ -1,7 +1,8 @@
 # One image for every role; the role is the command. docker-compose.yml has them all.
 # Versions and hashes of all packages are those of requirements-image.lock (`make lock`).
 
-FROM python:3.11-slim AS build
+ARG PYTHON_IMAGE=python:3.11-slim
+FROM ${PYTHON_IMAGE} AS build
 ENV PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1
 WORKDIR /src
 COPY requirements-image.lock requirements-build.lock ./
@@ -18,7 +19,7 @@ RUN /tools/bin/pip wheel --quiet --no-deps --no-build-isolation --wheel-dir /whe
  && /opt/orchestrator/bin/pip install --quiet --no-deps /wheels/*.whl \
  && /opt/orchestrator/bin/pip uninstall --quiet --yes pip
 
-FROM python:3.11-slim
+FROM ${PYTHON_IMAGE}
 LABEL org.opencontainers.image.title="stack-orchestrator" org.opencontainers.image.licenses="Apache-2.0"
 ENV PATH=/opt/orchestrator/bin:$PATH PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1
 RUN groupadd --gid 10001 orchestrator \

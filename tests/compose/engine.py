@@ -10,7 +10,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 PULL_SECONDS = 300.0
-IMAGE = re.compile(r"^(?:FROM|\s*image:)\s+(\S+)", re.MULTILINE)
+IMAGE = re.compile(r"^\s*image: \$\{\w+_IMAGE:-(\S+)\}|^ARG \w+_IMAGE=(\S+)", re.MULTILINE)
 
 Run = Callable[..., bool]  # with the words of a command: whether it succeeds
 
@@ -31,9 +31,15 @@ def obstacle(run: Run | None = None) -> str:
 
 
 def base_images() -> list[str]:
-    """Return the images that the Dockerfile and docker-compose.yml name, without the image of the project."""
+    """Return the base images that the Dockerfile and docker-compose.yml name by tag."""
     text = "\n".join((ROOT / name).read_text() for name in ("Dockerfile", "docker-compose.yml"))
-    return sorted({name for name in IMAGE.findall(text) if not name.startswith("stack-orchestrator:")})
+    return sorted({compose or docker for compose, docker in IMAGE.findall(text)})
+
+
+def pinned_images() -> list[str]:
+    """Return the base images of images.env, with their digests."""
+    lines = (ROOT / "images.env").read_text().splitlines()
+    return sorted(line.partition("=")[2] for line in lines if line and not line.startswith("#"))
 
 
 def succeeds(*command: str) -> bool:

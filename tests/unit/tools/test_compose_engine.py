@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from tests.compose import engine
@@ -10,7 +12,13 @@ IMAGES = ["postgres:18", "python:3.11-slim", "valkey/valkey:9"]
 
 
 def test_the_base_images_are_those_of_dockerfile_and_compose_file() -> None:
-    assert [image.partition("@")[0] for image in engine.base_images()] == IMAGES
+    assert engine.base_images() == IMAGES
+
+
+def test_images_env_pins_every_base_image_by_digest() -> None:
+    pinned = engine.pinned_images()
+    assert all(re.fullmatch(r"\S+@sha256:[0-9a-f]{64}", image) for image in pinned)
+    assert [image.startswith(tag) for image, tag in zip(pinned, IMAGES, strict=True)] == [True] * len(IMAGES)
 
 
 @pytest.mark.parametrize(
