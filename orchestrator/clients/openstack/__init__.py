@@ -1,4 +1,4 @@
-"""OpenStack's services, as one credential in one region. Start with `cloud.OpenStack`.
+"""OpenStack's services, as a credential in a region. Start with `cloud.OpenStack`.
 
 Only this package imports openstacksdk (the extra `openstack`), which finds the endpoints and negotiates the
 microversions. The answers are the JSON objects of the services.

@@ -8,7 +8,7 @@ from orchestrator.clients.openstack.service_api import ServiceApi
 
 
 class BlockStorage(ServiceApi):
-    """Cinder, called as one credential."""
+    """Cinder, called as a credential."""
 
     service: ClassVar[str] = "cinder"
     proxy_name: ClassVar[str] = "block_storage"

@@ -1,4 +1,4 @@
-"""The services of a cloud, as one credential in one region."""
+"""The services of a cloud, as a credential in a region."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from orchestrator.clients.openstack.service_api import ServiceApi
 
 
 class Compute(ServiceApi):
-    """Nova, called as one credential."""
+    """Nova, called as a credential."""
 
     service: ClassVar[str] = "nova"
     proxy_name: ClassVar[str] = "compute"

@@ -1,6 +1,6 @@
 """Failures of OpenStack's services as errors of a provider.
 
-The errors state what happened to the request (docs/plugins.md, "Facts and errors"): refused, refused
+The errors state the fate of the request (docs/plugins.md, "Facts and errors"): refused, refused
 temporarily, not sent, or sent and not answered. Messages are those of the service, with the HTTP status and
 the id of the request, so that an operator finds it in the logs of the service.
 """

@@ -8,7 +8,7 @@ from orchestrator.clients.openstack.service_api import ServiceApi
 
 
 class Identity(ServiceApi):
-    """Keystone, called as one credential."""
+    """Keystone, called as a credential."""
 
     service: ClassVar[str] = "keystone"
     proxy_name: ClassVar[str] = "identity"

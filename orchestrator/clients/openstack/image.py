@@ -8,7 +8,7 @@ from orchestrator.clients.openstack.service_api import ServiceApi
 
 
 class Image(ServiceApi):
-    """Glance, called as one credential."""
+    """Glance, called as a credential."""
 
     service: ClassVar[str] = "glance"
     proxy_name: ClassVar[str] = "image"

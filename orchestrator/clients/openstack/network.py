@@ -8,7 +8,7 @@ from orchestrator.clients.openstack.service_api import ServiceApi
 
 
 class Network(ServiceApi):
-    """Neutron, called as one credential."""
+    """Neutron, called as a credential."""
 
     service: ClassVar[str] = "neutron"
     proxy_name: ClassVar[str] = "network"

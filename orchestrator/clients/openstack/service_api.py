@@ -17,7 +17,7 @@ Query = Mapping[str, Any]
 
 
 class ServiceApi:
-    """A service, called as one credential. Every request ends within `deadline_seconds`.
+    """A service, called as a credential. Every request ends within `deadline_seconds`.
 
     Paths are relative to the endpoint of the major version that openstacksdk discovers: `/servers`. Each
     method raises the errors of `errors.py`.
