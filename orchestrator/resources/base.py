@@ -9,32 +9,34 @@ gone". Types register under the entry point group `orchestrator.resource_types`.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from orchestrator.clients.keystone.cloud_session import Cloud
-from orchestrator.clients.region_catalog import Catalog
-from orchestrator.deprecation import (
-    RenamedAttribute,
-    adopt_renamed_methods,
-    renamed_fields,
-    renamed_names,
-)
+from orchestrator.deprecation import RenamedAttribute, adopt_renamed_methods, renamed_names
 from orchestrator.resources.capabilities import derived, implements
-from orchestrator.resources.software_api import UNCONNECTED, SoftwareStore
-from orchestrator.resources.stack_context import (
-    NO_REQUIRED_RESOURCES,
-    Grant,
-    RequiredResources,
-    StackContext,
-    StackLocation,
-    StackUsers,
+from orchestrator.resources.stack_context import Grant, StackContext
+from orchestrator.resources.verbs.optional import OptionalVerbs
+from orchestrator.resources.verbs.values import (
+    CALL_SECONDS,
+    EMPTY_CATALOG,
+    NOTHING_TYPE,
+    Attribute,
+    Change,
+    Context,
+    Created,
+    Fault,
+    Observation,
+    Resize,
+    Signalled,
+    Value,
+    wait,
 )
 from orchestrator.schema.properties import Property, PropertyFault, convert
 from orchestrator.schema.translation import Finder, Rule, translate
 from orchestrator.template.definition import ResourceDefinition
 
 __all__ = [
+    "CALL_SECONDS",
+    "EMPTY_CATALOG",
     "NOTHING_TYPE",
     "Attribute",
     "Change",
@@ -52,13 +54,6 @@ __all__ = [
     "wait",
 ]
 
-Value = Any  # a JSON value
-EMPTY_CATALOG: Final = Catalog()
-CALL_SECONDS: Final = 20.0
-NOTHING_TYPE: Final = "OS::Heat::None"  # a resource that this type shadows is left unchanged
-
-Change = Literal["keep", "update", "replace"]
-
 RENAMED_HOOKS: Final = {
     "survives_failure": "is_healthy_after_failure",
     "checks_itself": "has_provider_check",
@@ -68,119 +63,7 @@ RENAMED_HOOKS: Final = {
 _NEVER = object()  # equals no value
 
 
-@dataclass(frozen=True, slots=True)
-class Attribute:
-    """An output of a type; `secret` values are encrypted at rest and masked in responses, events and logs."""
-
-    doc: str
-    type: str = "any"
-    secret: bool = False
-
-
-@renamed_fields(around="stack_context", place="location", peers="required_resources")
-@dataclass(frozen=True, slots=True)
-class Context:
-    """The input of a verb besides its properties."""
-
-    name: str  # the logical name
-    physical_name: str
-    token: str  # the request token: the same for every attempt of one operation
-    action: str  # the resource's action: CREATE, UPDATE, DELETE …; CHECK when no operation is open
-    elapsed_seconds: float = 0.0  # since the open operation started, by the database's clock
-    properties: Mapping[str, Value] = field(default_factory=dict)  # resolved; for DELETE, as recorded
-    data: Mapping[str, Value] = field(default_factory=dict)  # stored by `create` or `update`
-    metadata: Mapping[str, Value] = field(default_factory=dict)  # current value
-    deadline_seconds: float = CALL_SECONDS  # for one call; less than the lease
-    stack_timeout_seconds: float = 3600.0
-    update_policy: Mapping[str, Value] = field(default_factory=dict)  # of a nested type
-    secret: bool = False  # whether a property was computed from a secret
-    software: SoftwareStore = UNCONNECTED  # configs and deployments
-    project_id: str = ""
-    catalog: Catalog = EMPTY_CATALOG  # endpoints in other regions that the project may call
-    cloud: Cloud | None = None  # the project's cloud, called as the stack's user; None without Keystone
-    stack_context: StackContext | None = None  # None when the stack's revision is no longer stored
-    location: StackLocation = field(default_factory=StackLocation)
-    required_resources: RequiredResources = NO_REQUIRED_RESOURCES  # for types with `needs_lease`
-    users: StackUsers | None = None  # for types with `needs_lease`; None without stack users at Keystone
-
-
-@dataclass(frozen=True, slots=True)
-class Created:
-    """The result of `create`: the physical id, and data to store (encrypted when `secret`).
-
-    `access` is granted before the resource's row is written, and revoked when the resource is deleted.
-    """
-
-    physical_id: str
-    data: Mapping[str, Value] = field(default_factory=dict)
-    secret: bool = False
-    access: Grant | None = None  # for types with `needs_lease`
-
-
-@dataclass(frozen=True, slots=True)
-class Observation:
-    """The observed state.
-
-    `ready=False` schedules another observation after `retry_after` seconds (None: only after a signal).
-    `error` reports that the object itself failed: with `replaceable` it is deleted and created again, up to
-    `action_retry_limit` times; otherwise the failure is final.
-    """
-
-    exists: bool
-    ready: bool = True
-    attributes: Mapping[str, Value] = field(default_factory=dict)
-    reference_id: str | None = None  # None: the physical id
-    retry_after: float | None = 5.0
-    reason: str = ""
-    error: str = ""
-    error_kind: str = "ResourceInError"
-    replaceable: bool = False
-    properties: Mapping[str, Value] | None = None  # actual values, as far as the provider reports them
-
-
-@renamed_fields(asked="request")
-@dataclass(frozen=True, slots=True)
-class Resize:
-    """A request to resize a group in the same stack; `group` is the group's reference id."""
-
-    group: str
-    request: Mapping[str, Value]
-
-
-@dataclass(frozen=True, slots=True)
-class Signalled:
-    """The result of a signal, with new data or metadata to store (None: unchanged).
-
-    `reason` is reported as `Signal: …`; without a reason the signal's details are reported.
-    """
-
-    reason: str = ""
-    data: Mapping[str, Value] | None = None
-    metadata: Mapping[str, Value] | None = None
-    resize: Resize | None = None
-
-
-def wait(ctx: Context, seconds: float) -> Observation | None:
-    """Return "not ready" until `seconds` have passed since the operation started, None from then on.
-
-    Negative seconds never pass: the resource is observed again only when another event requires it.
-    """
-    if seconds < 0:
-        return Observation(exists=True, ready=False, retry_after=None)
-    remaining = seconds - ctx.elapsed_seconds
-    return Observation(exists=True, ready=False, retry_after=remaining) if remaining > 0 else None
-
-
-@dataclass(frozen=True, slots=True)
-class Fault:
-    """An error in a resource's properties, found by a rule of the type."""
-
-    message: str
-    property: str = ""  # the faulty property, "" for the whole resource
-    alone: bool = False  # report the message without its path
-
-
-class ResourceType:
+class ResourceType(OptionalVerbs):
     """A type of resource. Subclass it, set the class variables, implement the verbs."""
 
     name: ClassVar[str]
@@ -191,7 +74,13 @@ class ResourceType:
     translation: ClassVar[tuple[Rule, ...]] = ()  # applied to given properties before conversion
     calls_out: ClassVar[bool] = True  # False: a local type, whose verbs touch nothing but our own row
     service: ClassVar[str] = ""  # types of a service share a circuit breaker; "": the name of the type
+    endpoint_type: ClassVar[str] = ""  # service type in the catalog without which the type is unavailable
     flight_seconds: ClassVar[float] = 30.0  # after its deadline, how long a lost create may still arrive
+    delete_retry_seconds: ClassVar[float] = 60.0  # shortest pause between deletes of an object in error
+    physical_name_limit: ClassVar[int | None] = None  # longest physical name, if the provider has a limit
+    early_attributes: ClassVar[frozenset[str]] = frozenset()  # known before the resource is ready
+    needs_ready: ClassVar[bool | frozenset[str]] = False  # waits for ready requirements (of these properties)
+    live_show: ClassVar[bool] = False  # the attribute `show` is live
     ready_timeout_seconds: ClassVar[float | None] = None  # of a create or update; None: the stack's timeout
     any_properties: ClassVar[bool] = False  # accepts undeclared properties
     can_snapshot: ClassVar[bool] = False  # supports the deletion policy Snapshot
@@ -281,13 +170,10 @@ class ResourceType:
         """Request the object and return at once."""
         raise NotImplementedError(self.name)
 
-    def grants(self, ctx: Context, physical_id: str) -> Grant | None:
-        """Return the access that the resource grants if `Created` did not name it; always the same."""
-        return None
-
-    def find(self, ctx: Context, token: str) -> str | None:
+    def find(self, ctx: Context, token: str) -> str | Sequence[str] | None:
         """Return the physical id of the object that an earlier attempt with this token created, or None.
 
+        Of several objects return all ids: the first is kept, the others are deleted.
         An external type that cannot look up objects does not override `find`; its creates are then never
         repeated.
         """
@@ -307,63 +193,9 @@ class ResourceType:
         """Request deletion; an object that is already gone is no error. `observe` reports the end."""
         raise NotImplementedError(self.name)
 
-    def suspend(self, ctx: Context, physical_id: str) -> None:
-        """Request suspension; `observe` reports its end. The default has nothing to suspend."""
-
-    def resume(self, ctx: Context, physical_id: str) -> None:
-        """Request the end of a suspension; `observe` reports when it is over."""
-
-    def check(self, ctx: Context, physical_id: str) -> None:
-        """Request that the object checks itself; `observe` reports the result. The default only observes."""
-
-    def snapshot(self, ctx: Context, physical_id: str) -> Mapping[str, Value]:
-        """Request a snapshot and return the data needed to find it again; `observe` reports its end.
-
-        `ctx.token` is the same for every attempt, so that only one snapshot is created.
-        """
-        return {}
-
-    def delete_snapshot(self, ctx: Context, snapshot_data: Mapping[str, Value]) -> None:
-        """Request the deletion of a snapshot; a snapshot that is already gone is no error.
-
-        `snapshot_data` is the result of `snapshot`, or empty if that result was lost: `ctx.token` then
-        identifies the snapshot, if it exists.
-        """
-
-    def restored(self, properties: Mapping[str, Value], snapshot: Mapping[str, Value]) -> Mapping[str, Value]:
-        """Return properties as written in a template, changed to create the object from a snapshot.
-
-        `snapshot` is the result of the verb `snapshot`. The properties become part of the stack's template,
-        which is public: they must not contain secrets.
-        """
-        return properties
-
-    def signal(self, ctx: Context, physical_id: str, details: Value) -> Signalled:
-        """Process a signal. No other operation runs on the resource; may run twice.
-
-        An exception ends the signal, with an event; after ProviderBusy the signal is tried again.
-        """
-        raise NotImplementedError(self.name)
-
-    def must_replace(self, ctx: Context, physical_id: str, props: Mapping[str, Value]) -> bool:
-        """Return whether an update in place to `props` is impossible after all. May read, changes nothing."""
-        return False
-
-    def cancel(self, ctx: Context, physical_id: str) -> str:
-        """Abort an open operation listed in `preemptible`; return the reason for the event.
-
-        Called when the stack has failed, or has a newer desired state for the resource. The operation has
-        failed as soon as `cancel` returns.
-        """
-        raise NotImplementedError(self.name)
-
-    def published(self, ctx: Context, physical_id: str) -> Mapping[str, Value]:
-        """Return the data shown with the resource's metadata; only for types that set `publishes`."""
-        return {}
-
-    def is_healthy_after_failure(self, ctx: Context, physical_id: str) -> bool:
-        """Return whether a failed resource has recovered; it is observed instead without this verb."""
-        return False
+    def equal(self, name: str, before: Value, after: Value) -> bool:
+        """Return whether two values of the property `name` mean the same to the provider."""
+        return bool(before == after)
 
     def change(
         self, before: Mapping[str, Value], after: Mapping[str, Value], changed: frozenset[str]

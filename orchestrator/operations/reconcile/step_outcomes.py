@@ -13,6 +13,7 @@ from orchestrator.engine.check.ready_timeout import ready_limit, within_limit
 from orchestrator.operations.resource_context.operation import ResourceOperation
 from orchestrator.operations.resource_context.state import StepResult
 from orchestrator.resources.base import Context, Created, Observation
+from orchestrator.resources.verbs.values import found_ids
 
 
 def observe_operation(operation: ResourceOperation) -> Observation:
@@ -67,10 +68,10 @@ def find_object(operation: ResourceOperation, context: Context) -> bool:
     """Search the object of an earlier create by its token. Record its id and grant access to it, except for a
     delete. Return whether it was found.
     """
-    physical_id = operation.resource_type.find(context, context.token)
-    if physical_id is None:
+    found = found_ids(operation.resource_type.find(context, context.token))
+    if not found:
         return False
-    operation.state.physical_id = physical_id
+    physical_id = operation.state.physical_id = found[0]
     if context.action != "DELETE":
         grant_access(operation, Created(physical_id), context)
     return True

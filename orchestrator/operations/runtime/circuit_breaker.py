@@ -41,6 +41,10 @@ VERBS: Final = frozenset(
         "must_replace",
         "is_healthy_after_failure",
         "cancel",
+        "advance",
+        "release",
+        "reclaim",
+        "read_attributes",
     }
 )
 KNOWN_SECONDS: Final = 1.0  # age of a state that is not read again
