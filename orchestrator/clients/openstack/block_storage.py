@@ -11,4 +11,4 @@ class BlockStorage(ServiceApi):
     """Cinder, called as a credential."""
 
     service: ClassVar[str] = "cinder"
-    proxy_name: ClassVar[str] = "block_storage"
+    service_type: ClassVar[str] = "block-storage"

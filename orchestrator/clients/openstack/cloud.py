@@ -13,14 +13,15 @@ from orchestrator.clients.openstack.compute import Compute
 from orchestrator.clients.openstack.identity import Identity
 from orchestrator.clients.openstack.image import Image
 from orchestrator.clients.openstack.network import Network
-from orchestrator.errors import Misconfigured, ProviderError
+from orchestrator.clients.openstack.session_transport import SessionTransport
+from orchestrator.clients.openstack.transport import Transport
+from orchestrator.errors import ProviderError
 
-USER_AGENT: Final = "stack-orchestrator"
 NO_CLOUD: Final = "this installation has no cloud: set ORCHESTRATOR_AUTH=keystone"
 CALL_SECONDS: Final = 20.0
 
-# A connection of openstacksdk for each session of keystoneauth1 and region: it keeps discovered endpoints.
-_connections: WeakKeyDictionary[Any, dict[str, Any]] = WeakKeyDictionary()
+# A transport for each session of keystoneauth1 and region: it keeps discovered endpoints.
+_transports: WeakKeyDictionary[Any, dict[str, Transport]] = WeakKeyDictionary()
 _lock = threading.Lock()
 
 
@@ -39,51 +40,42 @@ class OpenStack:
         self.region = region or cloud.region
 
     @cached_property
-    def connection(self) -> Any:
-        """The connection of openstacksdk."""
-        return _connection(self.cloud.session(), self.region)
+    def transport(self) -> Transport:
+        """The transport of the credential's requests."""
+        return _transport(self.cloud.session(), self.region)
 
     @cached_property
     def compute(self) -> Compute:
         """Nova."""
-        return Compute(self.connection, self.deadline_seconds)
+        return Compute(self.transport, self.deadline_seconds)
 
     @cached_property
     def network(self) -> Network:
         """Neutron."""
-        return Network(self.connection, self.deadline_seconds)
+        return Network(self.transport, self.deadline_seconds)
 
     @cached_property
     def block_storage(self) -> BlockStorage:
         """Cinder."""
-        return BlockStorage(self.connection, self.deadline_seconds)
+        return BlockStorage(self.transport, self.deadline_seconds)
 
     @cached_property
     def image(self) -> Image:
         """Glance."""
-        return Image(self.connection, self.deadline_seconds)
+        return Image(self.transport, self.deadline_seconds)
 
     @cached_property
     def identity(self) -> Identity:
         """Keystone."""
-        return Identity(self.connection, self.deadline_seconds)
+        return Identity(self.transport, self.deadline_seconds)
 
 
-def _connection(session: Any, region: str) -> Any:
-    """Return the connection of a session in a region."""
+def _transport(session: Any, region: str) -> Transport:
+    """Return the transport of a session in a region. The session of tests is a transport itself."""
+    if isinstance(session, Transport):
+        return session
     with _lock:
-        by_region = _connections.setdefault(session, {})
+        by_region = _transports.setdefault(session, {})
         if region not in by_region:
-            by_region[region] = _connect(session, region)
+            by_region[region] = SessionTransport(session, region)
         return by_region[region]
-
-
-def _connect(session: Any, region: str) -> Any:
-    try:
-        from openstack.connection import Connection  # noqa: PLC0415 - an extra
-    except ImportError as error:
-        raise Misconfigured(
-            "openstacksdk is not installed: pip install 'stack-orchestrator[openstack]'"
-        ) from error
-    session.user_agent = USER_AGENT
-    return Connection(session=session, region_name=region or None)

@@ -11,4 +11,4 @@ class Compute(ServiceApi):
     """Nova, called as a credential."""
 
     service: ClassVar[str] = "nova"
-    proxy_name: ClassVar[str] = "compute"
+    service_type: ClassVar[str] = "compute"

@@ -40,7 +40,7 @@ KINDS: Final = {
 }
 # nova answers 403, cinder 413, neutron 409; their texts have this in common.
 QUOTA: Final = re.compile(
-    r"quota exceeded|exceeds? allowed|quota .*exceeded|over ?quota|OverQuota", re.IGNORECASE
+    r"quota exceeded|exceeded for quota|exceeds? allowed|quota .*exceeded|over ?quota", re.IGNORECASE
 )
 MAX_MESSAGE: Final = 1_000  # characters of a service's message
 MAX_RETRY_AFTER: Final = 300.0  # seconds

@@ -11,4 +11,4 @@ class Identity(ServiceApi):
     """Keystone, called as a credential."""
 
     service: ClassVar[str] = "keystone"
-    proxy_name: ClassVar[str] = "identity"
+    service_type: ClassVar[str] = "identity"

@@ -11,4 +11,4 @@ class Image(ServiceApi):
     """Glance, called as a credential."""
 
     service: ClassVar[str] = "glance"
-    proxy_name: ClassVar[str] = "image"
+    service_type: ClassVar[str] = "image"

@@ -11,4 +11,4 @@ class Network(ServiceApi):
     """Neutron, called as a credential."""
 
     service: ClassVar[str] = "neutron"
-    proxy_name: ClassVar[str] = "network"
+    service_type: ClassVar[str] = "network"

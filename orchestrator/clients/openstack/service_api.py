@@ -6,121 +6,223 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Any, ClassVar, Final
 from urllib.parse import parse_qsl, urlsplit
 
-from orchestrator.clients.openstack.errors import error_of, translated_failures
+from orchestrator.clients.openstack.errors import error_of
+from orchestrator.clients.openstack.transport import Answer, Content, Query, Request, Transport
 from orchestrator.errors import ProviderNotFound
 from orchestrator.json_types import JsonMapping, JsonObject
 
 PAGE: Final = 500  # objects of a page; services with a lower limit return fewer
 MAX_PAGES: Final = 2_000
+OCTETS: Final = "application/octet-stream"
+IMAGE_PATCH: Final = "application/openstack-images-v2.1-json-patch"  # glance accepts no other PATCH
 
-Query = Mapping[str, Any]
+Headers = Mapping[str, str]
 
 
 class ServiceApi:
     """A service, called as a credential. Every request ends within `deadline_seconds`.
 
-    Paths are relative to the endpoint of the major version that openstacksdk discovers: `/servers`. Each
-    method raises the errors of `errors.py`.
+    Paths are relative to the endpoint of the major version: `/servers`. Each method raises the errors of
+    `errors.py`. `microversion` is that of one request, by default that of the service's class. `headers` are
+    sent in addition to those of the layer.
     """
 
     service: ClassVar[str]  # as Heat names it, and in the faults: nova
-    proxy_name: ClassVar[str]  # attribute of openstacksdk's connection: compute
+    service_type: ClassVar[str]  # as the catalog names it: compute
     microversion: ClassVar[str | None] = None  # of every request
 
-    def __init__(self, connection: Any, deadline_seconds: float) -> None:
-        """`connection` is openstacksdk's. Sends no request."""
-        self._connection, self._seconds = connection, deadline_seconds
+    def __init__(self, transport: Transport, deadline_seconds: float) -> None:
+        """Send no request yet."""
+        self._transport, self._seconds = transport, deadline_seconds
 
-    def get(self, path: str, query: Query | None = None, *, microversion: str | None = None) -> JsonObject:
+    def get(
+        self,
+        path: str,
+        query: Query | None = None,
+        *,
+        microversion: str | None = None,
+        headers: Headers | None = None,
+    ) -> JsonObject:
         """Return an object."""
-        return self.request("GET", path, query=query, microversion=microversion)
+        return self.request("GET", path, query=query, microversion=microversion, headers=headers)
 
-    def find_one(self, path: str, query: Query | None = None) -> JsonObject | None:
+    def find_one(
+        self, path: str, query: Query | None = None, *, microversion: str | None = None
+    ) -> JsonObject | None:
         """Return an object, None if the service answers 404."""
         try:
-            return self.get(path, query)
+            return self.get(path, query, microversion=microversion)
         except ProviderNotFound:
             return None
 
+    def observed(
+        self,
+        path: str,
+        key: str,
+        id_: str,
+        *,
+        listing: str = "",  # noqa: ARG002
+        list_key: str = "",  # noqa: ARG002
+        query: Query | None = None,  # noqa: ARG002
+        microversion: str | None = None,
+    ) -> JsonObject | None:
+        """Return an object for an observation, None if it does not exist: `observed("/servers", "server", id,
+        listing="/servers/detail")`.
+
+        The answer may be a part of a list that several observers share: `listing` is its path, by default
+        `path`, `list_key` its name in the answer, by default the last part of `path`, and `query` restricts
+        it. The objects of the list must have the same fields as a single object.
+        """
+        answer = self.find_one(f"{path}/{id_}", microversion=microversion)
+        return None if answer is None else answer.get(key)
+
     def post(
-        self, path: str, body: JsonMapping | None = None, *, microversion: str | None = None
+        self,
+        path: str,
+        body: JsonMapping | None = None,
+        *,
+        microversion: str | None = None,
+        headers: Headers | None = None,
     ) -> JsonObject:
         """Send a request that creates or acts; return its answer."""
-        return self.request("POST", path, body, microversion=microversion)
+        return self.request("POST", path, body, microversion=microversion, headers=headers)
 
     def put(
-        self, path: str, body: JsonMapping | None = None, *, microversion: str | None = None
+        self,
+        path: str,
+        body: JsonMapping | None = None,
+        *,
+        microversion: str | None = None,
+        headers: Headers | None = None,
     ) -> JsonObject:
         """Change or replace an object."""
-        return self.request("PUT", path, body, microversion=microversion)
+        return self.request("PUT", path, body, microversion=microversion, headers=headers)
 
     def patch(
-        self, path: str, body: JsonMapping | None = None, *, microversion: str | None = None
+        self, path: str, body: Any = None, *, microversion: str | None = None, headers: Headers | None = None
     ) -> JsonObject:
-        """Change an object."""
-        return self.request("PATCH", path, body, microversion=microversion)
+        """Change an object. A body for glance is a list of operations, sent as IMAGE_PATCH."""
+        if isinstance(body, list | tuple):
+            headers = {"Content-Type": IMAGE_PATCH, **(headers or {})}
+        return self.request("PATCH", path, body, microversion=microversion, headers=headers)
 
-    def delete(self, path: str, query: Query | None = None) -> bool:
+    def delete(
+        self,
+        path: str,
+        query: Query | None = None,
+        *,
+        body: JsonMapping | None = None,
+        microversion: str | None = None,
+    ) -> bool:
         """Request a deletion. Return whether the object existed."""
         try:
-            self.request("DELETE", path, query=query)
+            self.request("DELETE", path, body, query=query, microversion=microversion)
         except ProviderNotFound:
             return False
         return True
 
-    def listed(self, path: str, key: str, query: Query | None = None) -> Iterator[JsonObject]:
-        """Yield the objects of a list, page by page; `key` is the name of the list in the answer."""
-        values = {"limit": PAGE, **(query or {})}
+    def listed(
+        self,
+        path: str,
+        key: str,
+        query: Query | None = None,
+        *,
+        microversion: str | None = None,
+        page: int | None = PAGE,
+    ) -> Iterator[JsonObject]:
+        """Yield the objects of a list, page by page; `key` is the name of the list in the answer. `page` is
+        the size of a page; None: the list knows no limit.
+        """
+        values = {**({} if page is None else {"limit": page}), **(query or {})}
         seen: set[str] = set()
         for _ in range(MAX_PAGES):
-            page = self.get(path, values)
-            yield from page.get(key) or ()
-            following = _next_page(page, key)
+            answer = self.get(path, values, microversion=microversion)
+            yield from answer.get(key) or ()
+            following = _next_page(answer, key)
             if following is None or following in seen:
                 return
             seen.add(following)
             values = {**values, **dict(parse_qsl(urlsplit(following).query))}
 
+    def download(self, path: str, query: Query | None = None, *, microversion: str | None = None) -> bytes:
+        """Return a body that is no JSON, at most MAX_BYTES of `deadline_adapter.py`."""
+        answer = self.exchange(
+            "GET", path, query=query, microversion=microversion, headers={"Accept": OCTETS}
+        )
+        return answer.content
+
+    def upload(
+        self, path: str, content: Content, *, method: str = "PUT", content_type: str = OCTETS
+    ) -> JsonObject:
+        """Send a body that is no JSON."""
+        answer = self.exchange(method, path, content=content, headers={"Content-Type": content_type})
+        return _object(answer)
+
     def request(
         self,
         method: str,
         path: str,
-        body: JsonMapping | None = None,
+        body: Any = None,
         *,
         query: Query | None = None,
         microversion: str | None = None,
-        headers: Mapping[str, str] | None = None,
+        headers: Headers | None = None,
         accepted: Collection[int] = (),
     ) -> JsonObject:
         """Send a request; return the JSON of the answer, {} without one. Statuses in `accepted` are no
         error.
         """
-        with translated_failures(self.service):
-            proxy = getattr(self._connection, self.proxy_name)
-            response = proxy.request(
-                path,
-                method,
-                json=body,
-                params=dict(query) if query else None,
-                headers=dict(headers or {}),
-                microversion=microversion or self.microversion,
-                timeout=self._seconds,
-                raise_exc=False,
-            )
-            answer = _json(response)
-        if response.status_code >= 400 and response.status_code not in accepted:
-            raise error_of(self.service, response.status_code, response.headers, answer)
-        return answer if isinstance(answer, dict) else {}
+        answer = self.exchange(
+            method, path, body, query=query, microversion=microversion, headers=headers, accepted=accepted
+        )
+        return _object(answer)
+
+    def exchange(
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        *,
+        content: Content | None = None,
+        query: Query | None = None,
+        microversion: str | None = None,
+        headers: Headers | None = None,
+        accepted: Collection[int] = (),
+    ) -> Answer:
+        """Send a request; return the answer with status and headers. Statuses in `accepted` are no error."""
+        request = Request(
+            service=self.service,
+            service_type=self.service_type,
+            method=method,
+            path=path,
+            query=query or {},
+            body=body,
+            content=content,
+            headers=headers or {},
+            microversion=microversion or self.microversion,
+        )
+        answer = self._transport.send(request, self._seconds)
+        if answer.status >= 400 and answer.status not in accepted:
+            raise error_of(self.service, answer.status, answer.headers, answer.json())
+        return answer
+
+    def supports(self, microversion: str) -> bool:
+        """Whether the service offers a microversion."""
+        lowest, highest = self._transport.versions(self.service, self.service_type, self._seconds)
+        return bool(highest) and _number(lowest) <= _number(microversion) <= _number(highest)
+
+    def newest(self, *microversions: str) -> str | None:
+        """Return the first of these microversions that the service offers, None if it offers none of them."""
+        return next((version for version in microversions if self.supports(version)), None)
 
 
-def _json(response: Any) -> Any:
-    """Return the JSON of an answer, or its text."""
-    if not response.content:
-        return {}
-    try:
-        return response.json()
-    except ValueError:
-        return response.text
+def _object(answer: Answer) -> JsonObject:
+    value = answer.json()
+    return value if isinstance(value, dict) else {}
+
+
+def _number(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in version.split("."))
 
 
 def _next_page(page: JsonMapping, key: str) -> str | None:

@@ -1,0 +1,73 @@
+"""The way of a request to a service, and its answer.
+
+`ServiceApi` builds a `Request`, a `Transport` sends it. Tests have their own transport.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol, runtime_checkable
+from urllib.parse import urlencode
+
+Query = Mapping[str, Any]
+Content = bytes | Iterable[bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A request to a service; `path` is relative to the endpoint of the major version: `/servers`."""
+
+    service: str  # as Heat names it: nova
+    service_type: str  # as the catalog names it: compute
+    method: str
+    path: str
+    query: Query = field(default_factory=dict)  # a list is a repeated key; None is left out
+    body: Any = None  # a JSON value; None: no body
+    content: Content | None = None  # a body that is no JSON
+    headers: Mapping[str, str] = field(default_factory=dict)
+    microversion: str | None = None
+
+    @property
+    def target(self) -> str:
+        """The path with the query."""
+        given = {key: value for key, value in self.query.items() if value is not None}
+        return f"{self.path}?{urlencode(given, doseq=True)}" if given else self.path
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The answer of a service."""
+
+    status: int
+    headers: Mapping[str, str] = field(default_factory=dict)  # names in any case, or in lower case
+    content: bytes = b""
+
+    def json(self) -> Any:
+        """Return the JSON of the answer, {} without a body; its text if it is no JSON."""
+        if not self.content:
+            return {}
+        try:
+            return json.loads(self.content)
+        except ValueError:
+            return self.content.decode(errors="replace")
+
+
+@runtime_checkable
+class Transport(Protocol):
+    """Sends requests as a credential in a region."""
+
+    def send(self, request: Request, seconds: float) -> Answer:
+        """Return the answer of a service, whatever its status, within `seconds`.
+
+        Raises:
+            ProviderUnreachable: nothing was sent.
+            ProviderSilent: the request may have been carried out.
+            ProviderError: the credentials are not valid, or the service has no endpoint.
+        """
+        ...
+
+    def versions(self, service: str, service_type: str, seconds: float) -> tuple[str, str]:
+        """Return the lowest and the highest microversion of a service, ("", "") without microversions."""
+        ...
