@@ -8,7 +8,8 @@ service_api.py    `ServiceApi`: requests with a deadline, pages of lists
 transport.py      `Transport`: a request and its answer; tests have their own
 session_transport.py  the transport of real clouds
 errors.py         answers and failures as the errors of `orchestrator/errors.py`
-compute.py        nova
+compute.py        nova: servers
+compute_collections.py  nova: key pairs, flavors, groups, aggregates
 network.py        neutron
 block_storage.py  cinder
 image.py          glance
