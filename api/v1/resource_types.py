@@ -15,6 +15,7 @@ from api.response.errors import fault
 from api.response.serialization import json_response
 from orchestrator.json_types import JsonObject
 from orchestrator.operations.validation.available_types import AvailableTypes
+from orchestrator.operations.validation.cloud_services import services_of_caller
 from orchestrator.resources import type_schema as types
 from orchestrator.security.policy import policy_of, type_policy
 from orchestrator.store.maintenance import workers
@@ -55,7 +56,8 @@ def type_template(project_id: str, type_name: str) -> Response:  # noqa: ARG001 
 
 def _offered() -> AvailableTypes:
     deps = dependencies()
-    return AvailableTypes(deps.types, deps.settings, type_policy(policy_of(deps.settings), caller()))
+    enter = type_policy(policy_of(deps.settings), caller())
+    return AvailableTypes(deps.types, deps.settings, enter, services_of_caller(deps.settings, caller()))
 
 
 @catalogue.get("/<project_id>/build_info")

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from typing import Final
 from uuid import UUID
 
+MAX_LENGTH: Final = 255  # of a name unless its type has another limit
 _BASE32 = "abcdefghijklmnopqrstuvwxyz234567"
 _PAIRS = [first + second for first in _BASE32 for second in _BASE32]  # ten bits each
 
@@ -17,13 +19,14 @@ def short_id(uuid: UUID | str) -> str:
     return "".join([_PAIRS[bits >> shift & 1023] for shift in range(50, -1, -10)])
 
 
-def physical_name(stack_name: str, resource_name: str, uuid: UUID | str, limit: int = 255) -> str:
-    """Return ``<stack>-<resource>-<12 characters>``, at most `limit` characters long.
+def physical_name(stack_name: str, resource_name: str, uuid: UUID | str, limit: int | None = None) -> str:
+    """Return ``<stack>-<resource>-<12 characters>``, at most `limit` characters long (None: MAX_LENGTH).
 
     A longer name keeps its first two characters, a hyphen, and as much of its end as fits, so that the
     twelve characters that make it unique survive.
     """
     name = f"{stack_name}-{resource_name}-{short_id(uuid)}"
+    limit = MAX_LENGTH if limit is None else limit
     if len(name) <= limit:
         return name
     return f"{name[:2]}-{name[3 - limit :]}"

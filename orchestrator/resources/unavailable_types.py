@@ -1,9 +1,10 @@
-"""The types of Heat's catalogue that are recognized by name but not implemented
+"""The types of Heat's catalogue that need a service, recognized by name
 (docs/internals/resource-types.md §F).
 
-A template that uses such a type is rejected like a template in Heat whose service is not deployed;
-`ignore_errors=99001` skips the error. A name neither here nor in the registry is unknown. A type that is
-implemented leaves this list; types of discontinued services are placeholders (`builtin/retired.py`).
+A template that uses such a type is rejected like a template in Heat whose service is not deployed, unless the
+type is registered and the cloud offers its service (`ResourceType.endpoint_type`); `ignore_errors=99001`
+skips the error. A name neither here nor in the registry is unknown. Types of discontinued services are
+placeholders (`builtin/retired.py`).
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from types import MappingProxyType
 from typing import Final
 
 from orchestrator.errors import ResourceTypeUnavailable
+from orchestrator.resources.endpoint_types import canonical
 
 # The client name of each service, as used in Heat's error messages.
 _CLIENTS: Final = {
@@ -137,12 +139,14 @@ def required_service(name: str) -> str | None:
     return SERVICE_BY_TYPE.get(name)
 
 
-def unavailable(name: str) -> ResourceTypeUnavailable | None:
-    """Return the error for a recognized type, None if the name is unknown."""
-    service = required_service(name)
+def unavailable(name: str, endpoint_type: str = "") -> ResourceTypeUnavailable | None:
+    """Return the error for a recognized type, None if the name is unknown; `endpoint_type` is that of the
+    registered type.
+    """
+    service = canonical(endpoint_type) or required_service(name)
     if service is None:
         return None
     if not service:
         return ResourceTypeUnavailable(name, "heat", f"{name} is not built yet.")
-    client = _CLIENTS[service]
+    client = _CLIENTS.get(service, service)
     return ResourceTypeUnavailable(name, client, f"{client} {service} endpoint is not in service catalog.")

@@ -20,6 +20,7 @@ class Login:
     project_id: str  # of the token; the path may name another project
     role_ids: tuple[str, ...] = ()
     role_names: tuple[str, ...] = ()
+    endpoints: frozenset[tuple[str, str]] = frozenset()  # service type and region of public endpoints
 
 
 @dataclass(frozen=True, slots=True)

@@ -105,8 +105,20 @@ def caller_of(token: JsonMapping, text: str) -> Caller:
         # requires more: `resource_credentials.as_stack_user`
         roles=tuple(name for name in names if name != STACK_USER),
         user_id=user["id"],
-        login=Login(text, project_id, tuple(role["id"] for role in roles), names) if text else None,
+        login=Login(text, project_id, tuple(role["id"] for role in roles), names, _endpoints(token))
+        if text
+        else None,
         is_admin_project=token.get("is_admin_project", True),
+    )
+
+
+def _endpoints(token: JsonMapping) -> frozenset[tuple[str, str]]:
+    """Return service type and region of the public endpoints in a token's catalog."""
+    return frozenset(
+        (service["type"], endpoint.get("region_id") or endpoint.get("region") or "")
+        for service in token.get("catalog") or ()
+        for endpoint in service.get("endpoints") or ()
+        if endpoint.get("interface") == "public"
     )
 
 

@@ -28,7 +28,7 @@ class Operated:
         self.ctx = self.sample.prepare_context(
             Context(
                 name="a",
-                physical_name=physical_name("stack", "a", self.uuid),
+                physical_name=physical_name("stack", "a", self.uuid, kind.physical_name_limit),
                 token=f"{self.uuid}-1",
                 action="CREATE",
                 properties=self._read(self.properties),

@@ -13,7 +13,7 @@ from enum import Enum
 from typing import Any, Final, Literal, NamedTuple
 
 from orchestrator.engine.check.decide import Keep
-from orchestrator.engine.check.property_diff import needs_other_type, property_change
+from orchestrator.engine.check.property_diff import changed_properties, needs_other_type, property_change
 from orchestrator.json_types import JsonMapping
 from orchestrator.resources.base import Observation, ResourceType
 from orchestrator.schema.properties import immutable_message
@@ -258,7 +258,7 @@ def _replacement(case: Comparison) -> Replace | None:
 def _reissue(case: Comparison) -> Decision:
     """An update that may never have been sent is sent again; the properties before it are unknown, too."""
     before, after = case.recorded.properties, case.desired.properties or {}
-    changed = frozenset(n for n in before.keys() | after.keys() if before.get(n) != after.get(n))
+    changed = changed_properties(case.resource_type, before, after)
     if case.resource_type.change(before, after, changed) == "replace":
         return _replace_for(case.resource_type, changed)
     return _update_everything(case)

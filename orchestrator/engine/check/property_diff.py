@@ -37,8 +37,10 @@ def property_change(
     A change of only the metadata is an update of no property. `also` are properties that will differ with
     values that are not known yet; `after` has their old values.
     """
-    changed = also | {name for name in before.keys() | after.keys() if before.get(name) != after.get(name)}
-    immutable = immutable_changes(resource_type.properties, before, after)
+    changed = also | changed_properties(resource_type, before, after)
+    immutable = [
+        name for name in immutable_changes(resource_type.properties, before, after) if name in changed
+    ]
     if also:
         declared = resource_type.properties
         immutable += sorted(name for name in also if name in declared and declared[name].immutable)
@@ -46,6 +48,17 @@ def property_change(
     if change == "keep" and (metadata_before or None) != (metadata_after or None):
         change = "update"
     return PropertyChange(change, changed, tuple(immutable))
+
+
+def changed_properties(
+    resource_type: ResourceType, before: JsonMapping, after: JsonMapping
+) -> frozenset[str]:
+    """Return the names of the properties whose values differ; the type decides about unlike values."""
+    return frozenset(
+        name
+        for name in before.keys() | after.keys()
+        if (old := before.get(name)) != (new := after.get(name)) and not resource_type.equal(name, old, new)
+    )
 
 
 def needs_other_type(recorded: str, desired: str) -> bool:
@@ -76,6 +89,9 @@ def with_drift(
     drifted = {
         name: value
         for name, value in (observation.properties or {}).items()
-        if (name in before or name in after) and name in declared and declared[name].update_allowed
+        if (name in before or name in after)
+        and name in declared
+        and declared[name].update_allowed
+        and not resource_type.equal(name, before.get(name), value)
     }
     return {**before, **drifted}

@@ -27,7 +27,7 @@ from orchestrator.engine.check.change import (
     decide_change,
 )
 from orchestrator.engine.check.decide import Keep
-from orchestrator.engine.check.property_diff import as_stored, with_drift
+from orchestrator.engine.check.property_diff import as_stored, changed_properties, with_drift
 from orchestrator.engine.physical_names import physical_name
 from orchestrator.engine.preview import texts
 from orchestrator.engine.preview.property_forecast import (
@@ -251,7 +251,7 @@ class ResourceForecast:
         certain = certain and (current.action != "ADOPT" or current.physical_id is None)
         after = as_stored(outlook.properties)
         comparable = (after.keys() | current.properties.keys()) - (outlook.sure | outlook.maybe)
-        changed = {name for name in comparable if current.properties.get(name) != after.get(name)}
+        changed = comparable & changed_properties(self.type, current.properties, after)
         shown = self._shown(current, current.properties, after, changed, outlook)
         return self._replaced(because, certain=certain, **shown)
 
@@ -260,7 +260,7 @@ class ResourceForecast:
     ) -> ForecastResource:
         """Return the update of a resource whose last update failed; its progress is not known."""
         after = as_stored(outlook.properties)
-        differ = {name for name in sent & after.keys() if current.properties.get(name) != after[name]}
+        differ = sent & after.keys() & changed_properties(self.type, current.properties, after)
         shown = self._shown(current, current.properties, after, differ, outlook)
         self._output_changed(current, after, sent & after.keys(), outlook)
         return ForecastResource(self.name, "updated", "its last update failed", **shown)
@@ -324,7 +324,8 @@ class ResourceForecast:
         """Record the outputs after a change: exact for a local type, which can be run without effects."""
         observed = None
         if not self.type.calls_out and current.op is None and not outlook.sure | outlook.maybe:
-            name = physical_name(self.state.stack_name, self.name, current.uuid)
+            limit = self.type.physical_name_limit
+            name = physical_name(self.state.stack_name, self.name, current.uuid, limit)
             observed = _simulated(self.type, current, name, after, changed)
         if observed is None:
             output = InputForecast(current.proxy, moved=True, unsure=True, why="is changed")

@@ -16,6 +16,7 @@ from orchestrator.engine.validation.nested_templates import Fetch, NestedTemplat
 from orchestrator.errors import Diagnostic, InvalidTemplate, ResourceTypeUnavailable, did_you_mean
 from orchestrator.json_types import JsonMapping
 from orchestrator.resources.base import ResourceType
+from orchestrator.resources.endpoint_types import Offers, no_services
 from orchestrator.resources.nested_type import NestedType
 from orchestrator.resources.template_type import TemplateType
 from orchestrator.resources.unavailable_types import SERVICE_BY_TYPE, unavailable
@@ -73,6 +74,7 @@ class TypeEnvironment:
     max_depth: int = 10
     max_resources: int = 2_000_000  # of the whole tree
     authorize: Callable[[str], None] | None = None  # raises Forbidden for a type that the caller may not use
+    offers: Offers = no_services  # whether the cloud has a service
 
     @classmethod
     def of_stack(
@@ -92,6 +94,11 @@ class TypeEnvironment:
         """
         registry = environment.registry(globals or {}, installed(types))
         return cls(types, registry, NestedTemplates(files, limits, fetch), environment)
+
+    def offered(self, name: str) -> ResourceType | None:
+        """Return an installed type, None if there is none or the cloud does not offer its service."""
+        resource_type = self.types.get(name)
+        return resource_type if resource_type is not None and is_offered(resource_type, self.offers) else None
 
     def child(self, resource_name: str, target: Target | None) -> TypeEnvironment:
         """Return that of the stack nested in a resource."""
@@ -265,9 +272,9 @@ class TypeResolver:
         if target.kind == "template":
             return _Resolution(self._template(definition, target), target.name, nested=True)
         resource_type = scope.types.get(target.name)
-        if resource_type is not None:
+        if resource_type is not None and is_offered(resource_type, scope.offers):
             return _Resolution(resource_type, target.name, isinstance(resource_type, NestedType))
-        refusal = unavailable(target.name)
+        refusal = unavailable(target.name, "" if resource_type is None else resource_type.endpoint_type)
         if refusal is None:
             return _Resolution(self._unknown(written), written)
         if scope.allow_unavailable:
@@ -298,17 +305,22 @@ class TypeResolver:
         """Return the type that a template replaces: the resource's type without the registry entry that maps
         it to the template.
         """
-        types = self.type_environment.types
+        offered = self.type_environment.offered
         if not target.path or is_template(definition.type):
-            return types.get(definition.type)
+            return offered(definition.type)
         try:
             other = self.registry.without(target.path).target(definition.name, definition.type)
             if other is None or other.kind == "type" or other.name == target.name:
-                return None if other is None else types.get(other.name)
+                return None if other is None else offered(other.name)
             template = self.type_environment.templates.get(other)
             return TemplateType(definition.type, template, other, self.environment)
         except InvalidTemplate:  # no type to compare the template with
             return None
+
+
+def is_offered(resource_type: ResourceType, offers: Offers) -> bool:
+    """Return whether the cloud offers the service that a type needs, if any."""
+    return not resource_type.endpoint_type or offers(resource_type.endpoint_type)
 
 
 def installed(types: Mapping[str, ResourceType]) -> Callable[[str], bool]:

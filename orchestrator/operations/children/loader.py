@@ -25,6 +25,7 @@ from orchestrator.operations.resource_quota import counts_of
 from orchestrator.operations.runtime.caches import BoundedCache, FileCache
 from orchestrator.operations.runtime.parameter_cache import pseudo_parameters, stored_values
 from orchestrator.operations.snapshots.restored_template import with_restored_resources
+from orchestrator.operations.validation.cloud_services import services_of_workers
 from orchestrator.resources.base import ResourceType
 from orchestrator.resources.nested_type import ChildTemplate, NestedType
 from orchestrator.security.encryption import Cipher
@@ -315,6 +316,7 @@ class ChildStackLoader:
             depth=depth,
             max_depth=settings.max_nested_stack_depth,
             max_resources=settings.max_resources_per_stack,
+            offers=services_of_workers(settings),
         )
         return InheritedContext(environment, files, TypeResolver(type_environment))
 

@@ -74,7 +74,8 @@ def _observe(
     dress: Callable[[Context], Context],
 ) -> tuple[Observation, bool]:
     """Return the observation, and whether a failed resource is healthy."""
-    name, physical_id = physical_name(stack_name, resource.name, resource.uuid), resource.physical_id or ""
+    name = physical_name(stack_name, resource.name, resource.uuid, resource_type.physical_name_limit)
+    physical_id = resource.physical_id or ""
     ctx = Context(
         resource.name,
         name,

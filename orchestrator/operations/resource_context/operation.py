@@ -60,7 +60,8 @@ class ResourceOperation(NamedTuple):
     @property
     def physical_name(self) -> str:
         """The name of the provider object."""
-        return physical_name(self.visit.stack.name, self.resource.name, self.resource.uuid)
+        limit = self.resource_type.physical_name_limit
+        return physical_name(self.visit.stack.name, self.resource.name, self.resource.uuid, limit)
 
     def record_start(self) -> None:
         """Record the start of the operation durably, before a request is sent.
@@ -103,6 +104,7 @@ class ResourceOperation(NamedTuple):
         """Return the context of a verb, `elapsed` seconds into the operation; None: as long as it is open."""
         services = self.services
         ctx = context(self.visit, self.state, action, elapsed, self.software, services.stored_context)
+        ctx = replace(ctx, physical_name=self.physical_name)
         if (users := self.users()) is not None:
             ctx = replace(ctx, users=users)
         if not self.resource_type.calls_out:

@@ -209,7 +209,7 @@ def machine_metadata(
     declared = opened.get("metadata", inputs) or {}
     ctx = Context(
         name=row.name,
-        physical_name=physical_name(stack.name, row.name, row.uuid),
+        physical_name=physical_name(stack.name, row.name, row.uuid, resource_type.physical_name_limit),
         token="",
         action="CHECK",
         properties=opened.get("properties", properties) or {},

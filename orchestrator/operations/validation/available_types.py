@@ -12,12 +12,18 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
 from orchestrator.config import Settings
-from orchestrator.engine.validation.type_resolution import TypeEnvironment, TypeResolver, UnknownType
+from orchestrator.engine.validation.type_resolution import (
+    TypeEnvironment,
+    TypeResolver,
+    UnknownType,
+    is_offered,
+)
 from orchestrator.errors import Forbidden, Misconfigured, ResourceTypeUnavailable
 from orchestrator.json_types import JsonObject
 from orchestrator.logs import logger
 from orchestrator.operations.fetching import PausingFetcher
 from orchestrator.resources.base import ResourceType
+from orchestrator.resources.endpoint_types import Offers, no_services
 from orchestrator.resources.template_type import TemplateType
 from orchestrator.resources.unavailable_types import unavailable
 from orchestrator.template.definition import ResourceDefinition
@@ -41,9 +47,12 @@ class AvailableTypes(Mapping[str, ResourceType]):
         types: Mapping[str, ResourceType],
         settings: Settings,
         enter: Callable[[str], None] = lambda _name: None,
+        offers: Offers = no_services,
     ) -> None:
-        """`enter` raises Forbidden for types that the caller may not use."""
-        self._types, self._settings = types, settings
+        """`enter` raises Forbidden for types that the caller may not use; `offers` returns whether the
+        caller's cloud has a service.
+        """
+        self._types, self._settings, self._offers = types, settings, offers
         self._globals = global_environment(settings.environment_dir)
         type_environment = TypeEnvironment.of_stack(
             types,
@@ -72,8 +81,10 @@ class AvailableTypes(Mapping[str, ResourceType]):
             self._enter(candidate)
         if target.kind == "type":
             resource_type = self._types.get(target.name)
-            if resource_type is None:
-                refusal = unavailable(target.name)
+            if resource_type is None or not is_offered(resource_type, self._offers):
+                refusal = unavailable(
+                    target.name, "" if resource_type is None else resource_type.endpoint_type
+                )
                 if refusal is None:
                     raise KeyError(name)
                 raise ResourceTypeUnavailable(name, refusal.service, refusal.reason)

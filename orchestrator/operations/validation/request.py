@@ -28,6 +28,7 @@ from orchestrator.operations.keystone.delegated_credentials import cloud_of_call
 from orchestrator.operations.request_body import StackRequest
 from orchestrator.operations.resource_context.operation import with_provider_access
 from orchestrator.operations.runtime.parameter_cache import pseudo_parameters
+from orchestrator.operations.validation.cloud_services import services_of_caller
 from orchestrator.operations.validation.heat_error_order import heat_first
 from orchestrator.resources.base import CALL_SECONDS, Context, Fault, ResourceType
 from orchestrator.security.policy import policy_of, type_policy
@@ -253,6 +254,7 @@ def kinds_of(
         max_depth=settings.max_nested_stack_depth,
         max_resources=settings.max_resources_per_stack,
         authorize=type_policy(policy_of(settings), context.caller),
+        offers=services_of_caller(settings, context.caller),
     )
     return TypeResolver(of_stack)
 

@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from orchestrator.errors import NotSupported, ResourceTypeUnavailable
+from orchestrator.resources.endpoint_types import canonical
+from orchestrator.resources.registry import load_registry
 from orchestrator.resources.unavailable_types import ALIASES, SERVICE_BY_TYPE, required_service, unavailable
 
 ROOT = Path(__file__).parents[3]
@@ -84,8 +86,12 @@ def test_together_with_the_built_types_it_is_the_whole_catalogue():
     assert Counter("::".join(name.split("::")[:2]) for name in names) == SIZES
 
 
-def test_no_type_is_both_built_and_missing():
-    assert not SERVICE_BY_TYPE.keys() & built()
+def test_a_built_type_of_the_catalogue_requires_its_service():
+    types = load_registry()
+    for name in SERVICE_BY_TYPE.keys() & built():
+        endpoint_type = types[name].endpoint_type
+        assert endpoint_type, name
+        assert required_service(name) in ("", canonical(endpoint_type)), name
 
 
 def test_an_older_name_has_the_requirements_of_the_newer_name():

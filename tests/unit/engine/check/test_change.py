@@ -9,6 +9,7 @@ import pytest
 
 from orchestrator.engine.check.change import (
     ADOPT,
+    COMPARE,
     PREEMPT,
     REISSUE,
     Ask,
@@ -45,6 +46,15 @@ class Server(ResourceType):
 
     def change(self, before: Mapping[str, Any], after: Mapping[str, Any], changed: frozenset[str]) -> Change:
         return "replace" if "mode" in changed else super().change(before, after, changed)
+
+
+class Tolerant(Server):
+    """A type for which a name and an id are equal."""
+
+    name = "A::Tolerant"
+
+    def equal(self, name: str, before: Any, after: Any) -> bool:
+        return name in ("mode", "owner") and {before, after} == {"small", "id-of-small"}
 
 
 class Local(Server):
@@ -102,6 +112,19 @@ def case(recorded: Recorded = RECORDED, desired: Desired = DESIRED, **options: A
 
 def to(**properties: Any) -> Desired:
     return Desired("A::Server", properties=properties)
+
+
+def test_the_type_decides_whether_unlike_values_are_equal() -> None:
+    recorded = RECORDED._replace(properties={"owner": "small", "mode": "small"})
+    for rules, decision in ((COMPARE, Keep()), (REISSUE, Update(frozenset({"mode"})))):
+        desired = to(owner="id-of-small", mode="id-of-small")
+        assert decide_change(case(recorded, desired, resource_type=Tolerant()), rules) == decision
+        assert decide_change(case(recorded, desired), rules) != decision
+    assert decide_change(case(recorded, to(owner="other"), resource_type=Tolerant())) == Refuse(
+        "Update to properties owner of a (A::Server) is not supported.",
+        ("owner",),
+        frozenset({"owner", "mode"}),
+    )
 
 
 @pytest.mark.parametrize(

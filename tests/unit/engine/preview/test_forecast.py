@@ -270,6 +270,19 @@ def test_values_chosen_by_the_provider_are_not_drift():
     assert with_drift(kind, {"size": 1}, {}, Observation(True)) == {"size": 1}
 
 
+def test_an_observed_value_that_is_equal_for_the_type_is_not_drift():
+    class Thing(type(TYPES["A::Thing"])):
+        def equal(self, name, before, after):
+            return {before, after} == {1, 9}
+
+    assert with_drift(Thing(), {"size": 1}, {"size": 1}, Observation(True, properties={"size": 9})) == {
+        "size": 1
+    }
+    assert with_drift(Thing(), {"size": 1}, {"size": 1}, Observation(True, properties={"size": 8})) == {
+        "size": 8
+    }
+
+
 def test_names_are_found_where_functions_mention_them():
     value = {"list_join": ["-", [{"get_resource": "a"}, {"get_attr": ["b", "x", 0]}, {"Ref": "c"}, "d", ID]]}
     assert mentioned([value, {"Fn::GetAtt": ["e", "x"]}], "abcde") == ["a", "b", "c", "e"]

@@ -17,6 +17,7 @@ from orchestrator.engine.validation.type_resolution import (
 from orchestrator.resources.base import Property, ResourceType
 from orchestrator.resources.builtin.none import NoneResource
 from orchestrator.resources.builtin.random_string import RandomString
+from orchestrator.resources.endpoint_types import every_service, no_services
 from orchestrator.resources.registry import Registry
 from orchestrator.resources.template_type import TemplateType
 from orchestrator.template.environment import Environment
@@ -37,7 +38,22 @@ class Leaf(ResourceType):
         return [*definition.body.get("properties", {}).get("near", ()), "base"]
 
 
-TYPES = Registry.of(Leaf, NoneResource, RandomString)
+class Net(ResourceType):
+    """Needs a service that Heat knows."""
+
+    name = "OS::Neutron::Net"
+    endpoint_type = "network"
+    properties = {"name": Property("string", required=True)}  # noqa: RUF012
+
+
+class Share(ResourceType):
+    """A third party's type that needs a service."""
+
+    name = "My::Share"
+    endpoint_type = "shared-file-system"
+
+
+TYPES = Registry.of(Leaf, Net, NoneResource, RandomString, Share)
 
 
 def kinds(registry=None, files=None, globals=None, **options):
@@ -99,6 +115,27 @@ def test_a_known_type_is_refused_under_the_name_in_the_template():
     fault = missing(kinds({"My::Server": "OS::Nova::Server"}), "My::Server")
     assert fault.heat_type == "ResourceTypeUnavailable"
     assert "Service nova is not available for resource type My::Server, reason: " in fault.message
+
+
+def test_a_registered_type_whose_service_is_missing_is_refused_like_an_unregistered_type():
+    for name, client in (("OS::Neutron::Net", "neutron"), ("My::Share", "manila")):
+        fault = missing(kinds(), name)
+        assert (fault.code, fault.heat_type) == ("type-unavailable", "ResourceTypeUnavailable")
+        text = f"Service {client} is not available for resource type {name}, reason: {client} "
+        assert text in fault.message
+    assert isinstance(kinds(allow_unavailable=True).of(definition("OS::Neutron::Net")), UnavailableType)
+
+
+def test_a_registered_type_is_itself_where_its_service_is_offered():
+    types_ = kinds(offers="network".__eq__)
+    assert types_.of(definition("OS::Neutron::Net")) is TYPES["OS::Neutron::Net"]
+    assert missing(types_, "My::Share").code == "type-unavailable"
+
+
+def test_a_template_is_compared_only_with_a_type_that_is_offered():
+    for offers, mismatches in ((no_services, 0), (every_service, 1)):
+        types_ = kinds({"OS::Neutron::Net": URL}, {URL: TEMPLATE}, offers=offers)
+        assert len(types_.of(definition("OS::Neutron::Net")).mismatches) == mismatches
 
 
 def test_a_known_unavailable_type_may_be_allowed_but_an_unknown_type_never():
