@@ -10,10 +10,11 @@ from __future__ import annotations
 import io
 import ssl
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import httpcore
 import httpx
@@ -27,6 +28,30 @@ MAX_BYTES: Final = 64 * 1024 * 1024  # of a response
 KEPT_SECONDS: Final = 5.0  # that an idle connection is kept
 
 _current: ContextVar[Deadline] = ContextVar("keystone_deadline")
+_call: ContextVar[Deadline | None] = ContextVar("call_deadline", default=None)
+
+
+class TooLarge(Exception):
+    """The response has more than MAX_BYTES."""
+
+
+class HttpAnswer(NamedTuple):
+    """A response with its complete body."""
+
+    status: int
+    headers: list[tuple[bytes, bytes]]
+    content: bytes
+    reason: str
+
+
+@contextmanager
+def call_deadline(deadline: Deadline) -> Iterator[None]:
+    """Let all requests of this thread end at `deadline`, those of keystoneauth1 for a token included."""
+    token = _call.set(deadline)
+    try:
+        yield
+    finally:
+        _call.reset(token)
 
 
 class DeadlineAdapter(BaseAdapter):
@@ -55,9 +80,16 @@ class DeadlineAdapter(BaseAdapter):
             requests.exceptions.RequestException: no complete response in time.
         """
         seconds = timeout if isinstance(timeout, int | float) else self._seconds
-        token = _current.set(Deadline(seconds))
         try:
-            answer, data = _exchange(self._pool(verify, cert), request)
+            answer = self.exchange(
+                request.method or "GET",
+                request.url or "",
+                request.headers.items(),
+                _content(request.body),
+                _sooner(Deadline(seconds)),
+                verify=verify,
+                cert=cert,
+            )
         except httpcore.ConnectTimeout as error:
             raise requests.exceptions.ConnectTimeout(str(error), request=request) from error
         except httpcore.TimeoutException as error:
@@ -69,22 +101,56 @@ class DeadlineAdapter(BaseAdapter):
         except (httpcore.NetworkError, httpcore.ProtocolError, OSError) as error:
             why = str(error) or type(error).__name__
             raise requests.exceptions.ConnectionError(why, request=request) from error
-        finally:
-            _current.reset(token)
-        if len(data) > MAX_BYTES:
-            raise requests.exceptions.ContentDecodingError("the response is too large", request=request)
+        except TooLarge as error:
+            raise requests.exceptions.ContentDecodingError(str(error), request=request) from error
         headers = HTTPHeaderDict(
             (name.decode("latin-1"), value.decode("latin-1")) for name, value in answer.headers
         )
         raw = HTTPResponse(
-            io.BytesIO(data),
+            io.BytesIO(answer.content),
             headers=headers,
             status=answer.status,
-            reason=answer.extensions.get("reason_phrase", b"").decode("latin-1"),
+            reason=answer.reason,
             preload_content=False,
             request_method=request.method,
         )
         return self._responses.build_response(request, raw)
+
+    def exchange(
+        self,
+        method: str,
+        url: str,
+        headers: Iterable[tuple[str | bytes, str | bytes]],
+        content: bytes | Iterable[bytes] | None,
+        deadline: Deadline,
+        *,
+        verify: bool | str = True,
+        cert: Any = None,
+    ) -> HttpAnswer:
+        """Send a request over a kept connection, if there is one, and read the complete response.
+
+        Raises:
+            httpcore.ConnectError, httpcore.ConnectTimeout: nothing was sent.
+            httpcore.TimeoutException, httpcore.NetworkError, httpcore.ProtocolError: no response.
+            TooLarge: the response has more than MAX_BYTES.
+        """
+        parsed = httpx.URL(url)
+        target = httpcore.URL(
+            scheme=parsed.raw_scheme, host=parsed.raw_host, port=parsed.port, target=parsed.raw_path
+        )
+        fields = [(b"Host", parsed.netloc), *((_bytes(name), _bytes(value)) for name, value in headers)]
+        body = content if content is None or isinstance(content, bytes) else iter(content)
+        token = _current.set(deadline)
+        try:
+            pool = self._pool(verify, cert)
+            with pool.stream(method, target, headers=fields, content=body) as response:
+                data = read_body(response, MAX_BYTES)
+        finally:
+            _current.reset(token)
+        if len(data) > MAX_BYTES:
+            raise TooLarge("the response is too large")
+        reason = response.extensions.get("reason_phrase", b"").decode("latin-1")
+        return HttpAnswer(response.status, list(response.headers), data, reason)
 
     def close(self) -> None:
         """Close the kept connections."""
@@ -114,22 +180,10 @@ def with_deadline(session: Any, seconds: float) -> Any:
     return session
 
 
-def _exchange(
-    pool: httpcore.ConnectionPool, request: requests.PreparedRequest
-) -> tuple[httpcore.Response, bytes]:
-    """Return the response and its body, which is too large if it has more than MAX_BYTES."""
-    url = httpx.URL(request.url or "")
-    headers = [
-        (b"Host", url.netloc),
-        *((_bytes(name), _bytes(value)) for name, value in request.headers.items()),
-    ]
-    with pool.stream(
-        request.method or "GET",
-        httpcore.URL(scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path),
-        headers=headers,
-        content=_content(request.body),
-    ) as answer:
-        return answer, read_body(answer, MAX_BYTES)
+def _sooner(deadline: Deadline) -> Deadline:
+    """Return the deadline of the call in progress, if it is sooner."""
+    call = _call.get()
+    return call if call is not None and call.until < deadline.until else deadline
 
 
 def _content(body: Any) -> bytes | Iterator[bytes] | None:

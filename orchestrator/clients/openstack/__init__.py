@@ -1,12 +1,14 @@
 """OpenStack's services, as a credential in a region. Start with `cloud.OpenStack`.
 
-Only this package imports openstacksdk (the extra `openstack`), which finds the endpoints and negotiates the
-microversions. The answers are the JSON objects of the services.
+Only this package imports openstacksdk (the extra `openstack`), which finds the endpoints and reads their
+versions. The answers are the JSON objects of the services.
 
 cloud.py          `OpenStack`: the services of a credential, and their endpoints
 service_api.py    `ServiceApi`: requests with a deadline, pages of lists
 transport.py      `Transport`: a request and its answer; tests have their own
 session_transport.py  the transport of real clouds
+tokens.py         the token of a session; single_flight.py: fetched once for all threads
+endpoints.py      endpoints and microversions
 errors.py         answers and failures as the errors of `orchestrator/errors.py`
 compute.py        nova: servers
 compute_collections.py  nova: key pairs, flavors, groups, aggregates

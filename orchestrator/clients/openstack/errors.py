@@ -67,12 +67,11 @@ def error_of(service: str, status: int, headers: Any, body: Any) -> ProviderErro
 
 
 @contextmanager
-def translated_failures(service: str) -> Iterator[None]:
-    """Translate failures of keystoneauth1 and openstacksdk, which have no answer of the service.
+def discovery_failures(service: str) -> Iterator[None]:
+    """Translate failures of keystoneauth1 and openstacksdk before a request is sent to a service.
 
     Raises:
-        ProviderUnreachable: nothing was sent.
-        ProviderSilent: the request may have been carried out.
+        ProviderUnreachable: Keystone or the service does not respond.
         ProviderError: Keystone rejects the credentials, or the service has no endpoint.
     """
     from keystoneauth1 import exceptions  # noqa: PLC0415 - an extra
@@ -80,17 +79,31 @@ def translated_failures(service: str) -> Iterator[None]:
 
     try:
         yield
-    except (exceptions.EndpointNotFound, exceptions.CatalogException, exceptions.DiscoveryFailure) as error:
-        raise ProviderError(f"{service}: {error}", "EndpointNotFound") from error
+    except (exceptions.EndpointNotFound, exceptions.CatalogException) as error:
+        raise ProviderError(f"the catalog has no service {service}: {error}", "EndpointNotFound") from error
     except (exceptions.http.Unauthorized, exceptions.http.Forbidden, exceptions.http.NotFound) as error:
         message = f"the stack's credentials are no longer valid: {error.message}"
         raise ProviderError(message, "AuthorizationFailure") from error
-    except (exceptions.ConnectionError, exceptions.RetriableConnectionFailure) as error:
-        if _nothing_sent(error):
-            raise ProviderUnreachable(f"{service}: {error}") from error
-        raise ProviderSilent(f"{service} did not answer: {error}", "ServiceUnavailable") from error
     except (exceptions.ClientException, SDKException) as error:
-        raise ProviderBusy(f"{service}: {error}", "ServiceUnavailable") from error
+        raise ProviderUnreachable(f"{service} does not describe its versions: {error}") from error
+
+
+@contextmanager
+def exchange_failures(service: str) -> Iterator[None]:
+    """Translate failures of an exchange with a service.
+
+    Raises:
+        ProviderUnreachable: nothing was sent.
+        ProviderSilent: the request may have been carried out.
+    """
+    try:
+        yield
+    except (httpcore.ConnectError, httpcore.ConnectTimeout, httpcore.UnsupportedProtocol) as error:
+        raise ProviderUnreachable(f"{service}: {_reason(error)}", "ConnectionError") from error
+    except httpcore.TimeoutException as error:
+        raise ProviderSilent(f"{service} did not answer in time", "Timeout") from error
+    except (httpcore.NetworkError, httpcore.ProtocolError, OSError) as error:
+        raise ProviderSilent(f"{service} did not answer: {_reason(error)}", "ConnectionError") from error
 
 
 def retry_after_seconds(value: str | None) -> float | None:
@@ -107,14 +120,8 @@ def retry_after_seconds(value: str | None) -> float | None:
     return min(max(seconds, 0.0), MAX_RETRY_AFTER)
 
 
-def _nothing_sent(error: BaseException) -> bool:
-    """Whether the connection failed before the request was sent."""
-    cause: BaseException | None = error
-    while cause is not None:
-        if isinstance(cause, httpcore.ConnectError | httpcore.ConnectTimeout):
-            return True
-        cause = cause.__cause__ or cause.__context__
-    return False
+def _reason(error: Exception) -> str:
+    return str(error) or type(error).__name__
 
 
 def _message(body: Any) -> str:

@@ -1,61 +1,120 @@
-"""The transport of real clouds: a session of keystoneauth1 and a connection of openstacksdk."""
+"""The transport of real clouds: requests with the token of a session of keystoneauth1.
+
+The session finds its token; the requests themselves are sent directly, over connections that all threads of
+the process share.
+"""
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Mapping
 from typing import Any, Final
+from weakref import WeakKeyDictionary
 
-from orchestrator.clients.openstack.errors import translated_failures
+import orjson
+
+from orchestrator.clients.deadline import Deadline
+from orchestrator.clients.keystone.deadline_adapter import (
+    DeadlineAdapter,
+    HttpAnswer,
+    TooLarge,
+    call_deadline,
+)
+from orchestrator.clients.openstack.endpoints import Endpoint, find_endpoint
+from orchestrator.clients.openstack.errors import exchange_failures
+from orchestrator.clients.openstack.tokens import Tokens
 from orchestrator.clients.openstack.transport import Answer, Request
-from orchestrator.errors import Misconfigured
+from orchestrator.errors import ProviderBusy, ProviderError
 
 USER_AGENT: Final = "stack-orchestrator"
-MISSING_EXTRA: Final = "openstacksdk is not installed: pip install 'stack-orchestrator[openstack]'"
-PROXIES: Final = {"block-storage": "block_storage"}  # attributes of a connection, if not the service's type
+UNAUTHORIZED: Final = 401
+# The name of a service in the header of its microversion, where it differs from the type.
+MICROVERSION_NAMES: Final = {"block-storage": "volume"}
+
+_connections = DeadlineAdapter(seconds=60.0)  # each request has its own deadline
+_tokens: WeakKeyDictionary[Any, Tokens] = WeakKeyDictionary()
+_lock = threading.Lock()
 
 
 class SessionTransport:
     """Sends requests with the token of a session, to the endpoints in a region."""
 
     def __init__(self, session: Any, region: str) -> None:
-        """Send no request yet.
-
-        Raises:
-            Misconfigured: openstacksdk is not installed.
-        """
-        try:
-            from openstack.connection import Connection  # noqa: PLC0415 - an extra
-        except ImportError as error:
-            raise Misconfigured(MISSING_EXTRA) from error
+        """Send no request yet."""
+        self._session, self._region = session, region
         session.user_agent = USER_AGENT
-        self._connection = Connection(session=session, region_name=region or None)
+        with _lock:
+            self._tokens = _tokens.setdefault(session, Tokens(session))
 
     def send(self, request: Request, seconds: float) -> Answer:
-        """Return the answer of a service."""
-        headers = dict(request.headers)
-        with translated_failures(request.service):
-            response = self._proxy(request.service_type).request(
-                request.target,
-                request.method,
-                json=request.body,
-                **({} if request.content is None else {"data": request.content}),
-                headers=headers,
-                microversion=request.microversion,
-                timeout=seconds,
-                raise_exc=False,
+        """Return the answer of a service. A token that the service refuses is renewed once."""
+        deadline = Deadline(seconds)
+        with call_deadline(deadline):
+            token = self._tokens.current(deadline)
+            endpoint = self._endpoint(request.service, request.service_type, deadline)
+            answer = self._exchange(request, endpoint, token, deadline)
+            if answer.status == UNAUTHORIZED:
+                token = self._tokens.renewed(token, deadline)
+                if not isinstance(request.content, bytes | None):
+                    raise ProviderBusy(f"{request.service} refused an expired token", "Unauthorized")
+                answer = self._exchange(request, endpoint, token, deadline)
+        if 300 <= answer.status < 400:
+            place = answer.headers.get("location", "")
+            raise ProviderError(
+                f"{request.service} redirects to {place}: correct its endpoint", "BadEndpoint"
             )
-            return Answer(response.status_code, response.headers, response.content)
+        return answer
 
-    def versions(self, service: str, service_type: str, seconds: float) -> tuple[str, str]:  # noqa: ARG002
+    def versions(self, service: str, service_type: str, seconds: float) -> tuple[str, str]:
         """Return the lowest and the highest microversion of a service."""
-        with translated_failures(service):
-            data = self._proxy(service_type).get_endpoint_data()
-            if data is None or not data.max_microversion:
-                return "", ""
-            return _text(data.min_microversion), _text(data.max_microversion)
+        deadline = Deadline(seconds)
+        with call_deadline(deadline):
+            self._tokens.current(deadline)
+            endpoint = self._endpoint(service, service_type, deadline)
+        return endpoint.lowest, endpoint.highest
 
-    def _proxy(self, service_type: str) -> Any:
-        return getattr(self._connection, PROXIES.get(service_type, service_type))
+    def _endpoint(self, service: str, service_type: str, deadline: Deadline) -> Endpoint:
+        return find_endpoint(self._session, self._region, service, service_type, deadline)
+
+    def _exchange(self, request: Request, endpoint: Endpoint, token: str, deadline: Deadline) -> Answer:
+        headers, content = _head(request, token), request.content
+        if request.body is not None:
+            content = orjson.dumps(request.body)
+        if isinstance(content, bytes):
+            headers["Content-Length"] = str(len(content))
+        elif content is not None:
+            headers["Transfer-Encoding"] = "chunked"
+        with exchange_failures(request.service):
+            try:
+                answer = _connections.exchange(
+                    request.method,
+                    f"{endpoint.url}{request.target}",
+                    headers.items(),
+                    content,
+                    deadline,
+                    verify=self._session.verify,
+                    cert=self._session.cert,
+                )
+            except TooLarge as error:
+                raise ProviderError(f"{request.service}: {error}", "UnexpectedAnswer") from error
+        return Answer(answer.status, _fields(answer), answer.content)
 
 
-def _text(version: Any) -> str:
-    return ".".join(str(part) for part in version or ())
+def _head(request: Request, token: str) -> dict[str, str]:
+    """Return the headers of a request; those that the caller names apply."""
+    headers = {
+        "Accept": "application/json",
+        "Accept-Encoding": "identity",
+        "User-Agent": USER_AGENT,
+        "X-Auth-Token": token,
+    }
+    if request.body is not None:
+        headers["Content-Type"] = "application/json"
+    if request.microversion:
+        name = MICROVERSION_NAMES.get(request.service_type, request.service_type)
+        headers["OpenStack-API-Version"] = f"{name} {request.microversion}"
+    return headers | dict(request.headers)
+
+
+def _fields(answer: HttpAnswer) -> Mapping[str, str]:
+    return {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in answer.headers}

@@ -5,11 +5,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 from urllib.parse import urlencode
+
+import orjson
 
 Query = Mapping[str, Any]
 Content = bytes | Iterable[bytes]
@@ -41,7 +42,7 @@ class Answer:
     """The answer of a service."""
 
     status: int
-    headers: Mapping[str, str] = field(default_factory=dict)  # names in any case, or in lower case
+    headers: Mapping[str, str] = field(default_factory=dict)  # names in lower case
     content: bytes = b""
 
     def json(self) -> Any:
@@ -49,7 +50,7 @@ class Answer:
         if not self.content:
             return {}
         try:
-            return json.loads(self.content)
+            return orjson.loads(self.content)
         except ValueError:
             return self.content.decode(errors="replace")
 
