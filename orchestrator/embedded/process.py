@@ -8,11 +8,9 @@ the next start finds it. Therefore start children in the main thread, or in a th
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import os
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -22,11 +20,9 @@ from typing import BinaryIO
 from orchestrator.embedded.accounts import Account, identity
 from orchestrator.embedded.private_files import open_regular
 from orchestrator.errors import Misconfigured
+from orchestrator.process_control import die_with, yield_processor
 
-PR_SET_PDEATHSIG = 1
-AUTOGROUP = Path("/proc/self/autogroup")
 LOG_LIMIT = 10 * 1024 * 1024  # bytes; a longer log is renamed at the next start of its process
-_prctl: Callable[..., int] | None = ctypes.CDLL(None).prctl if sys.platform == "linux" else None
 
 
 def _nothing() -> None:
@@ -187,16 +183,5 @@ def running(child: Child, log: Path, *, ready_seconds: float = 60.0) -> Iterator
 def _prepare(child: Child, parent: int) -> None:
     """In the new process, before the program: set the niceness and the signal for the death of the parent."""
     if child.niceness:
-        os.nice(child.niceness)
-        # With autogroups the kernel divides the processor among sessions: the session needs the niceness too.
-        with contextlib.suppress(OSError):
-            AUTOGROUP.write_text(str(child.niceness))
-    _die_with(parent, child.death_signal)
-
-
-def _die_with(parent: int, number: signal.Signals) -> None:
-    """Request the signal `number` for the death of the parent; end if the parent is dead already."""
-    if _prctl is not None:
-        _prctl(PR_SET_PDEATHSIG, int(number), 0, 0, 0)
-        if os.getppid() != parent:
-            os.kill(os.getpid(), signal.SIGKILL)
+        yield_processor(child.niceness)
+    die_with(parent, child.death_signal)

@@ -10,6 +10,7 @@ that it has parsed already. If it dies then, its lease on the plan node expires 
 from __future__ import annotations
 
 import multiprocessing
+import os
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -42,6 +43,7 @@ from orchestrator.operations.stacks import create_delete as stacks
 from orchestrator.operations.stacks import update as updates
 from orchestrator.operations.stacks.create_delete import Accepted
 from orchestrator.operations.validation import template_report
+from orchestrator.process_control import die_with, yield_processor
 from orchestrator.rate_errors import TooManyLargeRequests
 from orchestrator.resources.registry import load_registry
 from orchestrator.security.caller import Caller
@@ -59,6 +61,7 @@ ANSWER_SECONDS = 600.0
 SLOT_SECONDS: Final = 60.0  # longest wait for the end of other large requests
 REFUSAL_SECONDS: Final = 1.0  # delay of a refusal: the request is sent again, and its body read again
 SLOT_RETRY_SECONDS: Final = 10  # for a caller that was refused
+NICENESS: Final = 10  # of a subprocess: it yields the processor to small requests and to workers
 MAX_WAITING: Final = 8  # large requests of a project that wait, per API process
 
 
@@ -222,6 +225,8 @@ def _release_at_exit(process: BaseProcess, slots: FairSlots, project: str) -> No
 def _run(work: Callable[[_Job, Connection], None], job: _Job, answer: Connection) -> None:
     configure_logs()
     bind_request(job.request_id)
+    die_with(os.getppid())  # the fork server, which ends with the process that received the request
+    yield_processor(NICENESS, new_session=True)
     limit_process(job.settings.planner_memory_limit)
     gc_policy.disable_collection()
     try:

@@ -7,7 +7,6 @@ first nodes, and their checks enqueue the rest.
 
 from __future__ import annotations
 
-import os
 import resource
 import signal
 import sys
@@ -19,19 +18,19 @@ from orchestrator.config import settings
 from orchestrator.logs import configure_logs, logger, set_log_context
 from orchestrator.operations.bootstrap import build_planner
 from orchestrator.operations.runtime.lease_keeper import Leases
+from orchestrator.process_control import yield_processor
 from orchestrator.resources.registry import load_registry
 from orchestrator.security.encryption import cipher
 from orchestrator.store.connections.database import UNREACHABLE, open_database
 from orchestrator.store.nodes import repository
 
-NICENESS: Final = 5  # also of the processes for large bodies
+NICENESS: Final = 5  # of a process that plans
 
 log = logger()
 
 
 def limit_process(limit: int) -> None:
-    """Bound this process's address space, in bytes, and yield the processor to small requests and checks."""
-    os.nice(NICENESS)
+    """Bound this process's address space, in bytes."""
     _, hard = resource.getrlimit(resource.RLIMIT_AS)
     resource.setrlimit(
         resource.RLIMIT_AS, (limit if hard == resource.RLIM_INFINITY else min(limit, hard), hard)
@@ -42,6 +41,7 @@ def main(node_id: int, lease: int) -> None:
     """Plan the traversal of a plan node that `lease` holds."""
     configure_logs()
     chosen = settings()
+    yield_processor(NICENESS)
     limit_process(chosen.planner_memory_limit)
     gc_policy.disable_collection()
     database = open_database(chosen, "orchestrator-planner")

@@ -18,7 +18,7 @@ from itertools import count
 from queue import Empty
 from typing import Any, Self
 
-from orchestrator.embedded.process import AUTOGROUP
+from orchestrator.process_control import die_with, yield_processor
 
 SPAWN = multiprocessing.get_context("spawn")
 LOWEST = 19  # priority
@@ -68,7 +68,8 @@ class Flood:
 
 
 def _run(port: int, client: Client, clients: int, headers: dict[str, str], over: Any, results: Any) -> None:
-    _yield_processor()
+    die_with(os.getppid())  # a killed test run leaves no attack behind
+    yield_processor(LOWEST, new_session=True)
     statuses: Counter[int] = Counter()
     numbers = count(time.monotonic_ns() // 1_000_000)
     for _ in range(clients):
@@ -77,14 +78,6 @@ def _run(port: int, client: Client, clients: int, headers: dict[str, str], over:
     results.put("started")
     over.wait()
     results.put(Counter(statuses))
-
-
-def _yield_processor() -> None:
-    """Take the lowest priority, also where the kernel divides the processor among sessions (autogroups)."""
-    os.setsid()
-    os.nice(LOWEST)
-    with contextlib.suppress(OSError):
-        AUTOGROUP.write_text(str(LOWEST))
 
 
 def _repeat(

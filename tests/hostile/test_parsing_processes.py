@@ -14,7 +14,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from orchestrator.operations.planner_process import NICENESS
+from orchestrator.operations.offload import NICENESS
 from orchestrator.security.encryption import new_key
 from tests.bench.processes import sample_processes
 from tests.integration.served_api import served

@@ -12,7 +12,6 @@ import collections.abc  # before the library, which uses it without importing it
 import datetime
 import json
 import math
-import os
 import re
 import resource
 import signal
@@ -23,8 +22,9 @@ from typing import Any, Final
 import yaql  # type: ignore[import-untyped]
 
 from orchestrator.json_types import JsonObject
+from orchestrator.process_control import yield_processor
 
-NICENESS: Final = 5  # of this process: an expensive expression yields the processor to other requests
+NICENESS: Final = 10  # of this process: an expensive expression yields the processor to other requests
 MAX_NODES: Final = 100_000  # values in a result
 MAX_BYTES: Final = 8 * 1024 * 1024  # text in a result
 UNSTORED: Final = re.compile("[\0\ud800-\udfff]")
@@ -153,7 +153,7 @@ def bound(megabytes: int) -> None:
 def main() -> None:
     """Answer requests until the end of the input."""
     seconds, megabytes = float(sys.argv[1]), int(sys.argv[2])
-    os.nice(NICENESS)
+    yield_processor(NICENESS, new_session=True)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends this process by closing the pipe
     signal.signal(signal.SIGPROF, signal.SIG_DFL)
     if sys.platform == "linux":

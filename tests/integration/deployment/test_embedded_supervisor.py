@@ -14,9 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.embedded.process import AUTOGROUP, Child, Process
+from orchestrator.embedded.process import Child, Process
 from orchestrator.embedded.supervisor import Stopped, supervising
 from orchestrator.errors import Misconfigured
+from orchestrator.process_control import AUTOGROUP
 
 # Writes its start and its end to a file shared by all children; deaf children ignore SIGTERM.
 PROGRAM = """
