@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import cast
 
@@ -41,7 +41,7 @@ class Operations:
     mark_unhealthy: Callable[[OperationContext, StackRow, str, Body], None]
     pending_hooks: Callable[..., Sequence[Paused]]
     validate: Callable[..., JsonMapping]
-    resolve_outputs: Callable[[Database, Cipher, StackRow, Collection[str] | None], Sequence[Output]]
+    resolve_outputs: Callable[..., Sequence[Output]]
     roll_back: Callable[[OperationContext, StackRow, int], Sequence[CheckMessage]]
     diff_revisions: Callable[[OperationContext, StackRow, int, int], JsonMapping]
     preview_create: Callable[[OperationContext, Body], CreatePreview]

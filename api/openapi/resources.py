@@ -41,7 +41,12 @@ class Resource(Shape):
     parent_resource: str | None = optional("Resource of the parent stack.")
     description: str | None = optional("Description in the template; in lists only `with_detail`.", "")
     attributes: JsonObject | None = optional(
-        "Last observed attributes, secrets masked; in lists only `with_detail`.", {"value": "******"}
+        "Last observed attributes, secrets masked; in lists only `with_detail`, without live attributes.",
+        {"value": "******"},
+    )
+    attributes_error: str | None = optional(
+        "Reason why the live attributes could not be read; they are null then. Extension.",
+        "The attributes of one cannot be read: ProviderError: too many requests",
     )
 
 

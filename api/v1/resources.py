@@ -13,9 +13,10 @@ from api.request.stack_lookup import get_stack
 from api.response.failures import diagnostics
 from api.response.serialization import Links, below, json_list, json_response, link, time
 from orchestrator.errors import InvalidRequest, ResourceNotFound
-from orchestrator.json_types import JsonObject
+from orchestrator.json_types import JsonMapping, JsonObject
 from orchestrator.operations.context import OperationContext
 from orchestrator.operations.masking import masked
+from orchestrator.operations.outputs.live_attributes import NO_LIVE_VALUES, LiveValues, read_for_resource
 from orchestrator.operations.outputs.outputs import live_metadata
 from orchestrator.operations.resource_context.state import GIVEN_METADATA
 from orchestrator.operations.software.api_requests import machine_metadata
@@ -55,7 +56,9 @@ def show(project_id: str, stack_name: str, stack_id: str, resource_name: str) ->
     """Return a resource with its attributes."""
     stack = get_stack(stack_name, stack_id)
     row = _resource_row(stack, resource_name)
-    body = _body(row, stack, Links(), dependencies().types, request.args.getlist("with_attr"))
+    with_attr = request.args.getlist("with_attr")
+    live = read_for_resource(operation_context(), stack, row, with_attr)
+    body = _body(row, stack, Links(), dependencies().types, with_attr, live)
     if query_params.boolean("with_diagnostics"):
         body["diagnostics"] = diagnostics(stack, resource_name)
     return json_response({"resource": body})
@@ -91,8 +94,11 @@ def _body(
     links: Links,
     types: Registry | None,
     with_attr: list[str] | None = None,
+    live: LiveValues = NO_LIVE_VALUES,
 ) -> JsonObject:
-    """Return a resource; with `types`, also its description and attributes."""
+    """Return a resource; with `types`, also its description and attributes. A list does not read live
+    attributes.
+    """
     url = links.of(stack)
     linked = [link("self", below(url, "resources", row.name)), link("stack", url)]
     if row.child_uuid is not None and row.child_name is not None:
@@ -115,7 +121,9 @@ def _body(
         body["parent_resource"] = stack.parent_resource
     if types is not None:
         body["description"] = row.description
-        body["attributes"] = shown_attributes(row, types, with_attr or [])
+        body["attributes"] = shown_attributes(row, types, with_attr or [], live.values)
+        if live.error:
+            body["attributes_error"] = live.error
     return body
 
 
@@ -137,11 +145,15 @@ def _observation(row: ResourceRow, *, always: bool) -> JsonObject:
     return found
 
 
-def shown_attributes(row: ResourceRow, types: Registry, with_attr: list[str]) -> JsonObject:
-    """Return the last observed attributes: null if unknown, masked if secret or encrypted."""
+def shown_attributes(
+    row: ResourceRow, types: Registry, with_attr: list[str], live: JsonMapping = NO_LIVE_VALUES.values
+) -> JsonObject:
+    """Return the last observed attributes, and the `live` attributes that were read: null if unknown, masked
+    if secret or encrypted.
+    """
     resource_type = types.get(row.effective_type)
     declared: Mapping[str, Attribute] = resource_type.attributes if resource_type is not None else {}
-    recorded = row.attributes or {}
+    recorded = {**(row.attributes or {}), **live}
 
     def value(name: str) -> Any:
         if row.sealed is not None and name in declared:

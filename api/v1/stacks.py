@@ -18,6 +18,7 @@ from api.v1.outputs import output_body
 from orchestrator.engine.states import STACK_ACTIONS
 from orchestrator.errors import NotFound
 from orchestrator.json_types import JsonMapping, JsonObject
+from orchestrator.operations.outputs.live_attributes import LiveReader
 from orchestrator.operations.runtime.parameter_cache import pseudo_parameters
 from orchestrator.operations.stacks.actions import requested_action
 from orchestrator.operations.stacks.update import is_empty_patch
@@ -194,7 +195,11 @@ def _listed(row: StackRow, links: Links, *, admin: bool) -> JsonObject:
 
 def _outputs(stack: StackRow) -> list[JsonObject]:
     resolved = dependencies().operations.resolve_outputs(
-        dependencies().database, dependencies().cipher, stack, None
+        dependencies().database,
+        dependencies().cipher,
+        stack,
+        None,
+        LiveReader(operation_context(), stack),
     )
     return [output_body(output) for output in resolved]
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from orchestrator.deprecation import RenamedAttribute, adopt_renamed_methods, renamed_names
-from orchestrator.resources.capabilities import derived, implements
+from orchestrator.resources.capabilities import derived, implements, names_of_live_attributes
 from orchestrator.resources.stack_context import Grant, StackContext
 from orchestrator.resources.verbs.optional import OptionalVerbs
 from orchestrator.resources.verbs.values import (
@@ -102,6 +102,7 @@ class ResourceType(OptionalVerbs):
     can_cancel: ClassVar[bool] = implements("cancel")  # an open operation can be aborted
     can_copy: ClassVar[bool] = implements("snapshot")  # a snapshot calls the provider
     takes_signals: ClassVar[bool] = implements("signal")
+    live_attributes: ClassVar[frozenset[str]] = derived(names_of_live_attributes)  # `show` with `live_show`
     has_provider_check: ClassVar[bool] = implements("check")  # a check requests more than an observation
     judges_health: ClassVar[bool] = implements("is_healthy_after_failure")  # otherwise it is observed
     can_find: ClassVar[bool] = implements(  # a create with an unknown outcome can be looked up

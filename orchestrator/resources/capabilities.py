@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-Rule = Callable[[Any], bool]
+Rule = Callable[[Any], Any]
 
 
 class _Derived:
@@ -21,13 +21,13 @@ class _Derived:
     def __set_name__(self, owner: type, name: str) -> None:
         self._name = name
 
-    def __get__(self, instance: object | None, owner: type) -> bool:
+    def __get__(self, instance: object | None, owner: type) -> Any:
         if instance is None:
             return self._compute(owner, owner)
         value = vars(instance)[self._name] = self._compute(instance, owner)
         return value
 
-    def _compute(self, holder: object, owner: type) -> bool:
+    def _compute(self, holder: object, owner: type) -> Any:
         return self._rule(holder)
 
 
@@ -49,10 +49,16 @@ class _Implements(_Derived):
 
 
 def derived(rule: Rule) -> Any:
-    """Declare a boolean class variable that `rule` computes from the type."""
+    """Declare a class variable that `rule` computes from the type."""
     return _Derived(rule)
 
 
 def implements(verb: str, or_if: Rule = lambda _: False) -> Any:
     """Declare a class variable that is true for types which override `verb`, or for which `or_if` is true."""
     return _Implements(verb, or_if)
+
+
+def names_of_live_attributes(type_: Any) -> frozenset[str]:
+    """Return the names of a type's live attributes, among them `show` if it is live."""
+    declared = frozenset(name for name, attribute in type_.attributes.items() if attribute.live)
+    return declared | {"show"} if type_.live_show else declared

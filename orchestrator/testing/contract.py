@@ -229,9 +229,22 @@ class TypeContract(Declarations):
     def test_attributes_are_those_declared_and_can_be_stored(self, operated: Operated) -> None:
         operated.create()
         observation, kind = operated.settled(), operated.kind
-        assert set(kind.attributes) - operated.sample.optional <= set(observation.attributes)
+        assert set(kind.attributes) - operated.sample.optional - kind.live_attributes <= set(
+            observation.attributes
+        )
+        assert not kind.live_attributes & observation.attributes.keys()
         assert orjson.loads(orjson.dumps(observation.attributes)) == observation.attributes
         assert all(kind.has_attribute(name) for name in {*kind.attributes, *observation.attributes, "show"})
+
+    def test_live_attributes_are_those_declared_and_can_be_stored(self, operated: Operated) -> None:
+        operated.create()
+        assert is_fine(operated.settled())
+        live = operated.kind.live_attributes
+        if live:
+            values = operated.kind.read_attributes(operated.ctx, operated.physical_id or "", live)
+            assert set(values) <= live
+            assert live - operated.sample.optional <= set(values)
+            assert orjson.loads(orjson.dumps(values)) == values
 
     def test_its_reference_is_a_text_that_stays(self, operated: Operated) -> None:
         operated.create()

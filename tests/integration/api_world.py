@@ -11,7 +11,7 @@ import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
-from typing import Any
+from typing import Any, ClassVar
 from urllib.parse import quote
 
 import orjson
@@ -24,7 +24,8 @@ from sqlalchemy.orm import DeclarativeBase
 from api.dependencies import Dependencies, Operations
 from api.routes import assemble
 from orchestrator.config import Settings
-from orchestrator.resources.base import Attribute, ResourceType
+from orchestrator.errors import ProviderBusy
+from orchestrator.resources.base import Attribute, Context, ResourceType, Value
 from orchestrator.resources.registry import Registry
 from orchestrator.security.encryption import Cipher, new_key
 from orchestrator.store.connections.database import Database
@@ -58,6 +59,24 @@ class Plain(ResourceType):
     name = "Test::Plain"
     calls_out = False
     attributes = {"open": Attribute("Anybody may know."), "shut": Attribute("Nobody may know.", secret=True)}  # noqa: RUF012
+
+
+class Watched(ResourceType):
+    """A thing with live attributes."""
+
+    name = "Test::Watched"
+    calls_out = False
+    live_show = True
+    attributes: ClassVar = {
+        "now": Attribute("The present.", live=True),
+        "pin": Attribute("A code.", secret=True, live=True),
+    }
+
+    def read_attributes(self, ctx: Context, physical_id: str, names: frozenset[str]) -> Mapping[str, Value]:
+        if physical_id == "away":
+            raise ProviderBusy("too many requests")
+        values = {"now": physical_id, "pin": "1234", "show": {"id": physical_id}}
+        return {name: values[name] for name in names}
 
 
 class World:
@@ -95,7 +114,7 @@ class World:
             Settings(**{"auth": "none", **settings}),
             self.database,
             self.cipher,
-            Registry.of(Plain),
+            Registry.of(Plain, Watched),
             operations,
             self.neighbour.publish,
         )

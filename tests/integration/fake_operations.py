@@ -10,6 +10,7 @@ from typing import Any
 
 from orchestrator.engine.messages import CheckMessage, Message, SignalMessage
 from orchestrator.operations.context import Body, OperationContext
+from orchestrator.operations.outputs.live_attributes import LiveReader
 from orchestrator.operations.preview.create import CreatePreview
 from orchestrator.operations.preview.update import UpdatePreview
 from orchestrator.security.encryption import Cipher
@@ -117,7 +118,12 @@ class Neighbour:
         return UpdatePreview(frozenset(), {})
 
     def outputs(
-        self, database: Database, cipher: Cipher, stack: StackRow, names: Collection[str] | None = None
+        self,
+        database: Database,
+        cipher: Cipher,
+        stack: StackRow,
+        names: Collection[str] | None = None,
+        live: LiveReader | None = None,
     ) -> list[Output]:
         recorded = [Output("it", "That one", [1, 2]), Output("broken", "", None, "no such thing")]
         return [output for output in recorded if names is None or output.key in names]

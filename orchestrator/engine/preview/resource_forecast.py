@@ -113,7 +113,7 @@ class ResourceForecast:
             new = current.physical_id is None
             output = InputForecast(current.proxy, moved=True, new_id=new, unsure=True, why=pending)
         elif observed is not None and observed.ready:
-            output = _output(current, observed, "was changed outside the stack", current.secret)
+            output = self._output(current, observed, "was changed outside the stack", secret=current.secret)
         else:
             output = InputForecast(current.proxy)
         self.state.inputs[self.name] = output
@@ -330,8 +330,22 @@ class ResourceForecast:
         if observed is None:
             output = InputForecast(current.proxy, moved=True, unsure=True, why="is changed")
         else:
-            output = _output(current, observed, "is changed", current.secret or bool(outlook.secret))
+            output = self._output(
+                current, observed, "is changed", secret=current.secret or bool(outlook.secret)
+            )
         self.state.inputs[self.name] = output
+
+    def _output(
+        self, current: CurrentResource, observed: Observation, why: str, *, secret: bool
+    ) -> InputForecast:
+        """Return the outputs of a resource that will be as `observed`; recorded live attributes stay."""
+        reference, live = observed.reference_id or current.physical_id, self.type.live_attributes
+        attributes = {name: value for name, value in observed.attributes.items() if name not in live}
+        attributes |= {name: value for name, value in current.attributes.items() if name in live}
+        attributes = as_stored(attributes)
+        proxy = replace(current.proxy, reference_id=reference, attributes=attributes, secret=secret)
+        moved = (reference, attributes) != (current.proxy.reference_id, current.attributes)
+        return InputForecast(proxy, moved, why=why)
 
 
 def _recorded(current: CurrentResource, properties: JsonMapping) -> Recorded:
@@ -355,14 +369,6 @@ def _weight(decision: Decision) -> int:
         case Update():
             return 1
     return 0
-
-
-def _output(current: CurrentResource, observed: Observation, why: str, secret: bool) -> InputForecast:
-    """Return the outputs of a resource that will be as `observed`."""
-    reference, attributes = observed.reference_id or current.physical_id, as_stored(observed.attributes)
-    proxy = replace(current.proxy, reference_id=reference, attributes=attributes, secret=secret)
-    moved = (reference, attributes) != (current.proxy.reference_id, current.attributes)
-    return InputForecast(proxy, moved, why=why)
 
 
 def _simulated(

@@ -5,7 +5,7 @@ at each read. An error in an output does not affect other outputs (docs/internal
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, Protocol
 
 import orjson
@@ -13,6 +13,7 @@ import orjson
 from orchestrator.errors import OrchestratorError
 from orchestrator.json_types import JsonMapping
 from orchestrator.operations.context import OperationContext
+from orchestrator.operations.outputs.live_attributes import LiveReader, LiveValues
 from orchestrator.operations.resource_context.state import GIVEN_METADATA, proxy
 from orchestrator.operations.runtime.caches import FileCache
 from orchestrator.operations.runtime.parameter_cache import pseudo_parameters, stored_values
@@ -20,6 +21,7 @@ from orchestrator.security.encryption import Cipher
 from orchestrator.store.connections.database import Database
 from orchestrator.store.stacks import output_inputs
 from orchestrator.template.definition import NO_ATTRIBUTES, OutputDefinition, ResourceProxy, StackDefinition
+from orchestrator.template.functions import ALL
 from orchestrator.template.functions.time_budget import time_budget
 from orchestrator.template.template import Template
 
@@ -68,17 +70,26 @@ class OutputInputs(Protocol):
 
 @time_budget(EXPRESSIONS_SECONDS)
 def resolve_outputs(
-    database: Database, cipher: Cipher, stack: OutputInputs, names: Collection[str] | None = None
+    database: Database,
+    cipher: Cipher,
+    stack: OutputInputs,
+    names: Collection[str] | None = None,
+    live: LiveReader | None = None,
 ) -> list[Output]:
     """Return a stack's outputs in the template's order, or only those named.
 
-    An output that requires a failing output of a nested stack has the same error.
+    An output that requires a failing output of a nested stack has the same error. `live` reads the live
+    attributes that outputs use; without it they have their recorded values, if any.
     """
-    return _resolved(database, cipher, stack, names)
+    return _resolved(database, cipher, stack, names, live)
 
 
 def _resolved(
-    database: Database, cipher: Cipher, stack: OutputInputs, names: Collection[str] | None
+    database: Database,
+    cipher: Cipher,
+    stack: OutputInputs,
+    names: Collection[str] | None,
+    live: LiveReader | None = None,
 ) -> list[Output]:
     revision = output_inputs.revision(database, stack.revision_id)
     if revision is None:
@@ -90,6 +101,9 @@ def _resolved(
     required = {name for output in requested for name in output.requires}
     resource_proxies = proxies(database, cipher, stack, required)
     errors = _nested_output_errors(database, cipher, stack, requested, resource_proxies)
+    if live is not None:
+        resource_proxies, live_errors = _with_live(live, requested, resource_proxies)
+        errors |= live_errors
     files = FileCache(database)
 
     def view() -> StackDefinition:
@@ -114,6 +128,33 @@ def _resolved(
                 result = Output(output.name, output.description, error=TOO_LARGE)
         results.append(result)
     return results
+
+
+def _with_live(
+    reader: LiveReader, outputs: Iterable[OutputDefinition], proxies: Mapping[str, ResourceProxy]
+) -> tuple[dict[str, ResourceProxy], dict[str, str]]:
+    """Return the resources with their live attributes, and the errors of outputs whose live attributes could
+    not be read.
+    """
+    used: dict[str, set[str]] = {}
+    for output in outputs:
+        for name, attributes in output.dep_attrs.items():
+            used.setdefault(name, set()).update(attributes)
+    read = reader.read(used) if used else {}
+    errors = {
+        output.name: read[name].error
+        for output in outputs
+        for name, attributes in output.dep_attrs.items()
+        if name in read and read[name].error and (attributes & read[name].values.keys() or ALL in attributes)
+    }
+    return {name: _merged(proxy, read.get(name)) for name, proxy in proxies.items()}, errors
+
+
+def _merged(proxy: ResourceProxy, live: LiveValues | None) -> ResourceProxy:
+    if live is None:
+        return proxy
+    attributes = {**proxy.attributes, **live.values}
+    return replace(proxy, attributes=attributes, secret=proxy.secret or live.secret)
 
 
 def _nested_output_errors(

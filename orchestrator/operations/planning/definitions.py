@@ -10,6 +10,8 @@ import orjson
 from orchestrator.engine.plan_changes import DesiredRow
 from orchestrator.engine.validation.type_resolution import TypeResolver
 from orchestrator.json_types import JsonMapping, JsonObject
+from orchestrator.operations.planning.live_uses import used_live_attributes
+from orchestrator.operations.resource_context.state import USED_LIVE
 from orchestrator.resources.template_type import TemplateType
 from orchestrator.store.planning.bulk_writer import DefinitionRow
 from orchestrator.template.definition import NO_ATTRIBUTES, ResourceDefinition, StackDefinition
@@ -28,11 +30,16 @@ class PlannedDefinitions:
         values: ParameterValues,
         resolver: TypeResolver,
         hashes: Mapping[str, str],
+        *,
+        nested: bool = False,
     ) -> None:
-        """`hashes` has the hashes of the files by name; a template of None has no resources."""
+        """`hashes` has the hashes of the files by name; a template of None has no resources. The outputs of a
+        `nested` stack are attributes of its resource.
+        """
         self.template, self.values, self.hashes, self.resolver = template, values, hashes, resolver
         self.definitions = template.resources if template is not None else {}
         self._used_attributes = _used_attributes(template, resolver) if template is not None else {}
+        self._used_live = {} if template is None else used_live_attributes(template, resolver, nested=nested)
         self._nested_digests: dict[int, str] = {}  # by id of the type
         self.desired = {
             name: self._desired(definition, resolver.resolved_name(definition))
@@ -69,6 +76,8 @@ class PlannedDefinitions:
         body = _stored(definition, template.version, self.values, files, mappings, desired.resource_type)
         if name in self._used_attributes:
             body |= self._nested(definition)
+        if name in self._used_live:
+            body[USED_LIVE] = self._used_live[name]
         attributes = {required: sorted(names) for required, names in definition.dep_attrs.items()}
         return DefinitionRow(id_, name, desired.digest, body, sorted(definition.requires), attributes)
 
@@ -79,6 +88,8 @@ class PlannedDefinitions:
             inputs = (*inputs, self._nested(definition))
         if runs_as != definition.type:
             inputs = (*inputs, runs_as)
+        if definition.name in self._used_live:  # a newly used attribute is read by an update
+            inputs = (*inputs, {USED_LIVE: self._used_live[definition.name]})
         digest = definition.digest(self.values, inputs if any(inputs) else None)
         return DesiredRow(digest, runs_as, definition.requires)
 

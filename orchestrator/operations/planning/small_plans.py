@@ -138,7 +138,8 @@ class SmallPlanner:
         if Hooks(context.resolver.registry, stack.action):
             return None
         template = with_implicit(template, context.resolver)
-        return PlannedDefinitions(template, values, context.resolver, inputs.files)
+        nested = stack.root_id != stack.id
+        return PlannedDefinitions(template, values, context.resolver, inputs.files, nested=nested)
 
     def _nodes(
         self, plan: TraversalPlan, ids: Sequence[int], finish_id: int, visited: Mapping[int, VisitedRow]

@@ -80,7 +80,7 @@ class TemplatePlanner:
             template = subset.template
         elif max_members is not None and template is not None and is_large_group(template, max_members):
             raise TooLarge
-        planned = PlannedDefinitions(template, values, resolver, revision.files)
+        planned = PlannedDefinitions(template, values, resolver, revision.files, nested=_is_nested(stack))
         in_force = _definitions_in_force(db, stack, subset)
         defined = planned.desired.keys() & in_force.keys()
         planned.discard([name for name in defined if in_force[name][1] == planned.desired[name].digest])
@@ -164,9 +164,13 @@ class TemplatePlanner:
         values, resolver = self.parameters.get(then), self.stacks.inherited_context(then).resolver
         revision = plan_inputs.revision(db, revision_id)
         template = self._template(db, then, values, resolver, revision)
-        planned = PlannedDefinitions(template, values, resolver, revision.files)
+        planned = PlannedDefinitions(template, values, resolver, revision.files, nested=_is_nested(stack))
         AdoptedResources(self.cipher, sealed).apply_interrupted_adoption(db, target, planned, number)
         return True
+
+
+def _is_nested(stack: StackView) -> bool:
+    return stack.root_id != stack.id
 
 
 def _group_subset(

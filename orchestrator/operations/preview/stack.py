@@ -90,7 +90,10 @@ class Preview:
         """Compare the stack with its desired state."""
         self.context, self.stack, self.intent = context, stack, intent
         self.template, self.values, self.kinds = intent.template, intent.values, intent.kinds
-        self.desired = PlannedDefinitions(self.template, self.values, self.kinds, intent.hashes).desired
+        planned = PlannedDefinitions(
+            self.template, self.values, self.kinds, intent.hashes, nested=intent.within
+        )
+        self.desired = planned.desired
         self.outlooks: Mapping[str, PropertyForecast] = {}  # of nested resources
         self.chosen: Mapping[str, Row] = {}
         self.expected: Mapping[str, ForecastResource] = {}

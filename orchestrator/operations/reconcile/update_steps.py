@@ -40,6 +40,7 @@ from orchestrator.operations.reconcile.desired_state import (
     is_current,
     record_requirements,
 )
+from orchestrator.operations.reconcile.live_attributes import read_used_attributes
 from orchestrator.operations.reconcile.step_outcomes import grant_access, observe_operation, result_of
 from orchestrator.operations.resource_context.operation import ResourceOperation
 from orchestrator.operations.resource_context.state import (
@@ -154,6 +155,7 @@ def _settle_unchanged(operation: ResourceOperation, before: ResourceState) -> St
     else:
         state.secret_properties |= before.secret_properties
     outputs_changed = state.value_digest != before.value_digest
+    outputs_changed |= read_used_attributes(operation, missing_only=True)
     if status == "COMPLETE" and not outputs_changed and not operation.resource.suspect:
         return StepResult(Unchanged(), state)
     if status == "FAILED":
@@ -261,6 +263,6 @@ def _follow_pending(operation: ResourceOperation, result: StepResult) -> StepRes
     if isinstance(decide_change(comparison(operation, state), PREEMPT), Replace):
         type_.cancel(operation.context(state.op or ""), state.physical_id or "")
         return replace(result, outcome=Replaced())
-    state.value_digest = output_digest(state)  # dependents no longer wait for it
+    state.value_digest = output_digest(state, type_.live_attributes)  # dependents no longer wait for it
     ended = PreviousOperationEnded(observation_from_state(state, "Given up for a newer template"))
     return replace(result, outcome=ended)

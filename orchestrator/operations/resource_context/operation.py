@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from contextlib import nullcontext
 from dataclasses import replace
 from typing import NamedTuple
@@ -9,6 +10,7 @@ from typing import NamedTuple
 from orchestrator.clients.keystone.cloud_session import Cloud, Orchestrations
 from orchestrator.clients.region_catalog import catalog_of
 from orchestrator.config import Settings
+from orchestrator.engine.check.change import NO_NAMES
 from orchestrator.engine.check.visit import ResourceView, ResourceVisit
 from orchestrator.engine.physical_names import physical_name
 from orchestrator.errors import Superseded
@@ -18,11 +20,13 @@ from orchestrator.operations.keystone.stack_users import StackUserProvisioner
 from orchestrator.operations.resource_context.large_values import reserve
 from orchestrator.operations.resource_context.stack_context import StoredStackContext
 from orchestrator.operations.resource_context.state import (
+    USED_LIVE,
     DesiredResource,
     RecordSnapshot,
     RecordStart,
     ResourceState,
     output_digest,
+    without,
 )
 from orchestrator.operations.runtime.caches import FileCache
 from orchestrator.resources.base import EMPTY_CATALOG, Context, Observation, ResourceType, StackContext
@@ -79,7 +83,8 @@ class ResourceOperation(NamedTuple):
         Raises:
             LimitExceeded: stack or project have no space for the attributes.
         """
-        self.reserve("attributes", observation.attributes, self.state.attributes)
+        recorded = recorded_attributes(self.state, self.resource_type, observation)
+        self.reserve("attributes", recorded, self.state.attributes)
         record_observation(self.state, self.resource_type, observation)
 
     def reserve(self, part: Part, value: JsonMapping, before: JsonMapping) -> None:
@@ -126,12 +131,36 @@ def with_provider_access(
 
 
 def record_observation(state: ResourceState, resource_type: ResourceType, observation: Observation) -> None:
-    """Update the outputs of a resource to an observation."""
+    """Update the outputs of a resource to an observation; recorded live attributes stay."""
+    attributes = recorded_attributes(state, resource_type, observation)
+    state.attributes, state.reference_id = attributes, observation.reference_id
+    state.value_digest = output_digest(state, resource_type.live_attributes)
+    state.secret = state.secret or has_secret(resource_type, attributes)
+
+
+def recorded_attributes(
+    state: ResourceState, resource_type: ResourceType, observation: Observation
+) -> JsonMapping:
+    """Return the attributes to record after an observation: those observed, and the live attributes that were
+    read before.
+    """
+    live = resource_type.live_attributes
+    if not live:
+        return observation.attributes
+    kept = {name: value for name, value in state.attributes.items() if name in live}
+    return {**without(observation.attributes, live), **kept}
+
+
+def has_secret(resource_type: ResourceType, attributes: Iterable[str]) -> bool:
+    """Whether the type declares one of the attributes as secret."""
     declared = resource_type.attributes
-    state.attributes, state.reference_id = observation.attributes, observation.reference_id
-    state.value_digest = output_digest(state)
-    if any(declared[name].secret for name in observation.attributes if name in declared):
-        state.secret = True
+    return any(declared[name].secret for name in attributes if name in declared)
+
+
+def used_live_attributes(visit: ResourceVisit) -> frozenset[str]:
+    """Return the live attributes of the resource that its template uses."""
+    definition = visit.definition
+    return NO_NAMES if definition is None else frozenset(definition.body.get(USED_LIVE, NO_NAMES))
 
 
 def context(
@@ -160,4 +189,5 @@ def context(
         required_resources=NO_REQUIRED_RESOURCES
         if stored_context is None
         else stored_context.required_resources(visit, state),
+        used_attributes=used_live_attributes(visit),
     )

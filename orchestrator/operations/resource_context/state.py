@@ -21,6 +21,8 @@ from orchestrator.template.functions import ALL
 # Stored keys: never change the texts. In the column `data`, next to the data of the type:
 GIVEN_METADATA: Final = "template's metadata"
 SHADOWED_BY_NONE: Final = "stood in for"
+# In the body of a stored definition, the live attributes that its template uses:
+USED_LIVE: Final = "used_live"
 # Next to the encrypted columns:
 SECRET_PROPERTIES: Final = "secret_properties"  # noqa: S105 - names, not values
 
@@ -178,12 +180,18 @@ def observation_from_state(state: ResourceState, reason: str = "") -> Observatio
     return Observation(True, attributes=state.attributes, reference_id=state.reference_id, reason=reason)
 
 
-def output_digest(state: ResourceState) -> str:
-    """Return a digest of the outputs that dependents use (docs/internals/protocol.md rule 7)."""
-    text = orjson.dumps(
-        [state.reference_id, state.physical_id, state.attributes], option=orjson.OPT_SORT_KEYS
-    )
+def output_digest(state: ResourceState, live: frozenset[str] = NO_NAMES) -> str:
+    """Return a digest of the outputs that dependents use (docs/internals/protocol.md rule 7), without the
+    `live` attributes: a change of theirs wakes no dependent.
+    """
+    attributes = without(state.attributes, live) if live else state.attributes
+    text = orjson.dumps([state.reference_id, state.physical_id, attributes], option=orjson.OPT_SORT_KEYS)
     return hashlib.blake2b(text, digest_size=12).hexdigest()
+
+
+def without(attributes: JsonMapping, live: frozenset[str]) -> JsonMapping:
+    """Return the attributes that are not live."""
+    return {name: value for name, value in attributes.items() if name not in live}
 
 
 def merged_requirements(

@@ -1,0 +1,156 @@
+"""Live attributes, read from the provider for a response: in parallel, under one deadline.
+
+A failure is no error of the request: the attributes are null, with a message. No transaction is open.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
+from typing import Final
+
+import orjson
+
+from orchestrator.engine.check.outcome import error_text
+from orchestrator.engine.physical_names import physical_name
+from orchestrator.json_types import JsonMapping
+from orchestrator.operations.context import OperationContext
+from orchestrator.operations.keystone.delegated_credentials import cloud_of_stack
+from orchestrator.operations.resource_context.operation import has_secret, with_provider_access
+from orchestrator.operations.software.type_store import DeploymentStore
+from orchestrator.resources.base import Context, ResourceType
+from orchestrator.store.stacks import live_inputs
+from orchestrator.store.stacks.live_inputs import LiveInputs
+from orchestrator.store.stacks.resources import ResourceRow
+from orchestrator.store.stacks.stacks import StackRow
+from orchestrator.template.functions import ALL
+
+AT_ONCE: Final = 16  # parallel calls
+LIVE_SECONDS: Final = 10.0  # for all calls of a request
+MAX_RESOURCES: Final = 1_000  # read for a response; the attributes of further resources are null
+MAX_BYTES: Final = 1024 * 1024  # JSON of the live attributes of a resource
+MAX_REASON_CHARACTERS: Final = 300
+NO_ANSWER: Final = "there was no answer in time"
+TOO_MANY: Final = f"a response reads those of at most {MAX_RESOURCES} resources"
+TOO_LARGE: Final = f"they have more than {MAX_BYTES // 1024} KiB"
+
+
+@dataclass(frozen=True, slots=True)
+class LiveValues:
+    """Live attributes of a resource; after a failure all are null, and `error` is the message."""
+
+    values: JsonMapping = field(default_factory=dict)
+    error: str = ""
+    secret: bool = False  # a declared secret is among them
+
+
+NO_LIVE_VALUES: Final = LiveValues()
+
+
+class LiveReader:
+    """Reads live attributes of a stack's resources within the deadline of one request."""
+
+    def __init__(self, context: OperationContext, stack: StackRow, seconds: float = LIVE_SECONDS) -> None:
+        """`seconds`: for all reads of the request."""
+        self._context, self._stack = context, stack
+        self._ends_at = time.monotonic() + seconds
+
+    def read(self, used: Mapping[str, Collection[str]]) -> Mapping[str, LiveValues]:
+        """Return the live ones among the used attributes by resource. ALL stands for all but `show`."""
+        context, stack_id = self._context, self._stack.id
+        with context.database.borrow() as db:
+            types = {
+                name: context.types.get(type_)
+                for name, type_ in live_inputs.types(db, stack_id, used).items()
+            }
+            wanted = {
+                name: names
+                for name, type_ in types.items()
+                if type_ is not None and (names := _chosen(used[name], type_.live_attributes))
+            }
+            found = live_inputs.resources(db, stack_id, wanted) if wanted else ()
+        return self._read([(inputs, wanted[inputs.name]) for inputs in found if inputs.name in wanted])
+
+    def _read(self, requests: Sequence[tuple[LiveInputs, frozenset[str]]]) -> Mapping[str, LiveValues]:
+        results = {
+            inputs.name: _failed(inputs.name, names, TOO_MANY) for inputs, names in requests[MAX_RESOURCES:]
+        }
+        pool = ThreadPoolExecutor(AT_ONCE, "live")
+        try:
+            futures = {
+                pool.submit(self._call, inputs, names): (inputs.name, names)
+                for inputs, names in requests[:MAX_RESOURCES]
+            }
+            wait(futures, self._remaining())
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+        for future, (name, names) in futures.items():
+            results[name] = _result(future, name, names)
+        return results
+
+    def _call(self, inputs: LiveInputs, names: frozenset[str]) -> LiveValues:
+        resource_type = self._context.types[inputs.type_name]
+        read = resource_type.read_attributes(
+            self._verb_context(resource_type, inputs), inputs.physical_id, names
+        )
+        values = {name: read.get(name) for name in names}
+        if len(orjson.dumps(values)) > MAX_BYTES:
+            return _failed(inputs.name, names, TOO_LARGE)
+        return LiveValues(values, secret=bool(inputs.sealed) or has_secret(resource_type, names))
+
+    def _verb_context(self, resource_type: ResourceType, inputs: LiveInputs) -> Context:
+        context, stack = self._context, self._stack
+        opened: JsonMapping = context.cipher.open(inputs.sealed.encode()) if inputs.sealed else {}
+        ctx = Context(
+            name=inputs.name,
+            physical_name=physical_name(stack.name, inputs.name, str(inputs.uuid)),
+            token=f"{inputs.uuid}-live",
+            action="CHECK",
+            properties=opened.get("properties", inputs.properties) or {},
+            data=opened.get("data", inputs.data) or {},
+            metadata=opened.get("metadata", inputs.metadata) or {},
+            deadline_seconds=self._remaining(),
+            software=DeploymentStore.at(context, stack, inputs.name),
+        )
+        if not resource_type.calls_out:
+            return ctx
+        cloud = cloud_of_stack(context.database.borrow, context.cipher, context.settings, stack.root_id)
+        return with_provider_access(ctx, context.settings, stack.project_id, cloud)
+
+    def _remaining(self) -> float:
+        return max(0.1, self._ends_at - time.monotonic())
+
+
+def read_for_resource(
+    context: OperationContext, stack: StackRow, row: ResourceRow, with_attr: Sequence[str]
+) -> LiveValues:
+    """Return the live attributes of a resource as it is shown: `show` and those requested, or all of a type
+    without a live `show`. Secret values are masked in any case, and are not read.
+    """
+    resource_type = context.types.get(row.effective_type)
+    if resource_type is None or not resource_type.live_attributes or row.physical_id is None or row.sealed:
+        return NO_LIVE_VALUES
+    live = resource_type.live_attributes
+    names = {"show", *with_attr} & live if resource_type.live_show else live
+    names = {name for name in names if not has_secret(resource_type, [name])}
+    return LiveReader(context, stack).read({row.name: names}).get(row.name, NO_LIVE_VALUES)
+
+
+def _chosen(used: Collection[str], live: frozenset[str]) -> frozenset[str]:
+    return live & frozenset(used) | (live - {"show"} if ALL in used else frozenset())
+
+
+def _result(future: Future[LiveValues], name: str, names: frozenset[str]) -> LiveValues:
+    if future.cancelled() or not future.done():
+        return _failed(name, names, NO_ANSWER)
+    error = future.exception()
+    if error is None:
+        return future.result()
+    return _failed(name, names, error_text(error) if isinstance(error, Exception) else str(error))
+
+
+def _failed(name: str, names: frozenset[str], reason: str) -> LiveValues:
+    message = f"The attributes of {name} cannot be read: {reason[:MAX_REASON_CHARACTERS]}"
+    return LiveValues(dict.fromkeys(names), message)
