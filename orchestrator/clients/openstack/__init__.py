@@ -10,8 +10,7 @@ session_transport.py  the transport of real clouds
 tokens.py         the token of a session; single_flight.py: fetched once for all threads
 endpoints.py      endpoints and microversions
 errors.py         answers and failures as the errors of `orchestrator/errors.py`
-compute.py        nova: servers
-compute_collections.py  nova: key pairs, flavors, groups, aggregates
+compute.py        nova
 network.py        neutron
 block_storage.py  cinder
 image.py          glance

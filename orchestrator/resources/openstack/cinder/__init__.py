@@ -1,1 +1,0 @@
-"""Resource types of cinder, a module per type."""
