@@ -4,24 +4,28 @@ A check takes a value and returns the reason why it is invalid: None if it is va
 Checks register under the entry point group `orchestrator.constraints`; the entry's name is the constraint's
 name. A check is loaded on first use. The built-in checks that need no service are in `constraint_checks.py`.
 
-Heat's constraints that call a service are recognized by name. If no check is registered for such a name, no
-service is available, and the value is accepted: the service itself rejects unknown names when the resource is
-created, and a template that names a flavor must not be rejected where flavors cannot be listed. A name that
-is defined neither by Heat nor by a plugin is an error.
+Heat's constraints that call a service are recognized by name, those of plugins by the entry point group of
+look-ups (`lookups/`). `cloud_checks` connects them to a cloud. Otherwise the value is accepted: the service
+itself rejects unknown names when the resource is created, and a template that names a flavor must not be
+rejected where flavors cannot be listed. A name that is defined neither by Heat nor by a plugin is an error.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from functools import cache, lru_cache
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import cache, lru_cache, partial
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Final
 
 from orchestrator.errors import Misconfigured
 
 GROUP: Final = "orchestrator.constraints"
+LOOKUPS: Final = "orchestrator.lookups"
 
 Check = Callable[[Any], str | None]
+CloudCheck = Callable[[str, Any], str | None]  # the same, with the name of the constraint
 
 # By service, the object types whose name or id a value may be.
 _SERVICES: Final[Mapping[str, str]] = {
@@ -49,6 +53,19 @@ CLOUD: Final = frozenset(
 )
 
 
+_cloud_check: ContextVar[CloudCheck | None] = ContextVar("cloud_check", default=None)
+
+
+@contextmanager
+def cloud_checks(check: CloudCheck) -> Iterator[None]:
+    """Let `check` decide about the constraints of services in the body."""
+    token = _cloud_check.set(check)
+    try:
+        yield
+    finally:
+        _cloud_check.reset(token)
+
+
 def custom_check(name: str, value: object) -> str | None:
     """Return the fault in `value` according to the constraint `name`, in Heat's wording, None if it is valid.
 
@@ -59,7 +76,12 @@ def custom_check(name: str, value: object) -> str | None:
     """
     check = find_check(name)
     if check is None:
-        return None if name in CLOUD else f'"{value}" does not validate {name} (constraint not found)'
+        if name not in CLOUD and name not in _lookups():
+            return f'"{value}" does not validate {name} (constraint not found)'
+        of_cloud = _cloud_check.get()
+        if of_cloud is None:
+            return None
+        check = partial(of_cloud, name)
     for item in value if isinstance(value, (list, tuple)) else (value,):
         try:
             reason = check(item)
@@ -72,7 +94,7 @@ def custom_check(name: str, value: object) -> str | None:
 
 def known_constraints() -> frozenset[str]:
     """Return the names that a template may use."""
-    return CLOUD | _points().keys()
+    return CLOUD | _points().keys() | _lookups()
 
 
 @lru_cache(maxsize=256)  # names are part of templates
@@ -93,6 +115,11 @@ def find_check(name: str) -> Check | None:
         raise Misconfigured(f"constraint {name}: {point.value} cannot be called")
     decorated: Check = check
     return decorated
+
+
+@cache
+def _lookups() -> frozenset[str]:
+    return frozenset(point.name for point in entry_points(group=LOOKUPS))
 
 
 @cache

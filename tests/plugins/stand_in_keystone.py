@@ -64,6 +64,7 @@ class StandIn:
         self.trusts: dict[str, dict[str, Any]] = {}
         self.application_credentials: dict[str, dict[str, Any]] = {}
         self.regions: list[tuple[str, str]] = []  # of the orchestration service
+        self.services: list[tuple[str, str, str]] = []  # further endpoints: type, region, url
         self.away = False
         self.offers_rights = True
         self.powerless: set[str] = set()  # ids of users without any role
@@ -91,7 +92,7 @@ class StandIn:
     @property
     def endpoints(self) -> list[tuple[str, str, str]]:
         own = [("orchestration", *region) for region in self.regions or [("RegionOne", "http://here/v1")]]
-        return [("identity", "RegionOne", f"{self.place}/v3"), *own]
+        return [("identity", "RegionOne", f"{self.place}/v3"), *own, *self.services]
 
     def settings(self, **options: Any) -> dict[str, Any]:
         """Return the settings of an installation that uses it."""
@@ -114,6 +115,7 @@ class StandIn:
         self.application_credentials.clear()
         self.stack_domain = StackDomain()
         self.powerless.clear()
+        self.services = []
         self.away = self.lose_answers = False
         self.offers_rights = True
         self.made.clear()

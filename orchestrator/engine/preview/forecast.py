@@ -19,6 +19,7 @@ from orchestrator.engine.preview.results import CurrentResource, ForecastResourc
 from orchestrator.engine.validation.type_resolution import TypeResolver
 from orchestrator.errors import Diagnostic
 from orchestrator.resources.base import Observation, ResourceType
+from orchestrator.schema.translation import Finder
 from orchestrator.template.definition import ResourceDefinition
 from orchestrator.template.parameters import ParameterValues
 from orchestrator.template.template import Template
@@ -34,10 +35,11 @@ class Forecast:
         kinds: TypeResolver,
         files: Callable[[str], str | None],
         stack_name: str,
+        resolve: Finder | None = None,
     ) -> None:
-        """Take the desired revision of the stack."""
+        """Take the desired revision of the stack; `resolve` replaces names in properties by ids."""
         self.template, self.kinds = template, kinds
-        self.state = ForecastState(template, values, files, stack_name)
+        self.state = ForecastState(template, values, files, stack_name, resolve)
 
     @property
     def outputs(self) -> dict[str, InputForecast]:

@@ -15,7 +15,7 @@ from orchestrator.engine.validation.property_resolution import Resolved
 from orchestrator.errors import Diagnostic, InvalidTemplate
 from orchestrator.json_types import JsonMapping
 from orchestrator.resources.base import ResourceType
-from orchestrator.schema.translation import reached
+from orchestrator.schema.translation import Finder, reached
 from orchestrator.template.definition import ResourceDefinition, StackDefinition
 from orchestrator.template.formats import format_named
 from orchestrator.template.function_view import UNKNOWN, ResourceProxy, Unknown
@@ -96,9 +96,10 @@ def forecast_properties(
     resource_type: ResourceType,
     view: ForecastDefinition,
     before: Iterable[str] = (),
+    resolve: Finder | None = None,
 ) -> PropertyForecast:
-    """Return the forecast properties of a resource; `before` are the names of the recorded
-    properties.
+    """Return the forecast properties of a resource; `before` are the names of the recorded properties,
+    `resolve` replaces names by ids.
 
     Errors are in `faults`, as a check would report them.
     """
@@ -107,16 +108,10 @@ def forecast_properties(
     resolved = Resolved(body, view, resource_type, place, f"{place}.{keywords.properties}")
     failed = bool(resolved.errors)
     values = dict(resolved.values)
-    unknown = {name for name, value in values.items() if not knows_all(value)}
-    sure = set()
-    for name in sorted(unknown):
-        alike, value = _differs_for_any_id(body, name, view)
-        if not alike:
-            sure.add(name)
-        elif value is not UNKNOWN:
-            values[name] = value
-            unknown.remove(name)
-    properties, faults = resource_type.read_properties(values, path=resolved.path, unknown=UNKNOWN)
+    unknown, sure = _with_placeholders(body, values, view)
+    properties, faults = resource_type.read_properties(
+        values, path=resolved.path, unknown=UNKNOWN, resolve=resolve
+    )
     resolved.report(faults)
     if not faults and not failed:
         resolved.report((), resource_type.validate(properties, float("inf")))
@@ -139,6 +134,23 @@ def forecast_properties(
         external if external is None or external is UNKNOWN else str(external),
         (*resolved.errors, *wrong_metadata, *wrong_external),
     )
+
+
+def _with_placeholders(
+    body: JsonMapping, values: dict[str, Any], view: ForecastDefinition
+) -> tuple[set[str], set[str]]:
+    """Return the names of the unknown values, and of those that differ for every id; set the values that are
+    the same for every id.
+    """
+    unknown, sure = {name for name, value in values.items() if not knows_all(value)}, set()
+    for name in sorted(unknown):
+        alike, value = _differs_for_any_id(body, name, view)
+        if not alike:
+            sure.add(name)
+        elif value is not UNKNOWN:
+            values[name] = value
+            unknown.remove(name)
+    return unknown, sure
 
 
 def _differs_for_any_id(body: JsonMapping, name: str, view: ForecastDefinition) -> tuple[bool, Any]:

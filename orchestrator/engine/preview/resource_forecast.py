@@ -42,6 +42,7 @@ from orchestrator.json_types import JsonMapping, JsonObject
 from orchestrator.resources.base import NOTHING_TYPE, Context, Observation, ResourceType
 from orchestrator.resources.nested_type import NestedType
 from orchestrator.schema.properties import join
+from orchestrator.schema.translation import Finder
 from orchestrator.template.definition import ResourceDefinition
 from orchestrator.template.function_view import UNKNOWN, ResourceProxy
 from orchestrator.template.parameters import MASK, ParameterValues
@@ -58,6 +59,7 @@ class ForecastState:
     values: ParameterValues
     files: Callable[[str], str | None]
     stack_name: str
+    resolve: Finder | None = None  # for the types' translation rules
     inputs: dict[str, InputForecast] = field(default_factory=dict)
     outlooks: dict[str, PropertyForecast] = field(default_factory=dict)  # of nested resources
     faults: list[Diagnostic] = field(default_factory=list)  # for which the update would fail
@@ -278,7 +280,7 @@ class ResourceForecast:
         """Return the forecast properties; `before` are the names of the recorded properties."""
         state = self.state
         view = ForecastDefinition(state.template, state.values, state.files, self.inputs)
-        outlook = forecast_properties(self.definition, self.type, view, before)
+        outlook = forecast_properties(self.definition, self.type, view, before, state.resolve)
         if self.nested:
             state.outlooks[self.name] = outlook
         state.faults += outlook.faults

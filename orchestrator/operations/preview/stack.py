@@ -20,6 +20,7 @@ from orchestrator.engine.validation.type_resolution import TypeResolver
 from orchestrator.errors import Diagnostic, InvalidTemplate, LimitExceeded
 from orchestrator.graph.build import build
 from orchestrator.json_types import JsonMapping
+from orchestrator.lookups.finder import RecentFinder
 from orchestrator.operations.context import OperationContext
 from orchestrator.operations.planning.definitions import PlannedDefinitions
 from orchestrator.operations.preview.live_observation import LiveObservation, observe_all
@@ -173,7 +174,9 @@ class Preview:
             InvalidTemplate: with every fault for which it would fail.
         """
         files = self.kinds.files.get
-        forecast = Forecast(self.template, self.values, self.kinds, files, self.stack.name)
+        settings = self.context.settings
+        resolve = RecentFinder(self.context.caller.project_id, settings.region_name)
+        forecast = Forecast(self.template, self.values, self.kinds, files, self.stack.name, resolve)
         self.outlooks = forecast.properties
         newer = {replacement for replacement in changes.deposed_by.values() if replacement is not None}
         visited, forecasts = set(changes.visited), {}

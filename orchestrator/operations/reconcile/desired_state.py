@@ -13,7 +13,8 @@ def apply_definition(operation: ResourceOperation) -> DesiredResource:
     """Set properties, metadata and requirements as desired, and return the evaluated definition.
 
     Raises:
-        InvalidTemplate: the definition cannot be evaluated.
+        InvalidTemplate: the definition cannot be evaluated, or names an object that does not exist.
+        ProviderError: a service does not answer a look-up, or refuses it.
         LimitExceeded: stack or project have no space for the values.
     """
     state = operation.state
@@ -45,7 +46,9 @@ def _evaluate(operation: ResourceOperation) -> DesiredResource:
     definition, name = operation.visit.definition, operation.resource.name
     assert definition is not None
     body, view = definition.body, definition_view(operation)
-    properties, secret_properties = resolve_properties(body, view, operation.resource_type, name)
+    properties, secret_properties = resolve_properties(
+        body, view, operation.resource_type, name, resolve=operation.finder()
+    )
     metadata = body.get("metadata")
     metadata = view.resolve(metadata, f"resources.{name}.metadata") if metadata else metadata
     secret, external = view.used_secret, body.get("external_id")

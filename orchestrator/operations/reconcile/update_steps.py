@@ -33,7 +33,7 @@ from orchestrator.engine.check.outcome import (
     failure_reason,
 )
 from orchestrator.engine.check.ready_timeout import failed_limit
-from orchestrator.errors import InvalidTemplate, LimitExceeded
+from orchestrator.errors import InvalidTemplate, LimitExceeded, ProviderError
 from orchestrator.operations.reconcile.comparison import comparison, with_definition, with_fact
 from orchestrator.operations.reconcile.desired_state import (
     apply_definition,
@@ -244,7 +244,7 @@ def _take_over(operation: ResourceOperation) -> StepResult | None:
     if isinstance(decision, Ask):
         try:
             desired = apply_definition(scratch)
-        except (InvalidTemplate, LimitExceeded):  # reported when the operation has ended
+        except (InvalidTemplate, LimitExceeded, ProviderError):  # reported when the operation has ended
             return None
         decision = decide_change(with_definition(case, scratch.state, desired), TAKE_OVER)
     if not isinstance(decision, Replace):

@@ -15,6 +15,7 @@ from orchestrator.engine.check.visit import ResourceView, ResourceVisit
 from orchestrator.engine.physical_names import physical_name
 from orchestrator.errors import Superseded
 from orchestrator.json_types import JsonMapping
+from orchestrator.lookups.finder import CloudFinder
 from orchestrator.operations.keystone.delegated_credentials import cloud_of_stack
 from orchestrator.operations.keystone.stack_users import StackUserProvisioner
 from orchestrator.operations.resource_context.large_values import reserve
@@ -32,6 +33,7 @@ from orchestrator.operations.runtime.caches import FileCache
 from orchestrator.resources.base import EMPTY_CATALOG, Context, Observation, ResourceType, StackContext
 from orchestrator.resources.software_api import UNCONNECTED, SoftwareStore
 from orchestrator.resources.stack_context import NO_REQUIRED_RESOURCES, StackLocation
+from orchestrator.schema.translation import Finder, Resolve
 from orchestrator.security.encryption import Cipher
 from orchestrator.store.nodes.large_values import Part
 from orchestrator.template.parameters import ParameterValues
@@ -114,11 +116,25 @@ class ResourceOperation(NamedTuple):
             ctx = replace(ctx, users=users)
         if not self.resource_type.calls_out:
             return ctx
-        stack, db = self.visit.stack, services.stored_context.db
-        cloud = cloud_of_stack(lambda: nullcontext(db), services.cipher, services.settings, stack.root_id)
         return with_provider_access(
-            replace(ctx, stack_context=self.stack_context), services.settings, stack.project_id, cloud
+            replace(ctx, stack_context=self.stack_context),
+            services.settings,
+            self.visit.stack.project_id,
+            self._cloud(),
         )
+
+    def finder(self) -> Finder | None:
+        """Return the look-up for the type's `Resolve` rules, None without a cloud or such rules."""
+        if not any(isinstance(rule, Resolve) for rule in self.resource_type.translation):
+            return None
+        cloud = self._cloud()
+        return None if cloud is None else CloudFinder(cloud, self.visit.stack.project_id)
+
+    def _cloud(self) -> Cloud | None:
+        """Return the cloud as the stack's user."""
+        services, db = self.services, self.services.stored_context.db
+        root_id = self.visit.stack.root_id
+        return cloud_of_stack(lambda: nullcontext(db), services.cipher, services.settings, root_id)
 
 
 def with_provider_access(

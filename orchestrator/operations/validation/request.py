@@ -6,31 +6,32 @@ earlier faults permit, and reported together.
 
 from __future__ import annotations
 
-import time
-from collections.abc import Collection, Container, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
 import orjson
 
+from orchestrator.clients.keystone.cloud_session import Cloud
 from orchestrator.config import Settings
 from orchestrator.engine.validation.implicit_requirements import with_implicit
 from orchestrator.engine.validation.nested_faults import nested_cycles, not_yet_reported
 from orchestrator.engine.validation.template import Inquire, validate_stack
 from orchestrator.engine.validation.type_resolution import TypeEnvironment, TypeResolver
-from orchestrator.errors import UNREACHABLE_ERRORS, Diagnostic, InvalidTemplate, LimitExceeded, ProviderError
+from orchestrator.errors import Diagnostic, InvalidTemplate, LimitExceeded
 from orchestrator.json_types import JsonMapping
 from orchestrator.logs import logger
+from orchestrator.lookups.request import RequestLookups
 from orchestrator.operations.context import OperationContext
 from orchestrator.operations.events.event_sinks import validate_sinks
 from orchestrator.operations.fetching import PausingFetcher
 from orchestrator.operations.keystone.delegated_credentials import cloud_of_caller
 from orchestrator.operations.request_body import StackRequest
-from orchestrator.operations.resource_context.operation import with_provider_access
 from orchestrator.operations.runtime.parameter_cache import pseudo_parameters
 from orchestrator.operations.validation.cloud_services import services_of_caller
 from orchestrator.operations.validation.heat_error_order import heat_first
-from orchestrator.resources.base import CALL_SECONDS, Context, Fault, ResourceType
+from orchestrator.operations.validation.provider_checks import provider_checks
+from orchestrator.schema.custom import cloud_checks
 from orchestrator.security.policy import policy_of, type_policy
 from orchestrator.template.environment import NAME as ENVIRONMENT
 from orchestrator.template.environment import Environment
@@ -59,8 +60,6 @@ ONLY_WITH_VALUES: Final = frozenset(
 )
 
 
-INQUIRY_SECONDS: Final = 60.0  # for all provider checks of a request
-MIN_CALL_SECONDS: Final = 0.1
 EXPRESSIONS_SECONDS: Final = 20.0  # for all expressions in a request's template
 BAD_REQUEST: Final = "HTTPBadRequest"  # error type of a request that cannot be parsed
 VALUES: Final = frozenset({"invalid-parameter"})  # of parameters, which may still change
@@ -90,12 +89,13 @@ def validate_request(
     parent: ParentResourceProxy | None = None,
     hide: Collection[str] = (),
     depth: int = 0,
+    lookups: bool = True,
 ) -> ValidatedRequest:
     """Return the parts of a valid request. If `strict`, parameter values must be complete.
 
     `overlook` accepts known but unavailable types, without a check of their properties. `parent` is the
     resource that the stack belongs to, `depth` its nesting depth; `hide` lists parameters whose values are
-    secret in any case.
+    secret in any case. `lookups` lets constraints query the caller's cloud.
 
     Raises:
         Forbidden: the caller may not use a type of the template or of a nested template.
@@ -103,32 +103,96 @@ def validate_request(
         LimitExceeded: the template is too large or has too many resources.
     """
     draft, environment, files = _parse(context.settings, request)
-    pseudo = pseudo_parameters(stack_uuid, request.stack_name, context.caller.project_id, draft.form)
-    values, faults, complete = _values(draft, environment, pseudo, strict=strict, parent=parent, hide=hide)
-    template, broken = _define(draft, values if complete else None)
-    if not strict:
-        broken = [_as_warning(fault, ONLY_WITH_VALUES) for fault in broken]
-        faults = [_as_warning(fault, VALUES) for fault in faults]
-    faults = broken + _not_yet_reported(broken, faults)
-    if len(template.resources) > context.settings.max_resources_per_stack:
-        raise LimitExceeded("Maximum resources per stack exceeded.")
-    kinds = kinds_of(context, environment, files, overlook=overlook, depth=depth)
-    inquire = _provider_checks(context, environment, files) if strict and not broken else None
-    try:
-        template = with_implicit(template, kinds)
-        timeout = _timeout_seconds(request, context.settings)
-        found_faults = validate_stack(
-            template, values, kinds, strict=strict, stack_timeout_seconds=timeout, inquire=inquire
+    caller = context.caller
+    cloud = cloud_of_caller(context.settings, caller)
+    check = _Check(
+        draft,
+        environment,
+        pseudo_parameters(stack_uuid, request.stack_name, caller.project_id, draft.form),
+        kinds_of(context, environment, files, overlook=overlook, depth=depth),
+        strict,
+        parent,
+        hide,
+        _timeout_seconds(request, context.settings),
+        provider_checks(context, environment, files, cloud) if strict else None,
+    )
+    checked = _with_lookups(check.run, cloud if lookups else None, caller.project_id)
+    faults = _located(checked.faults, request, draft, Limits.of(context.settings))
+    warnings = _raise_errors(faults, checked.template)
+    files = {**files, **check.kinds.type_environment.templates.fetched}
+    return ValidatedRequest(
+        draft.document, checked.template, environment, checked.values, check.kinds, files, warnings
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Checked:
+    """A request with its faults."""
+
+    template: Template
+    values: ParameterValues
+    faults: list[Diagnostic]
+
+
+@dataclass(frozen=True, slots=True)
+class _Check:
+    """The checks of a request that depend on values; they may be run again."""
+
+    draft: Draft
+    environment: Environment
+    pseudo: Mapping[str, str]
+    kinds: TypeResolver
+    strict: bool
+    parent: ParentResourceProxy | None
+    hide: Collection[str]
+    timeout_seconds: float
+    inquire: Inquire | None
+
+    def run(self) -> _Checked:
+        """Return the template with its values, and all faults.
+
+        Raises:
+            LimitExceeded: the template has too many resources.
+        """
+        values, faults, complete = _values(
+            self.draft, self.environment, self.pseudo, strict=self.strict, parent=self.parent, hide=self.hide
         )
-        faults += _not_yet_reported(faults, [*nested_cycles(template), *found_faults])
-    except (TypeError, ValueError, LookupError, AttributeError):
-        if not broken:
-            raise
-        # further checks of an invalid template may fail
-        log.info("validation_interrupted", fault=faults[0].message)
-    warnings = _raise_errors(_located(faults, request, draft, Limits.of(context.settings)), template)
-    files = {**files, **kinds.type_environment.templates.fetched}
-    return ValidatedRequest(draft.document, template, environment, values, kinds, files, warnings)
+        template, broken = _define(self.draft, values if complete else None)
+        if not self.strict:
+            broken = [_as_warning(fault, ONLY_WITH_VALUES) for fault in broken]
+            faults = [_as_warning(fault, VALUES) for fault in faults]
+        faults = broken + _not_yet_reported(broken, faults)
+        if len(template.resources) > self.kinds.type_environment.max_resources:
+            raise LimitExceeded("Maximum resources per stack exceeded.")
+        try:
+            template = with_implicit(template, self.kinds)
+            found_faults = validate_stack(
+                template,
+                values,
+                self.kinds,
+                strict=self.strict,
+                stack_timeout_seconds=self.timeout_seconds,
+                inquire=None if broken else self.inquire,
+            )
+            faults += _not_yet_reported(faults, [*nested_cycles(template), *found_faults])
+        except (TypeError, ValueError, LookupError, AttributeError):
+            if not broken:
+                raise
+            # further checks of an invalid template may fail
+            log.info("validation_interrupted", fault=faults[0].message)
+        return _Checked(template, values, faults)
+
+
+def _with_lookups(check: Callable[[], _Checked], cloud: Cloud | None, project_id: str) -> _Checked:
+    """Return the result of a check in which the constraints of services query the caller's cloud: the check
+    is repeated if they report faults.
+    """
+    if cloud is None:
+        return check()
+    lookups = RequestLookups(cloud, project_id)
+    with cloud_checks(lookups.check):
+        checked = check()
+        return check() if lookups.answer() else checked
 
 
 def _parse(settings: Settings, request: StackRequest) -> tuple[Draft, Environment, Mapping[str, str]]:
@@ -173,59 +237,6 @@ def _in_environment(faults: Sequence[Diagnostic], source: object, limits: Limits
     return [
         replace(located[id(fault)], file=ENVIRONMENT) if id(fault) in located else fault for fault in faults
     ]
-
-
-@dataclass(frozen=True, slots=True)
-class _RequestContext:
-    """The context of resource types during validation: the requested stack."""
-
-    pseudo: Environment
-    texts: Mapping[str, str]
-    name: str
-
-    def file(self, name: str) -> str | None:
-        """Return the content of a file."""
-        return self.texts.get(name)
-
-    def files(self) -> Mapping[str, str]:
-        """Return all files."""
-        return self.texts
-
-    def environment(self, parameters: JsonMapping) -> Environment:
-        """Return the environment of a stack nested in the resource."""
-        return self.pseudo.child(self.name, parameters, None)
-
-
-def _provider_checks(
-    context: OperationContext, environment: Environment, files: Mapping[str, str]
-) -> Inquire:
-    """Return a function that runs the provider checks of resources, within a total time budget."""
-    ends_at = time.monotonic() + INQUIRY_SECONDS
-
-    def inquire(name: str, resource_type: ResourceType, properties: JsonMapping) -> Sequence[Fault]:
-        if type(resource_type).inquire is ResourceType.inquire:
-            return ()
-        remaining = max(MIN_CALL_SECONDS, ends_at - time.monotonic())
-        ctx = Context(
-            name=name,
-            physical_name=name,
-            token="",
-            action="CREATE",
-            properties=properties,
-            deadline_seconds=min(CALL_SECONDS, remaining),
-            stack_context=_RequestContext(environment, files, name),
-        )
-        cloud = cloud_of_caller(context.settings, context.caller)
-        ctx = with_provider_access(ctx, context.settings, context.caller.project_id, cloud)
-        try:
-            return resource_type.inquire(ctx, properties)
-        except UNREACHABLE_ERRORS as error:  # no fault is known; the create waits for the provider
-            log.warning("inquiry_failed", resource=name, type=resource_type.name, error=str(error))
-        except ProviderError as error:
-            return (Fault(str(error)),)
-        return ()
-
-    return inquire
 
 
 def kinds_of(

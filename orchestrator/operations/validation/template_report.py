@@ -61,7 +61,9 @@ def validate(
         InvalidTemplate: with every fault.
     """
     request = read_request(body.read(), PausingFetcher(context.settings), named=False)
-    vetted = validate_request(context, request, stack_uuid="None", strict=False, overlook=overlook)
+    vetted = validate_request(
+        context, request, stack_uuid="None", strict=False, overlook=overlook, lookups=with_warnings
+    )
     template, environment = vetted.template, vetted.environment
     schemas, defaults = template.parameters, environment.parameter_defaults
     result = _described(template.description, schemas, environment.parameters, defaults)
