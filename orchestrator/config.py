@@ -203,6 +203,12 @@ class Settings(BaseSettings):
     dispatch_window: int = Field(default=256, ge=1, description="messages outstanding per root stack")
     lease_seconds: float = 30.0
     sweep_interval_seconds: float = 0.5
+    provider_concurrency: int = Field(
+        default=16,
+        ge=1,
+        description="requests at a time to a service of a project in a region, per process; the number in "
+        "use adapts to the service",
+    )
     re_enqueue_seconds: float = 5.0
     inline_body_size: int = Field(
         default=100_000, description="bytes; a larger body is parsed in a separate process"

@@ -18,6 +18,7 @@ OrchestratorError
 │   └── ProviderBusy      the provider refused temporarily; retry
 │       ├── ProviderUnreachable    no connection to the provider
 │       ├── ProviderQuotaExceeded  no quota at present
+│       ├── AwaitingBudget         enough requests to it are in progress; nothing was sent
 │       ├── ServiceUnavailable     its circuit breaker is open
 │       └── ProviderSilent         no answer; the request may be carried out
 ├── Superseded            a newer traversal owns this stack; stop quietly
@@ -324,6 +325,16 @@ class ProviderQuotaExceeded(ProviderBusy):
     def __init__(self, message: str, kind: str = "ProviderQuotaExceeded") -> None:
         """Keep the provider's own message."""
         super().__init__(message, kind)
+
+
+class AwaitingBudget(ProviderBusy):
+    """Nothing was sent: as many requests as the service processes well are in progress. This is no failure
+    of the service.
+    """
+
+    def __init__(self, service: str, retry_after: float) -> None:
+        """Name the service, and the seconds until the next attempt."""
+        super().__init__(f"waiting for {service}'s budget", "AwaitingBudget", retry_after=retry_after)
 
 
 class ServiceUnavailable(ProviderBusy):

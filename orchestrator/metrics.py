@@ -69,10 +69,19 @@ _BREAKERS: Final = Counter(
     ("service", "state"),
     registry=_REGISTRY,
 )
+_PROVIDER_REQUESTS: Final = Histogram(
+    "orchestrator_provider_request_duration_seconds",
+    "Duration of requests to OpenStack's services until the answer was read, by service, method and outcome "
+    "(ok, refused, busy, error, no_answer, unreachable).",
+    ("service", "method", "outcome"),
+    buckets=(0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 20.0),
+    registry=_REGISTRY,
+)
 
 _checks: dict[tuple[str, str, str], Counter] = {}
 _tasks: dict[str, Histogram] = {}
 _requests: dict[tuple[str, str], Histogram] = {}
+_provider_requests: dict[tuple[str, str, str], Histogram] = {}
 
 
 def count_breaker(service: str, state: str) -> None:
@@ -116,6 +125,15 @@ def observe_request(endpoint: str, status: int, seconds: float) -> None:
     histogram = _requests.get(key)
     if histogram is None:
         histogram = _requests[key] = _REQUESTS.labels(*key)
+    histogram.observe(seconds)
+
+
+def observe_provider_request(service: str, method: str, outcome: str, seconds: float) -> None:
+    """Count a request to a service of OpenStack."""
+    key = (service, method, outcome)
+    histogram = _provider_requests.get(key)
+    if histogram is None:
+        histogram = _provider_requests[key] = _PROVIDER_REQUESTS.labels(*key)
     histogram.observe(seconds)
 
 

@@ -6,9 +6,7 @@ versions. The answers are the JSON objects of the services.
 cloud.py          `OpenStack`: the services of a credential, and their endpoints
 service_api.py    `ServiceApi`: requests with a deadline, pages of lists
 transport.py      `Transport`: a request and its answer; tests have their own
-session_transport.py  the transport of real clouds
-tokens.py         the token of a session; single_flight.py: fetched once for all threads
-endpoints.py      endpoints and microversions
+session/          the transport of real clouds: tokens, endpoints, connections, budgets
 errors.py         answers and failures as the errors of `orchestrator/errors.py`
 compute.py        nova
 network.py        neutron

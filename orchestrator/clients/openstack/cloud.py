@@ -13,7 +13,7 @@ from orchestrator.clients.openstack.compute import Compute
 from orchestrator.clients.openstack.identity import Identity
 from orchestrator.clients.openstack.image import Image
 from orchestrator.clients.openstack.network import Network
-from orchestrator.clients.openstack.session_transport import SessionTransport
+from orchestrator.clients.openstack.session.session_transport import SessionTransport
 from orchestrator.clients.openstack.transport import Transport
 from orchestrator.errors import ProviderError
 
@@ -28,15 +28,17 @@ _lock = threading.Lock()
 class OpenStack:
     """The services of a cloud. Each request ends within `deadline_seconds`."""
 
-    def __init__(self, cloud: Cloud | None, deadline_seconds: float = CALL_SECONDS, region: str = "") -> None:
-        """Send no request yet.
+    def __init__(
+        self, cloud: Cloud | None, deadline_seconds: float = CALL_SECONDS, region: str = "", owner: str = ""
+    ) -> None:
+        """Send no request yet; `owner` is the stack that the requests are for.
 
         Raises:
             ProviderError: there is no cloud.
         """
         if cloud is None:
             raise ProviderError(NO_CLOUD, "AuthorizationFailure")
-        self.cloud, self.deadline_seconds = cloud, deadline_seconds
+        self.cloud, self.deadline_seconds, self.owner = cloud, deadline_seconds, owner
         self.region = region or cloud.region
 
     @cached_property
@@ -47,27 +49,27 @@ class OpenStack:
     @cached_property
     def compute(self) -> Compute:
         """Nova."""
-        return Compute(self.transport, self.deadline_seconds)
+        return Compute(self.transport, self.deadline_seconds, self.owner)
 
     @cached_property
     def network(self) -> Network:
         """Neutron."""
-        return Network(self.transport, self.deadline_seconds)
+        return Network(self.transport, self.deadline_seconds, self.owner)
 
     @cached_property
     def block_storage(self) -> BlockStorage:
         """Cinder."""
-        return BlockStorage(self.transport, self.deadline_seconds)
+        return BlockStorage(self.transport, self.deadline_seconds, self.owner)
 
     @cached_property
     def image(self) -> Image:
         """Glance."""
-        return Image(self.transport, self.deadline_seconds)
+        return Image(self.transport, self.deadline_seconds, self.owner)
 
     @cached_property
     def identity(self) -> Identity:
         """Keystone."""
-        return Identity(self.transport, self.deadline_seconds)
+        return Identity(self.transport, self.deadline_seconds, self.owner)
 
 
 def _transport(session: Any, region: str) -> Transport:

@@ -31,9 +31,9 @@ class ServiceApi:
     service_type: ClassVar[str]  # as the catalog names it: compute
     microversion: ClassVar[str | None] = None  # of every request
 
-    def __init__(self, transport: Transport, deadline_seconds: float) -> None:
-        """Send no request yet."""
-        self._transport, self._seconds = transport, deadline_seconds
+    def __init__(self, transport: Transport, deadline_seconds: float, owner: str = "") -> None:
+        """Send no request yet; `owner` is the stack that the requests are for."""
+        self._transport, self._seconds, self._owner = transport, deadline_seconds, owner
 
     def get(
         self,
@@ -200,6 +200,7 @@ class ServiceApi:
             content=content,
             headers=headers or {},
             microversion=microversion or self.microversion,
+            owner=self._owner,
         )
         answer = self._transport.send(request, self._seconds)
         if answer.status >= 400 and answer.status not in accepted:

@@ -29,12 +29,24 @@ class Request:
     content: Content | None = None  # a body that is no JSON
     headers: Mapping[str, str] = field(default_factory=dict)
     microversion: str | None = None
+    owner: str = ""  # the stack; stacks share the budget of a service fairly
 
     @property
     def target(self) -> str:
         """The path with the query."""
         given = {key: value for key, value in self.query.items() if value is not None}
         return f"{self.path}?{urlencode(given, doseq=True)}" if given else self.path
+
+    @property
+    def changes(self) -> bool:
+        """Whether the request is more than a read."""
+        return self.method not in ("GET", "HEAD")
+
+    @property
+    def kind(self) -> str:
+        """The method and the collection: requests of similar duration."""
+        parts = self.path.strip("/").split("/")
+        return f"{self.method} {parts[0]}/{parts[-1] if len(parts) > 2 or parts[-1] == 'detail' else ''}"
 
 
 @dataclass(frozen=True, slots=True)

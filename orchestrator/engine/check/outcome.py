@@ -7,7 +7,13 @@ from typing import Final, NamedTuple
 
 from orchestrator.backoff import backoff_seconds
 from orchestrator.engine.check.child_status import ChildStep
-from orchestrator.errors import UNREACHABLE_ERRORS, InvalidTemplate, OrchestratorError, ProviderError
+from orchestrator.errors import (
+    UNREACHABLE_ERRORS,
+    AwaitingBudget,
+    InvalidTemplate,
+    OrchestratorError,
+    ProviderError,
+)
 from orchestrator.resources.base import Observation
 
 MAX_CHECK_RETRIES: Final = 3  # of a CHECK that cannot observe its resource
@@ -199,6 +205,8 @@ def outcome_of_error(error: Exception, *, name: str, attempts: Attempts) -> Outc
     """Return the outcome of an error raised by a verb. An unreachable provider is tried again without limit:
     the timeout of the stack ends it.
     """
+    if isinstance(error, AwaitingBudget):
+        return Wait(error.retry_after, str(error))
     if isinstance(error, UNREACHABLE_ERRORS):
         return Wait(attempts.unreachable_pause, error_text(error), unreachable=True)
     if isinstance(error, ProviderError):

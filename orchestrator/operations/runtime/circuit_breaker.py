@@ -17,7 +17,7 @@ import psycopg
 from orchestrator import metrics
 from orchestrator.engine.check.outcome import MAX_CHECK_RETRIES, UNREACHABLE_MAX_SECONDS, error_text
 from orchestrator.engine.check.visit import ResourceVisit
-from orchestrator.errors import UNREACHABLE_ERRORS, ProviderQuotaExceeded, ServiceUnavailable
+from orchestrator.errors import UNREACHABLE_ERRORS, AwaitingBudget, ProviderQuotaExceeded, ServiceUnavailable
 from orchestrator.logs import logger
 from orchestrator.resources.base import ResourceType
 from orchestrator.store import circuit_breakers
@@ -157,11 +157,15 @@ class GuardedType:
 
     def _guarded(self, verb: Callable[..., Any]) -> Callable[..., Any]:
         def call(*args: Any, **named: Any) -> Any:
-            if not self._called:
+            called_before = self._called
+            if not called_before:
                 self._permit()
             self._called = True
             try:
                 return verb(*args, **named)
+            except AwaitingBudget:  # no call
+                self._called = called_before
+                raise
             except ProviderQuotaExceeded:  # an answer
                 raise
             except UNREACHABLE_ERRORS as error:

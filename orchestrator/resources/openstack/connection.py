@@ -12,4 +12,4 @@ def openstack(ctx: Context) -> OpenStack:
     Raises:
         ProviderError: there is no cloud.
     """
-    return OpenStack(ctx.cloud, ctx.deadline_seconds)
+    return OpenStack(ctx.cloud, ctx.deadline_seconds, owner=ctx.location.stack_id)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from orchestrator.errors import ProviderError
+from orchestrator.errors import AwaitingBudget, ProviderError
 from orchestrator.operations.diagnosis.explain import explain
 from orchestrator.resources.base import Context
 from orchestrator.store.stacks import blockers
@@ -21,6 +21,11 @@ def server(**properties: object) -> dict[str, object]:
 
 def stack_reason(world: World) -> str:
     return world.stack_row("s").status_reason
+
+
+def breakers(world: World) -> list[object]:
+    with world.database.engine.begin() as connection:
+        return list(connection.exec_driver_sql("SELECT service FROM circuit_breaker"))
 
 
 def refuse(_ctx: Context) -> None:
@@ -117,6 +122,32 @@ def test_why_shows_the_attempts(world: World, cloud: Cloud):
     explanation = explain(node, stack, 5)
     assert explanation.word == "unreachable"
     assert "in a row got no answer: ProviderError: no answer. Next attempt at " in explanation.text
+
+
+@pytest.mark.parametrize("verb", ["create", "observe", "delete"])
+def test_a_resource_waits_for_the_budget_of_its_service(world: World, cloud: Cloud, verb: str):
+    world.create("s", {"a": server(looks=1)})
+    if verb == "delete":
+        world.deliver_all()
+        world.delete("s")
+    places = [0] * MANY_ATTEMPTS
+
+    def without_place(_ctx: Context) -> None:
+        if places:
+            places.pop()
+            raise AwaitingBudget("nova", 1.0)
+
+    cloud.on[verb] = without_place
+    world.retry(MANY_ATTEMPTS - 2)
+    [node] = [node for node in world.nodes() if node.state == "waiting"]
+    assert (node.retry_count, node.unreachable_tries) == (0, 0)
+    stack = world.stack_row("s")
+    [node] = [n for n in blockers.unfinished(world.database, stack, None, 10).nodes if n.state == "waiting"]
+    assert "(waiting for nova's budget)" in explain(node, stack, 5).text
+    assert not breakers(world)
+    world.deliver_all()
+    assert cloud.made == {"a": 1}
+    assert len(cloud.things) == (0 if verb == "delete" else 1)
 
 
 # A failed operation, then an update

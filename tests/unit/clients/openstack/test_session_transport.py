@@ -9,8 +9,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from orchestrator.clients.openstack import endpoints
 from orchestrator.clients.openstack.cloud import OpenStack
+from orchestrator.clients.openstack.session import endpoints
 from orchestrator.errors import (
     ProviderBusy,
     ProviderError,

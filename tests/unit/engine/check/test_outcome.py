@@ -18,6 +18,7 @@ from orchestrator.engine.check.outcome import (
     retry_seconds,
 )
 from orchestrator.errors import (
+    AwaitingBudget,
     Diagnostic,
     InvalidTemplate,
     NotFound,
@@ -120,3 +121,8 @@ def test_the_operator_limits_the_pause_between_attempts():
     assert all(0.5 <= retry_seconds(failed, 0.5) <= 1.0 for failed in range(20))
     assert all(Attempts(0, tries, 0, 0.5).unreachable_pause <= 0.5 for tries in range(20))
     assert all(Attempts(0, tries, 0, 60.0).unreachable_pause <= 15.0 for tries in range(20))
+
+
+def test_a_request_without_a_place_in_the_budget_is_no_attempt():
+    outcome = outcome_of_error(AwaitingBudget("nova", 1.5), name="a", attempts=FIRST)
+    assert outcome == Wait(1.5, "waiting for nova's budget")

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from orchestrator.clients.deadline import Deadline
 from orchestrator.clients.keystone.cloud_session import provider_errors
-from orchestrator.clients.openstack.single_flight import SingleFlight
+from orchestrator.clients.openstack.session.single_flight import SingleFlight
 from orchestrator.errors import ProviderError, ProviderUnreachable
 
 MIN_LIFE_SECONDS: Final = 120  # of a token that is used: a service may pass it on to another

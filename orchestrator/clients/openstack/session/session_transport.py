@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
+from functools import cache
 from typing import Any, Final
 from weakref import WeakKeyDictionary
 
@@ -20,16 +21,26 @@ from orchestrator.clients.keystone.deadline_adapter import (
     TooLarge,
     call_deadline,
 )
-from orchestrator.clients.openstack.endpoints import Endpoint, find_endpoint
 from orchestrator.clients.openstack.errors import exchange_failures
-from orchestrator.clients.openstack.tokens import Tokens
+from orchestrator.clients.openstack.session.budget import Budgets
+from orchestrator.clients.openstack.session.endpoints import Endpoint, find_endpoint
+from orchestrator.clients.openstack.session.measurement import measured
+from orchestrator.clients.openstack.session.tokens import Tokens
 from orchestrator.clients.openstack.transport import Answer, Request
+from orchestrator.config import settings
 from orchestrator.errors import ProviderBusy, ProviderError
 
 USER_AGENT: Final = "stack-orchestrator"
 UNAUTHORIZED: Final = 401
 # The name of a service in the header of its microversion, where it differs from the type.
 MICROVERSION_NAMES: Final = {"block-storage": "volume"}
+
+
+@cache
+def budgets() -> Budgets:
+    """Return the budgets of this process."""
+    return Budgets(settings().provider_concurrency)
+
 
 _connections = DeadlineAdapter(seconds=60.0)  # each request has its own deadline
 _tokens: WeakKeyDictionary[Any, Tokens] = WeakKeyDictionary()
@@ -77,6 +88,14 @@ class SessionTransport:
         return find_endpoint(self._session, self._region, service, service_type, deadline)
 
     def _exchange(self, request: Request, endpoint: Endpoint, token: str, deadline: Deadline) -> Answer:
+        """Send a request in a place of the service's budget."""
+        budget = budgets().of(request.service, self._region, self._tokens.project_id)
+        with budget.place(
+            request.owner, changes=request.changes, kind=request.kind, seconds=deadline.remaining()
+        ) as place:
+            return measured(request, place, lambda: self._sent(request, endpoint, token, deadline))
+
+    def _sent(self, request: Request, endpoint: Endpoint, token: str, deadline: Deadline) -> Answer:
         headers, content = _head(request, token), request.content
         if request.body is not None:
             content = orjson.dumps(request.body)

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from orchestrator.clients.deadline import Deadline
 from orchestrator.clients.openstack.errors import discovery_failures
-from orchestrator.clients.openstack.single_flight import SingleFlight
+from orchestrator.clients.openstack.session.single_flight import SingleFlight
 from orchestrator.errors import Misconfigured, ProviderError, ProviderUnreachable
 
 MISSING_EXTRA: Final = "openstacksdk is not installed: pip install 'stack-orchestrator[openstack]'"

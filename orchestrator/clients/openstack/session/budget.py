@@ -1,0 +1,150 @@
+"""The budget of a service: how many requests this process sends to it at a time, and whose turn is next.
+
+There is a budget for each service, region and project. Free places go to requests that change something
+before those that only read, and among these to the stack with the fewest requests in progress. A request
+waits a few seconds in its thread; then, and if too many threads wait, it is refused with `AwaitingBudget` and
+its resource is visited again later, so that slow services do not occupy all threads of a worker.
+"""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Final
+
+from orchestrator.clients.openstack.session.concurrency_limit import ConcurrencyLimit
+from orchestrator.errors import AwaitingBudget
+
+WAIT_SECONDS: Final = 4.0  # of a thread for its turn
+WAIT_SHARE: Final = 0.3  # of the deadline, if that is less
+MAX_WAITING: Final = 8  # threads per budget: half of those of a worker
+AGED_SECONDS: Final = 2.0  # after which a request that reads is equal to one that changes something
+RETRY_SECONDS: Final = (0.5, 2.0)  # until a refused request is tried again
+
+
+@dataclass(slots=True, eq=False)
+class _Waiter:
+    owner: str
+    changes: bool
+    since: float
+    granted: bool = False
+    evicted: bool = False
+    woken: threading.Event = field(default_factory=threading.Event)
+
+    def end(self, *, granted: bool) -> None:
+        self.granted, self.evicted = granted, not granted
+        self.woken.set()
+
+
+class Budget:
+    """The requests to a service in progress, and those that wait for their turn."""
+
+    def __init__(self, service: str, limit: ConcurrencyLimit) -> None:
+        """`service` is named in the reason of a wait."""
+        self._service, self._limit = service, limit
+        self._occupied: Counter[str] = Counter()
+        self._waiters: list[_Waiter] = []
+        self._lock = threading.Lock()
+
+    @contextmanager
+    def place(self, owner: str, *, changes: bool, kind: str, seconds: float) -> Iterator[Place]:
+        """Occupy a place during the body, for a stack `owner`; wait at most a part of `seconds`.
+
+        Raises:
+            AwaitingBudget: there is none; nothing was sent.
+        """
+        self._acquire(owner, changes=changes, seconds=min(WAIT_SECONDS, seconds * WAIT_SHARE))
+        place, begun = Place(), time.monotonic()
+        try:
+            yield place
+        finally:
+            self._release(owner, kind, time.monotonic() - begun, place)
+
+    @property
+    def limit(self) -> int:
+        """The current number of places."""
+        return self._limit.value
+
+    @property
+    def waiting(self) -> int:
+        """The number of waiting requests."""
+        return len(self._waiters)
+
+    def _acquire(self, owner: str, *, changes: bool, seconds: float) -> None:
+        waiter = _Waiter(owner, changes, time.monotonic())
+        with self._lock:
+            self._waiters.append(waiter)
+            self._grant()
+            if len(self._waiters) > MAX_WAITING:
+                self._evict()
+        waiter.woken.wait(seconds)
+        with self._lock:
+            if waiter.granted:
+                return
+            if not waiter.evicted:
+                self._waiters.remove(waiter)
+        raise AwaitingBudget(self._service, random.uniform(*RETRY_SECONDS))  # noqa: S311
+
+    def _release(self, owner: str, kind: str, seconds: float, place: Place) -> None:
+        now = time.monotonic()
+        with self._lock:
+            full = self._occupied.total() >= self._limit.value
+            self._occupied[owner] -= 1
+            if not self._occupied[owner]:
+                del self._occupied[owner]
+            if place.busy:
+                self._limit.record_busy(now)
+            elif not place.failed:
+                self._limit.record_answer(kind, seconds, full=full, now=now)
+            self._grant()
+
+    def _grant(self) -> None:
+        while self._waiters and self._occupied.total() < self._limit.value:
+            now = time.monotonic()
+            waiter = min(self._waiters, key=lambda waiter: self._rank(waiter, now))
+            self._waiters.remove(waiter)
+            self._occupied[waiter.owner] += 1
+            waiter.end(granted=True)
+
+    def _rank(self, waiter: _Waiter, now: float) -> tuple[bool, int, float]:
+        reads = not waiter.changes and now - waiter.since < AGED_SECONDS
+        return reads, self._occupied[waiter.owner], waiter.since
+
+    def _evict(self) -> None:
+        """Refuse a request of the stack with most of them: one that reads if possible, the newest."""
+        load = Counter(waiter.owner for waiter in self._waiters) + self._occupied
+        waiter = max(self._waiters, key=lambda waiter: (load[waiter.owner], not waiter.changes, waiter.since))
+        self._waiters.remove(waiter)
+        waiter.end(granted=False)
+
+
+@dataclass(slots=True)
+class Place:
+    """A place in use: what became of the request."""
+
+    busy: bool = False  # refused for lack of capacity, or not answered
+    failed: bool = False  # not sent: says nothing about the speed of the service
+
+
+class Budgets:
+    """The budgets of a process."""
+
+    def __init__(self, most: int) -> None:
+        """`most`: places of a budget."""
+        self._most = most
+        self._budgets: dict[tuple[str, str, str], Budget] = {}
+        self._lock = threading.Lock()
+
+    def of(self, service: str, region: str, project_id: str) -> Budget:
+        """Return the budget of a service."""
+        key = (service, region, project_id)
+        with self._lock:
+            budget = self._budgets.get(key)
+            if budget is None:
+                budget = self._budgets[key] = Budget(service, ConcurrencyLimit(self._most))
+            return budget
