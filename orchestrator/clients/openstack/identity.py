@@ -91,7 +91,8 @@ class Identity(ServiceApi):
 
         Inherited roles and roles in the system are left out: types assign none.
         """
-        found = self.listed("/role_assignments", "role_assignments", {f"{subject}.id": subject_id})
+        query = {f"{subject}.id": subject_id}
+        found = self.listed("/role_assignments", "role_assignments", query, page=None)
         return [assignment for one in found if (assignment := _assignment(one)) is not None]
 
     def assign_role(self, subject: str, subject_id: str, assignment: RoleAssignment) -> None:
@@ -122,14 +123,12 @@ class IdentityObjects:
 
     def find(self, object_id: str) -> JsonObject | None:
         """Return an object, None if it does not exist."""
-        if object_id == _segment(object_id):
-            return self._api.observed(self._path, self._kind, object_id)
         answer = self._api.find_one(self._object_path(object_id))
         return None if answer is None else answer[self._kind]
 
     def matching(self, **filters: str) -> Iterator[JsonObject]:
         """Yield the objects whose attributes have these values."""
-        return self._api.listed(self._path, f"{self._kind}s", filters)
+        return self._api.listed(self._path, f"{self._kind}s", filters, page=None)
 
     def with_token(self, token: str, **filters: str) -> list[str]:
         """Return the ids of the objects that were created with the token."""

@@ -44,7 +44,9 @@ class DoubleKeystone:
             case "POST", (kind,):
                 return self._create(kind, request.body[kind[:-1]])
             case "GET", (kind,):
-                filters = {name: value for name, value in request.query.items() if name != "limit"}
+                if "limit" in request.query:
+                    return refusal(400, "Additional properties are not allowed ('limit' was unexpected)")
+                filters = request.query
                 found = [
                     one
                     for one in self.objects[kind].values()
