@@ -14,6 +14,7 @@ from orchestrator.resources.openstack.glance.web_image_properties import PROPERT
 
 AMAZON_FORMATS: Final = frozenset({"ami", "ari", "aki"})
 AVAILABLE: Final = ("active", "deactivated")
+UNFINISHED: Final = ("pending", "processing")  # statuses of a task
 # Properties of the type that are properties of the image under the same name.
 SIMPLE: Final = frozenset(PROPERTIES) - {"location", "extra_properties", "members", "active"}
 POLL_SECONDS: Final = 3.0
@@ -159,8 +160,15 @@ def _importing(ctx: Context, glance: Image, image: JsonMapping, seen: Observatio
 
 
 def _available(ctx: Context, glance: Image, image: JsonMapping, seen: Observation) -> Observation:
-    """Return the observation of an image with data."""
+    """Return the observation of an image with data.
+
+    A task that has not ended may still write the image, with tags that it read before an update.
+    """
     props = ctx.properties
+    if ctx.action == "CREATE" and any(
+        task.get("status") in UNFINISHED for task in glance.import_tasks(image["id"])
+    ):
+        return replace(seen, ready=False, retry_after=POLL_SECONDS, reason="the import ends")
     desired, recorded = set(props.get("members") or ()), set(ctx.data.get("members") or ())
     if desired or recorded:
         present = set(glance.members(image["id"])) & (desired | recorded)

@@ -76,6 +76,16 @@ def test_an_import_whose_response_was_lost_is_not_repeated(glance, double, make)
     assert (observation.ready, observation.step) == (False, "")
 
 
+def test_it_is_ready_when_the_import_has_ended(glance, make):
+    item = make()
+    item._record(item.kind.create(item.ctx, item.ctx.properties))
+    glance.images[item.physical_id]["status"] = "active"
+    glance.tasks[item.physical_id].append({"status": "processing"})
+    assert not item.observe("CREATE").ready
+    glance.tasks[item.physical_id][0]["status"] = "success"
+    assert item.observe("CREATE").ready
+
+
 def test_a_failed_import_fails_it_with_glances_reason(glance, make):
     glance.import_error = "404: Not Found"
     observation = make().create()
