@@ -105,7 +105,9 @@ class LiveReader:
         opened: JsonMapping = context.cipher.open(inputs.sealed.encode()) if inputs.sealed else {}
         ctx = Context(
             name=inputs.name,
-            physical_name=physical_name(stack.name, inputs.name, str(inputs.uuid)),
+            physical_name=physical_name(
+                stack.name, inputs.name, str(inputs.uuid), resource_type.physical_name_limit
+            ),
             token=f"{inputs.uuid}-live",
             action="CHECK",
             properties=opened.get("properties", inputs.properties) or {},
