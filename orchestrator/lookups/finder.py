@@ -42,12 +42,13 @@ class CloudFinder:
         cloud: Cloud,
         project_id: str,
         *,
+        owner: str = "",
         recent: LookupCache = RECENT,
         deadline_seconds: float = CALL_SECONDS,
         find: Callable[[OpenStack, str, str], str] = look_up,
     ) -> None:
-        """Look nothing up yet."""
-        self._cloud, self._project_id, self._recent = cloud, project_id, recent
+        """Look nothing up yet; `owner` is the stack that the requests are for."""
+        self._cloud, self._project_id, self._owner, self._recent = cloud, project_id, owner, recent
         self._seconds, self._look_up = deadline_seconds, find
 
     def __call__(self, finder: str, entity: str, value: Any) -> Any:
@@ -60,7 +61,7 @@ class CloudFinder:
         key = _key(self._project_id, self._cloud.region, finder, entity, value)
         if key is None:
             return value
-        cloud = OpenStack(self._cloud, self._seconds)
+        cloud = OpenStack(self._cloud, self._seconds, owner=self._owner)
         find = partial(self._look_up, cloud, key.kind, key.value)
         try:
             return self._recent.get_or_find(key, find, self._seconds)

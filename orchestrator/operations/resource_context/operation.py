@@ -128,7 +128,8 @@ class ResourceOperation(NamedTuple):
         if not any(isinstance(rule, Resolve) for rule in self.resource_type.translation):
             return None
         cloud = self._cloud()
-        return None if cloud is None else CloudFinder(cloud, self.visit.stack.project_id)
+        stack = self.visit.stack
+        return None if cloud is None else CloudFinder(cloud, stack.project_id, owner=stack.uuid)
 
     def _cloud(self) -> Cloud | None:
         """Return the cloud as the stack's user."""
