@@ -65,6 +65,7 @@ class Watched(ResourceType):
     """A thing with live attributes."""
 
     name = "Test::Watched"
+    hidden = True  # not listed
     calls_out = False
     live_show = True
     attributes: ClassVar = {
