@@ -63,7 +63,9 @@ class LookupCache:
             try:
                 return running.result(timeout=max(0.0, ends_at - self._clock()))
             except TimeoutError as error:
-                message = f"the look-up of {key.kind} {key.value} takes longer than {seconds:g} s"
+                message = (
+                    f"a look-up of {key.kind} takes longer than {seconds:g} s"  # the value may be secret
+                )
                 raise ProviderBusy(message, "ServiceUnavailable") from error
             except (LookupFault, *UNREACHABLE_ERRORS):
                 raise

@@ -89,12 +89,12 @@ class RequestLookups:
 
     def _report(self, future: Future[str], key: Key) -> None:
         if future.cancelled() or not future.done():
-            log.warning("lookup_timed_out", kind=key.kind, value=key.value)
+            log.warning("lookup_timed_out", kind=key.kind)
             return
         error = future.exception()
         if isinstance(error, LookupFault):
             self._faults[key] = str(error)
         elif isinstance(error, OrchestratorError):
-            log.warning("lookup_failed", kind=key.kind, value=key.value, error=str(error))
+            log.warning("lookup_failed", kind=key.kind, error=str(error))
         elif error is not None:  # an answer of an unknown form, or a fault of a plugin
-            log.error("lookup_failed", kind=key.kind, value=key.value, error=repr(error))
+            log.error("lookup_failed", kind=key.kind, error=repr(error))
