@@ -4,6 +4,7 @@
   module.
 * `broker_url`: an empty database of a Valkey, for a single test, as a Celery URL; `broker` is its client.
 * `own_postgres`, `own_valkey`: servers of a single test, which may kill and start them.
+* `simulated_cloud`: the session's simulated OpenStack, without delays.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ from hypothesis import HealthCheck, settings
 from orchestrator.embedded.postgres import DATABASE, ROLE, Postgres
 from orchestrator.embedded.process import Child, Process, running
 from orchestrator.embedded.valkey import Valkey, connect
+from orchestrator.simulated.cloud import SimulatedCloud
+from orchestrator.simulated.server import LoopThread
 from tests import template_cluster
 
 # A loaded machine generates slowly; that says nothing about the code under test.
@@ -143,3 +146,18 @@ def own_valkey(tmp_path: Path) -> Iterator[OwnServer]:
     own.start()
     yield own
     own.stop()
+
+
+@pytest.fixture(scope="session")
+def simulated_cloud() -> Iterator[SimulatedCloud]:
+    """The session's simulated OpenStack, in a thread.
+
+    `auth_url`, users `admin` and `demo` with `password`, project `demo`. Changes of state are complete at the
+    next request. `faults.set({...})` scripts failures. Tests delete their objects and end the faults.
+    """
+    thread = LoopThread()
+    cloud = SimulatedCloud()
+    thread.run(cloud.listen())
+    yield cloud
+    thread.run(cloud.close())
+    thread.stop()

@@ -1,0 +1,51 @@
+"""Run the simulated cloud until SIGTERM: `python -m orchestrator.simulated --port 18300 --state FILE`.
+
+The process that `orchestrator up --cloud simulated` starts.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import signal
+import sys
+from pathlib import Path
+
+from orchestrator.simulated.cloud import SimulatedCloud, delays_from
+
+
+def main() -> int:
+    """Run until a stop signal; return the exit status."""
+    parser = argparse.ArgumentParser(prog="python -m orchestrator.simulated", description=__doc__)
+    parser.add_argument(
+        "--port", type=int, default=0, help="of Keystone; the services have the following ones"
+    )
+    parser.add_argument("--state", type=Path, help="file that keeps the objects")
+    parser.add_argument("--faults", type=Path, help="file with faults, read whenever it changes")
+    parser.add_argument(
+        "--delays", type=delays_from, default="typical", help="typical, none, or server_build=2,..."
+    )
+    options = parser.parse_args()
+    cloud = SimulatedCloud(delays=options.delays, state_file=options.state, faults_file=options.faults)
+    with contextlib.suppress(KeyboardInterrupt):
+        asyncio.run(_run(cloud, options.port))
+    return 0
+
+
+async def _run(cloud: SimulatedCloud, port: int) -> None:
+    stopped = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stopped.set)
+    await cloud.listen(port)
+    print(
+        f"simulated cloud: {cloud.auth_url} (users admin and demo, project demo, password {cloud.password})",
+        flush=True,
+    )
+    await stopped.wait()
+    await cloud.close()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""The simulated Cinder: `service.py`, and a module per family of objects."""

@@ -1,0 +1,132 @@
+"""The simulated cloud: its services, its state, and the way of a request through them."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Final
+
+from orchestrator.simulated.cinder.service import Cinder
+from orchestrator.simulated.contents import ensure_contents
+from orchestrator.simulated.faults import ApiFault, Faults
+from orchestrator.simulated.glance.service import Glance
+from orchestrator.simulated.http import Request, Response
+from orchestrator.simulated.keystone.service import Keystone
+from orchestrator.simulated.neutron.service import Neutron
+from orchestrator.simulated.nova.service import Nova
+from orchestrator.simulated.schedule import Schedule
+from orchestrator.simulated.server import Server
+from orchestrator.simulated.service import Caller, Service
+from orchestrator.simulated.state import State
+
+PASSWORD: Final = "simulated"  # noqa: S105 - of every user; the cloud listens on loopback only
+
+
+@dataclass(frozen=True)
+class Delays:
+    """Seconds that changes of state take, and that every request takes."""
+
+    request: float = 0.0
+    server_build: float = 0.0
+    server_action: float = 0.0
+    server_delete: float = 0.0
+    volume_create: float = 0.0
+    volume_action: float = 0.0
+    volume_delete: float = 0.0
+    image: float = 0.0
+
+    @classmethod
+    def typical(cls, factor: float = 1.0) -> Delays:
+        """Return the delays of a small real cloud, times `factor`."""
+        return cls(*(factor * seconds for seconds in (0.05, 3.0, 1.5, 1.0, 0.7, 0.7, 0.7, 0.5)))
+
+
+class SimulatedCloud:
+    """All services in one process. Handlers run in turn, in the event loop."""
+
+    def __init__(
+        self,
+        *,
+        delays: Delays | None = None,
+        state_file: Path | None = None,
+        faults_file: Path | None = None,
+        password: str = PASSWORD,
+    ) -> None:
+        """Read the state; a new cloud receives its first objects when it listens."""
+        self.delays = delays or Delays()
+        self.password = password
+        self.state = State(state_file)
+        self.faults = Faults(faults_file)
+        self.schedule = Schedule(self.state)
+        self.keystone = Keystone(self)
+        self.glance = Glance(self)
+        self.nova = Nova(self)
+        self.neutron = Neutron(self)
+        self.cinder = Cinder(self)
+        self.services: dict[str, Service] = {
+            service.name: service
+            for service in (self.keystone, self.glance, self.nova, self.neutron, self.cinder)
+        }
+        self._server = Server(self.answer)
+
+    @property
+    def auth_url(self) -> str:
+        """Keystone's URL for clients."""
+        return f"{self.keystone.base}/v3"
+
+    def caller(self, token: str) -> Caller | None:
+        """Return the caller of a token, None if the token is not valid."""
+        return self.keystone.tokens.caller(token)
+
+    async def listen(self, first_port: int = 0) -> None:
+        """Listen on a port for each service: `first_port` and the following ones, or free ports for 0."""
+        for service in self.services.values():
+            port = first_port + service.port_offset if first_port else 0
+            service.port = await self._server.listen(service.name, port)
+        ensure_contents(self)
+        self.state.commit()
+
+    async def close(self) -> None:
+        """Stop listening, and close the state."""
+        await self._server.close()
+        self.state.close()
+
+    async def answer(self, name: str, request: Request) -> Response | None:
+        """Return the answer to a request, None to close its connection."""
+        fault = self.faults.api(name, request.method, request.path)
+        pause = self.delays.request + (fault.delay if fault else 0.0)
+        if pause:
+            await asyncio.sleep(pause)
+        if fault is None or fault.after or not fault.replaces_answer:
+            response = self.handle(name, request)
+            if fault is None or not fault.replaces_answer:
+                return response
+        return None if fault.drop else _injected(fault)
+
+    def handle(self, name: str, request: Request) -> Response:
+        """Carry out a request, and keep its effects."""
+        self.schedule.run_due()
+        response = self.services[name].answer(request)
+        self.state.commit()
+        return response
+
+
+def delays_from(text: str) -> Delays:
+    """Return delays from `typical`, `none`, or a list such as `server_build=2,request=0.1`.
+
+    Raises:
+        ValueError: the text is none of these.
+    """
+    if text in {"none", "typical"}:
+        return Delays() if text == "none" else Delays.typical()
+    values = dict(part.split("=", 1) for part in text.split(","))
+    unknown = values.keys() - {item.name for item in fields(Delays)}
+    if unknown:
+        raise ValueError(f"unknown delay: {', '.join(sorted(unknown))}")
+    return Delays(**{name: float(value) for name, value in values.items()})
+
+
+def _injected(fault: ApiFault) -> Response:
+    error = {"code": fault.status, "title": "Injected", "message": "injected fault"}
+    return Response(fault.status or 500, {"error": error}, dict(fault.headers))

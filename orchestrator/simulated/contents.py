@@ -1,0 +1,140 @@
+"""The first objects of a new cloud: those of the real control plane that it imitates."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, Final
+
+from orchestrator.json_types import JsonObject
+from orchestrator.simulated.http import Request
+from orchestrator.simulated.keystone.entities import DEFAULT_DOMAIN
+from orchestrator.simulated.service import NOBODY, Call, new_id
+
+SimulatedCloud = Any  # its module imports this module
+
+REGION: Final = "RegionOne"
+ROLES: Final = (*("admin", "manager", "member", "reader", "service", "heat_stack_owner", "heat_stack_user"),)
+SERVICES: Final = (  # name, type, path of the endpoint
+    ("keystone", "identity", "/v3"),
+    ("glance", "image", ""),
+    ("nova", "compute", "/v2.1"),
+    ("neutron", "network", ""),
+    ("cinder", "block-storage", "/v3"),
+)
+INTERFACES: Final = ("admin", "internal", "public")
+QUOTAS: Final = {
+    "network": 500,
+    "subnet": 500,
+    "port": 2_000,
+    "router": 200,
+    "floatingip": 200,
+    "security_group": 500,
+    "security_group_rule": 2_000,
+    "trunk": 200,
+}
+STACK_DOMAIN: Final = "heat"
+
+
+def ensure_contents(cloud: SimulatedCloud) -> None:
+    """Make the first objects, and let the catalog name the present ports."""
+    keystone = cloud.keystone
+    if keystone.domains.table.get(DEFAULT_DOMAIN) is None:
+        _users(cloud)
+        keystone.regions.create({"id": REGION})
+        for name, kind, _ in SERVICES:
+            service = keystone.services.create({"name": name, "type": kind, "description": "simulated"})
+            for interface in INTERFACES:
+                values = {"service_id": service["id"], "interface": interface, "region_id": REGION, "url": ""}
+                keystone.endpoints.create(values)
+        _networks(cloud)
+        _images(cloud)
+        cloud.cinder.types.create({"name": "__DEFAULT__", "description": "Default Volume Type"})
+        cloud.cinder.types.create({"name": "fake", "extra_specs": {"volume_backend_name": "fake"}})
+    for name, _, path in SERVICES:
+        own = keystone.services.named(name)
+        for endpoint in keystone.endpoints.table.where("service_id", own["id"] if own else ""):
+            endpoint["url"] = cloud.services[name].base + path
+            keystone.endpoints.table.save(endpoint)
+
+
+def _users(cloud: SimulatedCloud) -> None:
+    keystone = cloud.keystone
+    keystone.domains.table.save(
+        {
+            **keystone.domains.defaults,
+            "id": DEFAULT_DOMAIN,
+            "name": "Default",
+            "description": "The default domain",
+        }
+    )
+    roles = {}
+    for name in ROLES:
+        options = {} if name.startswith("heat") else {"immutable": True}
+        roles[name] = keystone.roles.create({"name": name, "options": options})["id"]
+    projects = {name: keystone.projects.create({"name": name})["id"] for name in ("admin", "service", "demo")}
+    domain = keystone.domains.create({"name": STACK_DOMAIN, "description": "Users of stacks"})["id"]
+    accounts = (
+        ("admin", DEFAULT_DOMAIN, "demo"),
+        ("demo", DEFAULT_DOMAIN, "demo"),
+        ("orchestrator", DEFAULT_DOMAIN, "service"),
+        ("heat_domain_admin", domain, ""),
+    )
+    users = {}
+    for name, home, project in accounts:
+        default = {"default_project_id": projects[project]} if project else {}
+        values = {"name": name, "password": cloud.password, "domain_id": home, **default}
+        users[name] = keystone.users.create(values)["id"]
+    grants = (
+        ("admin", f"projects/{projects['demo']}", ("admin", "member", "heat_stack_owner")),
+        ("admin", f"projects/{projects['admin']}", ("admin",)),
+        ("admin", "system", ("admin",)),
+        ("demo", f"projects/{projects['demo']}", ("member", "heat_stack_owner")),
+        ("orchestrator", f"projects/{projects['service']}", ("service", "admin")),
+        ("heat_domain_admin", f"domains/{domain}", ("admin",)),
+    )
+    for user, target, names in grants:
+        for name in names:
+            keystone.assignments.grant(f"users/{users[user]}", target, roles[name])
+    cloud.neutron.quotas.set(projects["demo"], dict(QUOTAS))
+    cloud.cinder.quotas.set(projects["demo"], {"volumes": 1_000, "snapshots": 1_000, "gigabytes": 100_000})
+
+
+def _networks(cloud: SimulatedCloud) -> None:
+    """An external and a private network, of the project `demo`."""
+    external = {
+        "name": "public",
+        "router:external": True,
+        "provider:network_type": "flat",
+        "provider:physical_network": "ext",
+    }
+    _network(cloud, external, {"cidr": "198.51.100.0/24", "enable_dhcp": False})
+    _network(cloud, {"name": "private"}, {"cidr": "10.10.0.0/20"})
+
+
+def _network(cloud: SimulatedCloud, network: JsonObject, subnet: JsonObject) -> None:
+    call = administrator(cloud)
+    neutron = cloud.neutron
+    row = neutron.networks.create(call, neutron.networks.checked(call, network, new=True))
+    values = {"name": f"{network['name']}-subnet", "network_id": row["id"], "ip_version": 4, **subnet}
+    neutron.subnets.create(call, neutron.subnets.checked(call, values, new=True))
+
+
+def administrator(cloud: SimulatedCloud) -> Call:
+    """Return a call of an administrator in the project `demo`."""
+    project = cloud.keystone.projects.named("demo")
+    caller = replace(NOBODY, project_id=project["id"] if project else new_id(), roles=frozenset({"admin"}))
+    return Call(Request("POST", "/"), caller, "")
+
+
+def _images(cloud: SimulatedCloud) -> None:
+    """Two public images."""
+    project = cloud.keystone.projects.named("demo")
+    for name in ("cirros", "fedora"):
+        values = {"name": name, "disk_format": "raw", "container_format": "bare", "visibility": "public"}
+        extra = {
+            "owner_specified.openstack.object": f"images/{name}",
+            "owner_specified.openstack.md5": "",
+            "owner_specified.openstack.sha256": "",
+        }
+        row = cloud.glance.images.create(project["id"] if project else "", {**values, **extra})
+        cloud.glance.images.fill(row, b"not really a disk" * 8)

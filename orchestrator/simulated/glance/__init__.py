@@ -1,0 +1,1 @@
+"""The simulated Glance: `service.py`, and a module per family of objects."""

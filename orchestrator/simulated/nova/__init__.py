@@ -1,0 +1,1 @@
+"""The simulated Nova: `service.py`, and a module per family of objects."""

@@ -1,0 +1,36 @@
+"""Record the answers of the real control plane: `python -m tests.openstack.parity.record [NAME...]`.
+
+Requires the variables of `env.sh` of the control plane (docs/openstack-types.md). The recordings are
+committed, so that the comparison needs no real cloud.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Final
+
+from tests.openstack.parity.calls import Cloud, run
+from tests.openstack.parity.comparison import recorded
+
+FOLDER: Final = Path(__file__).with_name("recordings")
+SCENARIOS: Final = ("keystone", "neutron", "neutron_extra", "glance", "cinder", "nova")
+
+
+def main(names: list[str]) -> None:
+    """Record scenarios, all by default."""
+    FOLDER.mkdir(exist_ok=True)
+    for name in names or SCENARIOS:
+        calls = importlib.import_module(f"tests.openstack.parity.{name}_calls").CALLS
+        cloud = Cloud(os.environ["OS_AUTH_URL"], os.environ["OS_PASSWORD"])
+        answers = [recorded(call, answer) for call, answer in run(cloud, calls)]
+        lines = ",\n".join(json.dumps(answer, sort_keys=True) for answer in answers)
+        (FOLDER / f"{name}.json").write_text(f"[\n{lines}\n]\n")
+        print(f"{name}: {len(answers)} answers")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
