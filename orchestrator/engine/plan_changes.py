@@ -28,7 +28,7 @@ class Row(NamedTuple):
     value_digest: str | None
     deposed: bool
     suspended: bool = False
-    suspect: bool = False  # an observation beside operations found it absent or in error
+    suspect: bool = False  # found absent or in error beside operations, or to take back what it released
 
     @property
     def never_created(self) -> bool:

@@ -17,6 +17,7 @@ from __future__ import annotations
 import itertools
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -52,6 +53,8 @@ class Thing:
     looks: int  # how many more it takes to see its end
     error: str = ""
     paused: bool = False
+    dock: str | None = None  # what only one thing has at a time
+    leaving: int = 0  # how many more looks a release takes
 
     @property
     def stands_on(self) -> set[str]:
@@ -86,7 +89,7 @@ class Provider:
 
     def types(self) -> dict[str, ResourceType]:
         """Return the types of this provider."""
-        return {kind.name: kind(self) for kind in (Changeable, Rigid)}
+        return {kind.name: kind(self) for kind in (Changeable, Rigid, Docked)}
 
     # The requests of the types.
 
@@ -121,7 +124,8 @@ class Provider:
         """Time passes: delayed requests are executed."""
         self.landing = True
         while self.in_flight:
-            self.in_flight.pop(0)()
+            with suppress(ProviderError):  # nobody reads the answer
+                self.in_flight.pop(0)()
         self.landing = False
 
     def create(self, ctx: Context, properties: Mapping[str, Any]) -> Thing:
@@ -134,6 +138,7 @@ class Provider:
             "create",
             properties.get("looks") or 0,
         )
+        self._dock(thing, properties.get("dock"))
         if any(other.token == ctx.token for other in self.things.values()):
             self.invalid.append(f"a second {ctx.name} for one token")
         self._stands(f"{thing.id} is made", thing)
@@ -190,11 +195,37 @@ class Provider:
         self.copies[ctx.token] = id_
         return ctx.token
 
+    def release(self, ctx: Context, id_: str) -> None:
+        """Let a thing leave its dock; it takes as many looks as its operations."""
+        thing = self.things.get(id_)
+        if thing is not None and thing.dock is not None and not thing.leaving:
+            thing.leaving = 1 + (thing.properties.get("looks") or 0)
+            self.log.append(("release", ctx.name, id_))
+
+    def reclaim(self, ctx: Context, id_: str, properties: Mapping[str, Any]) -> None:
+        """Let a thing return to its dock."""
+        thing = self.things.get(id_)
+        if thing is None:
+            raise ProviderError(f"there is no {id_}")
+        self._dock(thing, properties.get("dock"))
+        thing.leaving = 0
+        self.log.append(("reclaim", ctx.name, id_))
+
+    def _dock(self, thing: Thing, dock: str | None) -> None:
+        if dock is not None and any(it.dock == dock for it in self.things.values() if it is not thing):
+            raise ProviderError(f"{dock} is in use")
+        thing.dock = dock
+
     def observe(self, id_: str) -> Observation:
         """Look at a thing: each look brings the end of its operation nearer."""
         thing = self.things.get(id_)
         if thing is None:
             return Observation(exists=False)
+        if thing.leaving:
+            thing.leaving -= 1
+            if not thing.leaving:
+                thing.dock = None
+            return Observation(exists=True, released=not thing.leaving, retry_after=1.0)
         if thing.looks > 0:
             thing.looks -= 1
             return Observation(exists=True, ready=False, retry_after=1.0)
@@ -282,6 +313,19 @@ class Rigid(Changeable):
         name: Property(prop.type, prop.doc, default=prop.default)
         for name, prop in Changeable.properties.items()
     }
+
+
+class Docked(Rigid):
+    """Any change makes another of it, and only one thing at a time has a dock."""
+
+    name = "Sim::Docked"
+    properties: ClassVar = {**Rigid.properties, "dock": Property("string", "Its dock.")}
+
+    def release(self, ctx: Context, physical_id: str) -> None:
+        self.provider.ask("release", ctx, lambda: self.provider.release(ctx, physical_id))
+
+    def reclaim(self, ctx: Context, physical_id: str, props: Mapping[str, Value]) -> None:
+        self.provider.ask("reclaim", ctx, lambda: self.provider.reclaim(ctx, physical_id, props))
 
 
 def thing(*requires: str, type: str = "Sim::Changeable", **properties: Any) -> dict[str, Any]:

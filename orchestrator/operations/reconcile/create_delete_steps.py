@@ -43,6 +43,10 @@ def create(operation: ResourceOperation, wait_seconds: float, retries_left: int)
     desired = apply_definition(operation)
     if desired.external_id is not None:
         return _adopt_external(operation, desired.external_id)
+    if fresh and external and operation.resource_type.can_release:
+        waits = operation.services.incarnations.release(operation)
+        if waits is not None:
+            return StepResult(waits, state)
     if fresh:
         state.attempt, state.action = state.attempt + 1, "CREATE"
     state.op = "CREATE"

@@ -57,6 +57,10 @@ RunStep = Callable[[ResourceOperation, Step, int], StepResult]
 
 def run_step(operation: ResourceOperation, step: Step, retries_left: int) -> StepResult:
     """Run a step of a resource that is no nested stack."""
+    if operation.resource_type.can_release and isinstance(step, Observe | ReissueUpdate):
+        waits = operation.services.incarnations.reclaim(operation, operation.state.properties)
+        if waits is not None:
+            return StepResult(waits, operation.state)
     match step:
         case Create(wait_seconds=seconds):
             return create(operation, seconds, retries_left)

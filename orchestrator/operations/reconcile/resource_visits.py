@@ -31,6 +31,7 @@ from orchestrator.logs import logger
 from orchestrator.operations.children.loader import LazyStackContext
 from orchestrator.operations.reconcile.checked_node import CheckedNode, resource_checked
 from orchestrator.operations.reconcile.execution import execute, report_aborted
+from orchestrator.operations.reconcile.incarnations import OtherIncarnations
 from orchestrator.operations.reconcile.nested.operation import nested_operation
 from orchestrator.operations.reconcile.nested.steps import execute_nested
 from orchestrator.operations.reconcile.outcome_rows import (
@@ -84,6 +85,7 @@ def batch_context(worker: WorkerContext, db: repository.CheckConnection, lease: 
         StoredStackContext(db, worker.cipher, lease, worker.settings.endpoint),
         partial(_record_start, worker, db, lease),
         partial(_record_snapshot, worker, db),
+        OtherIncarnations(worker, db, lease),
     )
     return BatchContext(worker, db, lease, services, [])
 

@@ -10,7 +10,7 @@ from orchestrator.engine.check.outcome import (
     outcome_of_observation,
 )
 from orchestrator.engine.check.ready_timeout import ready_limit, within_limit
-from orchestrator.operations.reconcile.live_attributes import read_used_attributes
+from orchestrator.operations.resource_context.live_attributes import read_used_attributes
 from orchestrator.operations.resource_context.operation import ResourceOperation
 from orchestrator.operations.resource_context.state import StepResult
 from orchestrator.resources.base import Context, Created, Observation

@@ -40,8 +40,8 @@ from orchestrator.operations.reconcile.desired_state import (
     is_current,
     record_requirements,
 )
-from orchestrator.operations.reconcile.live_attributes import read_used_attributes
 from orchestrator.operations.reconcile.step_outcomes import grant_access, observe_operation, result_of
+from orchestrator.operations.resource_context.live_attributes import read_used_attributes
 from orchestrator.operations.resource_context.operation import ResourceOperation
 from orchestrator.operations.resource_context.state import (
     DesiredResource,
@@ -70,6 +70,10 @@ def compare(operation: ResourceOperation) -> StepResult:
     while isinstance(decision, Ask):
         case = with_fact(operation, case, decision, before)
         decision = decide_change(case)
+    if not isinstance(decision, Replace) and operation.resource_type.can_release:
+        waits = operation.services.incarnations.reclaim(operation, before.properties)
+        if waits is not None:
+            return StepResult(waits, before)
     return carry_out(operation, decision, before, desired)
 
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from contextlib import nullcontext
 from dataclasses import replace
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from orchestrator.clients.keystone.cloud_session import Cloud, Orchestrations
 from orchestrator.clients.region_catalog import catalog_of
 from orchestrator.config import Settings
 from orchestrator.engine.check.change import NO_NAMES
+from orchestrator.engine.check.outcome import Postponed
 from orchestrator.engine.check.visit import ResourceView, ResourceVisit
 from orchestrator.engine.physical_names import physical_name
 from orchestrator.errors import Superseded
@@ -39,6 +40,16 @@ from orchestrator.store.nodes.large_values import Part
 from orchestrator.template.parameters import ParameterValues
 
 
+class Incarnations(Protocol):
+    """The other incarnations of a visited resource."""
+
+    def release(self, operation: ResourceOperation) -> Postponed | None:
+        """Let them release what the resource needs; return the wait for it, if any."""
+
+    def reclaim(self, operation: ResourceOperation, properties: JsonMapping) -> Postponed | None:
+        """Let the resource take back what it has released; return the wait for it, if any."""
+
+
 class OperationServices(NamedTuple):
     """Services shared by all operations of a batch of visits."""
 
@@ -48,6 +59,7 @@ class OperationServices(NamedTuple):
     stored_context: StoredStackContext
     record_start: RecordStart
     record_snapshot: RecordSnapshot
+    incarnations: Incarnations
 
 
 class ResourceOperation(NamedTuple):

@@ -52,7 +52,7 @@ WHERE stack_id = %(stack_id)s AND valid_to IS NULL
 """
 ROWS = f"""
 SELECT id, name, coalesce(runs_as, type), action, status, op, attempt, built_digest, requires, input_digests,
-    value_digest, leftover, suspended, {IS_SUSPECT}
+    value_digest, leftover, suspended, {IS_SUSPECT} OR released IS NOT NULL
 FROM resource WHERE stack_id = %(stack_id)s
 """
 MARK_DEPOSED = """

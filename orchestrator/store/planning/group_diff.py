@@ -33,7 +33,7 @@ WITH span AS (
 ), recorded AS (
     SELECT name, built_digest, coalesce(runs_as, type) AS type,
         status <> 'COMPLETE' OR op IS NOT NULL OR action IN ('INIT', 'DELETE') OR suspended
-            OR requires <> '{{}}' OR {IS_SUSPECT} AS unsettled
+            OR requires <> '{{}}' OR {IS_SUSPECT} OR released IS NOT NULL AS unsettled
     FROM resource WHERE stack_id = %(stack_id)s AND NOT leftover
 ), in_force AS (
     SELECT name, digest FROM resource_definition WHERE stack_id = %(stack_id)s AND valid_to IS NULL
@@ -52,7 +52,7 @@ LIMIT %(limit)s
 """
 ROWS: Final = f"""
 SELECT id, name, coalesce(runs_as, type), action, status, op, attempt, built_digest, requires, input_digests,
-    value_digest, leftover, suspended, {IS_SUSPECT}
+    value_digest, leftover, suspended, {IS_SUSPECT} OR released IS NOT NULL
 FROM resource WHERE stack_id = %(stack_id)s AND name = ANY(%(names)s) ORDER BY id + 0
 """
 DEFINITIONS: Final = """

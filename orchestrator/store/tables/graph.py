@@ -86,6 +86,7 @@ class Resource(Base):
     replaces: Mapped[int | None]
     replaced_by: Mapped[int | None]
     leftover: Mapped[bool] = mapped_column(server_default=text("false"))  # deposed: a pending delete
+    released: Mapped[bool | None]  # false: the release for a replacement may have begun; true: it has ended
     suspended: Mapped[bool] = mapped_column(server_default=text("false"))
     marked_unhealthy: Mapped[bool] = mapped_column(server_default=text("false"))  # by a user
     observed: Mapped[str | None]  # the last observation: ready or failed; by a pass also absent, error, ...

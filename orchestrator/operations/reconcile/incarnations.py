@@ -1,0 +1,116 @@
+"""Release what an incarnation needs from the other incarnations of its resource, or take it back
+(operations/adr/0013-release-before-a-replacement.md).
+
+Ports, fixed addresses and unique names have a single holder. Before an incarnation is created, or a restored
+one is settled, all others give theirs up, each under its own lease.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Final
+
+from orchestrator.engine.check.outcome import Postponed
+from orchestrator.errors import Superseded
+from orchestrator.json_types import JsonMapping
+from orchestrator.operations.reconcile.worker_context import WorkerContext
+from orchestrator.operations.resource_context.operation import ResourceOperation
+from orchestrator.operations.resource_context.state import load_state
+from orchestrator.operations.runtime.circuit_breaker import GuardedType
+from orchestrator.resources.base import Observation, ResourceType
+from orchestrator.resources.verbs.values import found_ids
+from orchestrator.store.nodes import incarnations
+from orchestrator.store.nodes.repository import CheckConnection
+
+BUSY_SECONDS: Final = 1.0
+RELEASE_SECONDS: Final = 2.0  # until the next observation, if the type names no time
+BUSY: Final = "another incarnation of the resource is visited"
+
+
+@dataclass(frozen=True, slots=True)
+class OtherIncarnations:
+    """The other incarnations of visited resources; `lease` is the lease of the visits."""
+
+    worker: WorkerContext
+    db: CheckConnection
+    lease: int | None
+
+    def release(self, operation: ResourceOperation) -> Postponed | None:
+        """Let the other incarnations release what this one needs. Return the wait for it, None if all have
+        released it.
+        """
+        if self.lease is None:  # a local type
+            return None
+        for id_, type_name in incarnations.others(self.db, operation.visit):
+            resource_type = self.worker.types.get(type_name)
+            if resource_type is not None and resource_type.can_release:
+                waits = self._release(operation, id_, resource_type, self.lease)
+                if waits is not None:
+                    return waits
+        return None
+
+    def _release(
+        self, operation: ResourceOperation, id_: int, resource_type: ResourceType, lease: int
+    ) -> Postponed | None:
+        visit, seconds, done = operation.visit, self.worker.settings.lease_seconds, False
+        view = incarnations.hold(self.db, visit, id_, lease, seconds)
+        if view is None:
+            return Postponed(BUSY_SECONDS, BUSY)
+        other = operation._replace(
+            visit=visit._replace(resource=view, definition=None),
+            resource=view,
+            resource_type=self.worker.breakers.guard(resource_type, visit),
+            state=load_state(visit._replace(resource=view), self.worker.cipher),
+        )
+        try:
+            with self.worker.leases.keep([(visit.node_id, id_, lease)]):
+                waits = self._request(other)
+            done = waits is None and view.physical_id is not None
+        finally:
+            if isinstance(other.resource_type, GuardedType):
+                other.resource_type.finish()
+            incarnations.let_go(self.db, id_, lease, released=done)
+        return waits
+
+    def _request(self, other: ResourceOperation) -> Postponed | None:
+        """Request the release of an object, and observe its end."""
+        type_, context = other.resource_type, other.context("RELEASE", 0.0)
+        ids: tuple[str, ...] = () if other.state.physical_id is None else (other.state.physical_id,)
+        if not ids and type_.can_find:
+            ids = found_ids(type_.find(context, context.token))
+        for physical_id in ids:
+            type_.release(context, physical_id)
+            seen = type_.observe(context, physical_id)
+            if seen.exists and not seen.released:
+                reason = seen.reason or f"{physical_id} is releasing what its replacement needs"
+                return Postponed(seen.retry_after or RELEASE_SECONDS, reason)
+        return None
+
+    def reclaim(self, operation: ResourceOperation, properties: JsonMapping) -> Postponed | None:
+        """Let a restored incarnation take back what it has released; `properties` are its recorded ones.
+        Return the wait for it, None if nothing is missing.
+        """
+        type_, state, id_ = operation.resource_type, operation.state, operation.resource.id
+        if self.lease is None or not type_.can_release or not incarnations.is_released(self.db, id_):
+            return None
+        waits = self.release(operation)
+        if waits is not None:
+            return waits
+        self._mark(id_, released=False)  # from here on, the object may hold it again
+        if state.physical_id is not None:
+            context = replace(operation.context("RECLAIM", 0.0), properties=properties)
+            type_.reclaim(context, state.physical_id, properties)
+            seen = type_.observe(context, state.physical_id)
+            if state.op is None and _is_changing(seen):
+                return Postponed(seen.retry_after or RELEASE_SECONDS, seen.reason or "it is restored")
+        self._mark(id_, released=None)
+        return None
+
+    def _mark(self, id_: int, *, released: bool | None) -> None:
+        assert self.lease is not None
+        if not incarnations.mark(self.db, id_, self.lease, released):
+            raise Superseded("the lease was lost before a request was sent")
+
+
+def _is_changing(seen: Observation) -> bool:
+    return seen.exists and not seen.error and not seen.ready

@@ -1,0 +1,79 @@
+"""The other incarnations of a visited resource: claim them for a release, and record it
+(operations/adr/0013-release-before-a-replacement.md).
+
+`resource.released` is NULL while an object holds everything that it needs, false from before the request of a
+release or of its return, and true when the release was observed.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from psycopg import Connection
+from psycopg.rows import TupleRow
+
+from orchestrator.engine.check.visit import ResourceView, ResourceVisit
+
+Db = Connection[TupleRow]
+
+OTHERS: Final = """
+SELECT id, coalesce(runs_as, type) FROM resource
+WHERE stack_id = %(stack_id)s AND name = %(name)s AND id <> %(id)s AND leftover AND attempt > 0
+    AND released IS NOT TRUE
+ORDER BY id
+"""
+# As a claim (`visit_sql.CLAIM`): the fields of a ResourceView. Nothing is held for a superseded visit.
+HOLD: Final = """
+UPDATE resource r
+SET lost_at = CASE WHEN r.lease IS NULL THEN r.lost_at ELSE r.leased_until END, released = false,
+    lease = %(lease)s, leased_until = clock_timestamp() + make_interval(secs => %(seconds)s)
+WHERE r.id = %(id)s AND r.leftover AND (r.lease IS NULL OR r.leased_until < clock_timestamp())
+    AND %(traversal)s = (SELECT s.traversal FROM stack s WHERE s.id = r.stack_id)
+RETURNING r.id, r.uuid::text, r.name, r.type, r.action, r.status, r.physical_id, r.reference_id,
+    r.properties, r.attributes, r.data, convert_from(r.sealed, 'UTF8'), r.attempt, r.op,
+    extract(epoch FROM clock_timestamp() - r.op_started_at)::float8,
+    extract(epoch FROM r.lost_at - clock_timestamp())::float8,
+    r.requires, r.definition_id, r.metadata, r.runs_as, r.value_digest, r.input_digests, r.leftover,
+    r.suspended, r.marked_unhealthy, r.observed,
+    extract(epoch FROM clock_timestamp() - greatest(r.op_started_at, r.reachable_since))::float8
+"""
+LET_GO: Final = """
+UPDATE resource SET lease = NULL, leased_until = NULL, released = %(released)s
+WHERE id = %(id)s AND lease = %(lease)s
+"""
+IS_RELEASED: Final = "SELECT released IS NOT NULL FROM resource WHERE id = %(id)s"
+MARK: Final = (
+    "UPDATE resource SET released = %(released)s WHERE id = %(id)s AND lease = %(lease)s RETURNING id"
+)
+
+
+def others(db: Db, visit: ResourceVisit) -> list[tuple[int, str]]:
+    """Return the ids and types of deposed incarnations that may hold what the visited one needs."""
+    resource = visit.resource
+    values = {"stack_id": visit.stack.id, "name": resource.name, "id": resource.id}
+    return [(row[0], row[1]) for row in db.execute(OTHERS, values).fetchall()]
+
+
+def hold(db: Db, visit: ResourceVisit, id_: int, lease: int, seconds: float) -> ResourceView | None:
+    """Lease another incarnation and mark it durably, before its release is requested; None: it is visited, or
+    the traversal is over.
+    """
+    values = {"id": id_, "traversal": visit.traversal, "lease": lease, "seconds": seconds}
+    row: tuple[Any, ...] | None = db.execute(HOLD, values).fetchone()
+    return None if row is None else ResourceView(*row)
+
+
+def let_go(db: Db, id_: int, lease: int, *, released: bool) -> None:
+    """Give the lease of another incarnation back, and record whether its release was observed."""
+    db.execute(LET_GO, {"id": id_, "lease": lease, "released": released})
+
+
+def is_released(db: Db, id_: int) -> bool:
+    """Whether a release of the object was requested, and not taken back."""
+    row = db.execute(IS_RELEASED, {"id": id_}).fetchone()
+    return row is not None and bool(row[0])
+
+
+def mark(db: Db, id_: int, lease: int, released: bool | None) -> bool:
+    """Record the release of the visited incarnation; return False if the lease is lost."""
+    return db.execute(MARK, {"id": id_, "lease": lease, "released": released}).fetchone() is not None
