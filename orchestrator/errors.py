@@ -19,6 +19,7 @@ OrchestratorError
 │       ├── ProviderUnreachable    no connection to the provider
 │       ├── ProviderQuotaExceeded  no quota at present
 │       ├── AwaitingBudget         enough requests to it are in progress; nothing was sent
+│       ├── ProviderInUse          another object does not permit the request at present
 │       ├── ServiceUnavailable     its circuit breaker is open
 │       └── ProviderSilent         no answer; the request may be carried out
 ├── Superseded            a newer traversal owns this stack; stop quietly
@@ -335,6 +336,14 @@ class AwaitingBudget(ProviderBusy):
     def __init__(self, service: str, retry_after: float) -> None:
         """Name the service, and the seconds until the next attempt."""
         super().__init__(f"waiting for {service}'s budget", "AwaitingBudget", retry_after=retry_after)
+
+
+class ProviderInUse(ProviderBusy):
+    """The state of another object does not permit the request at present, such as an object in use."""
+
+    def __init__(self, message: str, kind: str = "Conflict") -> None:
+        """Keep the provider's own message."""
+        super().__init__(message, kind)
 
 
 class ServiceUnavailable(ProviderBusy):

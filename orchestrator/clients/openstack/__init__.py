@@ -9,7 +9,7 @@ transport.py      `Transport`: a request and its answer; tests have their own
 session/          the transport of real clouds: tokens, endpoints, connections, budgets
 errors.py         answers and failures as the errors of `orchestrator/errors.py`
 compute.py        nova
-network.py        neutron
+network.py        neutron; network_agents.py: its agents and quotas
 block_storage.py  cinder
 image.py          glance
 identity.py       keystone

@@ -17,7 +17,13 @@ import psycopg
 from orchestrator import metrics
 from orchestrator.engine.check.outcome import MAX_CHECK_RETRIES, UNREACHABLE_MAX_SECONDS, error_text
 from orchestrator.engine.check.visit import ResourceVisit
-from orchestrator.errors import UNREACHABLE_ERRORS, AwaitingBudget, ProviderQuotaExceeded, ServiceUnavailable
+from orchestrator.errors import (
+    UNREACHABLE_ERRORS,
+    AwaitingBudget,
+    ProviderInUse,
+    ProviderQuotaExceeded,
+    ServiceUnavailable,
+)
 from orchestrator.logs import logger
 from orchestrator.resources.base import ResourceType
 from orchestrator.store import circuit_breakers
@@ -166,7 +172,7 @@ class GuardedType:
             except AwaitingBudget:  # no call
                 self._called = called_before
                 raise
-            except ProviderQuotaExceeded:  # an answer
+            except (ProviderInUse, ProviderQuotaExceeded):  # an answer
                 raise
             except UNREACHABLE_ERRORS as error:
                 self._failure = error

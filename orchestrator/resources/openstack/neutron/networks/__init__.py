@@ -1,0 +1,1 @@
+"""Networks, subnets, their pools, and ports."""

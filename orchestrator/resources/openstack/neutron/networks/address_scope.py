@@ -1,0 +1,51 @@
+"""OS::Neutron::AddressScope: a set of addresses without overlaps.
+
+Address scopes have no description, so that a scope whose create request had no answer is found by its name.
+The default name is unique; a name in the template should be unique as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from orchestrator.clients.openstack.network import ADDRESS_SCOPES
+from orchestrator.resources.base import Context, Property
+from orchestrator.resources.openstack.neutron.base import NeutronType, network
+from orchestrator.schema.constraints import AllowedValues, Custom
+from orchestrator.schema.translation import Resolve
+
+
+class AddressScope(NeutronType):
+    """A set of addresses without overlaps: routers forward traffic within it without translation."""
+
+    name = "OS::Neutron::AddressScope"
+    support_version = "6.0.0"
+    collection = ADDRESS_SCOPES
+    has_token = False
+    properties = {
+        "name": Property("string", "Name of the scope.", update_allowed=True),
+        "shared": Property(
+            "boolean", "Whether all projects may use the scope.", default=False, update_allowed=True
+        ),
+        "tenant_id": Property(
+            "string",
+            "Project that owns the scope. Only administrators may set it.",
+            constraints=(Custom("keystone.project"),),
+        ),
+        "ip_version": Property("integer", "Version of IP.", default=4, constraints=(AllowedValues((4, 6)),)),
+    }
+    translation = (Resolve(("tenant_id",), "keystone.project"),)
+
+    def find(self, ctx: Context, token: str) -> Sequence[str]:
+        """Return the id of a scope of the project with this name."""
+        props = ctx.properties
+        project = props.get("tenant_id") or ctx.project_id
+        filters = {"project_id": project} if project else {}
+        found = network(ctx).search(
+            ADDRESS_SCOPES,
+            name=props.get("name") or ctx.physical_name,
+            ip_version=props.get("ip_version", 4),
+            fields=("id",),
+            **filters,
+        )
+        return [scope["id"] for scope in found][:1]

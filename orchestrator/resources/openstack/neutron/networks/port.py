@@ -1,0 +1,314 @@
+"""OS::Neutron::Port: an address on a network."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+
+from orchestrator.clients.openstack.network import NETWORKS, PORTS, SECURITY_GROUPS, SUBNETS
+from orchestrator.errors import ProviderConflict, ProviderInUse
+from orchestrator.json_types import JsonMapping, JsonObject
+from orchestrator.resources.base import Attribute, Change, Context, Fault, Property, Value
+from orchestrator.resources.openstack.neutron.base import TAGS, VALUE_SPECS, NeutronType, attributes, network
+from orchestrator.resources.openstack.neutron.request_token import released_addresses, with_addresses
+from orchestrator.resources.openstack.neutron.written_values import conflict, subnets_of, written
+from orchestrator.schema.constraints import AllowedValues, Custom
+from orchestrator.schema.translation import Replace, Resolve
+from orchestrator.template.definition import ResourceDefinition
+
+ALWAYS: Final = "REPLACE_ALWAYS"
+PROFILE: Final = "binding:profile"
+VNIC_TYPES: Final = (
+    "normal",
+    "direct",
+    "macvtap",
+    "direct-physical",
+    "baremetal",
+    "virtio-forwarder",
+    "smart-nic",
+)
+_ADDRESS: Final = Property(
+    "map",
+    "An address of the port.",
+    schema={
+        "subnet_id": Property(
+            "string", "Former name of `subnet`.", hidden=True, constraints=(Custom("neutron.subnet"),)
+        ),
+        "subnet": Property(
+            "string", "Name or id of the subnet of the address.", constraints=(Custom("neutron.subnet"),)
+        ),
+        "ip_address": Property("string", "The address.", constraints=(Custom("ip_addr"),)),
+    },
+)
+_PAIR: Final = Property(
+    "map",
+    "An additional pair of addresses.",
+    schema={
+        "mac_address": Property(
+            "string", "Hardware address; default: that of the port.", constraints=(Custom("mac_addr"),)
+        ),
+        "ip_address": Property(
+            "string", "Address or network.", required=True, constraints=(Custom("ip_or_cidr"),)
+        ),
+    },
+)
+_PROPERTIES: Final = {
+    "name": Property("string", "Name of the port.", update_allowed=True),
+    "network_id": Property(
+        "string", "Former name of `network`.", hidden=True, constraints=(Custom("neutron.network"),)
+    ),
+    "network": Property(
+        "string",
+        "Name or id of the network. A network without subnets gives no address.",
+        required=True,
+        constraints=(Custom("neutron.network"),),
+    ),
+    "device_id": Property("string", "Id of the device that uses the port.", default="", update_allowed=True),
+    "device_owner": Property(
+        "string", "Kind of the device that uses the port.", default="", update_allowed=True
+    ),
+    "fixed_ips": Property(
+        "list",
+        "Addresses of the port; without addresses, Neutron assigns some.",
+        update_allowed=True,
+        schema=_ADDRESS,
+    ),
+    "security_groups": Property(
+        "list",
+        "Names or ids of security groups: absent for the group `default`, `[]` for none.",
+        update_allowed=True,
+    ),
+    "replacement_policy": Property(
+        "string",
+        "Whether each update replaces the port.",
+        default="AUTO",
+        hidden=True,
+        update_allowed=True,
+        constraints=(AllowedValues((ALWAYS, "AUTO")),),
+    ),
+    "dns_name": Property("string", "DNS name.", update_allowed=True, constraints=(Custom("dns_name"),)),
+    "tags": TAGS,
+    "value_specs": VALUE_SPECS,
+    "admin_state_up": Property(
+        "boolean", "Administrative state of the port.", default=True, update_allowed=True
+    ),
+    "mac_address": Property("string", "Hardware address.", constraints=(Custom("mac_addr"),)),
+    "allowed_address_pairs": Property(
+        "list", "Additional addresses that may use the port.", update_allowed=True, schema=_PAIR
+    ),
+    "binding:vnic_type": Property(
+        "string",
+        "Type of the virtual network interface.",
+        default="normal",
+        update_allowed=True,
+        constraints=(AllowedValues(VNIC_TYPES),),
+    ),
+    "port_security_enabled": Property(
+        "boolean", "Whether traffic is filtered, by security groups for example.", update_allowed=True
+    ),
+    "qos_policy": Property(
+        "string",
+        "Name or id of the QoS policy.",
+        update_allowed=True,
+        constraints=(Custom("neutron.qos_policy"),),
+    ),
+    "propagate_uplink_status": Property(
+        "boolean", "Whether the port shows the status of the uplink.", update_allowed=True
+    ),
+    "no_fixed_ips": Property(
+        "boolean", "Whether the port has no addresses.", default=False, update_allowed=True
+    ),
+}
+
+
+class Port(NeutronType):
+    """A port of a network: the point where a server, a router or another device is attached."""
+
+    name = "OS::Neutron::Port"
+    support_version = "2013.1"
+    collection = PORTS
+    has_status = True
+    posts_tags = True
+    api_names = {"network": "network_id", "qos_policy": "qos_policy_id"}
+    separate = frozenset({"network_id", "replacement_policy", "no_fixed_ips", "fixed_ips"})
+    unordered = frozenset({"tags", "security_groups", "allowed_address_pairs"})
+    properties = _PROPERTIES
+    attributes = {
+        **attributes(
+            admin_state_up="Administrative state of the port.",
+            fixed_ips="list: Addresses of the port.",
+            mac_address="Hardware address.",
+            name="Name of the port.",
+            network_id="Network of the port.",
+            security_groups="list: Security groups of the port.",
+            tenant_id="Project that owns the port.",
+            allowed_address_pairs="list: Additional addresses that may use the port.",
+            port_security_enabled="boolean: Whether traffic is filtered.",
+            qos_policy_id="QoS policy of the port.",
+            propagate_uplink_status="boolean: Whether the port shows the status of the uplink.",
+        ),
+        "device_id": Attribute("Id of the device that uses the port.", "string", live=True),
+        "device_owner": Attribute("Kind of the device that uses the port.", "string", live=True),
+        "status": Attribute("Status of the port.", "string", live=True),
+        "dns_assignment": Attribute("DNS names of the addresses.", "map", live=True),
+        "subnets": Attribute("Subnets of the addresses.", "list", live=True),
+        "network": Attribute("The network of the port.", "map", live=True),
+    }
+    translation = (
+        Replace(("network",), source=("network_id",)),
+        Replace(("fixed_ips", "subnet"), sibling="subnet_id"),
+        Resolve(("network",), "neutron.network"),
+        Resolve(("fixed_ips", "subnet"), "neutron.subnet"),
+        Resolve(("security_groups",), "neutron.security_group"),
+        Resolve(("qos_policy",), "neutron.qos_policy"),
+    )
+
+    def validate(self, properties: Mapping[str, Value], stack_timeout_seconds: float) -> Sequence[Fault]:
+        """A port without addresses cannot have some."""
+        faults = super().validate(properties, stack_timeout_seconds)
+        if properties.get("fixed_ips") and properties.get("no_fixed_ips"):
+            return (*faults, conflict("fixed_ips", "no_fixed_ips"))
+        return faults
+
+    def implicit_requires(
+        self, definition: ResourceDefinition, resources: Mapping[str, ResourceDefinition]
+    ) -> Iterable[str]:
+        """Any subnet of the network may have to provide an address."""
+        return subnets_of(written(definition, "network", "network_id"), resources)
+
+    def change(
+        self, before: Mapping[str, Value], after: Mapping[str, Value], changed: frozenset[str]
+    ) -> Change:
+        """Replace the port in each update, if the template demands it."""
+        step = super().change(before, after, changed)
+        return "replace" if step == "update" and after.get("replacement_policy") == ALWAYS else step
+
+    # Conversions.
+
+    def to_api(self, name: str, value: Value) -> Value:
+        """Omit what is not given in members; an empty name of a policy removes the policy."""
+        if name == "allowed_address_pairs":
+            return [{key: item for key, item in pair.items() if item} for pair in value or ()]
+        return (value or None) if name == "qos_policy" else value
+
+    def from_api(self, name: str, actual: JsonMapping) -> Value:
+        """Return addresses with the subnet's name in templates."""
+        if name == "fixed_ips":
+            return [
+                {"subnet": address.get("subnet_id"), "ip_address": address.get("ip_address")}
+                for address in actual["fixed_ips"]
+            ]
+        if name == "no_fixed_ips":
+            return not actual["fixed_ips"]
+        return super().from_api(name, actual)
+
+    def satisfies(self, name: str, desired: Value, actual: Value) -> bool:
+        """Accept what Neutron and Nova add: addresses, the hardware addresses of pairs, the device."""
+        match name:
+            case "fixed_ips":
+                return not desired or _matched(desired, actual)
+            case "no_fixed_ips":
+                return actual or not desired
+            case "allowed_address_pairs":
+                return _matched(desired, actual)
+            case "device_id" | "device_owner":
+                return desired in ("", actual)
+            case "dns_name":  # Neutron ignores it unless it has a DNS domain
+                return actual in ("", desired)
+        return super().satisfies(name, desired, actual)
+
+    def request_values(self, ctx: Context, props: Mapping[str, Value], names: Iterable[str]) -> JsonObject:
+        """Return the attributes of a request; in a create, absent values are left to Neutron."""
+        names = set(names)
+        values = super().request_values(ctx, props, names)
+        if ctx.action == "CREATE":
+            for name, default in (("device_id", ""), ("device_owner", ""), ("binding:vnic_type", "normal")):
+                if values.get(name) == default:
+                    del values[name]
+            values = {name: value for name, value in values.items() if value is not None}
+        elif "security_groups" in names and "security_groups" not in props:
+            values["security_groups"] = _default_groups(ctx)
+        if names & {"fixed_ips", "no_fixed_ips"}:
+            values |= _addresses(props)
+        return values
+
+    def changed_specs(self, given: JsonMapping, current: JsonMapping) -> JsonObject:
+        """Keep the members of the binding profile that Neutron and Nova maintain; null removes a member."""
+        specs = super().changed_specs(given, current)
+        if isinstance(specs.get(PROFILE), Mapping):
+            merged = {**(current.get(PROFILE) or {}), **specs[PROFILE]}
+            specs[PROFILE] = {key: value for key, value in merged.items() if value is not None}
+        return specs
+
+    # Verbs.
+
+    def live_attribute(self, ctx: Context, name: str, actual: JsonObject) -> Value:
+        """Return an attribute of the port, of its network or of its subnets."""
+        neutron = network(ctx)
+        if name == "network":
+            return neutron.find(NETWORKS, actual["network_id"])
+        if name == "subnets":
+            return [neutron.find(SUBNETS, address["subnet_id"]) for address in actual["fixed_ips"]]
+        return super().live_attribute(ctx, name, actual)
+
+    def release(self, ctx: Context, physical_id: str) -> None:
+        """Give up the addresses; the description keeps them for `reclaim`."""
+        neutron = network(ctx)
+        actual = neutron.find(PORTS, physical_id)
+        if actual is None or not actual["fixed_ips"]:
+            return
+        addresses = [address["ip_address"] for address in actual["fixed_ips"]]
+        description = with_addresses(actual.get("description"), addresses)
+        neutron.update(PORTS, physical_id, {"fixed_ips": [], "description": description})
+
+    def reclaim(self, ctx: Context, physical_id: str, props: Mapping[str, Value]) -> None:
+        """Take the addresses back; until the replacement is deleted, the request is repeated."""
+        neutron = network(ctx)
+        actual = neutron.find(PORTS, physical_id)
+        addresses = released_addresses(actual.get("description")) if actual else []
+        if actual is None or not addresses:
+            return
+        values = {
+            "fixed_ips": [{"ip_address": address} for address in addresses],
+            "description": with_addresses(actual["description"], ()),
+        }
+        try:
+            neutron.update(PORTS, physical_id, values)
+        except ProviderConflict as error:
+            raise ProviderInUse(str(error), error.kind) from error
+
+
+def _addresses(props: Mapping[str, Value]) -> JsonObject:
+    """Return the addresses of a request: none of them if the template leaves them to Neutron."""
+    if props.get("no_fixed_ips"):
+        return {"fixed_ips": []}
+    if not props.get("fixed_ips"):
+        return {}
+    addresses = [
+        {
+            {"subnet": "subnet_id"}.get(key, key): value
+            for key, value in address.items()
+            if value and key != "subnet_id"
+        }
+        for address in props["fixed_ips"]
+    ]
+    return {"fixed_ips": addresses}
+
+
+def _default_groups(ctx: Context) -> list[str]:
+    """Return the id of the project's default security group."""
+    filters = {"project_id": ctx.project_id} if ctx.project_id else {}
+    found = network(ctx).search(SECURITY_GROUPS, name="default", fields=("id",), **filters)
+    return [group["id"] for group in found][:1]
+
+
+def _matched(desired: Sequence[JsonMapping], actual: Sequence[JsonMapping]) -> bool:
+    """Whether each desired map is part of another actual map, and none is left."""
+    left = list(actual)
+    for item in desired:
+        given = {key: value for key, value in item.items() if value}
+        match = next((other for other in left if given.items() <= other.items()), None)
+        if match is None:
+            return False
+        left.remove(match)
+    return not left

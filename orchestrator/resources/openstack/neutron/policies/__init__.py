@@ -1,0 +1,1 @@
+"""Security groups, QoS, metering, access of other projects, and quotas."""

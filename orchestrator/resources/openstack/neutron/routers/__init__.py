@@ -1,0 +1,1 @@
+"""Routers, their connections and routes, and floating IPs."""

@@ -1,0 +1,127 @@
+"""OS::Neutron::ExtraRouteSet: static routes of a router.
+
+The physical id is that of the router. Neutron adds and removes routes atomically, so that several stacks may
+have routes on a router, as long as the routes differ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from orchestrator.clients.openstack.network import ROUTERS
+from orchestrator.errors import ProviderError
+from orchestrator.json_types import JsonMapping
+from orchestrator.resources.base import Context, Created, Property, Value
+from orchestrator.resources.openstack.conflicts import temporary_conflicts
+from orchestrator.resources.openstack.neutron.base import network
+from orchestrator.resources.openstack.neutron.relation import NeutronRelation
+from orchestrator.resources.openstack.neutron.routers.route_entries import route_list, route_set
+from orchestrator.resources.openstack.neutron.written_values import with_router, written
+from orchestrator.schema.constraints import Custom
+from orchestrator.schema.translation import Resolve
+from orchestrator.template.definition import ResourceDefinition
+
+_ROUTE: Final = Property(
+    "map",
+    "A route.",
+    schema={
+        "destination": Property(
+            "string", "Destination network.", required=True, constraints=(Custom("net_cidr"),)
+        ),
+        "nexthop": Property("string", "Next hop.", required=True, constraints=(Custom("ip_addr"),)),
+    },
+)
+
+
+class ExtraRouteSet(NeutronRelation):
+    """Static routes of a router."""
+
+    name = "OS::Neutron::ExtraRouteSet"
+    support_version = "14.0.0"
+    properties = {
+        "router": Property(
+            "string", "Name or id of the router.", required=True, constraints=(Custom("neutron.router"),)
+        ),
+        "routes": Property("list", "Routes.", default=[], update_allowed=True, schema=_ROUTE),
+    }
+    translation = (Resolve(("router",), "neutron.router"),)
+
+    def implicit_requires(
+        self, definition: ResourceDefinition, resources: Mapping[str, ResourceDefinition]
+    ) -> Iterable[str]:
+        """Next hops are reached by the interfaces of the router."""
+        return with_router(written(definition, "router"), resources, "OS::Neutron::RouterInterface")
+
+    def equal(self, name: str, before: Value, after: Value) -> bool:
+        """Compare routes without regard to their order."""
+        if name == "routes" and isinstance(before, list) and isinstance(after, list):
+            return route_set(before) == route_set(after)
+        return super().equal(name, before, after)
+
+    def physical_id(self, props: Mapping[str, Value]) -> str:
+        """Return the id of the router."""
+        return str(props["router"])
+
+    def create(self, ctx: Context, props: Mapping[str, Value]) -> Created:
+        """Add the routes, and store them for updates."""
+        created = super().create(ctx, props)
+        return Created(created.physical_id, {"routes": props.get("routes") or []})
+
+    def find(self, ctx: Context, token: str) -> str | None:
+        """Return the id of the router if it has all the routes."""
+        if not ctx.properties.get("routes"):
+            return None
+        return super().find(ctx, token)
+
+    def connect(self, ctx: Context, props: Mapping[str, Value]) -> None:
+        """Add the routes.
+
+        Raises:
+            ProviderError: the router has some of them already.
+        """
+        wanted = route_set(props.get("routes") or ())
+        self._refuse_existing(ctx, props["router"], wanted)
+        if wanted:
+            network(ctx).add_extra_routes(props["router"], route_list(wanted))
+
+    def update(
+        self, ctx: Context, physical_id: str, props: Mapping[str, Value], changed: frozenset[str]
+    ) -> Created:
+        """Remove the routes that are no longer wanted, then add the missing routes."""
+        before = route_set(ctx.data.get("routes") or ())
+        wanted = route_set(props.get("routes") or ())
+        neutron = network(ctx)
+        with temporary_conflicts(ctx):
+            if before - wanted:
+                neutron.remove_extra_routes(physical_id, route_list(before - wanted))
+            if wanted:
+                neutron.add_extra_routes(physical_id, route_list(wanted))
+        return Created(physical_id, {"routes": route_list(wanted)})
+
+    def disconnect(self, ctx: Context, physical_id: str) -> None:
+        """Remove the routes."""
+        routes = route_set(ctx.data.get("routes") or ctx.properties.get("routes") or ())
+        if routes:
+            network(ctx).remove_extra_routes(physical_id, route_list(routes))
+
+    def connection(self, ctx: Context, physical_id: str) -> JsonMapping | None:
+        """Return the routes of this set that the router has; for a delete, None without any of them."""
+        router = network(ctx).find(ROUTERS, physical_id)
+        if router is None:
+            return None
+        wanted = route_set(ctx.properties.get("routes") or ())
+        current = wanted & route_set(router.get("routes") or ())
+        if ctx.action == "DELETE" and not current:
+            return None
+        if wanted and not current:
+            return None
+        return {"routes": route_list(current)}
+
+    def _refuse_existing(self, ctx: Context, router_id: str, routes: set[tuple[str, str]]) -> None:
+        router = network(ctx).find(ROUTERS, router_id) or {}
+        existing = sorted(routes & route_set(router.get("routes") or ()))
+        if existing:
+            destination, nexthop = existing[0]
+            name = f"{router_id},{destination}={nexthop}"
+            raise ProviderError(f"The physical resource for ({name}) exists.", "PhysicalResourceExists")

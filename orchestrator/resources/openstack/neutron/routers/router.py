@@ -1,0 +1,183 @@
+"""OS::Neutron::Router: a router between networks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+
+from orchestrator.clients.openstack.network import ROUTERS
+from orchestrator.json_types import JsonMapping
+from orchestrator.resources.base import Attribute, Context, Created, Fault, Property, Value
+from orchestrator.resources.openstack.neutron.base import TAGS, VALUE_SPECS, NeutronType, attributes, network
+from orchestrator.resources.openstack.neutron.written_values import conflict, member, subnets_of, written
+from orchestrator.schema.constraints import Custom
+from orchestrator.schema.translation import Add, Delete, Resolve
+from orchestrator.template.definition import ResourceDefinition
+
+_ADDRESS: Final = Property(
+    "map",
+    "An address of the gateway.",
+    schema={
+        "ip_address": Property("string", "The address.", constraints=(Custom("ip_addr"),)),
+        "subnet": Property("string", "Name or id of the subnet.", constraints=(Custom("neutron.subnet"),)),
+    },
+)
+_GATEWAY: Final = {
+    "network": Property("string", "Name or id of the external network.", required=True, update_allowed=True),
+    "enable_snat": Property("boolean", "Whether source addresses are translated.", update_allowed=True),
+    "external_fixed_ips": Property(
+        "list", "Addresses on the external network.", update_allowed=True, schema=_ADDRESS
+    ),
+}
+
+
+class Router(NeutronType):
+    """A router: it connects subnets with each other and with an external network."""
+
+    name = "OS::Neutron::Router"
+    support_version = "2013.1"
+    collection = ROUTERS
+    has_status = True
+    separate = frozenset({"l3_agent_id", "l3_agent_ids"})
+    unordered = frozenset({"tags", "l3_agent_ids"})
+    properties = {
+        "name": Property("string", "Name of the router.", update_allowed=True),
+        "external_gateway_info": Property(
+            "map", "Connection with an external network.", update_allowed=True, schema=_GATEWAY
+        ),
+        "value_specs": VALUE_SPECS,
+        "admin_state_up": Property(
+            "boolean", "Administrative state of the router.", default=True, update_allowed=True
+        ),
+        "l3_agent_id": Property(
+            "string", "Former way to name an L3 agent.", hidden=True, update_allowed=True
+        ),
+        "l3_agent_ids": Property(
+            "list",
+            "L3 agents of the router. Only administrators may set them.",
+            update_allowed=True,
+            schema=Property("string", "Id of an agent."),
+        ),
+        "distributed": Property("boolean", "Whether the router is distributed."),
+        "ha": Property("boolean", "Whether the router is highly available."),
+        "availability_zone_hints": Property(
+            "list", "Preferred availability zones of the router.", update_allowed=True
+        ),
+        "tags": TAGS,
+        "tenant_id": Property("string", "Project that owns the router. Only administrators may set it."),
+    }
+    attributes = {
+        **attributes(
+            name="Name of the router.",
+            admin_state_up="Administrative state of the router.",
+            tenant_id="Project that owns the router.",
+        ),
+        "status": Attribute("Status of the router.", "string", live=True),
+        "external_gateway_info": Attribute("Connection with an external network.", "map", live=True),
+    }
+    translation = (
+        Resolve(("external_gateway_info", "network"), "neutron.network"),
+        Resolve(("external_gateway_info", "external_fixed_ips", "subnet"), "neutron.subnet"),
+        Add(("l3_agent_ids",), source=("l3_agent_id",)),
+        Delete(("l3_agent_id",)),
+    )
+
+    def validate(self, properties: Mapping[str, Value], stack_timeout_seconds: float) -> Sequence[Fault]:
+        """Reject combinations that Neutron does not know, with Heat's messages."""
+        faults = list(super().validate(properties, stack_timeout_seconds))
+        agents = properties.get("l3_agent_ids") or ()
+        if properties.get("distributed") and agents:
+            faults.append(conflict("distributed", "l3_agent_id/l3_agent_ids"))
+        if properties.get("distributed") and properties.get("ha"):
+            faults.append(conflict("distributed", "ha"))
+        if not properties.get("ha") and len(agents) > 1:
+            faults.append(Fault("Non HA routers can only have one L3 agent.", alone=True))
+        return faults
+
+    def implicit_requires(
+        self, definition: ResourceDefinition, resources: Mapping[str, ResourceDefinition]
+    ) -> Iterable[str]:
+        """The gateway needs an address of the external network's subnets."""
+        external = member(written(definition, "external_gateway_info"), "network")
+        return subnets_of(external, resources)
+
+    def to_api(self, name: str, value: Value) -> Value:
+        """Return a gateway with ids, without values that are not given."""
+        if name != "external_gateway_info" or not value:
+            return value
+        gateway = {"network_id": value["network"]}
+        if value.get("enable_snat") is not None:
+            gateway["enable_snat"] = value["enable_snat"]
+        if value.get("external_fixed_ips") is not None:
+            gateway["external_fixed_ips"] = [
+                {{"subnet": "subnet_id"}.get(key, key): item for key, item in address.items() if item}
+                for address in value["external_fixed_ips"]
+            ]
+        return gateway
+
+    def from_api(self, name: str, actual: JsonMapping) -> Value:
+        """Return a gateway with the names in templates."""
+        if name != "external_gateway_info":
+            return super().from_api(name, actual)
+        gateway = actual["external_gateway_info"] or {}
+        if not gateway:
+            return {}
+        addresses = [
+            {"ip_address": address.get("ip_address"), "subnet": address.get("subnet_id")}
+            for address in gateway.get("external_fixed_ips") or ()
+        ]
+        return {
+            "network": gateway.get("network_id"),
+            "enable_snat": gateway.get("enable_snat"),
+            "external_fixed_ips": addresses,
+        }
+
+    def satisfies(self, name: str, desired: Value, actual: Value) -> bool:
+        """Accept Neutron's choices for the gateway."""
+        if name != "external_gateway_info" or not desired or not actual:
+            return super().satisfies(name, desired, actual)
+        given = desired.get("external_fixed_ips") or ()
+        return (
+            desired["network"] == actual["network"]
+            and desired.get("enable_snat") in (None, actual["enable_snat"])
+            and all(
+                any(
+                    all(address.get(key) == value for key, value in item.items() if value)
+                    for address in actual["external_fixed_ips"]
+                )
+                for item in given
+            )
+        )
+
+    def next_step(self, ctx: Context, actual: JsonMapping) -> str:
+        """Schedule a new router to its agents."""
+        step = super().next_step(ctx, actual)
+        wanted = ctx.properties.get("l3_agent_ids")
+        if step or ctx.action != "CREATE" or not wanted:
+            return step
+        return "" if set(network(ctx).l3_agents(actual["id"])) == set(wanted) else "set_agents"
+
+    def advance(
+        self, ctx: Context, physical_id: str, props: Mapping[str, Value], step: str
+    ) -> Created | None:
+        """Set the tags or the agents of a new router."""
+        if step == "set_agents":
+            self._set_agents(ctx, physical_id, props.get("l3_agent_ids") or ())
+            return None
+        return super().advance(ctx, physical_id, props, step)
+
+    def update(
+        self, ctx: Context, physical_id: str, props: Mapping[str, Value], changed: frozenset[str]
+    ) -> Created:
+        """Change the router, and its agents."""
+        if "l3_agent_ids" in changed:
+            self._set_agents(ctx, physical_id, props.get("l3_agent_ids") or ())
+        return super().update(ctx, physical_id, props, changed)
+
+    def _set_agents(self, ctx: Context, router_id: str, wanted: Sequence[str]) -> None:
+        neutron = network(ctx)
+        current = set(neutron.l3_agents(router_id))
+        for agent_id in sorted(current - set(wanted)):
+            neutron.remove_l3_agent(agent_id, router_id)
+        for agent_id in sorted(set(wanted) - current):
+            neutron.add_l3_agent(agent_id, router_id)
