@@ -11,6 +11,7 @@ from typing import Any
 from orchestrator.clients.keystone.cloud_session import Cloud
 from orchestrator.clients.openstack.cloud import OpenStack
 from orchestrator.errors import ProviderBusy
+from orchestrator.lookups.finder import CloudFinder
 from orchestrator.resources.base import Context, Observation, ResourceType
 from orchestrator.resources.registry import load_registry
 
@@ -73,8 +74,9 @@ class Driver:
         )
 
     def read(self, type_: ResourceType, given: Mapping[str, Any]) -> dict[str, Any]:
-        """Return properties as the verbs receive them."""
-        values, faults = type_.read_properties(given)
+        """Return properties as the verbs receive them, with ids in place of names."""
+        finder = CloudFinder(self.cloud, self.project_id, deadline_seconds=60.0)
+        values, faults = type_.read_properties(given, resolve=finder)
         assert faults == []
         return values
 
@@ -101,7 +103,7 @@ class Driver:
         self.resources[resource.physical_id] = resource
 
     def update(self, physical_id: str, **changes: Any) -> str:
-        """Change properties in place, None removes a property; wait until it is ready. Return the physical id."""
+        """Change properties in place, None removes a property; return the physical id."""
         resource = self.resources[physical_id]
         given = {name: value for name, value in {**resource.given, **changes}.items() if value is not None}
         before, after = resource.ctx.properties, self.read(resource.type, given)
