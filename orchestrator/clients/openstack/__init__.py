@@ -10,6 +10,9 @@ session/          the transport of real clouds: tokens, endpoints, connections, 
 errors.py         answers and failures as the errors of `orchestrator/errors.py`
 compute.py        nova
 network.py        neutron; network_agents.py: its agents and quotas
+compute.py        nova: servers
+compute_collections.py  nova: key pairs, flavors, groups, aggregates
+network.py        neutron
 block_storage.py  cinder
 image.py          glance
 identity.py       keystone

@@ -1,10 +1,29 @@
-"""Nova's API."""
+"""Nova's API: servers and quotas."""
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Any, ClassVar, Final
 
+from orchestrator.clients.openstack.compute_collections import (
+    Aggregates,
+    Flavors,
+    KeyPairs,
+    ServerGroups,
+    inner,
+)
 from orchestrator.clients.openstack.service_api import ServiceApi
+from orchestrator.json_types import JsonMapping, JsonObject
+
+# The last microversion in which a server names its flavor by id; later ones embed the flavor.
+READ: Final = "2.46"
+CREATE: Final = "2.52"  # accepts tags, and still accepts `personality`
+CREATE_WITH_VOLUME_TYPE: Final = "2.67"
+REBUILD: Final = "2.57"  # accepts user data and a key
+ATTACH: Final = "2.49"  # accepts a tag
+QUOTAS: Final = "2.35"  # later ones reject quotas of networks
+CONSOLES: Final = "2.8"
 
 
 class Compute(ServiceApi):
@@ -12,3 +31,124 @@ class Compute(ServiceApi):
 
     service: ClassVar[str] = "nova"
     service_type: ClassVar[str] = "compute"
+    microversion: ClassVar[str | None] = READ
+
+    # Servers
+
+    def create_server(self, server: JsonMapping, hints: JsonMapping | None = None) -> JsonObject:
+        """Request a server; return its id, and the password that nova generated."""
+        body: JsonObject = {"server": server}
+        if hints:
+            body["os:scheduler_hints"] = hints
+        devices: Sequence[Mapping[str, Any]] = server.get("block_device_mapping_v2") or ()
+        typed = any("volume_type" in device for device in devices)
+        return inner(self.post("/servers", body, microversion=CREATE_WITH_VOLUME_TYPE if typed else CREATE))
+
+    def server(self, server_id: str) -> JsonObject | None:
+        """Return a server for an observation, None if it does not exist."""
+        return self.observed("/servers", "server", server_id, listing="/servers/detail")
+
+    def current_server(self, server_id: str) -> JsonObject | None:
+        """Return a server as it is now, None if it does not exist."""
+        answer = self.find_one(f"/servers/{server_id}")
+        return None if answer is None else inner(answer)
+
+    def servers_with_tag(self, tag: str) -> list[JsonObject]:
+        """Return the servers with a tag, including those in construction."""
+        return list(self.listed("/servers/detail", "servers", {"tags": tag}))
+
+    def update_server(self, server_id: str, values: JsonMapping) -> None:
+        """Change the name or the access addresses of a server."""
+        self.put(f"/servers/{server_id}", {"server": values})
+
+    def delete_server(self, server_id: str) -> bool:
+        """Request the deletion of a server. Return whether it existed."""
+        return self.delete(f"/servers/{server_id}")
+
+    def set_metadata(self, server_id: str, metadata: JsonMapping) -> None:
+        """Replace the metadata of a server."""
+        self.put(f"/servers/{server_id}/metadata", {"metadata": metadata})
+
+    def set_tags(self, server_id: str, tags: Sequence[str]) -> None:
+        """Replace the tags of a server."""
+        self.put(f"/servers/{server_id}/tags", {"tags": list(tags)})
+
+    def act(
+        self, server_id: str, action: str, arguments: Any = None, *, microversion: str | None = None
+    ) -> JsonObject:
+        """Request an action of a server: `suspend`, `resize`, `confirmResize` …"""
+        return self.post(f"/servers/{server_id}/action", {action: arguments}, microversion=microversion)
+
+    def create_image(self, server_id: str, name: str, metadata: JsonMapping) -> str:
+        """Request an image of a server; return the id of the image."""
+        arguments = {"name": name, "metadata": metadata}
+        return str(self.act(server_id, "createImage", arguments)["image_id"])
+
+    def console(self, server_id: str, protocol: str, console_type: str) -> JsonObject:
+        """Open a console; return its URL."""
+        body = {"remote_console": {"protocol": protocol, "type": console_type}}
+        return inner(self.post(f"/servers/{server_id}/remote-consoles", body, microversion=CONSOLES))
+
+    # Interfaces and volumes of a server
+
+    def interfaces(self, server_id: str) -> list[JsonObject]:
+        """Return the network interfaces of a server, [] if it does not exist."""
+        answer = self.find_one(f"/servers/{server_id}/os-interface")
+        return list((answer or {}).get("interfaceAttachments") or ())
+
+    def attach_interface(self, server_id: str, interface: JsonMapping) -> JsonObject:
+        """Attach a port or a network."""
+        body = {"interfaceAttachment": interface}
+        return inner(self.post(f"/servers/{server_id}/os-interface", body, microversion=ATTACH))
+
+    def detach_interface(self, server_id: str, port_id: str) -> bool:
+        """Request the detachment of a port. Return whether it was attached."""
+        return self.delete(f"/servers/{server_id}/os-interface/{port_id}")
+
+    def volume_attachments(self, server_id: str) -> list[JsonObject]:
+        """Return the volumes of a server, [] if it does not exist."""
+        answer = self.find_one(f"/servers/{server_id}/os-volume_attachments")
+        return list((answer or {}).get("volumeAttachments") or ())
+
+    def attach_volume(self, server_id: str, attachment: JsonMapping) -> JsonObject:
+        """Request the attachment of a volume."""
+        body = {"volumeAttachment": attachment}
+        return inner(self.post(f"/servers/{server_id}/os-volume_attachments", body))
+
+    def detach_volume(self, server_id: str, volume_id: str) -> bool:
+        """Request the detachment of a volume. Return whether it was attached."""
+        return self.delete(f"/servers/{server_id}/os-volume_attachments/{volume_id}")
+
+    # Further collections
+
+    @cached_property
+    def keypairs(self) -> KeyPairs:
+        """Key pairs."""
+        return KeyPairs(self)
+
+    @cached_property
+    def flavors(self) -> Flavors:
+        """Flavors."""
+        return Flavors(self)
+
+    @cached_property
+    def groups(self) -> ServerGroups:
+        """Server groups."""
+        return ServerGroups(self)
+
+    @cached_property
+    def aggregates(self) -> Aggregates:
+        """Host aggregates."""
+        return Aggregates(self)
+
+    def quotas(self, project_id: str) -> JsonObject:
+        """Return the quotas of a project."""
+        return inner(self.get(f"/os-quota-sets/{project_id}", microversion=QUOTAS))
+
+    def set_quotas(self, project_id: str, quotas: JsonMapping) -> None:
+        """Change quotas of a project."""
+        self.put(f"/os-quota-sets/{project_id}", {"quota_set": quotas}, microversion=QUOTAS)
+
+    def reset_quotas(self, project_id: str) -> bool:
+        """Return the quotas of a project to their defaults."""
+        return self.delete(f"/os-quota-sets/{project_id}")

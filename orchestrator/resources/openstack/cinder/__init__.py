@@ -1,0 +1,1 @@
+"""Resource types of cinder, a module per type."""

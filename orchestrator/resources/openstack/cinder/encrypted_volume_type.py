@@ -1,0 +1,89 @@
+"""OS::Cinder::EncryptedVolumeType: the encryption of a volume type, which has at most one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar, Final
+
+from orchestrator.json_types import JsonObject
+from orchestrator.resources.base import Context, Created, Observation, Property, Value
+from orchestrator.resources.openstack.cinder.base import CinderType, block_storage
+from orchestrator.schema.constraints import AllowedValues, Custom
+from orchestrator.schema.translation import Resolve, Rule
+
+FIELDS: Final = ("provider", "control_location", "cipher", "key_size")
+
+
+class EncryptedVolumeType(CinderType):
+    """Encrypts the volumes of a type. Requires the role of an administrator."""
+
+    name = "OS::Cinder::EncryptedVolumeType"
+    support_version = "5.0.0"
+    properties: ClassVar[Mapping[str, Property]] = {
+        "provider": Property(
+            "string", "The class that encrypts, such as `luks`.", required=True, update_allowed=True
+        ),
+        "control_location": Property(
+            "string",
+            "Where the encryption is done: by the compute service or by the backend.",
+            default="front-end",
+            update_allowed=True,
+            constraints=(AllowedValues(("front-end", "back-end")),),
+        ),
+        "cipher": Property("string", "Algorithm and mode, such as `aes-xts-plain64`.", update_allowed=True),
+        "key_size": Property("integer", "Size of the key in bits.", update_allowed=True),
+        "volume_type": Property(
+            "string",
+            "Name or id of the volume type.",
+            required=True,
+            constraints=(Custom("cinder.vtype"),),
+        ),
+    }
+    translation: ClassVar[tuple[Rule, ...]] = (Resolve(("volume_type",), "cinder.vtype"),)
+
+    def create(self, ctx: Context, props: Mapping[str, Value]) -> Created:
+        """Add the encryption to the type."""
+        block_storage(ctx).types.encrypt(props["volume_type"], _request(props))
+        return Created(props["volume_type"])
+
+    def find(self, ctx: Context, token: str) -> str | None:
+        """Return the type if it has this encryption."""
+        encryption = self.raw(ctx, ctx.properties["volume_type"])
+        wanted = _request(ctx.properties)
+        same = encryption is not None and all(encryption.get(key) == value for key, value in wanted.items())
+        return str(ctx.properties["volume_type"]) if same else None
+
+    def observe(self, ctx: Context, physical_id: str) -> Observation:
+        """Read the encryption."""
+        encryption = self.raw(ctx, physical_id)
+        if encryption is None:
+            return Observation(exists=False)
+        return Observation(exists=True, properties={key: encryption.get(key) for key in FIELDS})
+
+    def update(
+        self, ctx: Context, physical_id: str, props: Mapping[str, Value], changed: frozenset[str]
+    ) -> Created:
+        """Change the encryption."""
+        encryption = self.raw(ctx, physical_id) or {}
+        block_storage(ctx).types.update_encryption(
+            physical_id, encryption.get("encryption_id", ""), _request(props)
+        )
+        return Created(physical_id)
+
+    def equal(self, name: str, before: Value, after: Value) -> bool:
+        """Return whether two values of a property are equal."""
+        return bool((before or None) == (after or None))
+
+    def delete(self, ctx: Context, physical_id: str) -> None:
+        """Remove the encryption."""
+        encryption = self.raw(ctx, physical_id)
+        if encryption is not None:
+            block_storage(ctx).types.delete_encryption(physical_id, encryption["encryption_id"])
+
+    def raw(self, ctx: Context, physical_id: str) -> JsonObject | None:
+        """Return cinder's view of the encryption."""
+        return block_storage(ctx).types.encryption(physical_id)
+
+
+def _request(props: Mapping[str, Value]) -> JsonObject:
+    return {name: props[name] for name in FIELDS if props.get(name) not in (None, "", 0)}

@@ -1,0 +1,91 @@
+"""The deletion of a volume, and its snapshots, which are backups."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from orchestrator.errors import ProviderBusy, ProviderError
+from orchestrator.json_types import JsonObject
+from orchestrator.resources.base import Context, Observation
+from orchestrator.resources.openstack.cinder import volume_state as state
+from orchestrator.resources.openstack.cinder.base import block_storage
+
+BACKUP_ID: Final = "backup_id"  # key of the stored data, as in Heat
+POLL_SECONDS: Final = 5.0
+IN_USE: Final = "Volume in use"
+DETACH_SECONDS: Final = 60.0  # after the deletion of a server, until its volumes are detached
+REFUSED: Final = frozenset({"BadRequest", "Conflict"})
+
+
+def request_backup(ctx: Context, volume_id: str) -> str:
+    """Request a backup with the request token as description; return its id, also of an earlier attempt."""
+    backup = _backup_of_token(ctx)
+    if backup is None:
+        request = {
+            "volume_id": volume_id,
+            "name": f"{ctx.physical_name}-backup",
+            "description": _mark(ctx),
+            "force": True,
+        }
+        backup = block_storage(ctx).create_backup(request)
+    return str(backup["id"])
+
+
+def observe_snapshot(ctx: Context) -> Observation:
+    """Return whether the backup is complete."""
+    backup = _backup_of_token(ctx)
+    status = None if backup is None else state.status_of(backup)
+    if status == "available":
+        return Observation(exists=True)
+    if backup is None or status == "error":
+        reason = (backup or {}).get("fail_reason") or "Unknown"
+        return Observation(exists=True, error=f'Backup went to status {status} due to "{reason}"')
+    return Observation(exists=True, ready=False, retry_after=POLL_SECONDS, reason=f"backup is {status}")
+
+
+def delete_backup(ctx: Context, backup_id: str | None) -> None:
+    """Delete the backup; without an id, the backup of the request token."""
+    if backup_id is None:
+        backup = _backup_of_token(ctx)
+        backup_id = None if backup is None else str(backup["id"])
+    if backup_id is not None:
+        block_storage(ctx).delete_backup(backup_id)
+
+
+def delete_volume(ctx: Context, volume_id: str) -> None:
+    """Request the deletion. While the volume is being detached, the request is repeated.
+
+    Raises:
+        ProviderError: the volume is in use.
+        ProviderBusy: it is being detached.
+    """
+    try:
+        block_storage(ctx).delete_volume(volume_id)
+    except ProviderError as error:
+        volume = block_storage(ctx).current_volume(volume_id) if error.kind in REFUSED else None
+        if volume is None:
+            raise
+        status = state.status_of(volume)
+        if status == "in-use" and ctx.elapsed_seconds > DETACH_SECONDS:
+            raise ProviderError(IN_USE, "Error") from error
+        if status not in (*state.TRANSIENT, "in-use"):
+            raise
+        raise ProviderBusy(f"volume is {status}", retry_after=state.POLL_SECONDS) from error
+
+
+def observe_deletion(volume: state.Volume) -> Observation:
+    """Return the progress of a deletion."""
+    status = state.status_of(volume)
+    if status == "error_deleting":
+        return Observation(exists=True, ready=False, error="Volume could not be deleted: error_deleting")
+    return state.waiting(volume)
+
+
+def _mark(ctx: Context) -> str:
+    return f"(stack-orchestrator:{ctx.token})"
+
+
+def _backup_of_token(ctx: Context) -> JsonObject | None:
+    name, mark = f"{ctx.physical_name}-backup", _mark(ctx)
+    found = block_storage(ctx).backups({"name": name})
+    return next((backup for backup in found if backup.get("description") == mark), None)

@@ -1,0 +1,1 @@
+"""Resource types of nova, a module per type; `server/` has the modules of OS::Nova::Server."""

@@ -1,0 +1,147 @@
+"""OS::Nova::Flavor (docs/internals/resource-types.md §C 19).
+
+Without `flavorid`, the id follows from the request token, so that `find` recognizes the flavor of a lost
+create. With `flavorid`, a flavor with this id and the same values is taken for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import ClassVar, Final
+
+from orchestrator.json_types import JsonObject
+from orchestrator.resources.base import Attribute, Context, Created, Fault, Observation, Property, Value
+from orchestrator.resources.openstack.nova.base import NovaType, compute
+from orchestrator.resources.software_api import id_of
+from orchestrator.schema.constraints import Custom
+from orchestrator.schema.translation import Resolve, Rule
+
+PUBLIC: Final = "os-flavor-access:is_public"
+FIELDS: Final = {
+    "ram": "ram",
+    "vcpus": "vcpus",
+    "disk": "disk",
+    "swap": "swap",
+    "ephemeral": "OS-FLV-EXT-DATA:ephemeral",
+    "rxtx_factor": "rxtx_factor",
+    "is_public": PUBLIC,
+}
+
+
+class Flavor(NovaType):
+    """A size of servers. Requires the role of an administrator."""
+
+    name = "OS::Nova::Flavor"
+    support_version = "2014.2"
+    properties: ClassVar[Mapping[str, Property]] = {
+        "name": Property("string", "The name of the flavor."),
+        "flavorid": Property("string", "The id of the flavor."),
+        "ram": Property("integer", "Memory in MiB.", required=True),
+        "vcpus": Property("integer", "Number of virtual processors.", required=True),
+        "disk": Property("integer", "Size of the root disk in GiB.", default=0),
+        "swap": Property("integer", "Size of the swap disk in MiB.", default=0),
+        "ephemeral": Property("integer", "Size of a further local disk in GiB.", default=0),
+        "rxtx_factor": Property("number", "Factor of the network bandwidth.", default=1.0),
+        "extra_specs": Property("map", "Requirements of the hosts.", update_allowed=True),
+        "is_public": Property("boolean", "Whether every project may use the flavor.", default=True),
+        "tenants": Property(
+            "list",
+            "Projects that may use a private flavor.",
+            default=[],
+            update_allowed=True,
+            schema=Property("string", "Name or id of a project.", constraints=(Custom("keystone.project"),)),
+        ),
+    }
+    translation: ClassVar[tuple[Rule, ...]] = (Resolve(("tenants",), "keystone.project"),)
+    attributes: ClassVar[Mapping[str, Attribute]] = {
+        "is_public": Attribute("Whether every project may use the flavor.", type="boolean"),
+        "extra_specs": Attribute("The requirements of the hosts.", type="map"),
+    }
+
+    def validate(self, properties: Mapping[str, Value], stack_timeout_seconds: float) -> Sequence[Fault]:
+        """A public flavor has no list of projects."""
+        if properties.get("is_public") and properties.get("tenants"):
+            return (Fault('Can not specify property "tenants" if the flavor is public.', alone=True),)
+        return ()
+
+    def create(self, ctx: Context, props: Mapping[str, Value]) -> Created:
+        """Create the flavor; specs and projects are further steps."""
+        flavor: JsonObject = {"name": props.get("name") or ctx.physical_name, "id": _id(ctx, props)}
+        flavor |= {key: props[name] for name, key in FIELDS.items() if name in props}
+        return Created(compute(ctx).flavors.create(flavor)["id"])
+
+    def find(self, ctx: Context, token: str) -> str | None:
+        """Return the flavor with the id of this token, or with the given id and values."""
+        props = ctx.properties
+        flavor = compute(ctx).flavors.get(_id(ctx, props))
+        if flavor is None:
+            return None
+        same = all(flavor.get(key) == props[name] for name, key in FIELDS.items() if name in ("ram", "vcpus"))
+        named = flavor["name"] == (props.get("name") or ctx.physical_name)
+        return str(flavor["id"]) if same and named else None
+
+    def observe(self, ctx: Context, physical_id: str) -> Observation:
+        """Read the flavor, and compare its specs and projects."""
+        nova = compute(ctx)
+        flavor = nova.flavors.get(physical_id)
+        if flavor is None or ctx.action == "DELETE":
+            return Observation(exists=flavor is not None, ready=False)
+        specs, public = nova.flavors.specs(physical_id), flavor.get(PUBLIC)
+        shown = {"is_public": public, "extra_specs": specs}
+        actual: JsonObject = {"extra_specs": specs}
+        wanted = set(ctx.properties.get("tenants") or ())
+        if not public:
+            actual["tenants"] = sorted(nova.flavors.projects(physical_id))
+        changing = ctx.action in ("CREATE", "UPDATE")
+        differs = specs != _specs(ctx.properties) or (not public and wanted != set(actual["tenants"]))
+        step = "configure" if changing and differs else ""
+        return Observation(exists=True, ready=not step, step=step, attributes=shown, properties=actual)
+
+    def update(
+        self, ctx: Context, physical_id: str, props: Mapping[str, Value], changed: frozenset[str]
+    ) -> Created:
+        """Nothing to request: `observe` reports the step."""
+        return Created(physical_id)
+
+    def advance(
+        self, ctx: Context, physical_id: str, props: Mapping[str, Value], step: str
+    ) -> Created | None:
+        """Set the specs and the projects."""
+        flavors = compute(ctx).flavors
+        actual, wanted = flavors.specs(physical_id), _specs(props)
+        for key in actual.keys() - wanted.keys():
+            flavors.delete_spec(physical_id, key)
+        if changed := {key: value for key, value in wanted.items() if actual.get(key) != value}:
+            flavors.set_specs(physical_id, changed)
+        if not props.get("is_public", True):
+            allowed, projects = flavors.projects(physical_id), set(props.get("tenants") or ())
+            for project in sorted(projects - allowed):
+                flavors.allow(physical_id, project)
+            for project in sorted(allowed - projects):
+                flavors.deny(physical_id, project)
+        return None
+
+    def equal(self, name: str, before: Value, after: Value) -> bool:
+        """Return whether two values of a property are equal."""
+        if name == "tenants":
+            return set(before or ()) == set(after or ())
+        if name == "extra_specs":
+            return _specs({name: before}) == _specs({name: after})
+        return bool(before == after)
+
+    def delete(self, ctx: Context, physical_id: str) -> None:
+        """Delete the flavor."""
+        compute(ctx).flavors.delete(physical_id)
+
+    def raw(self, ctx: Context, physical_id: str) -> JsonObject | None:
+        """Return nova's view of the flavor."""
+        return compute(ctx).flavors.get(physical_id)
+
+
+def _id(ctx: Context, props: Mapping[str, Value]) -> str:
+    return str(props.get("flavorid") or id_of(ctx.token))
+
+
+def _specs(props: Mapping[str, Value]) -> dict[str, str]:
+    """Return extra specs as nova stores them: texts."""
+    return {str(key): str(value) for key, value in (props.get("extra_specs") or {}).items()}

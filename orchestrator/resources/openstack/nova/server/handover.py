@@ -1,0 +1,71 @@
+"""The release of ports and addresses of a server that is replaced, and their return on a rollback.
+
+A port cannot be attached to two servers, and an address cannot be used twice. The old server gives up the
+template's ports, and the fixed addresses of its own ports and of nova's ports.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from orchestrator.clients.openstack.network import PORTS
+from orchestrator.json_types import JsonObject
+from orchestrator.resources.base import Context
+from orchestrator.resources.openstack.connection import openstack
+from orchestrator.resources.openstack.nova.base import compute
+from orchestrator.resources.openstack.nova.server import interfaces
+
+Entry = Mapping[str, Any]
+
+
+def release(ctx: Context, server_id: str) -> None:
+    """Request the release; repeated requests have no further effect."""
+    for port_id in _attached(ctx, server_id):
+        compute(ctx).detach_interface(server_id, port_id)
+    for port in _own_ports(ctx):
+        if port["entry"].get("fixed_ip"):
+            openstack(ctx).network.update(PORTS, port["id"], {"fixed_ips": []})
+
+
+def is_released(ctx: Context, server_id: str) -> bool:
+    """Return whether nothing is left to release."""
+    return not _attached(ctx, server_id)
+
+
+def reclaim(ctx: Context, server_id: str) -> None:
+    """Attach what was released, and restore the addresses of own ports."""
+    for port in _own_ports(ctx):
+        entry = port["entry"]
+        if entry.get("fixed_ip"):
+            address = {"ip_address": entry["fixed_ip"]}
+            if entry.get("subnet"):
+                address["subnet_id"] = entry["subnet"]
+            openstack(ctx).network.update(PORTS, port["id"], {"fixed_ips": [address]})
+    released = _released_entries(ctx)
+    attached = compute(ctx).interfaces(server_id)
+    for entry, port_id in zip(released, interfaces.matched_ports(released, [], attached), strict=True):
+        if port_id is None:
+            compute(ctx).attach_interface(server_id, interfaces.attachment(entry, []))
+
+
+def _attached(ctx: Context, server_id: str) -> list[str]:
+    """Return the attached ports that are to be released."""
+    released = _released_entries(ctx)
+    if not released:
+        return []
+    attached = compute(ctx).interfaces(server_id)
+    return [port for port in interfaces.matched_ports(released, [], attached) if port]
+
+
+def _released_entries(ctx: Context) -> list[JsonObject]:
+    """Return the entries with the template's ports, and those with an address on a port of nova."""
+    return [
+        entry
+        for entry in ctx.data.get("networks") or interfaces.entries(ctx.properties)
+        if entry.get("port") or (entry.get("fixed_ip") and not interfaces.needs_own_port(entry))
+    ]
+
+
+def _own_ports(ctx: Context) -> list[JsonObject]:
+    return list(ctx.data.get("ports") or ())

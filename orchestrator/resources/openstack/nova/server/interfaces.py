@@ -1,0 +1,287 @@
+"""Network interfaces of a server.
+
+Nova creates the port of an entry that names only a network. The server creates its *own ports* where nova
+cannot: for a subnet, for further attributes of the port, for a floating IP. Their descriptions contain the
+request token, so that a repeated create finds them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import Any, Final, NamedTuple
+
+from orchestrator.clients.openstack.network import FLOATING_IPS, PORTS, SUBNETS
+from orchestrator.errors import ProviderError, ProviderNotFound
+from orchestrator.json_types import JsonObject
+from orchestrator.resources.base import Context, Value
+from orchestrator.resources.openstack.connection import openstack
+
+Entry = Mapping[str, Any]
+
+KEYS: Final = (
+    "network",
+    "subnet",
+    "port",
+    "fixed_ip",
+    "floating_ip",
+    "allocate_network",
+    "port_extra_properties",
+    "tag",
+)
+OWN_PORT_KEYS: Final = ("subnet", "port_extra_properties", "floating_ip")
+RENAMED: Final = {"qos_policy": "qos_policy_id"}
+MAX_NAME: Final = 255
+
+
+class Changes(NamedTuple):
+    """The interfaces to detach, by port, and the entries to attach."""
+
+    detach: list[str]
+    attach: list[JsonObject]
+
+
+def entries(props: Mapping[str, Value]) -> list[JsonObject]:
+    """Return the entries of `networks` without empty values."""
+    return [{key: item[key] for key in KEYS if item.get(key)} for item in props.get("networks") or ()]
+
+
+def needs_own_port(entry: Entry) -> bool:
+    """Return whether the server creates the port of an entry itself."""
+    return not entry.get("port") and any(entry.get(key) for key in OWN_PORT_KEYS)
+
+
+def create_own_ports(ctx: Context, props: Mapping[str, Value], wanted: Sequence[Entry]) -> list[JsonObject]:
+    """Create the own ports of entries, or find those of an earlier attempt. Return `{"id", "entry"}` of each.
+
+    Each call of an entry with a floating IP associates it.
+    """
+    made = []
+    for index, (entry, mark) in enumerate(zip(wanted, _marks(ctx, wanted), strict=True)):
+        port_id = entry.get("port")
+        if needs_own_port(entry):
+            found = _marked_port(ctx, mark) if ctx.elapsed_seconds > 0 else None
+            port_id = found or _create_port(ctx, props, entry, index, mark)
+            made.append({"id": port_id, "entry": dict(entry)})
+        if entry.get("floating_ip"):
+            openstack(ctx).network.update(FLOATING_IPS, entry["floating_ip"], {"port_id": port_id})
+    return made
+
+
+def find_own_ports(ctx: Context, wanted: Sequence[Entry]) -> list[JsonObject]:
+    """Return the own ports that exist for entries, as `create_own_ports`."""
+    found = []
+    for entry, mark in zip(wanted, _marks(ctx, wanted), strict=True):
+        port_id = _marked_port(ctx, mark) if needs_own_port(entry) else None
+        if port_id:
+            found.append({"id": port_id, "entry": dict(entry)})
+    return found
+
+
+def own_port_ids(ctx: Context) -> list[str]:
+    """Return the own ports that are stored with the server, or that are found by the request token."""
+    if "ports" in ctx.data:
+        return [port["id"] for port in ctx.data["ports"]]
+    return [port["id"] for port in find_own_ports(ctx, entries(ctx.properties))]
+
+
+def remaining_ports(ctx: Context) -> list[str]:
+    """Return the own ports that exist."""
+    neutron = openstack(ctx).network
+    return [port_id for port_id in own_port_ids(ctx) if neutron.find(PORTS, port_id) is not None]
+
+
+def remove_ports(ctx: Context, port_ids: Iterable[str]) -> None:
+    """Delete own ports; missing ports are no error."""
+    for port_id in port_ids:
+        openstack(ctx).network.remove(PORTS, port_id)
+
+
+def abandon_ports(ctx: Context, ports: Sequence[Mapping[str, Any]]) -> None:
+    """Delete the ports of a server that nova has refused. A failure leaves them to the next attempt."""
+    with suppress(ProviderError):
+        remove_ports(ctx, [port["id"] for port in ports])
+
+
+def release_floating_ips(ctx: Context, wanted: Sequence[Entry]) -> None:
+    """Disassociate the floating IPs of entries."""
+    for entry in wanted:
+        if entry.get("floating_ip"):
+            with suppress(ProviderNotFound):
+                openstack(ctx).network.update(FLOATING_IPS, entry["floating_ip"], {"port_id": None})
+
+
+def requested_networks(
+    wanted: Sequence[Entry], own_ports: Sequence[Mapping[str, Any]]
+) -> str | list[JsonObject]:
+    """Return `networks` of the request for a server."""
+    if not wanted:
+        return "auto"
+    allocation = wanted[0].get("allocate_network")
+    if allocation:
+        return str(allocation)
+    own = _by_entry(own_ports)
+    return [_interface(entry, own, network_key="uuid", port_key="port") for entry in wanted]
+
+
+def attachment(entry: Entry, own_ports: Sequence[Mapping[str, Any]]) -> JsonObject:
+    """Return the request to attach an entry to a server; nova selects a network for an empty entry."""
+    interface = _interface(entry, _by_entry(own_ports), network_key="net_id", port_key="port_id")
+    address = interface.pop("fixed_ip", None)
+    return {**interface, "fixed_ips": [{"ip_address": address}]} if address else interface
+
+
+def matched_ports(
+    wanted: Sequence[Entry], own_ports: Sequence[Mapping[str, Any]], attached: Sequence[Mapping[str, Any]]
+) -> list[str | None]:
+    """Return for each entry the port of the attached interface that serves it; None without one."""
+    free = {interface["port_id"]: interface for interface in attached}
+    own = _by_entry(own_ports)
+    result: list[str | None] = [None] * len(wanted)
+    for index, entry in enumerate(wanted):  # ports with a known id first
+        port_id = entry.get("port") or (own(entry) if needs_own_port(entry) else None)
+        if port_id in free:
+            result[index] = free.pop(port_id)["port_id"]
+    for with_address in (True, False):
+        for index, entry in enumerate(wanted):
+            if result[index] or entry.get("port") or needs_own_port(entry):
+                continue
+            if bool(entry.get("fixed_ip")) is with_address:
+                port_id = next((key for key, value in free.items() if _serves(value, entry)), None)
+                result[index] = port_id
+                free.pop(port_id or "", None)
+    return result
+
+
+def changes(
+    before: Sequence[Entry],
+    after: Sequence[Entry],
+    own_ports: Sequence[Mapping[str, Any]],
+    attached: Sequence[Mapping[str, Any]],
+    pending: Iterable[str] = (),
+) -> Changes:
+    """Return the changes from the entries `before` to `after`.
+
+    Interfaces that no entry describes are left alone, except those of a server whose networks nova selected.
+    `pending` are ports of an interrupted update that are still to be detached.
+    """
+    is_selected = not before or bool(before[0].get("allocate_network"))
+    ports = [None] * len(before) if is_selected else matched_ports(before, own_ports, attached)
+    present = [interface["port_id"] for interface in attached]
+    managed = present if is_selected else [port for port in ports if port]
+    if not after or after[0].get("allocate_network"):
+        none = bool(after) and after[0].get("allocate_network") == "none"
+        detach = managed if none or not is_selected else []
+        return Changes([*detach], [{}] if not none and not is_selected else [])
+    kept = _kept_ports(before, ports, after)
+    used = {port for port in kept if port} | ({port for port in ports if port} if not is_selected else set())
+    free = [interface for interface in attached if interface["port_id"] not in used]
+    rest = [entry for entry, port in zip(after, kept, strict=True) if port is None]
+    served = iter(matched_ports(rest, own_ports, free))
+    kept = [port or next(served) for port in kept]
+    missing = [dict(entry) for entry, port in zip(after, kept, strict=True) if port is None]
+    detach = [*managed, *(port for port in pending if port in present and port not in managed)]
+    return Changes([port for port in detach if port not in kept], missing)
+
+
+def _kept_ports(
+    before: Sequence[Entry], ports: Sequence[str | None], after: Sequence[Entry]
+) -> list[str | None]:
+    """Return for each entry of `after` the port of an equal entry of `before`, each port once."""
+    rest = [(_text(entry), port) for entry, port in zip(before, ports, strict=True) if port]
+    kept: list[str | None] = []
+    for entry in after:
+        match = next((pair for pair in rest if pair[0] == _text(entry)), None)
+        if match is not None:
+            rest.remove(match)
+        kept.append(None if match is None else match[1])
+    return kept
+
+
+def _interface(entry: Entry, own: Any, *, network_key: str, port_key: str) -> JsonObject:
+    tag: JsonObject = {"tag": entry["tag"]} if entry.get("tag") else {}
+    port_id = entry.get("port") or (own(entry) if needs_own_port(entry) else None)
+    if port_id:
+        return {port_key: port_id, **tag}
+    interface: JsonObject = {network_key: entry["network"]} if entry.get("network") else {}
+    if entry.get("fixed_ip"):
+        interface["fixed_ip"] = entry["fixed_ip"]
+    return {**interface, **tag}
+
+
+def _by_entry(own_ports: Sequence[Mapping[str, Any]]) -> Any:
+    """Return a function that gives each own port of an entry once."""
+    rest = [(_text(port["entry"]), port["id"]) for port in own_ports]
+
+    def take(entry: Entry) -> str | None:
+        index = next((index for index, (text, _) in enumerate(rest) if text == _text(entry)), None)
+        return None if index is None else rest.pop(index)[1]
+
+    return take
+
+
+def _serves(interface: Mapping[str, Any], entry: Entry) -> bool:
+    addresses = {fixed.get("ip_address") for fixed in interface.get("fixed_ips") or ()}
+    if entry.get("network") and interface.get("net_id") != entry["network"]:
+        return False
+    return not entry.get("fixed_ip") or entry["fixed_ip"] in addresses
+
+
+def _marks(ctx: Context, wanted: Sequence[Entry]) -> Iterator[str]:
+    """Yield a description for the own port of each entry: equal for each attempt, different for each port."""
+    seen: Counter[str] = Counter()
+    for entry in wanted:
+        text = _text(entry)
+        seen[text] += 1
+        digest = hashlib.sha256(f"{text} {seen[text]}".encode()).hexdigest()[:12]
+        yield f"(stack-orchestrator:{ctx.token}.{digest})"
+
+
+def _text(entry: Entry) -> str:
+    return json.dumps(entry, sort_keys=True)
+
+
+def _marked_port(ctx: Context, mark: str) -> str | None:
+    found = openstack(ctx).network.search(PORTS, description=mark, fields=("id",))
+    return next((port["id"] for port in found), None)
+
+
+def _create_port(ctx: Context, props: Mapping[str, Value], entry: Entry, index: int, mark: str) -> str:
+    neutron = openstack(ctx).network
+    network_id = entry.get("network")
+    if not network_id:
+        subnet = neutron.find(SUBNETS, entry["subnet"]) or {}
+        network_id = subnet.get("network_id")
+    values: JsonObject = {
+        "network_id": network_id,
+        "name": f"{ctx.physical_name}-port-{index}"[:MAX_NAME],
+        "description": mark,
+        **_addresses(entry),
+        **_extras(entry.get("port_extra_properties") or {}),
+    }
+    if props.get("security_groups"):
+        values["security_groups"] = list(props["security_groups"])
+    return str(neutron.create(PORTS, values)["id"])
+
+
+def _addresses(entry: Entry) -> JsonObject:
+    address: JsonObject = {}
+    if entry.get("subnet"):
+        address["subnet_id"] = entry["subnet"]
+    if entry.get("fixed_ip"):
+        address["ip_address"] = entry["fixed_ip"]
+    return {"fixed_ips": [address]} if address else {}
+
+
+def _extras(given: Mapping[str, Any]) -> JsonObject:
+    """Return further attributes of a port; defaults are omitted, because some need an administrator."""
+    extras = dict(given.get("value_specs") or {})
+    for name, value in given.items():
+        if name == "no_fixed_ips" and value:
+            extras["fixed_ips"] = []
+        elif name not in ("value_specs", "no_fixed_ips") and value not in (None, "", [], "normal"):
+            extras[RENAMED.get(name, name)] = value
+    return extras

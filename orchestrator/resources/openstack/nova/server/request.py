@@ -1,0 +1,103 @@
+"""The request for a new server."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from orchestrator.json_types import JsonObject
+from orchestrator.resources.base import Context, Value
+from orchestrator.resources.openstack.nova.server import agent, devices, interfaces
+from orchestrator.resources.openstack.nova.server.user_data import user_data
+
+TAG_PREFIX: Final = "stack-orchestrator:"  # of the tag with the request token
+
+_PLAIN: Final = {
+    "key_name": "key_name",
+    "availability_zone": "availability_zone",
+    "config_drive": "config_drive",
+    "diskConfig": "OS-DCF:diskConfig",
+    "admin_pass": "adminPass",
+    "reservation_id": "reservation_id",
+}
+
+
+def token_tag(token: str) -> str:
+    """Return the tag by which the server of a request is found."""
+    return f"{TAG_PREFIX}{token}"
+
+
+def tags(token: str, given: Sequence[str] | None) -> list[str]:
+    """Return all tags of a server: the template's, and the request token's."""
+    return [*dict.fromkeys(given or ()), token_tag(token)]
+
+
+def own_tags(server: Mapping[str, Any]) -> list[str]:
+    """Return the tags of a server without that of the request token."""
+    return sorted(tag for tag in server.get("tags") or () if not tag.startswith(TAG_PREFIX))
+
+
+def metadata(given: Mapping[str, Value] | None) -> dict[str, str]:
+    """Return metadata as nova accepts them: values that are no texts as JSON."""
+    return {
+        str(key): value if isinstance(value, str) else json.dumps(value)
+        for key, value in (given or {}).items()
+    }
+
+
+def server_name(ctx: Context, props: Mapping[str, Value]) -> str:
+    """Return the name of the server."""
+    return str(props.get("name") or ctx.physical_name)
+
+
+def server_request(
+    ctx: Context, props: Mapping[str, Value], own_ports: Sequence[Mapping[str, Any]]
+) -> JsonObject:
+    """Return the body of the request."""
+    wanted = interfaces.entries(props)
+    request: JsonObject = {
+        "name": server_name(ctx, props),
+        "flavorRef": props["flavor"],
+        "networks": interfaces.requested_networks(wanted, own_ports),
+        "tags": tags(ctx.token, props.get("tags")),
+    }
+    for name, key in _PLAIN.items():
+        if props.get(name) is not None and props[name] != "":
+            request[key] = props[name]
+    if props.get("image"):
+        request["imageRef"] = props["image"]
+    if props.get("metadata"):
+        request["metadata"] = metadata(props["metadata"])
+    encoded = user_data(ctx, props, agent.initial_metadata(ctx, props))
+    if encoded:
+        request["user_data"] = encoded
+    return {**request, **_devices(props), **_security_groups(props, wanted), **_files(props)}
+
+
+def _devices(props: Mapping[str, Value]) -> JsonObject:
+    if props.get("block_device_mapping"):
+        return {"block_device_mapping": devices.legacy_mapping(props["block_device_mapping"])}
+    if props.get("block_device_mapping_v2"):
+        return {
+            "block_device_mapping_v2": devices.mapping(props["block_device_mapping_v2"], props.get("image"))
+        }
+    return {}
+
+
+def _security_groups(props: Mapping[str, Value], wanted: Sequence[Mapping[str, Any]]) -> JsonObject:
+    """Return the groups of ports that nova creates; existing ports have groups of their own."""
+    groups = props.get("security_groups")
+    only_ports = bool(wanted) and all(
+        entry.get("port") or interfaces.needs_own_port(entry) for entry in wanted
+    )
+    return {"security_groups": [{"name": group} for group in groups]} if groups and not only_ports else {}
+
+
+def _files(props: Mapping[str, Value]) -> JsonObject:
+    files = props.get("personality") or {}
+    if not files:
+        return {}
+    encoded = {path: base64.b64encode(str(text).encode()).decode("ascii") for path, text in files.items()}
+    return {"personality": [{"path": path, "contents": text} for path, text in encoded.items()]}

@@ -1,0 +1,115 @@
+"""OS::Cinder::VolumeAttachment."""
+
+from __future__ import annotations
+
+import pytest
+
+from orchestrator.errors import ProviderBusy, ProviderError
+from orchestrator.resources.openstack.cinder.volume_attachment import VolumeAttachment
+
+ATTACHMENT = VolumeAttachment()
+PROPS = {"instance_uuid": "s1", "volume_id": "v1", "mountpoint": "/dev/vdc"}
+DATA = {"server": "s1", "volume": "v1"}
+
+
+def serve(cloud, status, *servers, listed=(), volume="v1"):
+    """Answer as cinder for the volume and as nova for the server s1."""
+    attachments = [{"server_id": server} for server in servers]
+    body = {"volume": {"id": volume, "status": status, "attachments": attachments}}
+    cloud.answers("GET", f"/volumes/{volume}", body)
+    items = [{"id": item, "volumeId": item} for item in listed]
+    cloud.answers("GET", "/servers/s1/os-volume_attachments", {"volumeAttachments": items})
+
+
+def test_an_attachment_is_complete_when_both_services_agree(cloud, context_of):
+    cloud.answers("POST", "/servers/s1/os-volume_attachments", {"volumeAttachment": {"id": "v1"}})
+    ctx = context_of(PROPS)
+    created = ATTACHMENT.create(ctx, PROPS)
+    assert (created.physical_id, created.data) == ("v1", DATA)
+    assert cloud.sent("POST")[0].body == {"volumeAttachment": {"volumeId": "v1", "device": "/dev/vdc"}}
+    ctx = context_of(PROPS, data=DATA)
+    for status, servers, listed, ready in (
+        ("reserved", (), ("v1",), False),
+        ("attaching", (), ("v1",), False),
+        ("in-use", ("s1",), (), False),
+        ("in-use", ("s1",), ("v1",), True),
+    ):
+        serve(cloud, status, *servers, listed=listed)
+        observation = ATTACHMENT.observe(ctx, "v1")
+        assert (observation.ready, observation.error) == (ready, "")
+
+
+def test_a_failed_attachment_makes_the_volume_available_and_is_tried_again(cloud, context_of):
+    serve(cloud, "available")
+    observation = ATTACHMENT.observe(context_of(PROPS, data=DATA), "v1")
+    assert observation.error == 'Volume attachment failed - Unknown status available due to "Unknown"'
+    assert observation.replaceable
+
+
+def test_a_lost_attachment_is_found_among_the_servers_volumes(cloud, context_of):
+    ctx = context_of(PROPS)
+    serve(cloud, "in-use", "s1", listed=("v1",))
+    assert ATTACHMENT.find(ctx, ctx.token) == "v1"
+    serve(cloud, "available")
+    assert ATTACHMENT.find(ctx, ctx.token) is None
+
+
+def test_a_busy_volume_is_attached_later(cloud, context_of):
+    refusal = {"badRequest": {"message": "status must be available"}}
+    cloud.answers("POST", "/servers/s1/os-volume_attachments", refusal, status=400)
+    serve(cloud, "detaching")
+    with pytest.raises(ProviderBusy, match="volume is detaching"):
+        ATTACHMENT.create(context_of(PROPS), PROPS)
+    serve(cloud, "error")
+    with pytest.raises(ProviderError, match="must be available") as caught:
+        ATTACHMENT.create(context_of(PROPS), PROPS)
+    assert not isinstance(caught.value, ProviderBusy)
+
+
+def test_a_detachment_waits_for_both_services(cloud, context_of):
+    cloud.answers("DELETE", "/servers/s1/os-volume_attachments/v1", None, status=202)
+    ctx = context_of(PROPS, data=DATA, action="DELETE")
+    ATTACHMENT.delete(ctx, "v1")
+    for status, servers, listed, exists in (
+        ("detaching", ("s1",), ("v1",), True),
+        ("available", (), ("v1",), True),
+        ("available", (), (), False),
+    ):
+        serve(cloud, status, *servers, listed=listed)
+        assert ATTACHMENT.observe(ctx, "v1").exists is exists
+
+
+def test_a_detachment_without_effect_is_an_error(cloud, context_of):
+    serve(cloud, "in-use", "s1", listed=("v1",))
+    ctx = context_of(PROPS, data=DATA, action="DELETE", elapsed_seconds=20.0)
+    assert "still in use" in ATTACHMENT.observe(ctx, "v1").error
+
+
+def test_an_attachment_of_a_missing_server_or_volume_is_absent(cloud, context_of):
+    ctx = context_of(PROPS, data=DATA, action="DELETE")
+    ATTACHMENT.delete(ctx, "v1")
+    assert not ATTACHMENT.observe(ctx, "v1").exists
+
+
+def test_an_update_detaches_then_attaches(cloud, context_of):
+    after = {**PROPS, "volume_id": "v2"}
+    cloud.answers("DELETE", "/servers/s1/os-volume_attachments/v1", None, status=202)
+    ctx = context_of(after, data=DATA, action="UPDATE")
+    updated = ATTACHMENT.update(ctx, "v1", after, frozenset({"volume_id"}))
+    ctx = context_of(after, data=updated.data, action="UPDATE")
+    serve(cloud, "detaching", "s1", listed=("v1",))
+    assert ATTACHMENT.observe(ctx, "v1").step == ""
+    serve(cloud, "available")
+    assert ATTACHMENT.observe(ctx, "v1").step == "attach"
+    cloud.answers("POST", "/servers/s1/os-volume_attachments", {"volumeAttachment": {"id": "v2"}})
+    advanced = ATTACHMENT.advance(ctx, "v1", after, "attach")
+    assert (advanced.physical_id, advanced.data) == ("v2", {"server": "s1", "volume": "v2"})
+    serve(cloud, "in-use", "s1", listed=("v2",), volume="v2")
+    assert ATTACHMENT.observe(context_of(after, data=advanced.data, action="UPDATE"), "v2").ready
+
+
+def test_a_repeated_attach_step_attaches_once(cloud, context_of):
+    serve(cloud, "in-use", "s1", listed=("v1",))
+    ctx = context_of(PROPS, data={**DATA, "detaching": True}, action="UPDATE")
+    assert ATTACHMENT.advance(ctx, "v1", PROPS, "attach").physical_id == "v1"
+    assert not cloud.sent("POST")
