@@ -29,6 +29,9 @@ from orchestrator.resources.openstack.nova.server.guest_files import (
 
 CFN_DATA: Final = "x-cfninitdata"
 SCRIPT: Final = "x-shellscript"
+SUFFIX: Final = ".py"
+PART_HANDLER_FILE: Final = f"part-handler{SUFFIX}"  # the names that the agents of the images expect
+USER_DATA_RUNNER_FILE: Final = f"loguserdata{SUFFIX}"
 
 
 def user_data(ctx: Context, props: Mapping[str, Value], metadata: JsonMapping) -> str:
@@ -61,11 +64,11 @@ def _message(ctx: Context, content: str, metadata: JsonMapping, data_format: str
     parts: list[Message] = [
         _part(CLOUD_CONFIG, "cloud-config"),
         _part(BOOT_HOOK, "cloud-boothook", "boothook.sh"),
-        _part(PART_HANDLER, "part-handler", "part-handler.py"),
+        _part(PART_HANDLER, "part-handler", PART_HANDLER_FILE),
     ]
     if data_format == CFN_TOOLS:
         parts.append(_part(content, CFN_DATA, "cfn-userdata"))
-        parts.append(_part(USER_DATA_RUNNER, SCRIPT, "loguserdata.py"))
+        parts.append(_part(USER_DATA_RUNNER, SCRIPT, USER_DATA_RUNNER_FILE))
         parts += _addresses(ctx)
     else:
         parts += _user_parts(content)
