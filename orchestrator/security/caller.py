@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from orchestrator.errors import AccessDenied
+from orchestrator.json_types import JsonMapping
 from orchestrator.store.access.grants import AccessRow
 
 ADMIN_ROLES: Final = ("admin", "member", "reader")
@@ -21,6 +22,7 @@ class Login:
     role_ids: tuple[str, ...] = ()
     role_names: tuple[str, ...] = ()
     endpoints: frozenset[tuple[str, str]] = frozenset()  # service type and region of public endpoints
+    contents: JsonMapping | None = field(default=None, repr=False, compare=False)  # of the token, validated
 
 
 @dataclass(frozen=True, slots=True)

@@ -105,7 +105,7 @@ def caller_of(token: JsonMapping, text: str) -> Caller:
         # requires more: `resource_credentials.as_stack_user`
         roles=tuple(name for name in names if name != STACK_USER),
         user_id=user["id"],
-        login=Login(text, project_id, tuple(role["id"] for role in roles), names, _endpoints(token))
+        login=Login(text, project_id, tuple(role["id"] for role in roles), names, _endpoints(token), token)
         if text
         else None,
         is_admin_project=token.get("is_admin_project", True),

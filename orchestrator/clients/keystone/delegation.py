@@ -7,10 +7,14 @@ mark a delegation is found and removed even if the response that created it was 
 
 from __future__ import annotations
 
+import hashlib
+import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import lru_cache
 from typing import Any, Final, Literal
+
+import orjson
 
 from orchestrator.clients.keystone.http import (
     KeystoneApi,
@@ -168,6 +172,11 @@ def _new_token(session: Any) -> str | None:
             return None
 
 
+# Sessions of callers by token and its contents, the least recently used first.
+_token_sessions: Final[dict[tuple[ServiceUser, str, bytes], Any]] = {}
+_sessions_lock: Final = threading.Lock()
+
+
 @lru_cache(maxsize=MAX_SESSIONS)
 def keystone_session(user: ServiceUser, delegation: Delegation | None = None) -> Any:
     """Return a session of keystoneauth1 as the service user, or as the user of a delegation.
@@ -186,20 +195,44 @@ def keystone_session(user: ServiceUser, delegation: Delegation | None = None) ->
     return new_session(auth, user.cafile)
 
 
-def token_session(user: ServiceUser, token: str) -> Any:
+def token_session(user: ServiceUser, token: str, contents: JsonMapping | None = None) -> Any:
     """Return a session with a caller's own token; it ends when the token expires.
+
+    `contents` are those of the token, if Keystone has validated it already: then requests with this token
+    share a session, and the endpoints are discovered once.
 
     Raises:
         Unavailable: Keystone does not respond, or the token is no longer valid.
     """
+    if contents is None:
+        return _token_session(user, token, _validated(user, token))
+    key = (user, token, hashlib.sha256(orjson.dumps(contents)).digest())
+    with _sessions_lock:
+        session = _token_sessions.pop(key, None)
+        if session is None or session.auth.auth_ref.will_expire_soon(0):
+            session = _token_session(user, token, {"token": contents})
+        _token_sessions[key] = session
+        while len(_token_sessions) > MAX_SESSIONS:
+            del _token_sessions[next(iter(_token_sessions))]
+        return session
+
+
+def _token_session(user: ServiceUser, token: str, body: JsonMapping) -> Any:
+    """Return a session with a token, from Keystone's answer about it."""
     from keystoneauth1 import access  # noqa: PLC0415 - an extra
     from keystoneauth1.identity.access import AccessInfoPlugin  # noqa: PLC0415
 
+    contents = access.create(body=dict(body), auth_token=token)
+    return new_session(AccessInfoPlugin(contents, user.auth_url), user.cafile)
+
+
+def _validated(user: ServiceUser, token: str) -> JsonMapping:
+    """Return Keystone's answer about a token."""
     with translated_errors():
         response = new_session(None, user.cafile).get(
             f"{user.auth_url.rstrip('/')}/auth/tokens",
             headers={"X-Auth-Token": token, "X-Subject-Token": token},
             authenticated=False,
         )
-        contents = access.create(body=response.json(), auth_token=token)
-    return new_session(AccessInfoPlugin(contents, user.auth_url), user.cafile)
+        body: JsonMapping = response.json()
+    return body

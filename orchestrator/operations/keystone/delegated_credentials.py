@@ -176,8 +176,7 @@ def cloud_of_caller(settings: Settings, caller: Caller) -> Cloud | None:
     login = caller.login
     if settings.auth != "keystone" or login is None:
         return None
-    token = login.token
-    return _cloud(settings, lambda: token_session(service_user(settings), token))
+    return _cloud(settings, lambda: token_session(service_user(settings), login.token, login.contents))
 
 
 def _cloud(settings: Settings, open_session: Callable[[], object]) -> Cloud:

@@ -145,8 +145,9 @@ def recorded(world: World) -> Any:
 
 
 def test_an_unknown_name_is_refused_with_its_location_and_looked_up_as_the_caller(
-    world: World, neutron: Neutron
+    world: World, neutron: Neutron, identity: StandIn
 ):
+    identity.asked.clear()
     with pytest.raises(InvalidTemplate) as caught:
         world.create("s", resources(network="nowhere"))
     (fault,) = caught.value.diagnostics
@@ -156,6 +157,7 @@ def test_an_unknown_name_is_refused_with_its_location_and_looked_up_as_the_calle
         "Unable to find network with name or id 'nowhere'",
     )
     assert neutron.tokens == ["token of ada"]
+    assert "token of ada" not in identity.asked  # it was validated when the request arrived
 
 
 def test_a_name_becomes_an_id_and_both_are_equal(world: World, neutron: Neutron, port: Port):
