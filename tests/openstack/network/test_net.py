@@ -9,7 +9,7 @@ from tests.openstack.driver import Driver
 
 def test_a_network_is_created_changed_and_deleted(driver: Driver) -> None:
     net = driver.create(Net, {"tags": ["b", "a"], "value_specs": {"mtu": 1400}})
-    attributes = driver.attributes(net, "show", "segments")
+    attributes = driver.attributes(net, "show", "segments", "status")
     assert attributes["status"] == "ACTIVE"
     assert attributes["mtu"] == 1400
     assert attributes["name"] == driver.resources[net].ctx.physical_name

@@ -112,10 +112,10 @@ class NeutronType(ResourceType):
     def find(self, ctx: Context, token: str) -> str | Sequence[str] | None:
         """Return the ids of the objects with this token."""
         neutron = network(ctx)
-        description = str(ctx.properties.get("description") or "")
-        exact = marked(description, token)
+        specs = ctx.properties.get("value_specs") or {}
+        exact = marked(str(ctx.properties.get("description") or specs.get("description") or ""), token)
         found = [found["id"] for found in neutron.search(self.collection, description=exact, fields=("id",))]
-        if not found and "description" in self.properties:  # the description may have changed since
+        if not found and exact != marked("", token):  # the description may have changed since
             found = [
                 found["id"]
                 for found in neutron.search(self.collection, fields=("id", "description"))
@@ -145,10 +145,10 @@ class NeutronType(ResourceType):
         values = self.request_values(ctx, props, changed - {"value_specs"})
         if ("description" in changed and self.has_token) or "value_specs" in changed:
             current = neutron.find(self.collection, physical_id, parent=parent) or {}
+            if "value_specs" in changed:
+                values |= self.changed_specs(props.get("value_specs") or {}, self.shown(current))
             if "description" in values:
                 values["description"] = described(current.get("description"), values["description"] or "")
-            if "value_specs" in changed:
-                values |= self.changed_specs(props.get("value_specs") or {}, current)
         with temporary_conflicts(ctx):
             if values:
                 neutron.update(self.collection, physical_id, values, parent=parent)
@@ -240,7 +240,8 @@ class NeutronType(ResourceType):
             return unmarked(actual["description"])
         if name == "value_specs":
             given = ctx.properties.get("value_specs") or {}
-            return {key: actual.get(key, value) for key, value in given.items()}
+            shown = self.shown(actual)
+            return {key: shown.get(key, value) for key, value in given.items()}
         value = self.from_api(name, actual)
         if name not in ctx.properties:
             return value

@@ -17,6 +17,10 @@ Definitions = Mapping[str, ResourceDefinition]
 
 _FORMER: Final = "OS::Quantum::"
 _REFERENCES: Final = frozenset({"get_resource", "Ref"})
+# Functions that may return all properties of a resource; the names of properties do not contain "::".
+_MAPS: Final = frozenset(
+    {"get_param", "get_attr", "map_merge", "map_replace", "yaql", "if", "Ref", "resource_facade"}
+)
 
 
 class _Index:
@@ -144,7 +148,7 @@ def unspecified(
     choice = list(alternatives)
     definition = resources.get(name)
     properties = {} if definition is None else definition.body.get("properties") or {}
-    if not isinstance(properties, Mapping) or _is_function(properties):
+    if not isinstance(properties, Mapping) or any(key in _MAPS or "::" in key for key in properties):
         return ()
     if any(properties.get(alternative) is not None for alternative in (*choice, *former)):
         return ()

@@ -53,9 +53,7 @@ class Net(NeutronType):
     }
     attributes = {
         **attributes(
-            status="Status of the network.",
             name="Name of the network.",
-            subnets="list: Subnets of the network.",
             admin_state_up="Administrative state of the network.",
             tenant_id="Project that owns the network.",
             port_security_enabled="boolean: Whether new ports filter traffic.",
@@ -63,8 +61,11 @@ class Net(NeutronType):
             qos_policy_id="QoS policy of the network.",
             l2_adjacency="boolean: Whether all ports are on one layer 2 segment.",
         ),
-        "segments": Attribute("Segments of the network.", type="list", live=True),
+        "status": Attribute("Status of the network.", "string", live=True),
+        "subnets": Attribute("Subnets of the network.", "list", live=True),
+        "segments": Attribute("Segments of the network.", "list", live=True),
     }
+    early_attributes = frozenset(name for name, attribute in attributes.items() if not attribute.live)
     translation: ClassVar[tuple[Rule, ...]] = (Resolve(("qos_policy",), "neutron.qos_policy"),)
 
     def to_api(self, name: str, value: Value) -> Value:

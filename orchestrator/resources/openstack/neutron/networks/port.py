@@ -154,6 +154,7 @@ class Port(NeutronType):
         "subnets": Attribute("Subnets of the addresses.", "list", live=True),
         "network": Attribute("The network of the port.", "map", live=True),
     }
+    early_attributes = frozenset(name for name, attribute in attributes.items() if not attribute.live)
     translation = (
         Replace(("network",), source=("network_id",)),
         Replace(("fixed_ips", "subnet"), sibling="subnet_id"),

@@ -61,6 +61,7 @@ class ProviderNet(Net):
         "subnets": Attribute("Subnets of the network.", "list", live=True),
         "segments": Attribute("Segments of the network.", "list", live=True),
     }
+    early_attributes = frozenset()
     translation = ()
 
     def validate(self, properties: Mapping[str, Value], stack_timeout_seconds: float) -> Sequence[Fault]:

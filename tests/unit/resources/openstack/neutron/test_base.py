@@ -156,6 +156,24 @@ def test_a_new_description_keeps_the_token():
     assert group.bodies("PUT") == [{"security_group": {"description": f"new {MARK}"}}]
 
 
+def test_a_description_among_further_attributes_has_the_token():
+    net = Operation(Net, value_specs={"description": "d"})
+    net.accepts("POST", NETWORKS)
+    net.create()
+    assert net.bodies("POST")[0]["network"]["description"] == f"d {MARK}"
+    net.lists(NETWORKS, {"id": "x1"})
+    assert net.type.find(net.ctx, TOKEN) == ["x1"]
+    assert net.script.sent("GET")[0].query["description"] == f"d {MARK}"
+    net.has(NETWORKS, {**NET, "description": f"d {MARK}"})
+    assert (net.observe().properties or {})["value_specs"] == {"description": "d"}
+    net.update("value_specs")
+    assert not net.script.sent("PUT")
+    net.give(value_specs={"description": "e"})
+    net.accepts("PUT", NETWORKS)
+    net.update("value_specs")
+    assert net.bodies("PUT") == [{"network": {"description": f"e {MARK}"}}]
+
+
 def test_the_token_is_not_shown():
     net = Operation(Net)
     net.has(NETWORKS, {**NET, "description": MARK})
