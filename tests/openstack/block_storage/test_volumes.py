@@ -95,6 +95,15 @@ def test_a_volume_in_use_grows(member, server, volumes):
     member.delete(attachment)
 
 
+@pytest.fixture
+def projects(driver):
+    """Return a driver for projects: the quotas of a project have its id."""
+    other = Driver(driver.cloud, driver.prefix, driver.project_id)
+    yield other
+    driver.clean_up()
+    other.clean_up()
+
+
 def test_types_encryption_and_qos_are_administered(driver):
     name = driver.name()
     first = driver.create(VolumeType, {"name": name, "metadata": {"a": "1"}, "is_public": False})
@@ -121,8 +130,8 @@ def test_types_encryption_and_qos_are_administered(driver):
     assert driver.openstack.block_storage.qos_specs.types(specs) == set()
 
 
-def test_quotas_are_set_and_reset(driver):
-    project = f"{driver.name()}"  # cinder accepts any id
+def test_quotas_are_set_and_reset(driver, projects):
+    project = projects.create("OS::Keystone::Project", {"name": driver.name()})
     quota = driver.create(Quota, {"project": project, "volumes": 3})
     assert driver.find(quota) == [project]
     driver.update(quota, volumes=4, gigabytes=5)
