@@ -7,6 +7,7 @@ cloud.py          `OpenStack`: the services of a credential, and their endpoints
 service_api.py    `ServiceApi`: requests with a deadline, pages of lists
 transport.py      `Transport`: a request and its answer; tests have their own
 session/          the transport of real clouds: tokens, endpoints, connections, budgets
+adr/              why observations share lists, and requests have budgets
 errors.py         answers and failures as the errors of `orchestrator/errors.py`
 compute.py        nova
 network.py        neutron; network_agents.py: its agents and quotas

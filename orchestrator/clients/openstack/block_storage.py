@@ -18,6 +18,7 @@ class BlockStorage(ServiceApi):
 
     service: ClassVar[str] = "cinder"
     service_type: ClassVar[str] = "block-storage"
+    complete_lists: ClassVar[str | None] = ""
 
     # Volumes
 

@@ -29,9 +29,15 @@ class OpenStack:
     """The services of a cloud. Each request ends within `deadline_seconds`."""
 
     def __init__(
-        self, cloud: Cloud | None, deadline_seconds: float = CALL_SECONDS, region: str = "", owner: str = ""
+        self,
+        cloud: Cloud | None,
+        deadline_seconds: float = CALL_SECONDS,
+        region: str = "",
+        owner: str = "",
+        lag_seconds: float = 0.0,
     ) -> None:
-        """Send no request yet; `owner` is the stack that the requests are for.
+        """Send no request yet. `owner` is the stack that the requests are for; `lag_seconds` the age of a
+        shared list that may answer an observation.
 
         Raises:
             ProviderError: there is no cloud.
@@ -39,6 +45,7 @@ class OpenStack:
         if cloud is None:
             raise ProviderError(NO_CLOUD, "AuthorizationFailure")
         self.cloud, self.deadline_seconds, self.owner = cloud, deadline_seconds, owner
+        self.lag_seconds = lag_seconds
         self.region = region or cloud.region
 
     @cached_property
@@ -46,30 +53,34 @@ class OpenStack:
         """The transport of the credential's requests."""
         return _transport(self.cloud.session(), self.region)
 
+    @property
+    def _arguments(self) -> tuple[Transport, float, str, float]:
+        return self.transport, self.deadline_seconds, self.owner, self.lag_seconds
+
     @cached_property
     def compute(self) -> Compute:
         """Nova."""
-        return Compute(self.transport, self.deadline_seconds, self.owner)
+        return Compute(*self._arguments)
 
     @cached_property
     def network(self) -> Network:
         """Neutron."""
-        return Network(self.transport, self.deadline_seconds, self.owner)
+        return Network(*self._arguments)
 
     @cached_property
     def block_storage(self) -> BlockStorage:
         """Cinder."""
-        return BlockStorage(self.transport, self.deadline_seconds, self.owner)
+        return BlockStorage(*self._arguments)
 
     @cached_property
     def image(self) -> Image:
         """Glance."""
-        return Image(self.transport, self.deadline_seconds, self.owner)
+        return Image(*self._arguments)
 
     @cached_property
     def identity(self) -> Identity:
         """Keystone."""
-        return Identity(self.transport, self.deadline_seconds, self.owner)
+        return Identity(*self._arguments)
 
 
 def _transport(session: Any, region: str) -> Transport:

@@ -31,6 +31,7 @@ class Compute(ServiceApi):
 
     service: ClassVar[str] = "nova"
     service_type: ClassVar[str] = "compute"
+    complete_lists: ClassVar[str | None] = "2.69"
     microversion: ClassVar[str | None] = READ
 
     # Servers

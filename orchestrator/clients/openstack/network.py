@@ -72,6 +72,8 @@ class Network(NetworkAgents):
 
     service: ClassVar[str] = "neutron"
     service_type: ClassVar[str] = "network"
+    complete_lists: ClassVar[str | None] = ""
+    project_filter: ClassVar[str] = "project_id"
 
     def create(self, collection: Collection, values: JsonMapping, *, parent: str = "") -> JsonObject:
         """Create an object; return it."""

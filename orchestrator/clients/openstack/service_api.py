@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Collection, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 from urllib.parse import parse_qsl, urlsplit
 
 from orchestrator.clients.openstack.errors import error_of
+from orchestrator.clients.openstack.session.shared_lists import SharedLists, Unlisted
 from orchestrator.clients.openstack.transport import Answer, Content, Query, Request, Transport
-from orchestrator.errors import ProviderNotFound
+from orchestrator.errors import ProviderNotFound, ProviderUnreachable
 from orchestrator.json_types import JsonMapping, JsonObject
 
 PAGE: Final = 500  # objects of a page; services with a lower limit return fewer
@@ -17,6 +21,14 @@ OCTETS: Final = "application/octet-stream"
 IMAGE_PATCH: Final = "application/openstack-images-v2.1-json-patch"  # glance accepts no other PATCH
 
 Headers = Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class _ListTarget:
+    path: str
+    key: str
+    query: Query
+    microversion: str | None
 
 
 class ServiceApi:
@@ -30,10 +42,18 @@ class ServiceApi:
     service: ClassVar[str]  # as Heat names it, and in the faults: nova
     service_type: ClassVar[str]  # as the catalog names it: compute
     microversion: ClassVar[str | None] = None  # of every request
+    # The microversion from which on lists contain all objects, "": all lists do. None: lists are not shared.
+    complete_lists: ClassVar[str | None] = None
+    project_filter: ClassVar[str] = ""  # key of a query that restricts lists to a project, if necessary
 
-    def __init__(self, transport: Transport, deadline_seconds: float, owner: str = "") -> None:
-        """Send no request yet; `owner` is the stack that the requests are for."""
-        self._transport, self._seconds, self._owner = transport, deadline_seconds, owner
+    def __init__(
+        self, transport: Transport, deadline_seconds: float, owner: str = "", lag_seconds: float = 0.0
+    ) -> None:
+        """Send no request yet. `owner` is the stack that the requests are for; `lag_seconds` the age of a
+        shared list that may answer an observation.
+        """
+        self._transport, self._seconds = transport, deadline_seconds
+        self._owner, self._lag_seconds = owner, lag_seconds
 
     def get(
         self,
@@ -61,9 +81,9 @@ class ServiceApi:
         key: str,
         id_: str,
         *,
-        listing: str = "",  # noqa: ARG002
-        list_key: str = "",  # noqa: ARG002
-        query: Query | None = None,  # noqa: ARG002
+        listing: str = "",
+        list_key: str = "",
+        query: Query | None = None,
         microversion: str | None = None,
     ) -> JsonObject | None:
         """Return an object for an observation, None if it does not exist: `observed("/servers", "server", id,
@@ -73,8 +93,59 @@ class ServiceApi:
         `path`, `list_key` its name in the answer, by default the last part of `path`, and `query` restricts
         it. The objects of the list must have the same fields as a single object.
         """
+        shared = self._shared(path)
+        if shared is not None:
+            list_key = list_key or path.rpartition("/")[2]
+            target = _ListTarget(listing or path, list_key, {**self._scope(), **(query or {})}, microversion)
+            with suppress(Unlisted):
+                listed = self._read_list(shared, target, id_)
+                if listed is not None or self._is_unlisted(shared, path, list_key, id_):
+                    return listed
         answer = self.find_one(f"{path}/{id_}", microversion=microversion)
         return None if answer is None else answer.get(key)
+
+    def _shared(self, path: str) -> SharedLists | None:
+        """Return the shared lists, None for nested collections and without complete lists."""
+        lists = getattr(self._transport, "lists", None)
+        usable = self.complete_lists is not None and path.count("/") == 1
+        return lists if usable and isinstance(lists, SharedLists) else None
+
+    def _scope(self) -> Query:
+        """Return the query that restricts a list to the project: administrators see those of others."""
+        project_id = getattr(self._transport, "project_id", "")
+        return {self.project_filter: project_id} if self.project_filter and project_id else {}
+
+    def _read_list(
+        self, shared: SharedLists, target: _ListTarget, id_: str, *, now: bool = False
+    ) -> JsonObject | None:
+        """Return an object of a shared list; `now`: it is missing in another list that contained it.
+
+        Raises:
+            Unlisted: the object needs a request of its own.
+        """
+        asked_at = time.monotonic()
+        since = asked_at if now else max(asked_at - self._lag_seconds, shared.changed_at(id_))
+        until = asked_at + self._seconds
+
+        def fetch() -> Iterator[JsonObject]:
+            for item in self.listed(target.path, target.key, target.query, microversion=target.microversion):
+                if time.monotonic() > until:
+                    raise ProviderUnreachable(f"{self.service} lists its objects too slowly")
+                yield item
+
+        listing = shared.of(self.service, target.path, str(target.query), target.microversion or "")
+        return listing.read(id_, since, fetch, self._seconds, was_listed=now)
+
+    def _is_unlisted(self, shared: SharedLists, path: str, list_key: str, id_: str) -> bool:
+        """Whether an object that is missing in a list does not exist: nova omits servers of cells that do not
+        answer, except in lists of newer microversions.
+        """
+        if not self.complete_lists:
+            return True
+        if not self.supports(self.complete_lists):
+            return False
+        target = _ListTarget(path, list_key, {}, self.complete_lists)
+        return self._read_list(shared, target, id_, now=True) is None
 
     def post(
         self,
@@ -202,7 +273,12 @@ class ServiceApi:
             microversion=microversion or self.microversion,
             owner=self._owner,
         )
-        answer = self._transport.send(request, self._seconds)
+        try:
+            answer = self._transport.send(request, self._seconds)
+        finally:
+            lists = getattr(self._transport, "lists", None)
+            if request.changes and isinstance(lists, SharedLists):
+                lists.note_change(path)
         if answer.status >= 400 and answer.status not in accepted:
             raise error_of(self.service, answer.status, answer.headers, answer.json())
         return answer

@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from orchestrator.clients.openstack.cloud import OpenStack
 from orchestrator.resources.base import Context
+
+# An object that is created or deleted is not taken for another state of itself if the list is this old: the
+# absence of an object is always observed anew.
+UNAMBIGUOUS: Final = frozenset({"CREATE", "DELETE"})
+LAG_SECONDS: Final = 2.0
 
 
 def openstack(ctx: Context) -> OpenStack:
@@ -12,4 +19,5 @@ def openstack(ctx: Context) -> OpenStack:
     Raises:
         ProviderError: there is no cloud.
     """
-    return OpenStack(ctx.cloud, ctx.deadline_seconds, owner=ctx.location.stack_id)
+    lag_seconds = LAG_SECONDS if ctx.action in UNAMBIGUOUS and ctx.elapsed_seconds > LAG_SECONDS else 0.0
+    return OpenStack(ctx.cloud, ctx.deadline_seconds, owner=ctx.location.stack_id, lag_seconds=lag_seconds)

@@ -25,6 +25,7 @@ from orchestrator.clients.openstack.errors import exchange_failures
 from orchestrator.clients.openstack.session.budget import Budgets
 from orchestrator.clients.openstack.session.endpoints import Endpoint, find_endpoint
 from orchestrator.clients.openstack.session.measurement import measured
+from orchestrator.clients.openstack.session.shared_lists import SharedLists
 from orchestrator.clients.openstack.session.tokens import Tokens
 from orchestrator.clients.openstack.transport import Answer, Request
 from orchestrator.config import settings
@@ -56,6 +57,12 @@ class SessionTransport:
         session.user_agent = USER_AGENT
         with _lock:
             self._tokens = _tokens.setdefault(session, Tokens(session))
+        self.lists = SharedLists()
+
+    @property
+    def project_id(self) -> str:
+        """The project of the credential, "" before the first request."""
+        return self._tokens.project_id
 
     def send(self, request: Request, seconds: float) -> Answer:
         """Return the answer of a service. A token that the service refuses is renewed once."""

@@ -1,0 +1,160 @@
+"""Lists that several observers share: observing many objects costs as many requests as the list has pages.
+
+An observation is served from a list when several objects of the same list are observed within two seconds,
+and by a request of its own otherwise. The list is never older than the observer permits, nor than the last
+change of the object by this process: observers that arrive during a request wait for its end and share the
+next one.
+"""
+
+from __future__ import annotations
+
+import copy
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from orchestrator.errors import ProviderBusy, ProviderError, ProviderUnreachable
+from orchestrator.json_types import JsonObject
+
+WINDOW_SECONDS: Final = 2.0
+MIN_OBJECTS: Final = 3  # observed within the window, for each page of the list
+PAGE: Final = 500
+MAX_SEEN: Final = 20_000
+MAX_CHANGES: Final = 5_000
+MAX_LISTS: Final = 200
+
+Fetch = Callable[[], Iterable[JsonObject]]
+
+
+class Unlisted(Exception):
+    """The list does not answer the question: the object needs a request of its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Snapshot:
+    started_at: float
+    objects: dict[str, JsonObject]
+
+    @property
+    def pages(self) -> int:
+        return 1 + len(self.objects) // PAGE
+
+
+class SharedList:
+    """The newest state of a list, and its observers."""
+
+    def __init__(self) -> None:
+        """Nothing is known yet."""
+        self._changed = threading.Condition()
+        self._asked: deque[tuple[float, str]] = deque()
+        self._snapshot = _Snapshot(float("-inf"), {})
+        self._seen: dict[str, None] = {}
+        self._fetching = False
+        self._failure: ProviderError | None = None
+        self._failed_at = float("-inf")  # start of the request that failed
+
+    def read(
+        self, id_: str, since: float, fetch: Fetch, seconds: float, *, was_listed: bool = False
+    ) -> JsonObject | None:
+        """Return an object as it was at `since` or later; None if it was in an earlier list and is not in one
+        that begins now. `was_listed`: it was in an earlier list, also if that is no longer known.
+
+        Raises:
+            Unlisted: too few objects are observed, the object was never in the list, or it must not be read.
+            ProviderBusy: the service does not respond.
+        """
+        asked_at = time.monotonic()
+        known = self._snapshot
+        if known.started_at >= since and id_ in known.objects:
+            self._is_crowded(id_, asked_at)
+            return known.objects[id_]
+        if not self._is_crowded(id_, asked_at):
+            raise Unlisted
+        for required in (since, asked_at) if known.started_at < since < asked_at else (asked_at,):
+            objects = self._read_since(required, fetch, asked_at + seconds).objects
+            if id_ in objects:
+                return objects[id_]
+        if not (was_listed or id_ in self._seen):
+            raise Unlisted
+        return None
+
+    def _is_crowded(self, id_: str, now: float) -> bool:
+        """Record an observer. Return whether a list costs fewer requests than single objects."""
+        with self._changed:
+            self._asked.append((now, id_))
+            while self._asked[0][0] < now - WINDOW_SECONDS:
+                self._asked.popleft()
+            observed = len({asked for _, asked in self._asked})
+            return observed >= MIN_OBJECTS * self._snapshot.pages
+
+    def _read_since(self, required: float, fetch: Fetch, until: float) -> _Snapshot:
+        """Return a list whose request began at `required` or later; request it unless another thread does."""
+        with self._changed:
+            while self._snapshot.started_at < required:
+                if self._failure is not None and self._failed_at >= required:
+                    raise _judged(self._failure)
+                if not self._fetching:
+                    self._fetching = True
+                    break
+                if not self._changed.wait(until - time.monotonic()):
+                    raise ProviderUnreachable("another observation of the list takes too long")
+            else:
+                return self._snapshot
+        return self._fetch(fetch)
+
+    def _fetch(self, fetch: Fetch) -> _Snapshot:
+        started_at, snapshot, failure = time.monotonic(), None, None
+        try:
+            snapshot = _Snapshot(started_at, {str(item["id"]): item for item in fetch() if "id" in item})
+            return snapshot
+        except ProviderError as error:
+            failure = error
+            raise _judged(error) from error
+        finally:
+            with self._changed:
+                self._fetching = False
+                if snapshot is not None:
+                    self._snapshot = snapshot
+                    self._seen = dict.fromkeys([*self._seen, *snapshot.objects][-MAX_SEEN:])
+                if failure is not None:
+                    self._failure, self._failed_at = failure, started_at
+                self._changed.notify_all()
+
+
+def _judged(failure: ProviderError) -> Exception:
+    """Return the failure of an observation; the right to read a list is not that to read an object."""
+    return copy.copy(failure) if isinstance(failure, ProviderBusy) else Unlisted()
+
+
+class SharedLists:
+    """The shared lists of a credential in a region."""
+
+    def __init__(self) -> None:
+        """No list is known yet."""
+        self._lists: dict[tuple[str, ...], SharedList] = {}
+        self._changes: dict[str, float] = {}
+        self._lock = threading.Lock()
+
+    def of(self, *key: str) -> SharedList:
+        """Return a list by its service, path, query and microversion."""
+        with self._lock:
+            if len(self._lists) >= MAX_LISTS and key not in self._lists:
+                self._lists.clear()
+            return self._lists.setdefault(key, SharedList())
+
+    def note_change(self, path: str) -> None:
+        """Record that a request changed the object in a path: earlier lists are no longer read for it."""
+        now = time.monotonic()
+        with self._lock:
+            for part in path.strip("/").split("/"):
+                self._changes.pop(part, None)
+                self._changes[part] = now
+            while len(self._changes) > MAX_CHANGES:
+                del self._changes[next(iter(self._changes))]
+
+    def changed_at(self, id_: str) -> float:
+        """Return the time of the last change of an object by this process."""
+        return self._changes.get(id_, float("-inf"))
