@@ -16,6 +16,7 @@ from typing import Any, Final
 
 import httpcore
 
+from orchestrator.clients.openstack.sdk import sdk_exception
 from orchestrator.errors import (
     ProviderBusy,
     ProviderConflict,
@@ -74,8 +75,8 @@ def discovery_failures(service: str) -> Iterator[None]:
         ProviderUnreachable: Keystone or the service does not respond.
         ProviderError: Keystone rejects the credentials, or the service has no endpoint.
     """
+    sdk_error = sdk_exception()
     from keystoneauth1 import exceptions  # noqa: PLC0415 - an extra
-    from openstack.exceptions import SDKException  # noqa: PLC0415 - an extra
 
     try:
         yield
@@ -84,7 +85,7 @@ def discovery_failures(service: str) -> Iterator[None]:
     except (exceptions.http.Unauthorized, exceptions.http.Forbidden, exceptions.http.NotFound) as error:
         message = f"the stack's credentials are no longer valid: {error.message}"
         raise ProviderError(message, "AuthorizationFailure") from error
-    except (exceptions.ClientException, SDKException) as error:
+    except (exceptions.ClientException, sdk_error) as error:
         raise ProviderUnreachable(f"{service} does not describe its versions: {error}") from error
 
 

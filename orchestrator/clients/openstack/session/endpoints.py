@@ -12,10 +12,10 @@ from typing import Any, Final
 
 from orchestrator.clients.deadline import Deadline
 from orchestrator.clients.openstack.errors import discovery_failures
+from orchestrator.clients.openstack.sdk import sdk_connection
 from orchestrator.clients.openstack.session.single_flight import SingleFlight
-from orchestrator.errors import Misconfigured, ProviderError, ProviderUnreachable
+from orchestrator.errors import ProviderError, ProviderUnreachable
 
-MISSING_EXTRA: Final = "openstacksdk is not installed: pip install 'stack-orchestrator[openstack]'"
 KNOWN_SECONDS: Final = 900.0  # after which an upgrade of a service is noticed
 UNKNOWN_SECONDS: Final = 5.0  # of an endpoint whose versions could not be read
 WITH_MICROVERSIONS: Final = frozenset({"compute", "block-storage"})
@@ -65,13 +65,10 @@ def _unexpired(key: tuple[str, str]) -> Endpoint | None:
 
 
 def _discover(session: Any, region: str, service: str, key: tuple[str, str]) -> Endpoint:
-    try:
-        from openstack.connection import Connection  # noqa: PLC0415 - an extra
-    except ImportError as error:
-        raise Misconfigured(MISSING_EXTRA) from error
+    connection_class = sdk_connection()
     with discovery_failures(service), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of versions that openstacksdk does not know
-        connection = Connection(session=session, region_name=region or None)
+        connection = connection_class(session=session, region_name=region or None)
         data = getattr(connection, key[0].replace("-", "_")).get_endpoint_data()
     if data is None:
         raise ProviderUnreachable(f"{service} does not describe its versions")
