@@ -2,8 +2,9 @@
 
 There is a budget for each service, region and project. Free places go to requests that change something
 before those that only read, and among these to the stack with the fewest requests in progress. A request
-waits a few seconds in its thread; then, and if too many threads wait, it is refused with `AwaitingBudget` and
-its resource is visited again later, so that slow services do not occupy all threads of a worker.
+of a stack waits a few seconds in its thread; then, and if too many threads wait, it is refused with
+`AwaitingBudget` and its resource is visited again later, so that slow services do not occupy all threads of a
+worker. A request without a stack, which a user waits for, waits until shortly before its deadline.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from orchestrator.errors import AwaitingBudget
 
 WAIT_SECONDS: Final = 4.0  # of a thread for its turn
 WAIT_SHARE: Final = 0.3  # of the deadline, if that is less
+USER_SHARE: Final = 0.7  # of the deadline, without a stack
 MAX_WAITING: Final = 8  # threads per budget: half of those of a worker
 AGED_SECONDS: Final = 2.0  # after which a request that reads is equal to one that changes something
 RETRY_SECONDS: Final = (0.5, 2.0)  # until a refused request is tried again
@@ -58,7 +60,8 @@ class Budget:
         Raises:
             AwaitingBudget: there is none; nothing was sent.
         """
-        self._acquire(owner, changes=changes, seconds=min(WAIT_SECONDS, seconds * WAIT_SHARE))
+        longest = min(WAIT_SECONDS, seconds * WAIT_SHARE) if owner else seconds * USER_SHARE
+        self._acquire(owner, changes=changes, seconds=longest)
         place, begun = Place(), time.monotonic()
         try:
             yield place
@@ -80,7 +83,7 @@ class Budget:
         with self._lock:
             self._waiters.append(waiter)
             self._grant()
-            if len(self._waiters) > MAX_WAITING:
+            if sum(1 for other in self._waiters if other.owner) > MAX_WAITING:
                 self._evict()
         waiter.woken.wait(seconds)
         with self._lock:
@@ -118,7 +121,10 @@ class Budget:
     def _evict(self) -> None:
         """Refuse a request of the stack with most of them: one that reads if possible, the newest."""
         load = Counter(waiter.owner for waiter in self._waiters) + self._occupied
-        waiter = max(self._waiters, key=lambda waiter: (load[waiter.owner], not waiter.changes, waiter.since))
+        waiter = max(
+            (waiter for waiter in self._waiters if waiter.owner),
+            key=lambda waiter: (load[waiter.owner], not waiter.changes, waiter.since),
+        )
         self._waiters.remove(waiter)
         waiter.end(granted=False)
 

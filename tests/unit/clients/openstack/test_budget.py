@@ -106,6 +106,16 @@ def test_a_stack_with_many_waiting_requests_yields_to_another(run: Run) -> None:
     run.release("0", "s")
 
 
+def test_requests_that_a_user_waits_for_are_not_refused_before_their_deadline(run: Run) -> None:
+    run.start("a", "1")
+    run.start("a", "2")
+    for number in range(2 * MAX_WAITING):
+        run.start("", f"u{number}", changes=False)
+    assert run.budget.waiting == 2 * MAX_WAITING
+    assert run.refused == []
+    run.release("1", "u0")
+
+
 def limit(most: int = 16) -> ConcurrencyLimit:
     return ConcurrencyLimit(most)
 
