@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Final
@@ -20,6 +21,7 @@ from orchestrator.simulated.server import Server
 from orchestrator.simulated.service import Caller, Service
 from orchestrator.simulated.state import State
 
+LOG: Final = logging.getLogger(__name__)
 PASSWORD: Final = "simulated"  # noqa: S105 - of every user; the cloud listens on loopback only
 
 
@@ -106,8 +108,13 @@ class SimulatedCloud:
 
     def handle(self, name: str, request: Request) -> Response:
         """Carry out a request, and keep its effects."""
-        self.schedule.run_due()
-        response = self.services[name].answer(request)
+        try:
+            self.schedule.run_due()
+            response = self.services[name].answer(request)
+        except Exception:
+            LOG.exception("simulated %s: %s %s", name, request.method, request.target)
+            body = {"error": {"code": 500, "title": "Internal Server Error", "message": "see the log"}}
+            response = Response(500, body)
         self.state.commit()
         return response
 

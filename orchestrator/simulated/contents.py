@@ -32,6 +32,13 @@ QUOTAS: Final = {
     "security_group_rule": 2_000,
     "trunk": 200,
 }
+FLAVORS: Final = (  # name, MiB of memory, GiB of disk, cores
+    ("m1.nano", 64, 1, 1),
+    ("m1.tiny", 512, 1, 1),
+    ("m1.small", 2_048, 20, 1),
+    ("m1.medium", 4_096, 40, 2),
+    ("m1.large", 8_192, 80, 4),
+)
 STACK_DOMAIN: Final = "heat"
 
 
@@ -48,6 +55,8 @@ def ensure_contents(cloud: SimulatedCloud) -> None:
                 keystone.endpoints.create(values)
         _networks(cloud)
         _images(cloud)
+        for name, ram, disk, vcpus in FLAVORS:
+            cloud.nova.flavors.create({"name": name, "ram": ram, "disk": disk, "vcpus": vcpus})
         cloud.cinder.types.create({"name": "__DEFAULT__", "description": "Default Volume Type"})
         cloud.cinder.types.create({"name": "fake", "extra_specs": {"volume_backend_name": "fake"}})
     for name, _, path in SERVICES:
@@ -96,6 +105,14 @@ def _users(cloud: SimulatedCloud) -> None:
         for name in names:
             keystone.assignments.grant(f"users/{users[user]}", target, roles[name])
     cloud.neutron.quotas.set(projects["demo"], dict(QUOTAS))
+    compute = {
+        "instances": 1_000,
+        "cores": 100_000,
+        "ram": 20_000_000,
+        "key_pairs": 500,
+        "server_groups": 200,
+    }
+    cloud.nova.quotas.set(projects["demo"], compute)
     cloud.cinder.quotas.set(projects["demo"], {"volumes": 1_000, "snapshots": 1_000, "gigabytes": 100_000})
 
 

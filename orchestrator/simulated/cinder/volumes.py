@@ -6,8 +6,8 @@ import ast
 from typing import Any, Final
 
 from orchestrator.json_types import JsonObject
-from orchestrator.simulated.http import ApiError, Response
-from orchestrator.simulated.service import Call, new_id, precise_timestamp
+from orchestrator.simulated.http import ApiError, Request, Response
+from orchestrator.simulated.service import Call, Caller, new_id, precise_timestamp
 from orchestrator.simulated.state import Table
 
 Cinder = Any  # its module imports this module
@@ -79,6 +79,19 @@ class Volumes:
         seconds = self.cinder.cloud.delays.volume_create + fault.delay
         self.cinder.cloud.schedule.after(seconds, "volume.created", row["id"], fault.error)
         return row
+
+    def make(self, server: JsonObject, disk: JsonObject) -> JsonObject:
+        """Keep a volume that nova makes for a server: from an image, from a snapshot or empty."""
+        source = {"image": "imageRef", "snapshot": "snapshot_id"}.get(disk.get("source_type") or "")
+        values: JsonObject = {"name": "", "size": disk.get("volume_size") or server["flavor"]["disk"] or 1}
+        if source is not None:
+            values[source] = disk.get("uuid")
+        if disk.get("volume_type"):
+            values["volume_type"] = disk["volume_type"]
+        caller = Caller("", server["user_id"], server["project_id"], frozenset({"admin"}))
+        row = self.create(Call(Request("POST", "/"), caller, ""), values)
+        row["status"] = "available"
+        return self.touch(row)
 
     def remove(self, row: JsonObject) -> None:
         """Begin to delete a volume."""

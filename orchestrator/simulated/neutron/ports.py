@@ -253,7 +253,7 @@ class Ports(Family):
             if self.neutron.cloud.faults.action("bind", row["name"]).error:
                 row |= {"binding:vif_type": "binding_failed", "binding:vif_details": {}}
                 return
-            details = {"port_filter": True}
+            details = {"port_filter": True, "bound_drivers": {"0": "osfake"}}
             row |= {"binding:vif_type": "ovs", "binding:vif_details": details, "status": "ACTIVE"}
 
     def _remember(self, row: JsonObject) -> None:
