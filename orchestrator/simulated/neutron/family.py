@@ -211,7 +211,8 @@ class Family:
         if self.admin_only and not call.caller.is_admin:
             self.disallow(verb)
         for name in given:
-            if known[name].admin and not call.caller.is_admin:
+            is_default = new and checked[name] == known[name].default  # permitted to everyone
+            if known[name].admin and not is_default and not call.caller.is_admin:
                 self.disallow(verb, name)
         return checked
 
