@@ -16,9 +16,10 @@ from orchestrator.cli.commands.server import data_dir_option, load_settings, one
 from orchestrator.cli.options import only_with
 from orchestrator.cli.profiles import DEFAULT_URL
 from orchestrator.config import Settings
-from orchestrator.embedded import processes
+from orchestrator.embedded import processes, simulated_cloud
 from orchestrator.embedded.data_dir import DataDir
 from orchestrator.embedded.process import Child
+from orchestrator.embedded.simulated_cloud import SIMULATED
 from orchestrator.embedded.supervisor import Stopped, Supervisor, supervising
 from orchestrator.errors import Misconfigured
 from orchestrator.logs import configure_logs
@@ -48,6 +49,20 @@ PROVIDER_WORKERS: Final = 1
     callback=only_with("--flower"),
     help="With --flower: port of Flower.",
 )
+@click.option(
+    "--cloud",
+    type=click.Choice([SIMULATED]),
+    is_eager=True,
+    help="Run a simulated OpenStack (Keystone, Neutron, Nova, Cinder, Glance), and use it.",
+)
+@click.option(
+    "--cloud-port",
+    type=click.IntRange(1, 65529),
+    default=18_300,
+    show_default=True,
+    callback=only_with("--cloud"),
+    help="With --cloud: port of Keystone; the other services have the following ports.",
+)
 def up(
     *,
     host: str | None,
@@ -56,6 +71,8 @@ def up(
     data_dir: Path | None,
     flower: bool,
     flower_port: int,
+    cloud: str | None,
+    cloud_port: int,
 ) -> None:
     """Run database, broker, workers and API until Ctrl-C.
 
@@ -64,6 +81,8 @@ def up(
     """
     with one_line_failures():
         settings = _with_default_mode(load_settings(host=host, port=port, data_dir=data_dir))
+        if cloud is not None:
+            settings = settings.model_copy(update=simulated_cloud.settings_of(cloud_port))
         require_safe_binding(settings)
         require_authenticator(settings)
         configure_logs(level="WARNING")
@@ -76,9 +95,14 @@ def up(
             if flower:
                 require_free("127.0.0.1", flower_port, "--flower-port")
             count = workers or available_cores()
+            if cloud is not None:
+                _start_cloud(supervisor, directory, cloud_port)
             start(supervisor, settings, directory, count=count, flower_port=flower_port if flower else None)
             configure_logs(level="INFO")
             announce(settings, directory, count, flower_port if flower else None)
+            if cloud is not None:
+                click.echo(f"Simulated cloud: {simulated_cloud.auth_url(cloud_port)} (nothing is real)")
+                click.echo("  users admin and demo, project demo, password simulated")
             supervisor.watch()
         click.echo("Stopped.")
 
@@ -89,6 +113,14 @@ def _with_default_mode(settings: Settings) -> Settings:
     It is the default of this command only, which serves the user of this machine.
     """
     return settings if settings.auth is not None else settings.model_copy(update={"auth": "none"})
+
+
+def _start_cloud(supervisor: Supervisor, directory: DataDir, port: int) -> None:
+    """Start the simulated cloud; let this process and its children use it."""
+    for offset in range(6):
+        require_free("127.0.0.1", port + offset, "--cloud-port")
+    supervisor.start([simulated_cloud.child(port, directory.root, dict(os.environ))])
+    os.environ.update(simulated_cloud.environment_of(port))
 
 
 class Steps:
