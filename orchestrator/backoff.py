@@ -18,3 +18,11 @@ def backoff_seconds(
     """
     pause: float = min(max_seconds, 2.0 ** min(tries, MAX_DOUBLINGS))
     return pause * uniform(1.0 - jitter_fraction, 1.0) + uniform(0.0, extra_jitter)  # noqa: S311 - no secret
+
+
+def requested_seconds(seconds: float, max_seconds: float) -> float:
+    """Return the pause that a server asks for, at most `max_seconds`, and up to a tenth or a second more: not
+    all clients return at once.
+    """
+    pause = min(seconds, max_seconds)
+    return pause + uniform(0.0, min(1.0, 0.1 * pause))  # noqa: S311 - no secret

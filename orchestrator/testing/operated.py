@@ -5,15 +5,12 @@ from __future__ import annotations
 import time
 import uuid
 from dataclasses import replace
-from typing import Final
 
 from orchestrator.engine.physical_names import physical_name
 from orchestrator.json_types import JsonMapping, JsonObject
 from orchestrator.resources.base import Context, Created, Observation, ResourceType
-from orchestrator.testing.samples import Sample, full_properties
-
-PATIENCE_SECONDS: Final = 10.0  # for external objects; for local types the clock is simulated
-MAX_SLEEP_SECONDS: Final = 0.05
+from orchestrator.resources.verbs.values import found_ids
+from orchestrator.testing.samples import Sample, full_properties, is_changed_in_place
 
 
 class Operated:
@@ -25,6 +22,7 @@ class Operated:
         self.properties = full_properties(kind, properties)
         self.uuid, self.attempt = uuid.uuid4(), 1
         self.physical_id = ""
+        self.objects: dict[str, Context] = {}  # created or found, with the context of that time
         self.ctx = self.sample.prepare_context(
             Context(
                 name="a",
@@ -32,7 +30,7 @@ class Operated:
                 token=f"{self.uuid}-1",
                 action="CREATE",
                 properties=self._read(self.properties),
-                deadline_seconds=5.0,
+                deadline_seconds=self.sample.deadline_seconds,
             )
         )
 
@@ -43,11 +41,16 @@ class Operated:
 
     def create(self) -> Created:
         """Create it and store the returned data."""
-        self.ctx = replace(self.ctx, action="CREATE")
+        self.ctx = replace(self.ctx, action="CREATE", step="")
         created = self.kind.create(self.ctx, self.ctx.properties)
-        self.physical_id = created.physical_id
+        self.adopt(created.physical_id)
         self.ctx = replace(self.ctx, data=dict(created.data))
         return created
+
+    def adopt(self, physical_id: str) -> None:
+        """Take an object that was created or found for it."""
+        self.physical_id = physical_id
+        self.objects[physical_id] = self.ctx
 
     def create_again(self) -> Created:
         """Create it under a new token, like after the deletion of a failed object."""
@@ -60,7 +63,7 @@ class Operated:
         self.properties = {**self.properties, **changes}
         before, given = self.ctx.properties, self._read(self.properties)
         changed = frozenset(name for name in {*before, *given} if before.get(name) != given.get(name))
-        self.ctx = replace(self.ctx, action="UPDATE", properties=given)
+        self.ctx = replace(self.ctx, action="UPDATE", step="", properties=given)
         updated = self.kind.update(self.ctx, self.physical_id, given, changed)
         self.physical_id = updated.physical_id
         if updated.data:
@@ -69,14 +72,28 @@ class Operated:
 
     def pause(self, action: str) -> None:
         """Request SUSPEND or RESUME."""
-        self.ctx = replace(self.ctx, action=action)
+        self.ctx = replace(self.ctx, action=action, step="")
         verb = self.kind.suspend if action == "SUSPEND" else self.kind.resume
         verb(self.ctx, self.physical_id)
 
+    def snapshot(self) -> JsonMapping:
+        """Request a copy under a token of its own."""
+        self.ctx = replace(self.ctx, action="SNAPSHOT", step="", token=f"{self.uuid}-s1")
+        return self.kind.snapshot(self.ctx, self.physical_id)
+
     def delete(self) -> None:
         """Request deletion."""
-        self.ctx = replace(self.ctx, action="DELETE")
+        self.ctx = replace(self.ctx, action="DELETE", step="")
         self.kind.delete(self.ctx, self.physical_id)
+
+    def advance(self, step: str) -> None:
+        """Carry out a step of the operation."""
+        self.ctx = replace(self.ctx, step=step)
+        advanced = self.kind.advance(self.ctx, self.physical_id, self.ctx.properties, step)
+        if advanced is not None:
+            self.physical_id = advanced.physical_id
+            if advanced.data:
+                self.ctx = replace(self.ctx, data=dict(advanced.data))
 
     def observe(self, action: str | None = None, elapsed: float = 0.0) -> Observation:
         """Observe it, `elapsed` seconds after the start of the operation."""
@@ -84,10 +101,12 @@ class Operated:
         return self.kind.observe(ctx, self.physical_id)
 
     def settled(self) -> Observation:
-        """Observe until the operation is complete, and return the last observation."""
-        elapsed, deadline = 0.0, time.monotonic() + PATIENCE_SECONDS
+        """Observe until the operation is complete, with its steps, and return the last observation."""
+        elapsed, deadline = 0.0, time.monotonic() + self.sample.patience_seconds
         observation = self.observe()
         while not self._over(observation):
+            if observation.step:
+                self.advance(observation.step)
             self.sample.finish(self)
             elapsed += observation.retry_after or 0.0
             observation = self.observe(elapsed=elapsed)
@@ -95,8 +114,32 @@ class Operated:
                 break
             assert time.monotonic() < deadline, f"the operation does not end: {observation}"
             if self.kind.calls_out:
-                time.sleep(min(observation.retry_after or MAX_SLEEP_SECONDS, MAX_SLEEP_SECONDS))
+                pause = observation.retry_after or self.sample.pause_seconds
+                time.sleep(0.0 if observation.step else min(pause, self.sample.pause_seconds))
         return observation
+
+    def updatable(self) -> str | None:
+        """Return a property that is changed in place; None if there is none."""
+        names = (name for name in self.kind.properties if is_changed_in_place(self.kind, self.sample, name))
+        return next(names, None)
+
+    def clean_up(self) -> None:
+        """Delete all objects of an external type that still exist, also that of a create that has failed.
+
+        Raises:
+            AssertionError: an object still exists.
+        """
+        if not self.kind.calls_out:
+            return
+        tokens = {ctx.token: ctx for ctx in (self.ctx, *self.objects.values())} if self.kind.can_find else {}
+        for token, ctx in tokens.items():
+            for found in found_ids(self.kind.find(ctx, token)):
+                self.objects.setdefault(found, ctx)
+        for physical_id, ctx in self.objects.items():
+            self.ctx, self.physical_id = replace(ctx, action="DELETE"), physical_id
+            if self.observe().exists:
+                self.delete()
+                assert not self.settled().exists, f"{physical_id} still exists"
 
     def _over(self, observation: Observation) -> bool:
         if observation.error:

@@ -31,7 +31,7 @@ def provider_calls(existing: Operated, fresh: Operated) -> Iterator[Call]:
         yield "find", lambda: kind.find(ctx, ctx.token)
     for action in ("CREATE", "CHECK", "DELETE"):
         yield f"observe ({action})", lambda action=action: existing.observe(action)  # type: ignore[misc]
-    name = updatable(existing)
+    name = existing.updatable()
     if name is not None:
         value = other_value(kind, existing.sample, name)
         yield "update", lambda: existing.update(**{name: value})
@@ -47,14 +47,3 @@ def provider_calls(existing: Operated, fresh: Operated) -> Iterator[Call]:
     if kind.judges_health:
         yield "is_healthy_after_failure", lambda: kind.is_healthy_after_failure(ctx, physical_id)
     yield "delete", existing.delete
-
-
-def updatable(operated: Operated) -> str | None:
-    """Return a property that is changed in place, None if no property is."""
-    sample = operated.sample
-    names = (
-        name
-        for name, prop in operated.kind.properties.items()
-        if prop.update_allowed and prop.implemented and name not in sample.slow_changes
-    )
-    return next((name for name in names if sample.answers.get(name, "update") == "update"), None)

@@ -21,6 +21,8 @@ from orchestrator.schema.properties import convert
 MAX_GUESSES: Final = 50  # per property
 TEXTS: Final = ("text", "other", "1", "true", "2030-01-01T00:00:00Z", "10.0.0.1", "10.0.0.0/8", "a.example.")
 
+Intercept = Callable[[Callable[[], Any]], Any]  # makes a call and returns its result, or raises an error
+
 
 def _nothing(operated: object) -> None: ...
 
@@ -63,6 +65,14 @@ class Sample:
 
     # the provider cannot be reached while the context is entered
     outage: Callable[[], AbstractContextManager[object]] | None = None
+    # every call of the provider goes through the given function while the context is entered
+    intercept: Callable[[Intercept], AbstractContextManager[object]] | None = None
+
+    # Times of the provider.
+    call_seconds: float = 2.0  # longest duration of a verb
+    deadline_seconds: float = 5.0  # of a call
+    patience_seconds: float = 10.0  # longest duration of an operation; for local types the clock is simulated
+    pause_seconds: float = 0.05  # longest pause between two observations
 
 
 def full_properties(kind: ResourceType, given: JsonMapping) -> JsonObject:
@@ -90,6 +100,14 @@ def other_value(kind: ResourceType, sample: Sample, name: str) -> Any:
         if not faults and after.get(name) != before.get(name) and not kind.validate(after, 3600.0):
             return value
     raise LookupError(f'no other value of {kind.name}\'s "{name}" could be generated: put one into `changes`')
+
+
+def is_changed_in_place(kind: ResourceType, sample: Sample, name: str) -> bool:
+    """Whether the tests may change a property, and its change is an update in place that succeeds."""
+    prop = kind.properties[name]
+    changes = prop.update_allowed and prop.implemented
+    excluded = sample.slow_changes | sample.failing_changes
+    return changes and name not in excluded and sample.answers.get(name, "update") == "update"
 
 
 def guesses(prop: Property) -> Iterator[Any]:

@@ -17,6 +17,7 @@ OUTCOMES = (*outcome_sql.STATEMENTS, *action_sql.STATEMENTS, replacement_sql.SET
 SINGLE_ROW = (hook_sql.SETTLE_PAUSED, hook_sql.DELETE_PAUSED, children.WAIT_FOR_NEW_CHILD)
 OTHERS = {
     "begin": outcome_sql.BEGIN,
+    "begin_step": outcome_sql.BEGIN_STEP,
     "claim": visit_sql.CLAIM,
     "drop": outcome_sql.DROP,
     "drop_unclaimed": outcome_sql.DROP_UNCLAIMED,

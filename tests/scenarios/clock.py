@@ -18,6 +18,7 @@ STARTS: Mapping[str, tuple[str, str]] = {
     "answer": ("circuit_breaker", "answered_at"),
     "probe": ("circuit_breaker", "probe_at"),
     "action": ("stack", "action_started_at"),
+    "delete request": ("resource", "requested_at"),
     "enqueue": ("graph_node", "rung_at"),
     "event": ("event", "created_at"),
     "lost lease": ("resource", "lost_at"),

@@ -39,6 +39,7 @@ FIXED = ("!a", "!b")
 # How a call fares. Those of `ASKED` were carried out, or will be when time passes.
 FATES = ("done", "busy", "refused", "silent", "late", "lost", "killed", "killed late", "killed after")
 ERRORS = ("broken", "dead")  # of a create or a change: it is carried out, and comes to nothing
+CALL_HOURS = 2  # every call ends within its deadline: it cannot last as long
 
 
 @dataclass
@@ -85,6 +86,7 @@ class Provider:
     dependents: Callable[[str], list[str]] = lambda _id: []  # dependent ids in the engine's rows
     meanwhile: Callable[[str, Context], None] = lambda _verb, _ctx: None  # before a call, or `<verb>d` after
     landing: bool = False  # a delayed request is being executed
+    hours: int = 0  # that have passed
     numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
 
     def types(self) -> dict[str, ResourceType]:
@@ -96,7 +98,9 @@ class Provider:
     def ask(self, verb: str, ctx: Context, act: Callable[[], Any]) -> Any:
         """Let a call fare as it is to."""
         self.calls[verb, ctx.name] += 1
+        began = self.hours
         self.meanwhile(verb, ctx)
+        self._deadline(began)
         fate = self.fate(verb, ctx)
         match fate:
             case "busy":
@@ -118,10 +122,17 @@ class Provider:
         if fate == "killed after":
             raise Crash
         self.meanwhile(f"{verb}d", ctx)
+        self._deadline(began)
         return result
+
+    def _deadline(self, began: int) -> None:
+        """End a call without an answer in which hours passed: other workers acted in the middle of it."""
+        if self.hours - began >= CALL_HOURS:
+            raise ProviderSilent("no answer in time")
 
     def land(self) -> None:
         """Time passes: delayed requests are executed."""
+        self.hours += 1
         self.landing = True
         while self.in_flight:
             with suppress(ProviderError):  # nobody reads the answer
@@ -130,6 +141,7 @@ class Provider:
 
     def create(self, ctx: Context, properties: Mapping[str, Any]) -> Thing:
         """Make a thing."""
+        began = self.hours
         thing = Thing(
             f"{ctx.name}-{next(self.numbers)}",
             ctx.token,
@@ -142,6 +154,7 @@ class Provider:
         if any(other.token == ctx.token for other in self.things.values()):
             self.invalid.append(f"a second {ctx.name} for one token")
         self._stands(f"{thing.id} is made", thing)
+        self._deadline(began)
         self.things[thing.id] = thing
         self.log.append(("create", ctx.name, thing.id))
         return thing
@@ -166,10 +179,12 @@ class Provider:
         thing = self.things.get(id_)
         if thing is None or thing.opened == "delete":
             return
+        began = self.hours
         above = {other.id for other in self.things.values() if id_ in other.stands_on and other is not thing}
         above |= {other for other in self.dependents(id_) if other in self.things and other != id_}
         if above:
             self.invalid.append(f"{id_} is removed under {sorted(above)}")
+        self._deadline(began)
         thing.opened, thing.looks = "delete", thing.properties.get("looks") or 0
         self.log.append(("delete", ctx.name, id_))
 

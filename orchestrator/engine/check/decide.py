@@ -40,15 +40,22 @@ class Compare:
 
 @dataclass(frozen=True, slots=True)
 class Recreate:
-    """The create has failed: delete the object, then create it again under a new token."""
+    """The create has failed: delete the object, then create it again under a new token; `request` the delete
+    unless a request was answered already.
+    """
+
+    request: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class Delete:
-    """Delete the resource. `find_first`: whether it was created is unknown."""
+    """Delete the resource; `request` unless a request was answered already. `find_first`: whether it was
+    created is unknown.
+    """
 
     find_first: bool = False
     wait_seconds: float = 0.0
+    request: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,11 +128,11 @@ def decide(visit: ResourceVisit, resource_type: ResourceType) -> Step:
     if visit.kind == "cleanup":
         return _cleanup(visit, resource_type)
     if resource.op in OPEN_ACTS:  # of whichever traversal: it is completed first
-        return RunAction(resource.op, request=resource.lost_seconds is not None)
+        return RunAction(resource.op, request=_perhaps_unsent(resource))
     if resource.op == "DISCARD":
-        return Recreate()
+        return Recreate(request=resource.requested_seconds is None)
     if resource.op == "UPDATE":  # a worker that died may not have sent it
-        return Observe() if resource.lost_seconds is None else ReissueUpdate()
+        return ReissueUpdate() if _perhaps_unsent(resource) else Observe()
     if resource.op == "CREATE":
         if resource.physical_id is not None:
             return Observe()
@@ -187,7 +194,12 @@ def _cleanup(visit: ResourceVisit, resource_type: ResourceType) -> Step:
                 "it was cut off while being created, and its type cannot be asked whether it was"
             )
         return Delete(find_first=True, wait_seconds=_in_flight(visit, resource_type))
-    return Delete()
+    return Delete(request=resource.op != "DELETE" or resource.requested_seconds is None)
+
+
+def _perhaps_unsent(resource: ResourceView) -> bool:
+    """Whether the request of an update or an action was perhaps never sent. Its steps follow its answer."""
+    return resource.lost_seconds is not None and resource.step is None
 
 
 def _was_refused(visit: ResourceVisit, resource_type: ResourceType) -> bool:

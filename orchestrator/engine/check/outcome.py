@@ -5,19 +5,21 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from orchestrator.backoff import backoff_seconds
+from orchestrator.backoff import backoff_seconds, requested_seconds
 from orchestrator.engine.check.child_status import ChildStep
 from orchestrator.errors import (
     UNREACHABLE_ERRORS,
     AwaitingBudget,
     InvalidTemplate,
     OrchestratorError,
+    ProviderBusy,
     ProviderError,
 )
 from orchestrator.resources.base import Observation
 
 MAX_CHECK_RETRIES: Final = 3  # of a CHECK that cannot observe its resource
 UNREACHABLE_MAX_SECONDS: Final = 15.0  # longest pause between two attempts to reach a provider
+RETRY_AFTER_MAX_SECONDS: Final = 600.0  # longest pause that a provider may ask for
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,21 +164,29 @@ class Attempts(NamedTuple):
         return backoff_seconds(self.unreachable, longest, jitter_fraction=0.5)
 
 
+class DeleteProgress(NamedTuple):
+    """The requests of a delete so far."""
+
+    seconds: float = 0.0  # since the last answered request
+    retry_seconds: float = 0.0  # after which the delete of an object in error is repeated; 0: never
+    repeated: bool = False  # by this visit
+
+    def is_due(self, observation: Observation, attempts: Attempts | None) -> bool:
+        """Whether to repeat the request, as long as `attempts` are left. It would only disturb an object that
+        is being deleted.
+        """
+        in_error = observation.exists and bool(observation.error)
+        left = attempts is None or attempts.left > 0
+        return in_error and left and self.seconds >= self.retry_seconds > 0
+
+
 def retry_seconds(failed: int, max_seconds: float) -> float:
     """Return the pause after so many failed attempts."""
     return backoff_seconds(failed, max_seconds, extra_jitter=min(2.0, max_seconds))
 
 
-def outcome_of_observation(
-    observation: Observation, *, name: str, deleting: bool, attempts: Attempts
-) -> Outcome:
-    """Return the outcome of an observation during a create, update or delete."""
-    if deleting:
-        if not observation.exists:
-            return Deleted()
-        if observation.error:
-            return Failed(failure_reason(observation.error_kind, name, observation.error))
-        return Wait(observation.retry_after, observation.reason or "state changed")
+def outcome_of_observation(observation: Observation, *, name: str, attempts: Attempts) -> Outcome:
+    """Return the outcome of an observation during a create or update."""
     if observation.error or not observation.exists:
         error = observation.error or "it no longer exists at the provider"
         if (observation.replaceable or not observation.exists) and attempts.left > 0:
@@ -185,6 +195,21 @@ def outcome_of_observation(
     if not observation.ready:
         return Wait(observation.retry_after, observation.reason or "state changed")
     return Ready(observation)
+
+
+def outcome_of_delete(observation: Observation, progress: DeleteProgress, *, name: str) -> Outcome:
+    """Return the outcome of an observation during a delete. An object in error may still be deleted by the
+    request; after `retry_seconds` the request is repeated, as long as attempts are left.
+    """
+    if not observation.exists:
+        return Deleted()
+    if not observation.error:
+        return Wait(observation.retry_after, observation.reason or "state changed", progress.repeated)
+    remaining = progress.retry_seconds - progress.seconds
+    if remaining <= 0:
+        return Failed(failure_reason(observation.error_kind, name, observation.error))
+    seconds = remaining if observation.retry_after is None else min(observation.retry_after, remaining)
+    return Wait(seconds, f"{observation.error_kind}: {observation.error}", progress.repeated)
 
 
 def outcome_of_action(observation: Observation, *, name: str, physical_id: str) -> Outcome:
@@ -208,7 +233,7 @@ def outcome_of_error(error: Exception, *, name: str, attempts: Attempts) -> Outc
     if isinstance(error, AwaitingBudget):
         return Wait(error.retry_after, str(error))
     if isinstance(error, UNREACHABLE_ERRORS):
-        return Wait(attempts.unreachable_pause, error_text(error), unreachable=True)
+        return Wait(unreachable_seconds(error, attempts), error_text(error), unreachable=True)
     if isinstance(error, ProviderError):
         return Failed(failure_reason(error.kind, name, str(error)))
     if isinstance(error, InvalidTemplate):
@@ -216,6 +241,14 @@ def outcome_of_error(error: Exception, *, name: str, attempts: Attempts) -> Outc
     if isinstance(error, OrchestratorError):
         return Failed(failure_reason(error.heat_type, name, str(error)))
     return Failed(failure_reason(type(error).__name__, name, str(error)))
+
+
+def unreachable_seconds(error: Exception, attempts: Attempts) -> float:
+    """Return the pause before the next attempt to reach a provider: what it asks for, or a growing one."""
+    asked = error.retry_after if isinstance(error, ProviderBusy) else None
+    if asked is None or not asked >= 0:  # a negative number, or no number
+        return attempts.unreachable_pause
+    return requested_seconds(asked, RETRY_AFTER_MAX_SECONDS)
 
 
 def error_text(error: Exception) -> str:

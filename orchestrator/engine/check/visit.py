@@ -64,6 +64,8 @@ class ResourceView(NamedTuple):
     marked_unhealthy: bool = False  # by a user, who is not contradicted
     observed: str | None = None  # the last successful observation
     reachable_seconds: float | None = None  # since the operation was opened, and since the last outage
+    step: str | None = None  # of the open operation, started last
+    requested_seconds: float | None = None  # since the delete of the open operation was answered
 
     @property
     def suspect(self) -> bool:

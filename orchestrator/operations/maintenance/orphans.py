@@ -1,7 +1,8 @@
 """Delete provider objects created after their worker lost its lease (docs/internals/protocol.md rule 4).
 
 The worker recorded the object and stopped. If the next worker found the object by its token, the object
-belongs to the resource. If it created another object, the recorded object is an orphan and is deleted.
+belongs to the resource. If it created another object, the recorded object is an orphan and is deleted. So is
+each object but one of several that `find` returned.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from orchestrator.clients.keystone.cloud_session import Cloud
 from orchestrator.config import Settings
 from orchestrator.logs import logger
 from orchestrator.operations.resource_context.operation import with_provider_access
-from orchestrator.resources.base import Context, ResourceType
+from orchestrator.resources.base import Context, Observation, ResourceType
 from orchestrator.resources.software_api import UNCONNECTED, SoftwareStore
 from orchestrator.store.connections.database import UNREACHABLE
 from orchestrator.store.maintenance import orphans as store
@@ -47,23 +48,43 @@ def delete_orphans(
         )
         root_cloud = None if row.root_id is None else cloud(row.root_id)
         ctx = with_provider_access(ctx, settings, row.project_id, root_cloud)
-        if row.adopted or _removed(types, row.type, ctx, row.physical_id):
+        if row.adopted or _removed(db, types, row, ctx):
             store.mark_handled(db, row.id)
             dealt += 1
     return dealt
 
 
-def _removed(types: Mapping[str, ResourceType], type_name: str, ctx: Context, physical_id: str) -> bool:
-    """Request an orphan's deletion; return whether it is deleted. A failed request is repeated later."""
+def _removed(
+    db: Connection[TupleRow], types: Mapping[str, ResourceType], row: store.OrphanRow, ctx: Context
+) -> bool:
+    """Request an orphan's deletion, once, and follow it; return whether it is deleted. After an error it is
+    repeated later.
+    """
     try:
-        resource_type = types[type_name]
-        resource_type.delete(ctx, physical_id)
-        gone = not resource_type.observe(ctx, physical_id).exists
+        gone = not _deleted(db, types[row.type], row, ctx).exists
     except UNREACHABLE:  # the database, not the provider
         raise
     except Exception as error:  # of whichever kind: the sweep has more to do than this orphan
-        log.warning("orphan_delete_failed", physical_id=physical_id, type=type_name, error=str(error))
+        log.warning("orphan_delete_failed", physical_id=row.physical_id, type=row.type, error=str(error))
         return False
     if gone:
-        log.warning("orphan_deleted", physical_id=physical_id, type=type_name)
+        log.warning("orphan_deleted", physical_id=row.physical_id, type=row.type)
     return gone
+
+
+def _deleted(
+    db: Connection[TupleRow], resource_type: ResourceType, row: store.OrphanRow, ctx: Context
+) -> Observation:
+    """Delete an orphan as far as possible now; return the last observation."""
+    physical_id = row.physical_id
+    if row.requested_seconds is not None:
+        observation = resource_type.observe(ctx, physical_id)
+        if observation.step:
+            resource_type.advance(ctx, physical_id, {}, observation.step)
+            return resource_type.observe(ctx, physical_id)
+        due = observation.error and row.requested_seconds >= resource_type.delete_retry_seconds
+        if not observation.exists or not due:
+            return observation
+    resource_type.delete(ctx, physical_id)
+    store.mark_requested(db, row.id)
+    return resource_type.observe(ctx, physical_id)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from orchestrator.engine.check.outcome import Failed, Ready, Unhealthy, Wait, outcome_of_action
+from orchestrator.operations.reconcile.step_outcomes import observe_and_advance
 from orchestrator.operations.resource_context.operation import ResourceOperation
 from orchestrator.operations.resource_context.state import StepResult, observation_from_state
-from orchestrator.resources.base import Observation
+from orchestrator.resources.base import Context, Observation
 
 # Elapsed time of an observation right after the request; 0 means that no request was sent.
 JUST_STARTED_SECONDS = 0.001
@@ -34,8 +35,12 @@ def run_action_step(operation: ResourceOperation, action: str, *, request: bool)
     token = _snapshot_resource(operation) if action == "SNAPSHOT" else None
     if action != "SNAPSHOT" and request:
         _request_action(operation, action)
-    context = operation.context(action, JUST_STARTED_SECONDS if fresh else None)
-    observation = type_.observe(replace(context, token=token or context.token), state.physical_id or "")
+
+    def context() -> Context:
+        context = operation.context(action, JUST_STARTED_SECONDS if fresh else None)
+        return replace(context, token=token or context.token)
+
+    observation = observe_and_advance(operation, context)
     return _result_of(operation, observation, started=fresh and not type_.calls_out)
 
 

@@ -2,30 +2,41 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from typing import Final
 
 from orchestrator.engine.check.change import ADOPT, Evidence, Replace, decide_change
+from orchestrator.engine.check.decide import Delete, Recreate
 from orchestrator.engine.check.outcome import (
+    Attempts,
     Deleted,
+    DeleteProgress,
     Failed,
     Ready,
     Replaced,
     Wait,
     failure_reason,
+    outcome_of_delete,
 )
-from orchestrator.errors import ProviderError, ProviderSilent
+from orchestrator.errors import UNREACHABLE_ERRORS, ProviderError, ProviderSilent
 from orchestrator.operations.reconcile.comparison import comparison, type_changed
 from orchestrator.operations.reconcile.desired_state import apply_definition
 from orchestrator.operations.reconcile.step_outcomes import (
+    attempts_of,
     find_object,
     grant_access,
+    observe_and_advance,
     observe_operation,
     result_of,
 )
 from orchestrator.operations.reconcile.update_steps import end_operation, follow_operation
 from orchestrator.operations.resource_context.operation import ResourceOperation
 from orchestrator.operations.resource_context.state import StepResult, in_progress_event_written
+from orchestrator.resources.base import Context, Observation
 
+FIND_SECONDS: Final = 3.0  # pause between searches for the object of a create without an answer
+UNANSWERED: Final = (ProviderSilent, ConnectionError, TimeoutError)  # the request may be carried out
 NO_ID = "Resource ID was not provided."
 REQUEST_PENDING = "an earlier request for it may still be carried out"
 
@@ -59,11 +70,13 @@ def create(operation: ResourceOperation, wait_seconds: float, retries_left: int)
 def _earlier_request(
     operation: ResourceOperation, wait_seconds: float, retries_left: int
 ) -> StepResult | None:
-    """Return the result of an earlier request, for whichever definition; None if it had no effect."""
+    """Return the result of an earlier request, for whichever definition; None if it had no effect. Until it
+    can no longer be carried out, its object is searched every few seconds.
+    """
     if find_object(operation, operation.context("CREATE")):
         return follow_operation(operation, retries_left)
     if wait_seconds > 0:
-        return StepResult(Wait(wait_seconds, REQUEST_PENDING), operation.state)
+        return StepResult(Wait(min(wait_seconds, FIND_SECONDS), REQUEST_PENDING), operation.state)
     return None
 
 
@@ -73,8 +86,13 @@ def _send_create(operation: ResourceOperation) -> None:
     state.unanswered = type_.calls_out
     try:
         created = type_.create(context, state.properties)
-    except ProviderError as error:
-        state.unanswered = isinstance(error, ProviderSilent)  # a refusal is an answer
+    except UNANSWERED:
+        if not (type_.calls_out and type_.can_find and _find_at_once(operation, context)):
+            raise
+        state.unanswered = False
+        return
+    except ProviderError:
+        state.unanswered = False  # a refusal is an answer
         raise
     state.unanswered = False
     state.physical_id, state.data = created.physical_id, created.data
@@ -82,23 +100,32 @@ def _send_create(operation: ResourceOperation) -> None:
     grant_access(operation, created, context)
 
 
-def recreate(operation: ResourceOperation, retries_left: int) -> StepResult:
+def _find_at_once(operation: ResourceOperation, context: Context) -> bool:
+    """Return whether a create without an answer was carried out already. An error of the search is not
+    reported instead of the first error.
+    """
+    try:
+        return find_object(operation, context)
+    except (ProviderError, *UNREACHABLE_ERRORS):
+        return False
+
+
+def recreate(operation: ResourceOperation, step: Recreate, retries_left: int) -> StepResult:
     """Delete a resource that failed during its create, then create it again under a new token. An object that
     is ready before the request to delete it is kept.
     """
     state, type_ = operation.state, operation.resource_type
-    if type_.calls_out and operation.resource.lost_seconds is None:
+    if type_.calls_out and step.request and operation.resource.lost_seconds is None:
         kept = _ready_after_all(operation)
         if kept is not None:
             return kept
-    context, physical_id = operation.context("DELETE"), state.physical_id or ""
     state.unanswered = type_.calls_out  # from here on its delete may be carried out
     try:
-        type_.delete(context, physical_id)
+        observation, _ = _delete_object(operation, lambda: operation.context("DELETE"), request=step.request)
     except ProviderError as error:
-        state.unanswered = isinstance(error, ProviderSilent) or operation.resource.lost_seconds is not None
+        refused = not (isinstance(error, ProviderSilent) or state.requested or not step.request)
+        state.unanswered = not refused or operation.resource.lost_seconds is not None
         raise
-    observation = type_.observe(context, physical_id)
     if observation.exists:
         return StepResult(Wait(observation.retry_after, "removing what went wrong", discard=True), state)
     state.physical_id = state.op = state.reference_id = None
@@ -159,25 +186,55 @@ def adopt(operation: ResourceOperation) -> StepResult:
     return result
 
 
-def delete(
-    operation: ResourceOperation, wait_seconds: float, retries_left: int, *, find_first: bool
-) -> StepResult:
-    """Delete the resource; `find_first` if the effect of an earlier create is unknown."""
+def delete(operation: ResourceOperation, step: Delete, retries_left: int) -> StepResult:
+    """Delete the resource. The request is sent once; after that the object is only observed."""
     state, type_ = operation.state, operation.resource_type
     fresh = state.op != "DELETE"
-    if state.physical_id is None and find_first and not find_object(operation, operation.context("DELETE")):
-        if wait_seconds > 0:
-            return StepResult(Wait(wait_seconds, REQUEST_PENDING), state)
+    unknown = state.physical_id is None and step.find_first
+    if unknown and not find_object(operation, operation.context("DELETE")):
+        if step.wait_seconds > 0:
+            return StepResult(Wait(min(step.wait_seconds, FIND_SECONDS), REQUEST_PENDING), state)
         return StepResult(Deleted(), state, started=True)
     state.op = "DELETE"
     if fresh and type_.calls_out:
         operation.record_start()
-    context, physical_id = operation.context("DELETE", 0.0 if fresh else None), state.physical_id or ""
-    type_.delete(context, physical_id)
-    seen = type_.observe(context, physical_id)
+    seen, progress = _delete_object(
+        operation,
+        lambda: operation.context("DELETE", 0.0 if fresh else None),
+        request=step.request,
+        attempts=attempts_of(operation, retries_left),
+    )
     if not seen.exists and type_.needs_lease:
         operation.services.stored_context.revoke_access(operation.resource.id)
         if (users := operation.users()) is not None:
             users.release()
     started = fresh and not type_.calls_out
-    return result_of(operation, seen, retries_left, started=started, deleting=True)
+    outcome = outcome_of_delete(seen, progress, name=operation.resource.name)
+    return StepResult(outcome, state, started)
+
+
+def _delete_object(
+    operation: ResourceOperation,
+    context: Callable[[], Context],
+    *,
+    request: bool,
+    attempts: Attempts | None = None,
+) -> tuple[Observation, DeleteProgress]:
+    """Request the delete of the object if that is due, and observe it; return the progress as well.
+
+    `attempts` limits the repetitions for an object in error; None: no limit.
+    """
+    state, type_ = operation.state, operation.resource_type
+    repeats = type_.calls_out and not operation.visit.halted
+    progress = DeleteProgress(
+        0.0 if request else operation.resource.requested_seconds or 0.0,
+        type_.delete_retry_seconds if repeats else 0.0,
+    )
+    if not request:
+        observation = observe_and_advance(operation, context)
+        if not progress.is_due(observation, attempts):
+            return observation, progress
+        progress = DeleteProgress(0.0, progress.retry_seconds, repeated=True)
+    type_.delete(context(), state.physical_id or "")
+    state.requested = True
+    return observe_and_advance(operation, context), progress

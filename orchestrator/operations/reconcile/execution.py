@@ -41,7 +41,13 @@ from orchestrator.engine.check.outcome import (
 )
 from orchestrator.errors import UNREACHABLE_ERRORS, ProviderError, Superseded
 from orchestrator.operations.reconcile.action_steps import run_action_step
-from orchestrator.operations.reconcile.create_delete_steps import adopt, create, delete, recreate
+from orchestrator.operations.reconcile.create_delete_steps import (
+    FIND_SECONDS,
+    adopt,
+    create,
+    delete,
+    recreate,
+)
 from orchestrator.operations.reconcile.step_outcomes import error_outcome
 from orchestrator.operations.reconcile.update_steps import compare, follow_operation, reissue_update
 from orchestrator.operations.resource_context.operation import ResourceOperation
@@ -73,9 +79,9 @@ def run_step(operation: ResourceOperation, step: Step, retries_left: int) -> Ste
         case ReissueUpdate():
             return reissue_update(operation)
         case Recreate():
-            return recreate(operation, retries_left)
-        case Delete(find_first=find_first, wait_seconds=seconds):
-            return delete(operation, seconds, retries_left, find_first=find_first)
+            return recreate(operation, step, retries_left)
+        case Delete():
+            return delete(operation, step, retries_left)
         case RunAction(action=action, request=request):
             return run_action_step(operation, action, request=request)
     return run_local_step(operation, step)
@@ -120,7 +126,7 @@ def execute(
     ):  # no outcome
         raise
     except Exception as error:
-        outcome = error_outcome(operation, error)
+        outcome = _search_soon(operation, error_outcome(operation, error))
         if isinstance(outcome, Failed):
             outcome = _earlier_operation_pending(operation, step) or outcome
         elif _is_refused_in_failed_stack(operation):
@@ -131,6 +137,15 @@ def execute(
             return StepResult(Postponed(outcome.seconds, outcome.reason, outcome.unreachable), state)
         started = not state.opened and not in_progress_event_written(operation.visit, state)
         return StepResult(outcome, state, started)
+
+
+def _search_soon(operation: ResourceOperation, outcome: Outcome) -> Outcome:
+    """Return the outcome of an error; the object of a create without an answer is searched soon."""
+    state = operation.state
+    lost = state.unanswered and state.op == "CREATE" and state.physical_id is None
+    if not (lost and operation.resource_type.can_find and isinstance(outcome, Wait)):
+        return outcome
+    return replace(outcome, seconds=min(outcome.seconds or FIND_SECONDS, FIND_SECONDS))
 
 
 def _is_refused_in_failed_stack(operation: ResourceOperation) -> bool:

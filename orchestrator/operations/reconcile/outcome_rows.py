@@ -121,6 +121,7 @@ def outcome_row(visit: ResourceVisit, result: StepResult, cipher: Cipher, *, cla
         "retried": False,
         "unreachable": False,
         "unanswered": state.unanswered,
+        "requested": state.requested,
     }
     if not claimed:
         row |= {"continued": resource.op is not None, "status_read": resource.status}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -27,6 +27,7 @@ from orchestrator.engine.check.outcome import (
 )
 from orchestrator.engine.check.visit import ResourceVisit, replacement_visit
 from orchestrator.errors import InvalidTemplate, NotFound, Superseded
+from orchestrator.json_types import JsonMapping
 from orchestrator.logs import logger
 from orchestrator.operations.children.loader import LazyStackContext
 from orchestrator.operations.reconcile.checked_node import CheckedNode, resource_checked
@@ -84,6 +85,7 @@ def batch_context(worker: WorkerContext, db: repository.CheckConnection, lease: 
         worker.files,
         StoredStackContext(db, worker.cipher, lease, worker.settings.endpoint),
         partial(_record_start, worker, db, lease),
+        partial(_record_step, worker, db, lease),
         partial(_record_snapshot, worker, db),
         OtherIncarnations(worker, db, lease),
     )
@@ -260,10 +262,36 @@ def _record_start(
         "op": "DELETE" if state.action == "DELETE" else state.op or "CREATE",
         "traversal": visit.traversal,
     }
+    return _record_intent(worker, db, lease, row, repository.begin)
+
+
+def _record_step(
+    worker: WorkerContext,
+    db: repository.CheckConnection,
+    lease: int | None,
+    visit: ResourceVisit,
+    state: ResourceState,
+) -> bool:
+    """Record the next step of an operation durably; False: the lease is lost, or no operation is open and the
+    stack has a newer traversal.
+    """
+    row = outcome_row(visit, StepResult(Unchanged(), state), worker.cipher, claimed=lease is not None)
+    row |= {"step": state.step, "traversal": visit.traversal if state.op is None else None}
+    return _record_intent(worker, db, lease, row, repository.begin_step)
+
+
+def _record_intent(
+    worker: WorkerContext,
+    db: repository.CheckConnection,
+    lease: int | None,
+    row: dict[str, Any],
+    write: Callable[[repository.CheckConnection, Sequence[JsonMapping], int], frozenset[int]],
+) -> bool:
+    """Record what a request will do, durably, before it is sent; False: the lease is lost."""
     while True:
         called_at = time.monotonic()
         try:
-            if lease is None or not repository.begin(db, [row], lease):
+            if lease is None or not write(db, [row], lease):
                 return False
         except UNREACHABLE:
             raise

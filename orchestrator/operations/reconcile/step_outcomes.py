@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Final
+
 from orchestrator.engine.check.outcome import (
     Attempts,
     Outcome,
@@ -10,37 +14,73 @@ from orchestrator.engine.check.outcome import (
     outcome_of_observation,
 )
 from orchestrator.engine.check.ready_timeout import ready_limit, within_limit
+from orchestrator.errors import Superseded
+from orchestrator.logs import logger
 from orchestrator.operations.resource_context.live_attributes import read_used_attributes
 from orchestrator.operations.resource_context.operation import ResourceOperation
 from orchestrator.operations.resource_context.state import StepResult
 from orchestrator.resources.base import Context, Created, Observation
 from orchestrator.resources.verbs.values import found_ids
+from orchestrator.store.maintenance import orphans
+
+log = logger()
+
+MAX_STEPS: Final = 10  # of an operation in one visit
 
 
 def observe_operation(operation: ResourceOperation) -> Observation:
-    """Observe the resource during its create or update."""
+    """Observe the resource during its create or update, and carry out the steps that this requires."""
     state, was_open = operation.state, operation.resource.op in ("CREATE", "UPDATE")
     action = "UPDATE" if state.op == "UPDATE" else "CREATE"
-    context = operation.context(action, None if was_open else 0.0)
-    return operation.resource_type.observe(context, state.physical_id or "")
+    return observe_and_advance(operation, lambda: operation.context(action, None if was_open else 0.0))
+
+
+def observe_and_advance(operation: ResourceOperation, context: Callable[[], Context]) -> Observation:
+    """Observe the resource during an operation. Each step that the type names is recorded, carried out and
+    followed by another observation; a step named again is left to a later visit, in which it is repeated.
+    """
+    state, type_, done = operation.state, operation.resource_type, set[str]()
+    while True:
+        observation = type_.observe(context(), state.physical_id or "")
+        step = observation.step
+        if not step or not observation.exists or observation.error or step in done:
+            return observation
+        if len(done) == MAX_STEPS:
+            return replace(observation, retry_after=0.0)
+        done.add(step)
+        if not advance(operation, step, context):
+            return observation
+
+
+def advance(operation: ResourceOperation, step: str, context: Callable[[], Context]) -> bool:
+    """Carry out a step; False: the lease is lost. The next observation shows whether it had an effect."""
+    state = operation.state
+    if not operation.record_step(step):
+        return False
+    ctx = context()
+    advanced = operation.resource_type.advance(ctx, state.physical_id or "", state.properties, step)
+    if advanced is not None:
+        take_result(operation, advanced, ctx)
+    return True
+
+
+def take_result(operation: ResourceOperation, result: Created, context: Context) -> None:
+    """Take over the physical id and the data that an update or a step returned."""
+    state = operation.state
+    state.physical_id, state.secret = result.physical_id, state.secret or result.secret
+    if result.data:
+        state.data = result.data
+    grant_access(operation, result, context)
 
 
 def result_of(
-    operation: ResourceOperation,
-    observation: Observation,
-    retries_left: int,
-    *,
-    started: bool,
-    deleting: bool = False,
+    operation: ResourceOperation, observation: Observation, retries_left: int, *, started: bool
 ) -> StepResult:
     """Return the result of an observation; outputs are recorded when the resource is ready."""
-    if not (deleting or observation.ready):
+    if not observation.ready:
         observation = _within_ready_limit(operation, observation)
     outcome = outcome_of_observation(
-        observation,
-        name=operation.resource.name,
-        deleting=deleting,
-        attempts=_attempts(operation, retries_left),
+        observation, name=operation.resource.name, attempts=attempts_of(operation, retries_left)
     )
     if isinstance(outcome, Ready):
         operation.record(observation)
@@ -58,10 +98,11 @@ def _within_ready_limit(operation: ResourceOperation, observation: Observation) 
 
 def error_outcome(operation: ResourceOperation, error: Exception) -> Outcome:
     """Return the outcome of an error raised by the type."""
-    return outcome_of_error(error, name=operation.resource.name, attempts=_attempts(operation, 0))
+    return outcome_of_error(error, name=operation.resource.name, attempts=attempts_of(operation, 0))
 
 
-def _attempts(operation: ResourceOperation, retries_left: int) -> Attempts:
+def attempts_of(operation: ResourceOperation, retries_left: int) -> Attempts:
+    """Return the attempts of the operation so far."""
     visit, settings = operation.visit, operation.services.settings
     return Attempts(visit.retry_count, visit.unreachable_tries, retries_left, settings.retry_max_seconds)
 
@@ -73,10 +114,31 @@ def find_object(operation: ResourceOperation, context: Context) -> bool:
     found = found_ids(operation.resource_type.find(context, context.token))
     if not found:
         return False
-    physical_id = operation.state.physical_id = found[0]
+    physical_id = found[0] if len(found) == 1 else keep_one(operation, found, context.token)
+    operation.state.physical_id = physical_id
     if context.action != "DELETE":
         grant_access(operation, Created(physical_id), context)
     return True
+
+
+def keep_one(operation: ResourceOperation, found: Sequence[str], token: str) -> str:
+    """Return the object to keep of several that were created with the same token. The others are recorded as
+    orphans, which the sweep deletes.
+
+    An earlier visit may have chosen otherwise from a list in another order, and died: what it has recorded is
+    not chosen.
+
+    Raises:
+        Superseded: the lease is lost; nothing was recorded.
+    """
+    visit, stored = operation.visit, operation.services.stored_context
+    recorded = orphans.unhandled_of(stored.db, visit.resource.id)
+    kept = next((id_ for id_ in found if id_ not in recorded), found[0])
+    others = [id_ for id_ in found if id_ != kept]
+    log.warning("duplicates_found", resource=visit.resource.name, kept=kept, others=others)
+    if stored.lease is None or not orphans.record_duplicates(stored.db, visit, stored.lease, token, others):
+        raise Superseded("the lease was lost before duplicates were recorded")
+    return kept
 
 
 def grant_access(operation: ResourceOperation, created: Created, context: Context) -> None:

@@ -40,7 +40,12 @@ from orchestrator.operations.reconcile.desired_state import (
     is_current,
     record_requirements,
 )
-from orchestrator.operations.reconcile.step_outcomes import grant_access, observe_operation, result_of
+from orchestrator.operations.reconcile.step_outcomes import (
+    advance,
+    observe_operation,
+    result_of,
+    take_result,
+)
 from orchestrator.operations.resource_context.live_attributes import read_used_attributes
 from orchestrator.operations.resource_context.operation import ResourceOperation
 from orchestrator.operations.resource_context.state import (
@@ -127,10 +132,7 @@ def _update(operation: ResourceOperation, changed: frozenset[str], before: Resou
         state.unanswered = type_.calls_out
         updated = type_.update(context, state.physical_id or "", state.properties, changed)
         state.unanswered = False
-        state.physical_id, state.secret = updated.physical_id, state.secret or updated.secret
-        if updated.data:
-            state.data = updated.data
-        grant_access(operation, updated, context)
+        take_result(operation, updated, context)
     result = result_of(operation, observe_operation(operation), 0, started=not type_.calls_out)
     if isinstance(result.outcome, Ready):
         state.requires, state.input_digests = desired_requirements
@@ -144,6 +146,8 @@ def _await_ready(operation: ResourceOperation, observation: Observation, before:
     remaining = limit - visit.waited_seconds
     if remaining <= 0:
         return StepResult(Replaced(), before)
+    if observation.step:
+        advance(operation, observation.step, lambda: operation.context(operation.resource.action, 0.0))
     after = observation.retry_after
     reason = f"it failed before and is not ready yet{': ' if observation.reason else ''}{observation.reason}"
     return StepResult(Postponed(remaining if after is None else min(after, remaining), reason), before)

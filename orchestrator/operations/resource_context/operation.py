@@ -58,6 +58,7 @@ class OperationServices(NamedTuple):
     files: FileCache
     stored_context: StoredStackContext
     record_start: RecordStart
+    record_step: RecordStart
     record_snapshot: RecordSnapshot
     incarnations: Incarnations
 
@@ -87,9 +88,18 @@ class ResourceOperation(NamedTuple):
         Raises:
             Superseded: the lease is lost.
         """
+        self.state.step = None
         if not self.services.record_start(self.visit, self.state):
             raise Superseded("the lease was lost before a request was sent")
         self.state.opened = True
+
+    def record_step(self, step: str) -> bool:
+        """Record the next step of the operation durably, before it is carried out; False: the lease is lost.
+
+        The visit then ends as usual: what it has created is recorded as an orphan.
+        """
+        self.state.step = step
+        return not self.resource_type.calls_out or self.services.record_step(self.visit, self.state)
 
     def record(self, observation: Observation) -> None:
         """Update the outputs to an observation.
@@ -211,6 +221,7 @@ def context(
         properties=state.properties,
         data=state.data,
         metadata=state.metadata or {},
+        step=state.step or "",
         stack_timeout_seconds=visit.stack.timeout_seconds or 3600.0,
         secret=state.secret,
         software=software,

@@ -54,6 +54,8 @@ class ResourceState:
     given_metadata: JsonMapping | None = None  # the template's, once a signal has changed the metadata
     shadowed: bool = False  # by OS::Heat::None: it exists, without attributes
     opened: bool = False  # this visit has recorded the start of an operation
+    step: str | None = None  # of the open operation, started last
+    requested: bool = False  # this visit's delete request was answered
     # Of a scaling group: encrypted details of the signal that refreshes it after a failure.
     refresh_signal: bytes | None = None
 
@@ -116,6 +118,7 @@ def load_state(visit: ResourceVisit, cipher: Cipher) -> ResourceState:
         reference_id=opened.get("reference_id", resource.reference_id),
         attempt=resource.attempt,
         op=resource.op,
+        step=resource.step,
         action=resource.action,
         secret=bool(opened),
         secret_properties=recorded_secrets(opened),

@@ -65,6 +65,7 @@ class Context:
     location: StackLocation = field(default_factory=StackLocation)
     required_resources: RequiredResources = NO_REQUIRED_RESOURCES  # for types with `needs_lease`
     users: StackUsers | None = None  # for types with `needs_lease`; None without stack users at Keystone
+    step: str = ""  # of the open operation, started last
     used_attributes: frozenset[str] = frozenset()  # live attributes that the template uses
 
 
@@ -103,6 +104,11 @@ class Observation:
     properties: Mapping[str, Value] | None = None  # actual values, as far as the provider reports them
     step: str = ""  # next step of an operation that is not finished; implies `ready=False`
     released: bool = True  # whether a requested release is complete
+
+    def __post_init__(self) -> None:
+        """An operation with a further step is not finished."""
+        if self.step:
+            object.__setattr__(self, "ready", False)
 
 
 @renamed_fields(asked="request")

@@ -62,6 +62,8 @@ COLUMNS: Final = {
     "runs_as": "text",
     "was_healthy": "boolean",
     "status_read": "text",
+    "step": "text",
+    "requested": "boolean",
 }
 
 IS_SMALL: Final = (

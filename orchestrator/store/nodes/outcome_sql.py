@@ -147,6 +147,8 @@ WAIT: Final = OutcomeStatement(
         definition_id = coalesce(i.definition_id, r.definition_id), requires = i.requires,
         input_digests = i.input_digests,
         lost_at = CASE WHEN i.unanswered THEN clock_timestamp() WHEN i.physical_id IS NULL THEN r.lost_at END,
+        step = CASE WHEN r.op = i.op THEN r.step END,
+        requested_at = CASE WHEN i.requested THEN clock_timestamp() WHEN r.op = i.op THEN r.requested_at END,
         {_UNREACHABLE},
         lease = NULL, leased_until = NULL""",
     node=_WAITING,
@@ -214,12 +216,23 @@ _OPEN_OPERATION: Final = OutcomeStatement(
         status_reason = 'state changed', definition_id = coalesce(i.definition_id, r.definition_id),
         properties = coalesce(i.properties, r.properties), metadata = coalesce(i.metadata, r.metadata),
         sealed = coalesce(convert_to(i.sealed, 'UTF8'), r.sealed),
-        requires = i.requires, input_digests = i.input_digests""",
+        requires = i.requires, input_digests = i.input_digests, step = NULL, requested_at = NULL""",
     node=None,
     events=STARTED_EVENT,
     next=Next.NOTHING,
 )
 BEGIN: Final = render(_OPEN_OPERATION, leased=True, rows="many")
+
+# Records the next step of an operation, with the results of the step before it, under the same condition.
+_OPEN_STEP: Final = OutcomeStatement(
+    "begin_step",
+    resource="""step = i.step, physical_id = i.physical_id, properties = i.properties, data = i.data,
+        metadata = i.metadata, sealed = convert_to(i.sealed, 'UTF8')""",
+    node=None,
+    events=None,
+    next=Next.NOTHING,
+)
+BEGIN_STEP: Final = render(_OPEN_STEP, leased=True, rows="many")
 
 WAKE_NEWER_TRAVERSALS: Final = f"""
 WITH i AS (SELECT n.id AS node_id, n.stack_id, n.resource_id FROM graph_node n WHERE n.id = ANY(%(ids)s)),

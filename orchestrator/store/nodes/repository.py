@@ -158,6 +158,14 @@ def begin(db: CheckConnection, rows: Sequence[JsonMapping], lease: int) -> froze
     return frozenset(row[1] for row in retried(db, ending.BEGIN, {"rows": Json(list(rows)), "lease": lease}))
 
 
+def begin_step(db: CheckConnection, rows: Sequence[JsonMapping], lease: int) -> frozenset[int]:
+    """Record the next step of an open operation, durably, before it is carried out; return the resources that
+    were written.
+    """
+    values = {"rows": Json(list(rows)), "lease": lease}
+    return frozenset(row[1] for row in retried(db, ending.BEGIN_STEP, values))
+
+
 def write_outcome(
     db: CheckConnection,
     statement: OutcomeStatement,
@@ -320,7 +328,7 @@ def resource_visit(row: tuple[Any, ...]) -> ResourceVisit:
     return ResourceVisit(  # type: ignore[call-arg]  # a row of Any
         *row[:7],
         StackView(*row[7:21]),
-        ResourceView(*row[21:45], *row[54:57]),
+        ResourceView(*row[21:45], *row[54:59]),
         definition,
         inputs,
         row[51] or (),

@@ -76,6 +76,8 @@ class Resource(Base):
     attempt: Mapped[int] = mapped_column(server_default=text("0"))
     op: Mapped[str | None] = mapped_column(EnumText("resource_op"))
     op_started_at: Mapped[dt.datetime | None]
+    step: Mapped[str | None]  # of the open operation, started last
+    requested_at: Mapped[dt.datetime | None]  # the delete of the open operation was answered last
     lost_at: Mapped[dt.datetime | None]  # a worker that lost its lease may be calling until then
     lease: Mapped[int | None]
     leased_until: Mapped[dt.datetime | None]
@@ -205,8 +207,8 @@ class Failure(Base):
 
 
 class Stray(Base):
-    """An orphan: an object that was created under a lost lease. The next holder of the lease checks it, and
-    deletes a duplicate.
+    """An orphan: an object that was created under a lost lease, which the next holder of the lease checks; or
+    a duplicate, which is deleted.
     """
 
     __tablename__ = "stray"
@@ -219,6 +221,7 @@ class Stray(Base):
     physical_id: Mapped[str]
     created_at: Mapped[dt.datetime] = mapped_column(server_default=now)
     handled_at: Mapped[dt.datetime | None]
+    requested_at: Mapped[dt.datetime | None]  # the delete was answered last
 
     __table_args__ = (
         Index("ix_stray_open", "resource_id", postgresql_where=text("handled_at IS NULL")),

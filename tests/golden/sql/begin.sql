@@ -11,7 +11,7 @@ WITH i AS MATERIALIZED (
         status_reason = 'state changed', definition_id = coalesce(i.definition_id, r.definition_id),
         properties = coalesce(i.properties, r.properties), metadata = coalesce(i.metadata, r.metadata),
         sealed = coalesce(convert_to(i.sealed, 'UTF8'), r.sealed),
-        requires = i.requires, input_digests = i.input_digests
+        requires = i.requires, input_digests = i.input_digests, step = NULL, requested_at = NULL
     FROM i WHERE r.id = ANY (ARRAY[i.resource_id]) AND r.lease = %(lease)s
         AND (i.traversal IS NULL
             OR i.traversal = (SELECT s.traversal FROM stack s WHERE s.id = ANY (ARRAY[i.stack_id])))

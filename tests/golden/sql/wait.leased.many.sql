@@ -1,6 +1,6 @@
 WITH i AS MATERIALIZED (
     SELECT *
-        FROM json_to_recordset(%(rows)s) AS x(node_id bigint, resource_id bigint, stack_id bigint, name text, type text, action text, status text, reason text, started boolean, physical_id text, properties json, metadata json, data json, sealed text, definition_id bigint, requires bigint[], input_digests text[], op text, attempt integer, wait_seconds float8, retried boolean, unreachable boolean, aborted boolean, traversal bigint, unanswered boolean)
+        FROM json_to_recordset(%(rows)s) AS x(node_id bigint, resource_id bigint, stack_id bigint, name text, type text, action text, status text, reason text, started boolean, physical_id text, properties json, metadata json, data json, sealed text, definition_id bigint, requires bigint[], input_digests text[], op text, attempt integer, wait_seconds float8, retried boolean, unreachable boolean, aborted boolean, traversal bigint, unanswered boolean, requested boolean)
     WHERE x.node_id > 0 AND x.resource_id > 0 AND x.stack_id > 0
 )
 , r AS (
@@ -16,6 +16,8 @@ WITH i AS MATERIALIZED (
         definition_id = coalesce(i.definition_id, r.definition_id), requires = i.requires,
         input_digests = i.input_digests,
         lost_at = CASE WHEN i.unanswered THEN clock_timestamp() WHEN i.physical_id IS NULL THEN r.lost_at END,
+        step = CASE WHEN r.op = i.op THEN r.step END,
+        requested_at = CASE WHEN i.requested THEN clock_timestamp() WHEN r.op = i.op THEN r.requested_at END,
         
         unreachable_since = CASE WHEN i.unreachable THEN coalesce(r.unreachable_since, now()) END,
         unreachable_reason = CASE WHEN i.unreachable THEN i.reason END,

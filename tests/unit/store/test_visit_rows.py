@@ -11,7 +11,7 @@ from tests.unit.engine.check.visit_samples import RESOURCE, STACK
 NODE = (1, "update", 7, "local", "a", 0, 0)
 DEFINITION = DefinitionView(3, {"type": "A::Type"}, "digest", ("b",), {})
 INPUT = NodeData(6, "b", "b-1", None, "CREATE", "COMPLETE", {}, None)
-STORED = RESOURCE[:-3]  # the mark, the observation and the time since an outage come at the end of the row
+STORED = RESOURCE[:24]  # the mark and everything after it come at the end of the row
 NO_RESOURCE = (None,) * len(STORED)
 NO_DEFINITION = (None,) * len(DEFINITION)
 
@@ -29,16 +29,33 @@ def test_a_row_with_a_resource_is_a_resource_visit():
         True,
         "ready",
         0.5,
+        "confirm",
+        7.0,
     )
     assert row[repository.RESOURCE_ID] == RESOURCE.id
     marked = RESOURCE._replace(marked_unhealthy=True, observed="ready", reachable_seconds=0.5)
+    marked = marked._replace(step="confirm", requested_seconds=7.0)
     assert repository.resource_visit(row) == ResourceVisit(
         *NODE, STACK, marked, DEFINITION, (INPUT,), ["pre-update"], 2, 1.5
     )
 
 
 def test_a_resource_may_have_no_definition_no_inputs_and_no_hooks():
-    row: tuple[Any, ...] = (*NODE, *STACK, *STORED, *NO_DEFINITION, None, None, 0, None, False, None, None)
+    row: tuple[Any, ...] = (
+        *NODE,
+        *STACK,
+        *STORED,
+        *NO_DEFINITION,
+        None,
+        None,
+        0,
+        None,
+        False,
+        None,
+        None,
+        None,
+        None,
+    )
     assert repository.resource_visit(row) == ResourceVisit(*NODE, STACK, RESOURCE, None, (), ())
 
 

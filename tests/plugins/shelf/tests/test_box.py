@@ -1,18 +1,21 @@
-"""Acme::Box fulfils the contract of resource types and its own rules."""
+"""Acme::Box and Acme::Chest fulfil the contract of resource types and their own rules."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from acme_shelf import shelf
 from acme_shelf.box import Box
+from acme_shelf.chest import Chest
 
 from orchestrator.errors import ProviderBusy
 from orchestrator.testing.contract import TypeContract
 from orchestrator.testing.operated import Operated
-from orchestrator.testing.samples import Sample
+from orchestrator.testing.samples import Intercept, Sample
 
 
 @pytest.fixture(autouse=True)
@@ -25,14 +28,35 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 class TestBox(TypeContract):
     @pytest.fixture
-    def sample(self, folder: Path) -> Sample:
+    def sample(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Sample:
         @contextmanager
         def outage() -> Iterator[None]:
             away = folder.rename(folder.with_name("away"))
             yield
             away.rename(folder)
 
-        return Sample("Acme::Box", {"litres": 20}, outage=outage)
+        @contextmanager
+        def intercept(call: Intercept) -> Iterator[None]:
+            with monkeypatch.context() as patch:
+                for name in ("create", "get", "update", "delete"):
+                    send = getattr(shelf, name)
+                    patch.setattr(shelf, name, lambda *a, send=send, **b: call(lambda: send(*a, **b)))
+                yield
+
+        return Sample("Acme::Box", {"litres": 20}, outage=outage, intercept=intercept)
+
+
+class TestChest(TypeContract):
+    box = TestBox.sample
+
+    @pytest.fixture
+    def sample(self, box: Sample) -> Sample:
+        return replace(box, type="Acme::Chest", slow_changes=frozenset({"size", "colour"}))
+
+
+def test_former_names_of_properties_are_accepted():
+    properties, faults = Chest().read_properties({"size": 7, "colour": "red"})
+    assert (properties["litres"], properties.get("colour"), faults) == (7, None, [])
 
 
 def test_a_large_box_must_be_of_wood():

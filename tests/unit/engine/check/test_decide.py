@@ -51,9 +51,16 @@ DEPOSED = RESOURCE._replace(deposed=True)
         # An open operation is completed first.
         (RESOURCE._replace(op="SUSPEND"), {}, RunAction("SUSPEND", request=False)),
         (RESOURCE._replace(op="SUSPEND", lost_seconds=-1.0), {}, RunAction("SUSPEND")),
+        (
+            RESOURCE._replace(op="SUSPEND", lost_seconds=-1.0, step="x"),
+            {},
+            RunAction("SUSPEND", request=False),
+        ),
         (RESOURCE._replace(op="DISCARD"), {}, Recreate()),
+        (RESOURCE._replace(op="DISCARD", requested_seconds=1.0), {}, Recreate(request=False)),
         (RESOURCE._replace(op="UPDATE"), {}, Observe()),
         (RESOURCE._replace(op="UPDATE", lost_seconds=-1.0), {}, ReissueUpdate()),
+        (RESOURCE._replace(op="UPDATE", lost_seconds=-1.0, step="confirm"), {}, Observe()),
         (RESOURCE._replace(op="CREATE"), {}, Observe()),
         (CREATING, {}, Create()),
         (CREATING._replace(lost_seconds=5.0), {}, Create(wait_seconds=35.0)),
@@ -110,6 +117,9 @@ def test_an_action_visits_existing_resources(resource: ResourceView, action: str
     [
         (RESOURCE, {}, Keep()),
         (DEPOSED, {}, Delete()),
+        (DEPOSED._replace(op="DELETE"), {}, Delete()),
+        (DEPOSED._replace(op="DELETE", requested_seconds=1.0, lost_seconds=-1.0), {}, Delete(request=False)),
+        (DEPOSED._replace(op="DISCARD", requested_seconds=1.0), {}, Delete()),
         (DEPOSED._replace(attempt=0, physical_id=None), {}, DropRow()),
         (DEPOSED, {"body": {"deletion_policy": "Retain"}}, DropRow(retained=True)),
         (DEPOSED, {"body": {"deletion_policy": "Snapshot"}}, Delete()),

@@ -7,12 +7,14 @@ import pytest
 from orchestrator.engine.check.outcome import (
     Attempts,
     Deleted,
+    DeleteProgress,
     Failed,
     Outcome,
     Ready,
     Wait,
     failure_reason,
     outcome_of_action,
+    outcome_of_delete,
     outcome_of_error,
     outcome_of_observation,
     retry_seconds,
@@ -37,10 +39,12 @@ ABSENT = Observation(False)
 FIRST = Attempts(0, 0, 0, 60.0)
 
 
-def judged(observed: Observation, *, deleting: bool = False, retries_left: int = 0) -> Outcome:
-    return outcome_of_observation(
-        observed, name="a", deleting=deleting, attempts=Attempts(2, 0, retries_left, 60.0)
-    )
+def judged(observed: Observation, *, retries_left: int = 0) -> Outcome:
+    return outcome_of_observation(observed, name="a", attempts=Attempts(2, 0, retries_left, 60.0))
+
+
+def deleted(observed: Observation, progress: DeleteProgress) -> Outcome:
+    return outcome_of_delete(observed, progress, name="a")
 
 
 def test_an_observation_ends_an_operation_or_lets_it_wait():
@@ -61,10 +65,51 @@ def test_a_resource_that_another_attempt_may_repair_is_discarded_and_tried_again
 
 
 def test_a_delete_ends_when_the_provider_confirms_absence():
-    assert judged(ABSENT, deleting=True) == Deleted()
-    assert judged(PENDING, deleting=True) == Wait(5.0, "booting")
-    assert isinstance(judged(READY, deleting=True), Wait)
-    assert judged(BROKEN, deleting=True, retries_left=3) == Failed("Error: resources.a: no disk")
+    progress = DeleteProgress(10.0, 60.0)
+    assert deleted(ABSENT, progress) == Deleted()
+    assert deleted(PENDING, progress) == Wait(5.0, "booting")
+    assert isinstance(deleted(READY, progress), Wait)
+
+
+def test_the_delete_of_an_object_in_error_waits_for_its_next_request():
+    assert deleted(BROKEN, DeleteProgress(10.0, 60.0)) == Wait(5.0, "Error: no disk")
+    assert deleted(BROKEN, DeleteProgress(57.0, 60.0)) == Wait(3.0, "Error: no disk")
+    assert deleted(BROKEN, DeleteProgress(0.0, 60.0, repeated=True)) == Wait(5.0, "Error: no disk", True)
+    assert deleted(BROKEN, DeleteProgress(60.0, 60.0)) == Failed("Error: resources.a: no disk")
+    assert deleted(BROKEN, DeleteProgress()) == Failed("Error: resources.a: no disk")
+
+
+def test_a_delete_is_repeated_for_an_object_in_error_after_a_while():
+    late, left = DeleteProgress(60.0, 60.0), Attempts(0, 0, 1, 60.0)
+    assert late.is_due(BROKEN, left)
+    assert late.is_due(BROKEN, None)
+    assert not late.is_due(BROKEN, FIRST)  # no attempts left
+    assert not late.is_due(PENDING, left)
+    assert not late.is_due(ABSENT, left)
+    assert not DeleteProgress(59.0, 60.0).is_due(BROKEN, left)
+    assert not DeleteProgress(60.0, 0.0).is_due(BROKEN, left)
+
+
+@pytest.mark.parametrize(
+    ("asked", "least", "most"), [(0.0, 0.0, 0.0), (7.0, 7.0, 7.7), (120.0, 120.0, 121.0), (1e9, 600.0, 601.0)]
+)
+def test_a_provider_is_asked_again_when_it_says(asked: float, least: float, most: float):
+    outcome = outcome_of_error(ProviderBusy("later", retry_after=asked), name="a", attempts=FIRST)
+    assert isinstance(outcome, Wait)
+    assert outcome.unreachable
+    assert least <= (outcome.seconds or 0.0) <= most
+
+
+@pytest.mark.parametrize("asked", [-1.0, float("nan"), None])
+def test_without_a_useful_time_the_pause_grows(asked: float | None):
+    outcome = outcome_of_error(ProviderBusy("later", retry_after=asked), name="a", attempts=FIRST)
+    assert isinstance(outcome, Wait)
+    assert 0.5 <= (outcome.seconds or 0.0) <= 1.0
+
+
+def test_an_observation_with_a_step_is_not_ready():
+    assert not Observation(True, step="confirm").ready
+    assert isinstance(judged(Observation(True, step="confirm")), Wait)
 
 
 def test_an_action_fails_on_an_absent_resource():

@@ -1,0 +1,198 @@
+"""A create without an answer: its object is searched at once and every few seconds. Of several objects one is
+kept, and the others are deleted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import ClassVar
+
+import pytest
+
+from orchestrator.errors import ProviderBusy, ProviderSilent
+from orchestrator.operations.maintenance import orphans
+from orchestrator.resources.base import Context
+from tests.scenarios.fake_cloud import Cloud, Crash, Thing, cloud_thing
+from tests.scenarios.world import World
+
+FLIGHT_SECONDS = 30.0
+PAUSES = """SELECT extract(epoch FROM due_at - clock_timestamp()) AS seconds FROM graph_node
+    WHERE state = 'waiting'"""
+
+
+class Port(Thing):
+    """A thing that can exist several times."""
+
+    name = "Cloud::Port"
+    flight_seconds: ClassVar[float] = FLIGHT_SECONDS
+    newest_first = False
+
+    def find(self, ctx: Context, token: str) -> Sequence[str]:
+        self.cloud.call("find", ctx)
+        found = [thing for thing, made_with in self.cloud.things.items() if made_with == token]
+        return found[::-1] if self.newest_first else found
+
+
+@pytest.fixture
+def port(cloud: Cloud) -> Port:
+    return Port(cloud)
+
+
+@pytest.fixture
+def world(postgres_url: str, cloud: Cloud, port: Port) -> Iterator[World]:
+    world = World(postgres_url, types=cloud.types() | {port.name: port})
+    yield world
+    world.close()
+
+
+def silent(cloud: Cloud, verb: str, *, duplicates: int = 0, error: BaseException | None = None) -> None:
+    """Let a create go unanswered, with so many further objects."""
+
+    def fail(ctx: Context) -> None:
+        del cloud.on[verb]
+        for _ in range(duplicates):
+            cloud.make(ctx)
+        raise error or ProviderSilent("no answer")
+
+    cloud.on[verb] = fail
+
+
+def delete_orphans(world: World) -> int:
+    return orphans.delete_orphans(world.database.check_connection(durable=True), world.types)
+
+
+def port_() -> dict[str, object]:
+    return cloud_thing(type=Port.name)
+
+
+@pytest.mark.parametrize(
+    "error", [ProviderSilent("no answer"), ConnectionError("reset"), TimeoutError("late")]
+)
+def test_the_object_of_a_lost_answer_is_found_at_once(world: World, cloud: Cloud, error: Exception) -> None:
+    silent(cloud, "created", error=error)
+    uuid = world.create("s", {"a": port_()})
+    while world.messages:
+        world.deliver(1)
+    assert world.state(uuid) == "CREATE_COMPLETE"
+    assert cloud.calls == ["create a", "find a", "observe a"]
+
+
+def test_an_object_that_arrives_late_is_searched_every_few_seconds(world: World, cloud: Cloud) -> None:
+    silent(cloud, "create")
+    uuid = world.create("s", {"a": port_()})
+    for _ in range(3):
+        while world.messages:
+            world.deliver(1)
+        [pause] = world.rows(PAUSES)
+        assert 0 < pause.seconds <= 3.0
+        world.sweep_once()
+    [row] = world.resources("a")
+    cloud.things["a-late"] = f"{row.uuid}-{row.attempt}"
+    world.deliver_all()
+    assert world.state(uuid) == "CREATE_COMPLETE"
+    assert cloud.made == {}
+    assert world.resource("a").physical_id == "a-late"
+
+
+def test_a_create_that_was_never_carried_out_is_repeated_after_its_flight(world: World, cloud: Cloud) -> None:
+    silent(cloud, "create")
+    uuid = world.create("s", {"a": port_()})
+    world.retry(3)
+    assert cloud.calls.count("create a") == 1
+    world.elapse(FLIGHT_SECONDS + 1, "lost lease")
+    world.deliver_all()
+    assert world.state(uuid) == "CREATE_COMPLETE"
+    assert cloud.calls.count("create a") == 2
+
+
+def test_an_error_of_the_search_hides_no_lost_answer(world: World, cloud: Cloud) -> None:
+    silent(cloud, "created")
+    silent(cloud, "find", error=ProviderBusy("later"))
+    uuid = world.create("s", {"a": port_()})
+    world.deliver_all()
+    assert world.state(uuid) == "CREATE_COMPLETE"
+    assert cloud.made == {"a": 1}
+
+
+def test_of_several_objects_one_is_kept(world: World, cloud: Cloud) -> None:
+    silent(cloud, "created", duplicates=2)
+    uuid = world.create("s", {"a": port_()})
+    world.deliver_all()
+    assert world.state(uuid) == "CREATE_COMPLETE"
+    assert world.resource("a").physical_id == "a-1"
+    assert delete_orphans(world) == 2
+    assert list(cloud.things) == ["a-1"]
+
+
+def test_a_delete_finds_and_deletes_all_objects(world: World, cloud: Cloud) -> None:
+    silent(cloud, "created", duplicates=1, error=Crash())
+    uuid = world.create("s", {"a": port_()})
+    with pytest.raises(Crash):
+        world.deliver(10)
+    world.forget_leases()
+    world.delete("s")
+    world.deliver_all()
+    assert world.state(uuid) == "DELETE_COMPLETE"
+    delete_orphans(world)
+    assert cloud.things == {}
+
+
+def test_a_death_after_the_choice_leaves_one_object(world: World, cloud: Cloud, port: Port) -> None:
+    """The next worker gets the objects in another order."""
+    silent(cloud, "created", duplicates=1, error=Crash())
+    uuid = world.create("s", {"a": port_()})
+    with pytest.raises(Crash):
+        world.deliver(10)
+    world.forget_leases()
+    silent(cloud, "observe", error=Crash())
+    world.sweep_once()
+    with pytest.raises(Crash):
+        world.deliver(10)
+    port.newest_first = True
+    world.forget_leases()
+    world.deliver_all()
+    delete_orphans(world)
+    assert world.state(uuid) == "CREATE_COMPLETE"
+    assert list(cloud.things) == [world.resource("a").physical_id]
+
+
+def test_the_duplicate_of_a_lost_lease_is_not_recorded(world: World, cloud: Cloud) -> None:
+    silent(cloud, "created", duplicates=1, error=Crash())
+    world.create("s", {"a": port_()})
+    with pytest.raises(Crash):
+        world.deliver(10)
+    world.forget_leases()
+
+    def lose(_: Context) -> None:
+        del cloud.on["find"]
+        world.database.check_connection(durable=True).execute("UPDATE resource SET lease = lease + 1")
+
+    cloud.on["find"] = lose
+    world.sweep_once()
+    while world.messages and "find a" not in cloud.calls:
+        world.deliver(1)
+    assert world.rows("SELECT 1 FROM stray") == []
+
+
+def test_the_delete_of_an_orphan_is_requested_once(
+    world: World, cloud: Cloud, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    silent(cloud, "created", duplicates=1)
+    world.create("s", {"a": port_()})
+    world.deliver_all()
+    kept = dict(cloud.things)
+    cloud.calls.clear()
+    monkeypatch.setattr(Port, "delete", lambda self, ctx, _: self.cloud.call("delete", ctx))
+    assert [delete_orphans(world) for _ in range(3)] == [0, 0, 0]
+    assert cloud.calls == ["delete a-2", "observe a-2", "observe a-2", "observe a-2"]
+    cloud.things = {"a-1": kept["a-1"]}
+    assert delete_orphans(world) == 1
+
+
+def test_a_busy_provider_is_asked_again_when_it_says(world: World, cloud: Cloud) -> None:
+    silent(cloud, "create", error=ProviderBusy("too many requests", retry_after=120.0))
+    world.create("s", {"a": port_()})
+    while world.messages:
+        world.deliver(1)
+    [row] = world.rows(PAUSES)
+    assert 100.0 < row.seconds < 122.0
