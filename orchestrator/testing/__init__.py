@@ -7,4 +7,6 @@ package. It requires the extra `testing`. Read `contract.py` first.
 
 import pytest
 
-pytest.register_assert_rewrite("orchestrator.testing.contract", "orchestrator.testing.nested")
+pytest.register_assert_rewrite(
+    "orchestrator.testing.contract", "orchestrator.testing.fault_contract", "orchestrator.testing.nested"
+)
