@@ -41,7 +41,6 @@ _CLIENTS: Final = {
 # By service ("" for types of the orchestrator itself), then by namespace.
 _TYPES: Final[dict[str, dict[str, str]]] = {
     "": {
-        "AWS::EC2": "InternetGateway SecurityGroup",
         "AWS::ElasticLoadBalancing": "LoadBalancer",
     },
     "alarming": {
@@ -77,7 +76,8 @@ _TYPES: Final[dict[str, dict[str, str]]] = {
     "messaging": {"OS::Zaqar": "MistralTrigger Queue SignedQueueURL Subscription"},
     "network": {
         "AWS::EC2": (
-            "NetworkInterface RouteTable Subnet SubnetRouteTableAssociation VPC VPCGatewayAttachment"
+            "NetworkInterface RouteTable SecurityGroup Subnet SubnetRouteTableAssociation VPC "
+            "VPCGatewayAttachment"
         ),
         "OS::Neutron": (
             "AddressScope ExtraRoute ExtraRouteSet Firewall FirewallPolicy FirewallRule FloatingIP "

@@ -6,6 +6,8 @@ from orchestrator.testing.samples import Sample
 
 SAMPLES = (
     Sample("OS::Heat::TestResource", failing_changes=frozenset({"fail"})),
+    Sample("AWS::EC2::VolumeAttachment", {"Device": "/dev/vdb"}, changes={"Device": "/dev/vdc"}),
+    Sample("AWS::EC2::InternetGateway", slow_changes=frozenset({"Tags"})),  # not implemented
     Sample("OS::Heat::Value", {"value": {"a": [1]}}, changes={"type": "json"}),
     Sample(
         "OS::Heat::RandomString",

@@ -63,7 +63,7 @@ def instances(user_data: str = "old", size: int = 4, **policy: Any) -> dict[str,
     return {
         "conf": {
             "type": "AWS::AutoScaling::LaunchConfiguration",
-            "properties": {"ImageId": "i", "UserData": user_data},
+            "properties": {"ImageId": "i", "InstanceType": "f", "UserData": user_data},
         },
         "g": {
             "type": "AWS::AutoScaling::AutoScalingGroup",
@@ -80,7 +80,8 @@ def instances(user_data: str = "old", size: int = 4, **policy: Any) -> dict[str,
 
 INSTANCE = """
 heat_template_version: 2018-08-31
-parameters: {ImageId: {type: string}, UserData: {type: string}, Tags: {type: json}}
+parameters:
+  {ImageId: {type: string}, InstanceType: {type: string}, UserData: {type: string}, Tags: {type: json}}
 resources: {it: {type: OS::Heat::TestResource, properties: {value: {get_param: UserData}}}}
 outputs: {PublicIp: {value: {get_attr: [it, output]}}}
 """
@@ -114,7 +115,7 @@ def test_instances_use_the_users_environment_and_are_all_current_after_a_rolling
 def test_a_nested_stack_lists_the_members_of_a_sibling_group_in_its_metadata(world: World) -> None:
     sibling = {
         "type": "AWS::EC2::Instance",
-        "properties": {"ImageId": "i", "UserData": "u", "Tags": []},
+        "properties": {"ImageId": "i", "InstanceType": "f", "UserData": "u", "Tags": []},
         "metadata": {"members": {"get_attr": ["g", "refs_map"]}, "fixed": [1]},
     }
     resources = {**scaling(), "beside": sibling, "plain": test_resource("p")}

@@ -113,9 +113,10 @@ def test_the_refusal_names_the_service_in_heats_words():
 
 
 def test_a_type_that_needs_no_service_is_refused_as_not_built():
-    assert str(unavailable("AWS::EC2::InternetGateway")) == (
-        "HEAT-E99001 Service heat is not available for resource type AWS::EC2::InternetGateway, "
-        "reason: AWS::EC2::InternetGateway is not built yet."
+    assert str(unavailable("AWS::ElasticLoadBalancing::LoadBalancer")) == (
+        "HEAT-E99001 Service heat is not available for resource type "
+        "AWS::ElasticLoadBalancing::LoadBalancer, "
+        "reason: AWS::ElasticLoadBalancing::LoadBalancer is not built yet."
     )
 
 
