@@ -129,7 +129,7 @@ def recreate(operation: ResourceOperation, step: Recreate, retries_left: int) ->
     if observation.exists:
         return StepResult(Wait(observation.retry_after, "removing what went wrong", discard=True), state)
     state.physical_id = state.op = state.reference_id = None
-    state.unanswered = False
+    state.unanswered = state.requested = False  # the next object has its own delete
     state.data, state.attributes, state.given_metadata = {}, {}, None
     return create(operation, 0.0, retries_left)
 
