@@ -24,7 +24,13 @@ from tests.openstack.driver import Driver
 DIRECTORY = os.environ.get("OPENSTACK_DIR", "")
 PREFIX = os.environ.get("OPENSTACK_TEST_PREFIX", "sotest")
 
-NOT_SIMULATED = ("compute", "block_storage")  # folders of tests that need a control plane
+NOT_SIMULATED = (
+    "compute",
+    "block_storage",
+    "ec2",
+    "identity",
+    "image",
+)  # folders of tests that need a control plane
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
