@@ -77,7 +77,7 @@ class Driver:
         """Return properties as the verbs receive them, with ids in place of names."""
         finder = CloudFinder(self.cloud, self.project_id, deadline_seconds=60.0)
         values, faults = type_.read_properties(given, resolve=finder)
-        assert faults == []
+        assert faults == [], [fault.message for fault in faults]
         return values
 
     def prepare(self, type_: str | type[ResourceType], given: Mapping[str, Any] | None = None) -> Resource:

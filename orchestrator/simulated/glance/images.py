@@ -7,6 +7,7 @@ import html
 from typing import Any, Final
 
 from orchestrator.json_types import JsonObject
+from orchestrator.simulated.glance import downloads
 from orchestrator.simulated.http import ApiError, Response
 from orchestrator.simulated.service import Call, new_id, timestamp
 from orchestrator.simulated.state import Table
@@ -226,11 +227,14 @@ class Images:
     def start_import(self, call: Call, id_: str) -> Response:
         """Import the data from a location, or the staged data."""
         row = self._owned(call, id_)
-        method = ((call.body or {}).get("method") or {}).get("name")
+        given = (call.body or {}).get("method") or {}
+        method, location = given.get("name"), str(given.get("uri") or "")
         if method not in METHODS.split(","):
             raise ApiError(400, f"Unknown import method name '{method}'.")
         if row["status"] not in {"queued", "uploading"}:
             raise ApiError(409, f"Image with status {row['status']} cannot be target for import")
+        if method == "web-download" and not downloads.is_allowed(location):
+            raise ApiError(400, f"URI for web-download does not pass filtering: {html.escape(location)}")
         row["status"] = "importing"
         self._touch(row)
         self.glance.cloud.schedule.after(self.glance.cloud.delays.image, "image.import", id_)

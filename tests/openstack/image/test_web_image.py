@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from orchestrator.errors import ProviderError
+from tests.openstack.conftest import DIRECTORY
 from tests.openstack.driver import Driver
 
 FORMATS = {"disk_format": "raw", "container_format": "bare"}
@@ -64,7 +65,9 @@ def test_an_image_is_downloaded_changed_and_deleted(driver: Driver, site: str) -
     assert driver.drift(image) == {}
     assert driver.find(image) == [image]
     shown = driver.attributes(image, "show")["show"]
-    assert (shown["status"], shown["size"], shown["colour"]) == ("active", len(CONTENT), "red")
+    assert (shown["status"], shown["colour"]) == ("active", "red")
+    if DIRECTORY:  # the simulated cloud downloads nothing
+        assert shown["size"] == len(CONTENT)
     driver.update(
         image,
         tags=["c"],
@@ -94,6 +97,7 @@ def test_an_image_is_shared_and_deactivated(driver: Driver, site: str) -> None:
     assert driver.attributes(image, "show")["show"]["status"] == "active"
 
 
+@pytest.mark.skipif(not DIRECTORY, reason="the simulated cloud downloads nothing")
 def test_a_failed_download_fails_the_image(driver: Driver, site: str) -> None:
     with pytest.raises(AssertionError, match="Went to status queued due to"):
         driver.create("OS::Glance::WebImage", {**FORMATS, "location": f"{site}/missing"})
