@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import cast
 
@@ -12,6 +12,7 @@ from orchestrator.config import Settings
 from orchestrator.engine.messages import CheckMessage, Message
 from orchestrator.json_types import JsonMapping
 from orchestrator.operations.context import Body, OperationContext
+from orchestrator.operations.outputs.live_attributes import LiveReader
 from orchestrator.operations.outputs.outputs import Output
 from orchestrator.operations.preview.create import CreatePreview
 from orchestrator.operations.preview.update import UpdatePreview
@@ -41,7 +42,9 @@ class Operations:
     mark_unhealthy: Callable[[OperationContext, StackRow, str, Body], None]
     pending_hooks: Callable[..., Sequence[Paused]]
     validate: Callable[..., JsonMapping]
-    resolve_outputs: Callable[..., Sequence[Output]]
+    resolve_outputs: Callable[
+        [Database, Cipher, StackRow, Collection[str] | None, LiveReader], Sequence[Output]
+    ]
     roll_back: Callable[[OperationContext, StackRow, int], Sequence[CheckMessage]]
     diff_revisions: Callable[[OperationContext, StackRow, int, int], JsonMapping]
     preview_create: Callable[[OperationContext, Body], CreatePreview]
@@ -78,3 +81,11 @@ def operation_context() -> OperationContext:
     quotas = cast(CachedQuotas, current_app.extensions["quotas"])
     settings = quotas.settings_of(caller().project_id)
     return OperationContext(deps.database, deps.cipher, caller(), settings, deps.types)
+
+
+def outputs_of(stack: StackRow, keys: Collection[str] | None = None) -> Sequence[Output]:
+    """Return the outputs of a stack, all or those with `keys`, with live attributes."""
+    deps = dependencies()
+    return deps.operations.resolve_outputs(
+        deps.database, deps.cipher, stack, keys, LiveReader(operation_context(), stack)
+    )

@@ -13,14 +13,13 @@ from api.cloudformation.arguments import MAX_DETAILED_PAGE, MAX_PAGE, Arguments,
 from api.cloudformation.names import ARN, arn, find_stack, live_stack, relatives, state
 from api.cloudformation.templates import template_of
 from api.cloudformation.tokens import once
-from api.dependencies import caller, dependencies, operation_context
+from api.dependencies import caller, dependencies, outputs_of
 from api.request.body import spooled_body
 from api.response.serialization import time
 from api.v1.outputs import note_secret
 from api.v1.stacks import parameters_of
 from orchestrator.json_types import JsonMapping, JsonObject
 from orchestrator.operations.context import Body, OperationContext
-from orchestrator.operations.outputs.live_attributes import LiveReader
 from orchestrator.operations.outputs.outputs import MAX_OUTPUTS_BYTES, Output
 from orchestrator.store.stacks import revisions, stacks
 from orchestrator.store.stacks.revisions import Brief
@@ -191,13 +190,7 @@ def _described(stack: StackRow) -> JsonObject:
     revision = revisions.desired(dependencies().database, stack)
     outputs = []
     if stack.deleted_at is None:
-        resolved = dependencies().operations.resolve_outputs(
-            dependencies().database,
-            dependencies().cipher,
-            stack,
-            None,
-            LiveReader(operation_context(), stack),
-        )
+        resolved = outputs_of(stack)
         outputs = [_output(output) for output in resolved]
     values = parameters_of(stack, revision).items()
     return {

@@ -9,13 +9,12 @@ from typing import Final
 
 from flask import Blueprint, Response, g
 
-from api.dependencies import caller, dependencies, operation_context
+from api.dependencies import caller, dependencies, outputs_of
 from api.middleware import audit_records
 from api.request.stack_lookup import get_stack
 from api.response.errors import OutputNotFound
 from api.response.serialization import json_response
 from orchestrator.json_types import JsonMapping, JsonObject
-from orchestrator.operations.outputs.live_attributes import LiveReader
 from orchestrator.operations.outputs.outputs import Output
 from orchestrator.store.stacks import revisions
 from orchestrator.store.stacks.stacks import StackRow
@@ -45,13 +44,7 @@ def show(project_id: str, stack_name: str, stack_id: str, key: str) -> Response:
         return json_response({"output": body})
     if key not in (outline.get("outputs") or {}):
         raise OutputNotFound(f"Specified output key {key} not found.")
-    resolved = dependencies().operations.resolve_outputs(
-        dependencies().database,
-        dependencies().cipher,
-        stack,
-        [key],
-        LiveReader(operation_context(), stack),
-    )
+    resolved = outputs_of(stack, [key])
     return json_response({"output": output_body(resolved[0])})
 
 

@@ -6,7 +6,7 @@ from typing import Final
 
 from flask import Blueprint, Response, request
 
-from api.dependencies import caller, dependencies, operation_context
+from api.dependencies import caller, dependencies, operation_context, outputs_of
 from api.middleware.authorization import require_named
 from api.request import query_params
 from api.request.body import read_body
@@ -18,7 +18,6 @@ from api.v1.outputs import output_body
 from orchestrator.engine.states import STACK_ACTIONS
 from orchestrator.errors import NotFound
 from orchestrator.json_types import JsonMapping, JsonObject
-from orchestrator.operations.outputs.live_attributes import LiveReader
 from orchestrator.operations.runtime.parameter_cache import pseudo_parameters
 from orchestrator.operations.stacks.actions import requested_action
 from orchestrator.operations.stacks.update import is_empty_patch
@@ -194,13 +193,7 @@ def _listed(row: StackRow, links: Links, *, admin: bool) -> JsonObject:
 
 
 def _outputs(stack: StackRow) -> list[JsonObject]:
-    resolved = dependencies().operations.resolve_outputs(
-        dependencies().database,
-        dependencies().cipher,
-        stack,
-        None,
-        LiveReader(operation_context(), stack),
-    )
+    resolved = outputs_of(stack)
     return [output_body(output) for output in resolved]
 
 

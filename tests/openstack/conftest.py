@@ -1,16 +1,14 @@
 """A cloud for the tests of OpenStack's types.
 
-`OPENSTACK_DIR` is the directory of a running control plane, with its `env.sh`. Without it, the tests start
+`OPENSTACK_DIR` is the directory of a running control plane, with its `env.sh`. Without it, the tests use
 the simulated cloud. `OPENSTACK_TEST_PREFIX` begins the names of all objects.
 """
 
 from __future__ import annotations
 
 import os
-import re
 import shlex
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,6 +16,7 @@ from typing import Any
 import pytest
 
 from orchestrator.clients.keystone.cloud_session import Cloud
+from orchestrator.simulated.cloud import SimulatedCloud
 from tests.openstack.driver import Driver
 
 DIRECTORY = os.environ.get("OPENSTACK_DIR", "")
@@ -32,28 +31,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(scope="session")
-def simulated() -> Iterator[dict[str, str]]:
-    """Run the simulated cloud; return its variables."""
-    command = [sys.executable, "-m", "orchestrator.simulated", "--delays", "none"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        started = re.search(r"(http://\S+) .*password (\w+)", process.stdout.readline())
-        assert started is not None, "the simulated cloud does not start"
-        yield {
-            "OS_AUTH_URL": started.group(1),
-            "OS_PASSWORD": started.group(2),
-            "OS_PROJECT_NAME": "demo",
-            "OS_REGION_NAME": "RegionOne",
-        }
-        process.terminate()
-
-
-@pytest.fixture(scope="session")
 def credentials(request: pytest.FixtureRequest) -> dict[str, str]:
     """Return the variables of the control plane."""
     if not DIRECTORY:
-        variables: dict[str, str] = request.getfixturevalue("simulated")
-        return variables
+        simulated: SimulatedCloud = request.getfixturevalue("simulated_cloud")
+        return {
+            "OS_AUTH_URL": simulated.auth_url,
+            "OS_PASSWORD": simulated.password,
+            "OS_PROJECT_NAME": "demo",
+            "OS_REGION_NAME": "RegionOne",
+        }
     script = f". {shlex.quote(str(Path(DIRECTORY) / 'env.sh'))} && env -0"
     answer = subprocess.run(["bash", "-c", script], capture_output=True, check=True, text=True)
     pairs = (item.partition("=") for item in answer.stdout.split("\0"))

@@ -12,6 +12,7 @@ from typing import ClassVar
 from orchestrator.json_types import JsonObject
 from orchestrator.resources.base import Context, Created, Fault, Observation, Property, Value
 from orchestrator.resources.openstack.cinder.base import CinderType, block_storage
+from orchestrator.resources.openstack.specs_and_access import apply_access, apply_specs
 from orchestrator.schema.constraints import Custom
 from orchestrator.schema.translation import Resolve, Rule
 
@@ -93,17 +94,9 @@ class VolumeType(CinderType):
     ) -> Created | None:
         """Set the extra specs and the projects."""
         types = block_storage(ctx).types
-        actual, wanted = types.specs(physical_id), _specs(props)
-        for key in actual.keys() - wanted.keys():
-            types.delete_spec(physical_id, key)
-        if changed := {key: value for key, value in wanted.items() if actual.get(key) != value}:
-            types.set_specs(physical_id, changed)
+        apply_specs(types, physical_id, _specs(props))
         if not props.get("is_public", True):
-            allowed, projects = types.projects(physical_id), set(props.get("projects") or ())
-            for project in sorted(projects - allowed):
-                types.allow(physical_id, project)
-            for project in sorted(allowed - projects):
-                types.deny(physical_id, project)
+            apply_access(types, physical_id, props.get("projects") or ())
         return None
 
     def equal(self, name: str, before: Value, after: Value) -> bool:

@@ -12,6 +12,7 @@ from typing import ClassVar, Final
 from orchestrator.json_types import JsonObject
 from orchestrator.resources.base import Attribute, Context, Created, Fault, Observation, Property, Value
 from orchestrator.resources.openstack.nova.base import NovaType, compute
+from orchestrator.resources.openstack.specs_and_access import apply_access, apply_specs
 from orchestrator.resources.software_api import id_of
 from orchestrator.schema.constraints import Custom
 from orchestrator.schema.translation import Resolve, Rule
@@ -108,17 +109,9 @@ class Flavor(NovaType):
     ) -> Created | None:
         """Set the specs and the projects."""
         flavors = compute(ctx).flavors
-        actual, wanted = flavors.specs(physical_id), _specs(props)
-        for key in actual.keys() - wanted.keys():
-            flavors.delete_spec(physical_id, key)
-        if changed := {key: value for key, value in wanted.items() if actual.get(key) != value}:
-            flavors.set_specs(physical_id, changed)
+        apply_specs(flavors, physical_id, _specs(props))
         if not props.get("is_public", True):
-            allowed, projects = flavors.projects(physical_id), set(props.get("tenants") or ())
-            for project in sorted(projects - allowed):
-                flavors.allow(physical_id, project)
-            for project in sorted(allowed - projects):
-                flavors.deny(physical_id, project)
+            apply_access(flavors, physical_id, props.get("tenants") or ())
         return None
 
     def equal(self, name: str, before: Value, after: Value) -> bool:
