@@ -56,6 +56,8 @@ class LiveReader:
         """`seconds`: for all reads of the request."""
         self._context, self._stack = context, stack
         self._ends_at = time.monotonic() + seconds
+        # A session for all resources: opened at the first call.
+        self._cloud = cloud_of_stack(context.database.borrow, context.cipher, context.settings, stack.root_id)
 
     def read(self, used: Mapping[str, Collection[str]]) -> Mapping[str, LiveValues]:
         """Return the live ones among the used attributes by resource. ALL stands for all but `show`."""
@@ -118,8 +120,7 @@ class LiveReader:
         )
         if not resource_type.calls_out:
             return ctx
-        cloud = cloud_of_stack(context.database.borrow, context.cipher, context.settings, stack.root_id)
-        return with_provider_access(ctx, context.settings, stack.project_id, cloud)
+        return with_provider_access(ctx, context.settings, stack.project_id, self._cloud)
 
     def _remaining(self) -> float:
         return max(0.1, self._ends_at - time.monotonic())
