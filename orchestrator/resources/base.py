@@ -76,7 +76,7 @@ class ResourceType(OptionalVerbs):
     service: ClassVar[str] = ""  # types of a service share a circuit breaker; "": the name of the type
     endpoint_type: ClassVar[str] = ""  # service type in the catalog without which the type is unavailable
     flight_seconds: ClassVar[float] = 30.0  # after its deadline, how long a lost create may still arrive
-    delete_retry_seconds: ClassVar[float] = 60.0  # shortest pause between deletes of an object in error
+    delete_retry_seconds: ClassVar[float] = 60.0  # between deletes of an object in error; 0: they fail
     physical_name_limit: ClassVar[int | None] = None  # longest physical name, if the provider has a limit
     early_attributes: ClassVar[frozenset[str]] = frozenset()  # known before the resource is ready
     needs_ready: ClassVar[bool | frozenset[str]] = False  # waits for ready requirements (of these properties)

@@ -82,7 +82,8 @@ def _deleted(
         if observation.step:
             resource_type.advance(ctx, physical_id, {}, observation.step)
             return resource_type.observe(ctx, physical_id)
-        due = observation.error and row.requested_seconds >= resource_type.delete_retry_seconds
+        pause = resource_type.delete_retry_seconds or ResourceType.delete_retry_seconds
+        due = observation.error and row.requested_seconds >= pause
         if not observation.exists or not due:
             return observation
     resource_type.delete(ctx, physical_id)

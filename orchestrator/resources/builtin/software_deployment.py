@@ -40,6 +40,7 @@ TRANSPORTS: Final = ("CFN_SIGNAL", "TEMP_URL_SIGNAL", "HEAT_SIGNAL", "NO_SIGNAL"
 NEEDS: Final = {"TEMP_URL_SIGNAL": "an object store", "ZAQAR_SIGNAL": "a message queue"}
 SERVER: Final = "OS::Nova::Server"
 SOFTWARE_CONFIG: Final = "SOFTWARE_CONFIG"  # how a machine must take its user data for agents to be on it
+REMOVE: Final = "remove"  # the step of a delete after the DELETE config
 BUILT_IN_INPUTS: Final = {
     "deploy_server_id": "ID of the server being deployed to",
     "deploy_action": "Name of the current action being deployed",
@@ -64,6 +65,7 @@ class SoftwareDeployment(ResourceType):
     can_check = False  # the result of a script cannot be observed
     support_version = "2014.1"
     flight_seconds = 0.0  # created in our own database
+    delete_retry_seconds = 0.0  # a failed script runs again with the next delete
     preemptible = frozenset(ACTIONS)  # an agent may never answer
     signals_always = True
     properties = {
@@ -161,6 +163,10 @@ class SoftwareDeployment(ResourceType):
             nothing = dict.fromkeys(io.ALWAYS)
             return Observation(True, attributes=nothing, error=error, error_kind="NotFound")
         attributes = {**dict.fromkeys(io.ALWAYS), **now.output_values}
+        if ctx.action == now.action == "DELETE" and (
+            now.status == "COMPLETE" or ctx.software.server_lost(physical_id)
+        ):
+            return Observation(True, ready=False, step=REMOVE)
         if ctx.action != now.action or now.status == "COMPLETE":
             return Observation(True, ready=ctx.action != "DELETE", attributes=attributes)
         if now.status == "FAILED":
@@ -188,18 +194,16 @@ class SoftwareDeployment(ResourceType):
         return Created(physical_id, {"deployed": deployed or bool(ctx.data.get("deployed"))})
 
     def delete(self, ctx: Context, physical_id: str) -> None:
-        """Run the DELETE config first if the server still exists, then delete the deployment.
+        """Publish the DELETE config if the server still exists; without one, remove the deployment."""
+        if ctx.software.server_lost(physical_id) or not self._undo(ctx, physical_id):
+            _remove(ctx, physical_id)
 
-        Called again until the agent has reported the result of the DELETE config.
-        """
-        now = ctx.software.deployment(physical_id)
-        if not ctx.software.server_lost(physical_id) and self._undo(ctx, physical_id):
-            now = ctx.software.deployment(physical_id)
-            if now is not None and now.action == "DELETE" and now.status != "COMPLETE":
-                return
-        if now is not None:
-            ctx.software.remove_deployment(physical_id)
-        ctx.software.forget(physical_id)
+    def advance(
+        self, ctx: Context, physical_id: str, props: Mapping[str, Value], step: str
+    ) -> Created | None:
+        """Remove the deployment: the agent has reported the result of the DELETE config, or is lost."""
+        _remove(ctx, physical_id)
+        return None
 
     def suspend(self, ctx: Context, physical_id: str) -> None:
         """Publish the config if SUSPEND triggers it."""
@@ -262,6 +266,11 @@ class SoftwareDeployment(ResourceType):
             for name, value in _built_in_inputs(ctx, deployment_id, props, action)
         ]
         return io.derive_inputs(source.inputs, props.get("input_values") or {}, added)
+
+
+def _remove(ctx: Context, physical_id: str) -> None:
+    ctx.software.remove_deployment(physical_id)
+    ctx.software.forget(physical_id)
 
 
 def _built_in_inputs(
