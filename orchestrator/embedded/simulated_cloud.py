@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from importlib.util import find_spec
 from pathlib import Path
@@ -58,15 +59,17 @@ def environment_of(port: int) -> dict[str, str]:
     }
 
 
-def child(port: int, root: Path, env: dict[str, str]) -> Child:
-    """Return the simulated cloud as a process, with its state and its faults in `root`/simulated."""
+def child(port: int, root: Path, database_url: str) -> Child:
+    """Return the simulated cloud as a process, with its objects in the database and its faults in
+    `root`/simulated.
+    """
     folder = root / SIMULATED
     make(folder)
-    files = ("--state", str(folder / "cloud.sqlite"), "--faults", str(folder / "faults.json"))
+    faults = ("--faults", str(folder / "faults.json"))
     return Child(
         name="simulated-cloud",
-        argv=(sys.executable, "-m", "orchestrator.simulated", "--port", str(port), *files),
-        env=env,
+        argv=(sys.executable, "-m", "orchestrator.simulated", "--port", str(port), *faults),
+        env=os.environ | {f"{PREFIX}DATABASE_URL": database_url},
         cwd=root / "run",
         ready=lambda _pid: is_healthy(auth_url(port), PROBE_SECONDS),
     )

@@ -1,6 +1,7 @@
-"""Run the simulated cloud until SIGTERM: `python -m orchestrator.simulated --port 18300 --state FILE`.
+"""Run the simulated cloud until SIGTERM: `python -m orchestrator.simulated --port 18300`.
 
-The process that `orchestrator up --cloud simulated` starts.
+The process that `orchestrator up --cloud simulated` starts. With ORCHESTRATOR_DATABASE_URL
+it keeps its objects in the schema `simulated` of this database, otherwise in memory.
 """
 
 from __future__ import annotations
@@ -8,10 +9,12 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
+import os
 import signal
 import sys
 from pathlib import Path
 
+from orchestrator.config import PREFIX
 from orchestrator.simulated.cloud import SimulatedCloud, delays_from
 
 
@@ -21,13 +24,13 @@ def main() -> int:
     parser.add_argument(
         "--port", type=int, default=0, help="of Keystone; the services have the following ones"
     )
-    parser.add_argument("--state", type=Path, help="file that keeps the objects")
     parser.add_argument("--faults", type=Path, help="file with faults, read whenever it changes")
     parser.add_argument(
         "--delays", type=delays_from, default="typical", help="typical, none, or server_build=2,..."
     )
     options = parser.parse_args()
-    cloud = SimulatedCloud(delays=options.delays, state_file=options.state, faults_file=options.faults)
+    database_url = os.environ.get(f"{PREFIX}DATABASE_URL")
+    cloud = SimulatedCloud(delays=options.delays, database_url=database_url, faults_file=options.faults)
     with contextlib.suppress(KeyboardInterrupt):
         asyncio.run(_run(cloud, options.port))
     return 0

@@ -51,14 +51,14 @@ class SimulatedCloud:
         self,
         *,
         delays: Delays | None = None,
-        state_file: Path | None = None,
+        database_url: str | None = None,
         faults_file: Path | None = None,
         password: str = PASSWORD,
     ) -> None:
-        """Read the state; a new cloud receives its first objects when it listens."""
+        """Read the state from the database, if any; a new cloud receives its objects when it listens."""
         self.delays = delays or Delays()
         self.password = password
-        self.state = State(state_file)
+        self.state = State(database_url)
         self.faults = Faults(faults_file)
         self.schedule = Schedule(self.state)
         self.keystone = Keystone(self)

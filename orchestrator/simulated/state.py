@@ -1,26 +1,17 @@
-"""The objects of the cloud, in memory, and their file.
+"""The objects of the cloud, in memory, and their copy in the database.
 
 A `Table` holds the objects of a kind by id, in the order of their creation. A changed object is written with
-`Table.save`. `State.commit` writes the changes of a request to the file (SQLite, without waiting for the
-disk), so that the cloud continues after a restart or a kill of its process.
+`Table.save`. `State.commit` writes the changes of a request to the database, so that the cloud continues
+after a restart or a kill of its process.
 """
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, Final
 
-import orjson
-
 from orchestrator.json_types import JsonObject
-
-SCHEMA: Final = """
-    CREATE TABLE IF NOT EXISTS object (
-        kind TEXT NOT NULL, id TEXT NOT NULL, seq INTEGER NOT NULL, body BLOB NOT NULL, PRIMARY KEY (kind, id)
-    ) WITHOUT ROWID
-"""
+from orchestrator.store.simulated_objects import SimulatedObjects
 
 
 class Table:
@@ -87,22 +78,21 @@ _NOTHING: Final = object()
 
 
 class State:
-    """All tables, and their file; without a file they are lost with the process."""
+    """All tables, and their copy in the database; without one they are lost with the process."""
 
-    def __init__(self, path: Path | None = None) -> None:
-        """Read the objects of an existing file."""
+    def __init__(self, database_url: str | None = None) -> None:
+        """Read the stored objects.
+
+        Raises:
+            psycopg.Error: the database is unreachable, or refuses to create the schema.
+        """
         self._tables: dict[str, Table] = {}
         self._dirty: dict[tuple[str, str], JsonObject | None] = {}
-        self._seq = 0
-        self._db = (
-            None if path is None else sqlite3.connect(path, isolation_level=None, check_same_thread=False)
-        )
+        self._objects = None if database_url is None else SimulatedObjects(database_url)
         self._stored: dict[str, list[JsonObject]] = {}
-        if self._db is not None:
-            self._db.executescript(f"PRAGMA journal_mode=WAL; PRAGMA synchronous=OFF; {SCHEMA}")
-            for kind, seq, body in self._db.execute("SELECT kind, seq, body FROM object ORDER BY seq"):
-                self._stored.setdefault(kind, []).append(orjson.loads(body))
-                self._seq = max(self._seq, seq)
+        if self._objects is not None:
+            for kind, row in self._objects.load():
+                self._stored.setdefault(kind, []).append(row)
 
     def table(self, kind: str, *indexes: str) -> Table:
         """Return the table of a kind; the first call names its indexes."""
@@ -115,29 +105,22 @@ class State:
 
     def changed(self, kind: str, id_: str, row: JsonObject | None) -> None:
         """Remember an object for the next commit; None: it was removed."""
-        if self._db is not None:
+        if self._objects is not None:
             self._dirty[kind, id_] = row
 
     def commit(self) -> None:
-        """Write the changed objects to the file."""
-        if self._db is None or not self._dirty:
-            return
-        self._db.execute("BEGIN")
-        for (kind, id_), row in self._dirty.items():
-            if row is None:
-                self._db.execute("DELETE FROM object WHERE kind = ? AND id = ?", (kind, id_))
-                continue
-            self._seq += 1
-            self._db.execute(
-                "INSERT INTO object VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET body = excluded.body",
-                (kind, id_, self._seq, orjson.dumps(row)),
-            )
-        self._db.execute("COMMIT")
-        self._dirty.clear()
+        """Write the changed objects to the database.
+
+        Raises:
+            psycopg.Error: nothing was written; the next commit writes the same changes.
+        """
+        if self._objects is not None and self._dirty:
+            self._objects.write(self._dirty)
+            self._dirty.clear()
 
     def close(self) -> None:
-        """Commit, and close the file."""
-        if self._db is not None:
+        """Commit, and close the connection."""
+        if self._objects is not None:
             self.commit()
-            self._db.close()
-            self._db = None
+            self._objects.close()
+            self._objects = None

@@ -19,7 +19,7 @@ def test_only_a_new_session_gets_the_niceness_of_a_process(new_session: bool) ->
     program = (
         "import os; from orchestrator.process_control import AUTOGROUP, yield_processor;"
         f"yield_processor(3, new_session={new_session}); print(os.nice(0), os.getsid(0) == os.getpid());"
-        + ("print(open(AUTOGROUP).read().split()[-1])" if GROUPED else "")
+        + ("print(open(AUTOGROUP).read().split()[-1])" if GROUPED and new_session else "")
     )
     shown = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True).stdout
     niceness, leads, *group = shown.split()

@@ -96,8 +96,15 @@ def up(
                 require_free("127.0.0.1", flower_port, "--flower-port")
             count = workers or available_cores()
             if cloud is not None:
-                _start_cloud(supervisor, directory, cloud_port)
-            start(supervisor, settings, directory, count=count, flower_port=flower_port if flower else None)
+                _use_cloud(cloud_port)
+            start(
+                supervisor,
+                settings,
+                directory,
+                count=count,
+                flower_port=flower_port if flower else None,
+                cloud_port=None if cloud is None else cloud_port,
+            )
             configure_logs(level="INFO")
             announce(settings, directory, count, flower_port if flower else None)
             if cloud is not None:
@@ -115,11 +122,10 @@ def _with_default_mode(settings: Settings) -> Settings:
     return settings if settings.auth is not None else settings.model_copy(update={"auth": "none"})
 
 
-def _start_cloud(supervisor: Supervisor, directory: DataDir, port: int) -> None:
-    """Start the simulated cloud; let this process and its children use it."""
+def _use_cloud(port: int) -> None:
+    """Let this process and its children use the simulated cloud. All its ports must be free."""
     for offset in range(6):
         require_free("127.0.0.1", port + offset, "--cloud-port")
-    supervisor.start([simulated_cloud.child(port, directory.root, dict(os.environ))])
     os.environ.update(simulated_cloud.environment_of(port))
 
 
@@ -140,7 +146,13 @@ class Steps:
 
 
 def start(
-    supervisor: Supervisor, settings: Settings, directory: DataDir, *, count: int, flower_port: int | None
+    supervisor: Supervisor,
+    settings: Settings,
+    directory: DataDir,
+    *,
+    count: int,
+    flower_port: int | None,
+    cloud_port: int | None,
 ) -> None:
     """Start all processes in order; return when they are ready.
 
@@ -160,6 +172,9 @@ def start(
     supervisor.start(servers, on_ready=steps.ready)
     steps.report("migrating the database schema")
     migrate.upgrade(database_url)
+    if cloud_port is not None:
+        cloud = simulated_cloud.child(cloud_port, directory.root, database_url)
+        supervisor.start([cloud], on_ready=steps.ready)
     env = processes.environment(settings, database_url, broker_url, keys, directory.root / "figures")
     children = processes.workers(env, directory.run, count=count, events=flower_port is not None)
     children.append(processes.api(env, directory.run, settings))
