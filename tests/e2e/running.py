@@ -16,6 +16,8 @@ from typing import Any
 
 import httpx
 
+from tests.patience import Patience
+
 COMMAND = (sys.executable, "-m", "orchestrator.cli.main")
 TEMPLATE = {
     "heat_template_version": "2021-04-16",
@@ -41,9 +43,9 @@ def free_port() -> int:
 
 def eventually(condition: Callable[[], Any], seconds: float = 30.0) -> Any:
     """Return the value of `condition` when it becomes true."""
-    deadline = time.monotonic() + seconds
+    patience = Patience(seconds)
     while not (result := condition()):
-        assert time.monotonic() < deadline, "it never happened"
+        assert patience.left(), "it never happened"
         time.sleep(0.05)
     return result
 
@@ -84,12 +86,12 @@ class Up:
 
     def wait_ready(self, seconds: float = 60.0) -> Up:
         """Return when it says that it is ready."""
-        deadline = time.monotonic() + seconds
+        patience = Patience(seconds)
         while "orchestrator stack create" not in self.output:
             assert self.process.stdout is not None
-            readable, _, _ = select.select(
-                [self.process.stdout], [], [], max(0.0, deadline - time.monotonic())
-            )
+            readable: list[Any] = []
+            while not readable and (left := patience.left()):
+                readable, _, _ = select.select([self.process.stdout], [], [], left)
             chunk = os.read(self.process.stdout.fileno(), 65536).decode() if readable else ""
             assert chunk, f"up ended or took too long: {self.output}"
             self.output += chunk

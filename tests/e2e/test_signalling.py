@@ -138,12 +138,17 @@ def test_no_accepted_signal_is_lost_by_kills(up: Up) -> None:
         sender.start()
     kills = 0
     try:
-        while any(sender.is_alive() for sender in senders) and kills < 60:
+        while any(sender.is_alive() for sender in senders) and kills < 12:
             for victim in ("gunicorn", "-n provider", "-n check"):
+                before = sum(accepted)
                 with contextlib.suppress(ProcessLookupError, ValueError):
                     os.kill(up.child(victim), signal.SIGKILL)
                     kills += 1
-                time.sleep(0.7)
+                eventually(
+                    lambda before=before: (
+                        sum(accepted) > before or not any(sender.is_alive() for sender in senders)
+                    )
+                )
         for sender in senders:
             sender.join(120)
     finally:

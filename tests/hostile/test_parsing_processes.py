@@ -21,7 +21,7 @@ from tests.integration.served_api import served
 
 LIMIT = 4  # parsing processes of the installation; a project uses two
 REQUESTS = 8
-RESOURCES = 30_000  # a second of parsing
+RESOURCES = 10_000  # half a second of parsing
 
 
 @pytest.fixture

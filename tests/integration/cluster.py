@@ -32,6 +32,7 @@ from orchestrator.security.encryption import Cipher, new_key
 from orchestrator.store.connections.database import Database
 from orchestrator.store.stacks import stacks as stored_stacks
 from tasks.publisher import Dispatcher
+from tests.patience import Patience
 from tests.plugins.thing_fixture import THING_DIR, ThingServer
 
 CRASH_DIR = Path(__file__).parents[1] / "plugins" / "crash"
@@ -230,9 +231,9 @@ class Cluster:
 
 def eventually(condition: Callable[[], Any], seconds: float, why: Callable[[], str] = str) -> Any:
     """Return the value of `condition` when it becomes true."""
-    deadline = time.monotonic() + seconds
+    patience = Patience(seconds)
     while not (result := condition()):
-        assert time.monotonic() < deadline, f"it never happened. {why()}"
+        assert patience.left(), f"it never happened. {why()}"
         time.sleep(0.05)
     return result
 

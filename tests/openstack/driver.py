@@ -14,6 +14,7 @@ from orchestrator.errors import ProviderBusy
 from orchestrator.lookups.finder import CloudFinder
 from orchestrator.resources.base import Context, Observation, ResourceType
 from orchestrator.resources.registry import load_registry
+from tests.patience import Patience
 
 PATIENCE_SECONDS = 120.0  # of an operation on a loaded machine
 MAX_SLEEP_SECONDS = 1.0
@@ -163,7 +164,7 @@ class Driver:
 
     def settle(self, resource: Resource) -> None:
         """Observe, and carry out steps, until the operation is complete."""
-        deleting, deadline = resource.ctx.action == "DELETE", time.monotonic() + PATIENCE_SECONDS
+        deleting, patience = resource.ctx.action == "DELETE", Patience(PATIENCE_SECONDS)
         for _ in range(MAX_STEPS):
             seen = self.request(lambda: resource.type.observe(resource.now, resource.physical_id))
             resource.observation = seen
@@ -173,7 +174,7 @@ class Driver:
             if seen.step:
                 self._advance(resource, seen.step)
                 continue
-            assert time.monotonic() < deadline, f"the operation does not end: {seen}"
+            assert patience.left(), f"the operation does not end: {seen}"
             time.sleep(min(seen.retry_after or MAX_SLEEP_SECONDS, MAX_SLEEP_SECONDS))
         assert resource.observation.exists is not deleting, resource.observation
 
@@ -187,12 +188,12 @@ class Driver:
 
     def request(self, call: Callable[[], Any]) -> Any:
         """Call a verb; repeat it while the service is busy."""
-        deadline = time.monotonic() + PATIENCE_SECONDS
+        patience = Patience(PATIENCE_SECONDS)
         while True:
             try:
                 return call()
             except ProviderBusy as error:
-                if time.monotonic() > deadline:
+                if not patience.left():
                     raise
                 time.sleep(min(error.retry_after or MAX_SLEEP_SECONDS, MAX_SLEEP_SECONDS))
 

@@ -23,6 +23,7 @@ from orchestrator.embedded.postgres import Postgres
 from orchestrator.embedded.process import Child, Process, running
 from orchestrator.embedded.valkey import Valkey, connect
 from orchestrator.errors import Misconfigured
+from tests.patience import Patience
 
 as_root = pytest.mark.skipif(
     os.geteuid() != 0, reason="copies are made for another user, which only root can be"
@@ -30,9 +31,9 @@ as_root = pytest.mark.skipif(
 
 
 def eventually(condition: Callable[[], object], seconds: float = 10.0) -> None:
-    deadline = time.monotonic() + seconds
+    patience = Patience(seconds)
     while not condition():
-        assert time.monotonic() < deadline, "it never happened"
+        assert patience.left(), "it never happened"
         time.sleep(0.02)
 
 

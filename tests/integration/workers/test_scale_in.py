@@ -26,13 +26,13 @@ from tests.plugins.thing_fixture import things
 __all__ = ["new_cluster", "thing_type_known", "things"]
 
 PATIENCE_SECONDS = 90.0
-SIZE = 40_000  # of a stack that is planned by a process of its own, for seconds
+SIZE = 20_000  # of a stack that is planned by a process of its own, for seconds
 STOP_SECONDS = 40.0  # less than Docker Compose gives them
 
 
 @pytest.fixture
 def cluster(new_cluster: Callable[..., Cluster], postgres_url: str, broker_url: str) -> Cluster:
-    settings = {"lease_seconds": 2 * PATIENCE_SECONDS, "re_enqueue_seconds": 2 * PATIENCE_SECONDS}
+    settings = {"lease_seconds": 20 * PATIENCE_SECONDS, "re_enqueue_seconds": 20 * PATIENCE_SECONDS}
     return new_cluster(postgres_url, broker_url, checkers=2, providers=2, **settings)
 
 
