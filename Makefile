@@ -44,7 +44,7 @@ $(RUNTIME): pyproject.toml requirements-runtime.lock
 
 venv: $(STAMP)  ## create .venv from the committed lock file
 
-demo: $(RUNTIME)  ## create, inspect and delete a stack on a temporary server
+demo: $(RUNTIME)  ## create, change and delete a web application on a temporary server with a simulated OpenStack
 	@$(BIN)/python -m orchestrator.cli.commands.demo
 
 up: $(RUNTIME)  ## run the server in the foreground (database, broker, workers, API); Ctrl-C stops it
@@ -103,7 +103,7 @@ conformance: $(STAMP)  ## run Heat's own tests: make conformance [TESTS="hooks p
 lock: $(STAMP)  ## update all lock files from pyproject.toml
 	@$(BIN)/uv pip compile -q --universal --generate-hashes --no-emit-index-url --group dev --extra embedded --extra flower \
 		--extra openstack --output-file requirements.lock pyproject.toml
-	@$(BIN)/uv pip compile -q --universal --generate-hashes --no-emit-index-url --no-annotate --group build --extra embedded \
+	@$(BIN)/uv pip compile -q --universal --generate-hashes --no-emit-index-url --no-annotate --group build --extra embedded --extra openstack \
 		--constraints requirements.lock --output-file requirements-runtime.lock pyproject.toml
 	@$(BIN)/uv pip compile -q --universal --generate-hashes --no-emit-index-url --no-annotate --extra flower --extra openstack \
 		--constraints requirements.lock --output-file requirements-image.lock pyproject.toml

@@ -1,4 +1,5 @@
-"""Server address and credentials: options, then environment variables, then a profile, then defaults.
+"""Server address and credentials: options, then environment variables, then a profile, then the variables of
+OpenStack's clients, then defaults.
 
 The configuration file is `$XDG_CONFIG_HOME/orchestrator/config.toml` (docs/cli.md, "Profiles").
 """
@@ -43,18 +44,19 @@ def endpoint(url: str | None = None, project: str | None = None, profile: str | 
     """Return address and credentials; the arguments are the options of the command line.
 
     Raises:
-        Failure: the profile does not exist, the file is not valid, or a secret cannot be read.
+        Failure: the profile does not exist, the file is not valid, a secret cannot be read, or Keystone gives
+            no token.
     """
     chosen = read_profile(profile or os.environ.get("ORCHESTRATOR_PROFILE") or None)
     if project == "" or url == "":
         raise Failure(f"--{'url' if url == '' else 'project'} must not be empty")
     token, login = _credentials(chosen)
-    return Endpoint(
-        url or os.environ.get("ORCHESTRATOR_URL") or chosen.get("url") or DEFAULT_URL,
-        project or os.environ.get("ORCHESTRATOR_PROJECT") or chosen.get("project") or DEFAULT_PROJECT,
-        token,
-        login,
-    )
+    url = url or os.environ.get("ORCHESTRATOR_URL") or chosen.get("url") or DEFAULT_URL
+    project = project or os.environ.get("ORCHESTRATOR_PROJECT") or chosen.get("project")
+    if token is None and login is None and os.environ.get("OS_AUTH_URL"):
+        token, project_id = _keystone_login()
+        project = project or project_id
+    return Endpoint(url, project or DEFAULT_PROJECT, token, login)
 
 
 def read_profile(name: str | None) -> Profile:
@@ -128,6 +130,25 @@ def _credentials(profile: Profile) -> tuple[str | None, tuple[str, str] | None]:
     user = profile.get("username")
     password = profile.get("password") or _from_file(profile.get("password_file"), "password_file") or ""
     return token, (user, password) if user else None
+
+
+def _keystone_login() -> tuple[str, str]:
+    """Return a token for the credentials of OpenStack's clients, and its project.
+
+    Raises:
+        Failure: there is none.
+    """
+    from orchestrator.clients.keystone.environment_login import log_in  # noqa: PLC0415 - slow
+
+    source = f"no token from Keystone at {os.environ['OS_AUTH_URL']} (OS_AUTH_URL)"
+    try:
+        return log_in()
+    except ModuleNotFoundError:
+        raise Failure(f"{source}: run pip install 'stack-orchestrator[openstack]'") from None
+    except LookupError as error:
+        raise Failure(f"{source}: {error}") from error
+    except Exception as error:  # those of keystoneauth1, which is loaded only now
+        raise Failure(f"{source}: {error}", details=["  or set ORCHESTRATOR_TOKEN"]) from error
 
 
 def _from_environment(variable: str) -> str | None:

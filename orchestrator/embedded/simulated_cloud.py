@@ -22,11 +22,25 @@ SIMULATED: Final = "simulated"
 SERVICE_USER: Final = "orchestrator"
 DOMAIN_ADMIN: Final = "heat_domain_admin"
 PROBE_SECONDS: Final = 2.0
+PORTS: Final = 6  # consecutive ports, beginning with that of Keystone
 
 
 def auth_url(port: int) -> str:
     """Return the URL of the simulated Keystone."""
     return f"http://127.0.0.1:{port}/v3"
+
+
+def user_variables(port: int) -> dict[str, str]:
+    """Return the variables with which OpenStack's clients and our commands act as the user `demo`."""
+    return {
+        "OS_AUTH_URL": auth_url(port),
+        "OS_USERNAME": "demo",
+        "OS_PASSWORD": PASSWORD,
+        "OS_PROJECT_NAME": "demo",
+        "OS_USER_DOMAIN_NAME": "Default",
+        "OS_PROJECT_DOMAIN_NAME": "Default",
+        "OS_REGION_NAME": REGION,
+    }
 
 
 def settings_of(port: int) -> dict[str, Any]:

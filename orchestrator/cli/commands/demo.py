@@ -1,4 +1,4 @@
-"""The demonstration, `make demo`: validate, create, inspect and delete a stack on a temporary server.
+"""The demonstration, `make demo`: create, change and delete a web application on a simulated cloud.
 
 Every command is printed before it runs, ready to be repeated. Nothing remains: the server is a child process
 in a temporary directory, and ends with the demonstration.
@@ -6,6 +6,7 @@ in a temporary directory, and ends with the demonstration.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shlex
 import signal
@@ -22,11 +23,13 @@ import click
 from orchestrator.cli.exit_codes import Exit
 from orchestrator.config import PREFIX
 from orchestrator.embedded.process import Child, running
+from orchestrator.embedded.simulated_cloud import PORTS as CLOUD_PORTS
+from orchestrator.embedded.simulated_cloud import SIMULATED, user_variables
 from orchestrator.errors import OrchestratorError
 
-TEMPLATE = Path("examples", "shop.yaml")
+TEMPLATE = Path("examples", "three-tier.yaml")
 STACK = "shop"
-READY_SECONDS = 120.0
+READY_SECONDS = 180.0
 STOP_SECONDS = 60.0
 ORCHESTRATOR = (sys.executable, "-m", "orchestrator.cli.main")
 
@@ -50,12 +53,15 @@ def main() -> int:
 
 def _demonstrate(folder: Path) -> int:
     folder.chmod(0o711)  # for root, the database runs as a different user and needs access to subdirectories
-    port = _free_port()
+    port, cloud_port = _free_port(), _free_ports(CLOUD_PORTS)
     url = f"http://127.0.0.1:{port}"
     # Without the settings of the user: the demonstration must not use existing servers and tokens.
-    env = {name: value for name, value in os.environ.items() if not name.startswith(PREFIX)}
-    arguments = ("up", "--port", str(port), "--data-dir", str(folder / "data"))
-    _announce("Start a server with its own PostgreSQL, Valkey, workers and API:", arguments)
+    env = {name: value for name, value in os.environ.items() if not name.startswith((PREFIX, "OS_"))}
+    cloud = ("--cloud", SIMULATED, "--cloud-port", str(cloud_port))
+    arguments = ("up", *cloud, "--port", str(port), "--data-dir", str(folder / "data"))
+    _announce(
+        "Start a server with its own PostgreSQL, Valkey, workers, API and simulated OpenStack:", arguments
+    )
     log = folder / "up.log"
     server = Child(
         name="orchestrator up",
@@ -67,13 +73,18 @@ def _demonstrate(folder: Path) -> int:
     )
     with running(server, log, ready_seconds=READY_SECONDS):
         click.echo(f"Ready: {url}")
-        client = env | {f"{PREFIX}URL": url}
-        _announce(f"Select the server for the next commands:\n$ export {PREFIX}URL={url}")
+        variables = {f"{PREFIX}URL": url, **user_variables(cloud_port)}
+        exports = " ".join(f"{name}={value}" for name, value in variables.items())
+        _announce(f"Select the server and the user for the next commands:\n$ export {exports}")
+        client = env | variables
         template = ("-t", str(TEMPLATE))
         _run("Validate the template; this creates nothing:", ("validate", *template), client)
         _run("Create a stack, and wait for it:", ("stack", "create", *template, "--wait", STACK), client)
         _run("List the stacks:", ("stack", "list"), client)
-        _run("Print a single output, for a script:", ("stack", "outputs", STACK, "summary"), client)
+        more = (*template, "--parameter", "web_count=3")
+        _run("Preview a third web server:", ("stack", "update", *more, "--preview", STACK), client)
+        _run("Add it; nothing else changes:", ("stack", "update", *more, "--wait", STACK), client)
+        _run("Print a single output, for a script:", ("stack", "outputs", STACK, "web_addresses"), client)
         _run("Delete the stack, in reverse order:", ("stack", "delete", "--yes", "--wait", STACK), client)
         _run("List the stacks again:", ("stack", "list"), client)
         _announce("Stop the server. `make up` starts a permanent server; more templates are in examples/.")
@@ -101,6 +112,16 @@ def _free_port() -> int:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
         return port
+
+
+def _free_ports(count: int) -> int:
+    """Return the first of consecutive free ports."""
+    while True:
+        first = _free_port()
+        with contextlib.suppress(OSError, OverflowError), contextlib.ExitStack() as probes:
+            for port in range(first, first + count):
+                probes.enter_context(socket.socket()).bind(("127.0.0.1", port))
+            return first
 
 
 def _terminated(_number: int, _frame: FrameType | None) -> None:

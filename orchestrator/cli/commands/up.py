@@ -108,8 +108,9 @@ def up(
             configure_logs(level="INFO")
             announce(settings, directory, count, flower_port if flower else None)
             if cloud is not None:
-                click.echo(f"Simulated cloud: {simulated_cloud.auth_url(cloud_port)} (nothing is real)")
-                click.echo("  users admin and demo, project demo, password simulated")
+                click.echo("The cloud is simulated: nothing is real. Its users are admin and demo:")
+                variables = simulated_cloud.user_variables(cloud_port)
+                click.echo(f"  export {' '.join(f'{name}={value}' for name, value in variables.items())}")
             supervisor.watch()
         click.echo("Stopped.")
 
@@ -124,7 +125,7 @@ def _with_default_mode(settings: Settings) -> Settings:
 
 def _use_cloud(port: int) -> None:
     """Let this process and its children use the simulated cloud. All its ports must be free."""
-    for offset in range(6):
+    for offset in range(simulated_cloud.PORTS):
         require_free("127.0.0.1", port + offset, "--cloud-port")
     os.environ.update(simulated_cloud.environment_of(port))
 

@@ -113,6 +113,22 @@ def test_the_next_update_returns_what_a_failed_update_released(world: Simulator)
     assert holder(world) == ["x-1"]
 
 
+def test_an_update_during_the_release_returns_what_was_released(world: Simulator) -> None:
+    uuid = world.create("s", {"x": docked("1")})
+    world.rest()
+
+    def change_back(verb: str, _ctx: Any) -> None:
+        if verb == "release":
+            world.provider.meanwhile = lambda verb, ctx: None
+            world.update("s", {"x": docked("1")})
+
+    world.provider.meanwhile = change_back
+    world.update("s", {"x": docked("2")})
+    came_to_rest(world, uuid, "UPDATE_COMPLETE", {"x": docked("1")})
+    assert holder(world) == ["x-1"]
+    assert ("create", "x-2") not in requests(world)
+
+
 def test_a_refused_release_fails_the_replacement_and_the_object_stays(world: Simulator) -> None:
     uuid = world.create("s", {"x": docked("1")}, disable_rollback=False)
     world.rest()

@@ -109,3 +109,15 @@ def test_an_unknown_profile_gets_a_suggestion(run: Run) -> None:
     result = run("stack", "list", "--profile", "prd")
     assert result.exit_code == 1
     assert "did you mean prod?" in result.output
+
+
+def test_variables_of_openstack_clients_are_used_without_other_credentials(
+    monkeypatch: pytest.MonkeyPatch, config: Path
+) -> None:
+    monkeypatch.setenv("OS_AUTH_URL", "http://127.0.0.1:9/v3")  # nothing listens there
+    monkeypatch.setenv("OS_USERNAME", "demo")
+    config.write_text("")
+    with pytest.raises(Failure, match=r"no token from Keystone at http://127\.0\.0\.1:9/v3 \(OS_AUTH_URL\)"):
+        endpoint()
+    monkeypatch.setenv("ORCHESTRATOR_TOKEN", "own")
+    assert endpoint().token == "own"
