@@ -23,7 +23,7 @@ MIN_STABLE_SECONDS = (
     10.0  # seconds; a child with a shorter life has failed, and its restart is delayed more each time
 )
 FIRST_DELAY, LONGEST_DELAY = 0.5, 15.0  # seconds
-READY_SECONDS = 90.0
+READY_SECONDS = 180.0  # on a loaded machine
 
 
 class Stopped(Exception):
