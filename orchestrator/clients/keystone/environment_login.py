@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from orchestrator.clients.keystone.deadline_adapter import with_deadline
 
@@ -34,7 +34,7 @@ def log_in(environ: Mapping[str, str] = os.environ) -> KeystoneLogin:
 
     method = environ.get("OS_AUTH_TYPE") or "password"
     try:
-        loader = loading.get_plugin_loader(method)
+        loader: Any = loading.get_plugin_loader(method)
         options = {option.dest: _value(option.dest, environ) for option in loader.get_options()}
         auth = loader.load_from_options(**{name: value for name, value in options.items() if value})
     except exceptions.NoMatchingPlugin as error:
