@@ -23,10 +23,10 @@ FAST := tests/unit tests/golden tests/property tests/scenarios/stacks/test_creat
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo up flower check test test-fast test-hostile test-long test-compose soak bench bench-bars corpus conformance openapi lock clean
+.PHONY: help venv demo up flower check test test-fast test-hostile test-long test-compose test-openstack soak bench bench-bars corpus conformance openapi lock clean
 
 help:  ## list the targets
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
 
 $(STAMP): pyproject.toml requirements.lock
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -76,6 +76,9 @@ BROWSERS := chromium chromium-browser google-chrome google-chrome-stable
 test-hostile: $(STAMP)  ## run the attack tests, with the long tests; installs Chromium (apt-get) if there is no browser
 	@SUDO=1 tools/debian_package.sh chromium $(BROWSERS)
 	@$(PYTEST) -p no:cacheprovider tests/hostile
+
+test-openstack: $(STAMP)  ## run the tests of OpenStack's types on a real control plane: make test-openstack [OPENSTACK_DIR=running one]
+	@$(if $(OPENSTACK_DIR),OPENSTACK_DIR="$(OPENSTACK_DIR)") $(BIN)/python -m tests.openstack $(OPENSTACK_SCRIPTS)
 
 test-compose: $(STAMP)  ## build the image and run docker-compose.yml on a Docker engine: kills, scaling, restart, Flower
 	@$(BIN)/python -m tests.compose $(COMPOSE_ARGS)
