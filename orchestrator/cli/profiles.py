@@ -146,8 +146,6 @@ def _keystone_login() -> tuple[str, str]:
     except ModuleNotFoundError:
         raise Failure(f"{source}: run pip install 'stack-orchestrator[openstack]'") from None
     except LookupError as error:
-        raise Failure(f"{source}: {error}") from error
-    except Exception as error:  # those of keystoneauth1, which is loaded only now
         raise Failure(f"{source}: {error}", details=["  or set ORCHESTRATOR_TOKEN"]) from error
 
 

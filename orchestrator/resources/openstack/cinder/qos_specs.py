@@ -8,6 +8,7 @@ from typing import ClassVar
 from orchestrator.json_types import JsonObject
 from orchestrator.resources.base import Context, Created, Observation, Property, Value
 from orchestrator.resources.openstack.cinder.base import CinderType, block_storage
+from orchestrator.resources.openstack.settings import as_texts
 
 
 class QoSSpecs(CinderType):
@@ -21,7 +22,7 @@ class QoSSpecs(CinderType):
 
     def create(self, ctx: Context, props: Mapping[str, Value]) -> Created:
         """Create the specs."""
-        return Created(block_storage(ctx).qos_specs.create(ctx.physical_name, _texts(props["specs"]))["id"])
+        return Created(block_storage(ctx).qos_specs.create(ctx.physical_name, as_texts(props["specs"]))["id"])
 
     def find(self, ctx: Context, token: str) -> str | None:
         """Return the specs with the physical name."""
@@ -39,7 +40,7 @@ class QoSSpecs(CinderType):
         self, ctx: Context, physical_id: str, props: Mapping[str, Value], changed: frozenset[str]
     ) -> Created:
         """Remove and set keys."""
-        actual, wanted = (self.raw(ctx, physical_id) or {}).get("specs") or {}, _texts(props["specs"])
+        actual, wanted = (self.raw(ctx, physical_id) or {}).get("specs") or {}, as_texts(props["specs"])
         specs = block_storage(ctx).qos_specs
         if removed := sorted(actual.keys() - wanted.keys()):
             specs.delete_keys(physical_id, removed)
@@ -49,7 +50,7 @@ class QoSSpecs(CinderType):
 
     def equal(self, name: str, before: Value, after: Value) -> bool:
         """Return whether two values of a property are equal."""
-        return _texts(before or {}) == _texts(after or {})
+        return as_texts(before) == as_texts(after)
 
     def delete(self, ctx: Context, physical_id: str) -> None:
         """Delete the specs."""
@@ -58,7 +59,3 @@ class QoSSpecs(CinderType):
     def raw(self, ctx: Context, physical_id: str) -> JsonObject | None:
         """Return cinder's view of the specs."""
         return block_storage(ctx).qos_specs.get(physical_id)
-
-
-def _texts(specs: Mapping[str, Value]) -> dict[str, str]:
-    return {str(key): str(value) for key, value in specs.items()}

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from orchestrator.json_types import JsonObject
 from orchestrator.resources.base import Observation
+from orchestrator.resources.openstack.settings import as_json_texts
 
 Volume = Mapping[str, Any]
 
@@ -48,11 +49,7 @@ def own_metadata(volume: Volume) -> JsonObject:
 
 def metadata(given: Mapping[str, Any] | None, token: str) -> dict[str, str]:
     """Return metadata as cinder accepts them, with the request token."""
-    texts = {
-        str(key): value if isinstance(value, str) else json.dumps(value)
-        for key, value in (given or {}).items()
-    }
-    return {**texts, TOKEN: token}
+    return {**as_json_texts(given), TOKEN: token}
 
 
 def is_read_only(volume: Volume) -> bool:

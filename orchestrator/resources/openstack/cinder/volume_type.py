@@ -12,6 +12,7 @@ from typing import ClassVar
 from orchestrator.json_types import JsonObject
 from orchestrator.resources.base import Context, Created, Fault, Observation, Property, Value
 from orchestrator.resources.openstack.cinder.base import CinderType, block_storage
+from orchestrator.resources.openstack.settings import as_texts, equal_settings
 from orchestrator.resources.openstack.specs_and_access import apply_access, apply_specs
 from orchestrator.schema.constraints import Custom
 from orchestrator.schema.translation import Resolve, Rule
@@ -72,7 +73,9 @@ class VolumeType(CinderType):
         wanted = set(ctx.properties.get("projects") or ())
         if not public:
             actual["projects"] = sorted(block_storage(ctx).types.projects(physical_id))
-        differs = specs != _specs(ctx.properties) or (not public and wanted != set(actual["projects"]))
+        differs = specs != as_texts(ctx.properties.get("metadata")) or (
+            not public and wanted != set(actual["projects"])
+        )
         step = "configure" if differs and ctx.action in ("CREATE", "UPDATE") else ""
         return Observation(exists=True, ready=not step, step=step, properties=actual)
 
@@ -94,18 +97,14 @@ class VolumeType(CinderType):
     ) -> Created | None:
         """Set the extra specs and the projects."""
         types = block_storage(ctx).types
-        apply_specs(types, physical_id, _specs(props))
+        apply_specs(types, physical_id, as_texts(props.get("metadata")))
         if not props.get("is_public", True):
             apply_access(types, physical_id, props.get("projects") or ())
         return None
 
     def equal(self, name: str, before: Value, after: Value) -> bool:
         """Return whether two values of a property are equal."""
-        if name == "projects":
-            return set(before or ()) == set(after or ())
-        if name == "metadata":
-            return _specs({name: before}) == _specs({name: after})
-        return bool((before or None) == (after or None))
+        return equal_settings(name, before, after, members="projects", texts="metadata")
 
     def delete(self, ctx: Context, physical_id: str) -> None:
         """Delete the type."""
@@ -114,8 +113,3 @@ class VolumeType(CinderType):
     def raw(self, ctx: Context, physical_id: str) -> JsonObject | None:
         """Return cinder's view of the type."""
         return block_storage(ctx).types.get(physical_id)
-
-
-def _specs(props: Mapping[str, Value]) -> dict[str, str]:
-    """Return extra specs as cinder stores them: texts."""
-    return {str(key): str(value) for key, value in (props.get("metadata") or {}).items()}

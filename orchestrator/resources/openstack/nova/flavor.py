@@ -12,6 +12,7 @@ from typing import ClassVar, Final
 from orchestrator.json_types import JsonObject
 from orchestrator.resources.base import Attribute, Context, Created, Fault, Observation, Property, Value
 from orchestrator.resources.openstack.nova.base import NovaType, compute
+from orchestrator.resources.openstack.settings import as_texts, equal_settings
 from orchestrator.resources.openstack.specs_and_access import apply_access, apply_specs
 from orchestrator.resources.software_api import id_of
 from orchestrator.schema.constraints import Custom
@@ -94,7 +95,9 @@ class Flavor(NovaType):
         if not public:
             actual["tenants"] = sorted(nova.flavors.projects(physical_id))
         changing = ctx.action in ("CREATE", "UPDATE")
-        differs = specs != _specs(ctx.properties) or (not public and wanted != set(actual["tenants"]))
+        differs = specs != as_texts(ctx.properties.get("extra_specs")) or (
+            not public and wanted != set(actual["tenants"])
+        )
         step = "configure" if changing and differs else ""
         return Observation(exists=True, ready=not step, step=step, attributes=shown, properties=actual)
 
@@ -109,18 +112,14 @@ class Flavor(NovaType):
     ) -> Created | None:
         """Set the specs and the projects."""
         flavors = compute(ctx).flavors
-        apply_specs(flavors, physical_id, _specs(props))
+        apply_specs(flavors, physical_id, as_texts(props.get("extra_specs")))
         if not props.get("is_public", True):
             apply_access(flavors, physical_id, props.get("tenants") or ())
         return None
 
     def equal(self, name: str, before: Value, after: Value) -> bool:
         """Return whether two values of a property are equal."""
-        if name == "tenants":
-            return set(before or ()) == set(after or ())
-        if name == "extra_specs":
-            return _specs({name: before}) == _specs({name: after})
-        return bool(before == after)
+        return equal_settings(name, before, after, members="tenants", texts="extra_specs")
 
     def delete(self, ctx: Context, physical_id: str) -> None:
         """Delete the flavor."""
@@ -133,8 +132,3 @@ class Flavor(NovaType):
 
 def _id(ctx: Context, props: Mapping[str, Value]) -> str:
     return str(props.get("flavorid") or id_of(ctx.token))
-
-
-def _specs(props: Mapping[str, Value]) -> dict[str, str]:
-    """Return extra specs as nova stores them: texts."""
-    return {str(key): str(value) for key, value in (props.get("extra_specs") or {}).items()}

@@ -11,6 +11,7 @@ from typing import ClassVar
 from orchestrator.json_types import JsonObject
 from orchestrator.resources.base import Context, Created, Observation, Property, Value
 from orchestrator.resources.openstack.nova.base import NovaType, compute, is_created_by
+from orchestrator.resources.openstack.settings import as_texts, equal_settings
 from orchestrator.schema.constraints import Custom
 
 
@@ -78,7 +79,7 @@ class HostAggregate(NovaType):
     ) -> Created | None:
         """Set the hosts and the metadata."""
         aggregates, aggregate = compute(ctx).aggregates, self.raw(ctx, physical_id) or {}
-        actual, wanted = _metadata(aggregate), _wanted_metadata(props)
+        actual, wanted = _metadata(aggregate), as_texts(props.get("metadata"))
         removed: JsonObject = dict.fromkeys(actual.keys() - wanted.keys())
         if actual != wanted:
             aggregates.set_metadata(physical_id, {**removed, **wanted})
@@ -91,11 +92,7 @@ class HostAggregate(NovaType):
 
     def equal(self, name: str, before: Value, after: Value) -> bool:
         """Return whether two values of a property are equal."""
-        if name == "hosts":
-            return set(before or ()) == set(after or ())
-        if name == "metadata":
-            return _wanted_metadata({name: before}) == _wanted_metadata({name: after})
-        return bool((before or None) == (after or None))
+        return equal_settings(name, before, after, members="hosts", texts="metadata")
 
     def delete(self, ctx: Context, physical_id: str) -> None:
         """Remove the hosts, then delete the aggregate: nova keeps an aggregate with hosts."""
@@ -117,10 +114,6 @@ def _metadata(aggregate: Mapping[str, Value]) -> JsonObject:
     return {key: value for key, value in stored.items() if key != "availability_zone"}
 
 
-def _wanted_metadata(props: Mapping[str, Value]) -> JsonObject:
-    return {str(key): str(value) for key, value in (props.get("metadata") or {}).items()}
-
-
 def _differs(actual: Mapping[str, Value], props: Mapping[str, Value]) -> bool:
     hosts = sorted(set(props.get("hosts") or ()))
-    return bool(actual["hosts"] != hosts or actual["metadata"] != _wanted_metadata(props))
+    return bool(actual["hosts"] != hosts or actual["metadata"] != as_texts(props.get("metadata")))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -11,6 +10,7 @@ from orchestrator.json_types import JsonObject
 from orchestrator.resources.base import Context, Value
 from orchestrator.resources.openstack.nova.server import agent, devices, interfaces
 from orchestrator.resources.openstack.nova.server.user_data import user_data
+from orchestrator.resources.openstack.settings import as_json_texts
 
 TAG_PREFIX: Final = "stack-orchestrator:"  # of the tag with the request token
 
@@ -39,14 +39,6 @@ def own_tags(server: Mapping[str, Any]) -> list[str]:
     return sorted(tag for tag in server.get("tags") or () if not tag.startswith(TAG_PREFIX))
 
 
-def metadata(given: Mapping[str, Value] | None) -> dict[str, str]:
-    """Return metadata as nova accepts them: values that are no texts as JSON."""
-    return {
-        str(key): value if isinstance(value, str) else json.dumps(value)
-        for key, value in (given or {}).items()
-    }
-
-
 def server_name(ctx: Context, props: Mapping[str, Value]) -> str:
     """Return the name of the server."""
     return str(props.get("name") or ctx.physical_name)
@@ -69,7 +61,7 @@ def server_request(
     if props.get("image"):
         request["imageRef"] = props["image"]
     if props.get("metadata"):
-        request["metadata"] = metadata(props["metadata"])
+        request["metadata"] = as_json_texts(props["metadata"])
     encoded = user_data(ctx, props, agent.initial_metadata(ctx, props))
     if encoded:
         request["user_data"] = encoded

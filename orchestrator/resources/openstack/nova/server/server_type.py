@@ -36,6 +36,7 @@ from orchestrator.resources.openstack.nova.server.declarations import (
     REPLACE,
     TRANSLATION,
 )
+from orchestrator.resources.openstack.settings import as_json_texts
 from orchestrator.resources.stack_context import Grant
 from orchestrator.schema.translation import Rule
 from orchestrator.template.definition import ResourceDefinition
@@ -98,7 +99,7 @@ class Server(NovaType):
         if name == "tags":
             return sorted(before or ()) == sorted(after or ())
         if name == "metadata":
-            return request.metadata(before) == request.metadata(after)
+            return as_json_texts(before) == as_json_texts(after)
         return bool(before == after)
 
     # Create and delete.

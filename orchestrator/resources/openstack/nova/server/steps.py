@@ -18,6 +18,7 @@ from orchestrator.resources.openstack.nova.base import compute
 from orchestrator.resources.openstack.nova.server import agent, interfaces, request, state
 from orchestrator.resources.openstack.nova.server.declarations import IGNORE, REBUILD, REBUILD_KEEPING_DISK
 from orchestrator.resources.openstack.nova.server.user_data import user_data
+from orchestrator.resources.openstack.settings import as_json_texts
 
 CONFIRMATION_IN_PROGRESS: Final = frozenset({"BadRequest", "Conflict", "NotFound"})
 KEPT: Final = ("agent", "ports", "networks")  # of the data of a resource, when an update begins
@@ -29,7 +30,7 @@ def start_update(
     """Request the immediate changes; return the data with the remaining changes."""
     nova = compute(ctx)
     if "metadata" in changed:
-        nova.set_metadata(server_id, request.metadata(props.get("metadata")))
+        nova.set_metadata(server_id, as_json_texts(props.get("metadata")))
     if "tags" in changed:
         nova.set_tags(server_id, request.tags(ctx.token, props.get("tags")))
     if "name" in changed:
