@@ -23,7 +23,7 @@ FAST := tests/unit tests/golden tests/property tests/scenarios/stacks/test_creat
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo up flower check test test-fast test-hostile test-long test-compose test-openstack soak bench bench-bars corpus conformance openapi lock clean
+.PHONY: help venv demo up flower check test test-fast test-hostile test-long test-compose test-openstack soak bench bench-bars bench-openstack corpus corpus-openstack conformance openapi lock clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -93,11 +93,17 @@ bench: $(STAMP)  ## measure the speed and print a table: make bench [SHAPES=flat
 bench-bars: $(STAMP)  ## check the guaranteed minimums of speed, all or BAR=growth,crowd; exits with 1 if any is missed
 	@$(BIN)/python -m tests.bench $(if $(BAR),--bar $(BAR),--bars) $(BENCH_ARGS)
 
+bench-openstack: $(STAMP)  ## measure the speed with OpenStack: make bench-openstack OPENSTACK_DIR=running one [PARTS=speed,cpu]
+	@$(if $(OPENSTACK_DIR),OPENSTACK_DIR="$(OPENSTACK_DIR)") $(BIN)/python -m tests.openstack.bench $(if $(PARTS),--parts $(PARTS))
+
 corpus: $(STAMP)  ## compare the results for real templates with those of Heat: make corpus [CORPUS_DIR=...]
 	@$(BIN)/python -m tests.corpus $(CORPUS_DIR)
 
 openapi: $(STAMP)  ## generate docs/openapi.json from the routes and their descriptions
 	@$(BIN)/python -m tests.openapi
+
+corpus-openstack: $(STAMP)  ## create, change, check and delete real templates on a cloud: make corpus-openstack [OPENSTACK_DIR=running one]
+	@$(if $(OPENSTACK_DIR),OPENSTACK_DIR="$(OPENSTACK_DIR)") $(BIN)/python -m tests.openstack.acceptance.templates $(CORPUS_DIR)
 
 conformance: $(STAMP)  ## run Heat's own tests: make conformance [TESTS="hooks preview"] [CONFORMANCE_LIST=file] [CONFORMANCE_OUT=file]
 	@$(BIN)/python -m tests.conformance $(TESTS) $(if $(CONFORMANCE_DIR),--dir $(CONFORMANCE_DIR)) \

@@ -41,6 +41,16 @@ def free_port() -> int:
         return port
 
 
+def free_ports(count: int) -> int:
+    """Return the first of consecutive free ports."""
+    while True:
+        first = free_port()
+        with contextlib.suppress(OSError, OverflowError), contextlib.ExitStack() as probes:
+            for port in range(first, first + count):
+                probes.enter_context(socket.socket()).bind(("127.0.0.1", port))
+            return first
+
+
 def eventually(condition: Callable[[], Any], seconds: float = 30.0) -> Any:
     """Return the value of `condition` when it becomes true."""
     patience = Patience(seconds)
@@ -62,6 +72,7 @@ class Up:
         port: int | None = None,
         cwd: Path | None = None,
         workers: int = 1,
+        options: Sequence[str] = (),
         **popen: Any,
     ) -> None:
         self.data_dir, self.port, self.output = data_dir, port or free_port(), ""
@@ -75,6 +86,7 @@ class Up:
                 *("--data-dir", str(data_dir)),
                 "--workers",
                 str(workers),
+                *options,
             ],
             env=environment(env),
             cwd=cwd,

@@ -7,16 +7,14 @@ the simulated cloud. `OPENSTACK_TEST_PREFIX` begins the names of all objects.
 from __future__ import annotations
 
 import os
-import shlex
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from orchestrator.clients.keystone.cloud_session import Cloud
 from orchestrator.simulated.cloud import SimulatedCloud
+from tests.openstack.acceptance.installation import open_cloud, variables_of
 from tests.openstack.driver import Driver
 
 DIRECTORY = os.environ.get("OPENSTACK_DIR", "")
@@ -41,30 +39,7 @@ def credentials(request: pytest.FixtureRequest) -> dict[str, str]:
             "OS_PROJECT_NAME": "demo",
             "OS_REGION_NAME": "RegionOne",
         }
-    script = f". {shlex.quote(str(Path(DIRECTORY) / 'env.sh'))} && env -0"
-    answer = subprocess.run(["bash", "-c", script], capture_output=True, check=True, text=True)
-    pairs = (item.partition("=") for item in answer.stdout.split("\0"))
-    return {name: value for name, _, value in pairs if name.startswith("OS_")}
-
-
-def open_cloud(credentials: dict[str, str], username: str, project: str = "") -> Cloud:
-    """Return the cloud as a user."""
-    from keystoneauth1.identity.v3 import Password
-    from keystoneauth1.session import Session
-
-    def session() -> Any:
-        return Session(
-            Password(
-                credentials["OS_AUTH_URL"],
-                username=username,
-                password=credentials["OS_PASSWORD"],
-                project_name=project or credentials["OS_PROJECT_NAME"],
-                user_domain_name="Default",
-                project_domain_name="Default",
-            )
-        )
-
-    return Cloud(session, credentials["OS_REGION_NAME"])
+    return variables_of(Path(DIRECTORY))
 
 
 @pytest.fixture(scope="session")

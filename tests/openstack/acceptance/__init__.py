@@ -1,0 +1,9 @@
+"""Stacks on a cloud: the orchestrator runs as a server, its stacks are operated over HTTP.
+
+installation.py  `orchestrator up` on the real or the simulated cloud, and a client of its API
+inventory.py     the objects of the cloud, for comparisons before and after
+guests.py        the signals of servers and agents that do not exist here
+parameters.py    values of the parameters of templates
+changes.py       a template with a changed property
+templates.py     `python -m tests.openstack.acceptance.templates`: a collection of templates
+"""

@@ -1,0 +1,72 @@
+"""Values of the parameters of a template on a small cloud."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+IMAGE, FLAVOR, NETWORK, PUBLIC_NETWORK = "cirros", "m1.small", "private", "public"
+FLAVORS: Final = ("m1.nano", "m1.tiny", "m1.small", "m1.medium", "m1.large")
+TEXT: Final = "corpus1A"
+NUMBER: Final = 1
+
+# By the names of parameters, without regard to case.
+BY_NAME: Final = (
+    (re.compile("public_?net"), PUBLIC_NETWORK),
+    (re.compile("^private_?network(_id)?$"), NETWORK),
+    (re.compile("^private_sub_?network$"), "private-subnet"),
+    (re.compile("^network$"), NETWORK),
+    (re.compile("security_group(_name)?$"), "default"),
+    (re.compile("cidr"), "10.99.0.0/24"),
+    (re.compile("gateway"), "10.99.0.1"),
+    (re.compile("pool_?start"), "10.99.0.10"),
+    (re.compile("pool_?end"), "10.99.0.99"),
+    (re.compile("url"), "http://127.0.0.1:9/"),
+    (re.compile("email"), "someone@example.com"),
+    (re.compile("^server1$|_ip$"), "10.99.0.5"),
+    (re.compile("availability_?zone$"), "nova"),
+)
+KEEP_DEFAULT: Final = re.compile("^private_?network_?(name|cidr|gateway|pool)", re.IGNORECASE)
+
+
+def values(template: Mapping[str, Any], key_name: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return values for those parameters that need it; `given` has precedence."""
+    declared = template.get("parameters") or template.get("Parameters") or {}
+    result = dict(given)
+    for name, declaration in declared.items():
+        if name not in given:
+            schema = {key.lower(): value for key, value in declaration.items()}
+            value = _value(name, schema, key_name)
+            if value is not None:
+                result[name] = value
+    return result
+
+
+def _value(name: str, schema: Mapping[str, Any], key_name: str) -> Any:
+    lowered, kind, default = name.lower(), str(schema.get("type", "string")).lower(), schema.get("default")
+    if re.fullmatch("key(_?name)?|ssh_?key", lowered):
+        return key_name
+    if "image" in lowered and "version" not in lowered and kind == "string":
+        return IMAGE
+    if re.search("flavor|instance_?type", lowered):
+        return _allowed(schema) if default is None else default if default in FLAVORS else FLAVOR
+    if default is not None:
+        return None
+    for pattern, value in BY_NAME:
+        if pattern.search(lowered):
+            return value
+    return _plain(kind, schema)
+
+
+def _allowed(schema: Mapping[str, Any]) -> str:
+    choices = [str(choice) for choice in schema.get("allowedvalues") or ()]
+    return FLAVOR if FLAVOR in choices or not choices else choices[0]
+
+
+def _plain(kind: str, schema: Mapping[str, Any]) -> Any:
+    if schema.get("allowedvalues"):
+        return schema["allowedvalues"][0]
+    if kind == "number":
+        return schema.get("minvalue", NUMBER)
+    return {"boolean": True, "json": {}, "comma_delimited_list": "", "commadelimitedlist": ""}.get(kind, TEXT)
