@@ -1,10 +1,10 @@
-"""A simulated cloud: Keystone, Neutron, Nova, Cinder and Glance in a process, without any servers behind
-them.
+"""A simulated cloud: Keystone, Neutron, Nova, Cinder, Glance and further services in a process, without any
+servers behind them.
 
 For laptops and for tests: `orchestrator up --cloud simulated`. It answers with the statuses, objects and
-errors of the real services; `tests/openstack/parity/` compares them with recorded answers. Objects change
-their states after configurable delays. Nothing is ever started, connected or stored. It listens on loopback
-only, and says `simulated` in its version documents and in the header `Server`.
+errors of the real services; `tests/openstack/parity/` compares those of the first five with recorded
+answers. Objects change their states after configurable delays. Nothing is ever started, connected or stored.
+It listens on loopback only, and says `simulated` in its version documents and in the header `Server`.
 
 Read first: `cloud.py` (a request's way), `state.py` (the objects), `service.py` (a service and its routes). A
 module per family of objects is in the folder of its service.

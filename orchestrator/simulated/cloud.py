@@ -8,6 +8,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Final
 
+from orchestrator.simulated.aodh.service import Aodh
 from orchestrator.simulated.cinder.service import Cinder
 from orchestrator.simulated.contents import ensure_contents
 from orchestrator.simulated.faults import ApiFault, Faults
@@ -20,6 +21,7 @@ from orchestrator.simulated.schedule import Schedule
 from orchestrator.simulated.server import Server
 from orchestrator.simulated.service import Caller, Service
 from orchestrator.simulated.state import State
+from orchestrator.simulated.swift.service import Swift
 
 LOG: Final = logging.getLogger(__name__)
 PASSWORD: Final = "simulated"  # noqa: S105 - of every user; the cloud listens on loopback only
@@ -66,10 +68,11 @@ class SimulatedCloud:
         self.nova = Nova(self)
         self.neutron = Neutron(self)
         self.cinder = Cinder(self)
-        self.services: dict[str, Service] = {
-            service.name: service
-            for service in (self.keystone, self.glance, self.nova, self.neutron, self.cinder)
-        }
+        self.aodh = Aodh(self)
+        self.swift = Swift(self)
+        compared = (self.keystone, self.glance, self.nova, self.neutron, self.cinder)
+        published = (self.aodh, self.swift)  # without a comparison with real services
+        self.services: dict[str, Service] = {service.name: service for service in (*compared, *published)}
         self._server = Server(self.answer)
 
     @property

@@ -20,6 +20,8 @@ SERVICES: Final = (  # name, type, path of the endpoint
     ("nova", "compute", "/v2.1"),
     ("neutron", "network", ""),
     ("cinder", "block-storage", "/v3"),
+    ("aodh", "alarming", ""),
+    ("swift", "object-store", "/v1/AUTH_$(project_id)s"),
 )
 INTERFACES: Final = ("admin", "internal", "public")
 QUOTAS: Final = {
@@ -48,22 +50,28 @@ def ensure_contents(cloud: SimulatedCloud) -> None:
     if keystone.domains.table.get(DEFAULT_DOMAIN) is None:
         _users(cloud)
         keystone.regions.create({"id": REGION})
-        for name, kind, _ in SERVICES:
-            service = keystone.services.create({"name": name, "type": kind, "description": "simulated"})
-            for interface in INTERFACES:
-                values = {"service_id": service["id"], "interface": interface, "region_id": REGION, "url": ""}
-                keystone.endpoints.create(values)
         _networks(cloud)
         _images(cloud)
         for name, ram, disk, vcpus in FLAVORS:
             cloud.nova.flavors.create({"name": name, "ram": ram, "disk": disk, "vcpus": vcpus})
         cloud.cinder.types.create({"name": "__DEFAULT__", "description": "Default Volume Type"})
         cloud.cinder.types.create({"name": "fake", "extra_specs": {"volume_backend_name": "fake"}})
-    for name, _, path in SERVICES:
-        own = keystone.services.named(name)
-        for endpoint in keystone.endpoints.table.where("service_id", own["id"] if own else ""):
+    for name, kind, path in SERVICES:
+        own = keystone.services.named(name) or _service(cloud, name, kind)
+        for endpoint in keystone.endpoints.table.where("service_id", own["id"]):
             endpoint["url"] = cloud.services[name].base + path
             keystone.endpoints.table.save(endpoint)
+
+
+def _service(cloud: SimulatedCloud, name: str, kind: str) -> JsonObject:
+    """Add a service to the catalog: all of them in a new cloud, later versions add further ones."""
+    service: JsonObject = cloud.keystone.services.create(
+        {"name": name, "type": kind, "description": "simulated"}
+    )
+    for interface in INTERFACES:
+        values = {"service_id": service["id"], "interface": interface, "region_id": REGION, "url": ""}
+        cloud.keystone.endpoints.create(values)
+    return service
 
 
 def _users(cloud: SimulatedCloud) -> None:

@@ -95,6 +95,14 @@ class ScriptedCloud:
         """Return the prepared microversions."""
         return self.microversions
 
+    def url(self, service: str, service_type: str, seconds: float) -> str:  # noqa: ARG002 - of the protocol
+        """Return an invented URL of a service."""
+        return f"http://{service}:8080/v1/AUTH_p1"
+
+    def owner(self, seconds: float) -> tuple[str, str]:  # noqa: ARG002 - of the protocol
+        """Return invented names of the project and of the user."""
+        return "project", "user"
+
 
 def _matches(rule: _Rule, request: Request) -> bool:
     return (

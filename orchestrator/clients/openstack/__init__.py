@@ -9,12 +9,11 @@ transport.py      `Transport`: a request and its answer; tests have their own
 session/          the transport of real clouds: tokens, endpoints, connections, budgets
 adr/              why observations share lists, and requests have budgets
 errors.py         answers and failures as the errors of `orchestrator/errors.py`
-compute.py        nova
+compute.py        nova: servers; compute_collections.py: key pairs, flavors, groups, aggregates
 network.py        neutron; network_agents.py: its agents and quotas
-compute.py        nova: servers
-compute_collections.py  nova: key pairs, flavors, groups, aggregates
-network.py        neutron
 block_storage.py  cinder
 image.py          glance
 identity.py       keystone
+alarming.py       aodh
+object_store.py   swift
 """

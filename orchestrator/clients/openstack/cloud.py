@@ -8,11 +8,13 @@ from typing import Any, Final
 from weakref import WeakKeyDictionary
 
 from orchestrator.clients.keystone.cloud_session import Cloud
+from orchestrator.clients.openstack.alarming import Alarming
 from orchestrator.clients.openstack.block_storage import BlockStorage
 from orchestrator.clients.openstack.compute import Compute
 from orchestrator.clients.openstack.identity import Identity
 from orchestrator.clients.openstack.image import Image
 from orchestrator.clients.openstack.network import Network
+from orchestrator.clients.openstack.object_store import ObjectStore
 from orchestrator.clients.openstack.session.session_transport import SessionTransport
 from orchestrator.clients.openstack.transport import Transport
 from orchestrator.errors import ProviderError
@@ -81,6 +83,16 @@ class OpenStack:
     def identity(self) -> Identity:
         """Keystone."""
         return Identity(*self._arguments)
+
+    @cached_property
+    def alarming(self) -> Alarming:
+        """Aodh."""
+        return Alarming(*self._arguments)
+
+    @cached_property
+    def object_store(self) -> ObjectStore:
+        """Swift."""
+        return ObjectStore(*self._arguments)
 
 
 def _transport(session: Any, region: str) -> Transport:

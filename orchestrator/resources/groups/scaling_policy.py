@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 
 from orchestrator.errors import ProviderError
@@ -168,3 +169,7 @@ class AwsScalingPolicy(ScalingPolicy):
         "MinAdjustmentStep",
     )
     percent = "PercentChangeInCapacity"
+
+    def observe(self, ctx: Context, physical_id: str) -> Observation:
+        """It is there until it is deleted; its reference id is the URL, for the actions of alarms."""
+        return replace(super().observe(ctx, physical_id), reference_id=ctx.data.get("url"))

@@ -64,3 +64,11 @@ def test_a_least_step_is_for_percentages():
         f"{reported}percent_change_in_capacity."
     ]
     assert faults(ScalingPolicy(), **{**POLICY, "adjustment_type": "percent_change_in_capacity"}) == []
+
+
+def test_the_reference_of_amazons_policy_is_the_url_for_alarms():
+    created = AwsScalingPolicy().create(Context("p", "s-p", "00000000-1", "CREATE"), {})
+    ctx = Context("p", "s-p", "00000000-1", "CHECK", data=created.data)
+    observation = AwsScalingPolicy().observe(ctx, created.physical_id)
+    assert observation.reference_id == observation.attributes["AlarmUrl"] == created.data["url"]
+    assert ScalingPolicy().observe(ctx, created.physical_id).reference_id is None

@@ -91,6 +91,20 @@ class SessionTransport:
             endpoint = self._endpoint(service, service_type, deadline)
         return endpoint.lowest, endpoint.highest
 
+    def url(self, service: str, service_type: str, seconds: float) -> str:
+        """Return the URL of a service's major version."""
+        deadline = Deadline(seconds)
+        with call_deadline(deadline):
+            self._tokens.current(deadline)
+            return self._endpoint(service, service_type, deadline).url
+
+    def owner(self, seconds: float) -> tuple[str, str]:
+        """Return the names of the project and of the user of the credential."""
+        deadline = Deadline(seconds)
+        with call_deadline(deadline):
+            self._tokens.current(deadline)
+        return self._tokens.owner
+
     def _endpoint(self, service: str, service_type: str, deadline: Deadline) -> Endpoint:
         return find_endpoint(self._session, self._region, service, service_type, deadline)
 

@@ -43,6 +43,14 @@ class Tokens:
         contents = getattr(self._session.auth, "auth_ref", None)
         return str(getattr(contents, "project_id", None) or "")
 
+    @property
+    def owner(self) -> tuple[str, str]:
+        """The names of the project and of the user of the token, "" before it is fetched."""
+        contents = getattr(self._session.auth, "auth_ref", None)
+        names = (getattr(contents, name, None) for name in ("project_name", "username"))
+        project, user = (str(name or "") for name in names)
+        return project, user
+
     def _valid(self, refused: str = "") -> str | None:
         contents = getattr(self._session.auth, "auth_ref", None)
         if contents is None or contents.will_expire_soon(MIN_LIFE_SECONDS):

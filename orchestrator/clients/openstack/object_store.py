@@ -1,0 +1,83 @@
+"""Swift's API: an account with containers, and their objects.
+
+The description of a container is in the headers of the answers; their names are in lower case.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, Final
+from urllib.parse import quote
+
+from orchestrator.clients.openstack.service_api import Headers, ServiceApi
+from orchestrator.errors import ProviderNotFound
+
+PAGE: Final = 100  # objects of a list
+
+
+class ObjectStore(ServiceApi):
+    """Swift, called as a credential. The endpoint in the catalog is the account of the project."""
+
+    service: ClassVar[str] = "swift"
+    service_type: ClassVar[str] = "object-store"
+
+    def put_container(self, name: str, headers: Headers) -> None:
+        """Create a container, or change the headers of an existing container; may be repeated."""
+        self.exchange("PUT", _path(name), headers=_encoded(headers))
+
+    def container(self, name: str) -> Mapping[str, str] | None:
+        """Return the headers of a container, None if it does not exist."""
+        try:
+            return _decoded(self.exchange("HEAD", _path(name)).headers)
+        except ProviderNotFound:
+            return None
+
+    def delete_container(self, name: str) -> bool:
+        """Delete an empty container. Return whether it existed."""
+        return self.delete(_path(name))
+
+    def objects(self, name: str, limit: int = PAGE) -> list[str]:
+        """Return the names of the first objects of a container; none if it does not exist."""
+        query = {"format": "json", "limit": limit}
+        answer = self.exchange("GET", _path(name), query=query, accepted=(404,))
+        listed: Any = answer.json() if answer.status == 200 else ()
+        return [str(item["name"]) for item in listed or ()]
+
+    def put_object(self, container: str, name: str, content: bytes) -> None:
+        """Store an object."""
+        self.upload(_path(container, name), content)
+
+    def delete_object(self, container: str, name: str) -> bool:
+        """Delete an object. Return whether it existed."""
+        return self.delete(_path(container, name))
+
+    def set_account_headers(self, headers: Headers) -> None:
+        """Add metadata to the account of the project."""
+        self.exchange("POST", "", headers=_encoded(headers))
+
+    def account(self) -> Mapping[str, str]:
+        """Return the headers of the account."""
+        return _decoded(self.exchange("HEAD", "").headers)
+
+    def url(self) -> str:
+        """Return the URL of the account."""
+        return str(getattr(self._transport, "url")(self.service, self.service_type, self._seconds))  # noqa: B009
+
+    def owner(self) -> tuple[str, str]:
+        """Return the names of the project and of the user of the credential."""
+        project, user = getattr(self._transport, "owner")(self._seconds)  # noqa: B009
+        return str(project), str(user)
+
+
+def _path(*names: str) -> str:
+    return "".join(f"/{quote(name, safe='')}" for name in names)
+
+
+def _encoded(headers: Headers) -> Headers:
+    """Return headers whose bytes are UTF-8, as Swift stores metadata; the transport sends Latin-1."""
+    return {name: value.encode().decode("latin-1") for name, value in headers.items()}
+
+
+def _decoded(headers: Headers) -> Headers:
+    """Return received headers as text."""
+    return {name: value.encode("latin-1").decode(errors="replace") for name, value in headers.items()}

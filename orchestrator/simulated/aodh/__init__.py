@@ -1,0 +1,1 @@
+"""Simulated Aodh: alarms that are stored and never evaluated. Written from the published API."""

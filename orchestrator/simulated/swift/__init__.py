@@ -1,0 +1,1 @@
+"""Simulated Swift: containers and objects of a few bytes. Written from the published API."""
