@@ -191,8 +191,10 @@ class ResourceType(OptionalVerbs):
         """Request an update in place; `changed` has only properties declared `update_allowed`."""
         raise NotImplementedError(self.name)
 
-    def delete(self, ctx: Context, physical_id: str) -> None:
-        """Request deletion; an object that is already gone is no error. `observe` reports the end."""
+    def delete(self, ctx: Context, physical_id: str) -> Observation | None:
+        """Request deletion; an object that is already gone is no error. `observe` reports the end, at first
+        the answer of the provider if that is returned.
+        """
         raise NotImplementedError(self.name)
 
     def equal(self, name: str, before: Value, after: Value) -> bool:

@@ -63,8 +63,10 @@ def create(operation: ResourceOperation, wait_seconds: float, retries_left: int)
     state.op = "CREATE"
     if external and not state.opened:  # also after a search, which takes time: the lease may be lost
         operation.record_start()
-    _send_create(operation)
-    return result_of(operation, observe_operation(operation), retries_left, started=fresh and not external)
+    seen = _send_create(operation)
+    if seen is None or seen.step:
+        seen = observe_operation(operation)
+    return result_of(operation, seen, retries_left, started=fresh and not external)
 
 
 def _earlier_request(
@@ -80,8 +82,10 @@ def _earlier_request(
     return None
 
 
-def _send_create(operation: ResourceOperation) -> None:
-    """Send the create request. Until it is answered, it may be carried out at any time."""
+def _send_create(operation: ResourceOperation) -> Observation | None:
+    """Send the create request; return the object as the answer describes it. Until it is answered, it may be
+    carried out at any time.
+    """
     state, type_, context = operation.state, operation.resource_type, operation.context("CREATE")
     state.unanswered = type_.calls_out
     try:
@@ -90,7 +94,7 @@ def _send_create(operation: ResourceOperation) -> None:
         if not (type_.calls_out and type_.can_find and _find_at_once(operation, context)):
             raise
         state.unanswered = False
-        return
+        return None
     except ProviderError:
         state.unanswered = False  # a refusal is an answer
         raise
@@ -98,6 +102,7 @@ def _send_create(operation: ResourceOperation) -> None:
     state.physical_id, state.data = created.physical_id, created.data
     state.secret = state.secret or created.secret
     grant_access(operation, created, context)
+    return created.observation
 
 
 def _find_at_once(operation: ResourceOperation, context: Context) -> bool:
@@ -235,6 +240,8 @@ def _delete_object(
         if not progress.is_due(observation, attempts):
             return observation, progress
         progress = DeleteProgress(0.0, progress.retry_seconds, repeated=True)
-    type_.delete(context(), state.physical_id or "")
+    seen = type_.delete(context(), state.physical_id or "")
     state.requested = True
-    return observe_and_advance(operation, context), progress
+    if seen is None or seen.step:
+        seen = observe_and_advance(operation, context)
+    return seen, progress

@@ -40,7 +40,10 @@ class MappedType(ResourceType):
     def create(self, ctx: Context, props: Mapping[str, Value]) -> Created:
         """Request the object."""
         ctx, values = self._checked(ctx, props)
-        return self.target.create(ctx, values)
+        created = self.target.create(ctx, values)
+        if created.observation is not None and created.observation.ready:
+            return replace(created, observation=None)  # it has the target's attributes
+        return created
 
     def find(self, ctx: Context, token: str) -> str | Sequence[str] | None:
         """Return the objects with the token."""
@@ -70,9 +73,9 @@ class MappedType(ResourceType):
         names = frozenset(name for one in changed for name in self.changes.get(one, ()))
         return self.target.update(ctx, physical_id, values, names)
 
-    def delete(self, ctx: Context, physical_id: str) -> None:
+    def delete(self, ctx: Context, physical_id: str) -> Observation | None:
         """Request the deletion."""
-        self.target.delete(self.context(ctx), physical_id)
+        return self.target.delete(self.context(ctx), physical_id)
 
     def read_attributes(self, ctx: Context, physical_id: str, names: frozenset[str]) -> Mapping[str, Value]:
         """Return the target's `show`."""

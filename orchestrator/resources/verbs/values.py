@@ -74,12 +74,15 @@ class Created:
     """The result of `create`: the physical id, and data to store (encrypted when `secret`).
 
     `access` is granted before the resource's row is written, and revoked when the resource is deleted.
+    `observation` of a `create` is the object as the provider's answer describes it: it replaces the first
+    call of `observe`.
     """
 
     physical_id: str
     data: Mapping[str, Value] = field(default_factory=dict)
     secret: bool = False
     access: Grant | None = None  # for types with `needs_lease`
+    observation: Observation | None = None
 
 
 @dataclass(frozen=True, slots=True)

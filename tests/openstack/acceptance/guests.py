@@ -22,13 +22,19 @@ class Guests:
 
     def signal(self, name: str) -> None:
         """Signal all handles and deployments of a stack that something waits for."""
-        rows = self._installation.resources(name)
-        waiting = {row["resource_type"] for row in rows if row["resource_status"] == "IN_PROGRESS"}
+        rows: list[dict[str, Any]] = []
+        with suppress(Failed):  # the stack is deleted
+            rows = self._installation.resources(name)
+        waiting = {row["resource_type"] for row in rows if row["resource_status"].endswith("IN_PROGRESS")}
         for row in rows:
             kind = row["resource_type"]
-            if kind in HANDLES and waiting.intersection(CONDITIONS) and row["resource_status"] == "COMPLETE":
+            if (
+                kind in HANDLES
+                and waiting.intersection(CONDITIONS)
+                and row["resource_status"].endswith("COMPLETE")
+            ):
                 self._send(row, _success(kind))
-            if kind in DEPLOYMENTS and row["resource_status"] == "IN_PROGRESS":
+            if kind in DEPLOYMENTS and row["resource_status"].endswith("IN_PROGRESS"):
                 self._send(row, {"deploy_status_code": 0, "deploy_stdout": "done", "deploy_stderr": ""})
 
     def _send(self, row: dict[str, Any], body: dict[str, Any]) -> None:

@@ -15,8 +15,7 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -26,11 +25,7 @@ from orchestrator.config import PREFIX
 from tests.conformance.__main__ import DEFAULT, PREPARED
 from tests.conformance.chosen import not_passed
 from tests.conformance.server import HIDDEN_TAG
-from tests.openstack.acceptance.installation import (
-    Installation,
-    chosen_directory,
-    installation,
-)
+from tests.openstack.acceptance.installation import chosen_directory, installation, registered
 
 NEEDED: Final = (frozenset({"neutron"}), frozenset({"nova", "neutron", "glance"}))
 SETTINGS: Final = {
@@ -72,27 +67,6 @@ def configuration(credentials: Mapping[str, str], jobs: int) -> configparser.Con
         "services": "nova,glance,neutron,cinder",
     }
     return written
-
-
-@contextmanager
-def registered(on: Installation) -> Iterator[None]:
-    """Keep the orchestrator in the catalog for a block."""
-    identity = on.administrator.identity
-    service = identity.post(
-        "/services", {"service": {"name": "orchestrator", "type": "orchestration", "enabled": True}}
-    )["service"]["id"]
-    try:
-        for interface in ("public", "internal", "admin"):
-            endpoint = {
-                "service_id": service,
-                "interface": interface,
-                "region_id": on.credentials["OS_REGION_NAME"],
-                "url": f"{on.up.url}/v1/%(project_id)s",
-            }
-            identity.post("/endpoints", {"endpoint": endpoint})
-        yield
-    finally:
-        identity.delete(f"/services/{service}")
 
 
 def chosen_tests(run: Path, config: Path, folder: Path, env: Mapping[str, str]) -> list[str]:

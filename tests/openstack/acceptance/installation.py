@@ -85,7 +85,10 @@ class Installation:
             Failed: the API refuses it.
         """
         headers = {"X-Auth-Token": self.cloud.session().get_token()}
-        answer = self.client.request(method, path, headers=headers, follow_redirects=True, **arguments)
+        answer = self.client.request(method, path, headers=headers, **arguments)
+        if answer.is_redirect:  # the name of a stack without its id
+            place = answer.headers["Location"]
+            answer = self.client.request(method, place, headers=headers, **arguments)
         if not answer.is_success:
             raise Failed(f"{method} {path}: {answer.status_code} {answer.text[:1000]}")
         return answer.json() if answer.content else None
@@ -142,6 +145,17 @@ class Installation:
 
 
 @contextlib.contextmanager
+def as_user(
+    up: Up, credentials: Mapping[str, str], username: str, project: str = ""
+) -> Iterator[Installation]:
+    """Use an orchestrator as a user in a project."""
+    cloud = open_cloud(credentials, username, project)
+    base = f"{up.url}/v1/{cloud.session().get_project_id()}"
+    with httpx.Client(base_url=base, timeout=REQUEST_SECONDS, trust_env=False) as client:
+        yield Installation(up, credentials, cloud, client)
+
+
+@contextlib.contextmanager
 def installation(
     directory: Path | None,
     *,
@@ -149,7 +163,9 @@ def installation(
     workers: int = 1,
     settings: Mapping[str, str] | None = None,
 ) -> Iterator[Installation]:
-    """Keep an orchestrator running on the control plane in `directory`, None for the simulated cloud."""
+    """Keep an orchestrator running on the control plane in `directory`, None for the simulated cloud. The
+    user acts in the project `demo`.
+    """
     with tempfile.TemporaryDirectory(prefix="orchestrator-cloud-") as name:
         folder = Path(name)
         folder.chmod(0o711)  # the embedded database's user passes through
@@ -170,13 +186,35 @@ def installation(
         up = Up(folder / "data", env=environment, workers=workers, options=options)
         try:
             up.wait_ready(READY_SECONDS)
-            cloud = open_cloud(credentials, username)
-            project = cloud.session().get_project_id()
-            base = f"{up.url}/v1/{project}"
-            with httpx.Client(base_url=base, timeout=REQUEST_SECONDS, trust_env=False) as client:
-                yield Installation(up, credentials, cloud, client)
+            with as_user(up, credentials, username) as user:
+                yield user
         finally:
             up.stop()
+
+
+@contextlib.contextmanager
+def registered(on: Installation, *regions: str) -> Iterator[None]:
+    """Keep an orchestrator in the catalog for a block, in its region and in new `regions`."""
+    identity = on.administrator.identity
+    body = {"name": "orchestrator", "type": "orchestration", "enabled": True}
+    service = identity.post("/services", {"service": body})["service"]["id"]
+    try:
+        for region in regions:
+            identity.post("/regions", {"region": {"id": region}})
+        for region in (on.credentials["OS_REGION_NAME"], *regions):
+            for interface in ("public", "internal", "admin"):
+                endpoint = {
+                    "service_id": service,
+                    "interface": interface,
+                    "region_id": region,
+                    "url": f"{on.up.url}/v1/%(project_id)s",
+                }
+                identity.post("/endpoints", {"endpoint": endpoint})
+        yield
+    finally:
+        identity.delete(f"/services/{service}")
+        for region in regions:
+            identity.delete(f"/regions/{region}")
 
 
 def chosen_directory() -> Path | None:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
-IMAGE, FLAVOR, NETWORK, PUBLIC_NETWORK = "cirros", "m1.small", "private", "public"
+IMAGE, FLAVOR, PUBLIC_NETWORK = "cirros", "m1.small", "public"
 FLAVORS: Final = ("m1.nano", "m1.tiny", "m1.small", "m1.medium", "m1.large")
 TEXT: Final = "corpus1A"
 NUMBER: Final = 1
@@ -14,9 +14,6 @@ NUMBER: Final = 1
 # By the names of parameters, without regard to case.
 BY_NAME: Final = (
     (re.compile("public_?net"), PUBLIC_NETWORK),
-    (re.compile("^private_?network(_id)?$"), NETWORK),
-    (re.compile("^private_sub_?network$"), "private-subnet"),
-    (re.compile("^network$"), NETWORK),
     (re.compile("security_group(_name)?$"), "default"),
     (re.compile("cidr"), "10.99.0.0/24"),
     (re.compile("gateway"), "10.99.0.1"),
@@ -27,26 +24,28 @@ BY_NAME: Final = (
     (re.compile("^server1$|_ip$"), "10.99.0.5"),
     (re.compile("availability_?zone$"), "nova"),
 )
-KEEP_DEFAULT: Final = re.compile("^private_?network_?(name|cidr|gateway|pool)", re.IGNORECASE)
+OWN: Final = re.compile("key(_?name)?|ssh_?key|(private_?)?network(_id)?|private_sub_?network")
 
 
-def values(template: Mapping[str, Any], key_name: str, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return values for those parameters that need it; `given` has precedence."""
+def values(template: Mapping[str, Any], own: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return values for those parameters that need it; `given` has precedence. `own` is the name of the
+    project's key pair, network and subnet.
+    """
     declared = template.get("parameters") or template.get("Parameters") or {}
     result = dict(given)
     for name, declaration in declared.items():
         if name not in given:
             schema = {key.lower(): value for key, value in declaration.items()}
-            value = _value(name, schema, key_name)
+            value = _value(name, schema, own)
             if value is not None:
                 result[name] = value
     return result
 
 
-def _value(name: str, schema: Mapping[str, Any], key_name: str) -> Any:
+def _value(name: str, schema: Mapping[str, Any], own: str) -> Any:
     lowered, kind, default = name.lower(), str(schema.get("type", "string")).lower(), schema.get("default")
-    if re.fullmatch("key(_?name)?|ssh_?key", lowered):
-        return key_name
+    if OWN.fullmatch(lowered):
+        return own
     if "image" in lowered and "version" not in lowered and kind == "string":
         return IMAGE
     if re.search("flavor|instance_?type", lowered):

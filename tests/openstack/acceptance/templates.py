@@ -15,11 +15,8 @@ import os
 import re
 import sys
 import time
-import uuid
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -27,6 +24,7 @@ import click
 
 from orchestrator.cli.exit_codes import Failure
 from orchestrator.cli.template_files.load import read_template, request_body
+from orchestrator.config import PREFIX
 from orchestrator.errors import OrchestratorError
 from orchestrator.resources.registry import load_registry
 from orchestrator.template.parse import Limits, parse
@@ -38,24 +36,19 @@ from tests.openstack.acceptance.installation import (
     Installation,
     chosen_directory,
     installation,
+    registered,
 )
 from tests.openstack.acceptance.inventory import Item, inventory, leaked
-from tests.openstack.acceptance.parameters import IMAGE, values
+from tests.openstack.acceptance.parameters import values
+from tests.openstack.acceptance.prepared_project import Prepared, prepared_project
 
 OFFERED: Final = frozenset({"SUPPORTED", "DEPRECATED"})
 CLOUD: Final = re.compile(r"(OS::(Nova|Neutron|Cinder|Glance|Keystone)|AWS::EC2)::")
-IMAGE_NAME: Final = re.compile(r"\b[A-Z]+[0-9]+-(?:x86_64|i386)-[a-z-]+\b")
-FLAVORS: Final = {"ds512M": 512, "m1.heat": 512, "m1.xlarge": 4096}
+OTHER_REGION: Final = "RegionTwo"  # of a template with stacks in two regions
+# A trust cannot be delegated again to the other region.
+SETTINGS: Final = {f"{PREFIX}DEFERRED_AUTH_METHOD": "application_credential"}
 SECONDS: Final = 900.0
 GONE_SECONDS: Final = 60.0
-
-
-@dataclass(frozen=True)
-class Prepared:
-    """Objects that templates refer to."""
-
-    prefix: str
-    server_id: str
 
 
 def candidates(directory: Path) -> Iterator[str]:
@@ -89,10 +82,10 @@ def special(name: str, prepared: Prepared) -> dict[str, Any]:
         "hot/keystone/keystone_user.yaml": {
             "user_name": f"{prefix}-user",
             "user_domain": "Default",
-            "user_default_project": "demo",
+            "user_default_project": prefix,
             "group_role": "member",
             "group_role_domain": "Default",
-            "group_role_project": "demo",
+            "group_role_project": prefix,
         },
         "hot/nova/host_aggregate.yaml": {
             "host_aggregate_name": f"{prefix}-aggregate",
@@ -105,10 +98,10 @@ def special(name: str, prepared: Prepared) -> dict[str, Any]:
 class Run:
     """The templates on an installation."""
 
-    def __init__(self, on: Installation, directory: Path, prepared: Prepared) -> None:
+    def __init__(self, prepared: Prepared, directory: Path) -> None:
         """Do nothing yet."""
-        self.on, self.directory, self.prepared = on, directory, prepared
-        self.guests = Guests(on)
+        self.on, self.directory, self.prepared = prepared.on, directory, prepared
+        self.guests = Guests(self.on)
 
     def template(self, number: int, name: str) -> str:
         """Operate the stack of a template; return the reason of a failure, otherwise ""."""
@@ -168,64 +161,6 @@ class Run:
         return ""
 
 
-@contextmanager
-def preparations(on: Installation, directory: Path) -> Iterator[Prepared]:
-    """Keep the objects for a block that templates refer to: a key pair, images, flavors and a server."""
-    prefix = f"so-corpus-{uuid.uuid4().hex[:6]}"
-    openstack, images, flavors = on.openstack, [], []
-    names = {
-        found
-        for path in (directory / "templates").rglob("*")
-        if path.suffix in {".yaml", ".template"}
-        for found in IMAGE_NAME.findall(path.read_text())
-    }
-    present = {item["name"] for item in openstack.image.listed("/images", "images")}
-    for name in sorted(names - present):
-        image = openstack.image.post(
-            "/images",
-            {"name": name, "disk_format": "raw", "container_format": "bare", "visibility": "public"},
-        )
-        openstack.image.upload(f"/images/{image['id']}/file", b"not a disk")
-        images.append(image["id"])
-    known = {item["name"] for item in openstack.compute.listed("/flavors", "flavors")}
-    for name, ram in FLAVORS.items():
-        if name not in known:
-            flavor = {"name": name, "ram": ram, "vcpus": 1, "disk": 20}
-            flavors.append(openstack.compute.post("/flavors", {"flavor": flavor})["flavor"]["id"])
-    openstack.compute.post("/os-keypairs", {"keypair": {"name": prefix, "type": "ssh"}}, microversion="2.2")
-    server_id = _server(openstack, prefix)
-    try:
-        yield Prepared(prefix, server_id)
-    finally:
-        openstack.compute.delete(f"/servers/{server_id}")
-        openstack.compute.delete(f"/os-keypairs/{prefix}")
-        for flavor_id in flavors:
-            openstack.compute.delete(f"/flavors/{flavor_id}")
-        for image_id in images:
-            openstack.image.delete(f"/images/{image_id}")
-
-
-def _server(openstack: Any, name: str) -> str:
-    image = next(item for item in openstack.image.listed("/images", "images") if item["name"] == IMAGE)
-    flavor = next(
-        item for item in openstack.compute.listed("/flavors", "flavors") if item["name"] == "m1.tiny"
-    )
-    network = next(iter(openstack.network.listed("/networks", "networks", {"name": "private"})))
-    body = {
-        "name": name,
-        "imageRef": image["id"],
-        "flavorRef": flavor["id"],
-        "networks": [{"uuid": network["id"]}],
-    }
-    server_id = str(openstack.compute.post("/servers", {"server": body})["server"]["id"])
-    until = time.monotonic() + SECONDS
-    while openstack.compute.get(f"/servers/{server_id}")["server"]["status"] != "ACTIVE":
-        if time.monotonic() > until:
-            raise Failed("a server does not become active")
-        time.sleep(1.0)
-    return server_id
-
-
 def remains(on: Installation, before: frozenset[Item]) -> list[Item]:
     """Return the objects that are left, when services had the time to delete theirs."""
     until = time.monotonic() + GONE_SECONDS
@@ -242,10 +177,14 @@ def main(directory: Path | None, only: str, jobs: int) -> None:
     """Run the templates; exit with 1 if a template fails or an object is left."""
     place = directory or Path(os.environ.get("CORPUS_DIR", DEFAULT))
     names: list[str] = [name for name in candidates(place) if only in name]
-    with installation(chosen_directory()) as on:
+    with installation(chosen_directory(), settings=SETTINGS) as on:
         before = inventory(on.administrator)
-        with preparations(on, place) as prepared, ThreadPoolExecutor(jobs) as pool:
-            run = Run(on, place, prepared)
+        with (
+            registered(on, OTHER_REGION),
+            prepared_project(on, place / "templates") as prepared,
+            ThreadPoolExecutor(jobs) as pool,
+        ):
+            run = Run(prepared, place)
             faults: Mapping[str, str] = dict(
                 zip(names, pool.map(run.template, range(len(names)), names), strict=True)
             )

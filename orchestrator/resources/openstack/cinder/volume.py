@@ -126,7 +126,8 @@ class Volume(CinderType):
         if props.get("backup_id") and not request.get("size"):
             request["size"] = (block_storage(ctx).backup(props["backup_id"]) or {}).get("size")
         volume = block_storage(ctx).create_volume(request, props.get("scheduler_hints"))
-        return Created(volume["id"], _steps_after_create(props))
+        seen = state.waiting(volume) if state.status_of(volume) in state.TRANSIENT else None
+        return Created(volume["id"], _steps_after_create(props), observation=seen)
 
     def find(self, ctx: Context, token: str) -> str | Sequence[str] | None:
         """Return the volumes with the token among their metadata."""

@@ -107,7 +107,9 @@ class NeutronType(ResourceType):
             values["tags"] = props["tags"]
         with temporary_conflicts(ctx):
             created = network(ctx).create(self.collection, values, parent=self.parent(ctx, props))
-        return Created(created["id"])
+        # A type that observes more than the object needs its own observation.
+        complete = type(self).observe is NeutronType.observe
+        return Created(created["id"], observation=self.observation(ctx, created) if complete else None)
 
     def find(self, ctx: Context, token: str) -> str | Sequence[str] | None:
         """Return the ids of the objects with this token."""
@@ -156,10 +158,13 @@ class NeutronType(ResourceType):
                 neutron.set_tags(self.collection, physical_id, props.get("tags") or ())
         return Created(physical_id, ctx.data)
 
-    def delete(self, ctx: Context, physical_id: str) -> None:
-        """Delete the object; while it is in use, the request is repeated."""
+    def delete(self, ctx: Context, physical_id: str) -> Observation | None:
+        """Delete the object, which does not exist after the answer; while it is in use, the request is
+        repeated.
+        """
         with temporary_conflicts(ctx):
             network(ctx).remove(self.collection, physical_id, parent=self.parent(ctx, ctx.properties))
+        return Observation(exists=False)
 
     def read_attributes(self, ctx: Context, physical_id: str, names: frozenset[str]) -> Mapping[str, Value]:
         """Return live attributes, and the object itself as `show`."""

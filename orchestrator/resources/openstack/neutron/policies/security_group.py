@@ -7,7 +7,7 @@ from typing import Final
 
 from orchestrator.clients.openstack.network import SECURITY_GROUP_RULES, SECURITY_GROUPS
 from orchestrator.json_types import JsonMapping
-from orchestrator.resources.base import Context, Created, Fault, Property, Value
+from orchestrator.resources.base import Context, Created, Fault, Observation, Property, Value
 from orchestrator.resources.openstack.conflicts import temporary_conflicts
 from orchestrator.resources.openstack.neutron.base import NeutronType, network
 from orchestrator.resources.openstack.neutron.policies.security_rules import (
@@ -123,15 +123,15 @@ class SecurityGroup(NeutronType):
                 self._set_rules(ctx, physical_id, props)
         return updated
 
-    def delete(self, ctx: Context, physical_id: str) -> None:
+    def delete(self, ctx: Context, physical_id: str) -> Observation | None:
         """Delete the rules first: rules of other groups may refer to this group, and its own to them."""
         neutron = network(ctx)
         group = neutron.find(SECURITY_GROUPS, physical_id)
         if group is None:
-            return
+            return Observation(exists=False)
         for rule in group.get("security_group_rules") or ():
             neutron.remove(SECURITY_GROUP_RULES, rule["id"])
-        super().delete(ctx, physical_id)
+        return super().delete(ctx, physical_id)
 
     def _set_rules(self, ctx: Context, group_id: str, props: Mapping[str, Value]) -> None:
         neutron = network(ctx)

@@ -115,7 +115,9 @@ class Server(NovaType):
         except ProviderError:
             interfaces.abandon_ports(ctx, own_ports)
             raise
-        return Created(server_id, steps.stored_data(ctx, props, own_ports))
+        return Created(
+            server_id, steps.stored_data(ctx, props, own_ports), observation=state.accepted("is BUILD")
+        )
 
     def find(self, ctx: Context, token: str) -> str | Sequence[str] | None:
         """Return the servers with the token as tag; without one, the own ports of the attempt."""
@@ -129,7 +131,7 @@ class Server(NovaType):
         """Return the access of the agent on the server."""
         return None if physical_id.startswith(PORTS_ONLY) else agent.grant(ctx, physical_id)
 
-    def delete(self, ctx: Context, physical_id: str) -> None:
+    def delete(self, ctx: Context, physical_id: str) -> Observation | None:
         """Delete the server; its own ports follow when it is gone, because neutron keeps ports in use."""
         if not physical_id.startswith(PORTS_ONLY):
             agent.revoke(ctx, physical_id)
@@ -137,8 +139,9 @@ class Server(NovaType):
                 ctx, ctx.data.get("networks") or interfaces.entries(ctx.properties)
             )
             if compute(ctx).delete_server(physical_id):
-                return
+                return state.accepted("is being deleted")
         interfaces.remove_ports(ctx, interfaces.own_port_ids(ctx))
+        return None
 
     # Observation.
 

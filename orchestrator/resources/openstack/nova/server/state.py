@@ -78,6 +78,11 @@ def waiting(server: Server, *, seconds: float = POLL_SECONDS) -> Observation:
     return Observation(exists=True, ready=False, retry_after=seconds, reason=reason)
 
 
+def accepted(reason: str) -> Observation:
+    """Return the observation of a server whose create or delete nova has accepted and begins."""
+    return Observation(exists=True, ready=False, retry_after=BUILD_POLL_SECONDS, reason=f"server {reason}")
+
+
 def observed_error(ctx: Context, server: Server) -> Observation | None:
     """Return the observation of a server in error, None for any other server."""
     status = status_of(server)
