@@ -13,6 +13,7 @@ import contextlib
 import select
 import socket
 import sys
+import threading
 import time
 from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -42,6 +43,7 @@ class Worker(ThreadWorker):
     # that computes, each time it has waited for the database.
     SWITCH_SECONDS = 0.001
     connection: type[BufferedSocket] = BufferedSocket
+    probes: ThreadPoolExecutor
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         """Initialize as gunicorn does; the URL length is checked here."""
@@ -52,13 +54,17 @@ class Worker(ThreadWorker):
         self.lingering: deque[tuple[float, Any]] = deque()
         self.lent = 0  # number of threads
         self.waiting: deque[tuple[Any, Any, postponement.Postponed]] = deque()  # connections and requests
-        self.probes = ThreadPoolExecutor(self.PROBE_THREADS, "probe")
 
     def init_process(self) -> None:
         """Publish the number of threads to the application."""
         capacity.set_threads(self.cfg.threads)
         sys.setswitchinterval(self.SWITCH_SECONDS)
+        self.probes = started_pool(self.PROBE_THREADS, "probe")
         super().init_process()
+
+    def get_thread_pool(self) -> ThreadPoolExecutor:
+        """Return the threads for requests."""
+        return started_pool(self.cfg.threads, "request")
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> Any:
         """Stop gracefully."""
@@ -298,6 +304,19 @@ def _end_streams() -> None:
     from api.streaming import hub  # noqa: PLC0415 - not in gunicorn's master, which serves no requests
 
     hub.end_streams()
+
+
+def started_pool(threads: int, name: str) -> ThreadPoolExecutor:
+    """Return a pool whose threads all run.
+
+    A pool starts a thread when it receives work for it, and waits for that thread. While requests compute,
+    this takes tens of milliseconds, in which the loop serves no client.
+    """
+    pool = ThreadPoolExecutor(threads, name)
+    all_run = threading.Barrier(threads)
+    for _ in range(threads):
+        pool.submit(all_run.wait)
+    return pool
 
 
 def _refusal(status: int) -> bytes:

@@ -38,7 +38,7 @@ def token_up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Up]:
         "ORCHESTRATOR_TEMPLATE_FETCH_ALLOW_PRIVATE": "true",
         "ORCHESTRATOR_WEBHOOK_ALLOW_PRIVATE": "true",
     }
-    running = Up(tmp_path_factory.mktemp("minute"), env=env)
+    running = Up(tmp_path_factory.mktemp("minute"), env=env, workers=2)  # the default on two cores or less
     running.wait_ready(120)
     yield running
     running.stop()

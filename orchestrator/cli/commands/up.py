@@ -28,6 +28,7 @@ from orchestrator.security.bind_address import require_safe_binding
 from orchestrator.security.encryption import cipher
 from orchestrator.store.schema import migrate
 
+MIN_WORKERS: Final = 2  # a single worker executes each task of a project to its end while all others wait
 PROVIDER_WORKERS: Final = 1
 
 
@@ -38,7 +39,9 @@ PROVIDER_WORKERS: Final = 1
     type=click.IntRange(1, 65535),
     help="Listen on this port.  [env: ORCHESTRATOR_PORT; default: 8004]",
 )
-@click.option("--workers", type=click.IntRange(1, 256), help="Number of workers.  [default: one per core]")
+@click.option(
+    "--workers", type=click.IntRange(1, 256), help="Number of workers.  [default: one per core, at least two]"
+)
 @data_dir_option
 @click.option("--flower/--no-flower", is_eager=True, help="Run Flower, which shows the tasks of the workers.")
 @click.option(
@@ -94,7 +97,7 @@ def up(
                 require_free(settings.host, settings.cfn_port, "ORCHESTRATOR_CFN_PORT")
             if flower:
                 require_free("127.0.0.1", flower_port, "--flower-port")
-            count = workers or available_cores()
+            count = workers or max(MIN_WORKERS, available_cores())
             if cloud is not None:
                 _use_cloud(cloud_port)
             start(
