@@ -22,7 +22,7 @@ SIMULATED: Final = "simulated"
 SERVICE_USER: Final = "orchestrator"
 DOMAIN_ADMIN: Final = "heat_domain_admin"
 PROBE_SECONDS: Final = 2.0
-PORTS: Final = 6  # consecutive ports, beginning with that of Keystone
+PORTS: Final = 12  # consecutive ports, beginning with that of Keystone
 
 
 def auth_url(port: int) -> str:

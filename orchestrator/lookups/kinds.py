@@ -14,6 +14,7 @@ from typing import Final
 
 from orchestrator.clients.openstack.cloud import OpenStack
 from orchestrator.clients.openstack.finding import Collection, find_ids
+from orchestrator.clients.openstack.key_manager import CONTAINERS, SECRETS, Kind
 from orchestrator.errors import Misconfigured
 from orchestrator.schema.custom import LOOKUPS
 
@@ -135,6 +136,16 @@ def _keypair(cloud: OpenStack, value: str) -> str:
     )
 
 
+def _barbican(entity: str, kind: Kind) -> LookUp:
+    """Return the look-up of an object of barbican by its URL or id."""
+
+    def look_up_one(cloud: OpenStack, value: str) -> str:
+        refs = [value] if cloud.key_manager.find(kind, value) else []
+        return _single(refs, f"The {entity} ({value}) could not be found.", "")
+
+    return look_up_one
+
+
 def _plain(path: str, key: str) -> Collection:
     return Collection(f"/{path}", key, f"{key}s")
 
@@ -167,6 +178,8 @@ _BUILT_IN: Final[Mapping[str, LookUp]] = {
     "neutron.segment": _of_neutron("segment", _plain("segments", "segment")),
     "neutron.subnet": _of_neutron("subnet", _plain("subnets", "subnet")),
     "neutron.subnetpool": _of_neutron("subnetpool", _plain("subnetpools", "subnetpool")),
+    "barbican.container": _barbican("Container", CONTAINERS),
+    "barbican.secret": _barbican("Secret", SECRETS),
     "cinder.backup": _named("block_storage", "Volume backup", _plain("backups", "backup")),
     "cinder.qos_specs": _named("block_storage", "QoSSpecs", _QOS_SPECS),
     "cinder.snapshot": _named("block_storage", "VolumeSnapshot", _plain("snapshots", "snapshot")),

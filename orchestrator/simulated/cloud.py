@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from orchestrator.simulated.aodh.service import Aodh
+from orchestrator.simulated.barbican.service import Barbican
 from orchestrator.simulated.cinder.service import Cinder
 from orchestrator.simulated.contents import ensure_contents
 from orchestrator.simulated.faults import ApiFault, Faults
@@ -39,11 +40,12 @@ class Delays:
     volume_action: float = 0.0
     volume_delete: float = 0.0
     image: float = 0.0
+    order: float = 0.0
 
     @classmethod
     def typical(cls, factor: float = 1.0) -> Delays:
         """Return the delays of a small real cloud, times `factor`."""
-        return cls(*(factor * seconds for seconds in (0.05, 3.0, 1.5, 1.0, 0.7, 0.7, 0.7, 0.5)))
+        return cls(*(factor * seconds for seconds in (0.05, 3.0, 1.5, 1.0, 0.7, 0.7, 0.7, 0.5, 0.5)))
 
 
 class SimulatedCloud:
@@ -70,8 +72,9 @@ class SimulatedCloud:
         self.cinder = Cinder(self)
         self.aodh = Aodh(self)
         self.swift = Swift(self)
+        self.barbican = Barbican(self)
         compared = (self.keystone, self.glance, self.nova, self.neutron, self.cinder)
-        published = (self.aodh, self.swift)  # without a comparison with real services
+        published = (self.aodh, self.swift, self.barbican)  # without a comparison with real services
         self.services: dict[str, Service] = {service.name: service for service in (*compared, *published)}
         self._server = Server(self.answer)
 

@@ -21,6 +21,7 @@ SERVICES: Final = (  # name, type, path of the endpoint
     ("neutron", "network", ""),
     ("cinder", "block-storage", "/v3"),
     ("aodh", "alarming", ""),
+    ("barbican", "key-manager", ""),
     ("swift", "object-store", "/v1/AUTH_$(project_id)s"),
 )
 INTERFACES: Final = ("admin", "internal", "public")

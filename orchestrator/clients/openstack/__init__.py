@@ -16,4 +16,5 @@ image.py          glance
 identity.py       keystone
 alarming.py       aodh
 object_store.py   swift
+key_manager.py    barbican
 """

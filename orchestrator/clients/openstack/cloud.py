@@ -13,6 +13,7 @@ from orchestrator.clients.openstack.block_storage import BlockStorage
 from orchestrator.clients.openstack.compute import Compute
 from orchestrator.clients.openstack.identity import Identity
 from orchestrator.clients.openstack.image import Image
+from orchestrator.clients.openstack.key_manager import KeyManager
 from orchestrator.clients.openstack.network import Network
 from orchestrator.clients.openstack.object_store import ObjectStore
 from orchestrator.clients.openstack.session.session_transport import SessionTransport
@@ -88,6 +89,11 @@ class OpenStack:
     def alarming(self) -> Alarming:
         """Aodh."""
         return Alarming(*self._arguments)
+
+    @cached_property
+    def key_manager(self) -> KeyManager:
+        """Barbican."""
+        return KeyManager(*self._arguments)
 
     @cached_property
     def object_store(self) -> ObjectStore:

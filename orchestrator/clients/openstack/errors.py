@@ -128,7 +128,7 @@ def _reason(error: Exception) -> str:
 def _message(body: Any) -> str:
     """Return the message in the body of an error: each service wraps it in its own object."""
     if isinstance(body, dict):
-        for key in ("NeutronError", "error", "faultstring", "message"):
+        for key in ("NeutronError", "error", "faultstring", "message", "description"):
             if key in body:
                 return _message(body[key])
         inner = next((value for value in body.values() if isinstance(value, dict)), None)

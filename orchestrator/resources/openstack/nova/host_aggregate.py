@@ -10,7 +10,8 @@ from typing import ClassVar
 
 from orchestrator.json_types import JsonObject
 from orchestrator.resources.base import Context, Created, Observation, Property, Value
-from orchestrator.resources.openstack.nova.base import NovaType, compute, is_created_by
+from orchestrator.resources.openstack.creation_times import is_created_by
+from orchestrator.resources.openstack.nova.base import NovaType, compute
 from orchestrator.resources.openstack.settings import as_texts, equal_settings
 from orchestrator.schema.constraints import Custom
 

@@ -11,7 +11,8 @@ from typing import ClassVar, Final
 
 from orchestrator.json_types import JsonObject
 from orchestrator.resources.base import Attribute, Context, Created, Observation, Property, Value
-from orchestrator.resources.openstack.nova.base import NovaType, compute, is_created_by
+from orchestrator.resources.openstack.creation_times import is_created_by
+from orchestrator.resources.openstack.nova.base import NovaType, compute
 from orchestrator.schema.constraints import AllowedValues, Custom, Length
 from orchestrator.schema.translation import Resolve, Rule
 

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from orchestrator.resources.base import Context, Observation
-from orchestrator.resources.openstack.nova.base import parsed_time
+from orchestrator.resources.openstack.creation_times import parsed_time
 
 Server = Mapping[str, Any]
 

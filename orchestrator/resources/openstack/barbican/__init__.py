@@ -1,0 +1,1 @@
+"""Resource types of Barbican. Start with `barbican_type.py`."""

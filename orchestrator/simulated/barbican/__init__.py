@@ -1,0 +1,1 @@
+"""Simulated Barbican: secrets, orders and containers. Written from the published API."""
