@@ -45,7 +45,7 @@ def create_app(
     database = database or open_database(settings, "orchestrator-api", patience_seconds=PATIENCE_SECONDS)
     version.require_current(database.url)
     sealing = cipher(settings)
-    offload.preload_forkserver()
+    offload.preload_forkserver(cloud=settings.auth == "keystone")
     return assemble(
         Dependencies(
             settings,

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from orchestrator import gc_policy
+from orchestrator.clients.openstack.sdk import MODULES as SDK_MODULES
 from orchestrator.config import Settings
 from orchestrator.engine.messages import CheckMessage
 from orchestrator.errors import LimitExceeded, OrchestratorError
@@ -146,10 +147,12 @@ def restore(context: OperationContext, stack: StackRow, snapshot_id: str) -> lis
     return messages
 
 
-def preload_forkserver() -> None:
-    """Preload the modules that subprocesses share, so that each starts within milliseconds."""
+def preload_forkserver(*, cloud: bool = False) -> None:
+    """Preload the modules that subprocesses share: each starts within milliseconds. With a `cloud`, they
+    look up names in it.
+    """
     server = multiprocessing.get_context("forkserver")
-    server.set_forkserver_preload([__name__])
+    server.set_forkserver_preload([__name__, *(SDK_MODULES if cloud else ())])
 
 
 def _run_in_subprocess(

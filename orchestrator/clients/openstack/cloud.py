@@ -16,6 +16,7 @@ from orchestrator.clients.openstack.image import Image
 from orchestrator.clients.openstack.key_manager import KeyManager
 from orchestrator.clients.openstack.network import Network
 from orchestrator.clients.openstack.object_store import ObjectStore
+from orchestrator.clients.openstack.service_api import ListLag
 from orchestrator.clients.openstack.session.session_transport import SessionTransport
 from orchestrator.clients.openstack.transport import Transport
 from orchestrator.errors import ProviderError
@@ -38,9 +39,11 @@ class OpenStack:
         region: str = "",
         owner: str = "",
         lag_seconds: float = 0.0,
+        *,
+        deleting: bool = False,
     ) -> None:
         """Send no request yet. `owner` is the stack that the requests are for; `lag_seconds` the age of a
-        shared list that may answer an observation.
+        shared list that may answer an observation; `deleting`: the observed objects are being deleted.
 
         Raises:
             ProviderError: there is no cloud.
@@ -48,7 +51,7 @@ class OpenStack:
         if cloud is None:
             raise ProviderError(NO_CLOUD, "AuthorizationFailure")
         self.cloud, self.deadline_seconds, self.owner = cloud, deadline_seconds, owner
-        self.lag_seconds = lag_seconds
+        self.lag = ListLag(lag_seconds, deleting)
         self.region = region or cloud.region
 
     @cached_property
@@ -57,8 +60,8 @@ class OpenStack:
         return _transport(self.cloud.session(), self.region)
 
     @property
-    def _arguments(self) -> tuple[Transport, float, str, float]:
-        return self.transport, self.deadline_seconds, self.owner, self.lag_seconds
+    def _arguments(self) -> tuple[Transport, float, str, ListLag]:
+        return self.transport, self.deadline_seconds, self.owner, self.lag
 
     @cached_property
     def compute(self) -> Compute:

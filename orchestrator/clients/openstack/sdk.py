@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from orchestrator.errors import Misconfigured
 
+MODULES: Final = ("openstack.connection",)  # to import in advance
 MISSING_EXTRA: Final = "openstacksdk is not installed: pip install 'stack-orchestrator[openstack]'"
 _lock = threading.Lock()
 

@@ -6,7 +6,7 @@ import time
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, NamedTuple
 from urllib.parse import parse_qsl, urlsplit
 
 from orchestrator.clients.openstack.errors import error_of
@@ -31,6 +31,13 @@ class _ListTarget:
     microversion: str | None
 
 
+class ListLag(NamedTuple):
+    """How old a shared list may be for an observation."""
+
+    seconds: float = 0.0
+    deleting: bool = False  # the observed objects: an absence is final
+
+
 class ServiceApi:
     """A service, called as a credential. Every request ends within `deadline_seconds`.
 
@@ -47,13 +54,13 @@ class ServiceApi:
     project_filter: ClassVar[str] = ""  # key of a query that restricts lists to a project, if necessary
 
     def __init__(
-        self, transport: Transport, deadline_seconds: float, owner: str = "", lag_seconds: float = 0.0
+        self, transport: Transport, deadline_seconds: float, owner: str = "", lag: ListLag | None = None
     ) -> None:
-        """Send no request yet. `owner` is the stack that the requests are for; `lag_seconds` the age of a
-        shared list that may answer an observation.
+        """Send no request yet. `owner` is the stack that the requests are for; `lag` the age of a shared list
+        that may answer an observation.
         """
         self._transport, self._seconds = transport, deadline_seconds
-        self._owner, self._lag_seconds = owner, lag_seconds
+        self._owner, self._lag = owner, lag or ListLag()
 
     def get(
         self,
@@ -124,7 +131,9 @@ class ServiceApi:
             Unlisted: the object needs a request of its own.
         """
         asked_at = time.monotonic()
-        since = asked_at if now else max(asked_at - self._lag_seconds, shared.changed_at(id_))
+        since = max(asked_at - self._lag.seconds, shared.changed_at(id_))
+        if now and not self._lag.deleting:
+            since = asked_at
         until = asked_at + self._seconds
 
         def fetch() -> Iterator[JsonObject]:
@@ -134,7 +143,7 @@ class ServiceApi:
                 yield item
 
         listing = shared.of(self.service, target.path, str(target.query), target.microversion or "")
-        return listing.read(id_, since, fetch, self._seconds, was_listed=now)
+        return listing.read(id_, since, fetch, self._seconds, was_listed=now, deleting=self._lag.deleting)
 
     def _is_unlisted(self, shared: SharedLists, path: str, list_key: str, id_: str) -> bool:
         """Whether an object that is missing in a list does not exist: nova omits servers of cells that do not

@@ -7,8 +7,8 @@ from typing import Final
 from orchestrator.clients.openstack.cloud import OpenStack
 from orchestrator.resources.base import Context
 
-# An object that is created or deleted is not taken for another state of itself if the list is this old: the
-# absence of an object is always observed anew.
+# An object that is created or deleted is not taken for another state of itself if the list is this old. The
+# absence of an object is observed anew, unless it is being deleted.
 UNAMBIGUOUS: Final = frozenset({"CREATE", "DELETE"})
 LAG_SECONDS: Final = 2.0
 
@@ -20,4 +20,10 @@ def openstack(ctx: Context) -> OpenStack:
         ProviderError: there is no cloud.
     """
     lag_seconds = LAG_SECONDS if ctx.action in UNAMBIGUOUS and ctx.elapsed_seconds > LAG_SECONDS else 0.0
-    return OpenStack(ctx.cloud, ctx.deadline_seconds, owner=ctx.location.stack_id, lag_seconds=lag_seconds)
+    return OpenStack(
+        ctx.cloud,
+        ctx.deadline_seconds,
+        owner=ctx.location.stack_id,
+        lag_seconds=lag_seconds,
+        deleting=ctx.action == "DELETE",
+    )

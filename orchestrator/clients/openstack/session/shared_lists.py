@@ -57,10 +57,18 @@ class SharedList:
         self._failed_at = float("-inf")  # start of the request that failed
 
     def read(
-        self, id_: str, since: float, fetch: Fetch, seconds: float, *, was_listed: bool = False
+        self,
+        id_: str,
+        since: float,
+        fetch: Fetch,
+        seconds: float,
+        *,
+        was_listed: bool = False,
+        deleting: bool = False,
     ) -> JsonObject | None:
         """Return an object as it was at `since` or later; None if it was in an earlier list and is not in one
-        that begins now. `was_listed`: it was in an earlier list, also if that is no longer known.
+        that begins now, or at `since` or later if it is being deleted. `was_listed`: it was in an earlier
+        list, also if that is no longer known.
 
         Raises:
             Unlisted: too few objects are observed, the object was never in the list, or it must not be read.
@@ -73,7 +81,8 @@ class SharedList:
             return known.objects[id_]
         if not self._is_crowded(id_, asked_at):
             raise Unlisted
-        for required in (since, asked_at) if known.started_at < since < asked_at else (asked_at,):
+        newest = since if deleting else asked_at
+        for required in (since, newest) if known.started_at < since < newest else (newest,):
             objects = self._read_since(required, fetch, asked_at + seconds).objects
             if id_ in objects:
                 return objects[id_]

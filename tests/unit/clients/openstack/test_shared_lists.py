@@ -73,6 +73,19 @@ def test_observations_of_many_objects_share_a_list() -> None:
     assert single <= THREADS
 
 
+def test_the_absence_of_objects_that_are_being_deleted_is_read_from_a_list_of_a_moment_ago() -> None:
+    nova = Nova()
+    ids = list(nova.servers)
+    cloud = OpenStack(nova.cloud, lag_seconds=2.0, deleting=True)
+    observe_all(cloud, ids)
+    lists, single = nova.counts()
+    nova.lists.note_change("/servers/s0")  # which needs a later list
+    nova.servers.clear()
+    assert [observe(cloud, id_) for id_ in ids] == [None] * 50
+    assert nova.counts()[0] <= lists + 2
+    assert nova.counts()[1] <= single + shared_lists.MIN_OBJECTS
+
+
 def test_a_list_that_must_be_current_begins_after_the_observation() -> None:
     nova = Nova()
     strict = OpenStack(nova.cloud)
