@@ -200,6 +200,8 @@ class Settings(BaseSettings):
         default=60.0, gt=0, description="maximum pause between two attempts of an operation"
     )
     check_batch: int = Field(default=1, ge=1, le=50)
+    # Resources may start when a requirement exists, before it is ready, if its type permits it.
+    early_release: bool = True
     dispatch_window: int = Field(default=256, ge=1, description="messages outstanding per root stack")
     lease_seconds: float = 30.0
     sweep_interval_seconds: float = 0.5

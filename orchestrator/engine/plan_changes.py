@@ -11,6 +11,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from orchestrator.engine.output_digests import is_current_input
+
 
 class Row(NamedTuple):
     """An existing resource, as far as a plan needs it."""
@@ -42,6 +44,7 @@ class DesiredRow(NamedTuple):
     digest: bytes
     resource_type: str
     requires: frozenset[str]
+    early: frozenset[str] = frozenset()  # requirements that it needs only to exist (adr/0015)
 
 
 @dataclass(slots=True)
@@ -144,7 +147,9 @@ def _is_dirty(row: Row, definition: DesiredRow, chosen: Mapping[str, Row], by_id
         return True
     for id_, digest in zip(row.requires, row.input_digests, strict=True):
         required = by_id.get(id_)
-        if required is None or chosen.get(required.name) is not required or required.value_digest != digest:
+        if required is None or chosen.get(required.name) is not required:
+            return True
+        if not is_current_input(digest, required.value_digest):
             return True
     return False
 

@@ -9,7 +9,7 @@ are written.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import dataclass
 
 from orchestrator.graph.build import Graph, in_order
@@ -39,8 +39,10 @@ class Layout:
 FINISH = -1
 
 
-def lay_out(graph: Graph, width: int = WIDTH) -> Layout:
-    """Return the nodes of a traversal that visits each position of `graph` once, requirements first."""
+def lay_out(graph: Graph, width: int = WIDTH, also_last: Container[int] = ()) -> Layout:
+    """Return the nodes of a traversal that visits each position of `graph` once, requirements first. The
+    finish node waits for positions without dependents, and for those in `also_last`.
+    """
     size = len(graph.names)
     needed_by = graph.dependents()
     blocked_by = array("q", (len(requires) for requires in graph.requires))
@@ -49,7 +51,7 @@ def lay_out(graph: Graph, width: int = WIDTH) -> Layout:
         if len(graph.requires[position]) > width:
             feeders = list(graph.requires[position])
             blocked_by[position] = _fan_in(layout, feeders, position, graph.names[position], width)
-    ends = [position for position in range(size) if not needed_by[position]]
+    ends = [position for position in range(size) if not needed_by[position] or position in also_last]
     layout.finish_blockers = _fan_in(layout, ends, FINISH, "finish", width)
     for position in range(len(needed_by)):
         if len(needed_by[position]) > width:

@@ -102,7 +102,8 @@ FROM (
         r.name AS label,
         0 AS retry_count, 0 AS lost_leases, r.stack_id, r.id AS resource_id, NULL::bigint AS definition_id,
         '{{}}'::text[] AS hooks, 0 AS unreachable_tries,
-        NULL::timestamptz AS waiting_since, o.tries
+        NULL::timestamptz AS waiting_since, NULL::bigint[] AS needed_by, NULL::bigint[] AS early_needed_by,
+        o.tries
     FROM observation o JOIN resource r ON r.id = o.resource_id
     WHERE o.resource_id = %(resource_id)s) AS n
 {VISIT_JOINS}"""

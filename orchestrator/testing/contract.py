@@ -117,6 +117,10 @@ class Declarations:
             for constraint in prop.constraints:
                 assert prop.type in constraint.types, name
 
+    def test_what_it_declares_about_early_dependents_exists(self, kind: ResourceType) -> None:
+        assert kind.early_attributes <= kind.attributes.keys() - kind.live_attributes
+        assert isinstance(kind.needs_ready, bool) or kind.needs_ready <= kind.properties.keys()
+
     def test_its_defaults_obey_its_own_schema(self, kind: ResourceType) -> None:
         defaults = {name: prop.default for name, prop in kind.properties.items() if prop.default is not None}
         optional = {name: prop for name, prop in kind.properties.items() if not prop.required}
@@ -244,6 +248,13 @@ class TypeContract(Declarations, FaultContract):
         assert not kind.live_attributes & observation.attributes.keys()
         assert orjson.loads(orjson.dumps(observation.attributes)) == observation.attributes
         assert all(kind.has_attribute(name) for name in {*kind.attributes, *observation.attributes, "show"})
+
+    def test_early_attributes_stay(self, operated: Operated) -> None:
+        if early := operated.kind.early_attributes:
+            operated.create()
+            first, settled = operated.observe(), operated.settled()
+            for name in early & first.attributes.keys():
+                assert settled.attributes[name] == first.attributes[name], name
 
     def test_live_attributes_are_those_declared_and_can_be_stored(self, operated: Operated) -> None:
         operated.create()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import Enum
 from typing import Final, NamedTuple
 
 from orchestrator.backoff import backoff_seconds, requested_seconds
@@ -20,6 +21,13 @@ from orchestrator.resources.base import Observation
 MAX_CHECK_RETRIES: Final = 3  # of a CHECK that cannot observe its resource
 UNREACHABLE_MAX_SECONDS: Final = 15.0  # longest pause between two attempts to reach a provider
 RETRY_AFTER_MAX_SECONDS: Final = 600.0  # longest pause that a provider may ask for
+
+
+class EarlyRelease(Enum):
+    """The early dependents that an object releases before it is ready (operations/adr/0015)."""
+
+    IDS = "those that use no attributes of it"
+    ATTRIBUTES = "all: it has all early attributes"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +66,7 @@ class Wait:
     discard: bool = False  # the created object is deleted first
     unreachable: bool = False
     aborted: bool = False  # the stack has failed: so has the resource, although its operation is followed
+    early: EarlyRelease | None = None  # the object exists: dependents that need no more are released
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from orchestrator.engine.output_digests import is_early
 from orchestrator.engine.states import ACTS, SUSPECT
 from orchestrator.json_types import JsonMapping
 
@@ -75,7 +76,7 @@ class ResourceView(NamedTuple):
     @property
     def never_created(self) -> bool:
         """Whether it has failed before it was ever complete."""
-        return self.status == "FAILED" and self.value_digest is None
+        return self.status == "FAILED" and (self.value_digest is None or is_early(self.value_digest))
 
     @property
     def resource_type(self) -> str:
@@ -180,6 +181,8 @@ class _ResourceFields(NamedTuple):
     hooks: Sequence[str] = ()  # applicable hooks and restrictions (engine/check/hooks.py)
     unreachable_tries: int = 0  # attempts in a row that did not reach the provider
     waiting_seconds: float | None = None  # since the first wait of this node
+    early_pending: bool | None = None  # early dependents are not released yet; None: it has none
+    early_released: bool | None = None  # early dependents were released
 
 
 class ResourceVisit(_ResourceFields, _NodeVisit):

@@ -144,9 +144,13 @@ def _waits_for(node: Unfinished) -> str:
 
 
 def _listed(blockers: Sequence[Blocker], count: int) -> str:
-    names = [blocker.name for blocker in blockers[:MAX_SHOWN_NAMES]]
+    names = [_named(blocker) for blocker in blockers[:MAX_SHOWN_NAMES]]
     omitted = count - len(names)
     return ", ".join(names) + (f" and {omitted} more" if omitted > 0 else "")
+
+
+def _named(blocker: Blocker) -> str:
+    return f"{blocker.name} (only until it exists)" if blocker.early else blocker.name
 
 
 def _count(number: int, noun: str) -> str:

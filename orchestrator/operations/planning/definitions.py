@@ -10,6 +10,7 @@ import orjson
 from orchestrator.engine.plan_changes import DesiredRow
 from orchestrator.engine.validation.type_resolution import TypeResolver
 from orchestrator.json_types import JsonMapping, JsonObject
+from orchestrator.operations.planning.early_edges import early_requirements
 from orchestrator.operations.planning.live_uses import used_live_attributes
 from orchestrator.operations.resource_context.state import USED_LIVE
 from orchestrator.resources.template_type import TemplateType
@@ -32,14 +33,16 @@ class PlannedDefinitions:
         hashes: Mapping[str, str],
         *,
         nested: bool = False,
+        early_release: bool = False,
     ) -> None:
         """`hashes` has the hashes of the files by name; a template of None has no resources. The outputs of a
-        `nested` stack are attributes of its resource.
+        `nested` stack are attributes of its resource. `early_release`: see `early_edges`.
         """
         self.template, self.values, self.hashes, self.resolver = template, values, hashes, resolver
         self.definitions = template.resources if template is not None else {}
         self._used_attributes = _used_attributes(template, resolver) if template is not None else {}
         self._used_live = {} if template is None else used_live_attributes(template, resolver, nested=nested)
+        self._early = early_requirements(template, resolver) if template and early_release else {}
         self._nested_digests: dict[int, str] = {}  # by id of the type
         self.desired = {
             name: self._desired(definition, resolver.resolved_name(definition))
@@ -91,6 +94,9 @@ class PlannedDefinitions:
         if definition.name in self._used_live:  # a newly used attribute is read by an update
             inputs = (*inputs, {USED_LIVE: self._used_live[definition.name]})
         digest = definition.digest(self.values, inputs if any(inputs) else None)
+        early = self._early.get(definition.name)
+        if early:
+            return DesiredRow(digest, runs_as, definition.requires, early)
         return DesiredRow(digest, runs_as, definition.requires)
 
     def _nested(self, definition: ResourceDefinition) -> JsonObject:

@@ -139,7 +139,14 @@ class SmallPlanner:
             return None
         template = with_implicit(template, context.resolver)
         nested = stack.root_id != stack.id
-        return PlannedDefinitions(template, values, context.resolver, inputs.files, nested=nested)
+        return PlannedDefinitions(
+            template,
+            values,
+            context.resolver,
+            inputs.files,
+            nested=nested,
+            early_release=settings.early_release,
+        )
 
     def _nodes(
         self, plan: TraversalPlan, ids: Sequence[int], finish_id: int, visited: Mapping[int, VisitedRow]

@@ -80,7 +80,7 @@ class TemplatePlanner:
             template = subset.template
         elif max_members is not None and template is not None and is_large_group(template, max_members):
             raise TooLarge
-        planned = PlannedDefinitions(template, values, resolver, revision.files, nested=_is_nested(stack))
+        planned = self._planned(stack, template, values, resolver, revision)
         in_force = _definitions_in_force(db, stack, subset)
         defined = planned.desired.keys() & in_force.keys()
         planned.discard([name for name in defined if in_force[name][1] == planned.desired[name].digest])
@@ -101,6 +101,19 @@ class TemplatePlanner:
         if stack.action == "ADOPT" or resumed_adoption:
             with bulk_writer.slice_of(db, target):
                 plan_inputs.clear_adoptions(db, stack.id)
+
+    def _planned(
+        self,
+        stack: StackView,
+        template: Template | None,
+        values: ParameterValues,
+        resolver: TypeResolver,
+        revision: plan_inputs.RevisionTexts,
+    ) -> PlannedDefinitions:
+        nested, early = stack.root_id != stack.id, self.settings.early_release
+        return PlannedDefinitions(
+            template, values, resolver, revision.files, nested=nested, early_release=early
+        )
 
     def _template(
         self,
@@ -164,13 +177,9 @@ class TemplatePlanner:
         values, resolver = self.parameters.get(then), self.stacks.inherited_context(then).resolver
         revision = plan_inputs.revision(db, revision_id)
         template = self._template(db, then, values, resolver, revision)
-        planned = PlannedDefinitions(template, values, resolver, revision.files, nested=_is_nested(stack))
+        planned = self._planned(stack, template, values, resolver, revision)
         AdoptedResources(self.cipher, sealed).apply_interrupted_adoption(db, target, planned, number)
         return True
-
-
-def _is_nested(stack: StackView) -> bool:
-    return stack.root_id != stack.id
 
 
 def _group_subset(

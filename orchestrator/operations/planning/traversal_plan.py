@@ -7,7 +7,7 @@ the nodes from `TraversalPlan.node_rows`.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from orchestrator.engine.plan_changes import Changes, DesiredRow, Row
@@ -40,6 +40,7 @@ class TraversalPlan:
     cleanups: Sequence[Row]
     dirty: Collection[str]  # labels of the updates to visit even if no input changes
     layout: Layout
+    early: Mapping[int, Collection[int]] = field(default_factory=dict)  # dependents released early, by update
 
     def key(self, node: int) -> tuple[str, str]:
         """Return the kind of a node and a text that is unique among the traversal's nodes of that kind."""
@@ -78,6 +79,7 @@ class TraversalPlan:
                     needed_by,
                     blocked_by,
                     label in self.dirty,
+                    self._early_needed_by(node, ids) if node in self.early else None,
                 )
             elif node < layout.size:
                 deposed = self.cleanups[node - updates]
@@ -86,6 +88,24 @@ class TraversalPlan:
             else:
                 label = layout.labels[node]
                 yield NodeRow(id_, "join", None, None, "bulk", label, needed_by, blocked_by, dirty=False)
+
+    def _early_needed_by(self, node: int, ids: Mapping[int, int] | Sequence[int]) -> list[int] | None:
+        """Return the rows of the dependents released early; a join releases its own when all are ready."""
+        direct = self.layout.needed_by[node]
+        return [ids[other] for other in direct if other in self.early[node]] or None
+
+
+def _early_edges(changes: Changes, desired: Mapping[str, DesiredRow]) -> Mapping[int, Collection[int]]:
+    """Return the dependents that are released early, by the position of their requirement."""
+    if not any(desired[name].early for name in changes.visited):
+        return {}
+    positions = {name: position for position, name in enumerate(changes.visited)}
+    early: dict[int, set[int]] = {}
+    for name, position in positions.items():
+        for required in desired[name].early:
+            if required in positions:
+                early.setdefault(positions[required], set()).add(position)
+    return early
 
 
 def plan_of_changes(changes: Changes, desired: Mapping[str, DesiredRow]) -> TraversalPlan:
@@ -106,8 +126,9 @@ def plan_of_changes(changes: Changes, desired: Mapping[str, DesiredRow]) -> Trav
                 dependents[id_].append(_row_key(row.id))
     requires += (dependents[row.id] for row in changes.cleanups)
     keys = [*changes.visited, *(_row_key(row.id) for row in changes.cleanups)]
-    layout = lay_out(build_anyhow(keys, requires))
-    return TraversalPlan(changes.visited, changes.cleanups, changes.dirty, layout)
+    early = _early_edges(changes, desired)
+    layout = lay_out(build_anyhow(keys, requires), also_last=early)
+    return TraversalPlan(changes.visited, changes.cleanups, changes.dirty, layout, early)
 
 
 def plan_of_action(rows: Sequence[Row], action: str) -> tuple[TraversalPlan, Mapping[int, VisitedRow]]:

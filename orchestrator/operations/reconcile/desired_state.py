@@ -71,12 +71,3 @@ def definition_view(operation: ResourceOperation) -> StackDefinition:
         services.files.reader(body.get("files", NO_ATTRIBUTES)),
         mappings=body.get("mappings", NO_ATTRIBUTES),
     )
-
-
-def is_current(operation: ResourceOperation) -> bool:
-    """Whether the open operation was started for the current definition and the current inputs."""
-    resource, visit = operation.resource, operation.visit
-    if visit.definition is None or resource.definition_id != visit.definition.id:
-        return False
-    started_with = dict(zip(resource.requires, resource.input_digests, strict=True))
-    return all(started_with.get(data.id) == (data.value_digest or "") for data in visit.inputs)

@@ -6,6 +6,7 @@ from typing import Any
 
 from orchestrator.engine.check.outcome import (
     Deleted,
+    EarlyRelease,
     Failed,
     Outcome,
     Postponed,
@@ -61,7 +62,7 @@ def outcome_statement(
             if silent:
                 row["action"] = None
         case Postponed() | Wait():
-            statement = ending.WAIT if isinstance(outcome, Wait) else ending.POSTPONE
+            statement = _waiting_statement(outcome)
             row |= _waiting_columns(visit, outcome, result)
         case Unhealthy(reason=reason, left_alone=left_alone, unreachable=unreachable):
             row["unreachable"] = unreachable
@@ -80,6 +81,12 @@ def outcome_statement(
     return statement, row
 
 
+def _waiting_statement(outcome: Postponed | Wait) -> OutcomeStatement:
+    if isinstance(outcome, Postponed):
+        return ending.POSTPONE
+    return ending.WAIT_EARLY if outcome.early else ending.WAIT
+
+
 def _waiting_columns(visit: ResourceVisit, outcome: Postponed | Wait, result: StepResult) -> JsonObject:
     row: JsonObject = {
         "wait_seconds": outcome.seconds,
@@ -89,6 +96,7 @@ def _waiting_columns(visit: ResourceVisit, outcome: Postponed | Wait, result: St
     if isinstance(outcome, Wait):
         row["retried"] = outcome.retried
         row["op"] = "DISCARD" if outcome.discard else result.state.op
+        row["has_early_attributes"] = outcome.early is EarlyRelease.ATTRIBUTES
         if outcome.aborted:
             row |= _aborted_columns(visit, outcome, result.state.action)
     return row

@@ -44,6 +44,13 @@ class Drop(NamedTuple):
     visit: Visit
 
 
+class Restart(NamedTuple):
+    """A node whose traversal was replaced by a new one of the same action, with its messages."""
+
+    visit: Visit
+    messages: Sequence[CheckMessage]
+
+
 class Join(NamedTuple):
     """A node without work, to be settled."""
 
@@ -62,7 +69,7 @@ class Enqueue(NamedTuple):
     messages: Sequence[CheckMessage]
 
 
-Pending = Write | Transition | Pause | Drop | Join | NeedsLease | Enqueue
+Pending = Write | Transition | Pause | Drop | Restart | Join | NeedsLease | Enqueue
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +104,9 @@ def partition(results: Iterable[Pending]) -> Partition:
                 pauses.append(result)
             case Drop():
                 drops.append(result.visit)
+            case Restart():
+                drops.append(result.visit)
+                messages += result.messages
             case Join():
                 joins.append(result.visit)
             case NeedsLease():

@@ -41,8 +41,9 @@ from orchestrator.operations.reconcile.outcome_rows import (
     ready_columns,
     was_healthy,
 )
-from orchestrator.operations.reconcile.pending import Drop, Pause, Pending, Transition, Write
+from orchestrator.operations.reconcile.pending import Drop, Pause, Pending, Restart, Transition, Write
 from orchestrator.operations.reconcile.worker_context import WorkerContext
+from orchestrator.operations.resource_context.early_outputs import misled_dependents
 from orchestrator.operations.resource_context.large_values import has_large_values
 from orchestrator.operations.resource_context.operation import OperationServices, ResourceOperation
 from orchestrator.operations.resource_context.stack_context import StoredStackContext
@@ -60,6 +61,7 @@ from orchestrator.resources.base import ResourceType
 from orchestrator.resources.nested_type import NestedType
 from orchestrator.resources.software_api import UNCONNECTED, SoftwareStore
 from orchestrator.store.connections.database import UNREACHABLE
+from orchestrator.store.maintenance import stalled
 from orchestrator.store.nodes import replacement_sql, repository
 
 log = logger()
@@ -104,6 +106,8 @@ def visit_resource(batch: BatchContext, visit: ResourceVisit) -> Pending | None:
     step = decide(visit, type_)
     if isinstance(step, Abandon):
         return Drop(visit)
+    if visit.early_released and isinstance(step, Recreate) and not visit.halted:
+        return _plan_again(batch, visit)
     if visit.hooks and (hook := hooks.before(visit, step)):
         return Pause(visit, hook, None, {})
     if visit.lost_leases > MAX_LOST_LEASES:
@@ -120,6 +124,14 @@ def visit_resource(batch: BatchContext, visit: ResourceVisit) -> Pending | None:
         return None
 
 
+def _plan_again(batch: BatchContext, visit: ResourceVisit) -> Restart:
+    """Plan the action again, because dependents were perhaps built with an object that is given up, or with
+    values that have changed (adr/0015): in the new traversal they follow the resource.
+    """
+    log.info("early_dependents_planned_again", resource=visit.resource.name, stack=visit.stack.uuid)
+    return Restart(visit, stalled.restart_traversal(batch.db, visit.stack.id, visit.traversal))
+
+
 def _run(batch: BatchContext, visit: ResourceVisit, type_: ResourceType, step: Step) -> Pending:
     """Execute a step with the definition that belongs to it."""
     worker = batch.worker
@@ -132,6 +144,8 @@ def _run(batch: BatchContext, visit: ResourceVisit, type_: ResourceType, step: S
     if isinstance(operation.resource_type, GuardedType):
         operation.resource_type.finish()
     _count(batch, visit, type(step).__name__.lower(), result.outcome)
+    if misled_dependents(visit, result.outcome, result.state) and not visit.halted:
+        return _plan_again(batch, visit)
     if observation is not visit and isinstance(result.outcome, Ready):
         result = replace(result, outcome=PreviousOperationEnded(result.outcome.observation))
     if isinstance(result.outcome, Replaced):

@@ -10,12 +10,14 @@ from orchestrator.engine.check.outcome import (
     Attempts,
     Outcome,
     Ready,
+    Wait,
     outcome_of_error,
     outcome_of_observation,
 )
 from orchestrator.engine.check.ready_timeout import ready_limit, within_limit
 from orchestrator.errors import Superseded
 from orchestrator.logs import logger
+from orchestrator.operations.resource_context.early_outputs import record_early_outputs
 from orchestrator.operations.resource_context.live_attributes import read_used_attributes
 from orchestrator.operations.resource_context.operation import ResourceOperation
 from orchestrator.operations.resource_context.state import StepResult
@@ -85,6 +87,8 @@ def result_of(
     if isinstance(outcome, Ready):
         operation.record(observation)
         read_used_attributes(operation)
+    elif operation.visit.early_pending and isinstance(outcome, Wait) and not outcome.retried:
+        outcome = replace(outcome, early=record_early_outputs(operation, observation))
     return StepResult(outcome, operation.state, started)
 
 

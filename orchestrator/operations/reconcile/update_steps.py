@@ -35,11 +35,7 @@ from orchestrator.engine.check.outcome import (
 from orchestrator.engine.check.ready_timeout import failed_limit
 from orchestrator.errors import InvalidTemplate, LimitExceeded, ProviderError
 from orchestrator.operations.reconcile.comparison import comparison, with_definition, with_fact
-from orchestrator.operations.reconcile.desired_state import (
-    apply_definition,
-    is_current,
-    record_requirements,
-)
+from orchestrator.operations.reconcile.desired_state import apply_definition, record_requirements
 from orchestrator.operations.reconcile.step_outcomes import (
     advance,
     observe_operation,
@@ -47,7 +43,7 @@ from orchestrator.operations.reconcile.step_outcomes import (
     take_result,
 )
 from orchestrator.operations.resource_context.live_attributes import read_used_attributes
-from orchestrator.operations.resource_context.operation import ResourceOperation
+from orchestrator.operations.resource_context.operation import ResourceOperation, is_current
 from orchestrator.operations.resource_context.state import (
     DesiredResource,
     ResourceState,

@@ -13,6 +13,7 @@ from orchestrator.config import Settings
 from orchestrator.engine.check.change import NO_NAMES
 from orchestrator.engine.check.outcome import Postponed
 from orchestrator.engine.check.visit import ResourceView, ResourceVisit
+from orchestrator.engine.output_digests import SEPARATOR, has_early_parts, is_current_input
 from orchestrator.engine.physical_names import physical_name
 from orchestrator.errors import Superseded
 from orchestrator.json_types import JsonMapping
@@ -27,6 +28,7 @@ from orchestrator.operations.resource_context.state import (
     RecordSnapshot,
     RecordStart,
     ResourceState,
+    early_digest,
     output_digest,
     without,
 )
@@ -160,6 +162,15 @@ class ResourceOperation(NamedTuple):
         return cloud_of_stack(lambda: nullcontext(db), services.cipher, services.settings, root_id)
 
 
+def is_current(operation: ResourceOperation) -> bool:
+    """Whether the open operation was started for the current definition and the current inputs."""
+    resource, visit = operation.resource, operation.visit
+    if visit.definition is None or resource.definition_id != visit.definition.id:
+        return False
+    started_with = dict(zip(resource.requires, resource.input_digests, strict=True))
+    return all(is_current_input(started_with.get(data.id), data.value_digest or "") for data in visit.inputs)
+
+
 def with_provider_access(
     ctx: Context, settings: Settings | None, project_id: str, cloud: Cloud | None = None
 ) -> Context:
@@ -173,7 +184,10 @@ def record_observation(state: ResourceState, resource_type: ResourceType, observ
     """Update the outputs of a resource to an observation; recorded live attributes stay."""
     attributes = recorded_attributes(state, resource_type, observation)
     state.attributes, state.reference_id = attributes, observation.reference_id
-    state.value_digest = output_digest(state, resource_type.live_attributes)
+    digest = output_digest(state, resource_type.live_attributes)
+    if has_early_parts(state.value_digest):
+        digest += SEPARATOR + early_digest(state, resource_type.early_attributes)
+    state.value_digest = digest
     state.secret = state.secret or has_secret(resource_type, attributes)
 
 
@@ -230,4 +244,5 @@ def context(
         if stored_context is None
         else stored_context.required_resources(visit, state),
         used_attributes=used_live_attributes(visit),
+        early_pending=bool(visit.early_pending),
     )

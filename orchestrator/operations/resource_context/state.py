@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, NamedTuple
 
 import orjson
@@ -12,6 +12,7 @@ import orjson
 from orchestrator.engine.check.change import NO_NAMES
 from orchestrator.engine.check.outcome import Outcome
 from orchestrator.engine.check.visit import NodeData, ResourceVisit
+from orchestrator.engine.output_digests import EARLY, SEPARATOR
 from orchestrator.json_types import JsonMapping, JsonObject
 from orchestrator.resources.base import Observation
 from orchestrator.security.encryption import Cipher
@@ -190,6 +191,15 @@ def output_digest(state: ResourceState, live: frozenset[str] = NO_NAMES) -> str:
     attributes = without(state.attributes, live) if live else state.attributes
     text = orjson.dumps([state.reference_id, state.physical_id, attributes], option=orjson.OPT_SORT_KEYS)
     return hashlib.blake2b(text, digest_size=12).hexdigest()
+
+
+def early_digest(state: ResourceState, early: frozenset[str] | None) -> str:
+    """Return the digests of the ids and, unless it is None, of the ids and the `early` attributes."""
+    digest = EARLY + output_digest(replace(state, attributes={}))
+    if early is None:
+        return digest
+    attributes = {name: value for name, value in state.attributes.items() if name in early}
+    return digest + SEPARATOR + EARLY + output_digest(replace(state, attributes=attributes))
 
 
 def without(attributes: JsonMapping, live: frozenset[str]) -> JsonMapping:

@@ -67,6 +67,7 @@ class Context:
     users: StackUsers | None = None  # for types with `needs_lease`; None without stack users at Keystone
     step: str = ""  # of the open operation, started last
     used_attributes: frozenset[str] = frozenset()  # live attributes that the template uses
+    early_pending: bool = False  # dependents wait for the object to exist, or for its early attributes
 
 
 @dataclass(frozen=True, slots=True)

@@ -64,6 +64,7 @@ COLUMNS: Final = {
     "status_read": "text",
     "step": "text",
     "requested": "boolean",
+    "has_early_attributes": "boolean",
 }
 
 IS_SMALL: Final = (
@@ -131,6 +132,7 @@ class Next(Enum):
 
     DEPENDENTS = "release the dependents"
     NODE = "enqueue the node once more"
+    EARLY = "release the dependents that need the object to exist, and wake as BLOCKED"
     BLOCKED = "wake the node of a newer traversal that waited for the resource"
     NOTHING = "none"
 
@@ -307,6 +309,9 @@ def _next(statement: OutcomeStatement, *, merged: bool, many: bool) -> str:
         case Next.DEPENDENTS:
             assert statement.node is not None
             return (settle_and_release(statement.node) if merged else release(many=many)) + RELEASED_ROWS
+        case Next.EARLY:
+            rows = "UNION ALL SELECT 'send', id, traversal, queue, label FROM woken\n"
+            return release(many=many) + WAKE_BLOCKED + RELEASED_ROWS + rows
         case Next.NODE:
             return HELD_ROWS + "UNION ALL SELECT 'send', id, traversal, queue, label FROM done\n"
         case Next.BLOCKED:

@@ -156,6 +156,32 @@ WAIT: Final = OutcomeStatement(
     next=Next.BLOCKED,
 )
 
+# The object exists and is not ready: its dependents that need no more are released, each once (adr/0015).
+# They see its ids and, if it has all of them, its early attributes. `early_needed_by` stays: what is missing
+# in `needed_by` was released.
+WAIT_EARLY: Final = OutcomeStatement(
+    "wait_early",
+    resource=f"""{WAIT.resource},
+        reference_id = i.reference_id, attributes = i.attributes, value_digest = i.value_digest""",
+    node=NodeEffect(
+        before=""", early AS MATERIALIZED (
+    SELECT n.id, ARRAY(
+        SELECT m.id FROM unnest(n.early_needed_by) AS x(id) JOIN graph_node m ON m.id = ANY (ARRAY[x.id])
+            LEFT JOIN resource_definition d ON d.id = ANY (ARRAY[m.definition_id])
+        WHERE m.id = ANY (n.needed_by)
+            AND (i.has_early_attributes OR NOT coalesce(d.dep_attrs ? i.name, true))
+    ) AS needed_by
+    FROM i JOIN graph_node n ON n.id = ANY (ARRAY[i.node_id])
+)""",
+        set=f"""{_WAITING.set},
+        needed_by = ARRAY(SELECT d FROM unnest(n.needed_by) AS d WHERE d <> ALL (early.needed_by))""",
+        source="JOIN r ON r.id = i.resource_id JOIN early ON early.id = i.node_id",
+        returning="n.id, early.needed_by, true AS changed",
+    ),
+    events=WAIT.events,
+    next=Next.EARLY,
+)
+
 # No operation is open and nothing was changed: the row keeps its status.
 POSTPONE: Final = OutcomeStatement(
     "postpone",
@@ -202,6 +228,7 @@ STATEMENTS: Final = (
     SETTLE_DELETED,
     REPLACE,
     WAIT,
+    WAIT_EARLY,
     POSTPONE,
     FAIL,
 )

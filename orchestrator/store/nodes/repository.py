@@ -334,6 +334,8 @@ def resource_visit(row: tuple[Any, ...]) -> ResourceVisit:
         row[51] or (),
         row[52],
         row[53],
+        row[59],
+        row[60],
     )
 
 

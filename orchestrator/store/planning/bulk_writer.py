@@ -66,7 +66,7 @@ DELETE FROM resource WHERE id = ANY(%(ids)s) AND action = 'INIT' AND attempt = 0
 COPY_RESOURCE = "COPY resource (id, uuid, stack_id, name, type, runs_as) FROM STDIN"
 COPY_NODE = """
 COPY graph_node (id, stack_id, root_id, traversal, kind, resource_id, definition_id, queue, label, needed_by,
-    blocked_by, dirty, state)
+    blocked_by, dirty, state, early_needed_by)
 FROM STDIN
 """
 
@@ -115,6 +115,7 @@ class NodeRow:
     needed_by: Sequence[int]
     blocked_by: int
     dirty: bool = True
+    early_needed_by: Sequence[int] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,12 +259,17 @@ def copy_nodes(db: Db, target: PlanTarget, rows: Iterable[NodeRow]) -> None:
                     row.definition_id,
                     row.queue,
                     row.label,
-                    "{" + ",".join(map(str, row.needed_by)) + "}",
+                    _array(row.needed_by),
                     row.blocked_by,
                     row.dirty,
                     "blocked" if row.blocked_by else "queued",
+                    None if row.early_needed_by is None else _array(row.early_needed_by),
                 )
             )
+
+
+def _array(ids: Sequence[int]) -> str:
+    return "{" + ",".join(map(str, ids)) + "}"
 
 
 def rows(db: Db, stack_id: int) -> list[Row]:

@@ -83,12 +83,12 @@ LOCK_PLAN_NODE = """ours AS MATERIALIZED (
 PLANNED_ROWS = """x AS MATERIALIZED (
     SELECT x.* FROM ours CROSS JOIN json_to_recordset(%(rows)s::json) AS x(
         node_id bigint, kind text, resource_id bigint, definition_id bigint, queue text, name text,
-        needed_by bigint[], blocked_by integer, nth integer, """
+        needed_by bigint[], early_needed_by bigint[], blocked_by integer, nth integer, """
 INSERT_NODES = """nodes AS (
     INSERT INTO graph_node (id, stack_id, root_id, traversal, kind, resource_id, definition_id, queue, label,
-        needed_by, blocked_by, dirty, state, rung_at)
+        needed_by, early_needed_by, blocked_by, dirty, state, rung_at)
     SELECT x.node_id, ours.stack_id, ours.root_id, ours.traversal, x.kind, x.resource_id, x.definition_id,
-        x.queue, x.name, x.needed_by, x.blocked_by, true,
+        x.queue, x.name, x.needed_by, x.early_needed_by, x.blocked_by, true,
         CASE WHEN x.blocked_by > 0 THEN 'blocked' ELSE 'queued' END,
         CASE WHEN x.blocked_by = 0 AND x.nth <= %(max_enqueued)s::integer THEN now() END
     FROM x CROSS JOIN ours
@@ -261,6 +261,7 @@ def _records(rows: Sequence[PlannedRow]) -> list[JsonObject]:
             "queue": node.queue,
             "name": node.label,
             "needed_by": list(node.needed_by),
+            "early_needed_by": node.early_needed_by,
             "blocked_by": node.blocked_by,
             "nth": ready,
             "deposed": deposed,

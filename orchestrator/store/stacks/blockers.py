@@ -44,6 +44,7 @@ class Blocker:
 
     name: str
     state: str  # of the node
+    early: bool = False  # it blocks only until its object exists
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,15 +201,14 @@ ORDER BY n.id LIMIT 100
 
 # The requirements in the definition of a blocked node that are not ready yet: direct, or behind a join.
 REQUIREMENTS: Final = """
-SELECT x.id, f.label, f.state
+SELECT x.id, f.label, f.state, coalesce(x.id = ANY(f.early_needed_by), false)
 FROM unnest(CAST(:ids AS bigint[]), CAST(:definitions AS bigint[])) AS x(id, definition_id)
-CROSS JOIN LATERAL (
-    SELECT q.name FROM resource_definition d CROSS JOIN LATERAL unnest(d.requires) AS q(name)
+CROSS JOIN LATERAL (SELECT q.name FROM resource_definition d CROSS JOIN LATERAL unnest(d.requires) AS q(name)
     WHERE d.id = x.definition_id LIMIT :required) q
 CROSS JOIN LATERAL (
     SELECT r.id FROM resource r WHERE r.stack_id = :stack_id AND r.name = q.name AND NOT r.leftover LIMIT 1) r
 CROSS JOIN LATERAL (
-    SELECT n.label, n.state, n.needed_by FROM graph_node n
+    SELECT n.label, n.state, n.needed_by, n.early_needed_by FROM graph_node n
     WHERE n.stack_id = :stack_id AND n.traversal = :traversal AND n.kind = 'update' AND n.resource_id = r.id
         AND n.state <> 'ready' OFFSET 0) f
 WHERE x.id = ANY(f.needed_by) OR EXISTS (
@@ -379,8 +379,8 @@ def _holders(
         ids, definitions = (list(column) for column in zip(*defined, strict=True))
         required = REQUIRED if len(blocked) > 1 else MAX_COUNT
         values = {**where, "ids": ids, "definitions": definitions, "required": required}
-        for id_, label, state in db.execute(text(REQUIREMENTS), values):
-            result.setdefault(id_, []).append(Blocker(label, state))
+        for id_, label, state, early in db.execute(text(REQUIREMENTS), values):
+            result.setdefault(id_, []).append(Blocker(label, state, early))
     blocked_for: dict[int, set[int]] = {
         id_: {id_} for id_, _ in blocked if id_ not in result
     }  # -> blocked nodes

@@ -146,6 +146,7 @@ class GraphNode(Base):
     queue: Mapped[str]
     label: Mapped[str]  # for display: the resource's name
     needed_by: Mapped[list[int]] = mapped_column(server_default=text("'{}'"))
+    early_needed_by: Mapped[list[int] | None]  # among `needed_by` at first: released when the object exists
     blocked_by: Mapped[int] = mapped_column(server_default=text("0"))
     dirty: Mapped[bool] = mapped_column(server_default=text("true"))
     hooks: Mapped[list[str]] = mapped_column(server_default=text("'{}'"))  # in state paused: at the first

@@ -41,7 +41,7 @@ from orchestrator.engine.check.outcome import (
 )
 from orchestrator.operations.reconcile import execution
 from orchestrator.operations.reconcile.comparison import comparison, type_changed, with_definition
-from orchestrator.operations.reconcile.desired_state import apply_definition, is_current
+from orchestrator.operations.reconcile.desired_state import apply_definition
 from orchestrator.operations.reconcile.nested.actions import delete_child, run_child_action
 from orchestrator.operations.reconcile.nested.advance import CANCELLED, CHILD_GONE, advance
 from orchestrator.operations.reconcile.nested.operation import (
@@ -51,7 +51,7 @@ from orchestrator.operations.reconcile.nested.operation import (
     wait_for_child,
 )
 from orchestrator.operations.reconcile.update_steps import carry_out
-from orchestrator.operations.resource_context.operation import ResourceOperation
+from orchestrator.operations.resource_context.operation import ResourceOperation, is_current
 from orchestrator.operations.resource_context.state import StepResult
 from orchestrator.resources.groups.scaling_group import ScalingGroup
 from orchestrator.store.signals.watchers import CHILD_FINISHED

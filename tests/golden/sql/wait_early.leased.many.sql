@@ -1,0 +1,89 @@
+WITH i AS MATERIALIZED (
+    SELECT *
+        FROM json_to_recordset(%(rows)s) AS x(node_id bigint, resource_id bigint, stack_id bigint, name text, type text, action text, status text, reason text, started boolean, physical_id text, reference_id text, properties json, attributes json, metadata json, data json, sealed text, definition_id bigint, requires bigint[], input_digests text[], value_digest text, op text, attempt integer, wait_seconds float8, retried boolean, unreachable boolean, aborted boolean, traversal bigint, unanswered boolean, requested boolean, has_early_attributes boolean)
+    WHERE x.node_id > 0 AND x.resource_id > 0 AND x.stack_id > 0
+)
+, r AS (
+    UPDATE resource r
+    SET op_started_at = CASE WHEN i.op IS NULL THEN NULL
+            WHEN r.op = i.op THEN r.op_started_at ELSE now() END,
+        reachable_since = CASE WHEN i.unreachable
+            THEN clock_timestamp() + make_interval(secs => i.wait_seconds) ELSE r.reachable_since END,
+        op = i.op, attempt = i.attempt, action = i.action, status = coalesce(i.status, 'IN_PROGRESS'),
+        status_reason = i.reason,
+        physical_id = i.physical_id, properties = i.properties, data = i.data, metadata = i.metadata,
+        sealed = convert_to(i.sealed, 'UTF8'),
+        definition_id = coalesce(i.definition_id, r.definition_id), requires = i.requires,
+        input_digests = i.input_digests,
+        lost_at = CASE WHEN i.unanswered THEN clock_timestamp() WHEN i.physical_id IS NULL THEN r.lost_at END,
+        step = CASE WHEN r.op = i.op THEN r.step END,
+        requested_at = CASE WHEN i.requested THEN clock_timestamp() WHEN r.op = i.op THEN r.requested_at END,
+        
+        unreachable_since = CASE WHEN i.unreachable THEN coalesce(r.unreachable_since, now()) END,
+        unreachable_reason = CASE WHEN i.unreachable THEN i.reason END,
+        lease = NULL, leased_until = NULL,
+        reference_id = i.reference_id, attributes = i.attributes, value_digest = i.value_digest
+    FROM i WHERE r.id = ANY (ARRAY[i.resource_id]) AND r.lease = %(lease)s
+        AND (i.traversal IS NULL
+            OR i.traversal = (SELECT s.traversal FROM stack s WHERE s.id = ANY (ARRAY[i.stack_id])))
+    RETURNING r.id
+), early AS MATERIALIZED (
+    SELECT n.id, ARRAY(
+        SELECT m.id FROM unnest(n.early_needed_by) AS x(id) JOIN graph_node m ON m.id = ANY (ARRAY[x.id])
+            LEFT JOIN resource_definition d ON d.id = ANY (ARRAY[m.definition_id])
+        WHERE m.id = ANY (n.needed_by)
+            AND (i.has_early_attributes OR NOT coalesce(d.dep_attrs ? i.name, true))
+    ) AS needed_by
+    FROM i JOIN graph_node n ON n.id = ANY (ARRAY[i.node_id])
+)
+, done AS (
+    UPDATE graph_node n
+    SET state = 'waiting', lease = NULL, leased_until = NULL, rung_at = NULL, rings = 0,
+        lost_leases = 0, waiting_since = CASE WHEN n.unreachable_tries > 0 AND NOT i.unreachable THEN now()
+            ELSE coalesce(n.waiting_since, now()) END,
+        last_error = CASE WHEN i.retried OR i.unreachable THEN i.reason
+            WHEN n.unreachable_tries = 0 THEN n.last_error END,
+        retry_count = n.retry_count + i.retried::int,
+        unreachable_tries = CASE WHEN i.unreachable THEN least(n.unreachable_tries + 1, 1000) ELSE 0 END,
+        due_at = CASE WHEN i.wait_seconds IS NULL THEN 'infinity'
+            ELSE clock_timestamp() + make_interval(secs => i.wait_seconds) END,
+        needed_by = ARRAY(SELECT d FROM unnest(n.needed_by) AS d WHERE d <> ALL (early.needed_by))
+    FROM i JOIN r ON r.id = i.resource_id JOIN early ON early.id = i.node_id
+    WHERE n.id = ANY (ARRAY[i.node_id]) AND n.state IN ('checking', '') AND n.lease = %(lease)s
+    RETURNING n.id, early.needed_by, true AS changed
+), recorded AS (
+    INSERT INTO event (stack_id, resource_name, resource_type, physical_id, action, status, reason,
+        properties)
+    SELECT i.stack_id, i.name, i.type, i.physical_id, i.action, x.status, x.reason,
+        CASE WHEN i.sealed IS NULL AND x.status <> 'IN_PROGRESS' AND pg_column_size(i.properties) <= 65536 THEN i.properties END
+    FROM i JOIN r ON r.id = i.resource_id
+    CROSS JOIN LATERAL (VALUES ('IN_PROGRESS', 'state changed'), (i.status, i.reason)) AS x(status, reason)
+    WHERE CASE WHEN x.status = 'IN_PROGRESS' THEN i.started ELSE i.aborted END
+    ORDER BY i.node_id, x.status <> 'IN_PROGRESS'
+)
+, decrement AS (
+    SELECT d.id, count(*) AS k, bool_or(done.changed) AS changed, row_number() OVER () AS nth
+    FROM done CROSS JOIN LATERAL unnest(done.needed_by) AS d(id) GROUP BY d.id
+), released AS (
+    UPDATE graph_node n
+    SET blocked_by = n.blocked_by - l.k, dirty = n.dirty OR l.changed,
+        state = CASE WHEN n.blocked_by = l.k THEN 'queued' ELSE 'blocked' END,
+        rung_at = CASE WHEN n.blocked_by = l.k AND (n.dirty OR l.changed) AND l.nth <= %(max_messages)s
+            THEN now() END
+    FROM (SELECT * FROM decrement ORDER BY id) l  -- every statement locks in this order: no deadlocks
+    WHERE n.id = ANY (ARRAY[l.id]) AND n.state = 'blocked'
+    RETURNING n.id, n.traversal, n.queue, n.label, n.state, n.rung_at, n.dirty
+), woken AS (
+UPDATE graph_node n SET state = 'queued', due_at = NULL, rung_at = now(), rings = 0
+FROM i CROSS JOIN LATERAL (
+    SELECT m.id FROM graph_node m
+    WHERE m.stack_id = i.stack_id AND m.resource_id = i.resource_id AND m.id <> i.node_id
+        AND m.state IN ('checking', 'waiting') AND m.due_at IS NOT NULL OFFSET 0) AS blocked_node
+WHERE n.id = ANY (ARRAY[blocked_node.id]) AND n.due_at IS NOT NULL
+RETURNING n.id, n.traversal, n.queue, n.label
+)
+SELECT CASE WHEN NOT dirty THEN 'clean' WHEN rung_at IS NULL THEN 'queued' ELSE 'send' END, id, traversal,
+    queue, label
+FROM released WHERE state = 'queued'
+UNION ALL SELECT 'held', r.id, NULL, NULL, NULL FROM r
+UNION ALL SELECT 'send', id, traversal, queue, label FROM woken
