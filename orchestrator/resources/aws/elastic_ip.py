@@ -37,6 +37,7 @@ class ElasticIp(Ec2NetworkType):
         ),
     }
     attributes = {"AllocationId": Attribute("Id of the address.", type="string")}
+    needs_ready = frozenset({"InstanceId"})  # the port of the instance is looked up
 
     def search(self, ctx: Context) -> dict[str, str]:
         """Search all addresses: they have no names."""

@@ -35,6 +35,7 @@ class ElasticIpAssociation(ResourceType):
     name = "AWS::EC2::EIPAssociation"
     service = "neutron"
     endpoint_type = "compute"
+    needs_ready = frozenset({"InstanceId"})  # the port of the instance is looked up
     properties = {
         "InstanceId": Property(
             "string",

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from orchestrator.json_types import JsonMapping, JsonObject
 from orchestrator.resources.aws import instance_volumes
-from orchestrator.resources.aws.instance_properties import ATTRIBUTES, PROPERTIES
+from orchestrator.resources.aws.instance_properties import ADDRESSES, ATTRIBUTES, PROPERTIES
 from orchestrator.resources.aws.mapped_type import MappedType
 from orchestrator.resources.aws.tags import as_map, as_tags
 from orchestrator.resources.base import Context, Created, Fault, Observation, Value
@@ -38,6 +38,8 @@ class Instance(MappedType):
     target_type = Server
     properties = PROPERTIES
     attributes = ATTRIBUTES
+    early_attributes = ADDRESSES
+    needs_ready = frozenset({"ImageId", "Volumes", "BlockDeviceMappings", "NovaSchedulerHints"})
     translation = (
         Resolve(("ImageId",), "glance.image"),
         Resolve(("InstanceType",), "nova.flavor"),
@@ -113,14 +115,15 @@ class Instance(MappedType):
     def attribute_values(self, ctx: Context, physical_id: str, observation: Observation) -> JsonObject:
         """Return the first address of the last network by name, and the zone."""
         networks = observation.attributes.get("networks") or {}
-        address = next(
-            (networks[name][0] for name in sorted(networks, reverse=True) if networks[name]), NO_ADDRESS
-        )
-        values: JsonObject = dict.fromkeys(ATTRIBUTES, address)
+        address = next((networks[name][0] for name in sorted(networks, reverse=True) if networks[name]), None)
+        if address is None and len(_networks(ctx.properties)) == 1:
+            address = observation.attributes.get("first_address")
+        if address is None and not observation.ready:
+            return {}
         zone = ctx.properties.get("AvailabilityZone")
         if zone is None and observation.ready:
             zone = (compute(ctx).server(physical_id) or {}).get(ZONE)
-        return {**values, "AvailabilityZone": zone}
+        return {**dict.fromkeys(ADDRESSES, address or NO_ADDRESS), "AvailabilityZone": zone}
 
     def suspend(self, ctx: Context, physical_id: str) -> None:
         """Suspend the server."""

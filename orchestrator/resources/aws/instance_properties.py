@@ -100,3 +100,4 @@ ATTRIBUTES: Final[Mapping[str, Attribute]] = {
     "PrivateIp": Attribute("First address of the instance.", type="string"),
     "PublicIp": Attribute("First address of the instance.", type="string"),
 }
+ADDRESSES: Final = frozenset(ATTRIBUTES) - {"AvailabilityZone"}

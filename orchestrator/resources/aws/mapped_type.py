@@ -39,11 +39,15 @@ class MappedType(ResourceType):
 
     def create(self, ctx: Context, props: Mapping[str, Value]) -> Created:
         """Request the object."""
-        ctx, values = self._checked(ctx, props)
-        created = self.target.create(ctx, values)
-        if created.observation is not None and created.observation.ready:
+        mapped, values = self._checked(ctx, props)
+        created = self.target.create(mapped, values)
+        seen = created.observation
+        if seen is None:
+            return created
+        if seen.ready:
             return replace(created, observation=None)  # it has the target's attributes
-        return created
+        own = self.attribute_values(ctx, created.physical_id, seen)
+        return replace(created, observation=replace(seen, attributes=own))
 
     def find(self, ctx: Context, token: str) -> str | Sequence[str] | None:
         """Return the objects with the token."""

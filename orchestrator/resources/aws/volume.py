@@ -99,6 +99,7 @@ class Ec2VolumeAttachment(MappedType):
             constraints=(AllowedPattern("/dev/vd[b-z]"),),
         ),
     }
+    needs_ready = True  # an active instance and an available volume
     translation = (Resolve(("InstanceId",), "nova.server"), Resolve(("VolumeId",), "cinder.volume"))
 
     def mapped(self, props: Mapping[str, Value]) -> JsonObject:

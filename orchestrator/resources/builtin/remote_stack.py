@@ -39,6 +39,7 @@ class RemoteStack(ResourceType):
     """A stack in another region."""
 
     name = "OS::Heat::Stack"
+    needs_ready = True  # resources of the stack that need a ready requirement are not known here
     properties = {
         "context": Property(
             "map",

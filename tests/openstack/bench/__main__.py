@@ -1,6 +1,6 @@
 """`python -m tests.openstack.bench`: measure the speed with OpenStack; exit with 1 if a bar is missed.
 
-`OPENSTACK_DIR` names a running control plane for the part `speed`. The other parts use a
+`OPENSTACK_DIR` names a running control plane for the parts `speed` and `readiness`. The other parts use a
 simulated cloud. Ratios are those of measurements that alternate in the same run.
 """
 
@@ -12,11 +12,13 @@ import uuid
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from statistics import median
 from typing import Final
 
 import click
 
+from orchestrator.config import PREFIX
 from tests.bench.judging import Verdict
 from tests.bench.processes import Usage, Watch
 from tests.openstack.acceptance.installation import Installation, chosen_directory, installation
@@ -24,7 +26,7 @@ from tests.openstack.bench import stacks
 from tests.openstack.bench.counts import requests_sent, shown
 from tests.openstack.bench.plain_script import PlainScript
 
-PARTS: Final = ("speed", "validation", "fairness", "cpu")
+PARTS: Final = ("speed", "readiness", "validation", "fairness", "cpu")
 SERVERS, ROUNDS, THREADS = 50, 3, (4, 8, 16)
 MANY: Final = int(os.environ.get("BENCH_MANY", "1000"))
 LARGE, SMALL = 500, 5
@@ -34,6 +36,7 @@ TIMES_PLAIN: Final = 1.15
 CPU_MS: Final = 5.0
 VALIDATION_SECONDS, LOOKUPS = 2.0, 10
 TIMES_ALONE: Final = 2.0
+TIMES_WAITING: Final = 0.7
 
 
 def measure_speed(on: Installation, rounds: int = ROUNDS) -> Iterator[Verdict]:
@@ -62,6 +65,26 @@ def measure_speed(on: Installation, rounds: int = ROUNDS) -> Iterator[Verdict]:
         yield Verdict(f"{method}s for a server and its port", count / SERVERS, "", 2.0)
     gets = sum(count for (_, used), count in sent.items() if used == "GET")
     yield Verdict("GETs for a server and its port", gets / SERVERS, "", 1.0)
+
+
+def measure_readiness(directory: Path | None, rounds: int = ROUNDS) -> Iterator[Verdict]:
+    """Create a stack whose resources start when their requirements exist, or when they are ready, in turn."""
+    template, seconds = stacks.three_tiers(), dict[str, list[float]]()
+    waiting = {f"{PREFIX}EARLY_RELEASE": "false"}
+    with (
+        installation(directory, workers=2) as early,
+        installation(directory, workers=2, settings=waiting) as ready,
+    ):
+        for number in range(rounds):
+            for kind, on in (("early", early), ("ready", ready)):
+                name = f"so-readiness-{kind}-{number}-{uuid.uuid4().hex[:6]}"
+                created = stacks.create(on, name, template)
+                seconds.setdefault(kind, []).append(created)
+                stacks.delete(on, name)
+            click.echo(", ".join(f"{kind} {times[-1]:.1f} s" for kind, times in seconds.items()))
+    ratio = median(seconds["early"]) / median(seconds["ready"])
+    count = len(template["resources"])
+    yield Verdict(f"{count} resources with early dependents, times without", ratio, "", TIMES_WAITING)
 
 
 def measure_validation(on: Installation) -> Iterator[Verdict]:
@@ -141,7 +164,6 @@ def _cpu(usage: Usage) -> str:
 
 
 MEASURES: Final = {
-    "speed": measure_speed,
     "validation": measure_validation,
     "fairness": measure_fairness,
     "cpu": measure_cpu,
@@ -164,7 +186,9 @@ def main(parts: Sequence[str]) -> None:
     if "speed" in parts:
         with installation(directory, workers=2) as on:
             verdicts += measure_speed(on)
-    others = [name for name in parts if name != "speed"]
+    if "readiness" in parts:
+        verdicts += measure_readiness(directory)
+    others = [name for name in parts if name in MEASURES]
     if others:
         with installation(None, workers=2) as on:
             for name in others:

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from tests.openstack.acceptance.installation import Failed, Installation
 
-IMAGE, FLAVOR, NETWORK = "cirros", "m1.tiny", "private"
+IMAGE, FLAVOR, NETWORK, EXTERNAL = "cirros", "m1.tiny", "private", "public"
 LIMIT_SECONDS: Final = 3_600.0
 POLL_SECONDS: Final = 0.1
 
@@ -35,6 +35,63 @@ def servers(count: int, flavors: int = 1, images: int = 1, networks: int = 1) ->
             for number in range(count)
         }
     )
+
+
+def three_tiers() -> dict[str, Any]:
+    """Return a template of three tiers with 50 resources. In their user data, databases find their volume by
+    its id, and servers the next tier by its addresses.
+    """
+    databases, applications, fronts = (
+        [f"{tier}{number}" for number in range(count)]
+        for tier, count in (("db", 4), ("app", 6), ("front", 6))
+    )
+    resources: dict[str, Any] = {
+        "net": {"type": "OS::Neutron::Net"},
+        "subnet": _resource("Neutron::Subnet", network=_id("net"), cidr="10.77.0.0/24"),
+        "router": _resource("Neutron::Router", external_gateway_info={"network": EXTERNAL}),
+        "interface": _resource("Neutron::RouterInterface", router=_id("router"), subnet=_id("subnet")),
+        "ssh": _resource("Neutron::SecurityGroup", rules=[_rule(22)]),
+        "web": _resource("Neutron::SecurityGroup", rules=[_rule(80)]),
+    }
+    for name in databases:
+        volume = f"{name}_volume"
+        resources |= _configured(name, [_id(volume)])
+        resources[volume] = _resource("Cinder::Volume", size=1)
+        resources[f"{name}_attachment"] = _resource(
+            "Cinder::VolumeAttachment", instance_uuid=_id(name), volume_id=_id(volume)
+        )
+    for tier, below in ((applications, databases), (fronts, applications)):
+        for name in tier:
+            resources |= _configured(name, [{"get_attr": [other, "first_address"]} for other in below])
+    for name in fronts[:2]:
+        resources[f"{name}_ip"] = _resource("Neutron::FloatingIP", floating_network=EXTERNAL)
+        resources[f"{name}_association"] = _resource(
+            "Neutron::FloatingIPAssociation", floatingip_id=_id(f"{name}_ip"), port_id=_id(f"{name}_port")
+        )
+    return _template(resources)
+
+
+def _configured(name: str, values: list[Any]) -> dict[str, Any]:
+    """Return a server with a port, and values in its user data."""
+    groups = [_id("ssh"), _id("web")]
+    server = _server([{"port": _id(f"{name}_port")}])
+    server["properties"] |= {"user_data_format": "RAW", "user_data": {"list_join": ["\n", values]}}
+    return {
+        f"{name}_port": _resource("Neutron::Port", network=_id("net"), security_groups=groups),
+        name: server,
+    }
+
+
+def _rule(port: int) -> dict[str, Any]:
+    return {"protocol": "tcp", "port_range_min": port, "port_range_max": port}
+
+
+def _id(name: str) -> dict[str, str]:
+    return {"get_resource": name}
+
+
+def _resource(kind: str, **properties: Any) -> dict[str, Any]:
+    return {"type": f"OS::{kind}", "properties": properties}
 
 
 def _server(networks: list[dict[str, Any]], flavor: str = FLAVOR, image: str = IMAGE) -> dict[str, Any]:

@@ -82,6 +82,10 @@ class Volume(CinderType):
         Resolve(("snapshot_id",), "cinder.snapshot"),
         Resolve(("source_volid",), "cinder.volume"),
     )
+    early_attributes: ClassVar[frozenset[str]] = frozenset({"display_name", "size"})
+    needs_ready: ClassVar[bool | frozenset[str]] = frozenset(
+        {"image", "imageRef", "snapshot_id", "source_volid", "backup_id", "scheduler_hints"}
+    )
     attributes: ClassVar[Mapping[str, Attribute]] = {
         "availability_zone": Attribute("The availability zone.", type="string"),
         "size": Attribute("The size in GiB.", type="string"),
@@ -126,7 +130,9 @@ class Volume(CinderType):
         if props.get("backup_id") and not request.get("size"):
             request["size"] = (block_storage(ctx).backup(props["backup_id"]) or {}).get("size")
         volume = block_storage(ctx).create_volume(request, props.get("scheduler_hints"))
-        seen = state.waiting(volume) if state.status_of(volume) in state.TRANSIENT else None
+        seen = None
+        if state.status_of(volume) in state.TRANSIENT:
+            seen = replace(state.waiting(volume), attributes=state.attributes(volume))
         return Created(volume["id"], _steps_after_create(props), observation=seen)
 
     def find(self, ctx: Context, token: str) -> str | Sequence[str] | None:

@@ -55,6 +55,7 @@ class VolumeAttachment(CinderType):
             "string", "Device name in the guest; a wish that many hypervisors ignore.", update_allowed=True
         ),
     }
+    needs_ready: ClassVar[bool | frozenset[str]] = True  # an active server and an available volume
     translation: ClassVar[tuple[Rule, ...]] = (
         Resolve(("instance_uuid",), "nova.server"),
         Resolve(("volume_id",), "cinder.volume"),

@@ -267,3 +267,31 @@ def test_an_absent_object_is_absent(script):
     for kind, given in ((Instance(), REQUIRED), (Ec2SecurityGroup(), {"GroupDescription": "d"})):
         ctx = replace(context(kind, script, **given), action="CHECK")
         assert kind.observe(ctx, "x") == Observation(exists=False)
+
+
+class TestEarlyAttributesOfInstances:
+    def observed(self, script, **given):
+        script.answers("GET", "/servers/s1", {"server": {**ACTIVE, "status": "BUILD", "addresses": {}}})
+        port = {"id": "p1", "fixed_ips": [{"ip_address": "10.0.0.9", "subnet_id": "n"}]}
+        script.answers("GET", "/ports/p1", {"port": port})
+        kind = Instance()
+        ctx = replace(context(kind, script, **REQUIRED, **given), early_pending=True)
+        return kind.observe(ctx, "s1").attributes
+
+    def test_the_address_of_the_only_interface_is_known_early(self, script):
+        attributes = self.observed(script, NetworkInterfaces=["p1"])
+        assert {name: attributes[name] for name in Instance.early_attributes} == dict.fromkeys(
+            ("PrivateIp", "PublicIp", "PrivateDnsName", "PublicDnsName"), "10.0.0.9"
+        )
+
+    def test_no_other_address_is_known_early(self, script):
+        assert self.observed(script) == {}
+        assert self.observed(script, NetworkInterfaces=["p1", "p2"]) == {}
+
+    def test_the_answer_of_the_create_shows_them(self, script):
+        script.answers("POST", "/servers", {"server": {"id": "s1"}}, status=202)
+        port = {"id": "p1", "fixed_ips": [{"ip_address": "10.0.0.9", "subnet_id": "n"}]}
+        script.answers("GET", "/ports/p1", {"port": port})
+        kind = Instance()
+        ctx = replace(context(kind, script, **REQUIRED, NetworkInterfaces=["p1"]), early_pending=True)
+        assert kind.create(ctx, ctx.properties).observation.attributes["PrivateIp"] == "10.0.0.9"

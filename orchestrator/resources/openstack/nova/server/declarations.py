@@ -222,6 +222,12 @@ TRANSLATION: Final[tuple[Rule, ...]] = (
     Resolve(("security_groups",), "neutron.security_group"),
 )
 
+# What nova requires to be ready when it builds a server.
+NEEDS_READY: Final = frozenset(
+    {"image", "block_device_mapping", "block_device_mapping_v2", "scheduler_hints"}
+)
+
+EARLY_ATTRIBUTES: Final = frozenset({"name", "first_address"})
 ATTRIBUTES: Final[Mapping[str, Attribute]] = {
     "name": Attribute("The name of the server.", type="string"),
     "addresses": Attribute(

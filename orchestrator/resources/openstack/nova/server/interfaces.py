@@ -15,7 +15,7 @@ from contextlib import suppress
 from typing import Any, Final, NamedTuple
 
 from orchestrator.clients.openstack.network import FLOATING_IPS, PORTS, SUBNETS
-from orchestrator.errors import ProviderError, ProviderNotFound
+from orchestrator.errors import UNREACHABLE_ERRORS, ProviderError, ProviderNotFound
 from orchestrator.json_types import JsonObject
 from orchestrator.resources.base import Context, Value
 from orchestrator.resources.openstack.connection import openstack
@@ -92,6 +92,24 @@ def remaining_ports(ctx: Context) -> list[str]:
     """Return the own ports that exist."""
     neutron = openstack(ctx).network
     return [port_id for port_id in own_port_ids(ctx) if neutron.find(PORTS, port_id) is not None]
+
+
+def early_address(ctx: Context, own_ports: Sequence[Mapping[str, Any]]) -> JsonObject:
+    """Return the attribute `first_address` of a server that nova is still building: the address of its first
+    port. Without an own or given port, or if this has several addresses, it is not known yet. Nor is it if
+    the network service does not answer: nova has accepted the server.
+    """
+    wanted = entries(ctx.properties)
+    if not wanted:
+        return {}
+    own = _by_entry(own_ports)
+    port_id = wanted[0].get("port") or (own(wanted[0]) if needs_own_port(wanted[0]) else None)
+    port: JsonObject | None = None
+    if port_id:
+        with suppress(ProviderError, *UNREACHABLE_ERRORS):
+            port = openstack(ctx).network.observed_object(PORTS, port_id)
+    addresses = (port or {}).get("fixed_ips") or []
+    return {"first_address": addresses[0]["ip_address"]} if len(addresses) == 1 else {}
 
 
 def remove_ports(ctx: Context, port_ids: Iterable[str]) -> None:

@@ -32,6 +32,8 @@ from orchestrator.resources.openstack.nova.server import (
 )
 from orchestrator.resources.openstack.nova.server.declarations import (
     ATTRIBUTES,
+    EARLY_ATTRIBUTES,
+    NEEDS_READY,
     PROPERTIES,
     REPLACE,
     TRANSLATION,
@@ -59,6 +61,8 @@ class Server(NovaType):
     properties: ClassVar[Mapping[str, Property]] = PROPERTIES
     translation: ClassVar[tuple[Rule, ...]] = TRANSLATION
     attributes: ClassVar[Mapping[str, Attribute]] = ATTRIBUTES
+    early_attributes: ClassVar[frozenset[str]] = EARLY_ATTRIBUTES
+    needs_ready: ClassVar[bool | frozenset[str]] = NEEDS_READY
 
     # Rules.
 
@@ -115,9 +119,11 @@ class Server(NovaType):
         except ProviderError:
             interfaces.abandon_ports(ctx, own_ports)
             raise
-        return Created(
-            server_id, steps.stored_data(ctx, props, own_ports), observation=state.accepted("is BUILD")
-        )
+        data, seen = steps.stored_data(ctx, props, own_ports), state.accepted("is BUILD")
+        if ctx.early_pending:
+            known = {"name": request.server_name(ctx, props), **interfaces.early_address(ctx, own_ports)}
+            seen = replace(seen, attributes=known)
+        return Created(server_id, data, observation=seen)
 
     def find(self, ctx: Context, token: str) -> str | Sequence[str] | None:
         """Return the servers with the token as tag; without one, the own ports of the attempt."""
@@ -312,6 +318,10 @@ def _observe_update(ctx: Context, server: state.Server) -> Observation:
 def _with_values(ctx: Context, observation: Observation, server: state.Server) -> Observation:
     """Add attributes and actual properties to an observation."""
     shown = live_attributes.recorded(server)
+    if not observation.ready and not shown["first_address"]:
+        del shown["first_address"]  # not known yet
+        if ctx.early_pending:
+            shown |= interfaces.early_address(ctx, ctx.data.get("ports") or ())
     if agent.has_agent(ctx.properties):
         shown["os_collect_config"] = agent.settings(ctx, ctx.properties)
     name = server.get("name")
