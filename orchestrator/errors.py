@@ -341,9 +341,9 @@ class AwaitingBudget(ProviderBusy):
 class ProviderInUse(ProviderBusy):
     """The state of another object does not permit the request at present, such as an object in use."""
 
-    def __init__(self, message: str, kind: str = "Conflict") -> None:
+    def __init__(self, message: str, kind: str = "Conflict", *, retry_after: float | None = None) -> None:
         """Keep the provider's own message."""
-        super().__init__(message, kind)
+        super().__init__(message, kind, retry_after=retry_after)
 
 
 class ServiceUnavailable(ProviderBusy):

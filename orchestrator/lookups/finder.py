@@ -15,7 +15,9 @@ from orchestrator.clients.openstack.finding import is_id
 from orchestrator.lookups.cache import RECENT, Key, LookupCache
 from orchestrator.lookups.kinds import LookupFault, look_up
 
-NO_IDS: Final = frozenset({"nova.flavor", "nova.host", "nova.keypair", "keystone.region"})
+NO_IDS: Final = frozenset(
+    {"nova.flavor", "nova.host", "nova.keypair", "keystone.region", "octavia.availabilityzone"}
+)
 
 
 class RecentFinder:

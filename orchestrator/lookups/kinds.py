@@ -154,12 +154,23 @@ def _in_domain(path: str, key: str) -> Collection:
     return Collection(f"/{path}", key, path, only_ids=False)
 
 
+def _of_octavia(collection: Collection) -> LookUp:
+    def look_up_one(cloud: OpenStack, value: str) -> str:
+        ids = find_ids(cloud, "load_balancing", collection, value)
+        return _single(ids, f"{value} not found", f"Multiple objects were found with name ({value}).")
+
+    return look_up_one
+
+
 _VOLUME_TYPES: Final = Collection("/types", "volume_type", "volume_types", by_name=False)
 _QOS_SPECS: Final = Collection("/qos-specs", "qos_specs", "qos_specs", by_name=False)
 _FLAVORS: Final = Collection("/flavors", "flavor", "flavors", only_ids=False, by_name=False)
 _REGIONS: Final = Collection("/regions", "region", "regions", only_ids=False, unnamed=True)
 _SERVICES: Final = Collection("/services", "service", "services", only_ids=False)
 _KEY_PAIRS: Final = Collection("/os-keypairs", "keypair", "keypairs", id_key="name", unnamed=True)
+_ZONES: Final = Collection(
+    "/availabilityzones", "availability_zone", "availability_zones", id_key="name", unnamed=True
+)
 _NETWORKS: Final = _of_neutron("network", _plain("networks", "network"))
 
 _BUILT_IN: Final[Mapping[str, LookUp]] = {
@@ -180,6 +191,16 @@ _BUILT_IN: Final[Mapping[str, LookUp]] = {
     "neutron.subnetpool": _of_neutron("subnetpool", _plain("subnetpools", "subnetpool")),
     "barbican.container": _barbican("Container", CONTAINERS),
     "barbican.secret": _barbican("Secret", SECRETS),
+    "octavia.availabilityzone": _of_octavia(_ZONES),
+    "octavia.availabilityzoneprofile": _of_octavia(
+        Collection("/availabilityzoneprofiles", "availability_zone_profile", "availability_zone_profiles")
+    ),
+    "octavia.flavor": _of_octavia(_plain("flavors", "flavor")),
+    "octavia.flavorprofile": _of_octavia(_plain("flavorprofiles", "flavorprofile")),
+    "octavia.l7policy": _of_octavia(Collection("/l7policies", "l7policy", "l7policies")),
+    "octavia.listener": _of_octavia(_plain("listeners", "listener")),
+    "octavia.loadbalancer": _of_octavia(_plain("loadbalancers", "loadbalancer")),
+    "octavia.pool": _of_octavia(_plain("pools", "pool")),
     "cinder.backup": _named("block_storage", "Volume backup", _plain("backups", "backup")),
     "cinder.qos_specs": _named("block_storage", "QoSSpecs", _QOS_SPECS),
     "cinder.snapshot": _named("block_storage", "VolumeSnapshot", _plain("snapshots", "snapshot")),

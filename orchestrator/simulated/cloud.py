@@ -18,6 +18,7 @@ from orchestrator.simulated.http import Request, Response
 from orchestrator.simulated.keystone.service import Keystone
 from orchestrator.simulated.neutron.service import Neutron
 from orchestrator.simulated.nova.service import Nova
+from orchestrator.simulated.octavia.service import Octavia
 from orchestrator.simulated.schedule import Schedule
 from orchestrator.simulated.server import Server
 from orchestrator.simulated.service import Caller, Service
@@ -26,6 +27,8 @@ from orchestrator.simulated.swift.service import Swift
 
 LOG: Final = logging.getLogger(__name__)
 PASSWORD: Final = "simulated"  # noqa: S105 - of every user; the cloud listens on loopback only
+
+TYPICAL: Final = (0.05, 3.0, 1.5, 1.0, 0.7, 0.7, 0.7, 0.5, 0.5, 2.0, 0.5)  # of `Delays`, in its order
 
 
 @dataclass(frozen=True)
@@ -41,11 +44,13 @@ class Delays:
     volume_delete: float = 0.0
     image: float = 0.0
     order: float = 0.0
+    load_balancer_create: float = 0.0
+    load_balancer_change: float = 0.0
 
     @classmethod
     def typical(cls, factor: float = 1.0) -> Delays:
         """Return the delays of a small real cloud, times `factor`."""
-        return cls(*(factor * seconds for seconds in (0.05, 3.0, 1.5, 1.0, 0.7, 0.7, 0.7, 0.5, 0.5)))
+        return cls(*(factor * seconds for seconds in TYPICAL))
 
 
 class SimulatedCloud:
@@ -70,11 +75,13 @@ class SimulatedCloud:
         self.nova = Nova(self)
         self.neutron = Neutron(self)
         self.cinder = Cinder(self)
+        self.octavia = Octavia(self)
         self.aodh = Aodh(self)
         self.swift = Swift(self)
         self.barbican = Barbican(self)
         compared = (self.keystone, self.glance, self.nova, self.neutron, self.cinder)
-        published = (self.aodh, self.swift, self.barbican)  # without a comparison with real services
+        # without a comparison with real services
+        published = (self.octavia, self.aodh, self.swift, self.barbican)
         self.services: dict[str, Service] = {service.name: service for service in (*compared, *published)}
         self._server = Server(self.answer)
 

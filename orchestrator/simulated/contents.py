@@ -20,6 +20,7 @@ SERVICES: Final = (  # name, type, path of the endpoint
     ("nova", "compute", "/v2.1"),
     ("neutron", "network", ""),
     ("cinder", "block-storage", "/v3"),
+    ("octavia", "load-balancer", ""),
     ("aodh", "alarming", ""),
     ("barbican", "key-manager", ""),
     ("swift", "object-store", "/v1/AUTH_$(project_id)s"),

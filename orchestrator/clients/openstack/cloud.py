@@ -14,6 +14,7 @@ from orchestrator.clients.openstack.compute import Compute
 from orchestrator.clients.openstack.identity import Identity
 from orchestrator.clients.openstack.image import Image
 from orchestrator.clients.openstack.key_manager import KeyManager
+from orchestrator.clients.openstack.load_balancing import LoadBalancing
 from orchestrator.clients.openstack.network import Network
 from orchestrator.clients.openstack.object_store import ObjectStore
 from orchestrator.clients.openstack.service_api import ListLag
@@ -82,6 +83,11 @@ class OpenStack:
     def image(self) -> Image:
         """Glance."""
         return Image(*self._arguments)
+
+    @cached_property
+    def load_balancing(self) -> LoadBalancing:
+        """Octavia."""
+        return LoadBalancing(*self._arguments)
 
     @cached_property
     def identity(self) -> Identity:

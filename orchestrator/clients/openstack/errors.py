@@ -38,11 +38,14 @@ KINDS: Final = {
     409: "Conflict",
     413: "OverLimit",
     429: "TooManyRequests",
+    501: "HTTPNotImplemented",
 }
-# nova answers 403, cinder 413, neutron 409; their texts have this in common.
+# nova and octavia answer 403, cinder 413, neutron 409; their texts have this in common.
 QUOTA: Final = re.compile(
-    r"quota exceeded|exceeded for quota|exceeds? allowed|quota .*exceeded|over ?quota", re.IGNORECASE
+    r"quota exceeded|exceeded for quota|exceeds? allowed|quota .*exceeded|over ?quota|quota has been met",
+    re.IGNORECASE,
 )
+NOT_IMPLEMENTED: Final = 501  # final: a provider of octavia does not support an option
 MAX_MESSAGE: Final = 1_000  # characters of a service's message
 MAX_RETRY_AFTER: Final = 300.0  # seconds
 
@@ -57,7 +60,7 @@ def error_of(service: str, status: int, headers: Any, body: Any) -> ProviderErro
         return ProviderQuotaExceeded(message, KINDS[status])
     if status in (429, 503) or (status == 413 and retry_after is not None):
         return ProviderBusy(message, KINDS.get(status, "ServiceUnavailable"), retry_after=retry_after)
-    if status >= 500:
+    if status >= 500 and status != NOT_IMPLEMENTED:
         return ProviderSilent(message, "HttpServerError")
     kind = KINDS.get(status, "HttpException")
     if status == 404:

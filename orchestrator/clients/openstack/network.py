@@ -1,33 +1,14 @@
-"""Neutron's API.
-
-Objects are addressed by their collection, such as `PORTS`. Objects of a nested collection also have a parent:
-the rule of a QoS policy, the port forwarding of a floating IP.
-"""
+"""Neutron's API. Objects are addressed by their collection, such as `PORTS`."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar, Final
+from collections.abc import Sequence
+from typing import ClassVar, Final
 
 from orchestrator.clients.openstack.network_agents import NetworkAgents
-from orchestrator.errors import ProviderError, ProviderNotFound
-from orchestrator.json_types import JsonMapping, JsonObject
-
-
-@dataclass(frozen=True, slots=True)
-class Collection:
-    """A collection of objects: its path, the name of an object and the name of the list in bodies."""
-
-    path: str
-    singular: str
-    plural: str
-
-    def of(self, object_id: str = "", parent: str = "") -> str:
-        """Return the path of the collection, or of an object in it."""
-        path = self.path.format(parent=parent) if parent else self.path
-        return f"{path}/{object_id}" if object_id else path
-
+from orchestrator.clients.openstack.object_collections import Collection
+from orchestrator.errors import ProviderNotFound
+from orchestrator.json_types import JsonMapping
 
 NETWORKS: Final = Collection("/networks", "network", "networks")
 SUBNETS: Final = Collection("/subnets", "subnet", "subnets")
@@ -75,57 +56,6 @@ class Network(NetworkAgents):
     complete_lists: ClassVar[str | None] = ""
     project_filter: ClassVar[str] = "project_id"
 
-    def create(self, collection: Collection, values: JsonMapping, *, parent: str = "") -> JsonObject:
-        """Create an object; return it."""
-        return self._object(
-            collection, self.post(collection.of(parent=parent), {collection.singular: values})
-        )
-
-    def find(self, collection: Collection, object_id: str, *, parent: str = "") -> JsonObject | None:
-        """Return an object, None if it does not exist."""
-        answer = self.find_one(collection.of(object_id, parent))
-        return None if answer is None else self._object(collection, answer)
-
-    def observed_object(
-        self, collection: Collection, object_id: str, *, parent: str = ""
-    ) -> JsonObject | None:
-        """Return an object for an observation, None if it does not exist."""
-        return self.observed(
-            collection.of(parent=parent), collection.singular, object_id, list_key=collection.plural
-        )
-
-    def update(
-        self, collection: Collection, object_id: str, values: JsonMapping, *, parent: str = ""
-    ) -> JsonObject:
-        """Change an object; return it."""
-        path = collection.of(object_id, parent)
-        return self._object(collection, self.put(path, {collection.singular: values}))
-
-    def remove(self, collection: Collection, object_id: str, *, parent: str = "") -> bool:
-        """Delete an object. Return whether it existed."""
-        return self.delete(collection.of(object_id, parent))
-
-    def search(
-        self, collection: Collection, *, parent: str = "", fields: Sequence[str] = (), **filters: Any
-    ) -> Iterator[JsonObject]:
-        """Yield the objects with these values; of nested collections, all objects with these values."""
-        query = {**filters, **({"fields": list(fields)} if fields else {})}
-        return self.listed(collection.of(parent=parent), collection.plural, query)
-
-    def id_of(self, collection: Collection, name_or_id: str) -> str:
-        """Return the id of the object with this name or id.
-
-        Raises:
-            ProviderError: no object, or several objects, have this name.
-        """
-        if self.find(collection, name_or_id) is not None:
-            return name_or_id
-        found = [item["id"] for item in self.search(collection, name=name_or_id, fields=("id",))]
-        if len(found) != 1:
-            problem = "could not be found" if not found else "is not unique: use the id"
-            raise ProviderError(f"The {collection.singular} ({name_or_id}) {problem}.", "EntityNotFound")
-        return str(found[0])
-
     def set_tags(self, collection: Collection, object_id: str, tags: Sequence[str]) -> None:
         """Replace the tags of an object."""
         self.put(f"{collection.of(object_id)}/tags", {"tags": list(tags)})
@@ -164,10 +94,6 @@ class Network(NetworkAgents):
         """Remove subports from a trunk."""
         subports = [{"port_id": port_id} for port_id in port_ids]
         self.put(f"{TRUNKS.of(trunk_id)}/remove_subports", {"sub_ports": subports})
-
-    @staticmethod
-    def _object(collection: Collection, answer: JsonMapping) -> JsonObject:
-        return dict(answer.get(collection.singular) or {})
 
     def _put_existing(self, path: str, body: JsonMapping) -> None:
         try:

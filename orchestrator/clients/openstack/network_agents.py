@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from orchestrator.clients.openstack.service_api import ServiceApi
+from orchestrator.clients.openstack.object_collections import Collections
 from orchestrator.errors import ProviderConflict
 from orchestrator.json_types import JsonMapping, JsonObject
 
 
-class NetworkAgents(ServiceApi):
+class NetworkAgents(Collections):
     """The agents of networks and routers, and the quotas of projects."""
 
     def dhcp_agents(self, network_id: str) -> list[str]:

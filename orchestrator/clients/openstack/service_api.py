@@ -51,6 +51,7 @@ class ServiceApi:
     microversion: ClassVar[str | None] = None  # of every request
     # The microversion from which on lists contain all objects, "": all lists do. None: lists are not shared.
     complete_lists: ClassVar[str | None] = None
+    root: ClassVar[str] = ""  # of all paths: /lbaas
     project_filter: ClassVar[str] = ""  # key of a query that restricts lists to a project, if necessary
 
     def __init__(
@@ -280,6 +281,7 @@ class ServiceApi:
             content=content,
             headers=headers or {},
             microversion=microversion or self.microversion,
+            root=self.root,
             owner=self._owner,
         )
         try:

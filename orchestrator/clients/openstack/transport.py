@@ -29,13 +29,15 @@ class Request:
     content: Content | None = None  # a body that is no JSON
     headers: Mapping[str, str] = field(default_factory=dict)
     microversion: str | None = None
+    root: str = ""  # between the endpoint and the path: /lbaas
     owner: str = ""  # the stack; stacks share the budget of a service fairly
 
     @property
     def target(self) -> str:
-        """The path with the query."""
+        """The path below the endpoint, with the query."""
         given = {key: value for key, value in self.query.items() if value is not None}
-        return f"{self.path}?{urlencode(given, doseq=True)}" if given else self.path
+        query = f"?{urlencode(given, doseq=True)}" if given else ""
+        return f"{self.root}{self.path}{query}"
 
     @property
     def changes(self) -> bool:

@@ -52,6 +52,8 @@ def objects(key: str, *names: str) -> dict[str, Any]:
         ("neutron.qos_policy", r"/qos/policies\?limit=500&name=it", "policies"),
         ("cinder.volume", r"/volumes\?limit=500&name=it", "volumes"),
         ("cinder.vtype", r"/types\?limit=500", "volume_types"),
+        ("octavia.pool", r"/lbaas/pools\?limit=500&name=it", "pools"),
+        ("octavia.l7policy", r"/lbaas/l7policies\?limit=500&name=it", "l7policies"),
         ("keystone.project", r"/projects\?limit=500&name=it", "projects"),
         ("keystone.service", r"/services\?limit=500&name=it", "services"),
     ],

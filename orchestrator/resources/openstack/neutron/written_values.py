@@ -146,14 +146,18 @@ def unspecified(
 ) -> Sequence[Fault]:
     """Return the fault of a resource with none of the alternative properties, as Heat words it."""
     choice = list(alternatives)
-    definition = resources.get(name)
-    properties = {} if definition is None else definition.body.get("properties") or {}
-    if not isinstance(properties, Mapping) or any(key in _MAPS or "::" in key for key in properties):
-        return ()
-    if any(properties.get(alternative) is not None for alternative in (*choice, *former)):
+    if not is_unset(resources.get(name), *choice, *former):
         return ()
     message = f"At least one of the following properties must be specified: {', '.join(choice)}."
     return (Fault(message, alone=True),)
+
+
+def is_unset(definition: ResourceDefinition | None, *names: str) -> bool:
+    """Whether none of these properties is written, nor may be the result of a function."""
+    properties = {} if definition is None else definition.body.get("properties") or {}
+    if not isinstance(properties, Mapping) or any(key in _MAPS or "::" in key for key in properties):
+        return False
+    return all(properties.get(name) is None for name in names)
 
 
 def _is_function(value: Any) -> bool:

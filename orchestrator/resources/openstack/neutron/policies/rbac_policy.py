@@ -15,8 +15,8 @@ from orchestrator.clients.openstack.network import (
     RBAC_POLICIES,
     SECURITY_GROUPS,
     SUBNET_POOLS,
-    Collection,
 )
+from orchestrator.clients.openstack.object_collections import Collection
 from orchestrator.json_types import JsonObject
 from orchestrator.resources.base import Context, Fault, Property, Value
 from orchestrator.resources.openstack.neutron.base import NeutronType, network

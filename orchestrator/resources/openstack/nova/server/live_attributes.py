@@ -11,7 +11,7 @@ from orchestrator.json_types import JsonObject
 from orchestrator.resources.base import Context
 from orchestrator.resources.openstack.connection import openstack
 from orchestrator.resources.openstack.nova.base import compute
-from orchestrator.resources.openstack.nova.server.request import own_tags
+from orchestrator.resources.openstack.request_tags import own_tags
 
 Server = Mapping[str, Any]
 

@@ -10,9 +10,8 @@ from orchestrator.json_types import JsonObject
 from orchestrator.resources.base import Context, Value
 from orchestrator.resources.openstack.nova.server import agent, devices, interfaces
 from orchestrator.resources.openstack.nova.server.user_data import user_data
+from orchestrator.resources.openstack.request_tags import tags
 from orchestrator.resources.openstack.settings import as_json_texts
-
-TAG_PREFIX: Final = "stack-orchestrator:"  # of the tag with the request token
 
 _PLAIN: Final = {
     "key_name": "key_name",
@@ -22,21 +21,6 @@ _PLAIN: Final = {
     "admin_pass": "adminPass",
     "reservation_id": "reservation_id",
 }
-
-
-def token_tag(token: str) -> str:
-    """Return the tag by which the server of a request is found."""
-    return f"{TAG_PREFIX}{token}"
-
-
-def tags(token: str, given: Sequence[str] | None) -> list[str]:
-    """Return all tags of a server: the template's, and the request token's."""
-    return [*dict.fromkeys(given or ()), token_tag(token)]
-
-
-def own_tags(server: Mapping[str, Any]) -> list[str]:
-    """Return the tags of a server without that of the request token."""
-    return sorted(tag for tag in server.get("tags") or () if not tag.startswith(TAG_PREFIX))
 
 
 def server_name(ctx: Context, props: Mapping[str, Value]) -> str:

@@ -38,6 +38,7 @@ from orchestrator.resources.openstack.nova.server.declarations import (
     REPLACE,
     TRANSLATION,
 )
+from orchestrator.resources.openstack.request_tags import own_tags, token_tag
 from orchestrator.resources.openstack.settings import as_json_texts
 from orchestrator.resources.stack_context import Grant
 from orchestrator.schema.translation import Rule
@@ -127,7 +128,7 @@ class Server(NovaType):
 
     def find(self, ctx: Context, token: str) -> str | Sequence[str] | None:
         """Return the servers with the token as tag; without one, the own ports of the attempt."""
-        servers = compute(ctx).servers_with_tag(request.token_tag(token))
+        servers = compute(ctx).servers_with_tag(token_tag(token))
         if servers:
             return [server["id"] for server in servers]
         wanted = interfaces.entries(ctx.properties)
@@ -331,7 +332,7 @@ def _with_values(ctx: Context, observation: Observation, server: state.Server) -
         "flavor": state.flavor_of(server),
     }
     if ctx.properties.get("tags"):
-        actual["tags"] = request.own_tags(server)
+        actual["tags"] = own_tags(server)
     return replace(observation, attributes=shown, properties=actual)
 
 

@@ -18,6 +18,7 @@ from orchestrator.resources.openstack.nova.base import compute
 from orchestrator.resources.openstack.nova.server import agent, interfaces, request, state
 from orchestrator.resources.openstack.nova.server.declarations import IGNORE, REBUILD, REBUILD_KEEPING_DISK
 from orchestrator.resources.openstack.nova.server.user_data import user_data
+from orchestrator.resources.openstack.request_tags import tags
 from orchestrator.resources.openstack.settings import as_json_texts
 
 CONFIRMATION_IN_PROGRESS: Final = frozenset({"BadRequest", "Conflict", "NotFound"})
@@ -32,7 +33,7 @@ def start_update(
     if "metadata" in changed:
         nova.set_metadata(server_id, as_json_texts(props.get("metadata")))
     if "tags" in changed:
-        nova.set_tags(server_id, request.tags(ctx.token, props.get("tags")))
+        nova.set_tags(server_id, tags(ctx.token, props.get("tags")))
     if "name" in changed:
         nova.update_server(server_id, {"name": request.server_name(ctx, props)})
     data: JsonObject = {"ports": [], **{key: ctx.data[key] for key in KEPT if key in ctx.data}}

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from orchestrator.clients.openstack.network import Collection
+from orchestrator.clients.openstack.object_collections import Collection
 from orchestrator.resources.base import Context, Created, Observation, ResourceType
 from orchestrator.template.definition import ResourceDefinition
 from orchestrator.testing.scripted_cloud import ScriptedCloud
@@ -18,6 +18,8 @@ MARK = f"(stack-orchestrator:{TOKEN})"
 
 class Operation:
     """An operation on a resource; its requests are answered by `script`."""
+
+    root = ""  # of all paths
 
     def __init__(self, kind: type[ResourceType], action: str = "CREATE", /, **given: Any) -> None:
         self.type, self.script = kind(), ScriptedCloud()
@@ -34,17 +36,17 @@ class Operation:
 
     def has(self, collection: Collection, value: Mapping[str, Any], parent: str = "") -> None:
         """Answer a GET of an object."""
-        path = collection.of(str(value["id"]), parent)
+        path = self.root + collection.of(str(value["id"]), parent)
         self.script.answers("GET", path, {collection.singular: dict(value)})
 
     def lists(self, collection: Collection, *values: Mapping[str, Any], parent: str = "") -> None:
         """Answer the lists of a collection."""
         answer = {collection.plural: [dict(value) for value in values]}
-        self.script.answers("GET", collection.of(parent=parent) + r"\?.*", answer)
+        self.script.answers("GET", self.root + collection.of(parent=parent) + r"\?.*", answer)
 
     def accepts(self, method: str, collection: Collection, id_: str = "x1", parent: str = "") -> None:
         """Accept a POST, PUT or DELETE."""
-        path = collection.of("" if method == "POST" else id_, parent)
+        path = self.root + collection.of("" if method == "POST" else id_, parent)
         answer = None if method == "DELETE" else {collection.singular: {"id": id_}}
         self.script.answers(method, path, answer, status=204 if method == "DELETE" else 200)
 

@@ -1,0 +1,63 @@
+"""OS::Octavia::L7Rule."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from orchestrator.clients.openstack.load_balancing import L7_RULES
+from orchestrator.resources.base import Fault, Property, Value
+from orchestrator.resources.openstack.neutron.written_values import is_unset
+from orchestrator.resources.openstack.octavia.base import ADMIN_STATE_UP
+from orchestrator.resources.openstack.octavia.parts import LoadBalancerPart
+from orchestrator.schema.constraints import AllowedValues, Custom
+from orchestrator.schema.translation import Resolve
+from orchestrator.template.definition import ResourceDefinition
+
+TYPES = ("HOST_NAME", "PATH", "FILE_TYPE", "HEADER", "COOKIE")
+COMPARISONS = ("REGEX", "STARTS_WITH", "ENDS_WITH", "CONTAINS", "EQUAL_TO")
+
+
+class L7Rule(LoadBalancerPart):
+    """A condition of a policy: a part of the request, and the value that it is compared with."""
+
+    name = "OS::Octavia::L7Rule"
+    collection = L7_RULES
+    parent_property = "l7policy"
+    translation = (Resolve(("l7policy",), "octavia.l7policy"),)
+    properties = {
+        "admin_state_up": ADMIN_STATE_UP,
+        "l7policy": Property(
+            "string", "Name or id of the policy.", required=True, constraints=(Custom("octavia.l7policy"),)
+        ),
+        "type": Property(
+            "string",
+            "Part of the request.",
+            required=True,
+            update_allowed=True,
+            constraints=(AllowedValues(TYPES),),
+        ),
+        "compare_type": Property(
+            "string",
+            "Comparison of the part with the value.",
+            required=True,
+            update_allowed=True,
+            constraints=(AllowedValues(COMPARISONS),),
+        ),
+        "invert": Property(
+            "boolean", "Whether the comparison must fail.", default=False, update_allowed=True
+        ),
+        "key": Property("string", "Name of the header or cookie.", update_allowed=True),
+        "value": Property("string", "Value to compare with.", required=True, update_allowed=True),
+    }
+
+    def validate_among(
+        self, name: str, properties: Mapping[str, Value], resources: Mapping[str, ResourceDefinition]
+    ) -> Sequence[Fault]:
+        """A header or cookie has a name."""
+        if properties.get("type") in ("HEADER", "COOKIE") and is_unset(resources.get(name), "key"):
+            text = (
+                "Property key is missing. This property should be specified for rules of HEADER and COOKIE"
+                " types."
+            )
+            return (Fault(text, alone=True),)
+        return ()

@@ -1,0 +1,124 @@
+"""OS::Octavia::Pool."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from orchestrator.clients.openstack.load_balancing import POOLS
+from orchestrator.json_types import JsonMapping
+from orchestrator.resources.base import Attribute, Fault, Property, Value
+from orchestrator.resources.openstack.neutron.written_values import is_unset, member, unspecified, written
+from orchestrator.resources.openstack.octavia.base import ADMIN_STATE_UP, DESCRIPTION, NAME
+from orchestrator.resources.openstack.octavia.listener import PROTOCOLS
+from orchestrator.resources.openstack.octavia.parts import LoadBalancerPart
+from orchestrator.schema.constraints import AllowedValues, Custom
+from orchestrator.schema.translation import Resolve
+from orchestrator.template.definition import ResourceDefinition
+
+ALGORITHMS = ("ROUND_ROBIN", "LEAST_CONNECTIONS", "SOURCE_IP", "SOURCE_IP_PORT")
+COOKIE = "Property cookie_name is required when session_persistence type is set to APP_COOKIE."
+NO_COOKIE = "Property cookie_name must NOT be specified when session_persistence type is set to SOURCE_IP."
+PERSISTENCE = {
+    "type": Property(
+        "string",
+        "Means of recognizing a client.",
+        required=True,
+        constraints=(AllowedValues(("SOURCE_IP", "HTTP_COOKIE", "APP_COOKIE")),),
+    ),
+    "cookie_name": Property("string", "Name of the cookie, with APP_COOKIE."),
+}
+
+
+class Pool(LoadBalancerPart):
+    """A group of members that share the load."""
+
+    name = "OS::Octavia::Pool"
+    collection = POOLS
+    api_names = {"loadbalancer": "loadbalancer_id", "listener": "listener_id"}
+    translation = (
+        Resolve(("listener",), "octavia.listener"),
+        Resolve(("loadbalancer",), "octavia.loadbalancer"),
+    )
+    properties = {
+        "lb_algorithm": Property(
+            "string",
+            "Algorithm that chooses the member.",
+            required=True,
+            update_allowed=True,
+            constraints=(AllowedValues(ALGORITHMS),),
+        ),
+        "protocol": Property(
+            "string", "Protocol of the members.", required=True, constraints=(AllowedValues(PROTOCOLS),)
+        ),
+        "listener": Property(
+            "string",
+            "Name or id of a listener whose default pool this is.",
+            constraints=(Custom("octavia.listener"),),
+        ),
+        "loadbalancer": Property(
+            "string", "Name or id of the load balancer.", constraints=(Custom("octavia.loadbalancer"),)
+        ),
+        "session_persistence": Property(
+            "map",
+            "Lets the connections of a client reach the same member.",
+            update_allowed=True,
+            schema=PERSISTENCE,
+        ),
+        "name": NAME,
+        "description": DESCRIPTION,
+        "admin_state_up": ADMIN_STATE_UP,
+        "tls_enabled": Property(
+            "boolean",
+            "Whether connections to the members are encrypted.",
+            default=False,
+            update_allowed=True,
+        ),
+    }
+    attributes = {
+        "healthmonitor_id": Attribute("Id of the health monitor.", type="string", live=True),
+        "listeners": Attribute("Listeners whose default pool this is.", type="list", live=True),
+        "members": Attribute("Members of the pool.", type="list", live=True),
+    }
+
+    def validate_among(
+        self, name: str, properties: Mapping[str, Value], resources: Mapping[str, ResourceDefinition]
+    ) -> Sequence[Fault]:
+        """A pool has a listener or a load balancer; the cookie depends on the kind of persistence."""
+        faults = list(unspecified(name, resources, ("listener", "loadbalancer")))
+        given = properties.get("session_persistence") or {}
+        definition = resources.get(name)
+        if definition is None or not isinstance(given, Mapping):
+            return faults
+        cookie = member(written(definition, "session_persistence"), "cookie_name")
+        if (
+            given.get("type") == "APP_COOKIE"
+            and cookie is None
+            and not is_unset(definition, "session_persistence")
+        ):
+            faults.append(Fault(COOKIE, alone=True))
+        if given.get("type") == "SOURCE_IP" and cookie is not None:
+            faults.append(Fault(NO_COOKIE, alone=True))
+        return faults
+
+    def to_api(self, name: str, value: Value) -> Value:
+        """Return the value of a property as the request has it."""
+        return _present(value) if name == "session_persistence" else value
+
+    def from_api(self, name: str, actual: JsonMapping) -> Value:
+        """Return the value of a property from an object."""
+        value = super().from_api(name, actual)
+        if name != "session_persistence" or not isinstance(value, Mapping):
+            return value
+        return _present({key: value.get(key) for key in PERSISTENCE})
+
+    def equal(self, name: str, before: Value, after: Value) -> bool:
+        """Return whether two values of a property are equal: members without a value do not count."""
+        if name == "session_persistence":
+            return bool(_present(before) == _present(after))
+        return super().equal(name, before, after)
+
+
+def _present(value: Value) -> Value:
+    if not value:
+        return None
+    return {key: member for key, member in value.items() if member is not None}

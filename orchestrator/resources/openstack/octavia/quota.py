@@ -1,0 +1,33 @@
+"""OS::Octavia::Quota."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar, Final
+
+from orchestrator.resources.base import Context, Property
+from orchestrator.resources.openstack.octavia.base import load_balancing
+from orchestrator.resources.openstack.project_quotas import ProjectQuotas, QuotaApi, quota_properties
+
+QUOTAS: Final = {
+    "healthmonitor": "health monitors",
+    "listener": "listeners",
+    "loadbalancer": "load balancers",
+    "pool": "pools",
+    "member": "members of pools",
+}
+
+
+class Quota(ProjectQuotas):
+    """Quotas of a project for load balancers. Requires the role of an administrator."""
+
+    name = "OS::Octavia::Quota"
+    support_version = "14.0.0"
+    service = "octavia"
+    endpoint_type = "load-balancer"
+    quotas: ClassVar[Mapping[str, str]] = QUOTAS
+    properties: ClassVar[Mapping[str, Property]] = quota_properties(QUOTAS)
+
+    def api(self, ctx: Context) -> QuotaApi:
+        """Return Octavia, called with the stack's credential."""
+        return load_balancing(ctx)

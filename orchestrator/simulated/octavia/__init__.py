@@ -1,0 +1,1 @@
+"""Octavia: load balancers and their parts, flavors, availability zones, quotas."""

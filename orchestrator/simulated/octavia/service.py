@@ -1,0 +1,85 @@
+"""The service: its version document and its families."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, ClassVar, Final
+
+from orchestrator.simulated.http import ApiError, Request, Response
+from orchestrator.simulated.octavia.catalog import FlavorProfiles, Flavors, Quotas, ZoneProfiles, Zones
+from orchestrator.simulated.octavia.family import ROOT
+from orchestrator.simulated.octavia.listeners import Listeners, Policies, Rules
+from orchestrator.simulated.octavia.load_balancers import PROVIDERS, LoadBalancers
+from orchestrator.simulated.octavia.pools import Members, Monitors, Pools
+from orchestrator.simulated.octavia.provisioning import Part, Provisioning
+from orchestrator.simulated.service import LABEL, Call, Service
+
+SimulatedCloud = Any  # its module imports this module
+
+ALIAS: Final = "/v2.0/"
+NEWEST: Final = 27  # minor version
+
+
+class Octavia(Service):
+    """Load balancing."""
+
+    name: ClassVar[str] = "octavia"
+    port_offset: ClassVar[int] = 6
+
+    def __init__(self, cloud: SimulatedCloud) -> None:
+        """Add all routes."""
+        super().__init__(cloud)
+        add = self.router.add
+        add("GET", "/", self._versions)
+        add("GET", f"{ROOT}/providers", self._providers)
+        self.provisioning = Provisioning(self)
+        self.quotas = Quotas(self)
+        self.flavor_profiles = FlavorProfiles(self)
+        self.flavors = Flavors(self)
+        self.zone_profiles = ZoneProfiles(self)
+        self.zones = Zones(self)
+        self.load_balancers = LoadBalancers(self)
+        self.listeners = Listeners(self)
+        self.pools = Pools(self)
+        self.members = Members(self)
+        self.monitors = Monitors(self)
+        self.policies = Policies(self)
+        self.rules = Rules(self)
+        # Every part comes after those that contain it.
+        self.parts: tuple[Part, ...] = (
+            *(self.load_balancers, self.listeners, self.pools, self.members, self.monitors),
+            *(self.policies, self.rules),
+        )
+
+    def answer(self, request: Request) -> Response:
+        """Handle a request; `/v2.0`, which openstacksdk uses, is another name of `/v2`."""
+        if request.target.startswith(ALIAS):
+            request = replace(request, target="/v2/" + request.target.removeprefix(ALIAS))
+        return super().answer(request)
+
+    def error(self, error: ApiError) -> Response:
+        """Return the answer for an error."""
+        if error.status == 401:
+            return super().error(error)
+        code = "Server" if error.status >= 500 else "Client"
+        body = {"faultcode": code, "faultstring": error.message, "debuginfo": None}
+        return Response(error.status, body)
+
+    def _versions(self, call: Call) -> Response:
+        links = [{"rel": "self", "href": f"{call.base}/v2"}]
+        versions = [
+            {
+                "id": f"v2.{minor}",
+                "status": "CURRENT" if minor == NEWEST else "SUPPORTED",
+                "updated": "2023-05-05T00:00:00Z",
+                "links": links,
+                "description": LABEL,
+            }
+            for minor in range(NEWEST + 1)
+        ]
+        return Response(200, {"versions": versions})
+
+    def _providers(self, call: Call) -> Response:
+        del call
+        providers = [{"name": name, "description": LABEL} for name in PROVIDERS]
+        return Response(200, {"providers": providers})
