@@ -38,11 +38,8 @@ _CLIENTS: Final = {
     "workflowv2": "mistral",
 }
 
-# By service ("" for types of the orchestrator itself), then by namespace.
+# By service, then by namespace.
 _TYPES: Final[dict[str, dict[str, str]]] = {
-    "": {
-        "AWS::ElasticLoadBalancing": "LoadBalancer",
-    },
     "alarming": {
         "AWS::CloudWatch": "Alarm",
         "OS::Aodh": (
@@ -68,6 +65,7 @@ _TYPES: Final[dict[str, dict[str, str]]] = {
     "image": {"OS::Glance": "WebImage"},
     "key-manager": {"OS::Barbican": "CertificateContainer GenericContainer Order RSAContainer Secret"},
     "load-balancer": {
+        "AWS::ElasticLoadBalancing": "LoadBalancer",
         "OS::Octavia": (
             "AvailabilityZone AvailabilityZoneProfile Flavor FlavorProfile HealthMonitor L7Policy L7Rule "
             "Listener LoadBalancer Pool PoolMember Quota"
@@ -131,11 +129,11 @@ ALIASES: Final[Mapping[str, str]] = MappingProxyType(
 SERVICE_BY_TYPE: Final[Mapping[str, str]] = MappingProxyType(
     _SERVICES | {alias: _SERVICES[name] for alias, name in ALIASES.items()}
 )
-"""Every name, aliases too, with the service it needs: "network", "compute"; "" for none."""
+"""Every name, aliases too, with the service it needs: "network", "compute"."""
 
 
 def required_service(name: str) -> str | None:
-    """Return the service that the type requires, "" if it requires none, None for an unknown type."""
+    """Return the service that the type requires, None for an unknown type."""
     return SERVICE_BY_TYPE.get(name)
 
 
@@ -146,7 +144,5 @@ def unavailable(name: str, endpoint_type: str = "") -> ResourceTypeUnavailable |
     service = canonical(endpoint_type) or required_service(name)
     if service is None:
         return None
-    if not service:
-        return ResourceTypeUnavailable(name, "heat", f"{name} is not built yet.")
     client = _CLIENTS.get(service, service)
     return ResourceTypeUnavailable(name, client, f"{client} {service} endpoint is not in service catalog.")

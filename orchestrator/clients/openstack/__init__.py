@@ -12,8 +12,7 @@ errors.py         answers and failures as the errors of `orchestrator/errors.py`
 compute.py        nova: servers; compute_collections.py: key pairs, flavors, groups, aggregates
 network.py        neutron; network_agents.py: its agents and quotas
 block_storage.py  cinder
-load_balancing.py octavia
-object_collections.py  calls for objects of collections, of neutron and octavia
+networking/       octavia, and the calls for collections of objects
 image.py          glance
 identity.py       keystone
 alarming.py       aodh

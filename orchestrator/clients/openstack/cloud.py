@@ -14,8 +14,8 @@ from orchestrator.clients.openstack.compute import Compute
 from orchestrator.clients.openstack.identity import Identity
 from orchestrator.clients.openstack.image import Image
 from orchestrator.clients.openstack.key_manager import KeyManager
-from orchestrator.clients.openstack.load_balancing import LoadBalancing
 from orchestrator.clients.openstack.network import Network
+from orchestrator.clients.openstack.networking.load_balancing import LoadBalancing
 from orchestrator.clients.openstack.object_store import ObjectStore
 from orchestrator.clients.openstack.service_api import ListLag
 from orchestrator.clients.openstack.session.session_transport import SessionTransport

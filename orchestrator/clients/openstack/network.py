@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import ClassVar, Final
 
 from orchestrator.clients.openstack.network_agents import NetworkAgents
-from orchestrator.clients.openstack.object_collections import Collection
+from orchestrator.clients.openstack.networking.object_collections import Collection
 from orchestrator.errors import ProviderNotFound
 from orchestrator.json_types import JsonMapping
 

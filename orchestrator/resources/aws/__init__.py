@@ -15,6 +15,7 @@ network_interface.py        AWS::EC2::NetworkInterface
 internet_gateway.py         AWS::EC2::InternetGateway, AWS::EC2::VPCGatewayAttachment
 route_table.py              AWS::EC2::RouteTable
 route_table_association.py  AWS::EC2::SubnetRouteTableAssociation
+elb/                        AWS::ElasticLoadBalancing::LoadBalancer, on Octavia
 cloudwatch/                 AWS::CloudWatch::Alarm, on Aodh
 s3/                         AWS::S3::Bucket, on Swift
 """

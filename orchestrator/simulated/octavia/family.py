@@ -188,6 +188,10 @@ class Family:
         """Return the values of a body, complete for a new object; null stands for the default."""
         body = call.body
         given = body.get(self.singular) if isinstance(body, dict) else None
+        return self.checked_values(given, new=new)
+
+    def checked_values(self, given: Any, *, new: bool) -> JsonObject:
+        """Return the values of an object in a body."""
         if not isinstance(given, dict):
             raise invalid(self.singular, given, "Mandatory field missing.")
         known = {**self.fields, "project_id": Field(put=False), "tenant_id": Field(put=False)}

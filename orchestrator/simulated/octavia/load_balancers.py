@@ -41,6 +41,7 @@ class LoadBalancers(Part):
         "vip_network_id": Field(put=False),
         "vip_port_id": Field(put=False),
         "vip_qos_policy_id": Field(),
+        "vip_sg_ids": Field(list, "list"),
         "tags": TAGS,
     }
 

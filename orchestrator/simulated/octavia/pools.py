@@ -4,23 +4,26 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Iterable
-from typing import ClassVar, Final
+from typing import Any, ClassVar, Final
 
 from orchestrator.json_types import JsonObject
-from orchestrator.simulated.http import ApiError
+from orchestrator.simulated.http import ApiError, Response
 from orchestrator.simulated.octavia.family import (
     ADMIN_STATE_UP,
     DESCRIPTION,
     NAME,
     PORT,
     REQUIRED,
+    ROOT,
     TAGS,
     Field,
     invalid,
     validation_failure,
 )
-from orchestrator.simulated.octavia.provisioning import CHANGING, Part
+from orchestrator.simulated.octavia.provisioning import CHANGING, CREATING, DELETING, Part
 from orchestrator.simulated.service import Call
+
+Octavia = Any  # its module imports this module
 
 PROTOCOLS: Final = ("TCP", "HTTP", "HTTPS", "TERMINATED_HTTPS", "PROXY", "PROXYV2", "UDP", "SCTP")
 ALGORITHMS: Final = ("ROUND_ROBIN", "LEAST_CONNECTIONS", "SOURCE_IP", "SOURCE_IP_PORT")
@@ -124,6 +127,32 @@ class Members(Part):
         "monitor_port": Field(None, "integer", low=1, high=65_535),
         "tags": TAGS,
     }
+
+    def __init__(self, octavia: Octavia) -> None:
+        """Add the routes."""
+        super().__init__(octavia)
+        octavia.router.add("PUT", f"{ROOT}/{self.path}", self.put_all)
+
+    def put_all(self, call: Call, pool_id: str) -> Response:
+        """Replace all members of a pool, as a single change."""
+        pool = self.octavia.pools.visible(call, pool_id)
+        given = (call.body or {}).get(self.plural) or []
+        wanted = {
+            (values["address"], values["protocol_port"]): values
+            for values in (self.checked_values(one, new=True) for one in given)
+        }
+        self.require_mutable(pool["_load_balancer"])
+        balancer = self.octavia.load_balancers.found(pool["_load_balancer"])
+        for row in self.of_pool(pool_id):
+            values = wanted.pop((row["address"], row["protocol_port"]), None)
+            changed = {"provisioning_status": DELETING} if values is None else values
+            self.touch(row, changed)
+        for values in wanted.values():
+            status = {"provisioning_status": CREATING, "operating_status": "OFFLINE"}
+            parents = {"_pool": pool_id, "_load_balancer": balancer["id"]}
+            self.save_new(balancer["project_id"], {**values, **status, **parents})
+        self.octavia.pools.begin(pool, CHANGING)
+        return Response(202)
 
     def of_pool(self, pool_id: str) -> list[JsonObject]:
         """Return the members of a pool."""

@@ -17,7 +17,7 @@ from orchestrator.simulated.service import LABEL, Call, Service
 SimulatedCloud = Any  # its module imports this module
 
 ALIAS: Final = "/v2.0/"
-NEWEST: Final = 27  # minor version
+NEWEST: Final = 29  # minor version
 
 
 class Octavia(Service):
@@ -71,7 +71,7 @@ class Octavia(Service):
             {
                 "id": f"v2.{minor}",
                 "status": "CURRENT" if minor == NEWEST else "SUPPORTED",
-                "updated": "2023-05-05T00:00:00Z",
+                "updated": "2024-10-15T00:00:00Z",
                 "links": links,
                 "description": LABEL,
             }

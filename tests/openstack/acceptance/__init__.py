@@ -4,6 +4,7 @@ installation.py  `orchestrator up` on the real or the simulated cloud, and a cli
 inventory.py     the objects of the cloud, for comparisons before and after
 guests.py        the signals of servers and agents that do not exist here
 parameters.py    values of the parameters of templates
+load_balancer.py `python -m tests.openstack.acceptance.load_balancer`: an example with Octavia
 changes.py       a template with a changed property
 templates.py     `python -m tests.openstack.acceptance.templates`: a collection of templates
 """

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 from orchestrator.clients.openstack.cloud import OpenStack
+from orchestrator.errors import ProviderError
 
 NETWORK: Final = (
     *("networks", "subnets", "ports", "routers", "floatingips", "security-groups", "security-group-rules"),
@@ -12,6 +13,7 @@ NETWORK: Final = (
     *("metering/metering-labels", "metering/metering-label-rules", "qos/policies"),
 )
 IDENTITY: Final = ("users", "groups", "projects", "roles", "domains", "services", "endpoints", "regions")
+LOAD_BALANCING: Final = ("loadbalancers", "listeners", "pools", "healthmonitors", "l7policies")
 # Created for stacks and deleted a moment after them; or by services for themselves.
 IGNORED_OWNERS: Final = frozenset({"network:dhcp"})
 
@@ -32,6 +34,7 @@ def inventory(openstack: OpenStack) -> frozenset[Item]:
             *_compute(openstack),
             *_block_storage(openstack),
             *_identity(openstack),
+            *_load_balancing(openstack),
             *(
                 Item("images", item["id"], item["name"])
                 for item in openstack.image.listed("/images", "images")
@@ -73,6 +76,21 @@ def _block_storage(openstack: OpenStack) -> list[Item]:
         items += [Item(key, item["id"], item["name"] or "") for item in storage.listed(path, key)]
     items += [Item("qos_specs", item["id"], item["name"]) for item in storage.get("/qos-specs")["qos_specs"]]
     return items
+
+
+def _load_balancing(openstack: OpenStack) -> list[Item]:
+    """Return the objects of Octavia, none without it."""
+    api = openstack.load_balancing
+    try:
+        return [
+            Item(key, item["id"], item["name"])
+            for key in LOAD_BALANCING
+            for item in api.listed(f"/{key}", key)
+        ]
+    except ProviderError as error:
+        if error.kind != "EndpointNotFound":
+            raise
+        return []
 
 
 def _identity(openstack: OpenStack) -> list[Item]:

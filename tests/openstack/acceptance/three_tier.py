@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 import time
 import uuid
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -29,17 +30,22 @@ SECONDS: Final = 1_200.0
 CHANGED: Final = {"web_count": 3, "database_gigabytes": 6}
 
 
-def run(on: Installation) -> str:
-    """Operate the stack; return the reason of a failure, otherwise ""."""
-    name = f"so-three-tier-{uuid.uuid4().hex[:6]}"
-    source = read_template(TEMPLATE)
+def operate(
+    on: Installation, template: Path, changes: Mapping[str, Any], check_update: Callable[[str], str]
+) -> str:
+    """Create a stack, change parameters, check and delete it; return the reason of a failure, otherwise "".
+
+    `check_update` is called with the name of the updated stack, and returns such a reason.
+    """
+    name = f"so-{template.stem}-{uuid.uuid4().hex[:6]}"
+    source = read_template(template)
 
     def body(**parameters: Any) -> dict[str, Any]:
         return request_body(source, [], parameters, stack_name=name)
 
     steps = (
         ("POST", "/stacks", body(), "CREATE_COMPLETE"),
-        ("PUT", f"/stacks/{name}", body(**CHANGED), "UPDATE_COMPLETE"),
+        ("PUT", f"/stacks/{name}", body(**changes), "UPDATE_COMPLETE"),
         ("POST", f"/stacks/{name}/actions", {"check": None}, "CHECK_COMPLETE"),
         ("DELETE", f"/stacks/{name}", None, ""),
     )
@@ -50,14 +56,14 @@ def run(on: Installation) -> str:
         click.echo(f"{method:6} {time.monotonic() - began:6.1f} s  {status or 'deleted'}")
         if status != expected:
             return on.causes(name)
-        if method == "PUT":
-            addresses = _outputs(on, name)["web_addresses"]
-            if len(set(addresses)) != CHANGED["web_count"]:
-                return f"web_addresses are {addresses}"
+        fault = check_update(name) if method == "PUT" else ""
+        if fault:
+            return fault
     return ""
 
 
-def _outputs(on: Installation, name: str) -> dict[str, Any]:
+def outputs(on: Installation, name: str) -> dict[str, Any]:
+    """Return the outputs of a stack."""
     stack = on.stack(name)
     return {item["output_key"]: item["output_value"] for item in (stack or {}).get("outputs", ())}
 
@@ -66,8 +72,13 @@ def main() -> int:
     """Run the example; return the exit status."""
     with installation(chosen_directory(), username="demo") as on:
         before = inventory(on.administrator)
+
+        def check(name: str) -> str:
+            addresses = outputs(on, name)["web_addresses"]
+            return "" if len(set(addresses)) == CHANGED["web_count"] else f"web_addresses are {addresses}"
+
         try:
-            fault = run(on)
+            fault = operate(on, TEMPLATE, CHANGED, check)
         except Failed as failure:
             fault = str(failure)
         left = remains(on, before)

@@ -7,28 +7,18 @@ from typing import Any
 
 import pytest
 
-from orchestrator.clients.openstack.load_balancing import LISTENERS, LOAD_BALANCERS, MEMBERS, POOLS
 from orchestrator.clients.openstack.network import PORTS
+from orchestrator.clients.openstack.networking.load_balancing import LISTENERS, LOAD_BALANCERS, MEMBERS, POOLS
 from orchestrator.errors import ProviderError, ProviderInUse
 from tests.openstack.driver import Driver
 from tests.openstack.network.ground import lives
 
 OCTAVIA = "OS::Octavia::"
-
-
-@pytest.fixture(autouse=True)
-def _has_octavia(driver: Driver) -> None:
-    """Skip the tests on a cloud without Octavia."""
-    try:
-        list(driver.openstack.load_balancing.search(LOAD_BALANCERS, name="none"))
-    except ProviderError as error:
-        if error.kind != "EndpointNotFound":
-            raise
-        pytest.skip("the cloud has no Octavia")
+pytestmark = pytest.mark.usefixtures("octavia")
 
 
 @pytest.fixture
-def balancer(driver: Driver) -> str:
+def balancer(driver: Driver, octavia: None) -> str:
     """Return the id of a load balancer on a network of its own."""
     net = driver.create("OS::Neutron::Net")
     subnet = driver.create("OS::Neutron::Subnet", {"network": net, "cidr": "10.85.0.0/24"})

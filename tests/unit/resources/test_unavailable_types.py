@@ -66,6 +66,7 @@ def built() -> set[str]:
         ("AWS::EC2::Volume", "volumev3"),
         ("AWS::EC2::Instance", "compute"),
         ("AWS::CloudWatch::Alarm", "alarming"),
+        ("AWS::ElasticLoadBalancing::LoadBalancer", "load-balancer"),
         ("OS::Heat::SwiftSignal", "object-store"),
     ],
 )
@@ -91,7 +92,7 @@ def test_a_built_type_of_the_catalogue_requires_its_service():
     for name in SERVICE_BY_TYPE.keys() & built():
         endpoint_type = types[name].endpoint_type
         assert endpoint_type, name
-        assert required_service(name) in ("", canonical(endpoint_type)), name
+        assert required_service(name) == canonical(endpoint_type), name
 
 
 def test_an_older_name_has_the_requirements_of_the_newer_name():
@@ -109,14 +110,6 @@ def test_the_refusal_names_the_service_in_heats_words():
     assert str(error) == (
         "HEAT-E99001 Service aodh is not available for resource type OS::Metering::Alarm, "
         "reason: aodh alarming endpoint is not in service catalog."
-    )
-
-
-def test_a_type_that_needs_no_service_is_refused_as_not_built():
-    assert str(unavailable("AWS::ElasticLoadBalancing::LoadBalancer")) == (
-        "HEAT-E99001 Service heat is not available for resource type "
-        "AWS::ElasticLoadBalancing::LoadBalancer, "
-        "reason: AWS::ElasticLoadBalancing::LoadBalancer is not built yet."
     )
 
 

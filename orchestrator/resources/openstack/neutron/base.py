@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import ClassVar, Final
 
 from orchestrator.clients.openstack.network import Network
-from orchestrator.clients.openstack.object_collections import Collection
+from orchestrator.clients.openstack.networking.object_collections import Collection
 from orchestrator.json_types import JsonMapping, JsonObject
 from orchestrator.resources.base import (
     Attribute,

@@ -117,16 +117,18 @@ def port_subnets(port: ResourceDefinition, resources: Definitions) -> list[Any]:
 
 def interfaces_of_ports(definition: ResourceDefinition, resources: Definitions) -> Iterator[str]:
     """Yield the names of the router interfaces on the subnets of the ports that a definition refers to."""
-    subnets = [
-        subnet
-        for port in requirements(definition, resources)
-        if canonical(port.type) == "OS::Neutron::Port"
-        for subnet in port_subnets(port, resources)
-    ]
+    subnets = [subnet for port in requirements(definition, resources) for subnet in _subnets(port, resources)]
     for interface in of_type(resources, "OS::Neutron::RouterInterface"):
         attached = written(interface, "subnet", "subnet_id")
         if any(may_equal(subnet, attached) for subnet in subnets):
             yield interface.name
+
+
+def _subnets(holder: ResourceDefinition, resources: Definitions) -> list[Any]:
+    """Return the subnets of a port, or of the address of a load balancer."""
+    if canonical(holder.type) == "OS::Neutron::Port":
+        return port_subnets(holder, resources)
+    return [written(holder, "vip_subnet")] if holder.type == "OS::Octavia::LoadBalancer" else []
 
 
 def with_router(router: Any, resources: Definitions, *type_names: str) -> Iterator[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from orchestrator.clients.openstack.load_balancing import ZONES
+from orchestrator.clients.openstack.networking.load_balancing import ZONES
 from orchestrator.json_types import JsonObject
 from orchestrator.resources.base import Attribute, Change, Context, Property, Value
 from orchestrator.resources.openstack.octavia.base import DESCRIPTION, NAME, load_balancing

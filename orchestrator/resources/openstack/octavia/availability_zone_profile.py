@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from orchestrator.clients.openstack.load_balancing import ZONE_PROFILES
+from orchestrator.clients.openstack.networking.load_balancing import ZONE_PROFILES
 from orchestrator.resources.openstack.octavia.base import NAME
 from orchestrator.resources.openstack.octavia.profiles import Profile, data_property, provider_property
 

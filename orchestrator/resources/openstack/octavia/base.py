@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import ClassVar, Final
 
-from orchestrator.clients.openstack.load_balancing import LoadBalancing
-from orchestrator.clients.openstack.object_collections import Collection
+from orchestrator.clients.openstack.networking.load_balancing import LoadBalancing
+from orchestrator.clients.openstack.networking.object_collections import Collection
 from orchestrator.json_types import JsonMapping, JsonObject
 from orchestrator.resources.base import Context, Created, Observation, Property, ResourceType, Value
 from orchestrator.resources.openstack.conflicts import temporary_conflicts
@@ -89,12 +89,13 @@ class OctaviaType(ResourceType):
                 load_balancing(ctx).update(self.collection, physical_id, values, parent=self.parent(props))
         return Created(physical_id)
 
-    def delete(self, ctx: Context, physical_id: str) -> None:
+    def delete(self, ctx: Context, physical_id: str) -> Observation | None:
         """Delete the object; while it is in use or its load balancer is being changed, the request is
         repeated.
         """
         with temporary_conflicts(ctx):
             load_balancing(ctx).remove(self.collection, physical_id, parent=self.parent(ctx.properties))
+        return None
 
     def read_attributes(self, ctx: Context, physical_id: str, names: frozenset[str]) -> Mapping[str, Value]:
         """Return live attributes, and the object itself as `show`."""

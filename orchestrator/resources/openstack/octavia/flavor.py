@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from orchestrator.clients.openstack.load_balancing import FLAVORS
+from orchestrator.clients.openstack.networking.load_balancing import FLAVORS
 from orchestrator.resources.base import Attribute, Property
 from orchestrator.resources.openstack.octavia.base import DESCRIPTION, NAME
 from orchestrator.resources.openstack.octavia.profiles import Profile

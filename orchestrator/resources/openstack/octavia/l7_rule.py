@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from orchestrator.clients.openstack.load_balancing import L7_RULES
+from orchestrator.clients.openstack.networking.load_balancing import L7_RULES
 from orchestrator.resources.base import Fault, Property, Value
 from orchestrator.resources.openstack.neutron.written_values import is_unset
 from orchestrator.resources.openstack.octavia.base import ADMIN_STATE_UP

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from orchestrator.clients.openstack.load_balancing import LOAD_BALANCERS
+from orchestrator.clients.openstack.networking.load_balancing import LOAD_BALANCERS
 from orchestrator.resources.base import Attribute, Property
 from orchestrator.resources.openstack.octavia.base import ADMIN_STATE_UP, DESCRIPTION, NAME
 from orchestrator.resources.openstack.octavia.parts import LoadBalancerPart

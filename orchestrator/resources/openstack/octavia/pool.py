@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from orchestrator.clients.openstack.load_balancing import POOLS
+from orchestrator.clients.openstack.networking.load_balancing import POOLS
 from orchestrator.json_types import JsonMapping
 from orchestrator.resources.base import Attribute, Fault, Property, Value
 from orchestrator.resources.openstack.neutron.written_values import is_unset, member, unspecified, written

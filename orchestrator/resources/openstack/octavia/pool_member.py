@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from orchestrator.clients.openstack.load_balancing import MEMBERS
+from orchestrator.clients.openstack.networking.load_balancing import MEMBERS
 from orchestrator.resources.base import Change, Context, Property, Value
 from orchestrator.resources.openstack.octavia.base import ADMIN_STATE_UP, load_balancing
 from orchestrator.resources.openstack.octavia.listener import PORT_NUMBER

@@ -7,10 +7,10 @@ name and values.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
-from orchestrator.resources.base import Context, Property, Value
+from orchestrator.resources.base import Context, Created, Observation, Property, Value
 from orchestrator.resources.openstack.octavia.base import OctaviaType, load_balancing
 from orchestrator.schema.constraints import Custom
 
@@ -20,6 +20,19 @@ class Profile(OctaviaType):
 
     found_by: ClassVar[tuple[str, ...]]  # properties whose values, with the name, identify the object
     json_texts: ClassVar[frozenset[str]] = frozenset()  # properties that are JSON
+
+    def create(self, ctx: Context, props: Mapping[str, Value]) -> Created:
+        """Create the object, which exists after the answer."""
+        values = self.new_values(ctx, props)
+        created = load_balancing(ctx).create(self.collection, values)
+        return Created(str(created[self.id_key]), observation=self.observation(ctx, created))
+
+    def delete(self, ctx: Context, physical_id: str) -> Observation | None:
+        """Delete the object, which does not exist after the answer; while it is in use, the request is
+        repeated.
+        """
+        super().delete(ctx, physical_id)
+        return Observation(exists=False)
 
     def find(self, ctx: Context, token: str) -> str | Sequence[str] | None:
         """Return the object with the name and values; the physical name is unique."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from orchestrator.clients.openstack.object_collections import Collection
+from orchestrator.clients.openstack.networking.object_collections import Collection
 from orchestrator.resources.base import Context, Created, Observation, ResourceType
 from orchestrator.template.definition import ResourceDefinition
 from orchestrator.testing.scripted_cloud import ScriptedCloud

@@ -17,6 +17,7 @@ from orchestrator.resources.openstack.neutron.routers.floating_ip_association im
 from orchestrator.resources.openstack.neutron.routers.floating_ip_port_forward import FloatingIPPortForward
 from orchestrator.resources.openstack.neutron.routers.router_gateway import RouterGateway
 from orchestrator.resources.openstack.neutron.routers.router_interface import RouterInterface
+from orchestrator.template.definition import ResourceDefinition
 from tests.unit.resources.openstack.neutron.operation import MARK, Operation, definitions, implied, of
 
 
@@ -183,6 +184,22 @@ def test_a_floating_ip_requires_its_way_to_the_port():
     assert implied(FloatingIP, "floating", resources) == {"r", "gateway", "interface"}
     assert implied(FloatingIPAssociation, "association", resources) == {"interface", "second"}
     assert implied(FloatingIPPortForward, "forward", resources) == {"interface"}
+
+
+def test_a_floating_ip_requires_its_way_to_a_load_balancer():
+    resources = definitions(
+        floating=("FloatingIP", {"floating_network": "ext", "port_id": {"get_attr": ["lb", "vip_port_id"]}}),
+        interface=("RouterInterface", {"router": "r", "subnet": of("s")}),
+        other=("RouterInterface", {"router": "r", "subnet": of("t")}),
+        s=("Subnet", {"network": "n"}),
+        t=("Subnet", {"network": "m"}),
+    )
+    balancer = {"properties": {"vip_subnet": of("s")}}
+    resources["lb"] = ResourceDefinition(
+        "lb", "OS::Octavia::LoadBalancer", balancer, frozenset({"s"}), {}, frozenset()
+    )
+    resources["floating"] = replace(resources["floating"], requires=frozenset({"lb"}))
+    assert implied(FloatingIP, "floating", resources) == {"interface"}
 
 
 def test_a_new_floating_ip():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from orchestrator.clients.openstack.load_balancing import LOAD_BALANCERS
+from orchestrator.clients.openstack.networking.load_balancing import LOAD_BALANCERS
 from tests.unit.resources.openstack.neutron.operation import Operation as NeutronOperation
 
 LB = "11111111-1111-1111-1111-111111111111"

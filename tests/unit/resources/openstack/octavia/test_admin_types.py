@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from orchestrator.clients.openstack.load_balancing import FLAVOR_PROFILES, FLAVORS, ZONES
+from orchestrator.clients.openstack.networking.load_balancing import FLAVOR_PROFILES, FLAVORS, ZONES
 from orchestrator.resources.openstack.octavia.availability_zone import AvailabilityZone
 from orchestrator.resources.openstack.octavia.flavor import Flavor
 from orchestrator.resources.openstack.octavia.flavor_profile import FlavorProfile

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from orchestrator.clients.openstack.load_balancing import (
+from orchestrator.clients.openstack.networking.load_balancing import (
     HEALTH_MONITORS,
     L7_POLICIES,
     L7_RULES,

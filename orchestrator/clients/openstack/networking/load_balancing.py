@@ -8,9 +8,10 @@ completely or refused completely, so that a refused request is sent again later.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Any, ClassVar, Final
 
-from orchestrator.clients.openstack.object_collections import Collection, Collections
+from orchestrator.clients.openstack.networking.object_collections import Collection, Collections
 from orchestrator.clients.openstack.transport import Answer
 from orchestrator.errors import ProviderConflict, ProviderError, ProviderInUse
 from orchestrator.json_types import JsonMapping, JsonObject
@@ -62,6 +63,10 @@ class LoadBalancing(Collections):
     def remove_with_parts(self, load_balancer_id: str) -> bool:
         """Delete a load balancer with its listeners and pools. Return whether it existed."""
         return self.delete(LOAD_BALANCERS.of(load_balancer_id), {"cascade": "true"})
+
+    def set_members(self, pool_id: str, members: Sequence[JsonMapping]) -> None:
+        """Replace all members of a pool, as a single change."""
+        self.put(MEMBERS.of(parent=pool_id), {MEMBERS.plural: list(members)})
 
     def quotas(self, project_id: str) -> JsonObject:
         """Return the quotas of a project."""

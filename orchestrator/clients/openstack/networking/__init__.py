@@ -1,0 +1,6 @@
+"""Services whose objects are addressed by their collection.
+
+object_collections.py  the calls that all collections have
+load_balancing.py      octavia
+../network.py          neutron
+"""

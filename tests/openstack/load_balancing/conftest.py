@@ -1,0 +1,36 @@
+"""Tests that need Octavia, and instances for its load balancers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from orchestrator.clients.keystone.cloud_session import Cloud
+from orchestrator.clients.openstack.cloud import OpenStack
+from orchestrator.clients.openstack.network import NETWORKS
+from orchestrator.clients.openstack.networking.load_balancing import LOAD_BALANCERS
+from orchestrator.errors import ProviderError
+from tests.openstack.driver import Driver
+
+
+@pytest.fixture
+def octavia(driver: Driver) -> None:
+    """Skip the test on a cloud without Octavia."""
+    try:
+        list(driver.openstack.load_balancing.search(LOAD_BALANCERS, name="none"))
+    except ProviderError as error:
+        if error.kind != "EndpointNotFound":
+            raise
+        pytest.skip("the cloud has no Octavia")
+
+
+@pytest.fixture(scope="session")
+def offers(member_cloud: Cloud) -> Mapping[str, Any]:
+    """Return the ids of a flavor, an image and the private network."""
+    services = OpenStack(member_cloud, 60.0)
+    flavors = {flavor["name"]: flavor["id"] for flavor in services.compute.flavors.listed()}
+    images = {image["name"]: image["id"] for image in services.image.listed("/images", "images")}
+    (network,) = services.network.search(NETWORKS, name="private")
+    return {"small": flavors["m1.tiny"], "image": images["cirros"], "network": network["id"]}
