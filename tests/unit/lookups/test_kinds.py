@@ -192,5 +192,5 @@ def test_a_service_that_is_busy_is_no_fault(script):
 def test_every_look_up_is_a_constraint_of_heat_and_others_are_unknown():
     assert kinds._BUILT_IN.keys() <= CLOUD
     assert not can_look_up("trove.flavor")
-    with pytest.raises(Misconfigured, match=r"there is no look-up barbican\.secret"):
-        look_up(OpenStack(ScriptedCloud().cloud), "barbican.secret", "x")
+    with pytest.raises(Misconfigured, match=r"there is no look-up trove\.flavor"):
+        look_up(OpenStack(ScriptedCloud().cloud), "trove.flavor", "x")

@@ -196,7 +196,7 @@ def test_a_caller_whose_token_is_not_accepted_gets_no_fault() -> None:
 
 @pytest.mark.parametrize(
     ("kind", "value"),
-    [("nova.flavor", ""), ("nova.flavor", None), ("barbican.secret", "x"), ("nova.flavor", True)],
+    [("nova.flavor", ""), ("nova.flavor", None), ("trove.flavor", "x"), ("nova.flavor", True)],
 )
 def test_nothing_is_looked_up_for_an_empty_value_or_a_service_without_look_ups(kind: str, value: Any) -> None:
     calls: list[tuple[str, str]] = []
