@@ -16,7 +16,7 @@ from orchestrator.simulated.service import LABEL, Call, Service
 
 SimulatedCloud = Any  # its module imports this module
 
-ALIAS: Final = "/v2.0/"
+ALIAS: Final = "/v2.0"
 NEWEST: Final = 29  # minor version
 
 
@@ -31,6 +31,7 @@ class Octavia(Service):
         super().__init__(cloud)
         add = self.router.add
         add("GET", "/", self._versions)
+        add("GET", "/v2", self._name)
         add("GET", f"{ROOT}/providers", self._providers)
         self.provisioning = Provisioning(self)
         self.quotas = Quotas(self)
@@ -54,7 +55,7 @@ class Octavia(Service):
     def answer(self, request: Request) -> Response:
         """Handle a request; `/v2.0`, which openstacksdk uses, is another name of `/v2`."""
         if request.target.startswith(ALIAS):
-            request = replace(request, target="/v2/" + request.target.removeprefix(ALIAS))
+            request = replace(request, target="/v2" + request.target.removeprefix(ALIAS))
         return super().answer(request)
 
     def error(self, error: ApiError) -> Response:
@@ -78,6 +79,11 @@ class Octavia(Service):
             for minor in range(NEWEST + 1)
         ]
         return Response(200, {"versions": versions})
+
+    def _name(self, call: Call) -> Response:
+        """Return the name of the version, which is no description of it."""
+        del call
+        return Response(200, "v2")
 
     def _providers(self, call: Call) -> Response:
         del call

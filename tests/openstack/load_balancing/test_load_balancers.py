@@ -148,10 +148,11 @@ def test_conflicts(driver: Driver, balancer: str) -> None:
 
 
 def test_flavors_zones_and_quotas(driver: Driver) -> None:
+    provider = driver.openstack.load_balancing.get("/providers")["providers"][0]["name"]
     profile = lives(
         driver,
         f"{OCTAVIA}FlavorProfile",
-        {"flavor_data": '{"loadbalancer_topology": "SINGLE"}', "provider_name": "amphora"},
+        {"flavor_data": '{"loadbalancer_topology": "SINGLE"}', "provider_name": provider},
         {"name": driver.name(), "flavor_data": '{"loadbalancer_topology":  "ACTIVE_STANDBY"}'},
     )
     flavor = lives(
@@ -164,7 +165,7 @@ def test_flavors_zones_and_quotas(driver: Driver) -> None:
     zone_profile = lives(
         driver,
         f"{OCTAVIA}AvailabilityZoneProfile",
-        {"availability_zone_data": '{"compute_zone": "nova"}', "provider_name": "amphora"},
+        {"availability_zone_data": '{"compute_zone": "nova"}', "provider_name": provider},
         {"name": driver.name()},
     )
     zone = lives(

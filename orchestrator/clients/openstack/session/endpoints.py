@@ -19,6 +19,8 @@ from orchestrator.errors import ProviderError, ProviderUnreachable
 KNOWN_SECONDS: Final = 900.0  # after which an upgrade of a service is noticed
 UNKNOWN_SECONDS: Final = 5.0  # of an endpoint whose versions could not be read
 WITH_MICROVERSIONS: Final = frozenset({"compute", "block-storage"})
+# openstacksdk appends `/v2.0` to the URL in the catalog, where Octavia has no description of its versions.
+UNDESCRIBED: Final = frozenset({"load-balancer"})
 MAX_KNOWN: Final = 1_000  # URLs in the catalog may contain the id of a project
 
 
@@ -69,13 +71,17 @@ def _discover(session: Any, region: str, service: str, key: tuple[str, str]) -> 
     with discovery_failures(service), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of versions that openstacksdk does not know
         connection = connection_class(session=session, region_name=region or None)
-        data = getattr(connection, key[0].replace("-", "_")).get_endpoint_data()
-    if data is None:
+        proxy = getattr(connection, key[0].replace("-", "_"))
+        data = None if key[0] in UNDESCRIBED else proxy.get_endpoint_data()
+    if key[0] in UNDESCRIBED:
+        url, lowest, highest = proxy.endpoint_override, "", ""
+    elif data is None:
         raise ProviderUnreachable(f"{service} does not describe its versions")
-    lowest, highest = _text(data.min_microversion), _text(data.max_microversion)
+    else:
+        url, lowest, highest = data.url, _text(data.min_microversion), _text(data.max_microversion)
     unread = not highest and key[0] in WITH_MICROVERSIONS  # only the catalog was read
     until = time.monotonic() + (UNKNOWN_SECONDS if unread else KNOWN_SECONDS)
-    endpoint = Endpoint(str(data.url).rstrip("/"), lowest, highest, until)
+    endpoint = Endpoint(str(url).rstrip("/"), lowest, highest, until)
     if len(_known) >= MAX_KNOWN:
         _known.clear()
         _flights.clear()
