@@ -147,6 +147,6 @@ class Up:
         """Tell it to stop; return its exit status, its last words being in `output`."""
         if self.process.poll() is None:
             self.process.send_signal(number)
-        out, _ = self.process.communicate(timeout=60)
+        out, _ = self.process.communicate(timeout=180)
         self.output += out.decode()
         return self.process.returncode

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from orchestrator.engine.validation.property_resolution import resolve_properties
-from orchestrator.json_types import JsonMapping
+from orchestrator.engine.validation.property_resolution import NO_NAMES, resolve_properties
+from orchestrator.json_types import JsonMapping, JsonObject
 from orchestrator.operations.resource_context.operation import ResourceOperation
 from orchestrator.operations.resource_context.state import DesiredResource, proxy
 from orchestrator.template.definition import NO_ATTRIBUTES, StackDefinition
@@ -46,9 +46,12 @@ def _evaluate(operation: ResourceOperation) -> DesiredResource:
     definition, name = operation.visit.definition, operation.resource.name
     assert definition is not None
     body, view = definition.body, definition_view(operation)
-    properties, secret_properties = resolve_properties(
-        body, view, operation.resource_type, name, resolve=operation.finder()
-    )
+    properties: JsonObject = {}
+    secret_properties = NO_NAMES
+    if body.get("external_id") is None or body.get("properties"):  # otherwise none are required
+        properties, secret_properties = resolve_properties(
+            body, view, operation.resource_type, name, resolve=operation.finder()
+        )
     metadata = body.get("metadata")
     metadata = view.resolve(metadata, f"resources.{name}.metadata") if metadata else metadata
     secret, external = view.used_secret, body.get("external_id")

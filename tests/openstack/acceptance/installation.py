@@ -124,6 +124,8 @@ class Installation:
             if stack is None:
                 return ""
             status: str = stack["stack_status"]
+            if status == "DELETE_COMPLETE":
+                return ""
             if not status.endswith("IN_PROGRESS"):
                 return status
             if time.monotonic() > until:

@@ -8,13 +8,14 @@ from typing import Any, Final
 
 IMAGE, FLAVOR, PUBLIC_NETWORK = "cirros", "m1.small", "public"
 FLAVORS: Final = ("m1.nano", "m1.tiny", "m1.small", "m1.medium", "m1.large")
-TEXT: Final = "corpus1A"
+TEXT: Final = "Corpus1a"
 NUMBER: Final = 1
 
 # By the names of parameters, without regard to case.
 BY_NAME: Final = (
     (re.compile("public_?net"), PUBLIC_NETWORK),
     (re.compile("security_group(_name)?$"), "default"),
+    (re.compile("sa_password$"), "Corpus-1a"),
     (re.compile("cidr"), "10.99.0.0/24"),
     (re.compile("gateway"), "10.99.0.1"),
     (re.compile("pool_?start"), "10.99.0.10"),
@@ -47,7 +48,7 @@ def _value(name: str, schema: Mapping[str, Any], own: str) -> Any:
     if OWN.fullmatch(lowered):
         return own
     if "image" in lowered and "version" not in lowered and kind == "string":
-        return IMAGE
+        return default if "cfntools" in str(default) else IMAGE
     if re.search("flavor|instance_?type", lowered):
         return _allowed(schema) if default is None else default if default in FLAVORS else FLAVOR
     if default is not None:

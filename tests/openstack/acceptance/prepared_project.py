@@ -16,7 +16,7 @@ from tests.openstack.acceptance.installation import Failed, Installation, as_use
 from tests.openstack.acceptance.parameters import IMAGE, PUBLIC_NETWORK
 
 IMAGE_NAME: Final = re.compile(
-    r"\b(?:[A-Z]+[0-9]+-(?:x86_64|i386)-[a-z-]+|[\w.-]+-(?:cfntools|cloudimg-amd64))\b"
+    r"\b(?:[A-Z]+[0-9]+-(?:x86_64|i386)-[a-z-]+|[\w.-]+-(?:cfntools|cloudimg-amd64|cloudimg-i386))\b"
 )
 FLAVORS: Final = {"ds512M": 512, "m1.heat": 512, "m1.xlarge": 4096}
 ROLES: Final = ("admin", "member", "heat_stack_owner")
@@ -37,21 +37,9 @@ class Prepared:
 def prepared_project(on: Installation, templates: Path) -> Iterator[Prepared]:
     """Keep the project for a block; `templates` are the files that name images."""
     prefix = f"so-corpus-{uuid.uuid4().hex[:6]}"
-    identity = on.administrator.identity
-    project = identity.post("/projects", {"project": {"name": prefix, "domain_id": "default"}})["project"][
-        "id"
-    ]
-    roles = {item["name"]: item["id"] for item in identity.get("/roles")["roles"]}
-    user = identity.get("/users", {"name": "admin"})["users"][0]["id"]
-    for role in ROLES:
-        identity.put(f"/projects/{project}/users/{user}/roles/{roles[role]}")
-    _widen_quotas(on.administrator, project)
     images, flavors = _images(on.administrator, templates), _flavors(on.administrator)
     try:
-        with (
-            as_user(on.up, on.credentials, "admin", prefix) as own,
-            _network(own.openstack, prefix) as network,
-        ):
+        with empty_project(on, prefix) as own, _network(own.openstack, prefix) as network:
             compute = own.openstack.compute
             key_pair = {"keypair": {"name": prefix, "type": "ssh"}}
             compute.post("/os-keypairs", key_pair, microversion="2.2")
@@ -67,6 +55,22 @@ def prepared_project(on: Installation, templates: Path) -> Iterator[Prepared]:
             on.administrator.compute.delete(f"/flavors/{flavor_id}")
         for image_id in images:
             on.administrator.image.delete(f"/images/{image_id}")
+
+
+@contextmanager
+def empty_project(on: Installation, name: str) -> Iterator[Installation]:
+    """Keep a project for a block, and use the orchestrator in it."""
+    identity = on.administrator.identity
+    project = identity.post("/projects", {"project": {"name": name, "domain_id": "default"}})["project"]["id"]
+    roles = {item["name"]: item["id"] for item in identity.get("/roles")["roles"]}
+    user = identity.get("/users", {"name": "admin"})["users"][0]["id"]
+    for role in ROLES:
+        identity.put(f"/projects/{project}/users/{user}/roles/{roles[role]}")
+    _widen_quotas(on.administrator, project)
+    try:
+        with as_user(on.up, on.credentials, "admin", name) as own:
+            yield own
+    finally:
         _delete_default_group(on.administrator, project)
         identity.delete(f"/projects/{project}")
 

@@ -10,13 +10,15 @@ the end, the objects of the cloud must be those of the beginning. Exits with 1 i
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import re
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -40,13 +42,15 @@ from tests.openstack.acceptance.installation import (
 )
 from tests.openstack.acceptance.inventory import Item, inventory, leaked
 from tests.openstack.acceptance.parameters import values
-from tests.openstack.acceptance.prepared_project import Prepared, prepared_project
+from tests.openstack.acceptance.prepared_project import Prepared, empty_project, prepared_project
 
 OFFERED: Final = frozenset({"SUPPORTED", "DEPRECATED"})
 CLOUD: Final = re.compile(r"(OS::(Nova|Neutron|Cinder|Glance|Keystone)|AWS::EC2)::")
 OTHER_REGION: Final = "RegionTwo"  # of a template with stacks in two regions
 # A trust cannot be delegated again to the other region.
 SETTINGS: Final = {f"{PREFIX}DEFERRED_AUTH_METHOD": "application_credential"}
+# A server without a network is in the template's: the project must have no other.
+ONLY_NETWORK: Final = frozenset({"cfn/F17/WordPress_Single_Instance_With_Neutron.template"})
 SECONDS: Final = 900.0
 GONE_SECONDS: Final = 60.0
 
@@ -64,6 +68,12 @@ def candidates(directory: Path) -> Iterator[str]:
         own = {kind for kind in used if not kind.endswith((".yaml", ".template"))}
         if row["lenient"] == 200 and own <= known and any(CLOUD.match(kind) for kind in own):
             yield row["template"]
+
+
+def makes_networks(directory: Path, name: str) -> bool:
+    """Whether servers without a network would be ambiguous in the same project."""
+    text = (directory / "templates" / name).read_text()
+    return "OS::Neutron::Net" in text or "OS::Neutron::ProviderNet" in text
 
 
 def special(name: str, prepared: Prepared) -> dict[str, Any]:
@@ -102,10 +112,11 @@ class Run:
         """Do nothing yet."""
         self.on, self.directory, self.prepared = prepared.on, directory, prepared
         self.guests = Guests(self.on)
+        self._numbers = itertools.count(1)
 
-    def template(self, number: int, name: str) -> str:
+    def template(self, name: str) -> str:
         """Operate the stack of a template; return the reason of a failure, otherwise ""."""
-        stack = f"{self.prepared.prefix}-{number}"
+        stack = f"{self.prepared.prefix}-{next(self._numbers)}"
         began, text = time.monotonic(), ""
         try:
             text = self._operate(stack, name)
@@ -185,9 +196,14 @@ def main(directory: Path | None, only: str, jobs: int) -> None:
             ThreadPoolExecutor(jobs) as pool,
         ):
             run = Run(prepared, place)
-            faults: Mapping[str, str] = dict(
-                zip(names, pool.map(run.template, range(len(names)), names), strict=True)
-            )
+            inside = [name for name in names if name not in ONLY_NETWORK]
+            alone = [name for name in inside if makes_networks(place, name)]
+            together = [name for name in inside if name not in alone]
+            faults = dict(zip(together, pool.map(run.template, together), strict=True))
+            faults |= {name: run.template(name) for name in alone}
+            with empty_project(on, f"{prepared.prefix}-b") as empty:
+                other = Run(replace(prepared, on=empty), place)
+                faults |= {name: other.template(name) for name in names if name in ONLY_NETWORK}
         left = remains(on, before)
     for item in left:
         click.echo(f"left: {item.collection} {item.id} {item.name}")

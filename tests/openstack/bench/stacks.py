@@ -94,6 +94,12 @@ def _resource(kind: str, **properties: Any) -> dict[str, Any]:
     return {"type": f"OS::{kind}", "properties": properties}
 
 
+def without_cloud(count: int) -> dict[str, Any]:
+    """Return a template as large as that of servers, which needs no look-ups."""
+    body = {"type": "OS::Heat::TestResource", "properties": {"value": "-" * 100}}
+    return _template({f"resource{number}": body for number in range(count)})
+
+
 def _server(networks: list[dict[str, Any]], flavor: str = FLAVOR, image: str = IMAGE) -> dict[str, Any]:
     return {
         "type": "OS::Nova::Server",

@@ -124,7 +124,7 @@ def test_a_trunk(driver: Driver, ground: Ground) -> None:
     trunk = lives(
         driver,
         "OS::Neutron::Trunk",
-        {"parent_port": parent, "sub_ports": [first], "description": "D"},
+        {"port": parent, "sub_ports": [first], "description": "D"},
         {"name": driver.name(), "sub_ports": [second, first]},
         {"sub_ports": [{**first, "segmentation_id": 12}], "description": "E"},
         {"admin_state_up": False},

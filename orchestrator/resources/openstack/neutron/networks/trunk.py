@@ -40,11 +40,11 @@ class Trunk(NeutronType):
     support_version = "9.0.0"
     collection = TRUNKS
     has_status = True
-    api_names = {"parent_port": "port_id"}
+    api_names = {"port": "port_id"}
     unordered = frozenset({"sub_ports"})
     properties = {
         "name": Property("string", "Name of the trunk.", update_allowed=True),
-        "parent_port": Property(
+        "port": Property(
             "string",
             "Name or id of the port of the server.",
             required=True,
@@ -61,7 +61,7 @@ class Trunk(NeutronType):
     }
     attributes = attributes(port_id="Port of the server.")
     translation = (
-        Resolve(("parent_port",), "neutron.port"),
+        Resolve(("port",), "neutron.port"),
         Resolve(("sub_ports", "port"), "neutron.port"),
     )
 

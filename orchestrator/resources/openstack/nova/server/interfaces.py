@@ -259,7 +259,9 @@ def _marks(ctx: Context, wanted: Sequence[Entry]) -> Iterator[str]:
 
 
 def _text(entry: Entry) -> str:
-    return json.dumps(entry, sort_keys=True)
+    """Return a text that is the same for equal entries: a subnet determines the network."""
+    implied = {"network"} if entry.get("subnet") else set()
+    return json.dumps({key: entry[key] for key in entry if key not in implied}, sort_keys=True)
 
 
 def _marked_port(ctx: Context, mark: str) -> str | None:

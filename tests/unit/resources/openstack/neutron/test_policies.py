@@ -182,7 +182,7 @@ def subport(port: str, id_: int) -> dict[str, Any]:
 
 
 def test_subports_are_removed_before_others_are_added():
-    trunk = Operation(Trunk, parent_port="p", sub_ports=[subport("a", 1), subport("b", 3)])
+    trunk = Operation(Trunk, port="p", sub_ports=[subport("a", 1), subport("b", 3)])
     current = [{**subport("a", 1), "port_id": "a"}, {**subport("b", 2), "port_id": "b"}]
     trunk.has(TRUNKS, {"id": "x1", "sub_ports": current})
     trunk.script.answers("PUT", "/trunks/x1/(add|remove)_subports", {})

@@ -6,6 +6,7 @@ import base64
 
 import pytest
 
+from orchestrator.resources.openstack.nova.server.interfaces import changes
 from orchestrator.resources.openstack.nova.server.server_type import Server
 
 SERVER = Server()
@@ -267,3 +268,10 @@ def test_actual_values_are_reported_for_drift(cloud, context_of):
     serve(cloud, name="renamed", metadata={"a": "1"}, flavor={"id": "f9"}, tags=[TAG, "t"])
     actual = SERVER.observe(context_of(given(tags=["t"]), action="CHECK"), "s1").properties
     assert actual == {"name": "renamed", "metadata": {"a": "1"}, "flavor": "f9", "tags": ["t"]}
+
+
+def test_the_network_of_a_subnet_changes_no_interface():
+    before, after = [{"subnet": "s"}], [{"network": "n1", "subnet": "s"}]
+    own_ports = [{"id": "p1", "entry": before[0]}]
+    assert changes(before, after, own_ports, [interface("p1")]) == ([], [])
+    assert changes(after, before, own_ports, [interface("p1")]) == ([], [])
