@@ -79,9 +79,9 @@ class SimulatedCloud:
         self.aodh = Aodh(self)
         self.swift = Swift(self)
         self.barbican = Barbican(self)
-        compared = (self.keystone, self.glance, self.nova, self.neutron, self.cinder)
+        compared = (self.keystone, self.glance, self.nova, self.neutron, self.cinder, self.octavia)
         # without a comparison with real services
-        published = (self.octavia, self.aodh, self.swift, self.barbican)
+        published = (self.aodh, self.swift, self.barbican)
         self.services: dict[str, Service] = {service.name: service for service in (*compared, *published)}
         self._server = Server(self.answer)
 

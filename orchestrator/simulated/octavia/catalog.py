@@ -23,7 +23,7 @@ from orchestrator.simulated.state import Table
 
 Octavia = Any  # its module imports this module
 
-HIDDEN: Final = frozenset({"project_id", "created_at", "updated_at"})
+HIDDEN: Final = frozenset({"project_id", "tenant_id", "created_at", "updated_at"})
 QUOTAS: Final = ("loadbalancer", "listener", "member", "pool", "healthmonitor", "l7policy", "l7rule")
 
 
@@ -51,13 +51,13 @@ class Profiles(Settings):
         """Change a profile; its data only while nothing uses it."""
         self._check({**row, **values})
         if self._is_used(row) and values.keys() & {self.data, "provider_name"}:
-            raise ApiError(409, f"{self.label} {row['id']} is in use and cannot be modified.")
+            raise ApiError(409, f"{self.label.capitalize()} {row['id']} is in use and cannot be modified.")
         super().change(call, row, values)
 
     def remove(self, call: Call, row: JsonObject) -> None:
         """Remove a profile that nothing uses."""
         if self._is_used(row):
-            raise ApiError(409, f"{self.label} {row['id']} is in use and cannot be modified.")
+            raise ApiError(409, f"{self.label.capitalize()} {row['id']} is in use and cannot be modified.")
         super().remove(call, row)
 
     def users(self) -> list[JsonObject]:
@@ -82,6 +82,7 @@ class FlavorProfiles(Profiles):
     singular = "flavorprofile"
     plural = "flavorprofiles"
     path = "flavorprofiles"
+    argument = "flavor_profile_"
     label = "Flavor Profile"
     data = "flavor_data"
     fields: ClassVar[dict[str, Field]] = {
@@ -101,6 +102,7 @@ class ZoneProfiles(Profiles):
     singular = "availability_zone_profile"
     plural = "availability_zone_profiles"
     path = "availabilityzoneprofiles"
+    argument = "availability_zone_profile_"
     label = "Availability Zone Profile"
     data = "availability_zone_data"
     fields: ClassVar[dict[str, Field]] = {
@@ -120,6 +122,7 @@ class Flavors(Settings):
     singular = "flavor"
     plural = "flavors"
     path = "flavors"
+    argument = "flavor_"
     label = "Flavor"
     fields: ClassVar[dict[str, Field]] = {
         "name": Field(REQUIRED),
@@ -147,6 +150,7 @@ class Zones(Settings):
     singular = "availability_zone"
     plural = "availability_zones"
     path = "availabilityzones"
+    argument = "availability_zone_"
     label = "Availability Zone"
     fields: ClassVar[dict[str, Field]] = {
         "name": Field(REQUIRED, put=False),
@@ -220,12 +224,12 @@ class Quotas:
         if self.table.get(project) is None:
             raise ApiError(404, f"Quotas {project} not found.")
         self.table.remove(project)
-        return Response(204)
+        return Response(202)
 
     def _view(self, project: str) -> JsonObject:
         quotas = self.of(project)
         former = {"load_balancer": quotas["loadbalancer"], "health_monitor": quotas["healthmonitor"]}
-        return {"project_id": project, **quotas, **former}
+        return {"project_id": project, "tenant_id": project, **quotas, **former}
 
 
 def _require_admin(call: Call) -> None:

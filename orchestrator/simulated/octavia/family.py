@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
@@ -27,6 +28,7 @@ LIST_WORDS: Final = (
     "project_id",
 )
 TAG_FILTERS: Final = ("tags", "tags-any", "not-tags", "not-tags-any")
+PARENT: Final = "parent"  # kind of error
 FORBIDDEN: Final = "Policy does not allow this request to be performed."
 
 
@@ -48,6 +50,7 @@ ADMIN_STATE_UP: Final = Field(True, "boolean")
 TAGS: Final = Field(list, "list")
 PORT: Final = Field(REQUIRED, "integer", put=False, low=1, high=65_535)
 
+_KINDS: Final = {"text": "string", "boolean": "boolean", "integer": "integer", "list": "list", "map": "dict"}
 _CLASSES: Final[dict[str, Any]] = {
     "text": str,
     "boolean": bool,
@@ -64,6 +67,7 @@ class Family:
     singular: ClassVar[str]
     plural: ClassVar[str]
     path: ClassVar[str]  # of the collection, below ROOT
+    argument: ClassVar[str]  # in errors: the name of a body
     label: ClassVar[str]  # in errors: `Listener X not found.`
     fields: ClassVar[dict[str, Field]]
     indexes: ClassVar[tuple[str, ...]] = ()
@@ -88,10 +92,9 @@ class Family:
     def index(self, call: Call, **parents: str) -> Response:
         """List objects: filtered, sorted, in pages."""
         shown, links = page(call, self._matching(call, self.candidates(call, **parents)))
-        body: JsonObject = {self.plural: only_fields(call, [self.view(row) for row in shown])}
-        if links:
-            body[f"{self.plural}_links"] = links
-        return Response(200, body)
+        following = [] if not any(link["rel"] == "next" for link in links) else [_next_link(call, shown)]
+        views = only_fields(call, [self.view(row) for row in shown])
+        return Response(200, {self.plural: views, f"{self.plural}_links": following})
 
     def post(self, call: Call, **parents: str) -> Response:
         """Create an object."""
@@ -136,7 +139,8 @@ class Family:
 
     def view(self, row: JsonObject) -> JsonObject:
         """Return an object as the API shows it."""
-        return {key: value for key, value in row.items() if key[0] != "_"}
+        shown = {key: value for key, value in row.items() if key[0] != "_"}
+        return {**shown, "tenant_id": row.get("project_id")}
 
     def candidates(self, call: Call, **parents: str) -> Iterable[JsonObject]:
         """Return the objects of a list before it is filtered."""
@@ -197,7 +201,8 @@ class Family:
         known = {**self.fields, "project_id": Field(put=False), "tenant_id": Field(put=False)}
         unknown = [name for name in given if name not in known or not (new or known[name].put)]
         if unknown:
-            raise invalid(self.singular, given, f"Unknown attribute: {', '.join(unknown)}")
+            place = f"{self.argument}.{self.singular}"
+            raise ApiError(400, f"Unknown attribute for argument {place}: {', '.join(unknown)}")
         values = {
             name: value if value is None else _value(name, known[name], value)
             for name, value in given.items()
@@ -221,6 +226,21 @@ class Family:
         return found
 
 
+@contextmanager
+def as_parent() -> Iterator[None]:
+    """Mark the refusal of an object in the middle of a path, whose answer has another form."""
+    try:
+        yield
+    except ApiError as error:
+        raise ApiError(error.status, error.message, PARENT) from error
+
+
+def _next_link(call: Call, shown: list[JsonObject]) -> JsonObject:
+    """Return the link to the next page, which omits the filters."""
+    query = f"limit={call.request.value('limit')}&marker={shown[-1]['id']}"
+    return {"rel": "next", "href": f"{call.base}{call.request.path}?{query}"}
+
+
 def invalid(name: str, value: Any, reason: str) -> ApiError:
     """Return the refusal of a malformed value."""
     return ApiError(400, f"Invalid input for field/attribute {name}. Value: '{value}'. {reason}")
@@ -236,7 +256,7 @@ def _value(name: str, field: Field, value: Any) -> Any:
     if value is None:
         return None
     if not isinstance(value, kind) or (field.kind == "integer" and isinstance(value, bool)):
-        raise invalid(name, value, f"Wrong type. Expected '{kind.__name__}', got '{type(value).__name__}'")
+        raise invalid(name, value, f"Value should be {_KINDS[field.kind]}")
     if field.values and value not in field.values:
         raise invalid(name, value, f"Value should be one of: {', '.join(map(str, field.values))}")
     if field.low is not None and value < field.low:

@@ -15,6 +15,7 @@ from orchestrator.simulated.octavia.family import (
     REQUIRED,
     TAGS,
     Field,
+    as_parent,
     validation_failure,
 )
 from orchestrator.simulated.octavia.provisioning import CHANGING, Part
@@ -22,6 +23,7 @@ from orchestrator.simulated.service import Call
 
 PROTOCOLS: Final = ("TCP", "HTTP", "HTTPS", "TERMINATED_HTTPS", "PROXY", "UDP", "SCTP", "PROMETHEUS")
 DATAGRAMS: Final = ("UDP", "SCTP")
+NO_KEY: Final = "Error parsing L7Rule: Invalid L7 Rule: L7 rule type requires a key"
 LAST: Final = 2_147_483_647
 TIMEOUTS: Final = (50_000, 5_000, 50_000, 0)
 
@@ -32,6 +34,7 @@ class Listeners(Part):
     singular = "listener"
     plural = "listeners"
     path = "listeners"
+    argument = "listener_"
     label = "Listener"
     quota = "listener"
     fields: ClassVar[dict[str, Field]] = {
@@ -47,6 +50,12 @@ class Listeners(Part):
         "sni_container_refs": Field(list, "list"),
         "insert_headers": Field(dict, "map"),
         "allowed_cidrs": Field(None, "list"),
+        "client_authentication": Field("NONE"),
+        **dict.fromkeys(("client_ca_tls_container_ref", "client_crl_container_ref", "tls_ciphers"), Field()),
+        **dict.fromkeys(("tls_versions", "alpn_protocols"), Field(None, "list")),
+        "hsts_max_age": Field(None, "integer"),
+        "hsts_include_subdomains": Field(False, "boolean"),
+        "hsts_preload": Field(False, "boolean"),
         "timeout_client_data": Field(50_000, "integer"),
         "timeout_member_connect": Field(5_000, "integer"),
         "timeout_member_data": Field(50_000, "integer"),
@@ -92,8 +101,8 @@ class Listeners(Part):
             values["default_tls_container_ref"] or values["sni_container_refs"]
         ):
             raise validation_failure(
-                "An SNI or default certificate container reference must be provided with TERMINATED_HTTPS"
-                " listeners."
+                "An SNI or default certificate container reference must be provided for TERMINATED_HTTPS"
+                " protocol listeners."
             )
         if values["default_pool_id"]:
             self.octavia.pools.found(values["default_pool_id"])
@@ -105,6 +114,7 @@ class Policies(Part):
     singular = "l7policy"
     plural = "l7policies"
     path = "l7policies"
+    argument = "l7policy_"
     label = "L7 Policy"
     quota = "l7policy"
     indexes: ClassVar[tuple[str, ...]] = ("_load_balancer", "listener_id")
@@ -191,6 +201,7 @@ class Rules(Part):
     singular = "rule"
     plural = "rules"
     path = "l7policies/{policy_id}/rules"
+    argument = "rule_"
     label = "L7 Rule"
     quota = "l7rule"
     indexes: ClassVar[tuple[str, ...]] = ("_load_balancer", "_policy")
@@ -206,18 +217,23 @@ class Rules(Part):
 
     def candidates(self, call: Call, **parents: str) -> Iterable[JsonObject]:
         """Return the rules of a policy."""
-        policy = self.octavia.policies.visible(call, parents["policy_id"])
-        return self.table.where("_policy", policy["id"])
+        return self.table.where("_policy", self._policy(call, parents["policy_id"])["id"])
 
     def visible(self, call: Call, id_: str, **parents: str) -> JsonObject:
         """Return a rule of a policy."""
-        self.octavia.policies.visible(call, parents["policy_id"])
+        self._policy(call, parents["policy_id"])
         return super().visible(call, id_)
+
+    def _policy(self, call: Call, policy_id: str) -> JsonObject:
+        """Return the policy of a path."""
+        with as_parent():
+            policy: JsonObject = self.octavia.policies.visible(call, policy_id)
+        return policy
 
     def create(self, call: Call, values: JsonObject, **parents: str) -> JsonObject:
         """Begin to create a rule."""
-        policy = self.octavia.policies.visible(call, parents["policy_id"])
+        policy = self._policy(call, parents["policy_id"])
         if values["type"] in ("HEADER", "COOKIE") and not values["key"]:
-            raise ApiError(400, f"Invalid L7 Rule: L7Rule type {values['type']} needs key to be set")
+            raise ApiError(400, NO_KEY)
         balancer = self.octavia.load_balancers.found(policy["_load_balancer"])
         return self.start_new(balancer, {**values, "_policy": policy["id"]})

@@ -27,6 +27,7 @@ class LoadBalancers(Part):
     singular = "loadbalancer"
     plural = "loadbalancers"
     path = "loadbalancers"
+    argument = "load_balancer"
     label = "Load Balancer"
     quota = "loadbalancer"
     fields: ClassVar[dict[str, Field]] = {

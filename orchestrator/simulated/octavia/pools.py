@@ -17,6 +17,7 @@ from orchestrator.simulated.octavia.family import (
     ROOT,
     TAGS,
     Field,
+    as_parent,
     invalid,
     validation_failure,
 )
@@ -27,6 +28,10 @@ Octavia = Any  # its module imports this module
 
 PROTOCOLS: Final = ("TCP", "HTTP", "HTTPS", "TERMINATED_HTTPS", "PROXY", "PROXYV2", "UDP", "SCTP")
 ALGORITHMS: Final = ("ROUND_ROBIN", "LEAST_CONNECTIONS", "SOURCE_IP", "SOURCE_IP_PORT")
+NO_COOKIE: Final = (
+    'Field "cookie_name" must be specified when using the "APP_COOKIE" session persistence type.'
+)
+COOKIE: Final = 'Field "cookie_name" can only be specified with session persistence of type "APP_COOKIE".'
 HTTP: Final = {"http_method": "GET", "url_path": "/", "expected_codes": "200"}
 
 
@@ -36,6 +41,7 @@ class Pools(Part):
     singular = "pool"
     plural = "pools"
     path = "pools"
+    argument = "pool_"
     label = "Pool"
     quota = "pool"
     fields: ClassVar[dict[str, Field]] = {
@@ -48,6 +54,9 @@ class Pools(Part):
         "lb_algorithm": Field(REQUIRED, values=ALGORITHMS),
         "session_persistence": Field(None, "map"),
         "tls_enabled": Field(False, "boolean"),
+        **dict.fromkeys(("tls_container_ref", "ca_tls_container_ref", "crl_container_ref"), Field()),
+        "tls_ciphers": Field(),
+        **dict.fromkeys(("tls_versions", "alpn_protocols"), Field(None, "list")),
         "tags": TAGS,
     }
 
@@ -102,7 +111,7 @@ class Pools(Part):
             "loadbalancers": [{"id": row["_load_balancer"]}],
             "listeners": [{"id": listener["id"]} for listener in self.listeners_of(row)],
             "members": [{"id": member["id"]} for member in self.octavia.members.of_pool(row["id"])],
-            "healthmonitor_id": monitors[0]["id"] if monitors else None,
+            **({"healthmonitor_id": monitors[0]["id"]} if monitors else {}),
         }
 
 
@@ -112,6 +121,7 @@ class Members(Part):
     singular = "member"
     plural = "members"
     path = "pools/{pool_id}/members"
+    argument = "member_"
     label = "Member"
     quota = "member"
     indexes: ClassVar[tuple[str, ...]] = ("_load_balancer", "_pool")
@@ -135,7 +145,7 @@ class Members(Part):
 
     def put_all(self, call: Call, pool_id: str) -> Response:
         """Replace all members of a pool, as a single change."""
-        pool = self.octavia.pools.visible(call, pool_id)
+        pool = self._pool(call, pool_id)
         given = (call.body or {}).get(self.plural) or []
         wanted = {
             (values["address"], values["protocol_port"]): values
@@ -160,16 +170,26 @@ class Members(Part):
 
     def candidates(self, call: Call, **parents: str) -> Iterable[JsonObject]:
         """Return the members of a pool."""
-        return self.of_pool(self.octavia.pools.visible(call, parents["pool_id"])["id"])
+        return self.of_pool(self._pool(call, parents["pool_id"])["id"])
 
     def visible(self, call: Call, id_: str, **parents: str) -> JsonObject:
         """Return a member of a pool."""
-        self.octavia.pools.visible(call, parents["pool_id"])
+        self._pool(call, parents["pool_id"])
         return super().visible(call, id_)
+
+    def view(self, row: JsonObject) -> JsonObject:
+        """Return a member with the kind of its port."""
+        return {**super().view(row), "vnic_type": "normal"}
+
+    def _pool(self, call: Call, pool_id: str) -> JsonObject:
+        """Return the pool of a path."""
+        with as_parent():
+            pool: JsonObject = self.octavia.pools.visible(call, pool_id)
+        return pool
 
     def create(self, call: Call, values: JsonObject, **parents: str) -> JsonObject:
         """Begin to create a member."""
-        pool = self.octavia.pools.visible(call, parents["pool_id"])
+        pool = self._pool(call, parents["pool_id"])
         address, port = values["address"], values["protocol_port"]
         _require_address(address)
         if values["subnet_id"] and self.octavia.cloud.neutron.subnets.table.get(values["subnet_id"]) is None:
@@ -189,6 +209,7 @@ class Monitors(Part):
     singular = "healthmonitor"
     plural = "healthmonitors"
     path = "healthmonitors"
+    argument = "health_monitor_"
     label = "Health Monitor"
     quota = "healthmonitor"
     indexes: ClassVar[tuple[str, ...]] = ("_load_balancer", "_pool")
@@ -236,9 +257,9 @@ def _persistence(values: JsonObject) -> JsonObject:
         return {}
     cookie = given.get("cookie_name")
     if given.get("type") == "APP_COOKIE" and not cookie:
-        raise validation_failure("Cookie name must be specified with APP_COOKIE type session persistence")
+        raise validation_failure(NO_COOKIE)
     if given.get("type") != "APP_COOKIE" and cookie:
-        raise validation_failure(f"Cookie name is not supported with {given.get('type')}")
+        raise validation_failure(COOKIE)
     empty = dict.fromkeys(("type", "cookie_name", "persistence_timeout", "persistence_granularity"))
     return {"session_persistence": {**empty, **given}}
 

@@ -90,10 +90,8 @@ class Provisioning:
             for row in family.table.where("_load_balancer", balancer_id):
                 status = row["provisioning_status"]
                 if error and family.singular == kind and row["id"] == id_:
-                    family.table.save(row | {"provisioning_status": ERROR})
-                    row["provisioning_status"] = ERROR
+                    family.touch(row, {"provisioning_status": ERROR})
                 elif status == DELETING:
                     family.discard(row)
                 elif status in (CREATING, CHANGING):
-                    row |= {"provisioning_status": ACTIVE, "operating_status": "ONLINE"}
-                    family.table.save(row)
+                    family.touch(row, {"provisioning_status": ACTIVE, "operating_status": "ONLINE"})

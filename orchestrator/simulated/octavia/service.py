@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, ClassVar, Final
 
+from orchestrator.json_types import JsonObject
 from orchestrator.simulated.http import ApiError, Request, Response
 from orchestrator.simulated.octavia.catalog import FlavorProfiles, Flavors, Quotas, ZoneProfiles, Zones
-from orchestrator.simulated.octavia.family import ROOT
+from orchestrator.simulated.octavia.family import PARENT, ROOT
 from orchestrator.simulated.octavia.listeners import Listeners, Policies, Rules
 from orchestrator.simulated.octavia.load_balancers import PROVIDERS, LoadBalancers
 from orchestrator.simulated.octavia.pools import Members, Monitors, Pools
@@ -62,6 +63,9 @@ class Octavia(Service):
         """Return the answer for an error."""
         if error.status == 401:
             return super().error(error)
+        if error.kind == PARENT:
+            body: JsonObject = {"title": "Bad Request", "code": error.status, "description": error.message}
+            return Response(error.status, body)
         code = "Server" if error.status >= 500 else "Client"
         body = {"faultcode": code, "faultstring": error.message, "debuginfo": None}
         return Response(error.status, body)

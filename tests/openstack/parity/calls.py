@@ -19,6 +19,7 @@ ENDPOINTS: Final = {
     "nova": "compute",
     "neutron": "network",
     "cinder": "block-storage",
+    "octavia": "load-balancer",
 }
 SECONDS: Final = 60.0  # for a call, and for a status to appear
 

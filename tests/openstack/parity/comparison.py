@@ -9,6 +9,8 @@ from typing import Any, Final
 from tests.openstack.parity.calls import Answer, Call
 
 PATTERNS: Final = (
+    (re.compile(r"Value should be one of: .*"), "Value should be one of: <values>"),
+    (re.compile(r"^(noop_driver|amphora)$"), "<provider>"),
     (re.compile(r"already used [\d, ]+ of"), "already used <number> of"),
     (re.compile(r"exists for flavor \S+ and"), "exists for flavor <id> and"),
     (re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"), "<uuid>"),
@@ -33,6 +35,9 @@ IGNORED_KEYS: Final = frozenset(
         "standard_attr_id",
         "provider:segmentation_id",
         "segmentation_id",
+        # Octavia's no-op provider
+        "operating_status",
+        "vip_network_id",
     }
 )
 ERROR_KEYS: Final = frozenset({"message", "type", "title", "faultstring"})

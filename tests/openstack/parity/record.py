@@ -17,7 +17,7 @@ from tests.openstack.parity.calls import Cloud, run
 from tests.openstack.parity.comparison import recorded
 
 FOLDER: Final = Path(__file__).with_name("recordings")
-SCENARIOS: Final = ("keystone", "neutron", "neutron_extra", "glance", "cinder", "nova")
+SCENARIOS: Final = ("keystone", "neutron", "neutron_extra", "glance", "cinder", "nova", "octavia")
 
 
 def main(names: list[str]) -> None:
