@@ -97,7 +97,11 @@ def _send_create(operation: ResourceOperation) -> Observation | None:
         return None
     except ProviderError:
         state.unanswered = False  # a refusal is an answer
-        raise
+        # An earlier request, carried out only now, may be the reason: its name or address is in use.
+        repeated = operation.resource.op == "CREATE"
+        if not (repeated and type_.can_find and _find_at_once(operation, context)):
+            raise
+        return None
     state.unanswered = False
     state.physical_id, state.data = created.physical_id, created.data
     state.secret = state.secret or created.secret

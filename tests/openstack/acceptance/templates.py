@@ -182,12 +182,12 @@ def remains(on: Installation, before: frozenset[Item]) -> list[Item]:
 
 @click.command()
 @click.argument("directory", type=click.Path(path_type=Path), default=None, required=False)
-@click.option("--only", default="", help="Templates whose names contain this text.")
+@click.option("--only", default="", help="Templates whose names contain any of these texts: a,b.")
 @click.option("--jobs", default=3, show_default=True, help="Stacks at a time.")
 def main(directory: Path | None, only: str, jobs: int) -> None:
     """Run the templates; exit with 1 if a template fails or an object is left."""
     place = directory or Path(os.environ.get("CORPUS_DIR", DEFAULT))
-    names: list[str] = [name for name in candidates(place) if only in name]
+    names: list[str] = [name for name in candidates(place) if any(text in name for text in only.split(","))]
     with installation(chosen_directory(), settings=SETTINGS) as on:
         before = inventory(on.administrator)
         with (

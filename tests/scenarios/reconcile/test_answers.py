@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from orchestrator.errors import ProviderError, ProviderSilent
 from orchestrator.resources.base import Context, Created, Observation, Value
 from tests.scenarios.fake_cloud import Cloud, Thing
 from tests.scenarios.world import World
@@ -76,3 +77,21 @@ def test_an_object_that_is_absent_in_the_answer_of_its_delete_is_not_observed(
     world.deliver_all()
     assert world.state(uuid) == "DELETE_COMPLETE"
     assert cloud.calls == ["create a", "delete a"]
+
+
+def test_a_repeated_create_is_refused_because_the_first_was_carried_out_late(
+    world: World, cloud: Cloud
+) -> None:
+    def silent(_: Context) -> None:
+        cloud.on["create"] = late
+        raise ProviderSilent("no answer")
+
+    def late(ctx: Context) -> None:
+        cloud.make(ctx)  # the first request
+        raise ProviderError("the address is in use")
+
+    cloud.on["create"] = silent
+    uuid = world.create("s", {"a": {"type": "Cloud::Thing"}})
+    world.deliver_all()
+    assert world.state(uuid) == "CREATE_COMPLETE"
+    assert cloud.made == {"a": 1}
