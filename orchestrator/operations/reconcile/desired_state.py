@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from orchestrator.engine.validation.property_resolution import NO_NAMES, resolve_properties
-from orchestrator.json_types import JsonMapping, JsonObject
+from orchestrator.json_types import JsonMapping
 from orchestrator.operations.resource_context.operation import ResourceOperation
 from orchestrator.operations.resource_context.state import DesiredResource, proxy
 from orchestrator.template.definition import NO_ATTRIBUTES, StackDefinition
@@ -46,9 +46,10 @@ def _evaluate(operation: ResourceOperation) -> DesiredResource:
     definition, name = operation.visit.definition, operation.resource.name
     assert definition is not None
     body, view = definition.body, definition_view(operation)
-    properties: JsonObject = {}
-    secret_properties = NO_NAMES
-    if body.get("external_id") is None or body.get("properties"):  # otherwise none are required
+    if body.get("external_id") is not None and not body.get("properties"):  # none are required
+        defaults, _ = operation.resource_type.read_properties({})
+        properties, secret_properties = defaults, NO_NAMES
+    else:
         properties, secret_properties = resolve_properties(
             body, view, operation.resource_type, name, resolve=operation.finder()
         )
