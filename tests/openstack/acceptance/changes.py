@@ -54,10 +54,8 @@ CHANGES: Final[tuple[tuple[str, str, Change], ...]] = (
 
 
 def changed(template: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
-    """Return a copy with a changed property, and its place: `server.metadata`.
-
-    Raises:
-        ValueError: no resource has such a property.
+    """Return a copy with a changed property, and its place: `server.metadata`. In a template of external
+    resources only, the description is changed.
     """
     result: dict[str, Any] = copy.deepcopy(dict(template))
     resources = result.get("resources") or result.get("Resources") or {}
@@ -70,4 +68,5 @@ def changed(template: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
                 properties = body[key] = dict(body.get(key) or {})
                 properties[name] = change(properties.get(name))
                 return result, f"{resource}.{name}"
-    raise ValueError("no property to change")
+    result["description" if "resources" in result else "Description"] = MARK
+    return result, "description"

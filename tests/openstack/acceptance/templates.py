@@ -45,12 +45,17 @@ from tests.openstack.acceptance.parameters import values
 from tests.openstack.acceptance.prepared_project import Prepared, empty_project, prepared_project
 
 OFFERED: Final = frozenset({"SUPPORTED", "DEPRECATED"})
+SERVED: Final = re.compile(
+    r"(OS::(Nova|Neutron|Cinder|Glance|Keystone|Heat)|AWS::(EC2|AutoScaling|CloudFormation|IAM))::"
+)
 CLOUD: Final = re.compile(r"(OS::(Nova|Neutron|Cinder|Glance|Keystone)|AWS::EC2)::")
 OTHER_REGION: Final = "RegionTwo"  # of a template with stacks in two regions
 # A trust cannot be delegated again to the other region.
 SETTINGS: Final = {f"{PREFIX}DEFERRED_AUTH_METHOD": "application_credential"}
 # A server without a network is in the template's: the project must have no other.
 ONLY_NETWORK: Final = frozenset({"cfn/F17/WordPress_Single_Instance_With_Neutron.template"})
+# A list in place of a map, which Heat's validation of a template without its resources does not see.
+REFUSED: Final = frozenset({"hot/software-config/example-templates/example-chef-template.yaml"})
 SECONDS: Final = 900.0
 GONE_SECONDS: Final = 60.0
 
@@ -66,7 +71,10 @@ def candidates(directory: Path) -> Iterator[str]:
             continue
         used = set(types_in(iter([source.text, *source.files.values()])))
         own = {kind for kind in used if not kind.endswith((".yaml", ".template"))}
-        if row["lenient"] == 200 and own <= known and any(CLOUD.match(kind) for kind in own):
+        if row["template"] in REFUSED:
+            continue
+        served = all(SERVED.match(kind) for kind in own)
+        if row["lenient"] == 200 and served and own <= known and any(CLOUD.match(kind) for kind in own):
             yield row["template"]
 
 
@@ -142,9 +150,7 @@ class Run:
             return f"{place}: {fault}"
         rows = {row["resource_name"]: row for row in self.on.resources(stack, 0)}
         resource = place.partition(".")[0]
-        if rows[resource]["physical_resource_id"] != ids[resource] and "RandomString" not in str(
-            rows[resource]
-        ):
+        if resource in rows and rows[resource]["physical_resource_id"] != ids[resource]:
             return f"{place}: replaced"
         self.on.request("POST", f"/stacks/{stack}/actions", json={"check": None})
         if fault := self._fault(stack, "CHECK_COMPLETE"):
