@@ -37,6 +37,7 @@ class LoadBalancer(ResourceType):
     service = "octavia"
     endpoint_type = "load-balancer"
     live_show = True
+    needs_ready = frozenset({"Instances"})  # their addresses are looked up
     properties = PROPERTIES
     attributes = ATTRIBUTES
     translation = (
