@@ -4,3 +4,7 @@ The API never parses a template, makes no decisions and changes no state: it cal
 `store` and formats responses. Start with `routes.py` (steps common to all requests), then read a module per
 collection.
 """
+
+from orchestrator.start_up import prepare_imports
+
+prepare_imports()
