@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import pytest
 
@@ -14,10 +14,12 @@ from tests.plugins.region_fixture import region  # noqa: F401 - a fixture
 from tests.plugins.thing_fixture import THING_DIR, ThingServer
 
 
-@pytest.fixture
-def plugin_path(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture(scope="module")
+def plugin_path() -> Iterator[None]:
     """Put the third party's package on the path, as PYTHONPATH does for worker processes."""
-    monkeypatch.syspath_prepend(str(THING_DIR))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(THING_DIR))
+        yield
 
 
 @pytest.fixture
@@ -32,10 +34,16 @@ def things(
     server.stop()
 
 
+@pytest.fixture(scope="module")
+def points(plugin_path: None) -> Mapping[str, importlib.metadata.EntryPoint]:
+    """Return the entry points of all types. Reading them takes longer than most tests."""
+    return {point.name: point for point in importlib.metadata.entry_points(group=GROUP)}
+
+
 @pytest.fixture
-def installed(plugin_path: None) -> Registry:
+def installed(points: Mapping[str, importlib.metadata.EntryPoint]) -> Registry:
     """Return every registered type, the third party's among them."""
-    return Registry({point.name: point for point in importlib.metadata.entry_points(group=GROUP)})
+    return Registry(points)
 
 
 def all_types() -> dict[str, ResourceType]:
