@@ -14,7 +14,7 @@ from typing import Final
 
 from orchestrator.clients.openstack.cloud import OpenStack
 from orchestrator.clients.openstack.finding import Collection, find_ids
-from orchestrator.clients.openstack.key_manager import CONTAINERS, SECRETS, Kind
+from orchestrator.clients.openstack.platform_services.key_manager import CONTAINERS, SECRETS, Kind
 from orchestrator.errors import Misconfigured
 from orchestrator.schema.custom import LOOKUPS
 
@@ -146,6 +146,12 @@ def _barbican(entity: str, kind: Kind) -> LookUp:
     return look_up_one
 
 
+def _workflow(cloud: OpenStack, value: str) -> str:
+    """Return the name or id of a workflow: mistral accepts both."""
+    found = [value] if cloud.workflow.workflow(value) else []
+    return _single(found, f"The Workflow ({value}) could not be found.", "")
+
+
 def _plain(path: str, key: str) -> Collection:
     return Collection(f"/{path}", key, f"{key}s")
 
@@ -180,6 +186,7 @@ _BUILT_IN: Final[Mapping[str, LookUp]] = {
     "nova.network": _NETWORKS,
     "nova.server": _named("compute", "Server", _plain("servers", "server")),
     "glance.image": _image,
+    "mistral.workflow": _workflow,
     "neutron.address_scope": _of_neutron("address_scope", _plain("address-scopes", "address_scope")),
     "neutron.network": _NETWORKS,
     "neutron.port": _of_neutron("port", _plain("ports", "port")),
@@ -206,6 +213,7 @@ _BUILT_IN: Final[Mapping[str, LookUp]] = {
     "cinder.snapshot": _named("block_storage", "VolumeSnapshot", _plain("snapshots", "snapshot")),
     "cinder.volume": _named("block_storage", "Volume", _plain("volumes", "volume")),
     "cinder.vtype": _named("block_storage", "VolumeType", _VOLUME_TYPES),
+    "designate.zone": _named("dns", "Designate Zone", Collection("/zones", "", "zones")),
     "keystone.domain": _named("identity", "KeystoneDomain", _in_domain("domains", "domain")),
     "keystone.group": _of_keystone("KeystoneGroup", _in_domain("groups", "group")),
     "keystone.project": _of_keystone("KeystoneProject", _in_domain("projects", "project")),

@@ -12,10 +12,12 @@ from orchestrator.simulated.aodh.service import Aodh
 from orchestrator.simulated.barbican.service import Barbican
 from orchestrator.simulated.cinder.service import Cinder
 from orchestrator.simulated.contents import ensure_contents
+from orchestrator.simulated.designate.service import Designate
 from orchestrator.simulated.faults import ApiFault, Faults
 from orchestrator.simulated.glance.service import Glance
 from orchestrator.simulated.http import Request, Response
 from orchestrator.simulated.keystone.service import Keystone
+from orchestrator.simulated.mistral.service import Mistral
 from orchestrator.simulated.neutron.service import Neutron
 from orchestrator.simulated.nova.service import Nova
 from orchestrator.simulated.octavia.service import Octavia
@@ -28,7 +30,8 @@ from orchestrator.simulated.swift.service import Swift
 LOG: Final = logging.getLogger(__name__)
 PASSWORD: Final = "simulated"  # noqa: S105 - of every user; the cloud listens on loopback only
 
-TYPICAL: Final = (0.05, 3.0, 1.5, 1.0, 0.7, 0.7, 0.7, 0.5, 0.5, 2.0, 0.5)  # of `Delays`, in its order
+# Of `Delays`, in its order.
+TYPICAL: Final = (0.05, 3.0, 1.5, 1.0, 0.7, 0.7, 0.7, 0.5, 0.5, 2.0, 0.5, 0.5, 0.5)
 
 
 @dataclass(frozen=True)
@@ -46,6 +49,8 @@ class Delays:
     order: float = 0.0
     load_balancer_create: float = 0.0
     load_balancer_change: float = 0.0
+    dns: float = 0.0
+    execution: float = 0.0
 
     @classmethod
     def typical(cls, factor: float = 1.0) -> Delays:
@@ -79,9 +84,11 @@ class SimulatedCloud:
         self.aodh = Aodh(self)
         self.swift = Swift(self)
         self.barbican = Barbican(self)
+        self.designate = Designate(self)
+        self.mistral = Mistral(self)
         compared = (self.keystone, self.glance, self.nova, self.neutron, self.cinder, self.octavia)
         # without a comparison with real services
-        published = (self.aodh, self.swift, self.barbican)
+        published = (self.aodh, self.swift, self.barbican, self.designate, self.mistral)
         self.services: dict[str, Service] = {service.name: service for service in (*compared, *published)}
         self._server = Server(self.answer)
 

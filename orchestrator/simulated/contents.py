@@ -23,6 +23,8 @@ SERVICES: Final = (  # name, type, path of the endpoint
     ("octavia", "load-balancer", ""),
     ("aodh", "alarming", ""),
     ("barbican", "key-manager", ""),
+    ("designate", "dns", ""),
+    ("mistral", "workflowv2", "/v2"),
     ("swift", "object-store", "/v1/AUTH_$(project_id)s"),
 )
 INTERFACES: Final = ("admin", "internal", "public")

@@ -54,8 +54,8 @@ class Table:
             value, before = row.get(name), self._keys[name].get(id_, _NOTHING)
             if value != before:
                 self._forget(name, id_, before)
-                by_value.setdefault(value, {})[id_] = row
                 self._keys[name][id_] = value
+            by_value.setdefault(value, {})[id_] = row
         self._state.changed(self.kind, id_, row)
         return row
 

@@ -36,7 +36,7 @@ class Resource:
         """Begin an operation."""
         self.started_at = time.monotonic()
         given = self.ctx.properties if properties is None else properties
-        self.ctx = replace(self.ctx, action=action, properties=given)
+        self.ctx = replace(self.ctx, action=action, properties=given, step="")
 
     @property
     def now(self) -> Context:
@@ -179,6 +179,7 @@ class Driver:
         assert resource.observation.exists is not deleting, resource.observation
 
     def _advance(self, resource: Resource, step: str) -> None:
+        resource.ctx = replace(resource.ctx, step=step)
         result = self.request(
             lambda: resource.type.advance(resource.now, resource.physical_id, resource.ctx.properties, step)
         )

@@ -15,7 +15,5 @@ block_storage.py  cinder
 networking/       octavia, and the calls for collections of objects
 image.py          glance
 identity.py       keystone
-alarming.py       aodh
-object_store.py   swift
-key_manager.py    barbican
+platform_services/  aodh, swift, barbican, designate, mistral
 """

@@ -8,15 +8,17 @@ from typing import Any, Final
 from weakref import WeakKeyDictionary
 
 from orchestrator.clients.keystone.cloud_session import Cloud
-from orchestrator.clients.openstack.alarming import Alarming
 from orchestrator.clients.openstack.block_storage import BlockStorage
 from orchestrator.clients.openstack.compute import Compute
 from orchestrator.clients.openstack.identity import Identity
 from orchestrator.clients.openstack.image import Image
-from orchestrator.clients.openstack.key_manager import KeyManager
 from orchestrator.clients.openstack.network import Network
 from orchestrator.clients.openstack.networking.load_balancing import LoadBalancing
-from orchestrator.clients.openstack.object_store import ObjectStore
+from orchestrator.clients.openstack.platform_services.alarming import Alarming
+from orchestrator.clients.openstack.platform_services.dns import Dns
+from orchestrator.clients.openstack.platform_services.key_manager import KeyManager
+from orchestrator.clients.openstack.platform_services.object_store import ObjectStore
+from orchestrator.clients.openstack.platform_services.workflow import Workflows
 from orchestrator.clients.openstack.service_api import ListLag
 from orchestrator.clients.openstack.session.session_transport import SessionTransport
 from orchestrator.clients.openstack.transport import Transport
@@ -98,6 +100,16 @@ class OpenStack:
     def alarming(self) -> Alarming:
         """Aodh."""
         return Alarming(*self._arguments)
+
+    @cached_property
+    def dns(self) -> Dns:
+        """Designate."""
+        return Dns(*self._arguments)
+
+    @cached_property
+    def workflow(self) -> Workflows:
+        """Mistral."""
+        return Workflows(*self._arguments)
 
     @cached_property
     def key_manager(self) -> KeyManager:

@@ -128,12 +128,23 @@ def _reason(error: Exception) -> str:
     return str(error) or type(error).__name__
 
 
+def _details(errors: Any) -> str:
+    """Return the faults in a refused object, which designate lists."""
+    listed = errors.get("errors") if isinstance(errors, dict) else errors
+    if not isinstance(listed, list):
+        return ""
+    faults = [one for one in listed if isinstance(one, dict) and one.get("message")]
+    places = ("/".join(str(part) for part in one.get("path") or ()) for one in faults)
+    texts = [f"{place}: {one['message']}" for place, one in zip(places, faults, strict=True)]
+    return f": {'; '.join(texts)[:MAX_MESSAGE]}" if texts else ""
+
+
 def _message(body: Any) -> str:
     """Return the message in the body of an error: each service wraps it in its own object."""
     if isinstance(body, dict):
         for key in ("NeutronError", "error", "faultstring", "message", "description"):
             if key in body:
-                return _message(body[key])
+                return _message(body[key]) + _details(body.get("errors"))
         inner = next((value for value in body.values() if isinstance(value, dict)), None)
         return "" if inner is None else _message(inner)
     if isinstance(body, list):

@@ -6,7 +6,7 @@ import base64
 
 import pytest
 
-from orchestrator.clients.openstack.key_manager import CONTAINERS, ORDERS, SECRETS
+from orchestrator.clients.openstack.platform_services.key_manager import CONTAINERS, ORDERS, SECRETS
 from orchestrator.lookups.kinds import LookupFault, look_up
 from orchestrator.simulated.cloud import SimulatedCloud
 from tests.openstack.conftest import DIRECTORY

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import ClassVar, Final
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
-from orchestrator.clients.openstack.alarming import Alarming
+from orchestrator.clients.openstack.platform_services.alarming import Alarming
 from orchestrator.json_types import JsonMapping, JsonObject
 from orchestrator.resources.base import Context, Created, Fault, Observation, ResourceType, Value
 from orchestrator.resources.openstack.aodh.alarm_properties import ACTIONS

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
-from orchestrator.clients.openstack.key_manager import KeyManager, Kind
+from orchestrator.clients.openstack.platform_services.key_manager import KeyManager, Kind
 from orchestrator.json_types import JsonMapping, JsonObject
 from orchestrator.resources.base import Context, Created, Observation, ResourceType, Value
 from orchestrator.resources.openstack.connection import openstack

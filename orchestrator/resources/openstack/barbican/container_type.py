@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import ClassVar, Final
 
-from orchestrator.clients.openstack.key_manager import CONTAINERS
+from orchestrator.clients.openstack.platform_services.key_manager import CONTAINERS
 from orchestrator.json_types import JsonMapping, JsonObject
 from orchestrator.resources.base import Attribute, Context, Fault, Observation, Property, Value
 from orchestrator.resources.openstack.barbican.barbican_type import BarbicanType

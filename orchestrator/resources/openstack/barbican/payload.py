@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 
-from orchestrator.clients.openstack.key_manager import SECRETS, TEXT, KeyManager
+from orchestrator.clients.openstack.platform_services.key_manager import SECRETS, TEXT, KeyManager
 from orchestrator.errors import ProviderNotFound
 
 

@@ -7,7 +7,7 @@ import binascii
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from orchestrator.clients.openstack.key_manager import SECRETS, TEXT
+from orchestrator.clients.openstack.platform_services.key_manager import SECRETS, TEXT
 from orchestrator.json_types import JsonObject
 from orchestrator.resources.base import Attribute, Context, Fault, Property, Value
 from orchestrator.resources.openstack.barbican.barbican_type import BarbicanType, barbican, given

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 from urllib.parse import urlsplit
 
-from orchestrator.clients.openstack.object_store import ObjectStore
+from orchestrator.clients.openstack.platform_services.object_store import ObjectStore
 from orchestrator.errors import ProviderConflict, ProviderError
 from orchestrator.json_types import JsonObject
 from orchestrator.resources.base import Attribute, Context, Created, Observation, ResourceType, Value

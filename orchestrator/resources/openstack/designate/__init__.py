@@ -1,0 +1,1 @@
+"""Resource types of Designate. Start with `designate_type.py`."""

@@ -1,0 +1,1 @@
+"""Simulated Designate: zones and record sets. Written from the published API."""

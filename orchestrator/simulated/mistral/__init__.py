@@ -1,0 +1,1 @@
+"""Simulated Mistral: workflows whose executions do nothing. Written from the published API."""
