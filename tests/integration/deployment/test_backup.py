@@ -65,7 +65,7 @@ def test_a_dump_taken_in_the_middle_of_a_create_is_restored_elsewhere_and_comple
     resources |= {f"b{number}": thing(["a0"], slow_after=4) for number in range(4)}
     resources |= {f"c{number}": thing([f"b{number}"]) for number in range(4)}
     resources["secret"] = {"type": "OS::Heat::RandomString"}
-    first = new_cluster(postgres_url, valkey_server.url(next(broker_numbers)))
+    first = new_cluster(postgres_url, valkey_server.url(next(broker_numbers)), checkers=1)
     uuid = first.create("saved", resources)
     eventually(lambda: len(things.made("saved")) == 7 and first.rows(OPEN) == [(4,)], RECOVERY_SECONDS)
     for name in first.processes:
@@ -87,7 +87,7 @@ def test_a_dump_taken_in_the_middle_of_a_create_is_restored_elsewhere_and_comple
         assert db.execute(foreign).fetchone() != (0,)  # to followers they would not have happened yet
         db.execute(statement[1])
         assert db.execute(foreign).fetchone() == (0,)
-    second = new_cluster(restored, valkey_server.url(next(broker_numbers)), key=first.key)
+    second = new_cluster(restored, valkey_server.url(next(broker_numbers)), checkers=1, key=first.key)
     second.wait(uuid, "CREATE_COMPLETE")
     made_once(things, "saved", resources)
     [(reported,)] = second.rows(

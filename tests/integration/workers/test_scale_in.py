@@ -30,10 +30,17 @@ SIZE = 20_000  # of a stack that is planned by a process of its own, for seconds
 STOP_SECONDS = 40.0  # less than Docker Compose gives them
 
 
+NO_REPAIR = {"lease_seconds": 20 * PATIENCE_SECONDS, "re_enqueue_seconds": 20 * PATIENCE_SECONDS}
+
+
 @pytest.fixture
 def cluster(new_cluster: Callable[..., Cluster], postgres_url: str, broker_url: str) -> Cluster:
-    settings = {"lease_seconds": 20 * PATIENCE_SECONDS, "re_enqueue_seconds": 20 * PATIENCE_SECONDS}
-    return new_cluster(postgres_url, broker_url, checkers=2, providers=2, **settings)
+    return new_cluster(postgres_url, broker_url, checkers=2, providers=2, **NO_REPAIR)
+
+
+@pytest.fixture
+def local_cluster(new_cluster: Callable[..., Cluster], postgres_url: str, broker_url: str) -> Cluster:
+    return new_cluster(postgres_url, broker_url, checkers=2, providers=0, **NO_REPAIR)
 
 
 def crowd(width: int) -> dict[str, Any]:
@@ -63,7 +70,8 @@ def test_stopping_workers_hand_over_their_work(
     made_once(cluster.things, "crowd", resources)
 
 
-def test_a_plan_under_way_is_handed_over_too(cluster: Cluster) -> None:
+def test_a_plan_under_way_is_handed_over_too(local_cluster: Cluster) -> None:
+    cluster = local_cluster
     cluster.create("large", {f"r{number}": local() for number in range(SIZE)})
     plan = "SELECT state, lost_leases FROM graph_node WHERE kind = 'plan'"
     eventually(lambda: cluster.rows("SELECT 1 FROM resource LIMIT 1"), PATIENCE_SECONDS)
