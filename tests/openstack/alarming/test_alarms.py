@@ -15,6 +15,7 @@ from tests.openstack.network.ground import lives
 pytestmark = pytest.mark.skipif(bool(DIRECTORY), reason="the control plane has no Aodh")
 
 URL = "http://127.0.0.1:8004/v1/up"
+POOL = "00000000-0000-4000-8000-000000000000"  # an id is not looked up
 MEASURED = {"threshold": 50, "aggregation_method": "mean", "comparison_operator": "gt"}
 RESOURCE = {"metric": "cpu_util", "resource_type": "instance", **MEASURED}
 
@@ -49,8 +50,8 @@ RESOURCE = {"metric": "cpu_util", "resource_type": "instance", **MEASURED}
         ),
         (
             "OS::Aodh::LBMemberHealthAlarm",
-            {"pool": "p1", "stack": "s1", "autoscaling_group_id": "g1"},
-            ({"pool": "p2", "autoscaling_group_id": "g2"},),
+            {"pool": POOL, "stack": "s1", "autoscaling_group_id": "g1"},
+            ({"pool": POOL.replace("0", "1"), "autoscaling_group_id": "g2"},),
         ),
         (
             "OS::Aodh::CompositeAlarm",

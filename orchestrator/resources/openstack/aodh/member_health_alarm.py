@@ -9,6 +9,7 @@ from orchestrator.json_types import JsonMapping, JsonObject
 from orchestrator.resources.base import Property, Value
 from orchestrator.resources.openstack.aodh.alarm_properties import COMMON
 from orchestrator.resources.openstack.aodh.alarm_type import AlarmType
+from orchestrator.schema.translation import Resolve
 
 # By property, the part of the rule.
 RULE: Final = {"pool": "pool_id", "stack": "stack_id", "autoscaling_group_id": "autoscaling_group_id"}
@@ -35,6 +36,7 @@ class LBMemberHealthAlarm(AlarmType):
         ),
         **COMMON,
     }
+    translation = (Resolve(("pool",), "octavia.pool"),)
 
     def rule(self, props: Mapping[str, Value]) -> JsonObject:
         """Return the rule."""
