@@ -31,12 +31,14 @@ def test_a_row_with_a_resource_is_a_resource_visit():
         0.5,
         "confirm",
         7.0,
+        True,
+        False,
     )
     assert row[repository.RESOURCE_ID] == RESOURCE.id
     marked = RESOURCE._replace(marked_unhealthy=True, observed="ready", reachable_seconds=0.5)
     marked = marked._replace(step="confirm", requested_seconds=7.0)
     assert repository.resource_visit(row) == ResourceVisit(
-        *NODE, STACK, marked, DEFINITION, (INPUT,), ["pre-update"], 2, 1.5
+        *NODE, STACK, marked, DEFINITION, (INPUT,), ["pre-update"], 2, 1.5, True, False
     )
 
 
@@ -51,6 +53,8 @@ def test_a_resource_may_have_no_definition_no_inputs_and_no_hooks():
         0,
         None,
         False,
+        None,
+        None,
         None,
         None,
         None,

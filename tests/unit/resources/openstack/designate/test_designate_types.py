@@ -15,13 +15,16 @@ from orchestrator.testing.scripted_cloud import ScriptedCloud
 
 PRIMARY = {"name": "example.org.", "email": "a@example.org"}
 RECORDS = {"zone": "z1", "type": "A", "name": "www.example.org.", "records": ["192.0.2.1"]}
-NOW = datetime.now(UTC).replace(tzinfo=None)
-OLD = (NOW - timedelta(hours=1)).isoformat()
 
 
 @pytest.fixture
 def script() -> ScriptedCloud:
     return ScriptedCloud()
+
+
+def hours_ago(hours: float) -> str:
+    """Return a time as Designate writes it."""
+    return (datetime.now(UTC).replace(tzinfo=None) - timedelta(hours=hours)).isoformat()
 
 
 def context(kind: ResourceType, script: ScriptedCloud, action: str = "CREATE", **given: Any) -> Context:
@@ -84,11 +87,11 @@ class TestZones:
     def test_the_zone_of_a_lost_response_is_found_by_its_name(self, script):
         kind = Zone()
         ctx = context(kind, script, **PRIMARY)
-        zone = {"id": "z1", "name": "example.org.", "created_at": NOW.isoformat()}
+        zone = {"id": "z1", "name": "example.org.", "created_at": hours_ago(0)}
         target = r"/zones\?limit=500&name=example.org."
         script.answers("GET", target, {"zones": [zone]})
         assert kind.find(ctx, ctx.token) == "z1"
-        script.answers("GET", target, {"zones": [{**zone, "created_at": OLD}]})
+        script.answers("GET", target, {"zones": [{**zone, "created_at": hours_ago(1)}]})
         assert kind.find(ctx, ctx.token) is None
 
     @pytest.mark.parametrize("action", ["CREATE", "UPDATE"])
@@ -168,10 +171,10 @@ class TestRecordSets:
         kind = RecordSet()
         ctx = context(kind, script, **RECORDS)
         target = r"/zones/z1/recordsets\?limit=500&name=www.example.org.&type=A"
-        recordset = {"id": "r1", "name": "www.example.org.", "type": "A", "created_at": NOW.isoformat()}
+        recordset = {"id": "r1", "name": "www.example.org.", "type": "A", "created_at": hours_ago(0)}
         script.answers("GET", target, {"recordsets": [recordset]})
         assert kind.find(ctx, ctx.token) == "r1"
-        script.answers("GET", target, {"recordsets": [{**recordset, "created_at": OLD}]})
+        script.answers("GET", target, {"recordsets": [{**recordset, "created_at": hours_ago(1)}]})
         assert kind.find(ctx, ctx.token) is None
         script.answers("GET", target, {}, status=404)  # there is no zone
         assert kind.find(ctx, ctx.token) is None
