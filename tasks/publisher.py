@@ -38,8 +38,6 @@ SIGNAL_QUEUE = "provider"  # a resource type that processes a signal may call it
 OBSERVE_TASK = "observe"
 OBSERVE_QUEUE = "observe"
 PROJECT_HEADER = "project"  # of a message
-# Observations of a stack that are due together and share a task: they read the same lists.
-OBSERVED_TOGETHER: Final = 8
 MAX_SHOWN = 5  # resources named in the arguments that Flower shows
 
 TEMPLATE_ARGUMENTS: Final[Mapping[str, tuple[Any, ...]]] = {
@@ -165,17 +163,17 @@ class Dispatcher:
         connection.send_command("EVAL", SCRIPT, 0, self._prefix, *commands, check_health=False)  # type: ignore[no-untyped-call]
 
     def _groups(self, messages: Sequence[CheckMessage]) -> Iterable[Sequence[CheckMessage]]:
-        if self.batch == 1 and not any(message.observes for message in messages):
+        if self.batch == 1:
             return ([message] for message in messages)
         return self._batches(messages)
 
     def _batches(self, messages: Sequence[CheckMessage]) -> Iterable[Sequence[CheckMessage]]:
-        def batch_key(message: CheckMessage) -> tuple[str, int, str, bool]:
-            return message.queue, message.traversal, message.root, message.observes
+        def batch_key(message: CheckMessage) -> tuple[str, int, str]:
+            return message.queue, message.traversal, message.root
 
-        for (queue, _, _, observes), same in groupby(sorted(messages, key=batch_key), key=batch_key):
+        for (queue, _, _), same in groupby(sorted(messages, key=batch_key), key=batch_key):
             group = list(same)
-            step = self.batch if queue == "check" else OBSERVED_TOGETHER if observes else 1
+            step = self.batch if queue == "check" else 1
             yield from (group[start : start + step] for start in range(0, len(group), step))
 
     def render(

@@ -14,7 +14,6 @@ class CheckMessage:
     queue: str
     label: str = ""  # the resource's name
     root: str = ""  # the root stack's uuid: Celery's root_id
-    observes: bool = False  # an operation that was requested: it may share a task with others
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,8 +48,7 @@ UPDATE graph_node n
 SET state = CASE WHEN {RUNNING} THEN 'queued' ELSE 'dropped' END, due_at = NULL, rings = 0,
     rung_at = CASE WHEN {RUNNING} THEN now() END
 FROM o JOIN stack s ON s.id = o.stack_id JOIN stack root ON root.id = s.root_id
-WHERE n.id = o.id RETURNING n.id, n.traversal, n.queue, n.label, root.uuid::text, n.state, EXISTS (
-    SELECT 1 FROM resource r WHERE r.id = o.resource_id AND r.op IS NOT NULL AND r.physical_id IS NOT NULL)
+WHERE n.id = o.id RETURNING n.id, n.traversal, n.queue, n.label, root.uuid::text, n.state
 """
 
 # A lost lease is not a retry: it has its own counter and its own back-off (docs/internals/protocol.md rule
@@ -177,10 +176,7 @@ def acquire_sweep_turn(db: Db, lock: int, spacing: float) -> bool:
 
 def due(db: Db, limit: int) -> list[CheckMessage]:
     """Queue the waiting nodes that are due."""
-    rows = db.execute(DUE, {"limit": limit}).fetchall()
-    return [
-        CheckMessage(row[0], row[1], row[2], row[3], row[4], row[6]) for row in rows if row[5] == "queued"
-    ]
+    return _queued(db.execute(DUE, {"limit": limit}).fetchall())
 
 
 def expired_leases(db: Db, limit: int) -> list[CheckMessage]:

@@ -20,15 +20,7 @@ from orchestrator.engine.messages import CheckMessage, Message, ObservationMessa
 from orchestrator.errors import Misconfigured
 from tasks.celery_settings import QUEUES, celery_settings
 from tasks.fair_queues import KEY_PREFIX, LANES
-from tasks.publisher import (
-    OBSERVE_TASK,
-    OBSERVED_TOGETHER,
-    SIGNAL_TASK,
-    TASK,
-    Dispatcher,
-    broker_url,
-    describe,
-)
+from tasks.publisher import OBSERVE_TASK, SIGNAL_TASK, TASK, Dispatcher, broker_url, describe
 
 ROOT = "6d9b4d2c-0000-4000-8000-000000000001"
 
@@ -150,13 +142,6 @@ def test_a_batch_holds_nodes_of_one_traversal_and_one_root(broker: FakeBroker):
 def test_only_local_types_share_messages(broker: FakeBroker):
     publish(broker, [CheckMessage(n, 1, "provider") for n in range(3)], batch=5)
     assert [message["body"][0][0] for message in broker.messages("provider", 3)] == [[0], [1], [2]]
-
-
-def test_observations_that_are_due_together_share_a_message(broker: FakeBroker):
-    due = [CheckMessage(n, 1, "provider", observes=True) for n in range(OBSERVED_TOGETHER + 2)]
-    publish(broker, [*due, CheckMessage(99, 1, "provider")])
-    sizes = sorted(len(message["body"][0][0]) for message in broker.messages("provider", 3))
-    assert sizes == [1, 2, OBSERVED_TOGETHER]
 
 
 def test_a_signal_message_names_its_resource(broker: FakeBroker):
