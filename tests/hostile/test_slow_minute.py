@@ -14,7 +14,8 @@ import pytest
 
 from tests.e2e.running import eventually
 from tests.hostile.minute import JSON, TEN, Project, Times, attack_and_compare
-from tests.hostile.slow import SlowClients, create, head, slow_server
+from tests.hostile.slow import create, head, slow_server
+from tests.hostile.slow_process import slow_clients
 
 pytestmark = pytest.mark.long
 
@@ -23,19 +24,19 @@ FORM: Final = "Content-Type: application/x-www-form-urlencoded"
 
 def unsigned_queries(attacker: Project) -> AbstractContextManager[object]:
     request = head("POST", "/v1/", "", FORM, length=900_000) + b"Action=ListStacks"
-    return SlowClients(attacker.port, request)
+    return slow_clients(attacker.port, request)
 
 
 def large_bodies(attacker: Project) -> AbstractContextManager[object]:
     request = head("POST", "/v1/attacker/stacks", attacker.token, JSON, length=200_000_000) + b"{"
-    return SlowClients(attacker.port, request)
+    return slow_clients(attacker.port, request)
 
 
 @contextmanager
 def template_servers(attacker: Project) -> Iterator[None]:
     with slow_server() as slow:
         request = create(attacker.token, "attacker", {"stack_name": "s", "template_url": slow.url})
-        with SlowClients(attacker.port, request, drips=False):
+        with slow_clients(attacker.port, request, drips=False):
             yield
 
 
