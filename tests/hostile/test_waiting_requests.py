@@ -45,7 +45,7 @@ def test_a_burst_of_a_project_is_served_one_after_another(url: str) -> None:
             statuses = {client.get("/stacks").status_code, client.get("/resource_types").status_code}
             return client.post("/stacks", json=body).status_code if statuses == {200} else max(statuses)
 
-    with ThreadPoolExecutor(16) as threads:
+    with ThreadPoolExecutor(8) as threads:
         assert set(threads.map(send, range(32))) == {201}
     listed = httpx.get(f"{url}/v1/p/stacks").json()["stacks"]
     assert len(listed) == 32  # each create was carried out once
