@@ -67,9 +67,14 @@ class Flood:
         self._process.join()
 
 
-def _run(port: int, client: Client, clients: int, headers: dict[str, str], over: Any, results: Any) -> None:
+def become_attacker() -> None:
+    """Prepare a new process for an attack: it has the lowest priority and ends with the test run."""
     die_with(os.getppid())  # a killed test run leaves no attack behind
     yield_processor(LOWEST, new_session=True)
+
+
+def _run(port: int, client: Client, clients: int, headers: dict[str, str], over: Any, results: Any) -> None:
+    become_attacker()
     statuses: Counter[int] = Counter()
     numbers = count(time.monotonic_ns() // 1_000_000)
     for _ in range(clients):

@@ -1,22 +1,17 @@
 """Slow clients in a separate process.
 
-In the process that measures, they would delay the measurement: both share the interpreter. The process has
-the lowest priority, because an attacker works on a different machine.
+In the process that measures, they would delay the measurement: both share the interpreter.
 """
 
 from __future__ import annotations
 
-import multiprocessing
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Final
 
-from orchestrator.process_control import die_with, yield_processor
+from tests.hostile.flood import SPAWN, become_attacker
 from tests.hostile.slow import SlowClients
 
-SPAWN: Final = multiprocessing.get_context("spawn")
-LOWEST: Final = 19  # priority
 START_SECONDS: Final = 60
 
 
@@ -36,8 +31,7 @@ def slow_clients(port: int, request: bytes, *, drips: bool = True) -> Iterator[N
 
 
 def _run(port: int, request: bytes, drips: bool, started: Any, over: Any) -> None:
-    die_with(os.getppid())  # a killed test run leaves no attack behind
-    yield_processor(LOWEST, new_session=True)
+    become_attacker()
     with SlowClients(port, request, drips=drips) as clients:
         started.set()
         over.wait()

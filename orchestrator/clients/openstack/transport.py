@@ -86,3 +86,11 @@ class Transport(Protocol):
     def versions(self, service: str, service_type: str, seconds: float) -> tuple[str, str]:
         """Return the lowest and the highest microversion of a service, ("", "") without microversions."""
         ...
+
+    def url(self, service: str, service_type: str, seconds: float) -> str:
+        """Return the URL of a service's major version."""
+        ...
+
+    def owner(self, seconds: float) -> tuple[str, str]:
+        """Return the names of the project and of the user of the credential."""
+        ...

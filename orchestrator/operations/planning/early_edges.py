@@ -87,28 +87,26 @@ def _mentions(text: str, name: str) -> bool:
 
 def _references(value: object) -> Iterator[str]:
     """Yield the names of the resources that functions in a value refer to."""
-    todo: list[Any] = [value]
-    while todo:
-        item = todo.pop()
-        if isinstance(item, Mapping):
-            if len(item) == 1:
-                function, argument = next(iter(item.items()))
-                name = argument[0] if isinstance(argument, list) and argument else argument
-                if function in REFERENCES and isinstance(name, str):
-                    yield name
-            todo.extend(item.values())
-        elif isinstance(item, list):
-            todo.extend(item)
+    for item in _items(value):
+        if isinstance(item, Mapping) and len(item) == 1:
+            function, argument = next(iter(item.items()))
+            name = argument[0] if isinstance(argument, list) and argument else argument
+            if function in REFERENCES and isinstance(name, str):
+                yield name
 
 
 def _texts(value: object) -> Iterator[str]:
     """Yield all texts in a value."""
+    return (item for item in _items(value) if isinstance(item, str))
+
+
+def _items(value: object) -> Iterator[Any]:
+    """Yield a value and everything in it."""
     todo: list[Any] = [value]
     while todo:
         item = todo.pop()
+        yield item
         if isinstance(item, Mapping):
             todo.extend(item.values())
         elif isinstance(item, list):
             todo.extend(item)
-        elif isinstance(item, str):
-            yield item

@@ -61,12 +61,11 @@ class ObjectStore(ServiceApi):
 
     def url(self) -> str:
         """Return the URL of the account."""
-        return str(getattr(self._transport, "url")(self.service, self.service_type, self._seconds))  # noqa: B009
+        return self._transport.url(self.service, self.service_type, self._seconds)
 
     def owner(self) -> tuple[str, str]:
         """Return the names of the project and of the user of the credential."""
-        project, user = getattr(self._transport, "owner")(self._seconds)  # noqa: B009
-        return str(project), str(user)
+        return self._transport.owner(self._seconds)
 
 
 def _path(*names: str) -> str:

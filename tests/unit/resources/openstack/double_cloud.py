@@ -67,6 +67,14 @@ class DoubleCloud:
         """Return the range of microversions."""
         return ("2.1", "2.100") if service == "nova" else ("3.0", "3.71") if service == "cinder" else ("", "")
 
+    def url(self, service: str, service_type: str, seconds: float) -> str:
+        """Return the URL of a service."""
+        return f"http://{service}"
+
+    def owner(self, seconds: float) -> tuple[str, str]:
+        """Return the names of the project and of the user."""
+        return "project", "user"
+
     def count(self, method: str, *path: str) -> int:
         """Return the number of requests whose path begins so."""
         return sum(one.method == method and one.path[: len(path)] == path for one in self.requests)
