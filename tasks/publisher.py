@@ -25,7 +25,13 @@ from kombu.transport.redis import Channel
 
 from orchestrator import metrics
 from orchestrator.config import Settings
-from orchestrator.engine.messages import CheckMessage, Message, ObservationMessage, SignalMessage
+from orchestrator.engine.messages import (
+    CheckMessage,
+    Message,
+    ObservationMessage,
+    RoundMessage,
+    SignalMessage,
+)
 from orchestrator.errors import Misconfigured
 from orchestrator.logs import logger
 from tasks import fair_queues
@@ -37,6 +43,7 @@ SIGNAL_TASK = "signal"
 SIGNAL_QUEUE = "provider"  # a resource type that processes a signal may call its provider
 OBSERVE_TASK = "observe"
 OBSERVE_QUEUE = "observe"
+ROUND_TASK = "observe_group"
 PROJECT_HEADER = "project"  # of a message
 MAX_SHOWN = 5  # resources named in the arguments that Flower shows
 
@@ -44,6 +51,7 @@ TEMPLATE_ARGUMENTS: Final[Mapping[str, tuple[Any, ...]]] = {
     TASK: ([0], 0),
     SIGNAL_TASK: (0,),
     OBSERVE_TASK: (0,),
+    ROUND_TASK: (0,),
 }
 
 log = logger()
@@ -97,6 +105,7 @@ class Dispatcher:
         self.app.task(name=TASK, shared=False)(_check_stub)
         self.app.task(name=SIGNAL_TASK, shared=False)(_signal_stub)
         self.app.task(name=OBSERVE_TASK, shared=False)(_observe_stub)
+        self.app.task(name=ROUND_TASK, shared=False)(_round_stub)
         self.batch, self.projects = batch, projects
         self._local = threading.local()
         self._prefix = ""
@@ -136,7 +145,9 @@ class Dispatcher:
 
     def _rendered(self, messages: Sequence[Message], parent_id: str | None) -> list[Group]:
         """Return the rendered messages by queue and root stack."""
-        projects = self.projects(frozenset(message.root for message in messages if message.root))
+        rounds = [message for message in messages if isinstance(message, RoundMessage)]
+        stacks = frozenset(m.root for m in messages if m.root and not isinstance(m, RoundMessage))
+        projects = {**self.projects(stacks), **{message.root: message.project for message in rounds}}
         groups: dict[tuple[str, str], dict[str, bytes]] = {}
 
         def add(queue: str, root: str, rendered: tuple[str, bytes]) -> None:
@@ -186,13 +197,23 @@ class Dispatcher:
         return self._filled(target, arguments, describe(group))
 
     def render_other(
-        self, message: SignalMessage | ObservationMessage, project: str = "", parent_id: str | None = None
+        self,
+        message: SignalMessage | ObservationMessage | RoundMessage,
+        project: str = "",
+        parent_id: str | None = None,
     ) -> tuple[str, bytes]:
-        """Return the message that processes the signals of a resource, or observes it, after its id."""
-        is_signal = isinstance(message, SignalMessage)
-        task, queue = (SIGNAL_TASK, SIGNAL_QUEUE) if is_signal else (OBSERVE_TASK, OBSERVE_QUEUE)
+        """Return the message that processes the signals of a resource, or observes it or a group, after its
+        id.
+        """
+        match message:
+            case SignalMessage(resource_id=id_):
+                task, queue = SIGNAL_TASK, SIGNAL_QUEUE
+            case ObservationMessage(resource_id=id_):
+                task, queue = OBSERVE_TASK, OBSERVE_QUEUE
+            case RoundMessage(group_id=id_):
+                task, queue = ROUND_TASK, OBSERVE_QUEUE
         target = Target(task, queue, message.root, project, parent_id)
-        return self._filled(target, [message.resource_id], f"({message.label})")
+        return self._filled(target, [id_], f"({message.label})")
 
     def _filled(self, target: Target, arguments: list[Any], shown: str) -> tuple[str, bytes]:
         templates: dict[tuple[str, str], dict[str, Any]] = self._local.__dict__.setdefault(
@@ -268,6 +289,10 @@ def _signal_stub(resource_id: int) -> None:
 
 def _observe_stub(resource_id: int) -> None:
     """Signature of the observe task for senders; the body is in `observe.py`."""
+
+
+def _round_stub(group_id: int) -> None:
+    """Signature of the task for a round of the observation; the body is in `observe.py`."""
 
 
 def describe(group: Sequence[CheckMessage]) -> str:

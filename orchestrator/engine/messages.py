@@ -34,4 +34,18 @@ class ObservationMessage:
     root: str = ""
 
 
-Message = CheckMessage | SignalMessage | ObservationMessage
+@dataclass(frozen=True, slots=True)
+class RoundMessage:
+    """Request to observe the resources of a group (operations/adr/0017)."""
+
+    group_id: int
+    label: str = ""
+    project: str = ""
+
+    @property
+    def root(self) -> str:
+        """In place of a root stack: the rounds of a project take turns with its stacks."""
+        return f"observation of {self.project}"
+
+
+Message = CheckMessage | SignalMessage | ObservationMessage | RoundMessage

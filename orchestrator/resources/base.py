@@ -201,6 +201,12 @@ class ResourceType(OptionalVerbs):
         """Return whether two values of the property `name` mean the same to the provider."""
         return bool(before == after)
 
+    def chosen(self, ctx: Context) -> Mapping[str, Value]:
+        """Return values of properties that `create` set although `ctx.properties` does not contain them, such
+        as a generated name. A different observed value is drift.
+        """
+        return {}
+
     def change(
         self, before: Mapping[str, Value], after: Mapping[str, Value], changed: frozenset[str]
     ) -> Change:

@@ -33,7 +33,7 @@ class Property:
     replaces the resource otherwise. A property that is not `implemented` is recognized but rejected; a
     `hidden` property is accepted but not shown; `deprecated` names the replacement in a warning. A `lax`
     property belongs to a template resource: its map may be a JSON text or a list, and its list a text such as
-    ``a,b``.
+    ``a,b``. The value of a property that is `theirs` may be changed by others at any time: it is never drift.
 
     `default_value` is the converted default.
 
@@ -53,6 +53,7 @@ class Property:
     implemented: bool = True
     deprecated: str = ""
     lax: bool = False
+    theirs: bool = False
     default_value: Any = field(init=False, repr=False, compare=False, default=None)
     # The class of values that need no conversion, the common case; None if every value needs it.
     exact: object = field(init=False, repr=False, compare=False, default=None)

@@ -138,6 +138,11 @@ AUDIT_RECORDS: Final = PurgeTarget(
     "audit_record",
     f"SELECT x.id FROM audit_record x WHERE x.created_at < {BEFORE.format('audit')}",
 )
+VERDICTS: Final = PurgeTarget(
+    "verdicts",
+    "verdict_history",
+    f"SELECT x.id FROM verdict_history x WHERE x.ended_at < {BEFORE.format('events')}",
+)
 
 # Tables with rows of a deleted stack. Deleting the stack's row cascades to its revisions and snapshots.
 TABLES_OF_DELETED: Final = (
@@ -151,6 +156,8 @@ TABLES_OF_DELETED: Final = (
     "disturbed_stack",
     "observation",
     "observation_pass",
+    "resource_verdict",
+    "verdict_history",
     "resource_definition",
     "resource",
 )

@@ -1,0 +1,88 @@
+"""The resources that a round observes.
+
+A resource with an open operation or a lease is not read, nor one that is being deleted. `version` is the
+`xmin` of the row: while it is the same, nobody has changed the row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from typing import Final, NamedTuple
+
+from psycopg import Connection
+from psycopg.rows import TupleRow
+
+from orchestrator.engine.check.visit import ResourceVisit
+from orchestrator.store.nodes import repository
+from orchestrator.store.nodes.visit_sql import VISIT_COLUMNS, VISIT_JOINS
+
+Db = Connection[TupleRow]
+
+PAGE: Final = 5_000  # rows read at a time
+
+VERSION: Final = "r.xmin::text::bigint"
+TYPE: Final = "coalesce(r.runs_as, r.type)"
+AT_REST: Final = """r.physical_id IS NOT NULL AND r.op IS NULL AND r.lease IS NULL AND NOT r.leftover
+    AND r.action <> 'DELETE' AND r.released IS NULL"""
+
+TYPES = f"""
+SELECT DISTINCT {TYPE} FROM stack s JOIN resource r ON r.stack_id = s.id
+WHERE s.project_id = %(project_id)s AND s.deleted_at IS NULL AND r.physical_id IS NOT NULL
+"""
+
+SCAN = f"""
+SELECT r.id, r.physical_id, {VERSION}, {TYPE}, s.root_id
+FROM stack s JOIN resource r ON r.stack_id = s.id
+WHERE s.project_id = %(project_id)s AND s.deleted_at IS NULL AND {TYPE} = ANY(%(types)s) AND {AT_REST}
+"""
+
+
+VISITS = f"""
+SELECT {VISIT_COLUMNS}, n.version
+FROM (
+    SELECT 0::bigint AS id, 'observation' AS kind, 0::bigint AS traversal, 'observe' AS queue,
+        x.name AS label,
+        0 AS retry_count, 0 AS lost_leases, x.stack_id, x.id AS resource_id, NULL::bigint AS definition_id,
+        '{{}}'::text[] AS hooks, 0 AS unreachable_tries,
+        NULL::timestamptz AS waiting_since, NULL::bigint[] AS needed_by, NULL::bigint[] AS early_needed_by,
+        x.xmin::text::bigint AS version
+    FROM resource x WHERE x.id = ANY(%(ids)s)) AS n
+{VISIT_JOINS}"""
+
+
+class Watched(NamedTuple):
+    """A resource at rest, with the id of its object."""
+
+    id: int
+    physical_id: str
+    version: int
+    type_name: str
+    root_id: int
+
+
+class VersionedVisit(NamedTuple):
+    """A resource in the form of a visit, and the version of its row."""
+
+    visit: ResourceVisit
+    version: int
+
+
+def types_in_use(db: Db, project_id: str) -> list[str]:
+    """Return the names of the types of a project's resources."""
+    return [row[0] for row in db.execute(TYPES, {"project_id": project_id}).fetchall()]
+
+
+def scan(db: Db, project_id: str, types: Collection[str]) -> Iterator[Watched]:
+    """Yield the resources of these types that are at rest, from a single snapshot. Exhaust it before any
+    provider is called.
+    """
+    with db.transaction(), db.cursor("watched") as cursor:
+        cursor.itersize = PAGE
+        for row in cursor.execute(SCAN, {"project_id": project_id, "types": list(types)}):
+            yield Watched(*row)
+
+
+def visits(db: Db, ids: Sequence[int]) -> list[VersionedVisit]:
+    """Return these resources with all their values; those that are gone are left out."""
+    rows = db.execute(VISITS, {"ids": list(ids)}).fetchall()
+    return [VersionedVisit(repository.resource_visit(row), row[-1]) for row in rows]
