@@ -124,10 +124,11 @@ class OpenStack:
 
 def _transport(session: Any, region: str) -> Transport:
     """Return the transport of a session in a region. The session of tests is a transport itself."""
-    if isinstance(session, Transport):
-        return session
     with _lock:
-        by_region = _transports.setdefault(session, {})
-        if region not in by_region:
-            by_region[region] = SessionTransport(session, region)
-        return by_region[region]
+        known = _transports.get(session, {}).get(region)
+        if known is not None:
+            return known
+        if isinstance(session, Transport):
+            return session
+        made = _transports.setdefault(session, {})[region] = SessionTransport(session, region)
+        return made

@@ -7,6 +7,7 @@ the process share.
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Mapping
 from functools import cache
 from typing import Any, Final
@@ -57,6 +58,7 @@ class SessionTransport:
         session.user_agent = USER_AGENT
         with _lock:
             self._tokens = _tokens.setdefault(session, Tokens(session))
+        self._endpoints: dict[str, tuple[object, Endpoint]] = {}  # with the catalog that names them
         self.lists = SharedLists()
 
     @property
@@ -106,7 +108,13 @@ class SessionTransport:
         return self._tokens.owner
 
     def _endpoint(self, service: str, service_type: str, deadline: Deadline) -> Endpoint:
-        return find_endpoint(self._session, self._region, service, service_type, deadline)
+        """Return the endpoint of a service. The catalog is read once for each token."""
+        contents = self._tokens.contents
+        known, endpoint = self._endpoints.get(service_type, (None, None))
+        if endpoint is None or known is not contents or endpoint.until < time.monotonic():
+            endpoint = find_endpoint(self._session, self._region, service, service_type, deadline)
+            self._endpoints[service_type] = contents, endpoint
+        return endpoint
 
     def _exchange(self, request: Request, endpoint: Endpoint, token: str, deadline: Deadline) -> Answer:
         """Send a request in a place of the service's budget."""

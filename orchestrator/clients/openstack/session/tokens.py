@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Final
@@ -12,6 +13,7 @@ from orchestrator.clients.openstack.session.single_flight import SingleFlight
 from orchestrator.errors import ProviderError, ProviderUnreachable
 
 MIN_LIFE_SECONDS: Final = 120  # of a token that is used: a service may pass it on to another
+JUDGED_SECONDS: Final = 1.0  # during which the age of a token is not judged again
 
 
 class Tokens:
@@ -21,6 +23,7 @@ class Tokens:
         """Send no request yet."""
         self._session = session
         self._flight: SingleFlight[str] = SingleFlight("Keystone")
+        self._judged: tuple[object, float] = (None, 0.0)  # contents that live long enough, and until when
 
     def current(self, deadline: Deadline) -> str:
         """Return a valid token.
@@ -38,25 +41,40 @@ class Tokens:
         return self._flight.get(lambda: self._valid(refused), lambda: self._fetch(refused), deadline)
 
     @property
+    def contents(self) -> Any:
+        """Keystone's description of the token, with the catalog; None before it is fetched."""
+        return getattr(self._session.auth, "auth_ref", None)
+
+    @property
     def project_id(self) -> str:
         """The project of the token, "" before it is fetched or without a project."""
-        contents = getattr(self._session.auth, "auth_ref", None)
-        return str(getattr(contents, "project_id", None) or "")
+        return str(getattr(self.contents, "project_id", None) or "")
 
     @property
     def owner(self) -> tuple[str, str]:
         """The names of the project and of the user of the token, "" before it is fetched."""
-        contents = getattr(self._session.auth, "auth_ref", None)
+        contents = self.contents
         names = (getattr(contents, name, None) for name in ("project_name", "username"))
         project, user = (str(name or "") for name in names)
         return project, user
 
     def _valid(self, refused: str = "") -> str | None:
-        contents = getattr(self._session.auth, "auth_ref", None)
-        if contents is None or contents.will_expire_soon(MIN_LIFE_SECONDS):
+        contents = self.contents
+        if contents is None or self._expires_soon(contents):
             return None
         token = str(contents.auth_token)
         return None if token == refused else token
+
+    def _expires_soon(self, contents: Any) -> bool:
+        """Return whether a token is too old to be used; keystoneauth1 reads the date anew at each call."""
+        now = time.monotonic()
+        judged, until = self._judged
+        if judged is contents and now < until:
+            return False
+        if contents.will_expire_soon(MIN_LIFE_SECONDS):
+            return True
+        self._judged = contents, now + JUDGED_SECONDS
+        return False
 
     def _fetch(self, refused: str = "") -> str:
         with provider_errors(), keystone_failures():

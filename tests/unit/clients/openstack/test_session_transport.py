@@ -143,6 +143,18 @@ def test_a_service_that_is_not_in_the_catalog_is_an_error(fake: FakeCloud) -> No
         OpenStack(fake.cloud(), region="Elsewhere").compute.get("/x")
 
 
+def test_the_catalog_of_a_new_token_applies(fake: FakeCloud) -> None:
+    cloud, moved = OpenStack(fake.cloud()), "/compute2/compute/v2.1"
+    ask(cloud)
+    fake.service_url = f"{fake.url}/compute2"
+    ask(cloud)
+    assert fake.count("GET", moved) == 0
+    fake.refused = {"token1"}
+    ask(cloud)  # renews the token
+    assert ask(cloud) == {"path": "/compute/v2.1/x"}
+    assert fake.count("GET", moved) == 1
+
+
 def test_microversions_that_could_not_be_read_are_read_again(
     fake: FakeCloud, monkeypatch: pytest.MonkeyPatch
 ) -> None:

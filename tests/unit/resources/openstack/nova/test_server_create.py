@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import base64
-import email
-import json
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -321,42 +319,6 @@ def test_a_deletion_in_error_reports_the_fault(cloud, context_of):
     assert "destroy failed" in observe(cloud, context_of, action="DELETE", **values).error
     deleting = {**values, "OS-EXT-STS:task_state": "deleting"}
     assert not observe(cloud, context_of, action="DELETE", **deleting).error
-
-
-# User data.
-
-
-def user_data(cloud, context_of, **values):
-    encoded = created(cloud, context_of, **values)["server"].get("user_data", "")
-    return base64.b64decode(encoded).decode()
-
-
-def parts(text):
-    walked = (part for part in email.message_from_string(text).walk() if not part.is_multipart())
-    return {part.get_filename(): part.get_payload(decode=True).decode() for part in walked}
-
-
-def test_raw_user_data_is_unchanged(cloud, context_of):
-    assert user_data(cloud, context_of, user_data="#!/bin/sh\nécho") == "#!/bin/sh\nécho"
-
-
-def test_user_data_for_the_cfn_tools_are_files(cloud, context_of):
-    cloud.answers("POST", "/servers", {"server": {"id": "s1"}}, status=202)
-    values = given(user_data="#!/bin/sh\ntrue", user_data_format="HEAT_CFNTOOLS")
-    ctx = context_of(values, metadata={"k": "v"})
-    SERVER.create(ctx, ctx.properties)
-    text = base64.b64decode(cloud.sent("POST")[0].body["server"]["user_data"]).decode()
-    files = parts(text)
-    assert files["cfn-userdata"] == "#!/bin/sh\ntrue"
-    assert json.loads(files["cfn-init-data"]) == {"k": "v"}
-    assert "def handle_part" in files["part-handler.py"]
-    compile(files["loguserdata.py"], "loguserdata.py", "exec")
-    compile(files["part-handler.py"], "part-handler.py", "exec")
-
-
-def test_equal_attempts_send_equal_user_data(cloud, context_of):
-    values = {"user_data": "x", "user_data_format": "HEAT_CFNTOOLS"}
-    assert user_data(cloud, context_of, **values) == user_data(cloud, context_of, **values)
 
 
 def test_a_refusal_is_final(cloud, context_of):
