@@ -200,6 +200,17 @@ class Settings(BaseSettings):
 
     signal_fast_path: bool = True  # api/middleware/signal_fast_path.py
 
+    # The continuous observation (operations/adr/0017). Intervals in seconds.
+    observation_interval_seconds: float = Field(
+        default=60.0, ge=0, description="longest interval of rounds over lists; 0: nothing is observed"
+    )
+    observation_min_interval_seconds: float = Field(
+        default=5.0, gt=0, description="shortest interval, after a change, a fault or a notification"
+    )
+    observation_single_interval_seconds: float = Field(
+        default=600.0, gt=0, description="interval of resources that need a request each"
+    )
+
     max_preview_observations: int = Field(default=500, ge=0, description="resources observed per preview")
 
     # Abandon and adopt are disabled unless the operator allows them, as in Heat.

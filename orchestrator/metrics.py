@@ -69,6 +69,26 @@ _BREAKERS: Final = Counter(
     ("service", "state"),
     registry=_REGISTRY,
 )
+_ROUNDS: Final = Histogram(
+    "orchestrator_observation_round_duration_seconds",
+    "Duration of rounds of the observation, by kind of group and result (complete, continued, failed, "
+    "postponed).",
+    ("kind", "result"),
+    buckets=(0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0),
+    registry=_REGISTRY,
+)
+_VERDICTS: Final = Counter(
+    "orchestrator_observation_verdicts",
+    "New verdicts on resources, by resource type and verdict (in_step: the end of a fault).",
+    ("type", "verdict"),
+    registry=_REGISTRY,
+)
+_LOSSES: Final = Counter(
+    "orchestrator_observation_losses",
+    "Losses of so many objects of a project at a service that nothing is repaired, by service.",
+    ("service",),
+    registry=_REGISTRY,
+)
 _PROVIDER_REQUESTS: Final = Histogram(
     "orchestrator_provider_request_duration_seconds",
     "Duration of requests to OpenStack's services until the answer was read, by service, method and outcome "
@@ -87,6 +107,21 @@ _provider_requests: dict[tuple[str, str, str], Histogram] = {}
 def count_breaker(service: str, state: str) -> None:
     """Count a circuit breaker that opened or closed; services are declared by resource types."""
     _BREAKERS.labels(service, state).inc()
+
+
+def observe_round(kind: str, result: str, seconds: float) -> None:
+    """Count a round of the observation."""
+    _ROUNDS.labels(kind, result).observe(seconds)
+
+
+def count_verdict(type_name: str, verdict: str) -> None:
+    """Count a new verdict."""
+    _VERDICTS.labels(type_name, verdict).inc()
+
+
+def count_loss(service: str) -> None:
+    """Count the loss of many objects within a round."""
+    _LOSSES.labels(service).inc()
 
 
 def count_visit(type_name: str, step: str, outcome: str) -> None:

@@ -1,4 +1,4 @@
-"""The observe task: observe a resource beside the operations of its stack.
+"""The observe tasks: observe a resource, or the resources of a group, beside the operations of their stacks.
 
 As in `check`, a message carries only an id. The sweep re-enqueues lost messages.
 """
@@ -9,10 +9,11 @@ from typing import Any
 
 from orchestrator.logs import logger
 from orchestrator.operations.observation.observe import observe_resource
+from orchestrator.operations.observation.rounds import observe_group
 from orchestrator.store.connections.database import UNREACHABLE
 from tasks.app import app, engine
 from tasks.execution import execution
-from tasks.publisher import OBSERVE_TASK
+from tasks.publisher import OBSERVE_TASK, ROUND_TASK
 
 log = logger()
 
@@ -25,3 +26,13 @@ def observe(self: Any, resource_id: int) -> None:
             running.messages = observe_resource(engine(), resource_id)
         except UNREACHABLE as error:  # the sweep re-enqueues the resource
             log.warning("database_unreachable", resource=resource_id, error=str(error))
+
+
+@app.task(name=ROUND_TASK, bind=True, max_retries=2, shared=False)
+def observe_round(self: Any, group_id: int) -> None:
+    """Carry out a round of the continuous observation."""
+    with execution(self.request):
+        try:
+            observe_group(engine(), group_id)
+        except UNREACHABLE as error:  # the sweep sends the message again
+            log.warning("database_unreachable", group=group_id, error=str(error))

@@ -80,6 +80,7 @@ class ResourceType(OptionalVerbs):
     physical_name_limit: ClassVar[int | None] = None  # longest physical name, if the provider has a limit
     early_attributes: ClassVar[frozenset[str]] = frozenset()  # known before the resource is ready
     needs_ready: ClassVar[bool | frozenset[str]] = False  # waits for ready requirements (of these properties)
+    lists: ClassVar[str] = ""  # types of a service with the same word share a list of their objects
     live_show: ClassVar[bool] = False  # the attribute `show` is live
     ready_timeout_seconds: ClassVar[float | None] = None  # of a create or update; None: the stack's timeout
     any_properties: ClassVar[bool] = False  # accepts undeclared properties

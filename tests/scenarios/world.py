@@ -14,11 +14,12 @@ import orjson
 from sqlalchemy import text
 
 from orchestrator.config import Settings
-from orchestrator.engine.messages import Message, ObservationMessage, SignalMessage
+from orchestrator.engine.messages import Message, ObservationMessage, RoundMessage, SignalMessage
 from orchestrator.operations.bootstrap import build_worker_context
 from orchestrator.operations.context import Body, OperationContext
 from orchestrator.operations.maintenance.sweep import Sweep
 from orchestrator.operations.observation.observe import observe_resource
+from orchestrator.operations.observation.rounds import observe_group
 from orchestrator.operations.outputs.outputs import resolve_outputs
 from orchestrator.operations.reconcile.check import check_nodes
 from orchestrator.operations.reconcile.worker_context import WorkerContext
@@ -51,7 +52,13 @@ class World:
     ) -> None:
         self.random = random.Random(seed)
         self.settings = Settings(
-            database_url=url, **{"auth": "none", "inline_body_size": 10_000_000, **settings}
+            database_url=url,
+            **{
+                "auth": "none",
+                "inline_body_size": 10_000_000,
+                "observation_interval_seconds": 0,
+                **settings,
+            },
         )
         self.database = self.open(url)
         self.cipher = Cipher([new_key()])
@@ -161,6 +168,9 @@ class World:
             return
         if isinstance(message, ObservationMessage):
             self.messages += observe_resource(self.engine, message.resource_id)
+            return
+        if isinstance(message, RoundMessage):
+            observe_group(self.engine, message.group_id)
             return
         durable, bulk = message.queue == "provider", message.queue == "bulk"
         self.messages += check_nodes(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Mapping
 from functools import cached_property
 from typing import Any, Final
 from weakref import WeakKeyDictionary
@@ -44,9 +45,11 @@ class OpenStack:
         lag_seconds: float = 0.0,
         *,
         deleting: bool = False,
+        listed: Mapping[str, Any] | None = None,
     ) -> None:
         """Send no request yet. `owner` is the stack that the requests are for; `lag_seconds` the age of a
-        shared list that may answer an observation; `deleting`: the observed objects are being deleted.
+        shared list that may answer an observation; `deleting`: the observed objects are being deleted;
+        `listed`: objects that answer observations, in a round of the continuous observation.
 
         Raises:
             ProviderError: there is no cloud.
@@ -54,7 +57,7 @@ class OpenStack:
         if cloud is None:
             raise ProviderError(NO_CLOUD, "AuthorizationFailure")
         self.cloud, self.deadline_seconds, self.owner = cloud, deadline_seconds, owner
-        self.lag = ListLag(lag_seconds, deleting)
+        self.lag, self.listed = ListLag(lag_seconds, deleting), listed
         self.region = region or cloud.region
 
     @cached_property
@@ -63,8 +66,8 @@ class OpenStack:
         return _transport(self.cloud.session(), self.region)
 
     @property
-    def _arguments(self) -> tuple[Transport, float, str, ListLag]:
-        return self.transport, self.deadline_seconds, self.owner, self.lag
+    def _arguments(self) -> tuple[Transport, float, str, ListLag, Mapping[str, Any] | None]:
+        return self.transport, self.deadline_seconds, self.owner, self.lag, self.listed
 
     @cached_property
     def compute(self) -> Compute:

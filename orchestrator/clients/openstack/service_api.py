@@ -16,6 +16,7 @@ from orchestrator.errors import ProviderNotFound, ProviderUnreachable
 from orchestrator.json_types import JsonMapping, JsonObject
 
 PAGE: Final = 500  # objects of a page; services with a lower limit return fewer
+OBSERVED_PAGE: Final = 1_000  # of lists of the continuous observation
 MAX_PAGES: Final = 2_000
 OCTETS: Final = "application/octet-stream"
 IMAGE_PATCH: Final = "application/openstack-images-v2.1-json-patch"  # glance accepts no other PATCH
@@ -55,13 +56,19 @@ class ServiceApi:
     project_filter: ClassVar[str] = ""  # key of a query that restricts lists to a project, if necessary
 
     def __init__(
-        self, transport: Transport, deadline_seconds: float, owner: str = "", lag: ListLag | None = None
+        self,
+        transport: Transport,
+        deadline_seconds: float,
+        owner: str = "",
+        lag: ListLag | None = None,
+        listed: Mapping[str, Any] | None = None,
     ) -> None:
         """Send no request yet. `owner` is the stack that the requests are for; `lag` the age of a shared list
-        that may answer an observation.
+        that may answer an observation. `listed` are objects that answer observations in place of requests;
+        others are then requested one by one, after all other requests.
         """
         self._transport, self._seconds = transport, deadline_seconds
-        self._owner, self._lag = owner, lag or ListLag()
+        self._owner, self._lag, self._listed = owner, lag or ListLag(), listed
 
     def get(
         self,
@@ -101,7 +108,10 @@ class ServiceApi:
         `path`, `list_key` its name in the answer, by default the last part of `path`, and `query` restricts
         it. The objects of the list must have the same fields as a single object.
         """
-        shared = self._shared(path)
+        if self._listed is not None and id_ in self._listed:
+            found: JsonObject = self._listed[id_]
+            return found
+        shared = None if self._listed is not None else self._shared(path)
         if shared is not None:
             list_key = list_key or path.rpartition("/")[2]
             target = _ListTarget(listing or path, list_key, {**self._scope(), **(query or {})}, microversion)
@@ -111,6 +121,17 @@ class ServiceApi:
                     return listed
         answer = self.find_one(f"{path}/{id_}", microversion=microversion)
         return None if answer is None else answer.get(key)
+
+    def all_observed(
+        self, path: str, key: str, *, microversion: str | None = None
+    ) -> Iterator[tuple[str, JsonObject]]:
+        """Yield the objects of a list of the project by id, for a round of the observation: each has the
+        fields of a single object.
+        """
+        if self.project_filter:
+            self._transport.owner(self._seconds)  # from then on the project is known
+        found = self.listed(path, key, self._scope(), microversion=microversion, page=OBSERVED_PAGE)
+        return ((str(item["id"]), item) for item in found if "id" in item)
 
     def _shared(self, path: str) -> SharedLists | None:
         """Return the shared lists, None for nested collections and without complete lists."""
@@ -283,6 +304,7 @@ class ServiceApi:
             microversion=microversion or self.microversion,
             root=self.root,
             owner=self._owner,
+            background=self._listed is not None,
         )
         try:
             answer = self._transport.send(request, self._seconds)

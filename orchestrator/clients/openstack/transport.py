@@ -31,6 +31,7 @@ class Request:
     microversion: str | None = None
     root: str = ""  # between the endpoint and the path: /lbaas
     owner: str = ""  # the stack; stacks share the budget of a service fairly
+    background: bool = False  # after all other requests
 
     @property
     def target(self) -> str:

@@ -34,7 +34,7 @@ def judge(recorded: Recorded, evidence: Evidence, before: Standing = IN_STEP) ->
         case Unlisted():
             return before
         case Unobserved(reason):
-            return before if before.unknown else replace(before, unknown=_text(reason))
+            return unobserved(before, reason)
         case Observation(exists=False):
             return before if before == Standing("missing", MISSING) else Standing("missing", MISSING)
         case Observation(error=error) if error:
@@ -43,6 +43,11 @@ def judge(recorded: Recorded, evidence: Evidence, before: Standing = IN_STEP) ->
             return _in_transition(before)
         case _:
             return _compared(recorded, evidence, before)
+
+
+def unobserved(before: Standing, reason: str) -> Standing:
+    """Return what is known about a resource that could not be observed: the first reason is kept."""
+    return before if before.unknown else replace(before, unknown=_text(reason))
 
 
 def _after_error(observation: Observation, before: Standing) -> Standing:

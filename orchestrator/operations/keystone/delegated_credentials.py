@@ -72,7 +72,8 @@ def credential_for_create(context: OperationContext, stack_uuid: uuid.UUID) -> I
 
 @contextmanager
 def credential_for_update(context: OperationContext, stack: StackRow) -> Iterator[int | None]:
-    """Create a credential of the caller unless the stack has one of this user; yield its id or None.
+    """Create a credential of the caller unless the stack has one of this user that is accepted; yield its id
+    or None.
 
     The stack keeps its credential if the caller is of another project (an admin) or cannot delegate.
     """
@@ -80,7 +81,8 @@ def credential_for_update(context: OperationContext, stack: StackRow) -> Iterato
     if login is not None and login.project_id == stack.project_id and stack.root_id == stack.id:
         with context.database.borrow() as db:
             current = store.held(db, stack.id)
-        if current is None or current.user_id != context.caller.user_id:
+            refused = current is not None and store.is_refused(db, stack.id)
+        if current is None or refused or current.user_id != context.caller.user_id:
             try:
                 created = _create(context, login, uuid.UUID(str(stack.uuid)), stack.id)
             except (Forbidden, InvalidRequest, Unavailable) as error:

@@ -35,6 +35,7 @@ from orchestrator.store.connections.database import Database, try_lock, unlock
 from orchestrator.store.events import webhooks
 from orchestrator.store.maintenance import stalled, sweep_queries
 from orchestrator.store.nodes import repository
+from orchestrator.store.observation import groups
 from orchestrator.store.signals import queue
 from orchestrator.store.stacks import progress
 from orchestrator.store.traversals import queued_actions as stored_queued_actions
@@ -92,6 +93,8 @@ class Sweep:
             sent = queue.due(db, self.settings.re_enqueue_seconds, MAX_ROWS)
             metrics.count_recovered("signal", len(sent))
             messages += sent
+            if self.settings.observation_interval_seconds:
+                messages += groups.due(db, MAX_ROWS)
             observed = observations.due(db, self.settings.re_enqueue_seconds, MAX_ROWS)
             metrics.count_recovered("observation", len(observed))
             messages += observed
@@ -195,6 +198,9 @@ class Sweep:
             while sweep_queries.drop_superseded(db, root.id, MAX_ROWS) == MAX_ROWS:
                 pass
         circuit_breakers.purge(db)
+        interval = self.settings.observation_interval_seconds
+        if interval:
+            groups.start_discoveries(db, self.settings.region_name, interval)
         messages = self._recover_stalled(db)
         orphans.delete_orphans(
             db,

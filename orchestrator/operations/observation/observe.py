@@ -7,23 +7,17 @@ the verdict if the resource has not changed meanwhile. It changes nothing at the
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Final
 
 from orchestrator.engine.check.outcome import error_text, retry_seconds
 from orchestrator.engine.messages import Message
 from orchestrator.errors import UNREACHABLE_ERRORS
 from orchestrator.logs import logger
-from orchestrator.operations.children.loader import LazyStackContext
-from orchestrator.operations.keystone.delegated_credentials import cloud_of_stack
+from orchestrator.operations.observation.contexts import full_context
 from orchestrator.operations.observation.observation_pass import continue_pass, start
 from orchestrator.operations.reconcile.worker_context import WorkerContext
-from orchestrator.operations.resource_context import operation
-from orchestrator.operations.resource_context.stack_context import StoredStackContext
-from orchestrator.operations.resource_context.state import load_state
 from orchestrator.operations.runtime.circuit_breaker import GuardedType
-from orchestrator.operations.software.type_store import DeploymentStore
-from orchestrator.resources.base import Context, Observation, ResourceType
+from orchestrator.resources.base import Observation, ResourceType
 from orchestrator.resources.nested_type import NestedType
 from orchestrator.store import observations
 from orchestrator.store.connections.database import UNREACHABLE
@@ -78,7 +72,7 @@ def _call(engine: WorkerContext, db: Db, selected: Selected, type_: ResourceType
     """Observe the object. An open circuit breaker refuses all attempts but the last."""
     last = selected.tries + 1 >= MAX_TRIES
     guarded = GuardedType(type_, engine.breakers, selected.visit, always=last)
-    ctx, physical_id = _context(engine, db, selected), selected.visit.resource.physical_id or ""
+    ctx, physical_id = full_context(engine, db, selected.visit), selected.visit.resource.physical_id or ""
     try:
         observation: Observation = guarded.observe(ctx, physical_id)
     except Exception:
@@ -112,14 +106,3 @@ def _observe_child(engine: WorkerContext, db: Db, selected: Selected) -> Sequenc
         observations.record_verdict(db, selected, verdict, reason)
         begun = "Observation of the resources started with that of the parent stack"
         return start(db, engine.types, child.id, begun, engine.settings.re_enqueue_seconds)
-
-
-def _context(engine: WorkerContext, db: Db, selected: Selected) -> Context:
-    visit = selected.visit
-    stored_context = StoredStackContext(db, engine.cipher, None, engine.settings.endpoint)
-    software = DeploymentStore.of(visit, engine.database, engine.cipher, engine.settings)
-    state = load_state(visit, engine.cipher)
-    ctx = operation.context(visit, state, "CHECK", 0.0, software, stored_context)
-    ctx = replace(ctx, stack_context=LazyStackContext(engine.stacks, visit))
-    cloud = cloud_of_stack(engine.database.borrow, engine.cipher, engine.settings, visit.stack.root_id)
-    return operation.with_provider_access(ctx, engine.settings, visit.stack.project_id, cloud)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from orchestrator.config import Settings
 from orchestrator.operations.children.loader import ChildStackLoader
@@ -13,6 +13,7 @@ from orchestrator.operations.runtime.circuit_breaker import CircuitBreakers
 from orchestrator.operations.runtime.dispatch_window import Windows
 from orchestrator.operations.runtime.lease_keeper import Leases
 from orchestrator.operations.runtime.parameter_cache import ParameterCache
+from orchestrator.operations.runtime.unchanged_objects import UnchangedObjects
 from orchestrator.resources.base import ResourceType
 from orchestrator.security.encryption import Cipher
 from orchestrator.store.connections.database import Database
@@ -33,3 +34,4 @@ class WorkerContext:
     files: FileCache
     stacks: ChildStackLoader
     breakers: CircuitBreakers
+    unchanged: UnchangedObjects = field(default_factory=UnchangedObjects)

@@ -26,4 +26,5 @@ def openstack(ctx: Context) -> OpenStack:
         owner=ctx.location.stack_id,
         lag_seconds=lag_seconds,
         deleting=ctx.action == "DELETE",
+        listed=ctx.listed,
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import ClassVar
 
 from orchestrator.resources.stack_context import Grant
@@ -21,6 +21,15 @@ class OptionalVerbs:
 
         The step is stored before the call, and `observe` is called after it. A step may run twice: it must be
         idempotent, or read the object first. A result replaces the physical id and the stored data.
+        """
+        raise NotImplementedError(self.name)
+
+    def list_objects(self, ctx: Context) -> Iterable[tuple[str, Value]]:
+        """Yield all objects of the project by physical id, for the continuous observation; for types with
+        `lists`. An incomplete list must raise an error.
+
+        `observe` then finds a listed object in `ctx.listed`. An object that is not listed is observed by
+        itself.
         """
         raise NotImplementedError(self.name)
 

@@ -68,6 +68,7 @@ class Context:
     step: str = ""  # of the open operation, started last
     used_attributes: frozenset[str] = frozenset()  # live attributes that the template uses
     early_pending: bool = False  # dependents wait for the object to exist, or for its early attributes
+    listed: Mapping[str, Value] | None = None  # in a round of the observation: objects in lists, by id
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,6 +32,9 @@ HOLD: Final = """
 UPDATE credential SET state = 'held', stack_id = %(stack_id)s, due_at = NULL
 WHERE id = %(id)s AND state = 'making'
 """
+# The observation met a refusal of the former credential.
+CLEAR_REFUSAL: Final = "DELETE FROM observation_fault WHERE root_id = %(stack_id)s"
+IS_REFUSED: Final = "SELECT 1 FROM observation_fault WHERE root_id = %(stack_id)s"
 DISCARD: Final = (
     "UPDATE credential SET state = 'going', due_at = now() WHERE id = %(id)s AND state = 'making'"
 )
@@ -99,11 +102,17 @@ def hold(db: Db, id_: int, stack_id: int) -> None:
     db.execute(RELEASE_OTHERS, values)
     if db.execute(HOLD, values).rowcount == 0:
         raise Unavailable("The request took too long. Please try again.")
+    db.execute(CLEAR_REFUSAL, values)
 
 
 def discard(db: Db, id_: int) -> None:
     """Have a credential removed that no stack holds."""
     db.execute(DISCARD, {"id": id_})
+
+
+def is_refused(db: Db, root_id: int) -> bool:
+    """Return whether the last use of the credential by the observation was refused."""
+    return db.execute(IS_REFUSED, {"stack_id": root_id}).fetchone() is not None
 
 
 def held(db: Db, root_id: int) -> HeldCredential | None:

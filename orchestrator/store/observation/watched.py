@@ -6,6 +6,7 @@ A resource with an open operation or a lease is not read, nor one that is being 
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Collection, Iterator, Sequence
 from typing import Final, NamedTuple
 
@@ -28,6 +29,13 @@ AT_REST: Final = """r.physical_id IS NOT NULL AND r.op IS NULL AND r.lease IS NU
 TYPES = f"""
 SELECT DISTINCT {TYPE} FROM stack s JOIN resource r ON r.stack_id = s.id
 WHERE s.project_id = %(project_id)s AND s.deleted_at IS NULL AND r.physical_id IS NOT NULL
+"""
+
+# Whether a stack of the project has been at work since.
+IS_CHANGED = """
+SELECT EXISTS (
+    SELECT 1 FROM stack WHERE project_id = %(project_id)s AND deleted_at IS NULL
+        AND (status = 'IN_PROGRESS' OR action_started_at > %(since)s))
 """
 
 SCAN = f"""
@@ -70,6 +78,12 @@ class VersionedVisit(NamedTuple):
 def types_in_use(db: Db, project_id: str) -> list[str]:
     """Return the names of the types of a project's resources."""
     return [row[0] for row in db.execute(TYPES, {"project_id": project_id}).fetchall()]
+
+
+def is_changed(db: Db, project_id: str, since: dt.datetime) -> bool:
+    """Return whether a stack of a project has been at work since a time."""
+    row = db.execute(IS_CHANGED, {"project_id": project_id, "since": since}).fetchone()
+    return row is not None and bool(row[0])
 
 
 def scan(db: Db, project_id: str, types: Collection[str]) -> Iterator[Watched]:

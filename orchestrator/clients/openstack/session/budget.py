@@ -1,7 +1,8 @@
 """The budget of a service: how many requests this process sends to it at a time, and whose turn is next.
 
 There is a budget for each service, region and project. Free places go to requests that change something
-before those that only read, and among these to the stack with the fewest requests in progress. A request
+before those that only read, and to those of the continuous observation last; among equal requests, to the
+stack with the fewest requests in progress. A request
 of a stack waits a few seconds in its thread; then, and if too many threads wait, it is refused with
 `AwaitingBudget` and its resource is visited again later, so that slow services do not occupy all threads of a
 worker. A request without a stack, which a user waits for, waits until shortly before its deadline.
@@ -34,9 +35,15 @@ class _Waiter:
     owner: str
     changes: bool
     since: float
+    background: bool = False
     granted: bool = False
     evicted: bool = False
     woken: threading.Event = field(default_factory=threading.Event)
+
+    @property
+    def impatient(self) -> bool:
+        """Whether it may be refused for another: nobody waits for its answer."""
+        return bool(self.owner) and not self.background
 
     def end(self, *, granted: bool) -> None:
         self.granted, self.evicted = granted, not granted
@@ -54,14 +61,18 @@ class Budget:
         self._lock = threading.Lock()
 
     @contextmanager
-    def place(self, owner: str, *, changes: bool, kind: str, seconds: float) -> Iterator[Place]:
-        """Occupy a place during the body, for a stack `owner`; wait at most a part of `seconds`.
+    def place(
+        self, owner: str, *, changes: bool, kind: str, seconds: float, background: bool = False
+    ) -> Iterator[Place]:
+        """Occupy a place during the body, for a stack `owner`; wait at most a part of `seconds`. A request in
+        the `background` is granted a place when no other request waits.
 
         Raises:
             AwaitingBudget: there is none; nothing was sent.
         """
-        longest = min(WAIT_SECONDS, seconds * WAIT_SHARE) if owner else seconds * USER_SHARE
-        self._acquire(owner, changes=changes, seconds=longest)
+        impatient = owner and not background
+        longest = min(WAIT_SECONDS, seconds * WAIT_SHARE) if impatient else seconds * USER_SHARE
+        self._acquire(_Waiter(owner, changes, time.monotonic(), background), longest)
         place, begun = Place(), time.monotonic()
         try:
             yield place
@@ -78,12 +89,11 @@ class Budget:
         """The number of waiting requests."""
         return len(self._waiters)
 
-    def _acquire(self, owner: str, *, changes: bool, seconds: float) -> None:
-        waiter = _Waiter(owner, changes, time.monotonic())
+    def _acquire(self, waiter: _Waiter, seconds: float) -> None:
         with self._lock:
             self._waiters.append(waiter)
             self._grant()
-            if sum(1 for other in self._waiters if other.owner) > MAX_WAITING:
+            if sum(1 for other in self._waiters if other.impatient) > MAX_WAITING:
                 self._evict()
         waiter.woken.wait(seconds)
         with self._lock:
@@ -114,15 +124,15 @@ class Budget:
             self._occupied[waiter.owner] += 1
             waiter.end(granted=True)
 
-    def _rank(self, waiter: _Waiter, now: float) -> tuple[bool, int, float]:
+    def _rank(self, waiter: _Waiter, now: float) -> tuple[bool, bool, int, float]:
         reads = not waiter.changes and now - waiter.since < AGED_SECONDS
-        return reads, self._occupied[waiter.owner], waiter.since
+        return waiter.background, reads, self._occupied[waiter.owner], waiter.since
 
     def _evict(self) -> None:
         """Refuse a request of the stack with most of them: one that reads if possible, the newest."""
         load = Counter(waiter.owner for waiter in self._waiters) + self._occupied
         waiter = max(
-            (waiter for waiter in self._waiters if waiter.owner),
+            (waiter for waiter in self._waiters if waiter.impatient),
             key=lambda waiter: (load[waiter.owner], not waiter.changes, waiter.since),
         )
         self._waiters.remove(waiter)

@@ -120,7 +120,11 @@ class SessionTransport:
         """Send a request in a place of the service's budget."""
         budget = budgets().of(request.service, self._region, self._tokens.project_id)
         with budget.place(
-            request.owner, changes=request.changes, kind=request.kind, seconds=deadline.remaining()
+            request.owner,
+            changes=request.changes,
+            kind=request.kind,
+            seconds=deadline.remaining(),
+            background=request.background,
         ) as place:
             return measured(request, place, lambda: self._sent(request, endpoint, token, deadline))
 

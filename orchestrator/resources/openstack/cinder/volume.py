@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import ClassVar, Final
 
@@ -40,6 +40,7 @@ class Volume(CinderType):
     """A volume, empty or from an image, a snapshot, another volume or a backup."""
 
     name = "OS::Cinder::Volume"
+    lists = "volumes"
     support_version = "2014.1"
     can_snapshot = True
     properties: ClassVar[Mapping[str, Property]] = {
@@ -155,6 +156,14 @@ class Volume(CinderType):
         if observation is None:
             observation = self._observe(ctx, volume)
         return replace(observation, attributes=state.attributes(volume), properties=_actual(ctx, volume))
+
+    def chosen(self, ctx: Context) -> Mapping[str, Value]:
+        """Return the generated name."""
+        return {"name": ctx.physical_name}
+
+    def list_objects(self, ctx: Context) -> Iterable[tuple[str, Value]]:
+        """Yield the volumes of the project."""
+        return block_storage(ctx).all_observed("/volumes/detail", "volumes")
 
     def _observe(self, ctx: Context, volume: state.Volume) -> Observation:
         if state.status_of(volume) in state.TRANSIENT:

@@ -18,6 +18,7 @@ from orchestrator.resources.base import (
     ResourceType,
     Value,
 )
+from orchestrator.resources.capabilities import derived
 from orchestrator.resources.openstack.conflicts import temporary_conflicts
 from orchestrator.resources.openstack.connection import openstack
 from orchestrator.resources.openstack.neutron.request_token import described, marked, unmarked
@@ -51,6 +52,7 @@ class NeutronType(ResourceType):
     endpoint_type = "network"
     live_show = True
     collection: ClassVar[Collection]
+    lists: ClassVar[str] = derived(lambda type_: type_.listed_collection())
     api_names: ClassVar[Mapping[str, str]] = {}  # of properties, where they differ
     separate: ClassVar[frozenset[str]] = frozenset()  # properties that are not part of requests
     unordered: ClassVar[frozenset[str]] = frozenset({"tags"})  # lists whose order has no meaning
@@ -71,6 +73,12 @@ class NeutronType(ResourceType):
     def satisfies(self, name: str, desired: Value, actual: Value) -> bool:
         """Return whether the actual value of a property is as desired; the service may have added details."""
         return self.equal(name, desired, actual)
+
+    @classmethod
+    def listed_collection(cls) -> str:
+        """Return the collection whose lists contain all that an observation needs, "" if there is none."""
+        nested = "{parent}" in cls.collection.path or cls.parent is not NeutronType.parent
+        return "" if nested or cls.observe is not NeutronType.observe else cls.collection.plural
 
     def attribute_values(self, actual: JsonMapping) -> JsonObject:
         """Return the recorded attributes of an object."""
@@ -96,6 +104,10 @@ class NeutronType(ResourceType):
         if name in self.unordered and isinstance(before, list) and isinstance(after, list):
             return sorted(map(repr, before)) == sorted(map(repr, after))
         return bool(before == after)
+
+    def chosen(self, ctx: Context) -> Mapping[str, Value]:
+        """Return the generated name."""
+        return {"name": ctx.physical_name} if "name" in self.properties else {}
 
     # Verbs.
 
@@ -131,6 +143,10 @@ class NeutronType(ResourceType):
         parent = self.parent(ctx, ctx.properties)
         actual = network(ctx).observed_object(self.collection, physical_id, parent=parent)
         return Observation(exists=False) if actual is None else self.observation(ctx, actual)
+
+    def list_objects(self, ctx: Context) -> Iterable[tuple[str, Value]]:
+        """Yield the objects of the project."""
+        return network(ctx).all_observed(self.collection.path, self.collection.plural)
 
     def advance(
         self, ctx: Context, physical_id: str, props: Mapping[str, Value], step: str

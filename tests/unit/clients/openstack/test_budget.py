@@ -30,15 +30,23 @@ class Run:
         self.threads = ThreadPoolExecutor(40)
         self.gates: dict[str, threading.Event] = {}
 
-    def start(self, owner: str, name: str, *, changes: bool = True, seconds: float = SECONDS) -> None:
+    def start(
+        self,
+        owner: str,
+        name: str,
+        *,
+        changes: bool = True,
+        seconds: float = SECONDS,
+        background: bool = False,
+    ) -> None:
         before, refused = self.budget.waiting, len(self.refused)
         self.gates[name] = threading.Event()
-        self.threads.submit(self._request, owner, name, changes, seconds)
+        self.threads.submit(self._request, owner, name, changes, seconds, background)
         until(lambda: name in self.order or len(self.refused) > refused or self.budget.waiting > before)
 
-    def _request(self, owner: str, name: str, changes: bool, seconds: float) -> None:
+    def _request(self, owner: str, name: str, changes: bool, seconds: float, background: bool) -> None:
         try:
-            with self.budget.place(owner, changes=changes, kind="x", seconds=seconds):
+            with self.budget.place(owner, changes=changes, kind="x", seconds=seconds, background=background):
                 self.order.append(name)
                 self.gates[name].wait(20)
         except AwaitingBudget:
@@ -73,6 +81,17 @@ def test_the_stack_with_the_fewest_requests_is_next(run: Run) -> None:
     run.release("l1", "s1")
     run.release("l2", "l3")
     run.release("s1", "l4")
+
+
+def test_the_observation_is_last(run: Run) -> None:
+    run.start("a", "1")
+    run.start("a", "2")
+    run.start("", "observation", changes=False, background=True)
+    run.start("a", "read", changes=False)
+    run.start("b", "change")
+    run.release("1", "change")
+    run.release("2", "read")
+    run.release("change", "observation")
 
 
 def test_a_change_is_before_a_read(run: Run) -> None:

@@ -63,7 +63,9 @@ _PROPERTIES: Final = {
         required=True,
         constraints=(Custom("neutron.network"),),
     ),
-    "device_id": Property("string", "Id of the device that uses the port.", default="", update_allowed=True),
+    "device_id": Property(
+        "string", "Id of the device that uses the port.", default="", update_allowed=True, theirs=True
+    ),
     "device_owner": Property(
         "string", "Kind of the device that uses the port.", default="", update_allowed=True
     ),

@@ -18,7 +18,7 @@ from orchestrator.resources.base import (
     Property,
     Value,
 )
-from orchestrator.resources.openstack.nova.base import NovaType, compute
+from orchestrator.resources.openstack.nova.base import compute
 from orchestrator.resources.openstack.nova.server import (
     agent,
     handover,
@@ -38,6 +38,7 @@ from orchestrator.resources.openstack.nova.server.declarations import (
     REPLACE,
     TRANSLATION,
 )
+from orchestrator.resources.openstack.nova.server.listing import ListedServer
 from orchestrator.resources.openstack.request_tags import own_tags, token_tag
 from orchestrator.resources.openstack.settings import as_json_texts
 from orchestrator.resources.stack_context import Grant
@@ -50,7 +51,7 @@ NO_SERVER: Final = "The request for the server was lost"
 NO_NETWORK: Final = "Unable to automatically allocate a network"
 
 
-class Server(NovaType):
+class Server(ListedServer):
     """A virtual machine."""
 
     name = "OS::Nova::Server"
@@ -163,6 +164,7 @@ class Server(NovaType):
             return _deleted(ctx, server)
         if server is None:
             return Observation(exists=False)
+        state.require_cell(server)
         observation = state.observed_error(ctx, server) or self._observe_action(ctx, server)
         return _with_values(ctx, observation, server)
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, Final
 
+from orchestrator.errors import ProviderUnreachable
 from orchestrator.resources.base import Context, Observation
 from orchestrator.resources.openstack.creation_times import parsed_time
 
@@ -89,7 +90,10 @@ def observed_error(ctx: Context, server: Server) -> Observation | None:
     if status == "ERROR":
         if ctx.action in ("CREATE", "UPDATE", "SUSPEND", "RESUME", "SNAPSHOT") and not is_final_error(server):
             return waiting(server)
-        return Observation(exists=True, error=fault_text(server), replaceable=ctx.action == "CREATE")
+        busy = bool(task_of(server))
+        return Observation(
+            exists=True, error=fault_text(server), replaceable=ctx.action == "CREATE", busy=busy
+        )
     if status == "DELETED":
         error = f'Went to status {status} due to "Message: Unknown, Code: Unknown"'
         return Observation(exists=True, error=error, replaceable=ctx.action == "CREATE")
@@ -97,6 +101,16 @@ def observed_error(ctx: Context, server: Server) -> Observation | None:
         error = f'{status} - Unknown status {status} due to "Unknown"'
         return Observation(exists=True, error=error, error_kind="ResourceUnknownStatus")
     return None
+
+
+def require_cell(server: Server) -> None:
+    """Nova reports UNKNOWN for the servers of a cell that gives no answer.
+
+    Raises:
+        ProviderUnreachable: it does for this server.
+    """
+    if status_of(server) == "UNKNOWN":
+        raise ProviderUnreachable("nova does not know the state of the server: its cell gives no answer")
 
 
 def update_step(data: Mapping[str, Any], server: Server) -> str:

@@ -1,0 +1,129 @@
+"""The results of a round: collected by resource, and written if they are news."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, NamedTuple
+
+from orchestrator import metrics
+from orchestrator.engine.check.outcome import error_text
+from orchestrator.engine.check.visit import ResourceVisit
+from orchestrator.engine.observation.differences import Recorded
+from orchestrator.engine.observation.judgement import Evidence, Unlisted, Unobserved, judge, unobserved
+from orchestrator.engine.observation.verdicts import IN_STEP, Standing
+from orchestrator.errors import AwaitingBudget, Superseded
+from orchestrator.operations.resource_context.state import ResourceState
+from orchestrator.resources.base import Context, Observation, ResourceType
+from orchestrator.store.connections.database import UNREACHABLE
+from orchestrator.store.observation import groups, verdicts
+from orchestrator.store.observation.groups import Group
+from orchestrator.store.observation.verdicts import Db, NewStanding
+from orchestrator.store.observation.watched import Watched
+
+BATCH: Final = 500  # findings written at a time
+RENEW_SECONDS: Final = 5.0
+
+
+def evidence_of(observe: Callable[[], Observation]) -> Evidence:
+    """Observe an object; a request that is not sent for lack of capacity proves nothing."""
+    try:
+        return observe()
+    except AwaitingBudget:
+        return Unlisted()
+    except UNREACHABLE:
+        raise  # our own database
+    except Exception as error:
+        return Unobserved(error_text(error))
+
+
+def recorded_values(
+    type_: ResourceType, visit: ResourceVisit, state: ResourceState, ctx: Context
+) -> Recorded:
+    """Return the values that a resource was built with."""
+    return Recorded(
+        type_,
+        state.properties,
+        type_.chosen(ctx),
+        state.secret_properties if state.secret else frozenset(),
+        settled=visit.resource.status == "COMPLETE",
+    )
+
+
+class RoundResult(NamedTuple):
+    """The facts of a complete round."""
+
+    objects: int
+    calls: int
+    news: bool
+    credential_id: int | None = None
+    lost: int = 0
+    restored: bool = False
+
+
+class Lease:
+    """The lease of a group, renewed from time to time during a round."""
+
+    def __init__(self, db: Db, group: Group) -> None:
+        """The lease has just begun."""
+        self._db, self._group, self._renewed_at = db, group, time.monotonic()
+
+    def renew(self) -> None:
+        """Renew the lease unless it is new.
+
+        Raises:
+            Superseded: it is lost.
+        """
+        if time.monotonic() - self._renewed_at < RENEW_SECONDS:
+            return
+        if not groups.renew(self._db, self._group):
+            raise Superseded("another worker observes the group")
+        self._renewed_at = time.monotonic()
+
+
+class Findings:
+    """What a round knows and finds about the resources of its group."""
+
+    def __init__(self, db: Db, group: Group) -> None:
+        """Read the deviations that are known."""
+        self._db, self._group = db, group
+        self.known: Mapping[int, Standing] = verdicts.standings(db, group)
+        self._new: list[tuple[Watched, Standing]] = []
+        self.news = 0
+        self.missing = sum(1 for standing in self.known.values() if standing.fact == "missing")
+
+    def before(self, item: Watched) -> Standing:
+        """Return what was known about a resource before the round."""
+        return self.known.get(item.id, IN_STEP)
+
+    def judge(self, item: Watched, recorded: Recorded, evidence: Evidence) -> Standing:
+        """Add the evidence of an observation; return what it proves."""
+        after = judge(recorded, evidence, self.before(item))
+        self._add(item, after)
+        return after
+
+    def add_unobserved(self, items: Sequence[Watched], reason: str) -> None:
+        """Add resources that were not observed, for a reason that concerns all of them."""
+        for item in items:
+            self._add(item, unobserved(self.before(item), reason))
+
+    def _add(self, item: Watched, after: Standing) -> None:
+        before = self.before(item)
+        if after == before:
+            return
+        self.missing += (after.fact == "missing") - (before.fact == "missing")
+        self._new.append((item, after))
+        if len(self._new) >= BATCH:
+            self.write()
+
+    def write(self) -> None:
+        """Write the new findings."""
+        if not self._new:
+            return
+        new, self._new = self._new, []
+        rows = [NewStanding(item.id, item.version, standing) for item, standing in new]
+        written = verdicts.record(self._db, self._group, rows)
+        self.news += len(new)
+        for item, standing in new:
+            if item.id in written and standing.verdict != self.before(item).verdict:
+                metrics.count_verdict(item.type_name, standing.verdict)

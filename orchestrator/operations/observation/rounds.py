@@ -1,0 +1,147 @@
+"""Rounds of the continuous observation (operations/adr/0017). A call of `observe_group` is a Celery task."""
+
+from __future__ import annotations
+
+import random
+import secrets
+import time
+from collections.abc import Mapping
+from typing import Final
+
+from orchestrator import metrics
+from orchestrator.config import Settings
+from orchestrator.engine.check.outcome import error_text
+from orchestrator.engine.observation.rounds import next_interval, pause
+from orchestrator.errors import AwaitingBudget, Misconfigured, OrchestratorError, Superseded
+from orchestrator.logs import logger
+from orchestrator.operations.observation.findings import RoundResult
+from orchestrator.operations.observation.list_round import ListRound
+from orchestrator.operations.observation.single_round import SingleRound
+from orchestrator.operations.reconcile.worker_context import WorkerContext
+from orchestrator.resources.base import ResourceType
+from orchestrator.resources.nested_type import NestedType
+from orchestrator.store.connections.database import UNREACHABLE
+from orchestrator.store.observation import groups, watched
+from orchestrator.store.observation.groups import Group, ObservedType, RoundEnd
+from orchestrator.store.observation.verdicts import Db
+
+log = logger()
+
+POSTPONED_SECONDS: Final = 3.0  # until a round without a free place at the service begins again
+MAX_REASON: Final = 1_000  # characters
+RoundOutcome = RoundResult | None
+
+
+def observe_group(engine: WorkerContext, group_id: int) -> None:
+    """Carry out a round of a group, if its message is the first and no other worker has the group."""
+    db = engine.database.check_connection(durable=True)
+    group = groups.claim(db, group_id, secrets.randbits(63))
+    if group is None:
+        return
+    started, result = time.monotonic(), "complete"
+    try:
+        outcome = _ROUNDS[group.kind](engine, db, group)
+        if outcome is None:
+            result = "continued"
+        else:
+            _finish(engine.settings, db, group, outcome, time.monotonic() - started)
+    except UNREACHABLE:  # the lease ends, and the sweep sends the message again
+        raise
+    except Superseded:
+        result = "superseded"
+    except AwaitingBudget:
+        result = "postponed"
+        groups.proceed(db, group, group.after_id, group.objects, POSTPONED_SECONDS)
+    except Exception as error:
+        result = "failed"
+        if not isinstance(error, OrchestratorError | OSError):
+            log.exception("observation_error", service=group.service, project=group.project_id)
+        _fail(engine.settings, db, group, error, time.monotonic() - started)
+    metrics.observe_round(group.kind, result, time.monotonic() - started)
+
+
+def _finish(settings: Settings, db: Db, group: Group, result: RoundResult, seconds: float) -> None:
+    longest = _longest(settings, group)
+    interval = next_interval(
+        group.interval_seconds, settings.observation_min_interval_seconds, longest, news=result.news
+    )
+    if group.kind != "lists":
+        interval = longest
+    end = RoundEnd(
+        pause(interval, seconds, random.random()),  # noqa: S311 - jitter
+        interval,
+        seconds,
+        result.objects,
+        result.calls,
+        result.credential_id,
+        result.lost,
+        result.restored,
+    )
+    groups.finish(db, group, end)
+
+
+def _fail(settings: Settings, db: Db, group: Group, error: Exception, seconds: float) -> None:
+    """Record that nothing is known about the group; the interval grows during an outage."""
+    reason, longest = error_text(error)[:MAX_REASON], _longest(settings, group)
+    shortest = settings.observation_min_interval_seconds
+    interval = next_interval(group.interval_seconds, shortest, longest, news=not group.failing)
+    if not group.failing:
+        log.warning("group_unknown", service=group.service, project=group.project_id, error=reason)
+    groups.fail(db, group, reason, interval, pause(interval, seconds, random.random()))  # noqa: S311
+
+
+def _longest(settings: Settings, group: Group) -> float:
+    if group.kind == "single":
+        return settings.observation_single_interval_seconds
+    return settings.observation_interval_seconds or settings.observation_single_interval_seconds
+
+
+# The kinds of groups
+
+
+def _discover(engine: WorkerContext, db: Db, group: Group) -> RoundOutcome:
+    """Find the groups of a project, and observe them soon if a stack has changed."""
+    found = [
+        type_
+        for name in watched.types_in_use(db, group.project_id)
+        if (type_ := _observed_type(engine.types, name)) is not None
+    ]
+    groups.replace_services(db, group.project_id, group.region, found)
+    if not found and groups.remove_unused(db, group):
+        return None
+    if group.observed_at and watched.is_changed(db, group.project_id, group.observed_at):
+        groups.hasten(db, group.project_id, {type_.service for type_ in found if type_.kind == "lists"})
+    return RoundResult(len(found), 0, news=False)
+
+
+def _observed_type(types: Mapping[str, ResourceType], name: str) -> ObservedType | None:
+    type_ = _installed(types, name)
+    if type_ is None or isinstance(type_, NestedType) or not (type_.calls_out and type_.can_check):
+        return None
+    return ObservedType(type_.service or name, "lists" if type_.lists else "single", name)
+
+
+def _installed(types: Mapping[str, ResourceType], name: str) -> ResourceType | None:
+    try:
+        return types.get(name)
+    except Misconfigured:  # reported at the start of the worker
+        return None
+
+
+def _observe_lists(engine: WorkerContext, db: Db, group: Group) -> RoundOutcome:
+    return ListRound(engine, db, group, _types(engine, group)).run()
+
+
+def _observe_singly(engine: WorkerContext, db: Db, group: Group) -> RoundOutcome:
+    return SingleRound(engine, db, group, _types(engine, group)).run()
+
+
+def _types(engine: WorkerContext, group: Group) -> dict[str, ResourceType]:
+    """Return the types of the group; a worker of another version may disagree about some of them."""
+    expected = {name: _observed_type(engine.types, name) for name in group.types}
+    return {
+        name: engine.types[name] for name, type_ in expected.items() if type_ and type_.kind == group.kind
+    }
+
+
+_ROUNDS: Final = {"discovery": _discover, "lists": _observe_lists, "single": _observe_singly}

@@ -1,0 +1,71 @@
+"""Objects in lists, as the continuous observation reads them: equal to single objects, and in step."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from orchestrator.engine.observation.differences import Recorded
+from orchestrator.engine.observation.judgement import judge
+from orchestrator.engine.observation.verdicts import IN_STEP, Difference
+from tests.openstack.driver import Driver, Resource
+
+
+def listed(driver: Driver, resource: Resource) -> dict[str, Any]:
+    ctx = driver.context("CHECK", listed={})
+    found: dict[str, Any] = driver.request(lambda: dict(resource.type.list_objects(ctx)))
+    return found
+
+
+def observed(driver: Driver, resource: Resource, values: dict[str, Any]) -> Any:
+    ctx = replace(resource.ctx, action="CHECK", listed=values)
+    return driver.request(lambda: resource.type.observe(ctx, resource.physical_id))
+
+
+def recorded(resource: Resource) -> Recorded:
+    return Recorded(resource.type, resource.ctx.properties, resource.type.chosen(resource.ctx))
+
+
+def test_a_listed_object_is_observed_like_a_single_one_and_in_step(driver: Driver):
+    net = driver.create("OS::Neutron::Net", {"tags": ["b", "a"]})
+    subnet = driver.create("OS::Neutron::Subnet", {"network": net, "cidr": "10.77.0.0/24"})
+    driver.create(
+        "OS::Neutron::SecurityGroup",
+        {"rules": [{"protocol": "tcp", "port_range_min": 22, "port_range_max": 22}]},
+    )
+    driver.create("OS::Neutron::Router", {})
+    port = driver.create("OS::Neutron::Port", {"network": net, "fixed_ips": [{"subnet": subnet}]})
+    driver.create("OS::Cinder::Volume", {"size": 1, "metadata": {"a": "1"}})
+    server = {"flavor": "m1.nano", "image": "cirros", "networks": [{"port": port}], "metadata": {"a": 1}}
+    driver.create("OS::Nova::Server", server)
+    for physical_id, resource in driver.resources.items():
+        assert resource.type.lists, resource.type.name
+        values = listed(driver, resource)
+        assert physical_id in values, resource.type.name
+        in_list, single = (observed(driver, resource, found) for found in (values, {}))
+        assert in_list == single, resource.type.name
+        assert judge(recorded(resource), in_list) == IN_STEP, resource.type.name
+
+
+def test_a_renamed_object_is_drift_although_the_template_names_none(driver: Driver):
+    net = driver.create("OS::Neutron::Net", {})
+    resource = driver.resources[net]
+    driver.request(lambda: driver.openstack.network.put(f"/networks/{net}", {"network": {"name": "renamed"}}))
+    standing = judge(recorded(resource), observed(driver, resource, listed(driver, resource)))
+    assert standing.differences == (Difference("name", resource.ctx.physical_name, "renamed"),)
+
+
+def test_an_object_that_is_not_listed_is_requested_by_its_id(driver: Driver):
+    net = driver.create("OS::Neutron::Net", {})
+    resource = driver.resources[net]
+    assert observed(driver, resource, {}).exists
+    missing = replace(resource, physical_id="7a1d2d6e-0000-4000-8000-000000000000")
+    assert not observed(driver, missing, {}).exists
+
+
+def test_types_whose_observation_needs_more_than_the_object_have_no_lists():
+    from orchestrator.resources.registry import load_registry
+
+    types = load_registry()
+    for name in ("OS::Neutron::RouterInterface", "OS::Neutron::QoSDscpMarkingRule", "OS::Neutron::Quota"):
+        assert not types[name].lists
