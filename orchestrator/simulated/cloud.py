@@ -8,6 +8,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Final
 
+from orchestrator.simulated import request_counts
 from orchestrator.simulated.aodh.service import Aodh
 from orchestrator.simulated.barbican.service import Barbican
 from orchestrator.simulated.cinder.service import Cinder
@@ -21,6 +22,7 @@ from orchestrator.simulated.mistral.service import Mistral
 from orchestrator.simulated.neutron.service import Neutron
 from orchestrator.simulated.nova.service import Nova
 from orchestrator.simulated.octavia.service import Octavia
+from orchestrator.simulated.request_counts import RequestCounts
 from orchestrator.simulated.schedule import Schedule
 from orchestrator.simulated.server import Server
 from orchestrator.simulated.service import Caller, Service
@@ -74,6 +76,7 @@ class SimulatedCloud:
         self.password = password
         self.state = State(database_url)
         self.faults = Faults(faults_file)
+        self.requests = RequestCounts()
         self.schedule = Schedule(self.state)
         self.keystone = Keystone(self)
         self.glance = Glance(self)
@@ -116,6 +119,9 @@ class SimulatedCloud:
 
     async def answer(self, name: str, request: Request) -> Response | None:
         """Return the answer to a request, None to close its connection."""
+        if request.path == request_counts.PATH:
+            return self.requests.response
+        self.requests.record(name, request)
         fault = self.faults.api(name, request.method, request.path)
         pause = self.delays.request + (fault.delay if fault else 0.0)
         if pause:

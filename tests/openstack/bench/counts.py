@@ -1,4 +1,4 @@
-"""Requests to the services of a cloud, as the orchestrator counts them."""
+"""Requests to the services of a cloud, as the orchestrator or the simulated cloud counts them."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from collections import Counter
 from typing import Final
 
 import httpx
+
+from orchestrator.simulated import request_counts
 
 LINE: Final = re.compile(
     r"^orchestrator_provider_request_duration_seconds_count\{(?P<labels>[^}]*)\} (?P<value>\S+)", re.MULTILINE
@@ -21,6 +23,19 @@ def requests_sent(url: str) -> Counter[tuple[str, str]]:
     for found in LINE.finditer(text):
         labels = dict(LABEL.findall(found["labels"]))
         result[labels["service"], labels["method"]] += int(float(found["value"]))
+    return result
+
+
+def requests_received(auth_url: str) -> Counter[tuple[str, str]]:
+    """Return the number of requests that the simulated cloud has received, by service and method: without
+    those to Keystone, and without those for the description of a service's versions.
+    """
+    address = auth_url.removesuffix("/v3") + request_counts.PATH
+    rows = httpx.get(address, timeout=60.0, trust_env=False).json()["requests"]
+    result: Counter[tuple[str, str]] = Counter()
+    for row in rows:
+        if row["service"] != "keystone" and "/" in row["path"].strip("/"):
+            result[row["service"], row["method"]] += row["count"]
     return result
 
 
