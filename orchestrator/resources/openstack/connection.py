@@ -10,7 +10,7 @@ from orchestrator.resources.base import Context
 # An object that is created or deleted is not taken for another state of itself if the list is this old. The
 # absence of an object is observed anew, unless it is being deleted.
 UNAMBIGUOUS: Final = frozenset({"CREATE", "DELETE"})
-LAG_SECONDS: Final = 2.0
+LAG_SECONDS: Final = 1.0
 
 
 def openstack(ctx: Context) -> OpenStack:

@@ -9,6 +9,7 @@ user_data.py        user data in its formats, with the files of `guest_files.py`
 agent.py            settings of the agent for software deployments
 interfaces.py       network interfaces: own ports, changes, release for a replacement
 state.py            decisions from an observed server: ready, failed, next step
+build_times.py      when a server in construction can be ready
 steps.py            steps of an update
 live_attributes.py  addresses, consoles
 """

@@ -21,6 +21,7 @@ from orchestrator.resources.base import (
 from orchestrator.resources.openstack.nova.base import compute
 from orchestrator.resources.openstack.nova.server import (
     agent,
+    build_times,
     handover,
     images,
     interfaces,
@@ -121,7 +122,9 @@ class Server(ListedServer):
         except ProviderError:
             interfaces.abandon_ports(ctx, own_ports)
             raise
-        data, seen = steps.stored_data(ctx, props, own_ports), state.accepted("is BUILD")
+        data = steps.stored_data(ctx, props, own_ports)
+        pause = state.build_pause(0.0, build_times.RECENT.fastest(_kind(ctx)))
+        seen = state.accepted("is BUILD", seconds=pause)
         if ctx.early_pending:
             known = {"name": request.server_name(ctx, props), **interfaces.early_address(ctx, own_ports)}
             seen = replace(seen, attributes=known)
@@ -179,10 +182,12 @@ class Server(ListedServer):
         status, task = state.status_of(server), state.task_of(server)
         match ctx.action:
             case "CREATE" if status == "ACTIVE":
+                build_times.RECENT.record(_kind(ctx), server)
                 recover = not ctx.data and _has_data(ctx)
                 return Observation(exists=True, ready=not recover, step="recover" if recover else "")
             case "CREATE":
-                return state.waiting(server, seconds=state.BUILD_POLL_SECONDS)
+                fastest = build_times.RECENT.fastest(_kind(ctx))
+                return state.building(server, ctx.elapsed_seconds, fastest)
             case "UPDATE":
                 return _observe_update(ctx, server)
             case "SUSPEND" if status == "SUSPENDED" and not task:
@@ -283,6 +288,12 @@ def _request_server(ctx: Context, props: Mapping[str, Value], own_ports: Sequenc
             raise
     # As before the microversion 2.37: a project without networks gets a server without an interface.
     return str(compute(ctx).create_server({**body, "networks": "none"}, hints)["id"])
+
+
+def _kind(ctx: Context) -> build_times.Kind:
+    """Return the kind of a server whose builds take about the same time."""
+    region = "" if ctx.cloud is None else ctx.cloud.region
+    return build_times.Kind(region, str(ctx.properties.get("flavor")), str(ctx.properties.get("image")))
 
 
 def _has_data(ctx: Context) -> bool:

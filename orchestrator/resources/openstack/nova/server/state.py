@@ -8,12 +8,14 @@ from typing import Any, Final
 
 from orchestrator.errors import ProviderUnreachable
 from orchestrator.resources.base import Context, Observation
+from orchestrator.resources.openstack.connection import LAG_SECONDS
 from orchestrator.resources.openstack.creation_times import parsed_time
 
 Server = Mapping[str, Any]
 
 POLL_SECONDS: Final = 3.0
 BUILD_POLL_SECONDS: Final = 2.0
+BUILD_POLL_SHARE: Final = 0.05  # of the time since the request, if that is more
 # Nova shows ERROR between two attempts of a build, without a task and for some seconds.
 ERROR_SECONDS: Final = 5.0  # until an error with a fault is final
 BARE_ERROR_SECONDS: Final = 60.0  # until an error without a fault is final
@@ -79,9 +81,24 @@ def waiting(server: Server, *, seconds: float = POLL_SECONDS) -> Observation:
     return Observation(exists=True, ready=False, retry_after=seconds, reason=reason)
 
 
-def accepted(reason: str) -> Observation:
+def building(server: Server, elapsed_seconds: float, fastest_seconds: float | None) -> Observation:
+    """Return the observation of a server in construction. It is observed again when it can be ready, and then
+    every few seconds; `fastest_seconds`: of recent builds.
+    """
+    return waiting(server, seconds=build_pause(elapsed_seconds, fastest_seconds))
+
+
+def build_pause(elapsed_seconds: float, fastest_seconds: float | None) -> float:
+    """Return the seconds until the next observation of a build."""
+    remaining = (fastest_seconds or 0.0) + LAG_SECONDS - elapsed_seconds
+    if fastest_seconds is not None and remaining > 0:
+        return remaining
+    return max(BUILD_POLL_SECONDS, BUILD_POLL_SHARE * elapsed_seconds)
+
+
+def accepted(reason: str, *, seconds: float = BUILD_POLL_SECONDS) -> Observation:
     """Return the observation of a server whose create or delete nova has accepted and begins."""
-    return Observation(exists=True, ready=False, retry_after=BUILD_POLL_SECONDS, reason=f"server {reason}")
+    return Observation(exists=True, ready=False, retry_after=seconds, reason=f"server {reason}")
 
 
 def observed_error(ctx: Context, server: Server) -> Observation | None:
