@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import secrets
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 from orchestrator.clients.keystone.stack_domain import EntityKind, StackDomain
@@ -27,6 +28,9 @@ from orchestrator.store.keystone.removal_queue import Db
 CREATION_SECONDS: Final = 120.0  # exceeds the duration of all requests that create one object
 MAX_NAME: Final = 64  # characters that every Keystone accepts
 BEING_REMOVED: Final = "its user at Keystone is being removed"
+
+
+stack_domain = lru_cache(maxsize=8)(StackDomain)  # made for each context of a verb
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +53,7 @@ class StackUserProvisioner:
             Misconfigured: the domain's settings are incomplete.
         """
         admin = domain_admin(settings)
-        return None if admin is None else cls(db, cipher, settings, StackDomain(admin), visit)
+        return None if admin is None else cls(db, cipher, settings, stack_domain(admin), visit)
 
     def make(self) -> StackUser:
         """Return the resource's user; create it at the first call.

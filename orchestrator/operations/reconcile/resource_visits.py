@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from typing import Any, NamedTuple
 from uuid import uuid4
 
@@ -30,6 +31,7 @@ from orchestrator.errors import InvalidTemplate, NotFound, Superseded
 from orchestrator.json_types import JsonMapping
 from orchestrator.logs import logger
 from orchestrator.operations.children.loader import LazyStackContext
+from orchestrator.operations.keystone.delegated_credentials import cloud_of_stack
 from orchestrator.operations.reconcile.checked_node import CheckedNode, resource_checked
 from orchestrator.operations.reconcile.execution import execute, report_aborted
 from orchestrator.operations.reconcile.incarnations import OtherIncarnations
@@ -90,6 +92,8 @@ def batch_context(worker: WorkerContext, db: repository.CheckConnection, lease: 
         partial(_record_step, worker, db, lease),
         partial(_record_snapshot, worker, db),
         OtherIncarnations(worker, db, lease),
+        # its credential is read and decrypted once
+        cache(partial(cloud_of_stack, lambda: nullcontext(db), worker.cipher, worker.settings)),
     )
     return BatchContext(worker, db, lease, services, [])
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from contextlib import nullcontext
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import NamedTuple, Protocol
 
@@ -18,7 +17,6 @@ from orchestrator.engine.physical_names import physical_name
 from orchestrator.errors import Superseded
 from orchestrator.json_types import JsonMapping
 from orchestrator.lookups.finder import CloudFinder
-from orchestrator.operations.keystone.delegated_credentials import cloud_of_stack
 from orchestrator.operations.keystone.stack_users import StackUserProvisioner
 from orchestrator.operations.resource_context.large_values import reserve
 from orchestrator.operations.resource_context.stack_context import StoredStackContext
@@ -63,6 +61,7 @@ class OperationServices(NamedTuple):
     record_step: RecordStart
     record_snapshot: RecordSnapshot
     incarnations: Incarnations
+    cloud_of: Callable[[int], Cloud | None]  # the cloud as the user of a stack tree, by its root
 
 
 class ResourceOperation(NamedTuple):
@@ -157,9 +156,7 @@ class ResourceOperation(NamedTuple):
 
     def _cloud(self) -> Cloud | None:
         """Return the cloud as the stack's user."""
-        services, db = self.services, self.services.stored_context.db
-        root_id = self.visit.stack.root_id
-        return cloud_of_stack(lambda: nullcontext(db), services.cipher, services.settings, root_id)
+        return self.services.cloud_of(self.visit.stack.root_id)
 
 
 def is_current(operation: ResourceOperation) -> bool:

@@ -34,6 +34,7 @@ RETURNING id
 DELETE = """
 DELETE FROM access a USING resource r
 WHERE a.id = %(resource_id)s AND r.id = a.id AND r.lease = %(lease)s
+RETURNING a.id
 """
 
 # The resource behind a key or a token. A suspended resource grants no access; nor does the key of a suspended
@@ -108,7 +109,7 @@ def put(
 
 def drop(db: Db, resource_id: int, lease: int) -> None:
     """Delete the access that a resource granted."""
-    db.execute(DELETE, {"resource_id": resource_id, "lease": lease})
+    fetch_prepared(db, DELETE, {"resource_id": str(resource_id), "lease": str(lease)})
 
 
 def by_key(db: Db, keys: Sequence[str]) -> list[AccessRow | None]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from orchestrator.store.connections.prepared import fetch_prepared
 from orchestrator.store.keystone.removal_queue import Db, RemovalQueue
 
 # The first password stays: a process that dies before the response is followed by another process, which
@@ -38,7 +39,9 @@ SET_PROJECT: Final = (
 )
 
 # Due at once; REMOVALS waits for the resource's row to be deleted. A row in `making` has a due time already.
-RELEASE: Final = "UPDATE stack_user SET due_at = now() WHERE resource_id = %(resource_id)s AND state = 'held'"
+RELEASE: Final = """
+UPDATE stack_user SET due_at = now() WHERE resource_id = %(resource_id)s AND state = 'held' RETURNING id
+"""
 
 UNOWNED: Final = """CASE WHEN d.resource_id IS NULL
     THEN NOT EXISTS (SELECT 1 FROM stack s WHERE s.id = d.root_id AND s.deleted_at IS NULL)
@@ -133,7 +136,7 @@ def set_project(db: Db, stack_id: int, keystone_id: str) -> None:
 
 def release(db: Db, resource_id: int) -> None:
     """Have a user removed as soon as its resource is deleted."""
-    db.execute(RELEASE, {"resource_id": resource_id})
+    fetch_prepared(db, RELEASE, {"resource_id": str(resource_id)})
 
 
 def release_unowned(db: Db) -> None:
