@@ -111,33 +111,35 @@ def _template(resources: dict[str, Any]) -> dict[str, Any]:
     return {"heat_template_version": "2021-04-16", "resources": resources}
 
 
-def create(on: Installation, name: str, template: dict[str, Any]) -> float:
-    """Create a stack; return the seconds until it is complete.
+def create(
+    on: Installation, name: str, template: dict[str, Any], poll_seconds: float = POLL_SECONDS
+) -> float:
+    """Create a stack, and ask for its status every `poll_seconds`; return the seconds until it is complete.
 
     Raises:
         Failed: it fails.
     """
     began = time.monotonic()
     on.request("POST", "/stacks", json={"stack_name": name, "template": template, "timeout_mins": 60})
-    expect(on, name, "CREATE_COMPLETE")
+    expect(on, name, "CREATE_COMPLETE", poll_seconds)
     return time.monotonic() - began
 
 
-def delete(on: Installation, name: str) -> float:
+def delete(on: Installation, name: str, poll_seconds: float = POLL_SECONDS) -> float:
     """Delete a stack; return the seconds until it is gone."""
     began = time.monotonic()
     on.request("DELETE", f"/stacks/{name}")
-    expect(on, name, "")
+    expect(on, name, "", poll_seconds)
     return time.monotonic() - began
 
 
-def expect(on: Installation, name: str, expected: str) -> None:
+def expect(on: Installation, name: str, expected: str, poll_seconds: float = POLL_SECONDS) -> None:
     """Wait for the end of an action.
 
     Raises:
         Failed: it has a different end.
     """
-    status = on.wait(name, LIMIT_SECONDS, poll_seconds=POLL_SECONDS)
+    status = on.wait(name, LIMIT_SECONDS, poll_seconds=poll_seconds)
     if status != expected:
         raise Failed(f"{name} is {status}: {on.causes(name)}")
 
