@@ -10,9 +10,8 @@ session/          the transport of real clouds: tokens, endpoints, connections, 
 adr/              why observations share lists, and requests have budgets
 errors.py         answers and failures as the errors of `orchestrator/errors.py`
 compute.py        nova: servers; compute_collections.py: key pairs, flavors, groups, aggregates
-network.py        neutron; network_agents.py: its agents and quotas
 block_storage.py  cinder
-networking/       octavia, and the calls for collections of objects
+networking/       neutron, octavia, and the calls for collections of objects
 image.py          glance
 identity.py       keystone
 platform_services/  aodh, swift, barbican, designate, mistral

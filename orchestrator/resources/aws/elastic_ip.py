@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from orchestrator.clients.openstack.network import FLOATING_IPS, PORTS, Network
+from orchestrator.clients.openstack.networking.network import FLOATING_IPS, PORTS, Network
 from orchestrator.errors import ProviderError
 from orchestrator.json_types import JsonMapping, JsonObject
 from orchestrator.resources.aws.neutron_objects import Ec2NetworkType, external_network_id

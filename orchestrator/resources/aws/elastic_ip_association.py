@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from orchestrator.clients.openstack.network import FLOATING_IPS, PORTS, Network
+from orchestrator.clients.openstack.networking.network import FLOATING_IPS, PORTS, Network
 from orchestrator.errors import ProviderError
 from orchestrator.json_types import JsonObject
 from orchestrator.resources.aws.elastic_ip import association, port_of_instance

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from orchestrator.clients.openstack.network import PORTS, SECURITY_GROUPS, SUBNETS
+from orchestrator.clients.openstack.networking.network import PORTS, SECURITY_GROUPS, SUBNETS
 from orchestrator.errors import ProviderError
 from orchestrator.json_types import JsonMapping, JsonObject
 from orchestrator.resources.aws.neutron_objects import Ec2NetworkType

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from orchestrator.clients.openstack.network import NETWORKS, PORTS, ROUTERS, Network
+from orchestrator.clients.openstack.networking.network import NETWORKS, PORTS, ROUTERS, Network
 from orchestrator.clients.openstack.networking.object_collections import Collection
 from orchestrator.errors import ProviderError
 from orchestrator.json_types import JsonMapping, JsonObject

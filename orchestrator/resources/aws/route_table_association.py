@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
-from orchestrator.clients.openstack.network import SUBNETS, Network
+from orchestrator.clients.openstack.networking.network import SUBNETS, Network
 from orchestrator.json_types import JsonMapping, JsonObject
 from orchestrator.resources.aws.neutron_objects import is_routed, router_of_vpc
 from orchestrator.resources.base import Context, Observation, Property, Value

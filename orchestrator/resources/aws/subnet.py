@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from orchestrator.clients.openstack.network import SUBNETS
+from orchestrator.clients.openstack.networking.network import SUBNETS
 from orchestrator.json_types import JsonMapping, JsonObject
 from orchestrator.resources.aws.neutron_objects import Ec2NetworkType, is_routed, router_of_vpc
 from orchestrator.resources.aws.tags import UNUSED_TAGS

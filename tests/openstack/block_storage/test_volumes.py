@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from orchestrator.clients.openstack.network import NETWORKS
+from orchestrator.clients.openstack.networking.network import NETWORKS
 from orchestrator.errors import ProviderError
 from orchestrator.resources.openstack.cinder.encrypted_volume_type import EncryptedVolumeType
 from orchestrator.resources.openstack.cinder.qos_association import QoSAssociation

@@ -9,7 +9,7 @@ import pytest
 
 from orchestrator.clients.keystone.cloud_session import Cloud
 from orchestrator.clients.openstack.cloud import OpenStack
-from orchestrator.clients.openstack.network import NETWORKS, SUBNETS
+from orchestrator.clients.openstack.networking.network import NETWORKS, SUBNETS
 
 
 @pytest.fixture(scope="session")

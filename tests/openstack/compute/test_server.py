@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from orchestrator.clients.openstack.network import PORTS
+from orchestrator.clients.openstack.networking.network import PORTS
 from orchestrator.resources.openstack.nova.server.server_type import Server
 
 

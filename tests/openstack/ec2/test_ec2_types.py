@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from orchestrator.clients.openstack.network import FLOATING_IPS, PORTS, ROUTERS, SECURITY_GROUPS
+from orchestrator.clients.openstack.networking.network import FLOATING_IPS, PORTS, ROUTERS, SECURITY_GROUPS
 from tests.openstack.driver import Driver
 
 IMAGE, FLAVOR = "cirros", "m1.nano"

@@ -9,8 +9,8 @@ import pytest
 
 from orchestrator.clients.keystone.cloud_session import Cloud
 from orchestrator.clients.openstack.cloud import OpenStack
-from orchestrator.clients.openstack.network import NETWORKS
 from orchestrator.clients.openstack.networking.load_balancing import LOAD_BALANCERS
+from orchestrator.clients.openstack.networking.network import NETWORKS
 from orchestrator.errors import ProviderError
 from tests.openstack.driver import Driver
 

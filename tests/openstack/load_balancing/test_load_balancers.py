@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from orchestrator.clients.openstack.network import PORTS
 from orchestrator.clients.openstack.networking.load_balancing import LISTENERS, LOAD_BALANCERS, MEMBERS, POOLS
+from orchestrator.clients.openstack.networking.network import PORTS
 from orchestrator.errors import ProviderError, ProviderInUse
 from tests.openstack.driver import Driver
 from tests.openstack.network.ground import lives

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from orchestrator.clients.openstack.network import NETWORKS
+from orchestrator.clients.openstack.networking.network import NETWORKS
 from tests.openstack.driver import Driver
 from tests.openstack.network.ground import Ground
 

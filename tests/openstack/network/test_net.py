@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from orchestrator.clients.openstack.network import NETWORKS
+from orchestrator.clients.openstack.networking.network import NETWORKS
 from orchestrator.resources.openstack.neutron.networks.net import Net
 from tests.openstack.driver import Driver
 

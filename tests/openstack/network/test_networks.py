@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from orchestrator.clients.openstack.network import PORTS, SECURITY_GROUPS, TRUNKS
+from orchestrator.clients.openstack.networking.network import PORTS, SECURITY_GROUPS, TRUNKS
 from orchestrator.errors import ProviderError
 from orchestrator.resources.base import Observation
 from tests.openstack.driver import Driver

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from orchestrator.clients.openstack.network import SECURITY_GROUP_RULES, SECURITY_GROUPS
+from orchestrator.clients.openstack.networking.network import SECURITY_GROUP_RULES, SECURITY_GROUPS
 from orchestrator.errors import ProviderConflict, ProviderInUse
 from tests.openstack.driver import Driver
 from tests.openstack.network.ground import Ground, lives

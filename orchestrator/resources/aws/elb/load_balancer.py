@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from orchestrator.clients.openstack.network import NETWORKS, PORTS
 from orchestrator.clients.openstack.networking.load_balancing import LOAD_BALANCERS
+from orchestrator.clients.openstack.networking.network import NETWORKS, PORTS
 from orchestrator.errors import ProviderError
 from orchestrator.json_types import JsonObject
 from orchestrator.resources.aws.elb.parts import first_difference

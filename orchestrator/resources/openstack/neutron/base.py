@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import ClassVar, Final
 
-from orchestrator.clients.openstack.network import Network
+from orchestrator.clients.openstack.networking.network import Network
 from orchestrator.clients.openstack.networking.object_collections import Collection
 from orchestrator.json_types import JsonMapping, JsonObject
 from orchestrator.resources.base import (

@@ -10,7 +10,7 @@ from keystoneauth1.identity.v3 import Password
 from keystoneauth1.session import Session
 
 from orchestrator.clients.keystone.cloud_session import Cloud
-from orchestrator.clients.openstack.network import FLOATING_IPS, NETWORKS, PORTS, ROUTERS, SUBNETS
+from orchestrator.clients.openstack.networking.network import FLOATING_IPS, NETWORKS, PORTS, ROUTERS, SUBNETS
 from orchestrator.errors import ProviderError
 from orchestrator.resources.aws.elastic_ip import ElasticIp
 from orchestrator.resources.aws.elastic_ip_association import ElasticIpAssociation

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from orchestrator.clients.openstack.network import ADDRESS_SCOPES
+from orchestrator.clients.openstack.networking.network import ADDRESS_SCOPES
 from orchestrator.resources.base import Context, Property
 from orchestrator.resources.openstack.neutron.base import NeutronType, network
 from orchestrator.schema.constraints import AllowedValues, Custom

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
-from orchestrator.clients.openstack.network import NETWORKS, SEGMENTS
+from orchestrator.clients.openstack.networking.network import NETWORKS, SEGMENTS
 from orchestrator.json_types import JsonMapping, JsonObject
 from orchestrator.resources.base import Attribute, Context, Created, Property, Value
 from orchestrator.resources.openstack.neutron.base import TAGS, VALUE_SPECS, NeutronType, attributes, network

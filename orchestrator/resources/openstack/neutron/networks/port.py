@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
-from orchestrator.clients.openstack.network import NETWORKS, PORTS, SECURITY_GROUPS, SUBNETS
+from orchestrator.clients.openstack.networking.network import NETWORKS, PORTS, SECURITY_GROUPS, SUBNETS
 from orchestrator.errors import ProviderConflict, ProviderInUse
 from orchestrator.json_types import JsonMapping, JsonObject
 from orchestrator.resources.base import Attribute, Change, Context, Fault, Property, Value

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
-from orchestrator.clients.openstack.network import NETWORKS
+from orchestrator.clients.openstack.networking.network import NETWORKS
 from orchestrator.json_types import JsonMapping, JsonObject
 from orchestrator.resources.base import Attribute, Context, Fault, Property, Value
 from orchestrator.resources.openstack.neutron.base import TAGS

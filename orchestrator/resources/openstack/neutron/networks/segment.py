@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from orchestrator.clients.openstack.network import SEGMENTS
+from orchestrator.clients.openstack.networking.network import SEGMENTS
 from orchestrator.resources.base import Fault, Property, Value
 from orchestrator.resources.openstack.neutron.base import NeutronType
 from orchestrator.schema.constraints import AllowedValues, Custom, Range

@@ -6,7 +6,7 @@ import ipaddress
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
-from orchestrator.clients.openstack.network import SUBNETS
+from orchestrator.clients.openstack.networking.network import SUBNETS
 from orchestrator.errors import ProviderError
 from orchestrator.json_types import JsonMapping, JsonObject
 from orchestrator.resources.base import Context, Created, Fault, Property, Value

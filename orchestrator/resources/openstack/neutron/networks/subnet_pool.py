@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from orchestrator.clients.openstack.network import SUBNET_POOLS
+from orchestrator.clients.openstack.networking.network import SUBNET_POOLS
 from orchestrator.json_types import JsonMapping
 from orchestrator.resources.base import Fault, Property, Value
 from orchestrator.resources.openstack.neutron.base import TAGS, NeutronType

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from orchestrator.clients.openstack.network import TRUNKS
+from orchestrator.clients.openstack.networking.network import TRUNKS
 from orchestrator.json_types import JsonMapping, JsonObject
 from orchestrator.resources.base import Context, Created, Property, Value
 from orchestrator.resources.openstack.conflicts import temporary_conflicts

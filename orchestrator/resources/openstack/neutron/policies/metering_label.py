@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from orchestrator.clients.openstack.network import METERING_LABELS
+from orchestrator.clients.openstack.networking.network import METERING_LABELS
 from orchestrator.resources.base import Property
 from orchestrator.resources.openstack.neutron.base import NeutronType, attributes
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from orchestrator.clients.openstack.network import METERING_RULES
+from orchestrator.clients.openstack.networking.network import METERING_RULES
 from orchestrator.resources.base import Context, Property
 from orchestrator.resources.openstack.neutron.base import NeutronType, attributes, network
 from orchestrator.schema.constraints import AllowedValues

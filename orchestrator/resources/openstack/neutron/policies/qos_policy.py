@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from orchestrator.clients.openstack.network import QOS_POLICIES
+from orchestrator.clients.openstack.networking.network import QOS_POLICIES
 from orchestrator.resources.base import Attribute, Property
 from orchestrator.resources.openstack.neutron.base import NeutronType
 

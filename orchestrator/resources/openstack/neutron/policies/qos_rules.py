@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import ClassVar, Final
 
-from orchestrator.clients.openstack.network import (
+from orchestrator.clients.openstack.networking.network import (
     BANDWIDTH_LIMIT_RULES,
     DSCP_MARKING_RULES,
     MINIMUM_BANDWIDTH_RULES,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from orchestrator.clients.openstack.network import SECURITY_GROUP_RULES, SECURITY_GROUPS
+from orchestrator.clients.openstack.networking.network import SECURITY_GROUP_RULES, SECURITY_GROUPS
 from orchestrator.json_types import JsonMapping
 from orchestrator.resources.base import Context, Created, Fault, Observation, Property, Value
 from orchestrator.resources.openstack.conflicts import temporary_conflicts

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from orchestrator.clients.openstack.network import SECURITY_GROUP_RULES
+from orchestrator.clients.openstack.networking.network import SECURITY_GROUP_RULES
 from orchestrator.json_types import JsonObject
 from orchestrator.resources.base import Context, Fault, Property, Value
 from orchestrator.resources.openstack.neutron.base import NeutronType

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from orchestrator.clients.openstack.network import FLOATING_IPS
+from orchestrator.clients.openstack.networking.network import FLOATING_IPS
 from orchestrator.json_types import JsonMapping, JsonObject
 from orchestrator.resources.base import Attribute, Context, Fault, Property, Value
 from orchestrator.resources.openstack.neutron.base import VALUE_SPECS, NeutronType, attributes

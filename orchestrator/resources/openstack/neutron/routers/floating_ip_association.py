@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from orchestrator.clients.openstack.network import FLOATING_IPS
+from orchestrator.clients.openstack.networking.network import FLOATING_IPS
 from orchestrator.errors import ProviderNotFound
 from orchestrator.json_types import JsonMapping
 from orchestrator.resources.base import Context, Created, Property, Value

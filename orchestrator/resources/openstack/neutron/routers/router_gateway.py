@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from orchestrator.clients.openstack.network import ROUTERS
+from orchestrator.clients.openstack.networking.network import ROUTERS
 from orchestrator.json_types import JsonMapping
 from orchestrator.resources.base import Context, Property, Value
 from orchestrator.resources.openstack.neutron.base import network

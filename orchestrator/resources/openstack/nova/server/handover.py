@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from orchestrator.clients.openstack.network import PORTS
+from orchestrator.clients.openstack.networking.network import PORTS
 from orchestrator.json_types import JsonObject
 from orchestrator.resources.base import Context
 from orchestrator.resources.openstack.connection import openstack

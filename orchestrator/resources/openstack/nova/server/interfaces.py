@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final, NamedTuple
 
-from orchestrator.clients.openstack.network import FLOATING_IPS, PORTS, SUBNETS
+from orchestrator.clients.openstack.networking.network import FLOATING_IPS, PORTS, SUBNETS
 from orchestrator.errors import UNREACHABLE_ERRORS, ProviderError, ProviderNotFound
 from orchestrator.json_types import JsonObject
 from orchestrator.resources.base import Context, Value

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from orchestrator.clients.openstack.network import NETWORKS, PORTS, SUBNETS
+from orchestrator.clients.openstack.networking.network import NETWORKS, PORTS, SUBNETS
 from orchestrator.errors import ProviderError
 from orchestrator.json_types import JsonObject
 from orchestrator.resources.base import Context

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from orchestrator.clients.openstack.network import NETWORKS, PORTS, SECURITY_GROUPS
+from orchestrator.clients.openstack.networking.network import NETWORKS, PORTS, SECURITY_GROUPS
 from orchestrator.errors import ProviderConflict, ProviderInUse, ProviderQuotaExceeded
 from orchestrator.resources.base import Observation
 from orchestrator.resources.openstack.neutron.networks.net import Net

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from orchestrator.clients.openstack.network import (
+from orchestrator.clients.openstack.networking.network import (
     BANDWIDTH_LIMIT_RULES,
     NETWORKS,
     RBAC_POLICIES,

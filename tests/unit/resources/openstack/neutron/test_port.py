@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from orchestrator.clients.openstack.network import NETWORKS, PORTS, SECURITY_GROUPS, SUBNETS
+from orchestrator.clients.openstack.networking.network import NETWORKS, PORTS, SECURITY_GROUPS, SUBNETS
 from orchestrator.errors import ProviderInUse
 from orchestrator.resources.openstack.neutron.networks.port import Port
 from tests.unit.resources.openstack.neutron.operation import (

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from orchestrator.clients.openstack.network import ADDRESS_SCOPES, ROUTERS, SUBNETS
+from orchestrator.clients.openstack.networking.network import ADDRESS_SCOPES, ROUTERS, SUBNETS
 from orchestrator.errors import ProviderError
 from orchestrator.resources.base import ResourceType
 from orchestrator.resources.openstack.neutron.networks.address_scope import AddressScope

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar, Final
 
-from orchestrator.clients.openstack.network_agents import NetworkAgents
+from orchestrator.clients.openstack.networking.network_agents import NetworkAgents
 from orchestrator.clients.openstack.networking.object_collections import Collection
 from orchestrator.errors import ProviderNotFound
 from orchestrator.json_types import JsonMapping
