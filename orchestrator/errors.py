@@ -272,8 +272,11 @@ class Unavailable(OrchestratorError):
 class ProviderError(OrchestratorError):
     """The provider refused: final for this operation.
 
-    `kind` is the class name shown in reasons (`ValueError: Test Resource failed x`).
+    `kind` is the class name shown in reasons (`ValueError: Test Resource failed x`), `service` the service
+    that reports the error, "" for that of the resource's type.
     """
+
+    service: str = ""
 
     def __init__(self, message: str, kind: str = "ProviderError") -> None:
         """Keep the provider's own message."""

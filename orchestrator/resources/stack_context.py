@@ -25,6 +25,7 @@ class StackLocation:
     stack_id: str = ""  # the public id
     resource: str = ""  # the logical name
     endpoint: str = ""  # http://host:port, without the version
+    tree: str = ""  # the same for all stacks of a tree
 
     @property
     def stack_path(self) -> str:

@@ -13,8 +13,8 @@ from orchestrator.clients.openstack.block_storage import BlockStorage
 from orchestrator.clients.openstack.compute import Compute
 from orchestrator.clients.openstack.identity import Identity
 from orchestrator.clients.openstack.image import Image
-from orchestrator.clients.openstack.network import Network
 from orchestrator.clients.openstack.networking.load_balancing import LoadBalancing
+from orchestrator.clients.openstack.networking.network import Network
 from orchestrator.clients.openstack.platform_services.alarming import Alarming
 from orchestrator.clients.openstack.platform_services.dns import Dns
 from orchestrator.clients.openstack.platform_services.key_manager import KeyManager
@@ -47,8 +47,8 @@ class OpenStack:
         deleting: bool = False,
         listed: Mapping[str, Any] | None = None,
     ) -> None:
-        """Send no request yet. `owner` is the stack that the requests are for; `lag_seconds` the age of a
-        shared list that may answer an observation; `deleting`: the observed objects are being deleted;
+        """Send no request yet. `owner` is the tree of stacks that the requests are for; `lag_seconds` the age
+        of a shared list that may answer an observation; `deleting`: the observed objects are being deleted;
         `listed`: objects that answer observations, in a round of the continuous observation.
 
         Raises:

@@ -71,6 +71,16 @@ def error_of(service: str, status: int, headers: Any, body: Any) -> ProviderErro
 
 
 @contextmanager
+def reported_by(service: str) -> Iterator[None]:
+    """Name the service in errors that name none: login failures are those of keystone."""
+    try:
+        yield
+    except ProviderError as error:
+        error.service = error.service or service
+        raise
+
+
+@contextmanager
 def discovery_failures(service: str) -> Iterator[None]:
     """Translate failures of keystoneauth1 and openstacksdk before a request is sent to a service.
 

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Final, NamedTuple
 from urllib.parse import parse_qsl, urlsplit
 
-from orchestrator.clients.openstack.errors import error_of
+from orchestrator.clients.contacts import note_contact
+from orchestrator.clients.openstack.errors import error_of, reported_by
 from orchestrator.clients.openstack.session.shared_lists import SharedLists, Unlisted
 from orchestrator.clients.openstack.transport import Answer, Content, Query, Request, Transport
 from orchestrator.errors import ProviderNotFound, ProviderUnreachable
@@ -63,9 +64,9 @@ class ServiceApi:
         lag: ListLag | None = None,
         listed: Mapping[str, Any] | None = None,
     ) -> None:
-        """Send no request yet. `owner` is the stack that the requests are for; `lag` the age of a shared list
-        that may answer an observation. `listed` are objects that answer observations in place of requests;
-        others are then requested one by one, after all other requests.
+        """Send no request yet. `owner` is the tree of stacks that the requests are for; `lag` the age of a
+        shared list that may answer an observation. `listed` are objects that answer observations in place of
+        requests; others are then requested one by one, after all other requests.
         """
         self._transport, self._seconds = transport, deadline_seconds
         self._owner, self._lag, self._listed = owner, lag or ListLag(), listed
@@ -306,19 +307,22 @@ class ServiceApi:
             owner=self._owner,
             background=self._listed is not None,
         )
-        try:
-            answer = self._transport.send(request, self._seconds)
-        finally:
-            lists = getattr(self._transport, "lists", None)
-            if request.changes and isinstance(lists, SharedLists):
-                lists.note_change(path)
-        if answer.status >= 400 and answer.status not in accepted:
-            raise error_of(self.service, answer.status, answer.headers, answer.json())
+        note_contact(self.service)
+        with reported_by(self.service):
+            try:
+                answer = self._transport.send(request, self._seconds)
+            finally:
+                lists = getattr(self._transport, "lists", None)
+                if request.changes and isinstance(lists, SharedLists):
+                    lists.note_change(path)
+            if answer.status >= 400 and answer.status not in accepted:
+                raise error_of(self.service, answer.status, answer.headers, answer.json())
         return answer
 
     def supports(self, microversion: str) -> bool:
         """Whether the service offers a microversion."""
-        lowest, highest = self._transport.versions(self.service, self.service_type, self._seconds)
+        with reported_by(self.service):
+            lowest, highest = self._transport.versions(self.service, self.service_type, self._seconds)
         return bool(highest) and _number(lowest) <= _number(microversion) <= _number(highest)
 
     def newest(self, *microversions: str) -> str | None:

@@ -30,7 +30,7 @@ class Request:
     headers: Mapping[str, str] = field(default_factory=dict)
     microversion: str | None = None
     root: str = ""  # between the endpoint and the path: /lbaas
-    owner: str = ""  # the stack; stacks share the budget of a service fairly
+    owner: str = ""  # the tree of stacks; trees share the budget of a service fairly
     background: bool = False  # after all other requests
 
     @property

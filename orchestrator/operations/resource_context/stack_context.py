@@ -37,7 +37,8 @@ class StoredStackContext:
     def place(self, visit: ResourceVisit) -> StackLocation:
         """Return the location of a resource."""
         stack = visit.stack
-        return StackLocation(stack.project_id, stack.name, stack.uuid, visit.resource.name, self.endpoint)
+        name, tree = visit.resource.name, str(stack.root_id)
+        return StackLocation(stack.project_id, stack.name, stack.uuid, name, self.endpoint, tree)
 
     def required_resources(self, visit: ResourceVisit, state: ResourceState) -> RequiredResources:
         """Return the requirements of the resource."""

@@ -15,6 +15,7 @@ from typing import Any, Final, NamedTuple, cast
 import psycopg
 
 from orchestrator import metrics
+from orchestrator.clients.contacts import recorded_contacts
 from orchestrator.engine.check.outcome import MAX_CHECK_RETRIES, UNREACHABLE_MAX_SECONDS, error_text
 from orchestrator.engine.check.visit import ResourceVisit
 from orchestrator.errors import (
@@ -145,37 +146,54 @@ class GuardedType:
         self._type, self._breakers, self._visit, self._always = resource_type, breakers, visit, always
         self._service = resource_type.service or resource_type.name
         self._called = False
-        self._failure: Exception | None = None
+        self._contacts: set[str] = set()
+        self._failures: dict[str, Exception] = {}  # by the service that gave no answer
 
     def __getattr__(self, name: str) -> Any:
-        """Return an attribute of the type; verbs are guarded."""
+        """Return an attribute of the type; verbs are guarded, and look-ups of names are recorded."""
         value = getattr(self._type, name)
+        if name == "read_properties":
+            return self._recorded(value)
         return self._guarded(value) if name in VERBS else value
 
     def finish(self) -> None:
         """Record the answers of the visit. A visit is an answer if all its calls are: a service may still
-        read while it refuses every create.
+        read while it refuses every create. A failure counts for the service that gave no answer.
         """
-        if self._failure is not None:
-            self._breakers.failed(self._visit, self._service, self._failure)
-        elif self._called:
-            self._breakers.answered(self._visit, self._service)
+        for service, error in self._failures.items():
+            self._breakers.failed(self._visit, service, error)
+        if self._failures:
+            return
+        for service in {self._service, *self._contacts} if self._called else self._contacts:
+            self._breakers.answered(self._visit, service)
+
+    def _recorded(self, read: Callable[..., Any]) -> Callable[..., Any]:
+        """Return a function that records the services it calls."""
+
+        def call(*args: Any, **named: Any) -> Any:
+            try:
+                with recorded_contacts(self._contacts):
+                    return read(*args, **named)
+            except (AwaitingBudget, ProviderInUse, ProviderQuotaExceeded):  # no call, or an answer
+                raise
+            except UNREACHABLE_ERRORS as error:
+                self._failures[getattr(error, "service", "") or self._service] = error
+                raise
+
+        return call
 
     def _guarded(self, verb: Callable[..., Any]) -> Callable[..., Any]:
+        recorded = self._recorded(verb)
+
         def call(*args: Any, **named: Any) -> Any:
             called_before = self._called
             if not called_before:
                 self._permit()
             self._called = True
             try:
-                return verb(*args, **named)
+                return recorded(*args, **named)
             except AwaitingBudget:  # no call
                 self._called = called_before
-                raise
-            except (ProviderInUse, ProviderQuotaExceeded):  # an answer
-                raise
-            except UNREACHABLE_ERRORS as error:
-                self._failure = error
                 raise
 
         return call

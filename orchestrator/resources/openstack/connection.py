@@ -23,7 +23,7 @@ def openstack(ctx: Context) -> OpenStack:
     return OpenStack(
         ctx.cloud,
         ctx.deadline_seconds,
-        owner=ctx.location.stack_id,
+        owner=ctx.location.tree or ctx.location.stack_id,
         lag_seconds=lag_seconds,
         deleting=ctx.action == "DELETE",
         listed=ctx.listed,

@@ -225,6 +225,8 @@ def test_a_service_that_is_busy_delays_the_resource(world: World, neutron: Neutr
     uuid = world.create("s", resources(network="private-4"))
     world.retry(4)
     assert (world.state(uuid), port.calls) == ("CREATE_IN_PROGRESS", [])
+    failing = world.rows("SELECT service FROM circuit_breaker WHERE failures > 0")
+    assert [row.service for row in failing] == ["neutron"]
     neutron.status = 200
     world.deliver_all()
     assert (world.state(uuid), recorded(world)) == ("CREATE_COMPLETE", {"network": ID})

@@ -2,8 +2,8 @@
 
 There is a budget for each service, region and project. Free places go to requests that change something
 before those that only read, and to those of the continuous observation last; among equal requests, to the
-stack with the fewest requests in progress. A request
-of a stack waits a few seconds in its thread; then, and if too many threads wait, it is refused with
+tree of stacks with the fewest requests in progress. A request of a stack waits a few seconds in its thread;
+then, and if too many threads wait, it is refused with
 `AwaitingBudget` and its resource is visited again later, so that slow services do not occupy all threads of a
 worker. A request without a stack, which a user waits for, waits until shortly before its deadline.
 """
