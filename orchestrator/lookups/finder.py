@@ -13,7 +13,7 @@ from orchestrator.clients.keystone.cloud_session import Cloud
 from orchestrator.clients.openstack.cloud import CALL_SECONDS, OpenStack
 from orchestrator.clients.openstack.finding import is_id
 from orchestrator.lookups.cache import RECENT, Key, LookupCache
-from orchestrator.lookups.kinds import LookupFault, look_up
+from orchestrator.lookups.kinds import LookupFault, can_look_up, look_up
 
 NO_IDS: Final = frozenset(
     {"nova.flavor", "nova.host", "nova.keypair", "keystone.region", "octavia.availabilityzone"}
@@ -49,7 +49,7 @@ class CloudFinder:
         deadline_seconds: float = CALL_SECONDS,
         find: Callable[[OpenStack, str, str], str] = look_up,
     ) -> None:
-        """Look nothing up yet; `owner` is the stack that the requests are for."""
+        """Look nothing up yet; `owner` is the tree of stacks that the requests are for."""
         self._cloud, self._project_id, self._owner, self._recent = cloud, project_id, owner, recent
         self._seconds, self._look_up = deadline_seconds, find
 
@@ -78,6 +78,6 @@ def _key(project_id: str, region: str, finder: str, entity: str, value: object) 
     if not isinstance(value, str | int) or isinstance(value, bool):
         return None
     kind = f"{finder}.{entity}" if entity else finder
-    if kind not in NO_IDS and is_id(str(value)):
+    if (kind not in NO_IDS and is_id(str(value))) or (entity and not can_look_up(kind)):
         return None
     return Key(project_id, region, kind, str(value))

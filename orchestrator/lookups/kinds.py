@@ -14,6 +14,7 @@ from typing import Final
 
 from orchestrator.clients.openstack.cloud import OpenStack
 from orchestrator.clients.openstack.finding import Collection, find_ids
+from orchestrator.clients.openstack.networking.network import FLOATING_IPS
 from orchestrator.clients.openstack.platform_services.key_manager import CONTAINERS, SECRETS, Kind
 from orchestrator.errors import Misconfigured
 from orchestrator.schema.custom import LOOKUPS
@@ -105,6 +106,15 @@ def _of_keystone(entity: str, collection: Collection) -> LookUp:
     return look_up_one
 
 
+def _floating_ip(cloud: OpenStack, value: str) -> str:
+    found = cloud.network.search(FLOATING_IPS, floating_ip_address=value, fields=("id",))
+    return _single(
+        [str(item["id"]) for item in found],
+        f"The floatingip ({value}) could not be found.",
+        f"Multiple floatingip matches found for address '{value}', use an ID to be more specific.",
+    )
+
+
 def _image(cloud: OpenStack, value: str) -> str:
     given = {"name": value}
     return _single(
@@ -188,6 +198,7 @@ _BUILT_IN: Final[Mapping[str, LookUp]] = {
     "glance.image": _image,
     "mistral.workflow": _workflow,
     "neutron.address_scope": _of_neutron("address_scope", _plain("address-scopes", "address_scope")),
+    "neutron.floating_ip": _floating_ip,
     "neutron.network": _NETWORKS,
     "neutron.port": _of_neutron("port", _plain("ports", "port")),
     "neutron.qos_policy": _of_neutron("policy", Collection("/qos/policies", "policy", "policies")),

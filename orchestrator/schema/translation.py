@@ -57,7 +57,8 @@ class Delete:
 
 @dataclass(frozen=True, slots=True)
 class Resolve:
-    """Replace each value at `path`, a name, by an id: `finder` and `entity` select the look-up.
+    """Replace each value at `path`, a name, by an id: `finder` and `entity` select the look-up, or the value
+    of the property `entity_of` in place of `entity`.
 
     Skipped without a provider: a template is validated with names.
     """
@@ -65,6 +66,7 @@ class Resolve:
     path: Path
     finder: str
     entity: str = ""
+    entity_of: str = ""
 
 
 Rule = Add | Replace | Delete | Resolve
@@ -186,10 +188,12 @@ class _Translation:
                 holder[name] = self._resolve(rule, value, place)
 
     def _resolve(self, rule: Resolve, value: object, place: str) -> Any:
-        if self.finder is None or value is None or value == "" or value is self.unknown:
+        entity = self.values.get(rule.entity_of) if rule.entity_of else rule.entity
+        known = value not in (None, "") and value is not self.unknown and isinstance(entity, str)
+        if self.finder is None or not known:
             return value
         try:
-            return self.finder(rule.finder, rule.entity, value)
+            return self.finder(rule.finder, entity, value)
         except (NotFound, ValueError) as error:
             self.faults.append(PropertyFault("wrong-value", str(error), place, place))
             return value

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from orchestrator.clients.openstack.network import FLOATING_IPS, ROUTERS
+from orchestrator.clients.openstack.networking.network import FLOATING_IPS, ROUTERS
 from orchestrator.errors import ProviderError
 from tests.openstack.driver import Driver
 from tests.openstack.network.ground import Ground, lives
@@ -37,7 +37,7 @@ def test_a_router_with_gateway_interfaces_and_routes(
         "OS::Neutron::ExtraRouteSet",
         {"router": router, "routes": [{"destination": "10.71.0.0/16", "nexthop": "10.81.0.4"}]},
     )
-    assert links.find(routes) == [router]
+    assert links.find(routes) == []  # the create stores the routes, a step adds them
     links.update(
         routes,
         routes=[

@@ -158,6 +158,15 @@ def test_names_are_resolved_to_ids_if_a_provider_is_available(path, given, seen)
     assert translate([rule], given, unknown=UNKNOWN, resolve=find) == (seen, [])
 
 
+@pytest.mark.parametrize(
+    ("kind", "seen"), [("port", "f-port-1"), (None, "1"), (UNKNOWN, "1")], ids=["given", "absent", "unknown"]
+)
+def test_another_property_selects_the_look_up(kind, seen):
+    rule = Resolve(("id",), "f", entity_of="kind")
+    values = {"id": "1", "kind": kind}
+    assert translate([rule], values, unknown=UNKNOWN, resolve=find) == ({**values, "id": seen}, [])
+
+
 def test_a_name_that_is_not_found_is_a_fault_of_its_place():
     _, (fault,) = translate([Resolve(("nets",), "f")], {"nets": ["a", "gone"]}, path="p", resolve=find)
     assert (fault.message, fault.path) == ("The Network (gone) could not be found.", "p.nets[1]")

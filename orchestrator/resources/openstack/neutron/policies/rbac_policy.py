@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
-from orchestrator.clients.openstack.network import (
+from orchestrator.clients.openstack.networking.network import (
     ADDRESS_SCOPES,
     NETWORKS,
     QOS_POLICIES,
@@ -21,6 +21,7 @@ from orchestrator.json_types import JsonObject
 from orchestrator.resources.base import Context, Fault, Property, Value
 from orchestrator.resources.openstack.neutron.base import NeutronType, network
 from orchestrator.schema.constraints import AllowedValues
+from orchestrator.schema.translation import Resolve
 
 SHARED: Final = "access_as_shared"
 EXTERNAL: Final = "access_as_external"
@@ -53,6 +54,8 @@ class RBACPolicy(NeutronType):
         "object_id": Property("string", "Name or id of the object.", required=True),
         "tenant_id": Property("string", "Project that owns the policy. Only administrators may set it."),
     }
+
+    translation = (Resolve(("object_id",), "neutron", entity_of="object_type"),)
 
     def validate(self, properties: Mapping[str, Value], stack_timeout_seconds: float) -> Sequence[Fault]:
         """Only networks have external access, with Heat's message."""

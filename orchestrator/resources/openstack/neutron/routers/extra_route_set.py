@@ -1,7 +1,8 @@
 """OS::Neutron::ExtraRouteSet: static routes of a router.
 
 The physical id is that of the router. Neutron adds and removes routes atomically, so that several stacks may
-have routes on a router, as long as the routes differ.
+have routes on a router, as long as the routes differ. The routes are stored before they are added, so that a
+delete removes exactly these.
 """
 
 from __future__ import annotations
@@ -9,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from orchestrator.clients.openstack.network import ROUTERS
+from orchestrator.clients.openstack.networking.network import ROUTERS
 from orchestrator.errors import ProviderError
 from orchestrator.json_types import JsonMapping
-from orchestrator.resources.base import Context, Created, Property, Value
+from orchestrator.resources.base import Context, Created, Observation, Property, Value
 from orchestrator.resources.openstack.conflicts import temporary_conflicts
-from orchestrator.resources.openstack.neutron.base import network
+from orchestrator.resources.openstack.neutron.base import POLL_SECONDS, network
 from orchestrator.resources.openstack.neutron.relation import NeutronRelation
 from orchestrator.resources.openstack.neutron.routers.route_entries import route_list, route_set
 from orchestrator.resources.openstack.neutron.written_values import with_router, written
@@ -22,6 +23,7 @@ from orchestrator.schema.constraints import Custom
 from orchestrator.schema.translation import Resolve
 from orchestrator.template.definition import ResourceDefinition
 
+APPLY: Final = "apply"
 _ROUTE: Final = Property(
     "map",
     "A route.",
@@ -64,44 +66,49 @@ class ExtraRouteSet(NeutronRelation):
         return str(props["router"])
 
     def create(self, ctx: Context, props: Mapping[str, Value]) -> Created:
-        """Add the routes, and store them for updates."""
-        created = super().create(ctx, props)
-        return Created(created.physical_id, {"routes": props.get("routes") or []})
-
-    def find(self, ctx: Context, token: str) -> str | None:
-        """Return the id of the router if it has all the routes."""
-        if not ctx.properties.get("routes"):
-            return None
-        return super().find(ctx, token)
-
-    def connect(self, ctx: Context, props: Mapping[str, Value]) -> None:
-        """Add the routes.
+        """Store the routes; they are added in a step.
 
         Raises:
             ProviderError: the router has some of them already.
         """
         wanted = route_set(props.get("routes") or ())
         self._refuse_existing(ctx, props["router"], wanted)
-        if wanted:
-            network(ctx).add_extra_routes(props["router"], route_list(wanted))
+        return Created(self.physical_id(props), {"routes": route_list(wanted), "pending": bool(wanted)})
+
+    def find(self, ctx: Context, token: str) -> str | None:
+        """Return None: the create itself changes nothing."""
+        return None
+
+    def observe(self, ctx: Context, physical_id: str) -> Observation:
+        """Read the routes, and name the step that adds and removes them."""
+        if ctx.action in ("CREATE", "UPDATE") and ctx.data.get("pending"):
+            return Observation(exists=True, step=APPLY, retry_after=POLL_SECONDS)
+        return super().observe(ctx, physical_id)
 
     def update(
         self, ctx: Context, physical_id: str, props: Mapping[str, Value], changed: frozenset[str]
     ) -> Created:
-        """Remove the routes that are no longer wanted, then add the missing routes."""
-        before = route_set(ctx.data.get("routes") or ())
+        """Store the routes, and those that are no longer wanted; they are added and removed in a step."""
         wanted = route_set(props.get("routes") or ())
-        neutron = network(ctx)
+        stale = _stored(ctx) - wanted
+        data = {"routes": route_list(wanted), "stale": route_list(stale), "pending": True}
+        return Created(physical_id, data)
+
+    def advance(
+        self, ctx: Context, physical_id: str, props: Mapping[str, Value], step: str
+    ) -> Created | None:
+        """Remove the routes that are no longer wanted, then add the missing routes."""
+        neutron, routes = network(ctx), ctx.data.get("routes") or []
         with temporary_conflicts(ctx):
-            if before - wanted:
-                neutron.remove_extra_routes(physical_id, route_list(before - wanted))
-            if wanted:
-                neutron.add_extra_routes(physical_id, route_list(wanted))
-        return Created(physical_id, {"routes": route_list(wanted)})
+            if ctx.data.get("stale"):
+                neutron.remove_extra_routes(physical_id, ctx.data["stale"])
+            if routes:
+                neutron.add_extra_routes(physical_id, routes)
+        return Created(physical_id, {"routes": routes})
 
     def disconnect(self, ctx: Context, physical_id: str) -> None:
         """Remove the routes."""
-        routes = route_set(ctx.data.get("routes") or ctx.properties.get("routes") or ())
+        routes = _stored(ctx)
         if routes:
             network(ctx).remove_extra_routes(physical_id, route_list(routes))
 
@@ -110,10 +117,11 @@ class ExtraRouteSet(NeutronRelation):
         router = network(ctx).find(ROUTERS, physical_id)
         if router is None:
             return None
+        existing = route_set(router.get("routes") or ())
+        if ctx.action == "DELETE":
+            return {} if _stored(ctx) & existing else None
         wanted = route_set(ctx.properties.get("routes") or ())
-        current = wanted & route_set(router.get("routes") or ())
-        if ctx.action == "DELETE" and not current:
-            return None
+        current = wanted & existing
         if wanted and not current:
             return None
         return {"routes": route_list(current)}
@@ -125,3 +133,10 @@ class ExtraRouteSet(NeutronRelation):
             destination, nexthop = existing[0]
             name = f"{router_id},{destination}={nexthop}"
             raise ProviderError(f"The physical resource for ({name}) exists.", "PhysicalResourceExists")
+
+
+def _stored(ctx: Context) -> set[tuple[str, str]]:
+    """Return the routes that the resource has added, or is adding."""
+    if "routes" not in ctx.data:  # of a resource whose create had no answer, in earlier versions
+        return route_set(ctx.properties.get("routes") or ())
+    return route_set((*(ctx.data["routes"] or ()), *(ctx.data.get("stale") or ())))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from orchestrator.clients.openstack.network import FLOATING_IPS, PORT_FORWARDINGS
+from orchestrator.clients.openstack.networking.network import FLOATING_IPS, PORT_FORWARDINGS
 from orchestrator.errors import ProviderError
 from orchestrator.resources.base import Context, Created, Observation, Property, Value
 from orchestrator.resources.openstack.neutron.base import NeutronType, network
@@ -56,7 +56,10 @@ class FloatingIPPortForward(NeutronType):
         ),
         "floating_ip": Property("string", "Address or id of the floating IP.", required=True),
     }
-    translation = (Resolve(("internal_port",), "neutron.port"),)
+    translation = (
+        Resolve(("internal_port",), "neutron.port"),
+        Resolve(("floating_ip",), "neutron.floating_ip"),
+    )
 
     def implicit_requires(
         self, definition: ResourceDefinition, resources: Mapping[str, ResourceDefinition]

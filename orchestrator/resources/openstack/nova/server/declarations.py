@@ -70,7 +70,7 @@ _NETWORK: Final[Mapping[str, Property]] = {
     "fixed_ip": Property(
         "string", "The address in the network.", update_allowed=True, constraints=(Custom("ip_addr"),)
     ),
-    "floating_ip": Property("string", "Id of a floating IP for this interface.", update_allowed=True),
+    "floating_ip": Property("string", "Id or address of a floating IP.", update_allowed=True),
     "port_extra_properties": Property(
         "map", "Attributes of the port that the server creates.", update_allowed=True, schema=_PORT_EXTRAS
     ),
@@ -217,6 +217,7 @@ TRANSLATION: Final[tuple[Rule, ...]] = (
     Resolve(("networks", "network"), "neutron.network"),
     Resolve(("networks", "subnet"), "neutron.subnet"),
     Resolve(("networks", "port"), "neutron.port"),
+    Resolve(("networks", "floating_ip"), "neutron.floating_ip"),
     Resolve(("networks", "port_extra_properties", "qos_policy"), "neutron.qos_policy"),
     Resolve(("block_device_mapping_v2", "image"), "glance.image"),
     Resolve(("security_groups",), "neutron.security_group"),

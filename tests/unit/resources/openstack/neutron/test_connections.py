@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from orchestrator.clients.openstack.network import FLOATING_IPS, PORT_FORWARDINGS, PORTS, ROUTERS
+from orchestrator.clients.openstack.networking.network import FLOATING_IPS, PORT_FORWARDINGS, PORTS, ROUTERS
 from orchestrator.errors import ProviderError, ProviderInUse
-from orchestrator.resources.base import Observation
+from orchestrator.resources.base import Created, Observation
 from orchestrator.resources.openstack.neutron.routers.extra_route import ExtraRoute
 from orchestrator.resources.openstack.neutron.routers.extra_route_set import ExtraRouteSet
 from orchestrator.resources.openstack.neutron.routers.floating_ip import FloatingIP
@@ -139,10 +139,9 @@ def test_a_set_of_routes_changes_by_its_difference():
     extra = Operation(ExtraRouteSet, router="r", routes=routes(1, 2))
     extra.has(ROUTERS, {"id": "r", "routes": routes(9)})
     extra.script.answers("PUT", "/routers/r/(add|remove)_extraroutes", {})
-    created = extra.create()
-    extra.ctx = replace(extra.ctx, data=created.data)
+    take(extra, extra.create())
     extra.give(router="r", routes=routes(2, 3))
-    updated = extra.update("routes", id_="r")
+    take(extra, extra.update("routes", id_="r"))
     sent = [
         (request.path.rpartition("/")[2], request.body["router"]["routes"])
         for request in extra.script.sent("PUT")
@@ -152,7 +151,28 @@ def test_a_set_of_routes_changes_by_its_difference():
         ("remove_extraroutes", routes(1)),
         ("add_extraroutes", routes(2, 3)),
     ]
-    assert updated.data["routes"] == routes(2, 3)
+    assert extra.ctx.data == {"routes": routes(2, 3)}
+
+
+def take(extra: Operation, stored: Created) -> None:
+    """Store the data of a create or an update, and carry out its step."""
+    extra.ctx = replace(extra.ctx, data=stored.data)
+    assert extra.observe(id_="r").step == "apply"
+    applied = extra.type.advance(extra.ctx, "r", extra.ctx.properties, "apply")
+    assert applied is not None
+    extra.ctx = replace(extra.ctx, data=applied.data)
+
+
+def test_a_delete_removes_the_routes_of_an_interrupted_update():
+    extra = Operation(ExtraRouteSet, router="r", routes=routes(2))
+    extra.script.answers("PUT", "/routers/r/remove_extraroutes", {})
+    extra.ctx = replace(extra.ctx, data={"routes": routes(2), "stale": routes(1), "pending": True})
+    extra.delete("r")
+    assert extra.bodies("PUT") == [{"router": {"routes": routes(1, 2)}}]
+    extra.has(ROUTERS, {"id": "r", "routes": routes(1)})
+    assert extra.observe("DELETE", "r").exists
+    extra.has(ROUTERS, {"id": "r", "routes": routes(3)})
+    assert not extra.observe("DELETE", "r").exists
 
 
 def test_a_set_of_routes_refuses_the_routes_of_others():
