@@ -336,6 +336,34 @@ class TypeContract(Declarations, FaultContract):
         for notes in (stored, stored, {}):
             kind.delete_snapshot(operated.ctx, notes)
 
+    # Giving up what a replacement needs.
+
+    def test_a_release_and_its_return_may_run_twice(self, operated: Operated) -> None:
+        if not operated.kind.can_release:
+            return
+        operated.create()
+        made = operated.settled()
+        for _ in range(2):
+            operated.release()
+            released = operated.settled()
+            assert (released.exists, released.released) == (True, True)
+        for _ in range(2):
+            operated.reclaim()
+            assert is_fine(operated.settled())
+        returned = operated.observe("CHECK")
+        assert (returned.attributes, returned.reference_id) == (made.attributes, made.reference_id)
+        assert returned.properties == made.properties
+
+    def test_delete_accepts_a_released_object(self, operated: Operated) -> None:
+        if not operated.kind.can_release:
+            return
+        operated.create()
+        operated.settled()
+        operated.release()
+        operated.settled()
+        operated.delete()
+        assert not operated.settled().exists
+
     # Deleting.
 
     def test_delete_may_run_twice(self, operated: Operated) -> None:

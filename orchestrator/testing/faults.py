@@ -65,7 +65,9 @@ class FaultAt:
 
 
 class Life:
-    """The life of a resource under a fault: create, update, suspend, resume, snapshot, delete."""
+    """The life of a resource under a fault: create, update, suspend, resume, snapshot, release, reclaim,
+    delete.
+    """
 
     def __init__(self, operated: Operated, fault: FaultAt) -> None:
         """The resource is not created yet."""
@@ -87,6 +89,9 @@ class Life:
         if kind.can_copy:
             self._request("SNAPSHOT", operated.snapshot)
             self._repeat(lambda: kind.delete_snapshot(operated.ctx, {}))
+        if kind.can_release:
+            for action, verb in (("RELEASE", operated.release), ("RECLAIM", operated.reclaim)):
+                self._request(action, verb)
         self._request("DELETE", operated.delete)
 
     def _create(self) -> None:
@@ -116,6 +121,9 @@ class Life:
         observation: Observation = self._repeat(self.operated.settled)
         if action == "DELETE":
             assert not observation.exists, f"{action}: {observation}"
+            return
+        if action == "RELEASE":
+            assert (observation.exists, observation.released) == (True, True), f"{action}: {observation}"
             return
         fine = (observation.exists, observation.ready, observation.error) == (True, True, "")
         assert fine, f"{action}: {observation}"

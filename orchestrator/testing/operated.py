@@ -6,8 +6,10 @@ import time
 import uuid
 from dataclasses import replace
 
+from orchestrator.clients.keystone.cloud_session import Cloud
 from orchestrator.engine.physical_names import physical_name
 from orchestrator.json_types import JsonMapping, JsonObject
+from orchestrator.lookups.finder import CloudFinder
 from orchestrator.resources.base import Context, Created, Observation, ResourceType
 from orchestrator.resources.verbs.values import found_ids
 from orchestrator.testing.samples import Sample, full_properties, is_changed_in_place
@@ -33,11 +35,18 @@ class Operated:
                 deadline_seconds=self.sample.deadline_seconds,
             )
         )
+        if self.ctx.cloud is not None:
+            self.ctx = replace(self.ctx, properties=self._read(self.properties, self.ctx.cloud))
 
-    def _read(self, given: JsonMapping) -> JsonObject:
-        observation, faults = self.kind.read_properties(given)
+    def _read(self, given: JsonMapping, cloud: Cloud | None = None) -> JsonObject:
+        """Return properties as the verbs receive them, in a cloud with ids in place of names."""
+        finder = None
+        if cloud is not None:
+            seconds = self.sample.deadline_seconds
+            finder = CloudFinder(cloud, self.ctx.project_id, deadline_seconds=seconds)
+        properties, faults = self.kind.read_properties(given, resolve=finder)
         assert faults == []
-        return observation
+        return properties
 
     def create(self) -> Created:
         """Create it and store the returned data."""
@@ -61,7 +70,7 @@ class Operated:
     def update(self, **changes: object) -> Created:
         """Change properties in place."""
         self.properties = {**self.properties, **changes}
-        before, given = self.ctx.properties, self._read(self.properties)
+        before, given = self.ctx.properties, self._read(self.properties, self.ctx.cloud)
         changed = frozenset(name for name in {*before, *given} if before.get(name) != given.get(name))
         self.ctx = replace(self.ctx, action="UPDATE", step="", properties=given)
         updated = self.kind.update(self.ctx, self.physical_id, given, changed)
@@ -80,6 +89,16 @@ class Operated:
         """Request a copy under a token of its own."""
         self.ctx = replace(self.ctx, action="SNAPSHOT", step="", token=f"{self.uuid}-s1")
         return self.kind.snapshot(self.ctx, self.physical_id)
+
+    def release(self) -> None:
+        """Request that it gives up what a replacement needs."""
+        self.ctx = replace(self.ctx, action="RELEASE", step="")
+        self.kind.release(self.ctx, self.physical_id)
+
+    def reclaim(self) -> None:
+        """Request that it takes back what it has given up."""
+        self.ctx = replace(self.ctx, action="RECLAIM", step="")
+        self.kind.reclaim(self.ctx, self.physical_id, self.ctx.properties)
 
     def delete(self) -> None:
         """Request deletion."""
@@ -144,8 +163,9 @@ class Operated:
     def _over(self, observation: Observation) -> bool:
         if observation.error:
             return True
-        return (
-            not observation.exists
-            if self.ctx.action == "DELETE"
-            else observation.ready or not observation.exists
-        )
+        match self.ctx.action:
+            case "DELETE":
+                return not observation.exists
+            case "RELEASE":
+                return (observation.released and not observation.step) or not observation.exists
+        return observation.ready or not observation.exists

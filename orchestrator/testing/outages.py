@@ -44,6 +44,10 @@ def provider_calls(existing: Operated, fresh: Operated) -> Iterator[Call]:
         copied = replace(ctx, action="SNAPSHOT", token=f"{existing.uuid}-s1")
         yield "snapshot", lambda: kind.snapshot(copied, physical_id)
         yield "delete_snapshot", lambda: kind.delete_snapshot(copied, {})
+    if kind.can_release:
+        yield "release", lambda: kind.release(replace(ctx, action="RELEASE"), physical_id)
+        reclaimed = replace(ctx, action="RECLAIM")
+        yield "reclaim", lambda: kind.reclaim(reclaimed, physical_id, ctx.properties)
     if kind.judges_health:
         yield "is_healthy_after_failure", lambda: kind.is_healthy_after_failure(ctx, physical_id)
     yield "delete", existing.delete

@@ -5,16 +5,19 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import pytest
 
 from orchestrator.errors import ProviderError
 from orchestrator.resources.base import Context, Created, Observation, Property, ResourceType, Value
+from orchestrator.schema.translation import Resolve
 from orchestrator.testing.contract import TypeContract
 from orchestrator.testing.faults import FAULTS
 from orchestrator.testing.operated import Operated
 from orchestrator.testing.samples import Intercept, Sample
+from orchestrator.testing.scripted_cloud import ScriptedCloud
 
 
 class Service:
@@ -183,3 +186,88 @@ def test_an_object_that_stays_is_reported(monkeypatch: pytest.MonkeyPatch) -> No
     operated.create()
     with pytest.raises(AssertionError, match="the operation does not end"):
         operated.clean_up()
+
+
+class Numbered(Disk):
+    """A disk has a number, which only one disk has at a time; it gives the number up in two steps."""
+
+    def observe(self, ctx: Context, physical_id: str) -> Observation:
+        disk = self.service.get(physical_id)
+        if ctx.action == "RELEASE" and disk is not None:
+            step = "detach" if disk["attached"] else "forget" if disk.get("number") else ""
+            return Observation(exists=True, step=step, released=not step)
+        return super().observe(ctx, physical_id)
+
+    def advance(
+        self, ctx: Context, physical_id: str, props: Mapping[str, Value], step: str
+    ) -> Created | None:
+        match step:
+            case "detach":
+                self.service.change(physical_id, attached=False)
+            case "forget":
+                self.service.change(physical_id, number=None)
+            case _:
+                return super().advance(ctx, physical_id, props, step)
+        return None
+
+    def release(self, ctx: Context, physical_id: str) -> None:
+        self.service.get(physical_id)
+
+    def reclaim(self, ctx: Context, physical_id: str, props: Mapping[str, Value]) -> None:
+        self.service.change(physical_id, number=1)
+
+
+class Greedy(Numbered):
+    """Keeps its number."""
+
+    def observe(self, ctx: Context, physical_id: str) -> Observation:
+        seen = super().observe(ctx, physical_id)
+        disk = self.service.disks.get(physical_id) or {}
+        return seen if ctx.action != "RELEASE" else Observation(exists=True, released=not disk["attached"])
+
+
+class Forgetful(Numbered):
+    """Does not attach a disk again."""
+
+    def observe(self, ctx: Context, physical_id: str) -> Observation:
+        if ctx.action != "RECLAIM":
+            return super().observe(ctx, physical_id)
+        return Observation(exists=True, properties={"attached": self.service.disks[physical_id]["attached"]})
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_faults_of_a_release_and_its_return_do_no_harm(fault: str) -> None:
+    check(Numbered, fault)
+
+
+@pytest.mark.parametrize("kind", [Numbered, Greedy, Forgetful])
+def test_a_release_and_its_return_are_part_of_the_contract(kind: type[Disk]) -> None:
+    _, factory, _ = operate(kind)
+
+    def run() -> None:
+        TypeContract().test_a_release_and_its_return_may_run_twice(factory())
+        TypeContract().test_delete_accepts_a_released_object(factory())
+
+    if kind is Numbered:
+        run()
+        return
+    with pytest.raises(AssertionError):
+        run()
+
+
+class Placed(Disk):
+    """A disk with a place, which has a name."""
+
+    properties: ClassVar = {**Disk.properties, "network": Property("string", "Its place.")}
+    translation: ClassVar = (Resolve(("network",), "neutron.network"),)
+
+
+def test_names_are_resolved_like_in_the_engine() -> None:
+    script = ScriptedCloud()
+    script.answers("GET", r"/networks\?.*", {"networks": [{"id": "n1", "name": "blue"}]})
+    sample = Sample(Placed.name, prepare_context=lambda ctx: replace(ctx, cloud=script.cloud))
+    operated = Operated(Placed(Service()), {"network": "blue"}, sample)
+    assert operated.ctx.properties["network"] == "n1"
+    operated.create()
+    operated.update(size=2)
+    assert operated.ctx.properties == {"network": "n1", "size": 2}

@@ -13,11 +13,12 @@ from typing import Final
 from orchestrator.engine.check.outcome import Postponed
 from orchestrator.errors import Superseded
 from orchestrator.json_types import JsonMapping
+from orchestrator.operations.reconcile.step_outcomes import observe_and_advance
 from orchestrator.operations.reconcile.worker_context import WorkerContext
 from orchestrator.operations.resource_context.operation import ResourceOperation
 from orchestrator.operations.resource_context.state import load_state
 from orchestrator.operations.runtime.circuit_breaker import GuardedType
-from orchestrator.resources.base import Observation, ResourceType
+from orchestrator.resources.base import Context, Observation, ResourceType
 from orchestrator.resources.verbs.values import found_ids
 from orchestrator.store.nodes import incarnations
 from orchestrator.store.nodes.repository import CheckConnection
@@ -80,8 +81,8 @@ class OtherIncarnations:
             ids = found_ids(type_.find(context, context.token))
         for physical_id in ids:
             type_.release(context, physical_id)
-            seen = type_.observe(context, physical_id)
-            if seen.exists and not seen.released:
+            seen = _observed(other, physical_id, context)
+            if seen.exists and (seen.step or not seen.released):
                 reason = seen.reason or f"{physical_id} is releasing what its replacement needs"
                 return Postponed(seen.retry_after or RELEASE_SECONDS, reason)
         return None
@@ -100,8 +101,8 @@ class OtherIncarnations:
         if state.physical_id is not None:
             context = replace(operation.context("RECLAIM", 0.0), properties=properties)
             type_.reclaim(context, state.physical_id, properties)
-            seen = type_.observe(context, state.physical_id)
-            if state.op is None and _is_changing(seen):
+            seen = _observed(operation, state.physical_id, context)
+            if _is_changing(seen) and (seen.step or state.op is None):
                 return Postponed(seen.retry_after or RELEASE_SECONDS, seen.reason or "it is restored")
         self._mark(id_, released=None)
         return None
@@ -110,6 +111,17 @@ class OtherIncarnations:
         assert self.lease is not None
         if not incarnations.mark(self.db, id_, self.lease, released):
             raise Superseded("the lease was lost before a request was sent")
+
+
+def _observed(operation: ResourceOperation, physical_id: str, context: Context) -> Observation:
+    """Observe an object that was released or reclaimed, and carry out the steps that this requires.
+
+    The steps are not recorded: `resource.step` is that of the open operation. A later visit repeats them.
+    """
+    services = operation.services._replace(record_step=lambda _visit, _state: True)
+    state = replace(operation.state, physical_id=physical_id, step=None)
+    steps = operation._replace(services=services, state=state)
+    return observe_and_advance(steps, lambda: replace(context, step=state.step or ""))
 
 
 def _is_changing(seen: Observation) -> bool:

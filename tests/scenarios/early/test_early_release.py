@@ -214,6 +214,19 @@ def test_dependents_of_a_discarded_object_are_built_with_its_successor(world: Wo
     assert sorted(cloud.things) == sorted([second, world.resource("user").physical_id])
 
 
+def test_an_object_that_always_fails_is_created_once_more_than_without_early_dependents(
+    world: World, cloud: Cloud
+) -> None:
+    limit = world.settings.action_retry_limit
+    uuid = world.create("s", {"vm": booting(looks=1_000), "user": user(REFERENCE)})
+    for _ in range(12):
+        world.retry(3)
+        cloud.things.pop(world.resource("vm").physical_id, None)
+    world.deliver_all()
+    assert world.state(uuid) == "CREATE_FAILED"
+    assert cloud.made["vm"] == 1 + limit + 1  # the restart of the traversal counts the retries anew, once
+
+
 def test_a_worker_that_dies_around_an_early_release_is_not_missed(world: World, cloud: Cloud) -> None:
     def die() -> None:
         raise Crash
