@@ -231,3 +231,12 @@ def replacement_visit(visit: ResourceVisit, uuid: str) -> ResourceVisit:
         runs_as=definition.body.get("runs_as"),
     )
     return visit._replace(resource=replacement, retry_count=0)
+
+
+def demands_copy(visit: ResourceVisit) -> bool:
+    """Whether the deletion policy demands a copy before the delete. Incomplete objects need none."""
+    if visit.kind != "cleanup" or visit.definition is None:
+        return False
+    digest = visit.resource.value_digest
+    complete = digest is not None and not is_early(digest)
+    return complete and str(visit.definition.body.get("deletion_policy")).capitalize() == "Snapshot"

@@ -11,7 +11,7 @@ from orchestrator.clients.region_catalog import catalog_of
 from orchestrator.config import Settings
 from orchestrator.engine.check.change import NO_NAMES
 from orchestrator.engine.check.outcome import Postponed
-from orchestrator.engine.check.visit import ResourceView, ResourceVisit
+from orchestrator.engine.check.visit import ResourceView, ResourceVisit, demands_copy
 from orchestrator.engine.output_digests import SEPARATOR, has_early_parts, is_current_input
 from orchestrator.engine.physical_names import physical_name
 from orchestrator.errors import Superseded
@@ -152,7 +152,7 @@ class ResourceOperation(NamedTuple):
             return None
         cloud = self._cloud()
         stack = self.visit.stack
-        return None if cloud is None else CloudFinder(cloud, stack.project_id, owner=stack.uuid)
+        return None if cloud is None else CloudFinder(cloud, stack.project_id, owner=str(stack.root_id))
 
     def _cloud(self) -> Cloud | None:
         """Return the cloud as the stack's user."""
@@ -242,4 +242,5 @@ def context(
         else stored_context.required_resources(visit, state),
         used_attributes=used_live_attributes(visit),
         early_pending=bool(visit.early_pending),
+        copy_first=action == "DELETE" and demands_copy(visit),
     )

@@ -6,6 +6,7 @@ from typing import Any, ClassVar, Final
 
 from orchestrator.json_types import JsonObject
 from orchestrator.simulated.cinder.actions import VolumeActions
+from orchestrator.simulated.cinder.backups import Backups
 from orchestrator.simulated.cinder.qos import QosSpecs
 from orchestrator.simulated.cinder.quotas import Quotas
 from orchestrator.simulated.cinder.snapshots import Snapshots
@@ -49,6 +50,7 @@ class Cinder(Service):
         self.qos_specs = QosSpecs(self)
         self.volumes = Volumes(self)
         self.snapshots = Snapshots(self)
+        self.backups = Backups(self)
         self.actions = VolumeActions(self)
 
     def answer(self, request: Request) -> Response:

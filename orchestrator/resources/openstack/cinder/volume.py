@@ -149,7 +149,7 @@ class Volume(CinderType):
         if volume is None:
             return Observation(exists=False)
         if ctx.action == "DELETE":
-            return copies.observe_deletion(volume)
+            return copies.observe_deletion(ctx, volume)
         if ctx.action == "SNAPSHOT":
             return copies.observe_snapshot(ctx)
         observation = state.broken(volume, creating=ctx.action == "CREATE")
@@ -196,6 +196,9 @@ class Volume(CinderType):
         """Carry out a step."""
         if step == "recover":
             return Created(physical_id, _steps_after_create(props))
+        if step == copies.DELETE:
+            copies.delete_volume(ctx, physical_id)
+            return None
         return Created(physical_id, steps.advance(ctx, physical_id, step))
 
     def equal(self, name: str, before: Value, after: Value) -> bool:
@@ -205,8 +208,8 @@ class Volume(CinderType):
         return bool((before or None) == (after or None))
 
     def delete(self, ctx: Context, physical_id: str) -> None:
-        """Delete the volume."""
-        copies.delete_volume(ctx, physical_id)
+        """Delete the volume; with the deletion policy Snapshot request a backup first."""
+        copies.begin_deletion(ctx, physical_id)
 
     def snapshot(self, ctx: Context, physical_id: str) -> Mapping[str, Value]:
         """Request a backup of the volume."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 from orchestrator.errors import ProviderBusy, ProviderError
@@ -15,6 +16,9 @@ POLL_SECONDS: Final = 5.0
 IN_USE: Final = "Volume in use"
 DETACH_SECONDS: Final = 60.0  # after the deletion of a server, until its volumes are detached
 REFUSED: Final = frozenset({"BadRequest", "Conflict"})
+ERROR: Final = "error"
+DELETING: Final = frozenset({"deleting", "error_deleting"})
+DELETE: Final = "delete"  # step of a deletion after the backup
 
 
 def request_backup(ctx: Context, volume_id: str) -> str:
@@ -37,7 +41,7 @@ def observe_snapshot(ctx: Context) -> Observation:
     status = None if backup is None else state.status_of(backup)
     if status == "available":
         return Observation(exists=True)
-    if backup is None or status == "error":
+    if backup is None or status == ERROR:
         reason = (backup or {}).get("fail_reason") or "Unknown"
         return Observation(exists=True, error=f'Backup went to status {status} due to "{reason}"')
     return Observation(exists=True, ready=False, retry_after=POLL_SECONDS, reason=f"backup is {status}")
@@ -50,6 +54,18 @@ def delete_backup(ctx: Context, backup_id: str | None) -> None:
         backup_id = None if backup is None else str(backup["id"])
     if backup_id is not None:
         block_storage(ctx).delete_backup(backup_id)
+
+
+def begin_deletion(ctx: Context, volume_id: str) -> None:
+    """Request the deletion, or the backup that must precede it. A backup that failed is replaced."""
+    volume = block_storage(ctx).current_volume(volume_id) if ctx.copy_first else None
+    if volume is None or state.status_of(volume) in DELETING:
+        delete_volume(ctx, volume_id)
+        return
+    backup = _backup_of_token(ctx)
+    if backup is not None and state.status_of(backup) == ERROR:
+        block_storage(ctx).delete_backup(str(backup["id"]))
+    request_backup(ctx, volume_id)
 
 
 def delete_volume(ctx: Context, volume_id: str) -> None:
@@ -66,6 +82,8 @@ def delete_volume(ctx: Context, volume_id: str) -> None:
         if volume is None:
             raise
         status = state.status_of(volume)
+        if status == "deleting":
+            return
         if status == "in-use" and ctx.elapsed_seconds > DETACH_SECONDS:
             raise ProviderError(IN_USE, "Error") from error
         if status not in (*state.TRANSIENT, "in-use"):
@@ -73,12 +91,17 @@ def delete_volume(ctx: Context, volume_id: str) -> None:
         raise ProviderBusy(f"volume is {status}", retry_after=state.POLL_SECONDS) from error
 
 
-def observe_deletion(volume: state.Volume) -> Observation:
-    """Return the progress of a deletion."""
+def observe_deletion(ctx: Context, volume: state.Volume) -> Observation:
+    """Return the progress of a deletion, and of the backup that precedes it."""
     status = state.status_of(volume)
     if status == "error_deleting":
         return Observation(exists=True, ready=False, error="Volume could not be deleted: error_deleting")
-    return state.waiting(volume)
+    if not ctx.copy_first or status in DELETING:
+        return state.waiting(volume)
+    seen = observe_snapshot(ctx)
+    if seen.error or not seen.ready:
+        return replace(seen, ready=False)
+    return Observation(exists=True, step=DELETE, retry_after=POLL_SECONDS)
 
 
 def _mark(ctx: Context) -> str:
@@ -86,6 +109,7 @@ def _mark(ctx: Context) -> str:
 
 
 def _backup_of_token(ctx: Context) -> JsonObject | None:
+    """Return the backup of the request token; one that failed only without another."""
     name, mark = f"{ctx.physical_name}-backup", _mark(ctx)
-    found = block_storage(ctx).backups({"name": name})
-    return next((backup for backup in found if backup.get("description") == mark), None)
+    found = [one for one in block_storage(ctx).backups({"name": name}) if one.get("description") == mark]
+    return min(found, key=lambda backup: state.status_of(backup) == ERROR, default=None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 from orchestrator.json_types import JsonObject
@@ -12,13 +13,14 @@ from orchestrator.resources.openstack.nova.base import compute
 IMAGE_ID: Final = "snapshot_image_id"  # key of the stored data, as in Heat
 TOKEN_PROPERTY: Final = "stack_orchestrator_token"  # noqa: S105 - the name of an image property
 POLL_SECONDS: Final = 5.0
+DELETE: Final = "delete"  # step of a deletion after the image
 FAILED: Final = frozenset({"killed", "deleted", "pending_delete", "deactivated"})
 
 
 def request_image(ctx: Context, server_id: str) -> str:
     """Request an image under the request token; return its id, also that of an earlier attempt."""
     image = _image_of_token(ctx)
-    if image is not None:
+    if image is not None and image.get("status") not in FAILED:
         return str(image["id"])
     name = f"{ctx.physical_name}-snapshot"
     return compute(ctx).create_image(server_id, name, {TOKEN_PROPERTY: ctx.token})
@@ -35,6 +37,14 @@ def observe_snapshot(ctx: Context) -> Observation:
     return Observation(exists=True, ready=False, retry_after=POLL_SECONDS, reason=f"image is {status}")
 
 
+def observe_final_image(ctx: Context) -> Observation:
+    """Return the progress of the image that precedes a deletion; then the step that deletes the server."""
+    seen = observe_snapshot(ctx)
+    if seen.error or not seen.ready:
+        return replace(seen, ready=False)
+    return Observation(exists=True, step=DELETE, retry_after=POLL_SECONDS)
+
+
 def delete_image(ctx: Context, image_id: str | None) -> None:
     """Delete the image; without an id, the image of the request token."""
     if image_id is None:
@@ -45,5 +55,6 @@ def delete_image(ctx: Context, image_id: str | None) -> None:
 
 
 def _image_of_token(ctx: Context) -> JsonObject | None:
+    """Return the image of the request token; one that failed only without another."""
     found = openstack(ctx).image.listed("/images", "images", {TOKEN_PROPERTY: ctx.token})
-    return next(iter(found), None)
+    return min(found, key=lambda image: image.get("status") in FAILED, default=None)

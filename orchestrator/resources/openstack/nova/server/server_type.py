@@ -143,7 +143,15 @@ class Server(ListedServer):
         return None if physical_id.startswith(PORTS_ONLY) else agent.grant(ctx, physical_id)
 
     def delete(self, ctx: Context, physical_id: str) -> Observation | None:
-        """Delete the server; its own ports follow when it is gone, because neutron keeps ports in use."""
+        """Delete the server; its own ports follow when it is gone, because neutron keeps ports in use. With
+        the deletion policy Snapshot request an image first.
+        """
+        if ctx.copy_first and state.has_image(compute(ctx).current_server(physical_id)):
+            images.request_image(ctx, physical_id)
+            return None
+        return self._delete(ctx, physical_id)
+
+    def _delete(self, ctx: Context, physical_id: str) -> Observation | None:
         if not physical_id.startswith(PORTS_ONLY):
             agent.revoke(ctx, physical_id)
             interfaces.release_floating_ips(
@@ -245,7 +253,10 @@ class Server(ListedServer):
     def advance(
         self, ctx: Context, physical_id: str, props: Mapping[str, Value], step: str
     ) -> Created | None:
-        """Carry out a step of an update."""
+        """Carry out a step of an update or a deletion."""
+        if step == images.DELETE:
+            self._delete(ctx, physical_id)
+            return None
         return Created(physical_id, steps.advance(ctx, physical_id, props, step))
 
     def suspend(self, ctx: Context, physical_id: str) -> None:
@@ -307,6 +318,8 @@ def _deleted(ctx: Context, server: state.Server | None) -> Observation:
     if server is None or status in state.GONE:
         left = interfaces.remaining_ports(ctx)
         return Observation(exists=bool(left), ready=False, step="delete_ports" if left else "")
+    if ctx.copy_first and state.has_image(server):
+        return images.observe_final_image(ctx)
     if status == "ERROR" and not state.task_of(server):
         return Observation(exists=True, ready=False, error=state.fault_text(server))
     return state.waiting(server, seconds=state.BUILD_POLL_SECONDS)

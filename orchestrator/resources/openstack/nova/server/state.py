@@ -74,6 +74,13 @@ def is_final_error(server: Server, now: datetime | None = None) -> bool:
     return age >= (ERROR_SECONDS if fault else BARE_ERROR_SECONDS)
 
 
+def has_image(server: Server | None) -> bool:
+    """Return whether the server can have an image: not in error, and not deleted."""
+    if server is None or task_of(server) == "deleting":
+        return False
+    return status_of(server) not in ("ERROR", "DELETED", *GONE)
+
+
 def waiting(server: Server, *, seconds: float = POLL_SECONDS) -> Observation:
     """Return the observation of an operation in progress."""
     task = task_of(server)

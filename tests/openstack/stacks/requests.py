@@ -1,0 +1,37 @@
+"""The requests of the engine to a cloud."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from orchestrator.clients.openstack.transport import Answer, Request
+from tests.scenarios.fake_cloud import Crash
+
+
+class Requests:
+    """Sends requests, and ends a worker before or after one of them."""
+
+    def __init__(self, send: Callable[..., Answer]) -> None:
+        self._send = send
+        self.sent: list[str] = []  # "DELETE cinder /volumes/…"
+        self.deadly: int | None = None  # number of the request that is not sent, or not answered
+        self.carried_out = False  # whether that request is carried out
+
+    def die_at(self, number: int, *, carried_out: bool) -> None:
+        """Let the worker die at a request, counted from now on."""
+        self.sent.clear()
+        self.deadly, self.carried_out = number, carried_out
+
+    def send(self, transport: Any, request: Request, seconds: float) -> Answer:
+        """Send a request."""
+        self.sent.append(f"{request.method} {request.service} {request.path}")
+        dies = self.deadly == len(self.sent)
+        if dies and not self.carried_out:
+            self.deadly = None
+            raise Crash
+        answer = self._send(transport, request, seconds)
+        if dies:
+            self.deadly = None
+            raise Crash
+        return answer
