@@ -8,5 +8,8 @@ package. It requires the extra `testing`. Read `contract.py` first.
 import pytest
 
 pytest.register_assert_rewrite(
-    "orchestrator.testing.contract", "orchestrator.testing.fault_contract", "orchestrator.testing.nested"
+    "orchestrator.testing.contract",
+    "orchestrator.testing.fault_contract",
+    "orchestrator.testing.release_contract",
+    "orchestrator.testing.nested",
 )

@@ -25,7 +25,7 @@ import pytest
 from orchestrator.engine.check.property_diff import as_stored, property_change
 from orchestrator.errors import NotSupported
 from orchestrator.json_types import JsonMapping
-from orchestrator.resources.base import Observation, Property, ResourceType
+from orchestrator.resources.base import Property, ResourceType
 from orchestrator.resources.registry import load_registry
 from orchestrator.resources.type_schema import SUPPORT_STATUSES, type_schema, type_template
 from orchestrator.resources.verbs.values import found_ids
@@ -33,7 +33,8 @@ from orchestrator.schema.properties import TYPES, convert
 from orchestrator.template.parse import Limits
 from orchestrator.template.template import load
 from orchestrator.testing.fault_contract import FaultContract
-from orchestrator.testing.operated import Operated
+from orchestrator.testing.operated import Operated, is_fine
+from orchestrator.testing.release_contract import ReleaseContract
 from orchestrator.testing.samples import Sample, full_properties, other_value
 
 SCHEMA_OF_A_PROPERTY: Final = {
@@ -157,7 +158,7 @@ class Declarations:
             assert revised.change == expected, name
 
 
-class TypeContract(Declarations, FaultContract):
+class TypeContract(Declarations, FaultContract, ReleaseContract):
     """A type that implements its verbs: every type except nested types."""
 
     @pytest.fixture
@@ -336,34 +337,6 @@ class TypeContract(Declarations, FaultContract):
         for notes in (stored, stored, {}):
             kind.delete_snapshot(operated.ctx, notes)
 
-    # Giving up what a replacement needs.
-
-    def test_a_release_and_its_return_may_run_twice(self, operated: Operated) -> None:
-        if not operated.kind.can_release:
-            return
-        operated.create()
-        made = operated.settled()
-        for _ in range(2):
-            operated.release()
-            released = operated.settled()
-            assert (released.exists, released.released) == (True, True)
-        for _ in range(2):
-            operated.reclaim()
-            assert is_fine(operated.settled())
-        returned = operated.observe("CHECK")
-        assert (returned.attributes, returned.reference_id) == (made.attributes, made.reference_id)
-        assert returned.properties == made.properties
-
-    def test_delete_accepts_a_released_object(self, operated: Operated) -> None:
-        if not operated.kind.can_release:
-            return
-        operated.create()
-        operated.settled()
-        operated.release()
-        operated.settled()
-        operated.delete()
-        assert not operated.settled().exists
-
     # Deleting.
 
     def test_delete_may_run_twice(self, operated: Operated) -> None:
@@ -400,11 +373,6 @@ class HiddenContract(Declarations):
         for _ in range(2):
             operated.delete()
             assert not operated.settled().exists
-
-
-def is_fine(observation: Observation) -> bool:
-    """Return whether an object is in its desired state."""
-    return (observation.exists, observation.ready, observation.error) == (True, True, "")
 
 
 def changeable(kind: ResourceType, sample: Sample) -> Iterator[tuple[str, Property]]:

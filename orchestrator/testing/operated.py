@@ -169,3 +169,8 @@ class Operated:
             case "RELEASE":
                 return (observation.released and not observation.step) or not observation.exists
         return observation.ready or not observation.exists
+
+
+def is_fine(observation: Observation) -> bool:
+    """Return whether an object is in its desired state."""
+    return (observation.exists, observation.ready, observation.error) == (True, True, "")

@@ -149,18 +149,7 @@ class Server(ListedServer):
         if ctx.copy_first and state.has_image(compute(ctx).current_server(physical_id)):
             images.request_image(ctx, physical_id)
             return None
-        return self._delete(ctx, physical_id)
-
-    def _delete(self, ctx: Context, physical_id: str) -> Observation | None:
-        if not physical_id.startswith(PORTS_ONLY):
-            agent.revoke(ctx, physical_id)
-            interfaces.release_floating_ips(
-                ctx, ctx.data.get("networks") or interfaces.entries(ctx.properties)
-            )
-            if compute(ctx).delete_server(physical_id):
-                return state.accepted("is being deleted")
-        interfaces.remove_ports(ctx, interfaces.own_port_ids(ctx))
-        return None
+        return _delete(ctx, physical_id)
 
     # Observation.
 
@@ -255,7 +244,7 @@ class Server(ListedServer):
     ) -> Created | None:
         """Carry out a step of an update or a deletion."""
         if step == images.DELETE:
-            self._delete(ctx, physical_id)
+            _delete(ctx, physical_id)
             return None
         return Created(physical_id, steps.advance(ctx, physical_id, props, step))
 
@@ -305,6 +294,17 @@ def _kind(ctx: Context) -> build_times.Kind:
     """Return the kind of a server whose builds take about the same time."""
     region = "" if ctx.cloud is None else ctx.cloud.region
     return build_times.Kind(region, str(ctx.properties.get("flavor")), str(ctx.properties.get("image")))
+
+
+def _delete(ctx: Context, physical_id: str) -> Observation | None:
+    """Request the deletion of the server, or of the own ports that are left of it."""
+    if not physical_id.startswith(PORTS_ONLY):
+        agent.revoke(ctx, physical_id)
+        interfaces.release_floating_ips(ctx, ctx.data.get("networks") or interfaces.entries(ctx.properties))
+        if compute(ctx).delete_server(physical_id):
+            return state.accepted("is being deleted")
+    interfaces.remove_ports(ctx, interfaces.own_port_ids(ctx))
+    return None
 
 
 def _has_data(ctx: Context) -> bool:
