@@ -21,6 +21,7 @@ class ReleaseContract:
             operated.reclaim()
             assert is_fine(operated.settled())
         returned = operated.observe("CHECK")
+        assert is_fine(returned)
         assert (returned.attributes, returned.reference_id) == (made.attributes, made.reference_id)
         assert returned.properties == made.properties
 
