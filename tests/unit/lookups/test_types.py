@@ -9,7 +9,7 @@ import pytest
 from orchestrator.lookups.kinds import can_look_up
 from orchestrator.resources.base import ResourceType
 from orchestrator.resources.registry import load_registry
-from orchestrator.schema.constraints import Custom
+from orchestrator.schema.constraints import AllowedValues, Custom
 from orchestrator.schema.custom import known_constraints
 from orchestrator.schema.properties import Property
 from orchestrator.schema.translation import Resolve
@@ -38,6 +38,15 @@ def member_at(resource_type: ResourceType, path: tuple[str, ...]) -> Property | 
     return found
 
 
+def kinds_of(resource_type: ResourceType, rule: Resolve) -> list[str]:
+    """Return the look-ups that a rule may use."""
+    if not rule.entity_of:
+        return [f"{rule.finder}.{rule.entity}" if rule.entity else rule.finder]
+    (allowed,) = resource_type.properties[rule.entity_of].constraints
+    assert isinstance(allowed, AllowedValues)
+    return [f"{rule.finder}.{entity}" for entity in allowed.values]
+
+
 @pytest.mark.parametrize("name", list(TYPES))
 def test_the_constraints_of_a_type_are_known_and_its_rules_reach_properties(name: str) -> None:
     resource_type = TYPES[name]
@@ -51,6 +60,5 @@ def test_the_constraints_of_a_type_are_known_and_its_rules_reach_properties(name
     assert named <= known_constraints()
     for rule in resource_type.translation:
         if isinstance(rule, Resolve):
-            kind = f"{rule.finder}.{rule.entity}" if rule.entity else rule.finder
-            assert can_look_up(kind), rule
+            assert all(can_look_up(kind) for kind in kinds_of(resource_type, rule)), rule
             assert member_at(resource_type, rule.path) is not None, rule
