@@ -8,7 +8,7 @@ rendered message with the message that `apply_async` sends.
 from __future__ import annotations
 
 import base64
-import os
+import copy
 import threading
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,7 +21,6 @@ import redis
 from celery import Celery
 from kombu import Connection
 from kombu.exceptions import OperationalError
-from kombu.transport.redis import Channel
 
 from orchestrator import metrics
 from orchestrator.config import Settings
@@ -35,6 +34,7 @@ from orchestrator.engine.messages import (
 from orchestrator.errors import Misconfigured
 from orchestrator.logs import logger
 from tasks import fair_queues
+from tasks.broker_connections import BrokerConnections
 from tasks.celery_settings import celery_settings
 from tasks.fair_queues import SCRIPT, FinishedTask, Group, WorkerReport
 
@@ -107,8 +107,9 @@ class Dispatcher:
         self.app.task(name=OBSERVE_TASK, shared=False)(_observe_stub)
         self.app.task(name=ROUND_TASK, shared=False)(_round_stub)
         self.batch, self.projects = batch, projects
+        self._connections = BrokerConnections(self.app.connection_for_write)
+        self._templates: dict[tuple[str, str], dict[str, Any]] = {}
         self._local = threading.local()
-        self._prefix = ""
 
     def publish(
         self,
@@ -137,11 +138,8 @@ class Dispatcher:
                 return
 
     def close(self) -> None:
-        """Close this thread's connections; the next publication reconnects."""
-        connections = self._local.__dict__
-        if connections.pop("pid", None) == os.getpid():
-            connections.pop("redis").disconnect()
-            connections.pop("kombu").close()
+        """Close the idle connections; the next publication reconnects."""
+        self._connections.close()
 
     def _rendered(self, messages: Sequence[Message], parent_id: str | None) -> list[Group]:
         """Return the rendered messages by queue and root stack."""
@@ -168,10 +166,11 @@ class Dispatcher:
         ]
 
     def _send(self, commands: Sequence[str | bytes]) -> None:
-        connection = self._connected()
-        if connection.can_read():  # the broker never replies: readable means closed
-            raise redis.ConnectionError("the broker closed the connection")
-        connection.send_command("EVAL", SCRIPT, 0, self._prefix, *commands, check_health=False)  # type: ignore[no-untyped-call]
+        with self._connections.lend() as connection:
+            if connection.redis.can_read():  # the broker never replies: readable means closed
+                raise redis.ConnectionError("the broker closed the connection")
+            arguments = ("EVAL", SCRIPT, 0, connection.key_prefix, *commands)
+            connection.redis.send_command(*arguments, check_health=False)  # type: ignore[no-untyped-call]
 
     def _groups(self, messages: Sequence[CheckMessage]) -> Iterable[Sequence[CheckMessage]]:
         if self.batch == 1:
@@ -216,12 +215,7 @@ class Dispatcher:
         return self._filled(target, [id_], f"({message.label})")
 
     def _filled(self, target: Target, arguments: list[Any], shown: str) -> tuple[str, bytes]:
-        templates: dict[tuple[str, str], dict[str, Any]] = self._local.__dict__.setdefault(
-            "templates", {}
-        )  # filled in place: each thread has its own
-        template = templates.get((target.task, target.queue))
-        if template is None:
-            template = templates[target.task, target.queue] = self._template(target.task, target.queue)
+        template = self._own_template(target.task, target.queue)
         task_id = str(uuid4())  # also the delivery tag: both need only be unique
         body = orjson.dumps([arguments, {}, template["embed"]])
         message = template["message"]
@@ -237,6 +231,17 @@ class Dispatcher:
         properties["delivery_tag"] = task_id
         message["body"] = base64.b64encode(body).decode()
         return task_id, orjson.dumps(message)
+
+    def _own_template(self, task: str, queue: str) -> dict[str, Any]:
+        """Return this thread's copy of a template, which it fills in place."""
+        own: dict[tuple[str, str], dict[str, Any]] = self._local.__dict__.setdefault("templates", {})
+        template = own.get((task, queue))
+        if template is None:
+            shared = self._templates.get((task, queue))
+            if shared is None:
+                shared = self._templates[task, queue] = self._template(task, queue)
+            template = own[task, queue] = copy.deepcopy(shared)
+        return template
 
     def _template(self, task: str, queue: str) -> dict[str, Any]:
         """Return a message as Celery and kombu build it, to be filled in."""
@@ -257,26 +262,6 @@ class Dispatcher:
         [message] = caught
         embed = orjson.loads(base64.b64decode(message["body"]))[2]
         return {"message": message, "embed": embed}
-
-    def _connected(self) -> redis.Connection:
-        """Return this thread's connection, with replies turned off.
-
-        Waiting for a reply would cost a check as much as sending, and the sweep handles lost messages anyway.
-        kombu makes the connection: it reads sockets, TLS and prefixes from the broker's URL.
-        """
-        local = self._local
-        if getattr(local, "pid", None) != os.getpid():
-            local.kombu = self.app.connection_for_write()
-            channel = local.kombu.channel()  # tries once; default_channel would retry for seconds
-            if not isinstance(channel, Channel):
-                raise OSError("the broker must speak the Redis protocol")
-            self._prefix = channel.global_keyprefix
-            connection = channel.pool.make_connection()
-            connection.connect()
-            connection.send_command("CLIENT", "REPLY", "OFF")
-            local.redis, local.pid = connection, os.getpid()
-        created: redis.Connection = local.redis
-        return created
 
 
 def _check_stub(node_ids: list[int], traversal: int) -> None:

@@ -74,7 +74,7 @@ def abandon(context: OperationContext, stack: StackRow) -> Abandoned:
     try:
         for slice_ in exported(context, stack):
             document.write(slice_)
-        with context.database.connect() as db, db.transaction():
+        with context.database.borrow(hot=False) as db, db.transaction():
             opened = traversals.start_traversal(db, stack.id, "DELETE", expected=stack.traversal, retain=True)
             children.mark_stale(db, stack.id)
         if opened is None:

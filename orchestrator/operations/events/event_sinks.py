@@ -51,7 +51,7 @@ def read(context: OperationContext, stack: uuid_.UUID, requested: Sequence[JsonM
     """
     if not any(sink["type"] == WEBHOOK for sink in requested):
         return Sinks(requested, ())
-    with context.database.connect() as db:
+    with context.database.borrow(hot=False) as db:
         rows = store.of_stack(db, context.caller.project_id, stack)
     recorded = [(row, context.cipher.open(row.sealed)) for row in rows]
     kept: list[JsonMapping] = []

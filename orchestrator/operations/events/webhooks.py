@@ -73,7 +73,7 @@ def create(context: OperationContext, body: Body) -> JsonObject:
         "created_by": context.caller.user,
         "most": most,
     }
-    with context.database.connect() as db:
+    with context.database.borrow(hot=False) as db:
         if not webhooks.add(db, values):
             raise LimitExceeded(f"You have reached the maximum webhooks per tenant, {most}.")
         row = webhooks.get(db, context.caller.project_id, uuid)
@@ -91,7 +91,7 @@ def listed(
     """
     if state is not None and state not in STATES:
         raise InvalidRequest(f"Unknown state '{state}', must be one of: {', '.join(STATES)}.")
-    with context.database.connect() as db:
+    with context.database.borrow(hot=False) as db:
         rows = webhooks.listed(db, context.caller.project_id, state=state, marker=marker, limit=limit)
     return [webhook_body(row) for row in rows]
 
@@ -111,7 +111,7 @@ def delete(context: OperationContext, id_: str) -> None:
     Raises:
         WebhookNotFound: it does not exist.
     """
-    with context.database.connect() as db:
+    with context.database.borrow(hot=False) as db:
         if not webhooks.delete(db, context.caller.project_id, _uuid(id_)):
             raise WebhookNotFound(id_)
 
@@ -126,7 +126,7 @@ def reactivate(context: OperationContext, id_: str, body: Body) -> JsonObject:
     after = read_object(body.read()).get("after")
     if after is not None and not _is_position(after):
         raise InvalidRequest(_NO_POSITION.format(after))
-    with context.database.connect() as db:
+    with context.database.borrow(hot=False) as db:
         uuid = _uuid(id_)
         if not webhooks.reactivate(db, context.caller.project_id, uuid, _position(context, after)):
             raise WebhookNotFound(id_)
@@ -230,7 +230,7 @@ def _stack(context: OperationContext, name: str | None) -> StackRow | None:
 
 
 def _row(context: OperationContext, id_: str) -> WebhookRow:
-    with context.database.connect() as db:
+    with context.database.borrow(hot=False) as db:
         row = webhooks.get(db, context.caller.project_id, _uuid(id_))
     if row is None:
         raise WebhookNotFound(id_)

@@ -65,7 +65,7 @@ def _marked(
 def _clear_scaling_in_progress(context: OperationContext, resource_id: int) -> None:
     """Clear the flag of a group that it is being scaled (docs/internals/resource-types.md §A6)."""
     lease = secrets.randbits(63)
-    with context.database.connect() as db:
+    with context.database.borrow(hot=False) as db:
         visit = group_resize.claim(db, resource_id, lease, context.settings.lease_seconds)
         if visit is None:
             return

@@ -67,7 +67,7 @@ def take(context: OperationContext, stack: StackRow, body: Body, *, wait: bool =
     """
     name = _name(body)
     quota = context.quota("snapshots_per_stack")
-    with context.database.connect() as db, db.transaction():
+    with context.database.borrow(hot=False) as db, db.transaction():
         ground = snapshots.lock(db, stack.id)
         if ground is None:
             raise NotFound("Stack", stack.name)
@@ -116,7 +116,7 @@ def remove(context: OperationContext, stack: StackRow, snapshot_id: str) -> None
     """
     snapshot = find(context, stack, snapshot_id)
     if snapshot.action == "CREATE":
-        with context.database.connect() as db:
+        with context.database.borrow(hot=False) as db:
             removed = snapshots.remove(db, snapshot.id)
         if not removed and find(context, stack, snapshot_id).action == "CREATE":
             raise NotSupported("Deleting in-progress snapshot")
@@ -149,7 +149,7 @@ def restore(context: OperationContext, stack: StackRow, snapshot_id: str) -> lis
     if (snapshot.action, snapshot.status) != ("CREATE", "COMPLETE") or revision is None:
         raise NotSupported("Restoring incomplete snapshot")
     changed = _restored_template(context, stack, snapshot, revision)
-    with context.database.connect() as db, db.transaction():
+    with context.database.borrow(hot=False) as db, db.transaction():
         opened = accept_restore(
             db,
             stack.id,

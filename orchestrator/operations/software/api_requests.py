@@ -82,7 +82,7 @@ def list_configs(
 ) -> list[JsonObject]:
     """Return configs after `marker`, newest first; if `everywhere`, of all projects."""
     scope = None if everywhere else context.caller.scope
-    with context.database.connect() as db:
+    with context.database.borrow(hot=False) as db:
         rows = store.list_configs(db, scope, limit, marker)
     return [listed(row) | ({"project": row.project_id} if scope is None else {}) for row in rows]
 
@@ -93,7 +93,7 @@ def show_config(context: OperationContext, config_id: str) -> JsonObject:
     Raises:
         SoftwareNotFound: it does not exist.
     """
-    with context.database.connect() as db:
+    with context.database.borrow(hot=False) as db:
         row = store.get_config(db, context.caller.scope, config_id)
     if row is None:
         raise SoftwareNotFound("Software config", config_id)
@@ -109,7 +109,7 @@ def create_config(context: OperationContext, body: Body) -> JsonObject:
     """
     draft, config_id = _draft(_object(context, body)), str(uuid.uuid4())
     project_id = context.caller.project_id
-    with context.database.connect() as db:
+    with context.database.borrow(hot=False) as db:
         if not context.caller.is_admin:
             refuse_beyond(db, context.settings, project_id, "software_config")
         values = {"uuid": config_id, "project_id": project_id, "secret": False, "derived": False}
@@ -124,7 +124,7 @@ def delete_config(context: OperationContext, config_id: str) -> None:
         SoftwareNotFound: it does not exist.
         Referenced: a deployment refers to it.
     """
-    with context.database.connect() as db, db.transaction():
+    with context.database.borrow(hot=False) as db, db.transaction():
         removed = store.remove_config(db, context.caller.project_id, config_id)
     if removed is None:
         raise SoftwareNotFound("Software config", config_id)
@@ -179,7 +179,7 @@ def _fault(message: str, path: str, heat_type: str = "ValueError", hint: str = "
 
 def list_deployments(context: OperationContext, server_id: str | None) -> list[JsonObject]:
     """Return the deployments, oldest first; of a single server, if given."""
-    with context.database.connect() as db:
+    with context.database.borrow(hot=False) as db:
         rows = store.list_deployments(db, context.caller.project_id, server_id)
     return [_shown(context, row) for row in rows]
 
@@ -199,7 +199,7 @@ def machine_metadata(
     Raises:
         Unavailable: the type needs its provider for them, which gives no answer.
     """
-    with context.database.connect() as db:
+    with context.database.borrow(hot=False) as db:
         values = store.values_of(db, row.id)
         users = ReadOnlyStackUser.of(row.id, db, context.cipher, context.settings)
     if values is None or row.physical_id is None:
@@ -230,7 +230,7 @@ def show_deployment(context: OperationContext, deployment_id: str) -> JsonObject
     Raises:
         SoftwareNotFound: it does not exist.
     """
-    with context.database.connect() as db:
+    with context.database.borrow(hot=False) as db:
         return _shown(context, _deployment_row(context, db, deployment_id))
 
 
@@ -249,7 +249,7 @@ def create_deployment(context: OperationContext, body: Body) -> JsonObject:
     if owner is not None and len(owner) > MAX_PROJECT_CHARACTERS:
         raise InvalidValue('"stack_user_project_id" should be no more than 64 characters')
     deployment_id = str(uuid.uuid4())
-    with context.database.connect() as db, db.transaction():
+    with context.database.borrow(hot=False) as db, db.transaction():
         if not context.caller.is_admin:
             refuse_beyond(db, context.settings, project_id, "software_deployment")
         values = {"input_values": request.get("input_values") or {}, "output_values": None}
@@ -277,7 +277,7 @@ def update_deployment(context: OperationContext, deployment_id: str, body: Body)
     """
     show_deployment(context, deployment_id)
     changes = {name: value for name, value in _deployment(_object(context, body)).items() if value}
-    with context.database.connect() as db, db.transaction():
+    with context.database.borrow(hot=False) as db, db.transaction():
         row = _deployment_row(context, db, deployment_id, lock=True)
         values = context.cipher.open(row.sealed)
         values |= {name: changes[name] for name in MAPS if name in changes}
@@ -298,7 +298,7 @@ def delete_deployment(context: OperationContext, deployment_id: str) -> None:
     Raises:
         SoftwareNotFound: it does not exist.
     """
-    with context.database.connect() as db, db.transaction():
+    with context.database.borrow(hot=False) as db, db.transaction():
         row = _deployment_row(context, db, deployment_id, lock=True)
         store.remove_deployment(db, row.id)
         store.drop_derived(db, row.config_id)

@@ -64,7 +64,7 @@ def requested_action(body: Body) -> str:
 
 def cancel_update(context: OperationContext, stack: StackRow) -> list[CheckMessage]:
     """Roll back to the last completed revision; operations in progress finish first."""
-    with context.database.connect() as db, db.transaction():
+    with context.database.borrow(hot=False) as db, db.transaction():
         idempotency.record(db, stack.project_id, context.client_token, stack.uuid, stack.name)
         running = _lock_in_progress(db, stack, "UPDATE")
         opened = accept_rollback(
@@ -77,7 +77,7 @@ def cancel_update(context: OperationContext, stack: StackRow) -> list[CheckMessa
 
 def cancel_without_rollback(context: OperationContext, stack: StackRow) -> list[CheckMessage]:
     """Start no further operations; those in progress finish."""
-    with context.database.connect() as db, db.transaction():
+    with context.database.borrow(hot=False) as db, db.transaction():
         running = _lock_in_progress(db, stack, "UPDATE", "CREATE")
         traversals.halt(db, stack.id, running.traversal)
         traversals.enqueue_open_operations(db, stack.id, running.traversal)
@@ -85,7 +85,7 @@ def cancel_without_rollback(context: OperationContext, stack: StackRow) -> list[
         ended = completion.end_failed(
             db, stack.id, running.traversal, reason=reason, at_once=True, outcome="cancelled"
         )
-    with context.database.connect() as db:
+    with context.database.borrow(hot=False) as db:
         if ended is not None and ended.queued:
             queued_actions.start_or_drop(db, stack.id)
         # Ordered separately: the end of a child locks the child before its parent's node.
@@ -101,7 +101,7 @@ def _suspend_or_resume(
     Without effect if the action is in progress already, or was the last action and is complete: a request may
     be repeated. Only a new desired state supersedes an operation in progress (operations/adr/0009).
     """
-    with context.database.connect() as db, db.transaction():
+    with context.database.borrow(hot=False) as db, db.transaction():
         now = traversals.lock(db, stack.id)
         if now is None:
             raise NotFound("Stack", stack.name)
@@ -129,7 +129,7 @@ def check(context: OperationContext, stack: StackRow) -> list[Message]:
     by a pass, which changes neither the action nor the status of the stack. A running check or pass is
     joined.
     """
-    with context.database.connect() as db, db.transaction():
+    with context.database.borrow(hot=False) as db, db.transaction():
         now = traversals.lock(db, stack.id)
         if now is None:
             raise NotFound("Stack", stack.name)
@@ -179,7 +179,7 @@ def roll_back(context: OperationContext, stack: StackRow, number: int) -> list[C
         NotFound: the stack is deleted, or has no such revision.
         NotSupported: it is suspended.
     """
-    with context.database.connect() as db, db.transaction():
+    with context.database.borrow(hot=False) as db, db.transaction():
         now = traversals.lock(db, stack.id)
         if now is None:
             raise NotFound("Stack", stack.name)

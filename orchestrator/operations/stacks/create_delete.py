@@ -69,7 +69,7 @@ def validate_and_insert(
     resource_quota.require_room(context, desired.resource_count, reserve=True)
     with (
         delegated_credentials.credential_for_create(context, stack_uuid) as credential,
-        context.database.connect() as db,
+        context.database.borrow(hot=False) as db,
         db.transaction(),
     ):
         idempotency.record(db, desired.project_id, context.client_token, desired.uuid, desired.name)
@@ -89,7 +89,7 @@ def delete(context: OperationContext, stack: StackRow) -> list[CheckMessage]:
     Raises:
         NotFound: it is deleted already.
     """
-    with context.database.connect() as db, db.transaction():
+    with context.database.borrow(hot=False) as db, db.transaction():
         idempotency.record(db, stack.project_id, context.client_token, stack.uuid, stack.name)
         opened = start_delete(db, stack.id)
     if opened is None:

@@ -112,7 +112,7 @@ def _accept(
                 cleanup.enter_context(delegated_credentials.credential_for_update(context, stack))
             )
         try:
-            with context.database.connect() as db, db.transaction():
+            with context.database.borrow(hot=False) as db, db.transaction():
                 idempotency.record(db, stack.project_id, context.client_token, stack.uuid, stack.name)
                 opened = accept_update(
                     db,

@@ -31,9 +31,9 @@ def total(database: Database, project_id: str) -> int:
 
     Planned for the size of the project: the connections for checks would read a million revisions one by one.
     """
-    with database.engine.connect() as connection:
-        number: int = connection.exec_driver_sql(TOTAL, {"project_id": project_id}).scalar_one()
-    return number
+    with database.borrow(hot=False) as db:
+        [(number,)] = db.execute(TOTAL, {"project_id": project_id}).fetchall()
+    return int(number)
 
 
 def of_stack(db: Db, uuid: str) -> int:

@@ -1,5 +1,5 @@
-"""Connections: a pooled SQLAlchemy engine for the API and for planning, and a psycopg connection per thread
-for checks.
+"""Connections: a pooled SQLAlchemy engine for the API and for planning, psycopg connections that are lent to
+short requests, and a psycopg connection per thread for checks.
 
 Every connection names its process in `application_name`. No other module of the store opens connections.
 """
@@ -11,7 +11,7 @@ import select
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Final, TypeVar
 
@@ -51,7 +51,8 @@ HOT_SETTINGS = {
 }
 
 
-MAX_IDLE = 32  # idle connections kept per process
+# Idle connections kept per process, hot and others. Opening one costs a request as much as ten statements.
+MAX_IDLE = {True: 32, False: 16}
 CONNECT_SECONDS = 10  # timeout of a connection attempt
 # A server whose machine is down does not answer: its connections break after this time.
 NETWORK: dict[str, Any] = {
@@ -81,7 +82,7 @@ class Database:
         self._engine: Engine | None = None
         self._engine_pid = 0
         self._local = threading.local()
-        self._lent: deque[psycopg.Connection[TupleRow]] = deque()  # idle at the moment
+        self._idle = _no_idle_connections()
         self._batchers: dict[Any, Batcher[Any, Any]] = {}
         self._outage = ConnectBackoff(patience_seconds)
 
@@ -105,8 +106,8 @@ class Database:
             self._engine_pid = os.getpid()
             event.listen(self._engine, "do_connect", self._connect_engine)
             event.listen(self._engine, "checkout", _refuse_closed)
-            self._lent = deque()  # the parent's connections belong to the parent
-            event.listen(self._engine, "engine_disposed", self._close_lent)
+            self._idle = _no_idle_connections()  # the parent's connections belong to the parent
+            event.listen(self._engine, "engine_disposed", self._close_idle)
         return self._engine
 
     @property
@@ -152,28 +153,30 @@ class Database:
         return connection
 
     @contextmanager
-    def borrow(self) -> Iterator[psycopg.Connection[TupleRow]]:
-        """Lend a hot connection for a short request, from those kept idle.
+    def borrow(self, *, hot: bool = True) -> Iterator[psycopg.Connection[TupleRow]]:
+        """Lend a connection in autocommit for a short request, from those kept idle.
 
-        An idle connection with unread data was closed by the server, and is replaced.
+        `hot`: for statements that reach rows by their keys; otherwise every execution is planned for the
+        present state of the tables. An idle connection with unread data was closed by the server, and is
+        replaced.
         """
         _ = self.engine  # disposing of the engine closes these connections, too
-        kept = self._lent
+        idle = self._idle[hot]
         connection = None
-        while connection is None and kept:
-            connection = kept.pop()
+        while connection is None and idle:
+            connection = idle.pop()
             if _is_closed(connection):
                 connection.close()
                 connection = None
         if connection is None:
-            connection = self.connect(hot=True)
+            connection = self.connect(hot=hot, replan=not hot)
         try:
             yield connection
         finally:
-            if connection.closed or connection.info.transaction_status or len(kept) >= MAX_IDLE:
+            if connection.closed or connection.info.transaction_status or len(idle) >= MAX_IDLE[hot]:
                 connection.close()
             else:
-                kept.append(connection)
+                idle.append(connection)
 
     def batched(
         self,
@@ -195,9 +198,10 @@ class Database:
         result: Result = batcher(request)
         return result
 
-    def _close_lent(self, _engine: object) -> None:
-        while self._lent:
-            self._lent.pop().close()
+    def _close_idle(self, _engine: object) -> None:
+        for idle in self._idle.values():
+            while idle:
+                idle.pop().close()
 
     def check_connection(self, *, durable: bool) -> psycopg.Connection[TupleRow]:
         """Return this thread's own connection for checks, opened on first use and again after it broke.
@@ -215,6 +219,11 @@ class Database:
         if connection is None:
             connection = connections[key] = self.connect(durable=durable, hot=True, name=CHECKS_NAME)
         return connection
+
+
+def _no_idle_connections() -> Mapping[bool, deque[psycopg.Connection[TupleRow]]]:
+    """Return the idle connections of a new process: hot and others."""
+    return {True: deque(), False: deque()}
 
 
 def _is_closed(connection: Any) -> bool:

@@ -113,18 +113,43 @@ def test_during_an_outage_requests_fail_at_once_and_a_single_probe_retries(
     assert outage.connect(connect) == "connected"
 
 
-def test_a_connection_that_the_server_closed_is_not_lent_again(postgres_url):
+@pytest.mark.parametrize("hot", [True, False])
+def test_a_connection_that_the_server_closed_is_not_lent_again(postgres_url, hot):
     database = Database(postgres_url)
-    with database.borrow() as db:
+    with database.borrow(hot=hot) as db:
         pid = db.info.backend_pid
-    with database.borrow() as db:
+    with database.borrow(hot=hot) as db, db.transaction():
         assert db.info.backend_pid == pid
     with database.connect() as other:
         other.execute("SELECT pg_terminate_backend(%s)", (pid,))
         while other.execute("SELECT 1 FROM pg_stat_activity WHERE pid = %s", (pid,)).fetchone():
             pass
-    with database.borrow() as db:
+    with database.borrow(hot=hot) as db:
         assert db.execute("SELECT 1").fetchone() == (1,)
         assert db.info.backend_pid != pid
+        pid = db.info.backend_pid
     database.engine.dispose()
-    assert not database._lent
+    with database.borrow(hot=hot) as db:
+        assert db.info.backend_pid != pid
+    database.engine.dispose()
+
+
+def test_each_execution_on_a_connection_that_is_not_hot_is_planned(postgres_url):
+    database = Database(postgres_url)
+    with database.borrow(hot=False) as db:
+        assert db.execute("SHOW plan_cache_mode").fetchone() == ("force_custom_plan",)
+        assert db.execute("SHOW enable_seqscan").fetchone() == ("on",)
+    with database.borrow() as db:
+        assert db.execute("SHOW enable_seqscan").fetchone() == ("off",)
+    database.engine.dispose()
+
+
+@pytest.mark.parametrize("hot", [True, False])
+def test_a_connection_in_a_transaction_is_not_lent_again(postgres_url, hot):
+    database = Database(postgres_url)
+    with database.borrow(hot=hot) as db:
+        pid = db.info.backend_pid
+        db.execute("BEGIN")
+    with database.borrow(hot=hot) as db:
+        assert db.info.backend_pid != pid
+    database.engine.dispose()

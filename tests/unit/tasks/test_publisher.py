@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
+import kombu
 import orjson
 import pytest
 import redis
@@ -18,6 +19,7 @@ from fakeredis import TcpFakeServer
 from orchestrator.config import Settings
 from orchestrator.engine.messages import CheckMessage, Message, ObservationMessage, SignalMessage
 from orchestrator.errors import Misconfigured
+from tasks.broker_connections import BrokerConnections
 from tasks.celery_settings import QUEUES, celery_settings
 from tasks.fair_queues import KEY_PREFIX, LANES
 from tasks.publisher import OBSERVE_TASK, SIGNAL_TASK, TASK, Dispatcher, broker_url, describe
@@ -173,13 +175,14 @@ def test_the_first_message_after_a_restart_of_the_broker_arrives(broker: FakeBro
     dispatcher = Dispatcher(broker.url)
     dispatcher.publish([CheckMessage(1, 1, "check")])
     broker.messages("check", 1)
-    dispatcher._local.redis._sock.shutdown(socket.SHUT_RDWR)  # the connection is lost
+    with dispatcher._connections.lend() as connection:
+        connection.redis._sock.shutdown(socket.SHUT_RDWR)  # the connection is lost
     dispatcher.publish([CheckMessage(2, 1, "check")])
     assert len(broker.messages("check", 2)) == 2
     dispatcher.close()
 
 
-def test_each_thread_has_a_connection_of_its_own(broker: FakeBroker):
+def test_threads_that_publish_at_the_same_time_have_connections_of_their_own(broker: FakeBroker):
     dispatcher = Dispatcher(broker.url)
     threads = [
         threading.Thread(target=dispatcher.publish, args=([CheckMessage(n, 1, "check")],)) for n in range(4)
@@ -190,6 +193,34 @@ def test_each_thread_has_a_connection_of_its_own(broker: FakeBroker):
         thread.join()
     ids = [message["body"][0][0][0] for message in broker.messages("check", 4)]
     assert sorted(ids) == [0, 1, 2, 3]
+    with dispatcher._connections.lend() as one, dispatcher._connections.lend() as other:
+        assert one is not other
+    dispatcher.close()
+
+
+def test_threads_that_send_one_after_the_other_share_a_connection(broker: FakeBroker):
+    opened = []
+
+    def connect() -> kombu.Connection:
+        opened.append(kombu.Connection(broker.url))
+        return opened[-1]
+
+    def send() -> None:
+        with connections.lend() as connection:
+            connection.redis.send_command("RPUSH", "received", "x")
+
+    connections = BrokerConnections(connect)
+    for _ in range(3):
+        thread = threading.Thread(target=send)
+        thread.start()
+        thread.join()
+    assert len(opened) == 1
+    assert [broker.client.blpop("received", timeout=5) for _ in range(3)] == [(b"received", b"x")] * 3
+    with pytest.raises(ValueError, match="failed"), connections.lend():
+        raise ValueError("failed")
+    send()
+    assert len(opened) == 2  # a connection is not used again after an error
+    connections.close()
 
 
 def test_arguments_name_five_resources_and_count_the_rest():
