@@ -20,18 +20,20 @@ _current = threading.local()
 class Postponed(BaseException):
     """The request waits. No handler of errors catches it on the way to the server."""
 
-    def __init__(self, party: object, has_room: Callable[[], bool], leave: Callable[[], None]) -> None:
+    def __init__(
+        self, party: object, has_room: Callable[[], bool], leave: Callable[[], None], *, counted: bool = True
+    ) -> None:
         """Take the party, the condition for handling the request again, and the function to be called before
-        that.
+        that; `counted` if the rate limits have counted the request.
         """
         super().__init__()
-        self.party, self.has_room, self.leave = party, has_room, leave
+        self.party, self.has_room, self.leave, self.counted = party, has_room, leave, counted
 
 
 @contextmanager
-def handling(*, may_wait: bool, again: bool) -> Iterator[None]:
-    """Handle a request in this thread; `again` if it has waited."""
-    _current.state = (may_wait, again)
+def handling(*, may_wait: bool, counted: bool) -> Iterator[None]:
+    """Handle a request in this thread; `counted` if it has waited after the rate limits had counted it."""
+    _current.state = (may_wait, counted)
     try:
         yield
     finally:
@@ -43,6 +45,6 @@ def may_wait() -> bool:
     return getattr(_current, "state", (False, False))[0]
 
 
-def is_again() -> bool:
-    """Whether the current request has waited: it is counted already."""
+def is_counted() -> bool:
+    """Whether the rate limits have counted the current request before it waited."""
     return getattr(_current, "state", (False, False))[1]

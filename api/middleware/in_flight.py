@@ -11,16 +11,22 @@ have a limit of their own.
 A request beyond the limit of its project or caller waits for others of the same party, up to
 `postponement.WAIT_SECONDS`, without a thread. It is refused then, or if too many wait already.
 
+Authentication computes, too. Hence the parties of a request are expected to be those of the last request with
+the same token or password, and such a request waits before its authentication. The expectation authorizes
+nothing: only the owner of the credentials can be delayed by it.
+
 Each API process counts separately, as in `rate_limits.py`.
 """
 
 from __future__ import annotations
 
+import hashlib
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from werkzeug.wsgi import ClosingIterator
@@ -29,6 +35,7 @@ from api import capacity, postponement
 from orchestrator import metrics
 from orchestrator.config import Settings
 from orchestrator.operations.runtime import turns
+from orchestrator.operations.runtime.caches import BoundedCache
 from orchestrator.rate_errors import TooManyConcurrentRequests
 from orchestrator.security.caller import Caller
 
@@ -36,12 +43,14 @@ if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIEnvironment
 
 TICKET: Final = "orchestrator.in_flight"
+SIGNAL: Final = "/signal"  # end of the path
 SOCKET: Final = "gunicorn.socket"
 LEAST: Final = 2  # concurrent requests, however few threads the process has
 SHARE: Final = 2  # a caller and a project each have 1/SHARE of the threads
 BODY_SHARE: Final = 4  # and 1/BODY_SHARE of the threads for slow bodies, as has an address
 MAX_WAITING: Final = 512  # requests that wait for their party
 MAX_WAITING_OF_PARTY: Final = 64
+MAX_EXPECTED: Final = 10_000  # credentials
 KINDS: Final = {"address": "The client address", "caller": "The caller", "project": "The project"}
 
 Party = tuple[str, ...]  # a kind of KINDS, and what identifies the party
@@ -53,6 +62,7 @@ class Ticket:
 
     in_flight: InFlight
     address: str
+    credentials: bytes = b""  # digest
     parties: Sequence[Party] = ()
 
     def release(self) -> None:
@@ -72,16 +82,69 @@ class InFlight:
     _bodies: Counter[Party] = field(default_factory=Counter)
     _waiting: Counter[Party] = field(default_factory=Counter)
     _lock: threading.Lock = field(default_factory=threading.Lock)
+    _expected: BoundedCache[bytes, Sequence[Party]] = field(
+        default_factory=partial(BoundedCache, MAX_EXPECTED)
+    )
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
-        """Count the request, as soon as its caller is known, until the response is closed."""
-        ticket = environ[TICKET] = Ticket(self, environ.get("REMOTE_ADDR") or "")
+        """Count the request, as soon as its caller is known or expected, until the response is closed.
+
+        Raises:
+            Postponed: the request waits for others.
+        """
+        ticket = environ[TICKET] = Ticket(self, environ.get("REMOTE_ADDR") or "", _credentials(environ))
+        self._expect(environ, ticket)
         try:
             body = self.app(environ, start_response)
         except BaseException:
             ticket.release()
             raise
         return ClosingIterator(body, [ticket.release])
+
+    def _expect(self, environ: Mapping[str, Any], ticket: Ticket) -> None:
+        """Count a request for the parties of the last request with its credentials.
+
+        Raises:
+            Postponed: they have too many requests in progress.
+        """
+        parties = self._expected.get(ticket.credentials) if ticket.credentials else None
+        if parties is None or environ.get("PATH_INFO", "").endswith(SIGNAL):
+            return
+        refused = self.enter(parties, limit := self.request_limit())
+        if refused is None:
+            ticket.parties = parties
+        elif (
+            postponed := self._postponed(environ, refused, limit, counted=postponement.is_counted())
+        ) is not None:
+            raise postponed
+
+    def _postponed(
+        self, environ: Mapping[str, Any], refused: Party, limit: int | None, *, counted: bool
+    ) -> postponement.Postponed | None:
+        """Return the postponement of a request, None if it cannot wait."""
+        if not postponement.may_wait() or "HTTP_EXPECT" in environ:
+            return None
+        return self.postpone(refused, limit or 0, counted=counted)
+
+    def admit(
+        self, environ: Mapping[str, Any], ticket: Ticket, parties: Sequence[Party], *, may_wait: bool
+    ) -> None:
+        """Count a request for its authenticated parties, instead of those that were expected.
+
+        Raises:
+            Postponed: they have too many requests in progress, and the request waits if it `may_wait`.
+            TooManyConcurrentRequests: they have too many requests in progress.
+        """
+        if ticket.parties == parties:
+            return
+        ticket.release()
+        refused = self.enter(parties, limit := self.request_limit())
+        if refused is not None:
+            postponed = self._postponed(environ, refused, limit, counted=True) if may_wait else None
+            raise postponed or _too_many(refused, limit or 0)
+        ticket.parties = parties
+        if ticket.credentials:
+            self._expected.put(ticket.credentials, parties)
 
     def request_limit(self) -> int | None:
         """Return the limit of concurrent requests of a party, None if there is no limit."""
@@ -102,7 +165,7 @@ class InFlight:
                 requests[party] += 1
         return None
 
-    def postpone(self, party: Party, limit: int) -> postponement.Postponed | None:
+    def postpone(self, party: Party, limit: int, *, counted: bool) -> postponement.Postponed | None:
         """Count a waiting request of a party; return None if too many wait."""
         with self._lock:
             if self._waiting[party] >= MAX_WAITING_OF_PARTY or self._waiting.total() >= MAX_WAITING:
@@ -113,7 +176,7 @@ class InFlight:
             with self._lock:
                 _subtract(self._waiting, [party])
 
-        return postponement.Postponed(party, lambda: self._requests[party] < limit, leave)
+        return postponement.Postponed(party, lambda: self._requests[party] < limit, leave, counted=counted)
 
     def leave(self, parties: Sequence[Party]) -> None:
         """Count a request no longer."""
@@ -158,14 +221,14 @@ def identify(environ: Mapping[str, Any], caller: Caller, project_id: str, *, may
     parties: tuple[Party, ...] = (("project", project_id),)
     if caller.user or caller.user_id:  # no name without authentication
         parties = (("caller", caller.project_id, caller.user_id, caller.user), *parties)
-    limit = ticket.in_flight.request_limit()
-    refused = ticket.in_flight.enter(parties, limit)
-    if refused is not None:
-        postponed = None
-        if may_wait and postponement.may_wait() and "HTTP_EXPECT" not in environ:
-            postponed = ticket.in_flight.postpone(refused, limit or 0)
-        raise postponed or _too_many(refused, limit or 0)
-    ticket.parties = parties
+    ticket.in_flight.admit(environ, ticket, parties, may_wait=may_wait)
+
+
+def expected_project(environ: Mapping[str, Any]) -> str | None:
+    """Return the project that a request is counted for."""
+    ticket: Ticket | None = environ.get(TICKET)
+    parties = ticket.parties if ticket is not None else ()
+    return next((party[1] for party in parties if party[0] == "project"), None)
 
 
 def exempt(environ: Mapping[str, Any]) -> None:
@@ -198,6 +261,12 @@ def reading_body(environ: Mapping[str, Any]) -> Iterator[None]:
         return
     with turns.paused(), ticket.in_flight.slow_body(ticket.parties or (("address", ticket.address),)):
         yield
+
+
+def _credentials(environ: Mapping[str, Any]) -> bytes:
+    """Return a digest of the token or password of a request, b"" without any."""
+    given = environ.get("HTTP_X_AUTH_TOKEN") or environ.get("HTTP_AUTHORIZATION") or ""
+    return hashlib.blake2b(given.encode(), digest_size=16).digest() if given else b""
 
 
 def _subtract(counts: Counter[Party], parties: Iterable[Party]) -> None:

@@ -70,7 +70,7 @@ class RateLimits:
         Raises:
             TooManyRequests: the rate of the caller or of the project is exceeded.
         """
-        if environ.get(COUNTED) or postponement.is_again():
+        if environ.get(COUNTED) or postponement.is_counted():
             return
         if caller.user or caller.user_id:  # no name without authentication
             owner = (caller.project_id, caller.user_id, caller.user)

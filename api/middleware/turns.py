@@ -1,11 +1,16 @@
-"""The turns of requests (`operations/runtime/turns.py`): from authentication until the response is built."""
+"""The turns of requests (`operations/runtime/turns.py`): from authentication until the response is built.
+
+A turn includes the authentication if the project is expected (`in_flight.py`).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
+from api.middleware import in_flight
 from orchestrator.operations.runtime import turns
 from orchestrator.operations.runtime.fair_slots import NoFreeSlot
 from orchestrator.rate_errors import TooManyConcurrentRequests
@@ -26,7 +31,11 @@ class Turns:
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         """Handle a request; its turn ends before the response is sent."""
         environ[TURNS] = self.turns
+        expected = in_flight.expected_project(environ)
         try:
+            if expected is not None:
+                with suppress(NoFreeSlot):  # then it waits again, and is refused, after its authentication
+                    turns.begin(self.turns, expected)
             return self.app(environ, start_response)
         finally:
             turns.end()

@@ -143,10 +143,11 @@ class Worker(ThreadWorker):
         """Handle a request; return it if it has to wait."""
         until: float | None = getattr(req, "wait_until", None)
         may_wait = isinstance(conn.sock, BufferedSocket) and (until is None or time.monotonic() < until)
-        with postponement.handling(may_wait=may_wait, again=until is not None):
+        with postponement.handling(may_wait=may_wait, counted=getattr(req, "counted", False)):
             try:
                 return super().handle_request(req, conn)
             except postponement.Postponed as postponed:
+                req.counted = postponed.counted
                 if until is None:
                     req.wait_until = time.monotonic() + postponement.WAIT_SECONDS
                 return req, postponed

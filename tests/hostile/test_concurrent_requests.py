@@ -31,6 +31,8 @@ class Api:
 
     @staticmethod
     def _answer(environ: dict[str, Any], _: object) -> Iterable[bytes]:
+        if environ.get("early"):  # before its authentication
+            raise RuntimeError
         with ExitStack() as reading:
             if environ.get("anonymous_body"):
                 reading.enter_context(in_flight.reading_body(environ))

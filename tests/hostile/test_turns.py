@@ -12,11 +12,14 @@ from typing import Any
 
 import pytest
 
+from api.middleware import in_flight
 from api.middleware import turns as requests
 from api.middleware.turns import Turns
+from orchestrator.config import Settings
 from orchestrator.operations.runtime import turns
 from orchestrator.operations.runtime.turns import ALONE, SHARED
 from orchestrator.rate_errors import TooManyConcurrentRequests
+from orchestrator.security.caller import Caller
 
 SECONDS = 20.0
 
@@ -168,3 +171,34 @@ def test_a_turn_that_does_not_come_is_refused(monkeypatch: pytest.MonkeyPatch) -
             api.computing.get(timeout=SECONDS)
         with pytest.raises(TooManyConcurrentRequests, match="may have 4 concurrent requests in computation"):
             api.send("p").result(SECONDS)
+
+
+def test_a_turn_of_a_known_project_includes_the_authentication() -> None:
+    begun: Queue[str] = Queue()
+    over = threading.Event()
+
+    def authenticate(environ: dict[str, Any], _: object) -> Iterable[bytes]:
+        begun.put(environ["HTTP_X_AUTH_TOKEN"])
+        in_flight.identify(environ, Caller("p", "alice"), "p")
+        requests.begin(environ, "p")
+        assert environ.get("short") or over.wait(SECONDS)
+        return [b""]
+
+    api = in_flight.InFlight(Turns(authenticate), Settings())  # type: ignore[arg-type]
+
+    def send(token: str, **environ: Any) -> None:
+        api({"HTTP_X_AUTH_TOKEN": token, **environ}, None).close()  # type: ignore[arg-type, attr-defined]
+
+    send("known", short=True)
+    assert begun.get(timeout=SECONDS) == "known"
+    with ThreadPoolExecutor(ALONE + 2) as pool:
+        try:
+            sent = [pool.submit(send, "known") for _ in range(ALONE + 1)]
+            assert [begun.get(timeout=SECONDS) for _ in range(ALONE)] == ["known"] * ALONE
+            sent.append(pool.submit(send, "unknown"))
+            assert begun.get(timeout=SECONDS) == "unknown"
+            assert begun.empty()
+        finally:
+            over.set()
+        for request in sent:
+            request.result(SECONDS)

@@ -17,7 +17,7 @@ from orchestrator.config import Settings
 from orchestrator.rate_errors import TooManyConcurrentRequests
 from orchestrator.security.caller import Caller
 from orchestrator.security.encryption import new_key
-from tests.hostile.test_concurrent_requests import ALICE, Api
+from tests.hostile.test_concurrent_requests import ALICE, BOB, Api
 from tests.integration.served_api import served
 
 TEMPLATE = {"heat_template_version": "2021-04-16", "resources": {"a": {"type": "OS::Heat::None"}}}
@@ -52,7 +52,7 @@ def test_a_burst_of_a_project_is_served_one_after_another(url: str) -> None:
 
 
 def postponed(api: Api, **environ: Any) -> postponement.Postponed:
-    with postponement.handling(may_wait=True, again=False), pytest.raises(postponement.Postponed) as raised:
+    with postponement.handling(may_wait=True, counted=False), pytest.raises(postponement.Postponed) as raised:
         api.send(ALICE, may_wait=True, **environ)
     return raised.value
 
@@ -72,7 +72,7 @@ def test_a_bounded_number_of_requests_wait() -> None:
     api = Api(max_concurrent_requests=1)
     _first = api.send(ALICE)
     waiting = [postponed(api) for _ in range(MAX_WAITING_OF_PARTY)]
-    with postponement.handling(may_wait=True, again=False), pytest.raises(TooManyConcurrentRequests):
+    with postponement.handling(may_wait=True, counted=False), pytest.raises(TooManyConcurrentRequests):
         api.send(ALICE, may_wait=True)
     waiting[0].leave()
     postponed(api)
@@ -81,12 +81,12 @@ def test_a_bounded_number_of_requests_wait() -> None:
 def test_requests_that_cannot_be_repeated_are_refused_at_once() -> None:
     api = Api(max_concurrent_requests=1)
     _first = api.send(ALICE)
-    with postponement.handling(may_wait=True, again=False):
+    with postponement.handling(may_wait=True, counted=False):
         with pytest.raises(TooManyConcurrentRequests):
             api.send(ALICE)  # its body is read already
         with pytest.raises(TooManyConcurrentRequests):
             api.send(ALICE, may_wait=True, HTTP_EXPECT="100-continue")
-    with postponement.handling(may_wait=False, again=True), pytest.raises(TooManyConcurrentRequests):
+    with postponement.handling(may_wait=False, counted=True), pytest.raises(TooManyConcurrentRequests):
         api.send(ALICE, may_wait=True)  # it has waited long enough
 
 
@@ -97,5 +97,42 @@ def test_a_request_that_has_waited_is_counted_once_for_its_rate() -> None:
 
     rates = RateLimits(Settings(request_burst_seconds=1), Quotas())  # type: ignore[arg-type]
     rates.take({}, Caller("p"))
-    with postponement.handling(may_wait=True, again=True):
+    with postponement.handling(may_wait=True, counted=True):
         rates.take({}, Caller("p"))
+
+
+def test_a_request_with_known_credentials_waits_before_its_authentication() -> None:
+    api = Api(max_concurrent_requests=1)
+    first = api.send(ALICE, HTTP_X_AUTH_TOKEN="alice's")
+    with pytest.raises(TooManyConcurrentRequests):  # it cannot wait: its authentication decides
+        api.send(ALICE, HTTP_X_AUTH_TOKEN="alice's")
+    waiting = postponed(api, HTTP_X_AUTH_TOKEN="alice's", early=True)
+    assert not waiting.counted  # for its rate
+    api.send(BOB, "q", HTTP_X_AUTH_TOKEN="bob's").close()
+    with pytest.raises(RuntimeError):
+        api.send(ALICE, HTTP_X_AUTH_TOKEN="unknown", early=True)
+    first.close()
+    waiting.leave()
+    api.send(ALICE, HTTP_X_AUTH_TOKEN="alice's").close()
+
+
+def test_credentials_that_belong_to_another_project_now_are_counted_for_it() -> None:
+    api = Api(max_concurrent_requests=1)
+    api.send(ALICE, HTTP_X_AUTH_TOKEN="moved").close()
+    _moved = api.send(BOB, "q", HTTP_X_AUTH_TOKEN="moved")
+    api.send(ALICE).close()
+    assert not postponed(api, HTTP_X_AUTH_TOKEN="moved").has_room()
+
+
+def test_signals_do_not_wait_for_other_requests_of_their_credentials() -> None:
+    api = Api(max_concurrent_requests=1)
+    api.send(ALICE, HTTP_X_AUTH_TOKEN="alice's").close()
+    _other = api.send(ALICE)
+    with postponement.handling(may_wait=True, counted=False), pytest.raises(RuntimeError):
+        api.send(
+            ALICE,
+            "q",
+            HTTP_X_AUTH_TOKEN="alice's",
+            PATH_INFO="/v1/p/stacks/s/1/resources/h/signal",
+            early=True,
+        )

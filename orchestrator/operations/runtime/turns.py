@@ -126,12 +126,16 @@ _current: ContextVar[Turn | None] = ContextVar("turn", default=None)
 
 
 def begin(turns: Turns, project: str) -> None:
-    """Take a turn for the request of this thread, until `end`.
+    """Take a turn for the request of this thread, until `end`; a turn of the same project is kept.
 
     Raises:
         NoFreeSlot: it did not come in time.
     """
     turns.note(project)
+    current = _current.get()
+    if current is not None and current.is_taken and current.project == project:
+        return
+    end()
     turn = Turn(turns, project)
     turn.take()
     _current.set(turn)
