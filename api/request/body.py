@@ -18,6 +18,7 @@ from orchestrator.config import Settings
 from orchestrator.errors import InvalidRequest, LimitExceeded
 from orchestrator.json_types import JsonMapping
 from orchestrator.operations.context import Body
+from orchestrator.operations.runtime import turns
 
 CHUNK = 64 * 1024
 MAX_SMALL_BODY = 1 << 20  # bytes; maximum for bodies without a template, which are read in this process
@@ -52,6 +53,7 @@ def read_body(
     with ExitStack() as files:
         with reading_body(request.environ):
             body = _received(request, files, inline, limit)
+        turns.count_bytes(body.size)
         yield body
 
 

@@ -22,6 +22,11 @@ class Body:
     data: bytes | None = None
     path: Path | None = None
 
+    @property
+    def size(self) -> int:
+        """The number of bytes."""
+        return len(self.data or b"") if self.path is None else self.path.stat().st_size
+
     def read(self) -> bytes:
         """Return the bytes, from memory or from the file."""
         if self.path is not None:

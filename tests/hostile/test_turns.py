@@ -40,6 +40,7 @@ class Api:
     def _answer(self, environ: dict[str, Any], _: object) -> Iterable[bytes]:
         requests.begin(environ, environ["project"])
         begun = time.thread_time()
+        turns.count_bytes(environ.get("size", 0))
         self.computing.put(environ["project"])
         while time.thread_time() - begun < environ.get("computes", 0.0):
             pass
@@ -115,6 +116,15 @@ def test_requests_that_wait_for_the_database_are_charged(monkeypatch: pytest.Mon
         api.over.set()
         assert waiting.result(SECONDS) == [b""]
         assert api.wrapped.turns.delay("hostile")[0] > 0.5
+
+
+def test_large_bodies_are_charged(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(turns, "CREDIT_SECONDS", 0.0)
+    with serving() as api:
+        assert api.send("other", short=True).result(SECONDS) == [b""]
+        assert api.send("hostile", short=True, size=turns.BYTES_PER_SECOND // 4).result(SECONDS) == [b""]
+        assert api.wrapped.turns.delay("hostile")[0] > 1.0  # 0.25 / SHARE, minus the time until now
+        assert api.wrapped.turns.delay("other")[0] < 0.1
 
 
 def test_a_project_alone_is_not_delayed() -> None:

@@ -3,8 +3,9 @@
 The threads of a process share the interpreter, so each computing request delays all others. A project has
 `ALONE` turns, and only `SHARED` turns while the process receives requests of other projects. Its further
 requests wait, and those of other projects compute in the meantime. A project that has used `CREDIT_SECONDS`
-more than `SHARE` of the interpreter waits before its next requests; a part of its waits for the
-database counts as well. A request returns its turn while it waits for a server or a subprocess (`paused`).
+more than `SHARE` of the interpreter waits before its next requests. The load of the database counts as well:
+a part of the time in which a request waits, and the size of its body. A request returns its turn while it
+waits for a server or a subprocess (`paused`).
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ ALONE: Final = 4  # more would add no throughput
 SHARED: Final = 2
 SHARE: Final = 0.2  # of the interpreter, for a project while others send requests
 WAIT_WEIGHT: Final = 0.1  # of the time in which a request waits, usually for the database
+BYTES_PER_SECOND: Final = 32 << 20  # of bodies, charged as processor time
 CREDIT_SECONDS: Final = 0.1  # of processor time, of a project that computed less
 MAX_PROJECTS: Final = 1_000  # after which those with their full credit are forgotten
 MAX_DELAY_SECONDS: Final = 2.0  # of a request
@@ -94,6 +96,7 @@ class Turn:
     is_taken: bool = False
     begun: float = 0.0  # cost of the thread until now
     charged: float = 0.0  # in advance
+    other: float = 0.0  # seconds to be charged for other than computing and waiting
 
     def take(self) -> None:
         """Wait for the turn.
@@ -112,7 +115,8 @@ class Turn:
         """Return the turn, if it is taken."""
         if self.is_taken:
             self.is_taken = False
-            self.turns.charge(self.project, _cost() - self.begun, self.charged)
+            self.turns.charge(self.project, _cost() - self.begun + self.other, self.charged)
+            self.other = 0.0
             self.turns.slots.release(self.project)
 
 
@@ -147,6 +151,13 @@ def end() -> None:
     if turn is not None:
         _current.set(None)
         turn.end()
+
+
+def count_bytes(number: int) -> None:
+    """Charge the current request for a body of `number` bytes."""
+    turn = _current.get()
+    if turn is not None:
+        turn.other += number / BYTES_PER_SECOND
 
 
 @contextmanager
