@@ -12,6 +12,8 @@ from orchestrator.store.tables import (
     events,
     graph,
     keystone,
+    observation,
+    observation_rules,
     providers,
     snapshots,
     software,

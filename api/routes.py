@@ -38,6 +38,7 @@ from api.v1 import (
     adoption,
     diagnosis,
     events,
+    observation_policies,
     outputs,
     previews,
     resource_types,
@@ -73,6 +74,31 @@ UNVERSIONED: Final = frozenset(
 PUBLIC: Final = frozenset({"versions.of_project"})  # shows only the version
 SIGNAL: Final = "signals.send"
 SIGNED: Final = ("/waitcondition/", "/signal/")
+BLUEPRINTS: Final = (
+    api_version.versions,
+    previews.previews,
+    stacks.stacks,
+    stack_lookup.lookup,
+    stack_documents.documents,
+    outputs.outputs,
+    resources.resources,
+    signals.signals,
+    events.events,
+    revisions.revisions,
+    snapshots.snapshots,
+    adoption.adoption,
+    software_configs.software_configs,
+    software_deployments.software_deployments,
+    templates.templates,
+    resource_types.catalogue,
+    diagnosis.why,
+    webhooks.webhooks,
+    observation_policies.observation_policies,
+    endpoint.cfn,
+    openapi,
+    metrics.metrics,
+    health.health,
+)
 
 
 def assemble(deps: Dependencies) -> Flask:
@@ -91,30 +117,7 @@ def assemble(deps: Dependencies) -> Flask:
     errors.register(app)
     app.before_request(_begin_request)
     app.after_request(_end_request)
-    for blueprint in (
-        api_version.versions,
-        previews.previews,
-        stacks.stacks,
-        stack_lookup.lookup,
-        stack_documents.documents,
-        outputs.outputs,
-        resources.resources,
-        signals.signals,
-        events.events,
-        revisions.revisions,
-        snapshots.snapshots,
-        adoption.adoption,
-        software_configs.software_configs,
-        software_deployments.software_deployments,
-        templates.templates,
-        resource_types.catalogue,
-        diagnosis.why,
-        webhooks.webhooks,
-        endpoint.cfn,
-        openapi,
-        metrics.metrics,
-        health.health,
-    ):
+    for blueprint in BLUEPRINTS:
         app.register_blueprint(blueprint)
     app.wsgi_app = api_version.Versioned(app.wsgi_app)  # type: ignore[method-assign]
     app.wsgi_app = signal_fast_path.SignalFastPath(app, app.wsgi_app)  # type: ignore[method-assign]

@@ -11,7 +11,17 @@ from pydantic import TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema
 from werkzeug.routing import Rule
 
-from api.openapi import cfn, documents, events, resource_types, resources, service, software, stacks
+from api.openapi import (
+    cfn,
+    documents,
+    events,
+    observation,
+    resource_types,
+    resources,
+    service,
+    software,
+    stacks,
+)
 from api.openapi.operation import Operation, Response
 from api.openapi.shapes import Fault, Unauthorized
 from orchestrator.json_types import JsonMapping, JsonObject
@@ -25,6 +35,7 @@ OPERATIONS: Final = {
     **service.OPERATIONS,
     **cfn.OPERATIONS,
     **events.OPERATIONS,
+    **observation.OPERATIONS,
 }
 REF: Final = "#/components/schemas/{model}"
 VERB_ORDER: Final = ("get", "post", "put", "patch", "delete")
@@ -46,6 +57,7 @@ TAGS: Final = {
     "resources": "Resources of a stack, signals, health marks and hooks.",
     "events": "Events of stacks, as lists and as streams.",
     "webhooks": "Webhooks that receive events. An extension of Heat's API.",
+    "observation": "Policies, pauses and accepted differences. An extension of Heat's API.",
     "documents": "Template, environment and files of a stack.",
     "snapshots": "Snapshots of a stack, and restore.",
     "history": "Revisions of a stack, rollback, and causes of failure. An extension of Heat's API.",
@@ -64,6 +76,7 @@ PATH_PARAMETERS: Final = {
     "resource_name": ("The resource's name.", "one"),
     "event_id": ("The event's id.", "7c6c8f58-4b32-4d6b-9a8e-6a5f3f1f9a01"),
     "webhook_id": ("The webhook's id.", "7c6c8f58-4b32-4d6b-9a8e-6a5f3f1f9a01"),
+    "rule_id": ("The policy's id.", "7c6c8f58-4b32-4d6b-9a8e-6a5f3f1f9a01"),
     "snapshot_id": ("The snapshot's id.", "7c6c8f58-4b32-4d6b-9a8e-6a5f3f1f9a01"),
     "config_id": ("The config's id.", "7c6c8f58-4b32-4d6b-9a8e-6a5f3f1f9a01"),
     "deployment_id": ("The deployment's id.", "7c6c8f58-4b32-4d6b-9a8e-6a5f3f1f9a01"),

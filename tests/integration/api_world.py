@@ -25,7 +25,7 @@ from api.dependencies import Dependencies, Operations
 from api.routes import assemble
 from orchestrator.config import Settings
 from orchestrator.errors import ProviderBusy
-from orchestrator.resources.base import Attribute, Context, ResourceType, Value
+from orchestrator.resources.base import Attribute, Context, Property, ResourceType, Value
 from orchestrator.resources.registry import Registry
 from orchestrator.security.encryption import Cipher, new_key
 from orchestrator.store.connections.database import Database
@@ -65,6 +65,7 @@ class Watched(ResourceType):
     """A thing with live attributes."""
 
     name = "Test::Watched"
+    properties = {"label": Property(type="string", doc="A label.")}  # noqa: RUF012
     hidden = True  # not listed
     calls_out = False
     live_show = True

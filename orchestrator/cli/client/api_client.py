@@ -9,6 +9,7 @@ from orchestrator.cli.client.connection import Connection
 from orchestrator.cli.client.diagnosis import Diagnosis
 from orchestrator.cli.client.events import Events, Webhooks
 from orchestrator.cli.client.history import Revisions, Snapshots
+from orchestrator.cli.client.observation import ObservationPolicies
 from orchestrator.cli.client.resources import Resources, ResourceTypes
 from orchestrator.cli.client.stacks import Stacks
 
@@ -35,6 +36,7 @@ class Client:
         self.diagnosis = Diagnosis(self.connection)
         self.resource_types = ResourceTypes(self.connection)
         self.webhooks = Webhooks(self.connection)
+        self.observation_policies = ObservationPolicies(self.connection)
 
     def __enter__(self) -> Self:
         """Return the client."""

@@ -86,7 +86,7 @@ def purge_steps(db: Connection[TupleRow], policy: Policy) -> Iterator[DeletedRow
                 while gone := purging.remove(db, part, {**values, "stacks": stacks}):
                     yield part.name, gone
         yield "", 0
-    for target in (purging.ORPHANS, purging.AUDIT_RECORDS, purging.VERDICTS):
+    for target in purging.ALONE:
         while gone := purging.remove(db, target, values):
             yield target.name, gone
     last = b""
@@ -140,7 +140,7 @@ def _counted(db: Connection[TupleRow], policy: Policy) -> Iterator[DeletedRows]:
         going += revisions
         for part in purging.PARTS:
             yield part.name, purging.count(db, part, {**here, "going": revisions})
-    for target in (purging.ORPHANS, purging.AUDIT_RECORDS, purging.VERDICTS):
+    for target in purging.ALONE:
         yield target.name, purging.count(db, target, values)
     last = b""
     while hashes := purging.ids(db, purging.CONTENTS, {"after": last, "limit": CONTENTS}):

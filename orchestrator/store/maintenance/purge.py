@@ -143,6 +143,13 @@ VERDICTS: Final = PurgeTarget(
     "verdict_history",
     f"SELECT x.id FROM verdict_history x WHERE x.ended_at < {BEFORE.format('events')}",
 )
+RULES: Final = PurgeTarget(
+    "observation rules",
+    "observation_rule",
+    f"""SELECT x.id FROM observation_rule x WHERE x.ended_at < {BEFORE.format("events")}
+        OR x.repeats = '' AND x.ends_at < {BEFORE.format("events")}""",
+)
+ALONE: Final = (ORPHANS, AUDIT_RECORDS, VERDICTS, RULES)
 
 # Tables with rows of a deleted stack. Deleting the stack's row cascades to its revisions and snapshots.
 TABLES_OF_DELETED: Final = (
@@ -158,6 +165,7 @@ TABLES_OF_DELETED: Final = (
     "observation_pass",
     "resource_verdict",
     "verdict_history",
+    "observation_rule",
     "resource_definition",
     "resource",
 )

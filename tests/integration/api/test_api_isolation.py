@@ -34,9 +34,12 @@ OWN = {  # answers of the caller's own project
     "events.of_project",
     "events.stream_of_project",
     "webhooks.index",
+    "observation_policies.index",
 }
 REFUSED = {
     "webhooks.create",
+    "observation_policies.create",
+    "observation_policies.effective",
     "software_configs.create",
     "software_deployments.create",
 }  # without a body, before anything is read
@@ -60,6 +63,8 @@ WORKING = {  # these routes act on the request; their own tests cover them
     "webhooks.delete",
     "webhooks.test",
     "webhooks.rearm",
+    "observation_policies.show",
+    "observation_policies.delete",
 }
 OPEN = UNVERSIONED | PUBLIC
 # Signed requests: tests/scenarios/keystone/test_signal_access.py, test_access_keys.py.
@@ -86,6 +91,7 @@ def requests(api: Client, theirs: Made, project: str) -> Iterator[tuple[Rule, st
         "key": "it",
         "snapshot_id": str(theirs.uuid),
         "webhook_id": str(theirs.uuid),
+        "rule_id": str(theirs.uuid),
         "config_id": str(theirs.uuid),
         "deployment_id": str(theirs.uuid),
         "server_id": str(theirs.uuid),

@@ -1,0 +1,118 @@
+"""Policies, pauses and accepted differences of the observation."""
+
+from __future__ import annotations
+
+from typing import Final, Literal
+
+from api.openapi.operation import Operation, Operations, Response, Shape, described, ok, optional
+from api.openapi.shapes import UUID, Id, Page, Time
+
+OBSERVATION: Final = "observation"
+Kind = Literal["policy", "pause", "accept"]
+Mode = Literal["off", "report", "heal", "ask"]
+Repeats = Literal["daily", "weekly"]
+
+
+class ObservationPolicyCreate(Shape):
+    """A new policy, pause or acceptance."""
+
+    kind: Kind = described("What to create: a policy, a pause, or an accepted difference.", "policy")
+    stack: str | None = optional("Stack, by name or id. Default: the whole project.", "web")
+    type: str | None = optional("Only resources of this type.", "OS::Nova::Server")
+    resource: str | None = optional("Only this resource: its path in the stack, with dots.", "group.0.server")
+    mode: Mode | None = optional(
+        "Of a policy. `off`: nothing; `report`: verdicts only; `heal`: repair; `ask`: repair after approval.",
+        "heal",
+    )
+    path: str | None = optional(
+        "Of an acceptance: a pattern for paths of properties in the stack.", "web.properties.metadata.*"
+    )
+    reason: str | None = optional(
+        "Reason; required for pauses and acceptances.", "planned work on the network"
+    )
+    starts_at: str | None = optional("Start of a pause. Default: now.", "2026-01-01T22:00:00Z")
+    until: str | None = optional(
+        "End of a pause (required) or an acceptance; with `repeats` of the first window.",
+        "2026-01-02T02:00:00Z",
+    )
+    repeats: Repeats | None = optional("The pause is a maintenance window that repeats.", "weekly")
+    all: bool | None = optional("Required for a path that accepts everything.", False)
+
+
+class ObservationPolicy(Shape):
+    """A policy, a pause or an acceptance."""
+
+    id: Id
+    kind: Kind = described("Kind.", "policy")
+    stack_id: str | None = described("Stack; null: the whole project.", UUID)
+    stack_name: str | None = described("Name.", "web")
+    type: str | None = described("Only resources of this type.", "OS::Nova::Server")
+    resource: str | None = described("Only this resource.", None)
+    mode: Mode | None = described("Of a policy.", "heal")
+    path: str | None = described("Of an acceptance.", None)
+    reason: str | None = described("Reason.", None)
+    starts_at: Time = described("Start.")
+    until: Time | None = described("End, or the end of the first window.")
+    repeats: Repeats | None = described("Repetition of a maintenance window.", None)
+    created_by: str | None = described("User.", "alice")
+    creation_time: Time = described("Creation.")
+    ended_at: Time | None = described("Removal or replacement.")
+    ended_by: str | None = described("User.", None)
+
+
+class ObservationPolicyList(Shape):
+    """Policies, pauses and acceptances."""
+
+    observation_policies: list[ObservationPolicy] = described("Oldest first.")
+
+
+class ObservationPolicyShow(Shape):
+    """A policy, a pause or an acceptance."""
+
+    observation_policy: ObservationPolicy = described("The policy.")
+
+
+class ObservationPolicyQuery(Page):
+    """Filter."""
+
+    kind: Kind | None = optional("Filter by kind.", "pause")
+    stack: str | None = optional("Only those of a stack, by name or id.", "web")
+    history: bool | None = optional("Include policies that were removed, replaced or have expired.", True)
+
+
+class EffectiveQuery(Shape):
+    """The object."""
+
+    stack: str = described("Stack, by name or id.", "web")
+    resource: str | None = optional("Path of a resource in the stack.", "one")
+
+
+class Effective(Shape):
+    """What applies to an object."""
+
+    mode: Mode = described("Mode of the most specific policy; without a policy `report`.", "report")
+    policy: ObservationPolicy | None = described("This policy.")
+    pause: ObservationPolicy | None = described("The pause or the maintenance window in progress.")
+
+
+class EffectiveShow(Shape):
+    """What applies to an object."""
+
+    effective: Effective = described("Policy and pause.")
+
+
+OPERATIONS: Final[Operations] = {
+    "observation_policies.index": Operation(
+        OBSERVATION, ok("The policies.", ObservationPolicyList), ObservationPolicyQuery
+    ),
+    "observation_policies.create": Operation(
+        OBSERVATION,
+        {201: Response("Created.", ObservationPolicyShow, headers={"Location": "The policy's URL."})},
+        body=ObservationPolicyCreate,
+    ),
+    "observation_policies.effective": Operation(
+        OBSERVATION, ok("Policy and pause of the object.", EffectiveShow), EffectiveQuery
+    ),
+    "observation_policies.show": Operation(OBSERVATION, ok("The policy.", ObservationPolicyShow)),
+    "observation_policies.delete": Operation(OBSERVATION, {204: Response("Ended.")}),
+}
