@@ -11,7 +11,7 @@ from __future__ import annotations
 import copy
 import threading
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Final
@@ -50,6 +50,7 @@ class SharedList:
         """Nothing is known yet."""
         self._changed = threading.Condition()
         self._asked: deque[tuple[float, str]] = deque()
+        self._observed: Counter[str] = Counter()  # objects of `_asked`
         self._snapshot = _Snapshot(float("-inf"), {})
         self._seen: dict[str, None] = {}
         self._fetching = False
@@ -94,10 +95,13 @@ class SharedList:
         """Record an observer. Return whether a list costs fewer requests than single objects."""
         with self._changed:
             self._asked.append((now, id_))
+            self._observed[id_] += 1
             while self._asked[0][0] < now - WINDOW_SECONDS:
-                self._asked.popleft()
-            observed = len({asked for _, asked in self._asked})
-            return observed >= MIN_OBJECTS * self._snapshot.pages
+                _, before = self._asked.popleft()
+                self._observed[before] -= 1
+                if not self._observed[before]:
+                    del self._observed[before]
+            return len(self._observed) >= MIN_OBJECTS * self._snapshot.pages
 
     def _read_since(self, required: float, fetch: Fetch, until: float) -> _Snapshot:
         """Return a list whose request began at `required` or later; request it unless another thread does."""

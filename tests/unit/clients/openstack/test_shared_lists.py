@@ -63,6 +63,14 @@ def test_a_single_observation_is_a_request_for_the_object() -> None:
     assert nova.counts() == (0, 5)
 
 
+def test_few_objects_that_are_observed_often_need_no_list() -> None:
+    nova = Nova()
+    cloud = OpenStack(nova.cloud)
+    for _ in range(4):
+        assert [observe(cloud, id_)["id"] for id_ in ("s0", "s1")] == ["s0", "s1"]
+    assert nova.counts() == (0, 8)
+
+
 def test_observations_of_many_objects_share_a_list() -> None:
     nova = Nova()
     cloud = OpenStack(nova.cloud, lag_seconds=2.0)
