@@ -7,11 +7,12 @@ import ctypes
 import os
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 AUTOGROUP: Final = "/proc/self/autogroup"
 PR_SET_PDEATHSIG: Final = 1
+PR_SET_CHILD_SUBREAPER: Final = 36
 _prctl: Callable[..., int] | None = ctypes.CDLL(None).prctl if sys.platform == "linux" else None
 
 
@@ -40,3 +41,36 @@ def die_with(parent: int, number: signal.Signals = signal.SIGKILL) -> None:
         _prctl(PR_SET_PDEATHSIG, int(number), 0, 0, 0)
         if os.getppid() != parent:
             os.kill(os.getpid(), signal.SIGKILL)
+
+
+@contextlib.contextmanager
+def adopting() -> Iterator[None]:
+    """Become the parent of descendants whose own parent ends in a block, instead of the init process.
+
+    On other systems than Linux this has no effect.
+    """
+    if _prctl is None:
+        yield
+        return
+    _prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    try:
+        yield
+    finally:
+        _prctl(PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0)
+
+
+def show_command(argv: Sequence[str]) -> None:
+    """Show `argv` as the command line of this process, in `ps` and `/proc`; Linux only.
+
+    The text is written over the memory of the original arguments and environment, which adjoin. It is cut if
+    they are shorter. The C library uses copies of the variables afterwards.
+    """
+    with open("/proc/self/stat") as stat:  # noqa: PTH123 - as above
+        fields = stat.read().rpartition(")")[2].split()
+    first_argument, *_, last_variable = map(int, fields[45:49])  # arg_start, arg_end, env_start, env_end
+    room = last_variable - first_argument - 1
+    if not first_argument or room <= 0:
+        return  # not permitted
+    os.environ.update(os.environ.copy())
+    text = "\0".join(argv).encode(errors="surrogateescape").replace(b"\0", b" ")[:room]
+    ctypes.memmove(first_argument, text.ljust(room + 1, b"\0"), room + 1)

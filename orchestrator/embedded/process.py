@@ -18,6 +18,8 @@ from pathlib import Path
 from typing import BinaryIO
 
 from orchestrator.embedded.accounts import Account, identity
+from orchestrator.embedded.fork_server import Request
+from orchestrator.embedded.forks import Fork, fork
 from orchestrator.embedded.private_files import open_regular
 from orchestrator.errors import Misconfigured
 from orchestrator.process_control import die_with, yield_processor
@@ -51,6 +53,8 @@ class Child:
     death_signal: signal.Signals = signal.SIGKILL  # sent by the kernel when the parent dies
     stop_seconds: float = 10.0
     niceness: int = 0  # 0 to 19; a higher number yields the processor to other processes
+    # Socket of a fork server (embedded/forks.py), which starts `python -m …` as a fork, if it runs.
+    fork_server: Path | None = None
 
 
 class Process:
@@ -68,25 +72,9 @@ class Process:
         if log.exists() and log.stat().st_size > LOG_LIMIT:
             log.replace(log.with_name(log.name + ".1"))
         self.started_at = time.monotonic()
-        parent = os.getpid()
         with _appended(log) as output:
             self.log_start = output.seek(0, os.SEEK_END)
-            try:
-                self._popen = subprocess.Popen(
-                    child.argv,
-                    cwd=child.cwd,
-                    env=dict(child.env),
-                    stdin=subprocess.DEVNULL,
-                    stdout=output,
-                    stderr=subprocess.STDOUT,
-                    start_new_session=True,  # only the parent receives Ctrl-C
-                    preexec_fn=lambda: _prepare(child, parent),  # noqa: PLW1509 - no other way
-                    **identity(child.account),
-                )
-            except OSError as error:
-                raise Misconfigured(
-                    f"cannot start {child.name} ({child.argv[0]}): {error.strerror}"
-                ) from error
+            self._popen = _forked(child, output) or _started(child, output)
         self.pid = self._popen.pid
 
     @property
@@ -155,6 +143,38 @@ class Process:
         self.signal(self.child.stop_signal)
         if not self.wait(self.child.stop_seconds):
             self.kill()
+
+
+def _forked(child: Child, output: BinaryIO) -> Fork | None:
+    """Start `child` by way of its fork server, if it has one that answers."""
+    if child.fork_server is None:
+        return None
+    cwd = str(child.cwd or Path.cwd())
+    request = Request(child.argv, dict(child.env), cwd, child.niceness, int(child.death_signal))
+    return fork(child.fork_server, request, output.fileno())
+
+
+def _started(child: Child, output: BinaryIO) -> subprocess.Popen[bytes]:
+    """Start the program of `child`.
+
+    Raises:
+        Misconfigured: the start fails.
+    """
+    parent = os.getpid()
+    try:
+        return subprocess.Popen(
+            child.argv,
+            cwd=child.cwd,
+            env=dict(child.env),
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,  # only the parent receives Ctrl-C
+            preexec_fn=lambda: _prepare(child, parent),  # noqa: PLW1509 - no other way
+            **identity(child.account),
+        )
+    except OSError as error:
+        raise Misconfigured(f"cannot start {child.name} ({child.argv[0]}): {error.strerror}") from error
 
 
 def _appended(log: Path) -> BinaryIO:

@@ -10,11 +10,13 @@ import shutil
 import signal
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 
 from orchestrator.clients.deadline import is_healthy
 from orchestrator.config import PREFIX, Settings
+from orchestrator.embedded.forks import socket_path
 from orchestrator.embedded.process import Child
 from orchestrator.embedded.worker_readiness import VARIABLE as READY_VARIABLE
 from orchestrator.errors import Misconfigured
@@ -68,17 +70,48 @@ def environment(
     return env
 
 
+def fork_server(env: Mapping[str, str], run: Path, *, libraries: bool = False) -> Child:
+    """Return the fork server; its socket is in `run`.
+
+    `libraries`: it imports only modules that do not read the settings.
+    """
+    path = socket_path(run)
+    options = ("--libraries",) if libraries else ()
+    return Child(
+        name="fork-server",
+        argv=(sys.executable, "-m", "orchestrator.embedded.fork_server", str(path), *options),
+        env=env,
+        cwd=run,
+        prepare=lambda: path.unlink(missing_ok=True),
+        ready=lambda _pid: path.exists(),
+        stop_seconds=5.0,
+    )
+
+
 def workers(
-    env: Mapping[str, str], run: Path, *, count: int, events: bool, app: str = CELERY_APP
+    env: Mapping[str, str],
+    run: Path,
+    *,
+    count: int,
+    events: bool,
+    app: str = CELERY_APP,
+    fork_server: Path | None = None,
 ) -> list[Child]:
     """Return `count` workers for local resources, and a worker with threads for resources at providers."""
     solo = ("-P", "solo", "-Q", "check,bulk")
     threads = ("-P", "threads", "-c", str(PROVIDER_THREADS), "-Q", "provider,observe")
     options = {f"check{number}": solo for number in range(1, count + 1)} | {"provider1": threads}
-    return [_worker(name, chosen, env, run, events=events, app=app) for name, chosen in options.items()]
+    made = [_worker(name, chosen, env, run, events=events, app=app) for name, chosen in options.items()]
+    return [replace(child, fork_server=fork_server) for child in made]
 
 
-def api(env: Mapping[str, str], run: Path, settings: Settings, app: str = API_APP) -> Child:
+def api(
+    env: Mapping[str, str],
+    run: Path,
+    settings: Settings,
+    app: str = API_APP,
+    fork_server: Path | None = None,
+) -> Child:
     """Return the API; it is ready when its health check succeeds."""
     bind = f"[{settings.host}]" if ":" in settings.host else settings.host
     count = api_threads(settings)
@@ -96,6 +129,7 @@ def api(env: Mapping[str, str], run: Path, settings: Settings, app: str = API_AP
         ready=lambda _pid: is_healthy(f"{settings.address}/healthcheck", PROBE_SECONDS),
         death_signal=signal.SIGQUIT,  # the master process stops its worker; SIGKILL would not
         stop_seconds=15.0,
+        fork_server=fork_server,
     )
 
 

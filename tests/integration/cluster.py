@@ -32,6 +32,7 @@ from orchestrator.security.encryption import Cipher, new_key
 from orchestrator.store.connections.database import Database
 from orchestrator.store.stacks import stacks as stored_stacks
 from tasks.publisher import Dispatcher
+from tests.fork_server import running_fork_server
 from tests.patience import Patience
 from tests.plugins.thing_fixture import THING_DIR, ThingServer
 
@@ -110,7 +111,7 @@ class Cluster:
             argv = tuple(
                 f"{READY_MODULE},crash" if keyword == READY_MODULE else keyword for keyword in child.argv
             )
-            yield replace(child, argv=argv)
+            yield replace(child, argv=argv, fork_server=running_fork_server())
 
     # Processes.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import socket
-import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,7 +11,9 @@ from pathlib import Path
 
 from api.serving.buffered_socket import BufferedSocket
 from api.serving.gunicorn_worker import Worker
-from tests.e2e.running import environment, eventually, free_port
+from orchestrator.embedded.process import Child, running
+from tests.e2e.running import environment, free_port
+from tests.fork_server import running_fork_server
 
 HEALTH = b"GET /healthcheck HTTP/1.1\r\nHost: localhost\r\n\r\n"
 TREE = Path(__file__).resolve().parents[2]
@@ -53,19 +54,17 @@ def served(
     )
     chosen = {"auth": "none", **settings}
     named = {f"ORCHESTRATOR_{name.upper()}": value for name, value in chosen.items()}
-    with log.open("wb") as out:
-        process = subprocess.Popen(
-            (sys.executable, "-m", "gunicorn", *options, "-b", f"127.0.0.1:{port}", "api.app:create_app()"),
-            env=environment({**named, "PYTHONPATH": f"{TREE}:{TREE / 'tests' / 'integration'}"}),
-            stdout=out,
-            stderr=out,
-        )
-        try:
-            eventually(lambda: answer(port, HEALTH, seconds=90), 90)  # it listens before it serves
-            yield port
-        finally:
-            process.terminate()
-            process.wait(20)
+    child = Child(
+        name="api",
+        argv=(sys.executable, "-m", "gunicorn", *options, "-b", f"127.0.0.1:{port}", "api.app:create_app()"),
+        env=environment({**named, "PYTHONPATH": f"{TREE}:{TREE / 'tests' / 'integration'}"}),
+        cwd=TREE,
+        ready=lambda _pid: bool(answer(port, HEALTH, seconds=90)),  # it listens before it serves
+        stop_seconds=20.0,
+        fork_server=running_fork_server(),
+    )
+    with running(child, log, ready_seconds=180):
+        yield port
 
 
 def answer(port: int, *pieces: bytes, seconds: float = 20.0, between: float = 0.0) -> bytes:

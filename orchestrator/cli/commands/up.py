@@ -18,6 +18,7 @@ from orchestrator.cli.profiles import DEFAULT_URL
 from orchestrator.config import Settings
 from orchestrator.embedded import processes, simulated_cloud
 from orchestrator.embedded.data_dir import DataDir
+from orchestrator.embedded.forks import socket_path
 from orchestrator.embedded.process import Child
 from orchestrator.embedded.simulated_cloud import SIMULATED
 from orchestrator.embedded.supervisor import Stopped, Supervisor, supervising
@@ -173,15 +174,17 @@ def start(
         new = not (directory.root / "postgres").exists()
         names = " and ".join(child.name for child in servers)
         steps.report(f"starting {names}{' (first start: creating the database)' if new else ''}")
-    supervisor.start(servers, on_ready=steps.ready)
+    env = processes.environment(settings, database_url, broker_url, keys, directory.root / "figures")
+    forks = socket_path(directory.run)
+    supervisor.start([*servers, processes.fork_server(env, directory.run)], on_ready=steps.ready)
     steps.report("migrating the database schema")
     migrate.upgrade(database_url)
     if cloud_port is not None:
         cloud = simulated_cloud.child(cloud_port, directory.root, database_url)
         supervisor.start([cloud], on_ready=steps.ready)
-    env = processes.environment(settings, database_url, broker_url, keys, directory.root / "figures")
-    children = processes.workers(env, directory.run, count=count, events=flower_port is not None)
-    children.append(processes.api(env, directory.run, settings))
+    events = flower_port is not None
+    children = processes.workers(env, directory.run, count=count, events=events, fork_server=forks)
+    children.append(processes.api(env, directory.run, settings, fork_server=forks))
     if flower_port is not None:
         children.append(processes.flower(env, directory.run, flower_port))
     steps.report(f"starting {count + PROVIDER_WORKERS} workers and the API")
