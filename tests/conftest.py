@@ -12,6 +12,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
@@ -28,6 +29,15 @@ from tests import template_cluster
 # A loaded machine generates slowly; that says nothing about the code under test.
 settings.register_profile("any_machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("any_machine")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> object:
+    """Distribute modules to the processes of a parallel run (tests/scheduling.py)."""
+    from tests.scheduling import ModuleScheduling
+
+    return ModuleScheduling(config, log)
+
 
 collect_ignore = ["plugins/shelf"]  # a third party's, whose own tests run where it is installed
 BROKER_DATABASES = 4096

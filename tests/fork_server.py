@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import os
+import shutil
 import tempfile
 from functools import cache
 from pathlib import Path
@@ -19,6 +20,7 @@ def running_fork_server() -> Path:
     folder = Path(tempfile.mkdtemp(prefix="fork-server-"))
     env = {name: value for name, value in os.environ.items() if not name.startswith("ORCHESTRATOR_")}
     process = Process(fork_server(env, folder, libraries=True), folder / "log")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
     atexit.register(process.stop)
     process.wait_ready(180)
     return socket_path(folder)

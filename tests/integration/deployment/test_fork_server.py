@@ -42,7 +42,12 @@ def start(tmp_path: Path) -> Starter:
     (tmp_path / "modules" / "probe_of_forks.py").write_text(PROBE)
 
     def start(*arguments: str, socket: Path | None = None, name: str = "probe", niceness: int = 0) -> Process:
-        env = {"PYTHONPATH": str(tmp_path / "modules"), "GREETING": "hello", "PATH": os.environ["PATH"]}
+        env = {
+            "PYTHONPATH": str(tmp_path / "modules"),
+            "GREETING": "hello",
+            "PATH": os.environ["PATH"],
+            "LC_ALL": "C",
+        }
         child = Child(
             name=name,
             argv=(sys.executable, "-m", "probe_of_forks", *arguments),
