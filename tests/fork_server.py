@@ -5,12 +5,14 @@ from __future__ import annotations
 import atexit
 import os
 import shutil
+import sys
 import tempfile
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
 from orchestrator.embedded.forks import socket_path
-from orchestrator.embedded.process import Process
+from orchestrator.embedded.process import Child, Process
 from orchestrator.embedded.processes import fork_server
 
 
@@ -24,3 +26,10 @@ def running_fork_server() -> Path:
     atexit.register(process.stop)
     process.wait_ready(180)
     return socket_path(folder)
+
+
+def forked(module: str, *arguments: str, env: Mapping[str, str], log: Path) -> Process:
+    """Run `python -m module` by way of the fork server, with its output in `log`."""
+    argv = (sys.executable, "-m", module, *arguments)
+    child = Child(name=module, argv=argv, env=env, stop_seconds=20.0, fork_server=running_fork_server())
+    return Process(child, log)

@@ -10,7 +10,10 @@ from typing import Final
 import click
 
 import orchestrator
+from orchestrator import gc_policy
 from orchestrator.cli.lazy_group import Entry, RootGroup
+
+gc_policy.collect_rarely()  # before the imports of the command
 
 _COMMANDS: Final = "orchestrator.cli.commands"
 COMMANDS: Final = {

@@ -18,7 +18,6 @@ from orchestrator.clients.deadline import is_healthy
 from orchestrator.config import PREFIX, Settings
 from orchestrator.embedded.forks import socket_path
 from orchestrator.embedded.process import Child
-from orchestrator.embedded.worker_readiness import VARIABLE as READY_VARIABLE
 from orchestrator.errors import Misconfigured
 from orchestrator.metrics import SHARED
 
@@ -31,6 +30,7 @@ PROVIDER_THREADS = 16  # concurrent provider calls of a worker
 WORKER_NICENESS = 5  # on a single machine, requests have priority over checks
 PROBE_SECONDS = 2.0  # for a health check
 READY_MODULE = "orchestrator.embedded.worker_readiness"
+READY_VARIABLE = "ORCHESTRATOR_READY_PATH"  # of the file that this module writes; it is not imported here
 
 
 def environment(

@@ -15,8 +15,7 @@ from orchestrator.config import PREFIX
 from orchestrator.embedded.private_files import make
 from orchestrator.embedded.process import Child
 from orchestrator.errors import Misconfigured
-from orchestrator.simulated.cloud import PASSWORD
-from orchestrator.simulated.contents import REGION, STACK_DOMAIN
+from orchestrator.simulated.contents import PASSWORD, REGION, STACK_DOMAIN
 
 SIMULATED: Final = "simulated"
 SERVICE_USER: Final = "orchestrator"

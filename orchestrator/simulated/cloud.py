@@ -12,7 +12,7 @@ from orchestrator.simulated import request_counts
 from orchestrator.simulated.aodh.service import Aodh
 from orchestrator.simulated.barbican.service import Barbican
 from orchestrator.simulated.cinder.service import Cinder
-from orchestrator.simulated.contents import ensure_contents
+from orchestrator.simulated.contents import PASSWORD, ensure_contents
 from orchestrator.simulated.designate.service import Designate
 from orchestrator.simulated.faults import ApiFault, Faults
 from orchestrator.simulated.glance.service import Glance
@@ -30,7 +30,6 @@ from orchestrator.simulated.state import State
 from orchestrator.simulated.swift.service import Swift
 
 LOG: Final = logging.getLogger(__name__)
-PASSWORD: Final = "simulated"  # noqa: S105 - of every user; the cloud listens on loopback only
 
 # Of `Delays`, in its order.
 TYPICAL: Final = (0.05, 3.0, 1.5, 1.0, 0.7, 0.7, 0.7, 0.5, 0.5, 2.0, 0.5, 0.5, 0.5)

@@ -12,6 +12,7 @@ from orchestrator.simulated.service import NOBODY, Call, new_id
 
 SimulatedCloud = Any  # its module imports this module
 
+PASSWORD: Final = "simulated"  # noqa: S105 - of every user; the cloud listens on loopback only
 REGION: Final = "RegionOne"
 ROLES: Final = (*("admin", "manager", "member", "reader", "service", "heat_stack_owner", "heat_stack_user"),)
 SERVICES: Final = (  # name, type, path of the endpoint

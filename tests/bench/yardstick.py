@@ -18,8 +18,8 @@ from pathlib import Path
 import redis
 
 from orchestrator.embedded.process import Child, Process
+from orchestrator.embedded.processes import READY_VARIABLE
 from orchestrator.embedded.valkey import connect
-from orchestrator.embedded.worker_readiness import VARIABLE as READY_VARIABLE
 from tests.bench import empty_app
 from tests.bench.processes import Watch
 from tests.bench.servers import YARDSTICK_DATABASE, Servers, clean_environment

@@ -169,8 +169,9 @@ def interpreter_of_nobody(folder: Path) -> Path:
     """Return a copy of our Python, without packages, for the account nobody: ours may be in root's home."""
     base, home = Path(sys.base_prefix), folder / "python"
     library = f"lib/python{sys.version_info.major}.{sys.version_info.minor}"
+    # With the bytecode: otherwise each process compiles the library.
     unused = shutil.ignore_patterns(
-        "site-packages", "dist-packages", "test", "__pycache__", "config-*", "*.a"
+        "site-packages", "dist-packages", "test", "*.opt-?.pyc", "config-*", "*.a"
     )
     shutil.copytree(base / library, home / library, ignore=unused)
     for shared in base.glob("lib/libpython*.so*"):

@@ -16,10 +16,12 @@ from typing import Any
 import pytest
 
 from orchestrator.config import Settings
+from orchestrator.embedded.process import Process
 from orchestrator.errors import Misconfigured
 from orchestrator.security.bind_address import require_safe_sockets
 from orchestrator.security.encryption import new_key
 from tests.e2e.running import environment, eventually, free_port
+from tests.fork_server import forked
 from tests.hostile.local_api import Served, open_api, serving  # noqa: F401 - fixtures
 from tests.hostile.routes import Route
 from tests.integration.served_api import HEALTH, answer, received, status
@@ -46,15 +48,20 @@ def gunicorn(*options: str) -> tuple[str, ...]:
     return (sys.executable, "-m", "gunicorn", "--no-control-socket", "-w", "1", *options, APP)
 
 
+def started(env: dict[str, str], log: Path, *options: str) -> Process:
+    """Start the API behind gunicorn."""
+    return forked("gunicorn", *gunicorn(*options)[3:], env=env, log=log)
+
+
 @pytest.mark.parametrize("worker", WORKERS)
 @pytest.mark.parametrize("address", ["0.0.0.0", "[::]"])
-def test_a_socket_of_all_interfaces_is_not_served(env: dict[str, str], worker: str, address: str) -> None:
-    command = gunicorn("-k", worker, "-b", f"{address}:{free_port()}")
-    done = subprocess.run(
-        command, env=env, capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False
-    )
-    assert done.returncode != 0
-    assert "refusing to serve a socket bound to" in done.stderr
+def test_a_socket_of_all_interfaces_is_not_served(
+    env: dict[str, str], worker: str, address: str, tmp_path: Path
+) -> None:
+    process = started(env, tmp_path / "log", "-k", worker, "-b", f"{address}:{free_port()}")
+    assert process.wait(PATIENCE_SECONDS)
+    assert process.returncode != 0
+    assert "refusing to serve a socket bound to" in (tmp_path / "log").read_text()
 
 
 def test_an_inherited_socket_of_all_interfaces_is_not_served(env: dict[str, str]) -> None:
@@ -93,9 +100,8 @@ def test_a_connection_of_another_address_is_rejected(
 ) -> None:
     """The application is loaded before its socket is bound, so that only the peer shows the mistake."""
     port, own = free_port(), _own_address()
-    log = (tmp_path / "log").open("wb")
     options = ("-k", worker, "--preload", "-b", f"0.0.0.0:{port}", "--threads", "2")
-    process = subprocess.Popen(gunicorn(*options), env=env, stdout=log, stderr=log)
+    process = started(env, tmp_path / "log", *options)
     try:
         eventually(lambda: status(answer(port, HEALTH)) == 200, PATIENCE_SECONDS)
         forged = (b"", b"X-Forwarded-For: 127.0.0.1\r\n", b"Forwarded: for=127.0.0.1\r\n")
@@ -110,16 +116,13 @@ def test_a_connection_of_another_address_is_rejected(
         version = answer(port, b"GET /v1/demo HTTP/1.1\r\nHost: localhost\r\n" + forged_prefix)
         assert b'"http://localhost/v1/"' in version
     finally:
-        process.terminate()
-        process.wait(20)
-        log.close()
+        process.stop()
 
 
 def test_the_proxy_protocol_changes_no_peer(env: dict[str, str], tmp_path: Path) -> None:
     port, own = free_port(), _own_address()
-    log = (tmp_path / "log").open("wb")
     options = ("-k", "gthread", "--preload", "--proxy-protocol", "--proxy-allow-from", "*")
-    process = subprocess.Popen(gunicorn(*options, "-b", f"0.0.0.0:{port}"), env=env, stdout=log, stderr=log)
+    process = started(env, tmp_path / "log", *options, "-b", f"0.0.0.0:{port}")
     local = b"PROXY TCP4 127.0.0.1 127.0.0.1 4000 80\r\n"
     try:
         eventually(lambda: status(answer(port, local + HEALTH)) == 200, PATIENCE_SECONDS)
@@ -127,16 +130,13 @@ def test_the_proxy_protocol_changes_no_peer(env: dict[str, str], tmp_path: Path)
             connection.sendall(local + LIST + b"\r\n")
             assert status(received(connection)) == 403
     finally:
-        process.terminate()
-        process.wait(20)
-        log.close()
+        process.stop()
 
 
 def test_a_unix_socket_is_rejected(env: dict[str, str], tmp_path: Path) -> None:
     """Its usual peer is a reverse proxy, whose clients are unknown."""
     path = tmp_path / "api.sock"
-    log = (tmp_path / "log").open("wb")
-    process = subprocess.Popen(gunicorn("-b", f"unix:{path}"), env=env, stdout=log, stderr=log)
+    process = started(env, tmp_path / "log", "-b", f"unix:{path}")
     try:
 
         def rejected() -> bool:
@@ -149,9 +149,7 @@ def test_a_unix_socket_is_rejected(env: dict[str, str], tmp_path: Path) -> None:
         eventually(path.exists, PATIENCE_SECONDS)
         assert rejected()
     finally:
-        process.terminate()
-        process.wait(20)
-        log.close()
+        process.stop()
 
 
 def test_only_open_sockets_of_internet_families_are_checked() -> None:

@@ -10,8 +10,8 @@ import click
 from gunicorn.app.base import BaseApplication
 from gunicorn.util import import_app
 
-from orchestrator.cli.commands.server import load_settings, one_line_failures
 from orchestrator.cli.import_path import remove_current_directory
+from orchestrator.cli.server_settings import load_settings, one_line_failures
 from orchestrator.config import PREFIX, Settings
 from orchestrator.embedded.processes import API_WORKER, KEEP_ALIVE_SECONDS, api_threads
 from orchestrator.security.authenticators import require_authenticator

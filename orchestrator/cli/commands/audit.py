@@ -6,9 +6,10 @@ from pathlib import Path
 
 import click
 
-from orchestrator.cli.commands.server import data_dir_option, opened
+from orchestrator.cli.commands.server import opened
 from orchestrator.cli.lazy_group import LazyGroup
 from orchestrator.cli.output.render import time
+from orchestrator.cli.server_settings import data_dir_option
 from orchestrator.store.access import audit_records
 
 UNKNOWN = "unknown"

@@ -8,16 +8,10 @@ from pathlib import Path
 import click
 
 from orchestrator.cli.audited import audited
-from orchestrator.cli.commands.server import (
-    data_dir_option,
-    load_settings,
-    one_line_failures,
-    opened,
-    validity,
-    with_keys,
-)
+from orchestrator.cli.commands.server import opened, validity, with_keys
 from orchestrator.cli.lazy_group import LazyGroup
 from orchestrator.cli.output.render import time
+from orchestrator.cli.server_settings import data_dir_option, load_settings, one_line_failures
 from orchestrator.errors import Misconfigured
 from orchestrator.security import key_pairs
 from orchestrator.security.encryption import cipher

@@ -9,7 +9,8 @@ from typing import Final
 import click
 
 from orchestrator.cli.audited import audited
-from orchestrator.cli.commands.server import data_dir_option, load_settings, one_line_failures, opened
+from orchestrator.cli.commands.server import opened
+from orchestrator.cli.server_settings import data_dir_option, load_settings, one_line_failures
 from orchestrator.operations.maintenance.purge import Policy, count_purgeable, purge
 
 SECONDS: Final = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}

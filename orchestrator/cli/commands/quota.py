@@ -7,8 +7,9 @@ from pathlib import Path
 import click
 
 from orchestrator.cli.audited import audited
-from orchestrator.cli.commands.server import data_dir_option, load_settings, one_line_failures, opened
+from orchestrator.cli.commands.server import opened
 from orchestrator.cli.lazy_group import LazyGroup
+from orchestrator.cli.server_settings import data_dir_option, load_settings, one_line_failures
 from orchestrator.errors import Misconfigured
 from orchestrator.operations.quotas import POSITIVE, QUOTAS, UNLIMITED, default
 from orchestrator.store.access import quotas

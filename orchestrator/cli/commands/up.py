@@ -12,9 +12,9 @@ from typing import Any, Final
 
 import click
 
-from orchestrator.cli.commands.server import data_dir_option, load_settings, one_line_failures
 from orchestrator.cli.options import only_with
 from orchestrator.cli.profiles import DEFAULT_URL
+from orchestrator.cli.server_settings import data_dir_option, load_settings, one_line_failures
 from orchestrator.config import Settings
 from orchestrator.embedded import processes, simulated_cloud
 from orchestrator.embedded.data_dir import DataDir

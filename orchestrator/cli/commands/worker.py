@@ -8,9 +8,9 @@ from importlib import import_module
 import click
 from celery.app.utils import find_app  # without the extra `server` this fails, and the command says so
 
-from orchestrator.cli.commands.server import load_settings, one_line_failures
 from orchestrator.cli.exit_codes import Failure
 from orchestrator.cli.import_path import remove_current_directory
+from orchestrator.cli.server_settings import load_settings, one_line_failures
 from orchestrator.embedded.processes import PROVIDER_THREADS, READY_MODULE
 from orchestrator.errors import Misconfigured
 
