@@ -5,7 +5,7 @@ As in `check`, a message carries only an id. The sweep re-enqueues lost messages
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from orchestrator.logs import logger
 from orchestrator.operations.observation.observe import observe_resource
@@ -16,6 +16,8 @@ from tasks.execution import execution
 from tasks.publisher import OBSERVE_TASK, ROUND_TASK
 
 log = logger()
+
+ROUND_SECONDS: Final = 3_600
 
 
 @app.task(name=OBSERVE_TASK, bind=True, max_retries=2, shared=False)
@@ -28,7 +30,15 @@ def observe(self: Any, resource_id: int) -> None:
             log.warning("database_unreachable", resource=resource_id, error=str(error))
 
 
-@app.task(name=ROUND_TASK, bind=True, max_retries=2, shared=False)
+# A round over very many objects takes long; it renews its lease and ends when that is lost.
+@app.task(
+    name=ROUND_TASK,
+    bind=True,
+    max_retries=2,
+    shared=False,
+    time_limit=ROUND_SECONDS,
+    soft_time_limit=ROUND_SECONDS - 60,
+)
 def observe_round(self: Any, group_id: int) -> None:
     """Carry out a round of the continuous observation."""
     with execution(self.request):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from types import NoneType
 from typing import Any, Final, Literal
 
+from api.openapi.observations import Observed
 from api.openapi.operation import Operation, Operations, Response, Shape, described, ok, optional
 from api.openapi.shapes import UUID, Id, Link, Page, Reason, Sent, State, Time
 from api.openapi.stacks import BUSY
@@ -37,6 +38,9 @@ class Resource(Shape):
         "Time of the first failed observation after it; null if the provider was reached. Extension."
     )
     unreachable_reason: str | None = optional("Reason of the last failed observation. Extension.")
+    observation: Observed | None = optional(
+        "Verdict of the continuous observation; not in lists, nor for types without a provider. Extension."
+    )
     links: list[Link] = described("`self`, `stack`, and `nested` for a nested stack.")
     parent_resource: str | None = optional("Resource of the parent stack.")
     description: str | None = optional("Description in the template; in lists only `with_detail`.", "")

@@ -11,6 +11,7 @@ from api.dependencies import caller, dependencies, operation_context
 from api.request import query_params
 from api.request.stack_lookup import get_stack
 from api.response.failures import diagnostics
+from api.response.observations import observation_of
 from api.response.serialization import Links, below, json_list, json_response, link, time
 from orchestrator.errors import InvalidRequest, ResourceNotFound
 from orchestrator.json_types import JsonMapping, JsonObject
@@ -59,6 +60,8 @@ def show(project_id: str, stack_name: str, stack_id: str, resource_name: str) ->
     with_attr = request.args.getlist("with_attr")
     live = read_for_resource(operation_context(), stack, row, with_attr)
     body = _body(row, stack, Links(), dependencies().types, with_attr, live)
+    if (observation := observation_of(row, stack)) is not None:
+        body["observation"] = observation
     if query_params.boolean("with_diagnostics"):
         body["diagnostics"] = diagnostics(stack, resource_name)
     return json_response({"resource": body})

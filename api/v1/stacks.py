@@ -21,6 +21,7 @@ from orchestrator.json_types import JsonMapping, JsonObject
 from orchestrator.operations.runtime.parameter_cache import pseudo_parameters
 from orchestrator.operations.stacks.actions import requested_action
 from orchestrator.operations.stacks.update import is_empty_patch
+from orchestrator.store.observation import reads as observed
 from orchestrator.store.stacks import progress, revisions
 from orchestrator.store.stacks.revisions import RevisionRow
 from orchestrator.store.stacks.stacks import FILTERS, StackQuery, StackRow, count_stacks, list_stacks
@@ -108,6 +109,9 @@ def show(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa: 
     counted = progress.read(dependencies().database, stack)
     if counted.total:  # the counts of an old stack were purged
         visible["progress"] = progress_body(counted)
+    verdicts = observed.counts(dependencies().database, stack)
+    if any(number for verdict, number in verdicts.items() if verdict != "in_step"):
+        visible["observation"] = verdicts
     if with_outputs and stack.deleted_at is None:
         visible["outputs"] = _outputs(stack) if revision and revision.outline["outputs"] else []
     if with_diagnostics:  # only on request: clients print every key of a stack

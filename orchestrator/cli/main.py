@@ -26,11 +26,11 @@ COMMANDS: Final = {
     "why": Entry(f"{_COMMANDS}.why:why", "Explain why a stack is not finished."),
     "events": Entry(f"{_COMMANDS}.events:events", "Print the events of all stacks of the project."),
     "failures": Entry(f"{_COMMANDS}.failures:failures", "Show the causes of a stack's failure as a tree."),
+    "drift": Entry(f"{_COMMANDS}.drift:drift", "Show or accept differences from the desired state."),
     "webhook": Entry(f"{_COMMANDS}.webhook:webhook", "Manage webhooks: signed HTTP requests for events."),
     "observation": Entry(
         f"{_COMMANDS}.observation:observation", "Manage policies and pauses of the observation."
     ),
-    "drift": Entry(f"{_COMMANDS}.drift:drift", "Accept differences from the desired state."),
     "validate": Entry(f"{_COMMANDS}.validate:validate", "Validate a template without creating anything."),
     "completion": Entry(f"{_COMMANDS}.completion:completion", "Print the completion script for a shell."),
     "up": Entry(f"{_COMMANDS}.up:up", "Run database, broker, workers and API until Ctrl-C.", "embedded"),

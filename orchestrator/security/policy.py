@@ -54,6 +54,7 @@ _READERS: Final = [
     *_named("events", "index show"),
     *_named("resource", "index show"),
     *_named("resource", "why hooks"),  # ours
+    *_named("observations", "index history"),  # ours
     *_named("webhooks", "index show"),  # ours
     *_named("software_configs", "index show"),
     *_named("software_deployments", "index show"),

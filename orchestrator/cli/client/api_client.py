@@ -10,6 +10,7 @@ from orchestrator.cli.client.diagnosis import Diagnosis
 from orchestrator.cli.client.events import Events, Webhooks
 from orchestrator.cli.client.history import Revisions, Snapshots
 from orchestrator.cli.client.observation import ObservationPolicies
+from orchestrator.cli.client.observations import Observations
 from orchestrator.cli.client.resources import Resources, ResourceTypes
 from orchestrator.cli.client.stacks import Stacks
 
@@ -37,6 +38,7 @@ class Client:
         self.resource_types = ResourceTypes(self.connection)
         self.webhooks = Webhooks(self.connection)
         self.observation_policies = ObservationPolicies(self.connection)
+        self.observations = Observations(self.connection)
 
     def __enter__(self) -> Self:
         """Return the client."""

@@ -2,15 +2,61 @@
 
 from __future__ import annotations
 
+import json
+import sys
+from typing import Final
+
 import click
 
+from orchestrator.cli.exit_codes import Exit, Failure, clean, one_line
 from orchestrator.cli.lazy_group import LazyGroup
 from orchestrator.cli.options import Session, client_command, stack_argument
+from orchestrator.cli.output import render
+from orchestrator.json_types import JsonMapping
+
+DRIFT: Final = frozenset({"changed", "missing", "failed"})
+COLOURS: Final = {"changed": "yellow", "missing": "red", "failed": "red", "unknown": "dim"}
 
 
-@click.group(cls=LazyGroup, entries={})
+class DriftGroup(LazyGroup):
+    """A group whose command `show` needs no name: `drift STACK`, `drift --all`."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Insert `show` before a stack or an option."""
+        if args and args[0] not in {*self.commands, *ctx.help_option_names}:
+            args = ["show", *args]
+        return super().parse_args(ctx, args)
+
+
+@click.group(cls=DriftGroup, entries={})
 def drift() -> None:
-    """Accept differences from the desired state."""
+    """Show or accept differences from the desired state.
+
+    `orchestrator drift STACK` and `orchestrator drift --all` are `orchestrator drift show`.
+    """
+
+
+@drift.command()
+@click.argument("name", metavar="[STACK]", required=False)
+@click.option("--all", "all_", is_flag=True, help="All stacks of the project.")
+@client_command
+def show(session: Session, *, name: str | None, all_: bool) -> None:
+    """Show the resources that differ from the state in which they were built.
+
+    Shows the verdicts of the last observation, with nested stacks, and observes nothing itself. The exit code
+    is 2 if a resource is changed, missing or failed.
+    """
+    if (name is None) != all_:
+        raise Failure("Name a stack, or use --all.")
+    stack = None if name is None else session.client.stacks.find(name)
+    found = session.client.observations.deviations(stack)
+    rows = found["observations"]
+    if session.as_json:
+        session.document(found)
+    else:
+        _print(session, found, where=f"stack {stack.name}" if stack else "the project")
+    if any(row["verdict"] in DRIFT for row in rows):
+        sys.exit(Exit.CHANGES)
 
 
 @drift.command()
@@ -41,3 +87,47 @@ def accept(
         session.document(accepted)
     else:
         session.say(f"Differences at {path} in {name} are accepted.")
+
+
+def _print(session: Session, found: JsonMapping, where: str) -> None:
+    rows = [
+        (
+            row["stack_name"],
+            row["resource_name"],
+            row["resource_type"],
+            row["verdict"],
+            render.time(row["since"]),
+            _details(row),
+        )
+        for row in found["observations"]
+    ]
+    if rows:
+        render.table(session.out(), ("STACK", "RESOURCE", "TYPE", "VERDICT", "SINCE", "DETAILS"), rows)
+    else:
+        session.say(f"No resource of {where} is known to deviate.")
+    for service in found["services"]:
+        if service["unknown_since"]:
+            since, reason = render.time(service["unknown_since"]), one_line(service["unknown_reason"])
+            session.say(f"{service['service']} could not be observed since {since}: {reason}")
+        if service["loss"]:
+            loss = service["loss"]
+            session.say(
+                f"{service['service']} has lost {loss['lost']} of {loss['of']} objects since "
+                f"{render.time(loss['since'])}: nothing is repaired."
+            )
+    if not found["services"]:
+        session.say("Nothing was observed yet.")
+
+
+def _details(row: JsonMapping) -> str:
+    """Return the differences, or the reason."""
+    if row["verdict"] != "changed":
+        return one_line(row["reason"])
+    return "; ".join(
+        f"{clean(item['property'])}: {_value(item['expected'])} → {_value(item['found'])}"
+        for item in row["differences"]
+    )
+
+
+def _value(value: object) -> str:
+    return one_line(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))

@@ -33,6 +33,8 @@ OWN = {  # answers of the caller's own project
     "software_deployments.metadata",
     "events.of_project",
     "events.stream_of_project",
+    "observations.history",
+    "observations.index",
     "webhooks.index",
     "observation_policies.index",
 }

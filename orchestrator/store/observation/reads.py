@@ -1,0 +1,301 @@
+"""Reads of verdicts for the API: of a project, a stack, a resource.
+
+A deviation is a row of `resource_verdict`. Its verdict is void after an operation, and for another object.
+The cost depends on the number of deviations, not on the number of stacks and resources.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import uuid as uuid_
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from sqlalchemy import Connection, Select, Text, and_, case, func, literal, or_, select
+from sqlalchemy.dialects.postgresql import ARRAY
+
+from orchestrator.engine.observation.verdicts import VERDICTS
+from orchestrator.json_types import JsonObject
+from orchestrator.store.connections.database import Database
+from orchestrator.store.connections.streaming import streamed
+from orchestrator.store.stacks.stacks import StackRow
+from orchestrator.store.tables.graph import Resource
+from orchestrator.store.tables.observation import (
+    ObservationFault,
+    ObservationGroup,
+    ResourceVerdict,
+    VerdictHistory,
+)
+from orchestrator.store.tables.stacks import Revision, Stack
+
+FILTERS: Final = ("verdict", "type", "service", "resource")
+MAX_PAGE: Final = 1_000
+
+V = ResourceVerdict
+SHOWN: Final = case((V.unknown_since.is_not(None), literal("unknown")), else_=V.verdict)
+IS_CURRENT: Final = and_(
+    V.physical_id == Resource.physical_id,
+    or_(Resource.observed_at.is_(None), V.observed_at >= Resource.observed_at),
+)
+IS_SHOWN: Final = or_(V.unknown_since.is_not(None), V.confirmed)
+
+
+class Deviation(NamedTuple):
+    """A resource that is not in step, or could not be observed."""
+
+    fault_id: int
+    resource_id: int
+    project_id: str
+    stack_name: str
+    stack_uuid: uuid_.UUID
+    name: str
+    type: str
+    service: str
+    physical_id: str
+    verdict: str
+    reason: str
+    differences: Sequence[JsonObject]
+    since: dt.datetime
+    observed_at: dt.datetime | None
+
+
+class PastVerdict(NamedTuple):
+    """A verdict that has ended."""
+
+    id: int
+    fault_id: int
+    project_id: str
+    stack_name: str
+    stack_uuid: uuid_.UUID
+    name: str
+    type: str
+    service: str
+    physical_id: str
+    verdict: str
+    reason: str
+    differences: Sequence[JsonObject]
+    first_seen_at: dt.datetime
+    last_seen_at: dt.datetime
+    ended_at: dt.datetime
+
+
+class ServiceState(NamedTuple):
+    """The observation of a service for a project."""
+
+    service: str
+    kind: str
+    region: str
+    types: Sequence[str]
+    observed_at: dt.datetime | None
+    due_at: dt.datetime
+    interval_seconds: float
+    objects: int
+    failing_since: dt.datetime | None
+    failing_reason: str | None
+    loss_since: dt.datetime | None
+    lost: int | None
+    lost_of: int | None
+
+
+class Refusal(NamedTuple):
+    """The refused credential of a stack tree."""
+
+    since: dt.datetime
+    reason: str
+
+
+def deviations(
+    database: Database,
+    project_id: str,
+    filters: Mapping[str, Sequence[str]],
+    *,
+    stack: StackRow | None = None,
+    after: int | None = None,
+    limit: int = MAX_PAGE,
+) -> Iterator[Deviation]:
+    """Yield the deviations of a project by resource id; with `stack`, those of the stack and the stacks below
+    it. `after` is a resource id.
+    """
+    statement = _deviations().where(V.project_id == project_id)
+    if stack is not None:
+        is_root = stack.root_id == stack.id
+        statement = statement.where(V.root_id == stack.id if is_root else V.stack_id == stack.id)
+    if after is not None:
+        statement = statement.where(V.resource_id > after)
+    for name, column in (("type", V.type), ("service", V.service), ("resource", V.name), ("verdict", SHOWN)):
+        if name in filters:
+            statement = statement.where(column.in_(list(filters[name])))
+    for row in streamed(database, statement.order_by(V.resource_id).limit(limit), limit):
+        yield Deviation._make(row)
+
+
+def deviation_of(database: Database, resource_id: int) -> Deviation | None:
+    """Return the deviation of a resource, None if it has none."""
+    with database.engine.connect() as connection:
+        row = connection.execute(_deviations().where(V.resource_id == resource_id)).one_or_none()
+    return None if row is None else Deviation._make(row)
+
+
+def _deviations() -> Select[Any]:
+    seen_at = func.greatest(V.observed_at, ObservationGroup.observed_at)
+    return (
+        select(
+            V.id,
+            V.resource_id,
+            V.project_id,
+            Stack.name,
+            Stack.uuid,
+            V.name,
+            V.type,
+            V.service,
+            V.physical_id,
+            SHOWN,
+            func.coalesce(V.unknown_reason, V.reason),
+            V.differences,
+            func.coalesce(V.unknown_since, V.since),
+            seen_at,
+        )
+        .join(Resource, Resource.id == V.resource_id)
+        .join(Stack, Stack.id == V.stack_id)
+        .outerjoin(ObservationGroup, ObservationGroup.id == V.group_id)
+        .where(Stack.deleted_at.is_(None), IS_CURRENT, IS_SHOWN)
+    )
+
+
+def history(
+    database: Database,
+    project_id: str,
+    filters: Mapping[str, Sequence[str]],
+    *,
+    stack: StackRow | None = None,
+    before: int | None = None,
+    limit: int = MAX_PAGE,
+) -> list[PastVerdict]:
+    """Return ended verdicts of a project or a stack, the latest first; `before` is an id."""
+    H = VerdictHistory  # noqa: N806 - as V
+    statement = (
+        select(
+            H.id,
+            H.fault_id,
+            H.project_id,
+            Stack.name,
+            Stack.uuid,
+            H.name,
+            H.type,
+            H.service,
+            H.physical_id,
+            H.verdict,
+            H.reason,
+            H.differences,
+            H.first_seen_at,
+            H.last_seen_at,
+            H.ended_at,
+        )
+        .join(Stack, Stack.id == H.stack_id)
+        .where(H.project_id == project_id)
+    )
+    if stack is not None:
+        statement = statement.where(H.stack_id == stack.id)
+    if before is not None:
+        statement = statement.where(H.id < before)
+    for name, column in (
+        ("type", H.type),
+        ("service", H.service),
+        ("resource", H.name),
+        ("verdict", H.verdict),
+    ):
+        if name in filters:
+            statement = statement.where(column.in_(list(filters[name])))
+    with database.engine.connect() as connection:
+        rows = connection.execute(statement.order_by(H.id.desc()).limit(limit))
+        return [PastVerdict._make(row) for row in rows]
+
+
+def services(database: Database, project_id: str, type_name: str | None = None) -> list[ServiceState]:
+    """Return the observed services of a project, or those that observe a type."""
+    G = ObservationGroup  # noqa: N806 - as V
+    statement = select(
+        G.service,
+        G.kind,
+        G.region,
+        G.types,
+        G.observed_at,
+        G.due_at,
+        G.interval_seconds,
+        G.objects,
+        G.failing_since,
+        G.failing_reason,
+        G.loss_since,
+        G.lost,
+        G.lost_of,
+    ).where(G.project_id == project_id, G.kind != "discovery")
+    if type_name is not None:
+        statement = statement.where(G.types.op("@>")(literal([type_name], ARRAY(Text()))))
+    with database.engine.connect() as connection:
+        rows = connection.execute(statement.order_by(G.service, G.kind))
+        return [ServiceState._make(row) for row in rows]
+
+
+def refusal_of(database: Database, root_id: int) -> Refusal | None:
+    """Return the refusal of the credential of a stack tree."""
+    statement = select(ObservationFault.since, ObservationFault.reason).where(
+        ObservationFault.root_id == root_id
+    )
+    with database.engine.connect() as connection:
+        row = connection.execute(statement).one_or_none()
+    return None if row is None else Refusal._make(row)
+
+
+def in_step_since(database: Database, stack: StackRow, resource_id: int) -> dt.datetime | None:
+    """Return the end of the last verdict on a resource."""
+    H = VerdictHistory  # noqa: N806 - as V
+    statement = select(func.max(H.ended_at)).where(H.stack_id == stack.id, H.resource_id == resource_id)
+    with database.engine.connect() as connection:
+        return connection.execute(statement).scalar_one()
+
+
+def counts(database: Database, stack: StackRow) -> dict[str, int]:
+    """Return the number of resources of a stack, without the stacks below it, by verdict.
+
+    Resources are only counted if a service or the credential of the stack gives no answer.
+    """
+    found: dict[str, int] = dict.fromkeys(VERDICTS, 0)
+    deviating = (
+        select(SHOWN, func.count())
+        .select_from(V)
+        .join(Resource, Resource.id == V.resource_id)
+        .where(V.stack_id == stack.id, IS_CURRENT, IS_SHOWN)
+        .group_by(SHOWN)
+    )
+    with database.engine.connect() as connection:
+        for verdict, number in connection.execute(deviating):
+            found[verdict] = number
+        found["unknown"] += _unobserved(connection, stack)
+        if stack.revision_id is not None:
+            size = select(Revision.resource_count).where(Revision.id == stack.revision_id)
+            total = connection.execute(size).scalar_one_or_none() or 0
+            found["in_step"] = max(0, total - sum(found.values()))
+    return found
+
+
+def _unobserved(connection: Connection, stack: StackRow) -> int:
+    """Return the number of resources whose service or credential gives no answer, without those that have a
+    verdict of their own.
+    """
+    G, F = ObservationGroup, ObservationFault  # noqa: N806 - as V
+    refused = select(literal(1)).where(F.root_id == stack.root_id).exists()
+    failing = select(G.types).where(
+        G.project_id == stack.project_id, G.kind != "discovery", or_(G.failing_since.is_not(None), refused)
+    )
+    names = {name for types in connection.execute(failing).scalars() for name in types}
+    if not names:
+        return 0
+    own = select(literal(1)).where(V.resource_id == Resource.id, IS_CURRENT, IS_SHOWN).exists()
+    statement = select(func.count()).where(
+        Resource.stack_id == stack.id,
+        Resource.leftover.is_(False),
+        Resource.physical_id.is_not(None),
+        func.coalesce(Resource.runs_as, Resource.type).in_(sorted(names)),
+        ~own,
+    )
+    return int(connection.execute(statement).scalar_one())

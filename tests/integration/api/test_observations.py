@@ -1,0 +1,222 @@
+"""Verdicts over HTTP: of a project, a stack and a resource; filters, pages, isolation."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import Any
+
+import pytest
+from sqlalchemy import select, update
+
+from orchestrator.store.tables.graph import Resource
+from orchestrator.store.tables.observation import (
+    ObservationFault,
+    ObservationGroup,
+    ResourceVerdict,
+    VerdictHistory,
+)
+from tests.integration.api_world import START, Client, Made, World, api, project, root, world
+
+__all__ = ["api", "project", "world"]
+
+LATER = START + dt.timedelta(hours=1)
+CHANGED = [{"property": "metadata.a", "expected": "1", "found": "2"}]
+
+
+class Watched:
+    """A project with an observed service."""
+
+    def __init__(self, world: World, project: str) -> None:
+        self.world, self.project = world, project
+        self.stack = world.stack(project, "s", revision={"resource_count": 3})
+        self.ids = {
+            name: world.resource(self.stack, name, physical_id=f"{name}-id")
+            for name in ("one", "two", "three")
+        }
+        group = {"service": "nova", "kind": "lists", "types": ["Test::Plain"], "region": "R"}
+        self.group(project_id=project, observed_at=LATER, **group)
+
+    def group(self, **values: Any) -> None:
+        self.world.insert(ObservationGroup, values)
+
+    def change_group(self, **values: Any) -> None:
+        with self.world.database.engine.begin() as connection:
+            connection.execute(
+                update(ObservationGroup).where(ObservationGroup.project_id == self.project).values(**values)
+            )
+
+    def deviates(self, name: str, verdict: str = "missing", stack: Made | None = None, **values: Any) -> None:
+        of = stack or self.stack
+        row = {
+            "resource_id": self.ids[name],
+            "stack_id": of.id,
+            "root_id": of.id,
+            "project_id": self.project,
+            "group_id": 0,
+            "name": name,
+            "type": "Test::Plain",
+            "service": "nova",
+            "verdict": verdict,
+            "confirmed": True,
+            "reason": "" if verdict == "changed" else "why",
+            "differences": CHANGED if verdict == "changed" else [],
+            "since": START,
+            "physical_id": f"{name}-id",
+            "observed_at": LATER,
+            **values,
+        }
+        self.world.insert(ResourceVerdict, row)
+
+
+@pytest.fixture
+def watched(world: World, project: str) -> Watched:
+    return Watched(world, project)
+
+
+def listed(api: Client, watched: Watched, query: str = "") -> list[str]:
+    found = api.get(f"{root(watched.project)}/observations{query}")["observations"]
+    return [f"{row['resource_name']} {row['verdict']}" for row in found]
+
+
+def shown(api: Client, watched: Watched, name: str) -> Any:
+    return api.get(f"{watched.stack.path}/resources/{name}")["resource"].get("observation")
+
+
+def test_a_project_lists_what_is_not_in_step(api: Client, watched: Watched):
+    assert listed(api, watched) == []
+    watched.deviates("one")
+    watched.deviates("two", "changed")
+    watched.deviates("three", "failed", unknown_since=LATER, unknown_reason="503")
+    assert listed(api, watched) == ["one missing", "two changed", "three unknown"]
+    [_, changed, unknown] = api.get(f"{root(watched.project)}/observations")["observations"]
+    assert changed["differences"] == CHANGED
+    assert (unknown["reason"], unknown["since"]) == ("503", "2026-01-01T13:00:00Z")
+    assert unknown["differences"] == []
+
+
+def test_filters_and_pages(api: Client, watched: Watched):
+    watched.deviates("one")
+    watched.deviates("two", "changed")
+    assert listed(api, watched, "?verdict=changed") == ["two changed"]
+    assert listed(api, watched, "?type=Other") == []
+    assert listed(api, watched, "?service=nova&resource=one") == ["one missing"]
+    page = api.get(f"{root(watched.project)}/observations?limit=1")
+    assert [row["resource_name"] for row in page["observations"]] == ["one"]
+    following = page["links"][0]["href"].partition("?")[2]
+    assert listed(api, watched, f"?{following}") == ["two changed"]
+
+
+def test_bad_queries_are_refused(api: Client, watched: Watched):
+    place = f"{root(watched.project)}/observations"
+    assert "Unknown verdict: gone" in api.message("GET", f"{place}?verdict=gone", 400)
+    assert "Invalid marker" in api.message("GET", f"{place}?marker=x", 400)
+    assert "Unknown query parameter" in api.message("GET", f"{place}?colour=red", 400)
+
+
+def test_other_projects_see_nothing(world: World, api: Client, watched: Watched):
+    watched.deviates("one")
+    body = api.get(f"{root(world.project())}/observations")
+    assert (body["observations"], body["services"]) == ([], [])
+    api.get(watched.stack.path.replace("project", "other") + "/observations", 404)
+
+
+def test_an_unconfirmed_error_is_not_shown(api: Client, watched: Watched):
+    watched.deviates("one", "failed", confirmed=False)
+    assert listed(api, watched) == []
+    assert shown(api, watched, "one")["verdict"] == "in_step"
+
+
+@pytest.mark.parametrize(
+    "change", [{"physical_id": "new"}, {"observed": "ready", "observed_at": LATER + dt.timedelta(seconds=1)}]
+)
+def test_a_verdict_is_void_after_an_operation(
+    world: World, api: Client, watched: Watched, change: dict[str, Any]
+):
+    watched.deviates("one")
+    with world.database.engine.begin() as connection:
+        connection.execute(update(Resource).where(Resource.id == watched.ids["one"]).values(**change))
+    assert listed(api, watched) == []
+    assert shown(api, watched, "one")["verdict"] == "in_step"
+
+
+def test_a_stack_has_counts(api: Client, watched: Watched):
+    place = f"{watched.stack.path}/observations"
+    empty = {"in_step": 3, "changed": 0, "missing": 0, "failed": 0, "unknown": 0}
+    assert api.get(place)["counts"] == empty
+    assert "observation" not in api.get(watched.stack.path)["stack"]
+    watched.deviates("one")
+    assert api.get(place)["counts"] == empty | {"in_step": 2, "missing": 1}
+    assert api.get(watched.stack.path)["stack"]["observation"] == empty | {"in_step": 2, "missing": 1}
+
+
+def test_a_service_without_an_answer_makes_its_resources_unknown(api: Client, watched: Watched):
+    watched.deviates("one")
+    watched.change_group(failing_since=LATER, failing_reason="503")
+    counts = api.get(f"{watched.stack.path}/observations")["counts"]
+    assert (counts["unknown"], counts["missing"], counts["in_step"]) == (2, 1, 0)
+    found = shown(api, watched, "two")
+    assert (found["verdict"], found["reason"]) == ("unknown", "503")
+    [service] = api.get(f"{root(watched.project)}/observations")["services"]
+    assert service["unknown_reason"] == "503"
+
+
+def test_a_refused_credential_makes_the_stack_unknown(world: World, api: Client, watched: Watched):
+    fault = {"root_id": watched.stack.id, "project_id": watched.project, "reason": "no trust"}
+    world.insert(ObservationFault, fault)
+    assert shown(api, watched, "one")["verdict"] == "unknown"
+    assert api.get(f"{watched.stack.path}/observations")["counts"]["unknown"] == 3
+
+
+def test_a_resource_shows_its_verdict(api: Client, watched: Watched):
+    watched.deviates("one", "changed")
+    found = shown(api, watched, "one")
+    assert (found["verdict"], found["differences"]) == ("changed", CHANGED)
+    assert shown(api, watched, "two") == {
+        "verdict": "in_step",
+        "reason": "",
+        "since": "2026-01-01T12:00:00Z",
+        "observed_at": "2026-01-01T13:00:00Z",
+    }
+
+
+def test_a_resource_that_was_not_observed_yet_is_unknown(api: Client, watched: Watched):
+    watched.change_group(observed_at=None)
+    assert shown(api, watched, "one")["reason"] == "it was not observed yet"
+
+
+def test_a_resource_without_a_provider_has_no_verdict(world: World, api: Client, project: str):
+    stack = world.stack(project, "s")
+    world.resource(stack, "one", physical_id="x")
+    assert "observation" not in api.get(f"{stack.path}/resources/one")["resource"]
+
+
+def test_a_loss_is_shown_with_its_service(api: Client, watched: Watched):
+    watched.change_group(loss_since=LATER, lost=9, lost_of=10)
+    [service] = api.get(f"{root(watched.project)}/observations")["services"]
+    assert service["loss"] == {"since": "2026-01-01T13:00:00Z", "lost": 9, "of": 10}
+
+
+def test_the_history_has_the_latest_verdict_first(world: World, api: Client, watched: Watched):
+    common = {
+        "resource_id": watched.ids["one"],
+        "stack_id": watched.stack.id,
+        "project_id": watched.project,
+        "name": "one",
+        "type": "Test::Plain",
+        "service": "nova",
+        "physical_id": "x",
+        "first_seen_at": START,
+        "last_seen_at": LATER,
+    }
+    for number, verdict in enumerate(("missing", "changed")):
+        world.insert(VerdictHistory, {**common, "fault_id": number, "verdict": verdict})
+    for place in (root(watched.project), watched.stack.path):
+        found = api.get(f"{place}/observations/history")["history"]
+        assert [row["verdict"] for row in found] == ["changed", "missing"]
+        page = api.get(f"{place}/observations/history?limit=1")
+        following = page["links"][0]["href"].partition("?")[2]
+        [row] = api.get(f"{place}/observations/history?{following}")["history"]
+        assert row["verdict"] == "missing"
+    with world.database.engine.connect() as connection:
+        ended = connection.execute(select(VerdictHistory.ended_at).limit(1)).scalar_one()
+    assert shown(api, watched, "one")["since"] == ended.isoformat()[:19] + "Z"
