@@ -91,6 +91,7 @@ class Sibling:
     name: str
     properties: Mapping[str, Value]
     metadata: Mapping[str, Value]
+    physical_id: str | None = None
 
 
 class ChildView(Protocol):

@@ -62,11 +62,12 @@ class StoredChildView:
 
     def sibling(self, id_: str) -> Sibling | None:
         """Return the resource of the parent's stack with this reference id or physical id."""
-        for name, properties, metadata, sealed in child_reads.siblings(self._db, self._stack_id, id_):
+        for name, properties, metadata, sealed, physical_id in child_reads.siblings(
+            self._db, self._stack_id, id_
+        ):
             opened = self._opened(sealed)
-            return Sibling(
-                name, opened.get("properties", properties) or {}, opened.get("metadata", metadata) or {}
-            )
+            values = opened.get("properties", properties) or {}
+            return Sibling(name, values, opened.get("metadata", metadata) or {}, physical_id)
         return None
 
     def members(self) -> Sequence[Member]:

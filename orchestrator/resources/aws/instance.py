@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from orchestrator.json_types import JsonMapping, JsonObject
 from orchestrator.resources.aws import instance_volumes
+from orchestrator.resources.aws.elb import registration
 from orchestrator.resources.aws.instance_properties import ADDRESSES, ATTRIBUTES, PROPERTIES
 from orchestrator.resources.aws.mapped_type import MappedType
 from orchestrator.resources.aws.tags import as_map, as_tags
@@ -52,6 +53,7 @@ class Instance(MappedType):
         "NetworkInterfaces": ("networks",),
         "SubnetId": ("networks",),
         "Tags": ("metadata",),
+        "LoadBalancers": (),
     }
 
     def validate(self, properties: Mapping[str, Value], stack_timeout_seconds: float) -> Sequence[Fault]:
@@ -85,18 +87,28 @@ class Instance(MappedType):
         observation = super().observe(ctx, physical_id)
         if ctx.action == "RELEASE" and observation.released:
             return replace(observation, released=instance_volumes.are_detached(ctx, physical_id))
+        if ctx.action == "DELETE" and not observation.exists:
+            left = ctx.properties.get("LoadBalancers") and registration.next_removal(ctx, physical_id)
+            step = registration.DEREGISTER if left else ""
+            return replace(observation, exists=bool(left), step=step, retry_after=1.0)
         is_active = observation.exists and observation.ready and not (observation.error or observation.step)
-        if ctx.action != "CREATE" or not is_active:
+        if ctx.action not in ("CREATE", "UPDATE") or not is_active:
             return observation
-        volumes = instance_volumes.observe_volumes(ctx, physical_id)
-        if volumes.ready and not volumes.error:
-            return observation
-        return replace(volumes, attributes=observation.attributes, properties=observation.properties)
+        if ctx.action == "CREATE":
+            volumes = instance_volumes.observe_volumes(ctx, physical_id)
+            if volumes.error or not volumes.ready:
+                return replace(volumes, attributes=observation.attributes, properties=observation.properties)
+        if ctx.properties.get("LoadBalancers") and registration.next_registration(ctx, physical_id):
+            return replace(observation, step=registration.REGISTER, retry_after=1.0)
+        return observation
 
     def advance(
         self, ctx: Context, physical_id: str, props: Mapping[str, Value], step: str
     ) -> Created | None:
-        """Attach the volumes, or carry out a step of the server."""
+        """Attach the volumes, join or leave load balancers, or carry out a step of the server."""
+        if step in (registration.REGISTER, registration.DEREGISTER):
+            registration.carry_out(ctx, physical_id, step)
+            return None
         if step != "attach_volumes":
             return super().advance(ctx, physical_id, props, step)
         instance_volumes.attach_volumes(ctx, physical_id)

@@ -38,6 +38,13 @@ _DEVICE: Final[Mapping[str, Property]] = {
 }
 
 PROPERTIES: Final[Mapping[str, Property]] = {
+    "LoadBalancers": Property(
+        "list",
+        "Load balancers of the group of the instance: maps of Id, Listeners and HealthCheck.",
+        update_allowed=True,
+        hidden=True,
+        schema=Property("map", "A load balancer."),
+    ),
     "ImageId": Property(
         "string", "Name or id of the image.", required=True, constraints=(Custom("glance.image"),)
     ),

@@ -22,6 +22,7 @@ from orchestrator.template.group_template import Definition
 from orchestrator.template.resource_registry import SCALED
 
 MAX_PAUSE_SECONDS: Final = 3600
+INSTANCE: Final = "AWS::EC2::Instance"
 NO_ADDRESS: Final = "0.0.0.0"  # noqa: S104 - reported for a member without an address
 EITHER: Final = "Either 'InstanceId' or 'LaunchConfigurationName' must be provided."
 _DURATION: Final = re.compile(r"PT(?:(\d+)H)?(?:(\d+)M)?(?:(\d+)S)?")
@@ -96,6 +97,9 @@ class InstanceGroup(ScalingGroup):
                 f"LaunchConfigurationName ({name}) reference can not be found.", kind="ValueError"
             )
         body: JsonObject = {"properties": {**definition.properties, **self._member_properties(ctx, props)}}
+        balancers = [load_balancer(child, name) for name in props.get("LoadBalancerNames") or ()]
+        if balancers and has_instances(child):
+            body["properties"]["LoadBalancers"] = balancers
         if definition.metadata:
             body["metadata"] = definition.metadata
         body["properties"].pop("InstanceId", None)
@@ -201,6 +205,25 @@ class AwsAutoScalingGroup(InstanceGroup):
     def _member_properties(self, ctx: Context, props: Mapping[str, Value]) -> dict[str, Value]:
         zones = props.get("VPCZoneIdentifier")
         return {**super()._member_properties(ctx, props), **({"SubnetId": zones[0]} if zones else {})}
+
+
+def load_balancer(child: ChildView, name: str) -> JsonObject:
+    """Return a load balancer as the instances need it.
+
+    Raises:
+        ProviderError: there is no such resource.
+    """
+    found = child.sibling(name)
+    if found is None or found.physical_id is None:
+        raise ProviderError(f"LoadBalancerNames ({name}) reference can not be found.", kind="ValueError")
+    given = {key: found.properties[key] for key in ("Listeners", "HealthCheck") if found.properties.get(key)}
+    return {"Id": found.physical_id, **given}
+
+
+def has_instances(child: ChildView) -> bool:
+    """Return whether the members are instances, which register themselves with load balancers."""
+    target = child.environment({}).registry().target("", SCALED)
+    return target is not None and (target.kind, target.name) == ("type", INSTANCE)
 
 
 def pause_seconds(text: str) -> float:

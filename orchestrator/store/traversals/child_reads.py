@@ -45,7 +45,7 @@ FROM resource WHERE stack_id = %(stack_id)s AND NOT leftover AND action <> 'DELE
 """
 
 SIBLINGS = """
-SELECT name, properties, metadata, convert_from(sealed, 'UTF8') FROM resource
+SELECT name, properties, metadata, convert_from(sealed, 'UTF8'), physical_id FROM resource
 WHERE stack_id = %(stack_id)s AND NOT leftover AND action <> 'DELETE'
     AND (physical_id = %(id)s OR reference_id = %(id)s)
 LIMIT 1

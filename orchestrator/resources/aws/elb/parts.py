@@ -25,6 +25,8 @@ from orchestrator.resources.openstack.octavia.base import load_balancing
 
 CHANGE = Callable[[], object]
 MAX_THRESHOLD: Final = 10
+REGISTERED: Final = "stack-orchestrator-instance:"  # tag of members that instances have added
+KEPT: Final = ("address", "protocol_port", "weight", "monitor_port", "subnet_id", "admin_state_up", "tags")
 _TARGET: Final = re.compile(r"(?P<protocol>[A-Za-z]+):(?P<port>\d+)(?P<path>/.*)?")
 
 
@@ -52,7 +54,8 @@ def first_difference(ctx: Context, balancer_id: str) -> CHANGE | None:
                 "lb_algorithm": "ROUND_ROBIN",
             }
             return partial(octavia.create, POOLS, values)
-        members = [{"address": address, "protocol_port": wanted["InstancePort"]} for address in addresses]
+        check = ctx.properties.get("HealthCheck")
+        members = [member_of(address, wanted["InstancePort"], check) for address in addresses]
         change = _difference_of_pool(ctx, octavia, listener["default_pool_id"], members)
         if change is not None:
             return change
@@ -66,17 +69,39 @@ def _difference_of_pool(
     pool = octavia.find(POOLS, pool_id) or {}
     if check and not pool.get("healthmonitor_id"):
         return partial(octavia.create, HEALTH_MONITORS, {"pool_id": pool_id, **monitor(check)})
-    port = _TARGET.fullmatch(str(check["Target"])) if check else None
-    monitored = [
-        {**member, "monitor_port": int(port["port"])}
-        if port and int(port["port"]) != member["protocol_port"]
-        else member
-        for member in members
-    ]
-    actual = {(item["address"], item["protocol_port"]) for item in octavia.search(MEMBERS, parent=pool_id)}
-    if actual != {(member["address"], member["protocol_port"]) for member in members}:
-        return partial(octavia.set_members, pool_id, monitored)
+    items = list(octavia.search(MEMBERS, parent=pool_id))
+    registered = {place(item): item for item in items if is_registered(item)}
+    own = [member for member in members if place(member) not in registered]
+    actual = {place(item) for item in items} - registered.keys()
+    if actual != {place(member) for member in own}:
+        kept = [
+            {name: item[name] for name in KEPT if item.get(name) is not None} for item in registered.values()
+        ]
+        return partial(octavia.set_members, pool_id, [*own, *kept])
     return None
+
+
+def member_of(address: str, port: int, check: JsonMapping | None) -> JsonObject:
+    """Return a member of a pool; a health check of another port needs its number."""
+    target = _TARGET.fullmatch(str(check["Target"])) if check else None
+    monitored = target is not None and int(target["port"]) != port
+    further = {"monitor_port": int(target["port"])} if target is not None and monitored else {}
+    return {"address": address, "protocol_port": port, **further}
+
+
+def place(member: JsonMapping) -> tuple[str, int]:
+    """Return what distinguishes a member from the others of its pool."""
+    return member["address"], int(member["protocol_port"])
+
+
+def registration_tag(server_id: str) -> str:
+    """Return the tag of members that an instance has added."""
+    return f"{REGISTERED}{server_id}"
+
+
+def is_registered(member: JsonMapping) -> bool:
+    """Return whether an instance has added the member."""
+    return any(tag.startswith(REGISTERED) for tag in member.get("tags") or ())
 
 
 def _objects(octavia: LoadBalancing, balancer: JsonMapping) -> Iterator[JsonObject]:
