@@ -223,7 +223,7 @@ def load_balancer(child: ChildView, name: str) -> JsonObject:
 def has_instances(child: ChildView) -> bool:
     """Return whether the members are instances, which register themselves with load balancers."""
     target = child.environment({}).registry().target("", SCALED)
-    return target is not None and (target.kind, target.name) == ("type", INSTANCE)
+    return target is not None and target.kind == "type" and target.name in (SCALED, INSTANCE)
 
 
 def pause_seconds(text: str) -> float:
