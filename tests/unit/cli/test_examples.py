@@ -64,7 +64,8 @@ def test_every_setting_is_described_and_every_variable_named_exists() -> None:
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
 def test_every_command_line_in_the_documents_exists(document: Path) -> None:
-    line = r"orchestrator ((?:stack (?:snapshot )?|token |key-pair |quota |audit )?[a-z-]+)((?: [^\n`|;)]*)?)"
+    groups = r"stack (?:snapshot )?|token |key-pair |quota |audit |observation (?:policy )?|drift (?=accept )"
+    line = rf"orchestrator ((?:{groups})?[a-z-]+)((?: [^\n`|;)]*)?)"
     for text in re.findall(line, _commands(document.read_text())):
         keywords, rest = text
         command: click.Command | None = main
@@ -72,6 +73,8 @@ def test_every_command_line_in_the_documents_exists(document: Path) -> None:
             assert isinstance(command, click.Group)
             command = command.get_command(click.Context(command), keyword)
             assert command is not None, f"{document.name}: orchestrator {keywords}"
+        if isinstance(command, click.Group):  # `drift STACK` is `drift show STACK`
+            command = command.get_command(click.Context(command), "show") or command
         options = {
             option for parameter in command.params for option in (*parameter.opts, *parameter.secondary_opts)
         }

@@ -27,7 +27,7 @@ def test_the_code_of_the_guide_is_the_packages_that_is_tested() -> None:
     files = (package / "pyproject.toml", *sorted(package.glob("*/*.py")))
     code = ["".join(path.read_text().split()) for path in files]  # a page's code has its own indentation
     quoted = blocks("plugins.md", "python", "toml")
-    assert len(quoted) == 9
+    assert len(quoted) == 10
     for block in quoted:
         assert any("".join(block.split()) in text for text in code), block
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import secrets
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,14 @@ def get(id: str) -> dict[str, Any] | None:
     except FileNotFoundError:
         return None
     return result
+
+
+def all_boxes() -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield all boxes by id."""
+    for path in sorted(_folder().glob("box-*.json")):
+        box = get(path.stem)
+        if box is not None:
+            yield path.stem, box
 
 
 def update(id: str, **values: Any) -> None:

@@ -1,4 +1,4 @@
-"""Acme::Box and Acme::Chest fulfil the contract of resource types and their own rules."""
+"""The types of the package fulfil the contract of resource types and their own rules."""
 
 from __future__ import annotations
 
@@ -11,8 +11,10 @@ import pytest
 from acme_shelf import shelf
 from acme_shelf.box import Box
 from acme_shelf.chest import Chest
+from acme_shelf.listed_box import ListedBox
 
 from orchestrator.errors import ProviderBusy
+from orchestrator.resources.base import Context
 from orchestrator.testing.contract import TypeContract
 from orchestrator.testing.operated import Operated
 from orchestrator.testing.samples import Intercept, Sample
@@ -52,6 +54,26 @@ class TestChest(TypeContract):
     @pytest.fixture
     def sample(self, box: Sample) -> Sample:
         return replace(box, type="Acme::Chest", slow_changes=frozenset({"size", "colour"}))
+
+
+class TestListedBox(TypeContract):
+    box = TestBox.sample
+
+    @pytest.fixture
+    def sample(self, box: Sample) -> Sample:
+        return replace(box, type="Acme::ListedBox")
+
+
+def test_a_box_of_the_list_is_observed_without_a_request(folder: Path):
+    box = ListedBox()
+    created = [shelf.create(token, label=token, litres=1) for token in ("a", "b")]
+    listed = dict(box.list_objects(Context("box", "box", "t", "CHECK")))
+    assert sorted(listed) == created
+    shelf.delete(created[0])
+    observed = box.observe(Context("box", "box", "t", "CHECK", listed=listed), created[0])
+    assert observed.exists
+    assert observed.attributes["label"] == "a"
+    assert not box.observe(Context("box", "box", "t", "CHECK", listed={}), created[0]).exists
 
 
 def test_former_names_of_properties_are_accepted():
