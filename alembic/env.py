@@ -15,6 +15,7 @@ from orchestrator.store.tables import (
     observation,
     observation_rules,
     providers,
+    repairs,
     snapshots,
     software,
     stacks,

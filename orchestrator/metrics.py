@@ -69,6 +69,12 @@ _BREAKERS: Final = Counter(
     ("service", "state"),
     registry=_REGISTRY,
 )
+_REPAIRS: Final = Counter(
+    "orchestrator_repairs",
+    "Automatic repairs by outcome: started, done, failed, superseded or given_up.",
+    ("outcome",),
+    registry=_REGISTRY,
+)
 _ROUNDS: Final = Histogram(
     "orchestrator_observation_round_duration_seconds",
     "Duration of rounds of the observation, by kind of group and result (complete, continued, failed, "
@@ -122,6 +128,11 @@ def count_verdict(type_name: str, verdict: str) -> None:
 def count_loss(service: str) -> None:
     """Count the loss of many objects within a round."""
     _LOSSES.labels(service).inc()
+
+
+def count_repair(outcome: str, count: int = 1) -> None:
+    """Count automatic repairs."""
+    _REPAIRS.labels(outcome).inc(count)
 
 
 def count_visit(type_name: str, step: str, outcome: str) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from orchestrator.logs import logger
+from orchestrator.operations.observation.healing import repair_due_faults
 from orchestrator.operations.observation.observe import observe_resource
 from orchestrator.operations.observation.rounds import observe_group
 from orchestrator.store.connections.database import UNREACHABLE
@@ -40,9 +41,11 @@ def observe(self: Any, resource_id: int) -> None:
     soft_time_limit=ROUND_SECONDS - 60,
 )
 def observe_round(self: Any, group_id: int) -> None:
-    """Carry out a round of the continuous observation."""
-    with execution(self.request):
+    """Carry out a round of the continuous observation, and start the repairs that are due after it."""
+    with execution(self.request) as running:
         try:
             observe_group(engine(), group_id)
+            database = engine().database.check_connection(durable=True)
+            running.messages = repair_due_faults(database, engine().types, group_id)
         except UNREACHABLE as error:  # the sweep sends the message again
             log.warning("database_unreachable", group=group_id, error=str(error))

@@ -31,6 +31,7 @@ COMMANDS: Final = {
     "observation": Entry(
         f"{_COMMANDS}.observation:observation", "Manage policies and pauses of the observation."
     ),
+    "repair": Entry(f"{_COMMANDS}.repair:repair", "List, approve and decline repairs."),
     "validate": Entry(f"{_COMMANDS}.validate:validate", "Validate a template without creating anything."),
     "completion": Entry(f"{_COMMANDS}.completion:completion", "Print the completion script for a shell."),
     "up": Entry(f"{_COMMANDS}.up:up", "Run database, broker, workers and API until Ctrl-C.", "embedded"),

@@ -79,7 +79,8 @@ STATES_VISITED: Final = ("checking", "waiting")
 
 
 # Results of an observation beside operations after which the next update observes the object again.
-SUSPECT: Final = ("absent", "error")
+SUSPECT: Final = ("absent", "error", "changed")
+BROKEN: Final = ("absent", "error")  # those of them with an object that does not serve
 
 
 # Operations that a stack accepts in each state (docs/internals/design.md invariant 9), for information only:

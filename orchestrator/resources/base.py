@@ -90,6 +90,8 @@ class ResourceType(OptionalVerbs):
     signals_always: ClassVar[bool] = False  # accepts signals also while the stack is suspended or deleted
     publishes: ClassVar[bool] = False  # metadata is for an agent: shown unmasked, with `published`
     claimed_first: ClassVar[bool] = False  # the verbs use `ctx.required_resources` or grant access
+    stateful: ClassVar[bool] = False  # holds data: replaced automatically only after an approval
+    stateful_in_groups: ClassVar[bool] = True  # False: members of a group are replaceable
     always_visited: ClassVar[bool] = False  # visited by every update, even if its inputs are unchanged
     open_metadata: ClassVar[bool] = False  # metadata set by signals is never masked
     hidden: ClassVar[bool] = False

@@ -50,7 +50,7 @@ _READERS: Final = [
         "list_template_functions resource_schema show_snapshot list_snapshots list_outputs show_output",
     ),
     *_named("stacks", "why progress failures list_revisions show_revision diff_revisions"),  # ours
-    *_named("stacks", "show_observation_policy"),  # ours
+    *_named("stacks", "show_observation_policy list_repairs"),  # ours
     *_named("events", "index show"),
     *_named("resource", "index show"),
     *_named("resource", "why hooks"),  # ours
@@ -80,7 +80,7 @@ _MEMBERS: Final = [
         "create update update_patch update_no_change delete preview_update preview_update_patch "
         "validate_template generate_template abandon export snapshot delete_snapshot restore_snapshot",
     ),
-    *_named("stacks", "rollback observation_policy"),  # ours
+    *_named("stacks", "rollback observation_policy repair"),  # ours
     *_named("webhooks", "create delete test rearm"),  # ours
     *_named("actions", "suspend resume cancel_update cancel_without_rollback"),
     *_named("resource", "mark_unhealthy"),

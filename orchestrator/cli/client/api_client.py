@@ -9,7 +9,7 @@ from orchestrator.cli.client.connection import Connection
 from orchestrator.cli.client.diagnosis import Diagnosis
 from orchestrator.cli.client.events import Events, Webhooks
 from orchestrator.cli.client.history import Revisions, Snapshots
-from orchestrator.cli.client.observation import ObservationPolicies
+from orchestrator.cli.client.observation import ObservationPolicies, Repairs
 from orchestrator.cli.client.observations import Observations
 from orchestrator.cli.client.resources import Resources, ResourceTypes
 from orchestrator.cli.client.stacks import Stacks
@@ -37,6 +37,7 @@ class Client:
         self.diagnosis = Diagnosis(self.connection)
         self.resource_types = ResourceTypes(self.connection)
         self.webhooks = Webhooks(self.connection)
+        self.repairs = Repairs(self.connection)
         self.observation_policies = ObservationPolicies(self.connection)
         self.observations = Observations(self.connection)
 

@@ -1,4 +1,4 @@
-"""Requests about policies, pauses and accepted differences of the observation."""
+"""Requests about policies, pauses and accepted differences of the observation, and about repairs."""
 
 from __future__ import annotations
 
@@ -36,3 +36,23 @@ class ObservationPolicies:
     def delete(self, id_: str) -> None:
         """End a rule."""
         self._connection.request("DELETE", f"{PATH}/{quote(id_, safe='')}")
+
+
+class Repairs:
+    """The repairs of the project."""
+
+    def __init__(self, connection: Connection) -> None:
+        """Use `connection`."""
+        self._connection = connection
+
+    def list_all(self, status: str | None, stack: str | None) -> list[JsonObject]:
+        """Return the repairs."""
+        query = ({"status": status} if status else {}) | ({"stack": stack} if stack else {})
+        found: list[JsonObject] = self._connection.request("GET", "repairs", query)["repairs"]
+        return found
+
+    def answer(self, id_: str, verb: str, body: JsonMapping) -> JsonObject:
+        """Approve or decline a repair."""
+        path = f"repairs/{quote(id_, safe='')}/{verb}"
+        answer: JsonObject = self._connection.request("POST", path, body=body)["repair"]
+        return answer

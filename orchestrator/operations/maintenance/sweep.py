@@ -24,6 +24,7 @@ from orchestrator.operations import queued_actions, stack_completion
 from orchestrator.operations.keystone.delegated_credentials import cloud_of_stack
 from orchestrator.operations.maintenance import orphans
 from orchestrator.operations.maintenance.purge import IncrementalPurge, Policy
+from orchestrator.operations.observation.healing import repair_due_faults
 from orchestrator.operations.observation.observation_pass import continue_pass
 from orchestrator.operations.snapshots import cleanup
 from orchestrator.operations.software.type_store import DeploymentStore
@@ -31,7 +32,7 @@ from orchestrator.resources.base import ResourceType
 from orchestrator.resources.stack_context import StackLocation
 from orchestrator.security.encryption import Cipher
 from orchestrator.store import circuit_breakers, observations
-from orchestrator.store.connections.database import Database, try_lock, unlock
+from orchestrator.store.connections.database import UNREACHABLE, Database, try_lock, unlock
 from orchestrator.store.events import webhooks
 from orchestrator.store.maintenance import stalled, sweep_queries
 from orchestrator.store.nodes import repository
@@ -45,6 +46,7 @@ log = logger()
 
 MAX_ROWS = 1_000  # maximum rows per kind of work and sweep
 AUDIT_SECONDS = 30.0
+REPAIR_SECONDS = 2.0  # between two searches for due repairs
 LOCK = 0x5357454550  # for a single sweep at a time on all hosts
 COUNTING = LOCK + 1  # for a single count at a time
 ENQUEUED_WITHIN_SECONDS = 2.0  # of the commit that marked the nodes
@@ -70,6 +72,7 @@ class Sweep:
     min_interval: float = 0.0  # seconds between the starts of two sweeps in any process
     waiting_seconds: WaitingSeconds = no_message_waits
     _db: Connection[TupleRow] | None = None
+    _repaired_at: float = -REPAIR_SECONDS
     _audited_at: float = field(default_factory=time.monotonic)
     # failing traversals whose open operations are followed
     _followed: set[tuple[int, int]] = field(default_factory=set)
@@ -102,6 +105,7 @@ class Sweep:
         self._rung_until = webhooks.mark_due(db, self._rung_until)
         messages += self._end(db)
         messages += self._continue_observations(db)
+        messages += self._repair(db)
         self._count(db)
         return messages
 
@@ -192,6 +196,20 @@ class Sweep:
             with db.transaction():
                 messages += continue_pass(db, self.types, stack_id, self.settings.re_enqueue_seconds)
         return messages
+
+    def _repair(self, db: Connection[TupleRow]) -> list[CheckMessage]:
+        """Start due repairs. A fault of this code must not stop the sweep."""
+        now = time.monotonic()
+        if not self.settings.observation_interval_seconds or now - self._repaired_at < REPAIR_SECONDS:
+            return []
+        self._repaired_at = now
+        try:
+            return repair_due_faults(db, self.types)
+        except UNREACHABLE:
+            raise
+        except Exception:
+            log.exception("repair_error")
+            return []
 
     def _audit(self, db: Connection[TupleRow]) -> list[CheckMessage]:
         for root in sweep_queries.roots(db):

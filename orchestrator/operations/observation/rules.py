@@ -26,7 +26,7 @@ from orchestrator.json_types import JsonObject
 from orchestrator.operations.context import Body, OperationContext
 from orchestrator.operations.request_body import read_object
 from orchestrator.schema.constraint_checks import parse_time
-from orchestrator.store.observation import rules
+from orchestrator.store.observation import repairs, rules
 from orchestrator.store.observation.rules import RuleRow
 from orchestrator.store.stacks import stacks
 from orchestrator.store.stacks.stacks import StackRow
@@ -84,6 +84,7 @@ def create(context: OperationContext, body: Body) -> JsonObject:
                 raise LimitExceeded(
                     f"You have reached the maximum observation policies per tenant, {MAX_RULES}."
                 )
+        repairs.reconsider(db, context.caller.project_id)
         row = rules.get(db, context.caller.project_id, uuid)
     assert row is not None
     return rule_body(row)
@@ -137,6 +138,7 @@ def end(context: OperationContext, id_: str) -> None:
     with context.database.connect() as db:
         if not rules.end(db, context.caller.project_id, _uuid(id_), context.caller.user):
             raise RuleNotFound(id_)
+        repairs.reconsider(db, context.caller.project_id)
 
 
 def effective(context: OperationContext, stack_name: str, path: str | None) -> JsonObject:

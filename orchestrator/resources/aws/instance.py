@@ -36,6 +36,8 @@ class Instance(MappedType):
     service = "nova"
     endpoint_type = "compute"
     physical_name_limit = MAX_NAME
+    stateful = True
+    stateful_in_groups = False
     target_type = Server
     properties = PROPERTIES
     attributes = ATTRIBUTES

@@ -29,6 +29,7 @@ class Ec2Volume(MappedType):
     service = "cinder"
     endpoint_type = "volumev3"
     can_snapshot = True
+    stateful = True
     target_type = Volume
     properties = {
         "AvailabilityZone": Property(

@@ -149,7 +149,13 @@ RULES: Final = PurgeTarget(
     f"""SELECT x.id FROM observation_rule x WHERE x.ended_at < {BEFORE.format("events")}
         OR x.repeats = '' AND x.ends_at < {BEFORE.format("events")}""",
 )
-ALONE: Final = (ORPHANS, AUDIT_RECORDS, VERDICTS, RULES)
+REPAIRS: Final = PurgeTarget(
+    "repairs",
+    "repair",
+    f"""SELECT x.id FROM repair x WHERE x.created_at < {BEFORE.format("events")} AND x.status <> 'started'
+        AND NOT EXISTS (SELECT 1 FROM resource_verdict v WHERE v.id = x.fault_id)""",
+)
+ALONE: Final = (ORPHANS, AUDIT_RECORDS, VERDICTS, RULES, REPAIRS)
 
 # Tables with rows of a deleted stack. Deleting the stack's row cascades to its revisions and snapshots.
 TABLES_OF_DELETED: Final = (
@@ -166,6 +172,7 @@ TABLES_OF_DELETED: Final = (
     "resource_verdict",
     "verdict_history",
     "observation_rule",
+    "repair",
     "resource_definition",
     "resource",
 )

@@ -71,7 +71,7 @@ def _literals(values: tuple[str, ...]) -> str:
     return ", ".join(f"'{value}'" for value in values)
 
 
-# An observation beside operations found the object of a resource absent or in error.
+# An observation beside operations found the object of a resource absent, in error or changed.
 IS_SUSPECT = f"coalesce({check_in('observed', SUSPECT)}, false)"
 
 DOMAINS = {

@@ -9,7 +9,7 @@ from psycopg.rows import TupleRow
 from sqlalchemy import Connection as PooledConnection
 
 from orchestrator.engine.check.child_status import ChildState
-from orchestrator.engine.states import SUSPECT
+from orchestrator.engine.states import BROKEN as BROKEN_OBJECTS
 from orchestrator.json_types import JsonObject
 from orchestrator.store.connections.prepared import fetch_prepared
 from orchestrator.store.tables.base import check_in
@@ -17,7 +17,9 @@ from orchestrator.store.tables.base import check_in
 Db = Connection[TupleRow]
 
 
-BROKEN = "{0}" + check_in("observed", ("failed", *SUSPECT))  # after a failed operation, or by an observation
+BROKEN = "{0}" + check_in(
+    "observed", ("failed", *BROKEN_OBJECTS)
+)  # after a failed operation, or by an observation
 
 STATE = """
 SELECT c.id, c.uuid::text, c.name, c.project_id, c.traversal, c.action, c.status, c.status_reason,

@@ -37,6 +37,7 @@ OWN = {  # answers of the caller's own project
     "observations.index",
     "webhooks.index",
     "observation_policies.index",
+    "repairs.index",
 }
 REFUSED = {
     "webhooks.create",
@@ -66,6 +67,9 @@ WORKING = {  # these routes act on the request; their own tests cover them
     "webhooks.test",
     "webhooks.rearm",
     "observation_policies.show",
+    "repairs.show",
+    "repairs.approve",
+    "repairs.decline",
     "observation_policies.delete",
 }
 OPEN = UNVERSIONED | PUBLIC
@@ -93,6 +97,7 @@ def requests(api: Client, theirs: Made, project: str) -> Iterator[tuple[Rule, st
         "key": "it",
         "snapshot_id": str(theirs.uuid),
         "webhook_id": str(theirs.uuid),
+        "repair_id": str(theirs.uuid),
         "rule_id": str(theirs.uuid),
         "config_id": str(theirs.uuid),
         "deployment_id": str(theirs.uuid),

@@ -43,6 +43,7 @@ class Volume(CinderType):
     lists = "volumes"
     support_version = "2014.1"
     can_snapshot = True
+    stateful = True
     properties: ClassVar[Mapping[str, Property]] = {
         "availability_zone": Property("string", "The availability zone."),
         "size": Property(

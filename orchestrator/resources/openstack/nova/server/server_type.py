@@ -58,6 +58,8 @@ class Server(ListedServer):
     name = "OS::Nova::Server"
     support_version = "2014.1"
     physical_name_limit = MAX_NAME
+    stateful = True
+    stateful_in_groups = False
     flight_seconds = 30.0
     can_snapshot = True
     publishes = True

@@ -1,0 +1,184 @@
+"""Which repair a fault gets, and when: pure (operations/adr/0019).
+
+A repair is an update of the stack over the damaged resources. It is chosen by the verdict; policy, pauses,
+the state of the stack and earlier repairs decide whether it starts now.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterable, Sequence
+from typing import Final, Literal, NamedTuple, get_args
+
+from orchestrator.engine.observation.policies import Mode
+from orchestrator.engine.observation.verdicts import Fact
+
+Action = Literal["update", "recreate", "replace"]
+ACTIONS: Final = get_args(Action)
+# `reported`, `waiting` and `pending` are decided again at a later time; `pending` waits for an approval.
+RepairStatus = Literal[
+    "reported",
+    "waiting",
+    "pending",
+    "approved",
+    "started",
+    "done",
+    "failed",
+    "superseded",
+    "declined",
+    "given_up",
+]
+REPAIR_STATUSES: Final = get_args(RepairStatus)
+Verb = Literal["repair", "report", "wait", "ask", "give_up"]
+
+MAX_TRIES: Final = 5  # of a resource in a row, until a person is needed
+MAX_PER_HOUR: Final = 10  # of a resource
+FIRST_PAUSE: Final = dt.timedelta(seconds=30)  # after the first failed repair; doubled after each further one
+HOUR: Final = dt.timedelta(hours=1)
+MEMORY: Final = dt.timedelta(days=1)  # earlier repairs are forgotten
+
+MAX_SHARE: Final = 0.2  # of the resources of a stack that are repaired at once
+MIN_AT_ONCE: Final = 10
+
+
+class Fault(NamedTuple):
+    """A confirmed verdict, without the accepted differences."""
+
+    fact: Fact
+    properties: tuple[str, ...] = ()  # first names of the paths that differ
+    holds_data: bool = False
+    fixed: frozenset[str] = frozenset()  # properties that the type cannot update in place
+    unset: frozenset[str] = frozenset()  # properties without a value in the template: no update corrects them
+    external: bool = False
+    restricted: frozenset[str] = frozenset()  # `update`, `replace`: forbidden by the environment
+
+
+class Circumstances(NamedTuple):
+    """What surrounds a fault. Texts are reasons; empty: there is none."""
+
+    mode: Mode
+    paused: str = ""
+    loss: str = ""  # so many objects are missing that the provider may be wrong
+    stack: str = ""  # an operation, a suspended or failed stack
+    approved: bool = False
+
+
+class Attempt(NamedTuple):
+    """An earlier repair of the same resource."""
+
+    at: dt.datetime
+    status: RepairStatus
+
+
+class Decision(NamedTuple):
+    """The decision about a fault, with its reason for users."""
+
+    verb: Verb
+    action: Action | None = None
+    reason: str = ""
+    due_at: dt.datetime | None = None  # when it is decided again at the latest; None: after other events
+
+
+def action_for(fault: Fault) -> Action | None:
+    """Return the smallest action that ends a fault; None if there is none."""
+    match fault.fact:
+        case "missing":
+            return "recreate"
+        case "failed":
+            return "replace"
+        case "changed":
+            names = set(fault.properties) - fault.unset
+            if not names:
+                return None
+            return "replace" if names & fault.fixed else "update"
+    return None
+
+
+def decide(fault: Fault, around: Circumstances, attempts: Sequence[Attempt], now: dt.datetime) -> Decision:
+    """Return the decision about a fault.
+
+    The order: what is never repaired; what a person has to do; what needs an approval; what has to wait.
+    """
+    action = action_for(fault)
+    if refusal := _refusal(fault, around, action):
+        return Decision("report", action, refusal)
+    if exhausted := _exhausted(attempts, now):
+        return Decision("give_up", action, exhausted)
+    if not around.approved and (question := _question(fault, around, action)):
+        return Decision("ask", action, question)
+    if any(attempt.status == "started" for attempt in attempts):
+        return Decision("wait", action, "the result of a repair has not been observed yet")
+    if around.paused:
+        return Decision("wait", action, around.paused)
+    if around.stack:
+        return Decision("wait", action, around.stack)
+    if (start := _not_before(attempts)) > now:
+        return Decision(
+            "wait", action, "an earlier repair had no effect; the pause doubles with each try", start
+        )
+    return Decision("repair", action)
+
+
+def _refusal(fault: Fault, around: Circumstances, action: Action | None) -> str:
+    if around.mode in ("off", "report"):
+        return f"the policy is {around.mode}"
+    if not fault.properties and fault.fact == "changed":
+        return "all differences are accepted"
+    if action is None:
+        return "the template sets none of the changed properties: no update corrects them"
+    if fault.external:
+        return "the resource is external: it is managed by others"
+    forbidden = "update" if action == "update" else "replace"
+    if forbidden in fault.restricted:
+        return f"the environment restricts the action {forbidden}"
+    return ""
+
+
+def _question(fault: Fault, around: Circumstances, action: Action | None) -> str:
+    if around.loss:
+        return around.loss
+    if fault.holds_data and action != "update":
+        return "the resource holds data, which a new object would not have"
+    if around.mode == "ask":
+        return "the policy is ask"
+    return ""
+
+
+def _exhausted(attempts: Sequence[Attempt], now: dt.datetime) -> str:
+    recent = [attempt for attempt in attempts if now - attempt.at < HOUR]
+    tries = _failures(attempts)
+    if tries >= MAX_TRIES:
+        return (
+            f"{tries} repairs in a row had no effect. Correct the cause, then update the stack, or accept "
+            "the difference"
+        )
+    if len(recent) >= MAX_PER_HOUR:
+        return (
+            f"the resource was repaired {len(recent)} times within an hour: something keeps changing it. "
+            "Find it, or accept the difference"
+        )
+    return ""
+
+
+def _failures(attempts: Iterable[Attempt]) -> int:
+    """Return the number of repairs without effect since the last success."""
+    count = 0
+    for attempt in sorted(attempts):
+        if attempt.status == "done":
+            count = 0
+        elif attempt.status == "failed":
+            count += 1
+    return count
+
+
+def _not_before(attempts: Sequence[Attempt]) -> dt.datetime:
+    """Return the time before which no further repair starts."""
+    tries = _failures(attempts)
+    if not tries:
+        return dt.datetime.min.replace(tzinfo=dt.UTC)
+    return max(attempt.at for attempt in attempts) + 2.0 ** (tries - 1) * FIRST_PAUSE
+
+
+def at_once(resources: int) -> int:
+    """Return how many resources of a stack may be repaired at the same time."""
+    return max(MIN_AT_ONCE, int(resources * MAX_SHARE))

@@ -1,0 +1,231 @@
+"""Decide about faults that are due, and start repairs (operations/adr/0019).
+
+Called by the sweep and at the end of a round. Several callers at a time do no harm: a start locks the root
+stack, and a fault whose resource has an operation is left out.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final, NamedTuple
+
+from psycopg import Connection
+from psycopg.rows import TupleRow
+
+from orchestrator import metrics
+from orchestrator.engine.messages import CheckMessage
+from orchestrator.engine.observation import policies
+from orchestrator.engine.observation import repairs as rules_of_repair
+from orchestrator.engine.observation.policies import Place, Rule
+from orchestrator.engine.observation.repairs import (
+    MEMORY,
+    Action,
+    Circumstances,
+    Decision,
+    Fault,
+    RepairStatus,
+)
+from orchestrator.errors import InvalidTemplate
+from orchestrator.logs import logger
+from orchestrator.resources.base import ResourceType
+from orchestrator.resources.groups.group_type import GroupType
+from orchestrator.store.observation import repairs, rules
+from orchestrator.store.observation.repairs import DecisionRow, FaultRow, Loss, StackState
+from orchestrator.store.traversals import children, traversals
+from orchestrator.template.resource_registry import ResourceRegistry
+
+Db = Connection[TupleRow]
+log = logger()
+
+MAX_FAULTS: Final = 500  # decided at a time
+MAX_NAMES: Final = 5  # in the reason of a stack
+
+_STATUS: Final[Mapping[str, RepairStatus]] = {
+    "report": "reported",
+    "wait": "waiting",
+    "ask": "pending",
+    "give_up": "given_up",
+}
+# Until a decision is made again; changed rules do it at once.
+_SECONDS: Final[Mapping[str, float | None]] = {
+    "reported": 300.0,
+    "waiting": 5.0,
+    "pending": 60.0,
+    "given_up": None,
+}
+
+
+class Case(NamedTuple):
+    """A fault with all that its decision depends on."""
+
+    row: FaultRow
+    fault: Fault
+    around: Circumstances
+    attempts: Sequence[rules_of_repair.Attempt]
+
+
+def repair_due_faults(
+    db: Db, types: Mapping[str, ResourceType], group_id: int | None = None
+) -> list[CheckMessage]:
+    """Decide about all faults that are due, of a group if given; return the messages of started repairs."""
+    for status in repairs.end(db):
+        metrics.count_repair(status)
+    faults = repairs.due(db, MAX_FAULTS, group_id)
+    if not faults:
+        return []
+    now = dt.datetime.now(dt.UTC)
+    starts: dict[int, dict[int, Action]] = defaultdict(dict)
+    names: dict[int, str] = {}
+    decided: list[DecisionRow] = []
+    for case in _cases(db, types, faults, now):
+        decision = rules_of_repair.decide(case.fault, case.around, case.attempts, now)
+        if decision.verb == "repair" and decision.action is not None:
+            starts[case.row.root_id][case.row.id] = decision.action
+            names[case.row.id] = case.row.name
+        else:
+            decided.append(_row(case.row, decision, now))
+    repairs.decide(db, decided)
+    for decision_row in decided:
+        if decision_row.status == "given_up":
+            metrics.count_repair("given_up")
+    return [message for root_id, actions in starts.items() for message in _start(db, root_id, actions, names)]
+
+
+def _cases(
+    db: Db, types: Mapping[str, ResourceType], faults: Sequence[FaultRow], now: dt.datetime
+) -> Iterable[Case]:
+    places = rules.places(db, [(fault.stack_id, fault.name, fault.type) for fault in faults])
+    around = {id_ for place in places for id_, _ in place.stacks}
+    stacks = repairs.stacks(db, around | {fault.root_id for fault in faults})
+    holders = rules.holders(db, {fault.stack_id for fault in faults})
+    losses = repairs.losses(db, {fault.group_id for fault in faults})
+    attempts = repairs.attempts(db, faults, MEMORY)
+    by_project = {
+        project_id: [row.rule for row in rules.in_force(db, project_id, around)]
+        for project_id in {fault.project_id for fault in faults}
+    }
+    for row, place in zip(faults, places, strict=True):
+        if row.root_id not in stacks or row.stack_id not in stacks:
+            continue
+        in_force = by_project[row.project_id]
+        grouped = any(isinstance(types.get(holder), GroupType) for holder in holders.get(row.stack_id, ()))
+        yield Case(
+            row,
+            _fault(row, types.get(row.type), in_force, place, stacks[row.stack_id], now, grouped=grouped),
+            _circumstances(row, in_force, place, stacks, losses.get(row.group_id), now),
+            attempts.get((row.stack_id, row.name), ()),
+        )
+
+
+def _fault(
+    row: FaultRow,
+    type_: ResourceType | None,
+    in_force: Sequence[Rule],
+    place: Place,
+    stack: StackState,
+    now: dt.datetime,
+    *,
+    grouped: bool,
+) -> Fault:
+    paths = [str(item["property"]) for item in row.differences]
+    names = {path.partition(".")[0] for path in paths if policies.accepts(in_force, place, path, now) is None}
+    declared = type_.properties if type_ is not None else {}
+    never_active = row.resource_status == "FAILED" and row.resource_action == "CREATE"
+    holds_data = (type_ is None or type_.stateful) and not never_active
+    if holds_data and grouped and type_ is not None and not type_.stateful_in_groups:
+        holds_data = False
+    return Fault(
+        row.verdict,
+        tuple(sorted(names)),
+        holds_data=holds_data,
+        fixed=frozenset(n for n in names if n not in declared or not declared[n].update_allowed),
+        unset=frozenset(names - set(row.set_properties)),
+        external=row.external,
+        restricted=_restricted(stack, row.name),
+    )
+
+
+def _restricted(stack: StackState, name: str) -> frozenset[str]:
+    section = stack.environment.get("resource_registry")
+    if not section:
+        return frozenset()
+    try:
+        return ResourceRegistry.build(section).restricted_actions(name)
+    except InvalidTemplate:
+        return frozenset({"update", "replace"})
+
+
+def _circumstances(
+    row: FaultRow,
+    in_force: Sequence[Rule],
+    place: Place,
+    stacks: Mapping[int, StackState],
+    loss: Loss | None,
+    now: dt.datetime,
+) -> Circumstances:
+    pause = policies.paused(in_force, place, now)
+    return Circumstances(
+        policies.effective(in_force, place).mode,
+        f"repairs are paused: {pause.reason}" if pause is not None else "",
+        f"{loss.lost} of {loss.observed} objects of {loss.service} disappeared at once: the fault may be the "
+        "provider's"
+        if loss is not None
+        else "",
+        _busy(stacks, row, place),
+        approved=row.status == "approved",
+    )
+
+
+def _busy(stacks: Mapping[int, StackState], row: FaultRow, place: Place) -> str:
+    """Return why no traversal may start: only a stack at rest is repaired."""
+    root = stacks[row.root_id]
+    if root.status == "IN_PROGRESS":
+        return "an operation of the stack is in progress"
+    if root.action in ("SUSPEND", "DELETE"):
+        return "the stack is suspended or deleted"
+    if not root.reached or (root.status == "FAILED" and root.action != "CHECK" and not root.repaired):
+        return "the stack has not reached its desired revision: update it"
+    if any(stacks[id_].status == "IN_PROGRESS" for id_, _ in place.stacks if id_ in stacks):
+        return "an operation of a nested stack is in progress"
+    return ""
+
+
+def _row(fault: FaultRow, decision: Decision, now: dt.datetime) -> DecisionRow:
+    status = _STATUS[decision.verb]
+    seconds = _SECONDS[status]
+    if status == "waiting" and decision.due_at is not None:
+        seconds = max((decision.due_at - now).total_seconds(), 1.0)
+    told = {
+        "pending": f"Automatic repair ({decision.action}) waits for an approval: {decision.reason}",
+        "given_up": f"Automatic repair given up: {decision.reason}",
+    }.get(status, "")
+    return DecisionRow(fault.id, decision.action, status, decision.reason, seconds, told)
+
+
+def _start(
+    db: Db, root_id: int, actions: Mapping[int, Action], names: Mapping[int, str]
+) -> Iterable[CheckMessage]:
+    """Start a traversal of the current revision over the damaged resources of a stack tree."""
+    with db.transaction():
+        stack = traversals.lock(db, root_id)
+        state = repairs.stacks(db, [root_id]).get(root_id)
+        if stack is None or state is None or state.status == "IN_PROGRESS" or not state.reached:
+            return []
+        most = rules_of_repair.at_once(state.resources)
+        marked = repairs.mark(db, root_id, sorted(actions)[:most])
+        if not marked:
+            return []
+        for stack_id in sorted(set(marked.values())):
+            children.mark_stale(db, stack_id)
+        started = traversals.start_traversal(db, root_id, "UPDATE", expected=stack.traversal)
+        assert started is not None  # it exists: it is locked
+        shown = ", ".join(names[fault_id] for fault_id in sorted(marked)[:MAX_NAMES])
+        more = f" and {len(marked) - MAX_NAMES} more" if len(marked) > MAX_NAMES else ""
+        reason = f"Stack UPDATE started: automatic repair of {shown}{more}"
+        chosen = {fault_id: actions[fault_id] for fault_id in sorted(marked)}
+        repairs.start(db, root_id, started.traversal, chosen, reason)
+    metrics.count_repair("started", len(marked))
+    log.info("audit", action="stacks:repair", automatic=True, stack_id=root_id, resources=len(marked))
+    return [started.message]

@@ -1,0 +1,370 @@
+"""Repairs in SQL: faults to decide, decisions, starts and ends.
+
+A start locks the root stack, then the resources in the order of their ids. It marks the resources as a check
+beside operations does, so that the traversal visits them and observes them again before it acts.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import uuid as uuid_
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+import orjson
+from psycopg import Connection
+from psycopg.rows import TupleRow, class_row
+
+from orchestrator.engine.observation.repairs import Action, Attempt, RepairStatus
+from orchestrator.engine.observation.verdicts import DRIFT, Fact
+from orchestrator.json_types import JsonMapping, JsonObject
+from orchestrator.store.observation.verdicts import CURRENT
+from orchestrator.store.tables.base import check_in
+
+Db = Connection[TupleRow]
+
+OPEN: Final = ("reported", "waiting", "pending", "approved")  # decided again when due
+
+
+@dataclass(frozen=True, slots=True)
+class FaultRow:
+    """A fault that is due for a decision, with the facts about its resource."""
+
+    id: int
+    project_id: str
+    stack_id: int
+    root_id: int
+    group_id: int
+    resource_id: int
+    name: str
+    type: str
+    physical_id: str
+    verdict: Fact
+    reason: str
+    differences: list[JsonObject]
+    resource_action: str
+    resource_status: str
+    set_properties: list[str]  # in the template
+    external: bool
+    status: RepairStatus | None  # of the earlier decision
+
+
+class StackState(NamedTuple):
+    """What a decision needs to know about a stack."""
+
+    id: int
+    root_id: int
+    action: str
+    status: str
+    traversal: int
+    reached: bool  # the desired revision
+    repaired: bool  # the last traversal was a repair
+    environment: JsonMapping
+    resources: int
+
+
+class Loss(NamedTuple):
+    """The circuit breaker of a group is open."""
+
+    lost: int
+    observed: int
+    service: str
+
+
+class DecisionRow(NamedTuple):
+    """A decision without a start."""
+
+    fault_id: int
+    action: Action | None
+    status: RepairStatus
+    reason: str
+    seconds: float | None  # until the next decision
+    told: str  # the event; empty: none
+
+
+@dataclass(frozen=True, slots=True)
+class RepairRow:
+    """A repair as its project sees it."""
+
+    id: int
+    uuid: uuid_.UUID
+    fault_id: int
+    stack_uuid: uuid_.UUID
+    stack_name: str
+    root_uuid: uuid_.UUID
+    root_name: str
+    name: str
+    type: str
+    physical_id: str
+    verdict: str
+    fault_reason: str
+    differences: list[JsonObject]
+    action: str | None
+    status: RepairStatus
+    reason: str
+    due_at: dt.datetime | None
+    created_at: dt.datetime
+    started_at: dt.datetime | None
+    ended_at: dt.datetime | None
+    decided_by: str | None
+    decided_at: dt.datetime | None
+    comment: str | None
+
+
+IS_FAULT: Final = f"v.confirmed AND v.unknown_since IS NULL AND {check_in('v.verdict', DRIFT)} AND {CURRENT}"
+DUE: Final = f"""
+SELECT v.id, v.project_id, v.stack_id, v.root_id, v.group_id, v.resource_id, v.name, v.type, v.physical_id,
+    v.verdict, v.reason, v.differences, r.action AS resource_action, r.status AS resource_status,
+    ARRAY(SELECT json_object_keys(d.body -> 'properties')
+        WHERE json_typeof(d.body -> 'properties') = 'object') AS set_properties,
+    d.body ->> 'external_id' IS NOT NULL AS external, p.status
+FROM resource_verdict v JOIN resource r ON r.id = v.resource_id
+LEFT JOIN resource_definition d ON d.stack_id = r.stack_id AND d.id = r.definition_id
+LEFT JOIN repair p ON p.fault_id = v.id
+WHERE {IS_FAULT} AND (%(group_id)s::bigint IS NULL OR v.group_id = %(group_id)s)
+    AND (p.id IS NULL OR {check_in("p.status", OPEN)} AND p.due_at <= now())
+    AND EXISTS (SELECT 1 FROM observation_rule o WHERE o.project_id = v.project_id AND o.kind = 'policy'
+        AND {check_in("o.mode", ("heal", "ask"))} AND o.ended_at IS NULL)
+ORDER BY v.id LIMIT %(limit)s
+"""
+STACKS: Final = """
+SELECT s.id, s.root_id, s.action, s.status, s.traversal,
+    s.revision_id IS NOT DISTINCT FROM s.good_revision_id,
+    EXISTS (SELECT 1 FROM repair p WHERE p.root_id = s.id AND p.traversal = s.traversal),
+    coalesce(v.environment, '{}'), coalesce(v.resource_count, 0)
+FROM stack s LEFT JOIN revision v ON v.id = s.revision_id
+WHERE s.id = ANY(%(stacks)s) AND s.deleted_at IS NULL
+"""
+LOSSES: Final = """
+SELECT id, coalesce(lost, 0), coalesce(lost_of, 0), service FROM observation_group
+WHERE id = ANY(%(groups)s) AND loss_since IS NOT NULL AND loss_approved_at IS NULL
+"""
+ATTEMPTS: Final = """
+SELECT p.stack_id, p.name, p.started_at, p.status FROM repair p
+JOIN unnest(%(stacks)s::bigint[], %(names)s::text[]) AS x(stack_id, name) USING (stack_id, name)
+WHERE p.started_at > now() - make_interval(secs => %(seconds)s)
+ORDER BY p.started_at
+"""
+_COLUMNS: Final = """fault_id, project_id, stack_id, root_id, group_id, resource_id, name, type, physical_id,
+    verdict, fault_reason, differences"""
+_FAULT: Final = """v.id, v.project_id, v.stack_id, v.root_id, v.group_id, v.resource_id, v.name, v.type,
+    v.physical_id, v.verdict, v.reason, v.differences"""
+_EVENT: Final = """
+INSERT INTO event (stack_id, resource_name, resource_type, physical_id, action, status, reason)"""
+DECIDE: Final = f"""
+WITH i AS MATERIALIZED (
+    SELECT * FROM jsonb_to_recordset(%(decisions)s::jsonb) AS x(
+        fault_id bigint, action text, status text, reason text, seconds float8, told text)
+), before AS MATERIALIZED (
+    SELECT p.fault_id, p.status FROM repair p JOIN i USING (fault_id)
+), w AS (
+    INSERT INTO repair AS p ({_COLUMNS}, action, status, reason, due_at)
+    SELECT {_FAULT}, i.action, i.status, i.reason, now() + make_interval(secs => i.seconds)
+    FROM i JOIN resource_verdict v ON v.id = i.fault_id ORDER BY v.id
+    ON CONFLICT (fault_id) DO UPDATE SET action = excluded.action, reason = excluded.reason,
+        fault_reason = excluded.fault_reason, differences = excluded.differences,
+        status = CASE WHEN p.status = 'approved' AND excluded.status = 'waiting' THEN p.status
+            ELSE excluded.status END,
+        due_at = excluded.due_at
+    WHERE {check_in("p.status", OPEN)}
+    RETURNING p.fault_id, p.stack_id, p.name, p.type, p.physical_id, p.status
+)
+{_EVENT}
+SELECT w.stack_id, w.name, w.type, w.physical_id, 'CHECK', 'FAILED', i.told
+FROM w JOIN i USING (fault_id) LEFT JOIN before b USING (fault_id)
+WHERE i.told <> '' AND b.status IS DISTINCT FROM w.status
+"""
+MARK: Final = f"""
+WITH v AS MATERIALIZED (
+    SELECT v.id, v.resource_id, v.verdict, v.reason, v.observed_at
+    FROM resource_verdict v JOIN resource r ON r.id = v.resource_id
+    WHERE v.id = ANY(%(faults)s) AND v.root_id = %(root_id)s AND {IS_FAULT}
+        AND r.op IS NULL AND r.lease IS NULL AND NOT r.leftover AND r.action <> 'DELETE'
+    ORDER BY r.id FOR UPDATE OF r SKIP LOCKED
+)
+UPDATE resource r SET observed = CASE v.verdict WHEN 'missing' THEN 'absent' WHEN 'failed' THEN 'error'
+        ELSE 'changed' END, observed_at = v.observed_at, observed_reason = nullif(v.reason, '')
+FROM v WHERE r.id = v.resource_id RETURNING v.id, r.stack_id
+"""
+START: Final = f"""
+WITH i AS MATERIALIZED (
+    SELECT * FROM unnest(%(faults)s::bigint[], %(actions)s::text[]) AS x(fault_id, action)
+), w AS (
+    INSERT INTO repair AS p ({_COLUMNS}, action, status, traversal, started_at)
+    SELECT {_FAULT}, i.action, 'started', %(traversal)s, now()
+    FROM i JOIN resource_verdict v ON v.id = i.fault_id ORDER BY v.id
+    ON CONFLICT (fault_id) DO UPDATE SET action = excluded.action, status = 'started', reason = '',
+        due_at = NULL, traversal = excluded.traversal, started_at = excluded.started_at
+    RETURNING p.stack_id, p.name, p.type, p.physical_id, p.action, p.verdict, p.fault_reason, p.differences
+)
+{_EVENT}
+SELECT w.stack_id, w.name, w.type, w.physical_id, 'UPDATE', 'IN_PROGRESS',
+    'Automatic repair (' || w.action || '), observed ' || w.verdict || ': ' || CASE
+        WHEN w.verdict = 'changed' THEN (
+            SELECT string_agg(d ->> 'property', ', ') FROM jsonb_array_elements(w.differences) AS d)
+        ELSE w.fault_reason END
+FROM w
+"""
+REASON: Final = """
+UPDATE stack SET status_reason = %(reason)s
+WHERE id = %(root_id)s AND traversal = %(traversal)s AND status = 'IN_PROGRESS'
+"""
+# A repair that ended waits for a round that began after it.
+NOTE_ENDS: Final = """
+UPDATE repair p SET ended_at = now() FROM stack s
+WHERE p.status = 'started' AND p.ended_at IS NULL AND s.id = p.root_id
+    AND (s.traversal > p.traversal OR s.status <> 'IN_PROGRESS' OR s.deleted_at IS NOT NULL)
+RETURNING p.project_id, p.group_id
+"""
+HASTEN: Final = """
+UPDATE observation_group SET due_at = least(due_at, now() + interval '1 second'), interval_seconds = 0
+WHERE id = ANY(%(groups)s)
+"""
+END: Final = """
+WITH p AS MATERIALIZED (
+    SELECT p.id, CASE
+        WHEN s.id IS NULL OR s.deleted_at IS NOT NULL THEN 'superseded'
+        WHEN s.traversal > p.traversal AND s.action = 'ROLLBACK' THEN 'failed'
+        WHEN s.traversal > p.traversal THEN 'superseded'
+        WHEN s.status = 'FAILED' THEN 'failed'
+        WHEN v.id IS NOT NULL THEN 'failed'
+        WHEN g.id IS NULL OR g.observed_at > p.ended_at THEN 'done' END AS status,
+        CASE WHEN s.status = 'FAILED' THEN s.status_reason
+            WHEN v.id IS NOT NULL THEN 'the difference was observed again' ELSE '' END AS reason
+    FROM repair p LEFT JOIN stack s ON s.id = p.root_id
+    LEFT JOIN observation_group g ON g.id = p.group_id
+    LEFT JOIN LATERAL (
+        SELECT v.id FROM resource_verdict v
+        WHERE v.stack_id = p.stack_id AND v.name = p.name AND v.id <> p.fault_id AND v.confirmed
+            AND v.observed_at > p.ended_at LIMIT 1) AS v ON true
+    WHERE p.status = 'started' AND p.ended_at IS NOT NULL
+)
+UPDATE repair x SET status = p.status, reason = p.reason FROM p
+WHERE x.id = p.id AND x.status = 'started' AND p.status IS NOT NULL
+RETURNING x.status
+"""
+SELECT: Final = """
+SELECT p.id, p.uuid, p.fault_id, s.uuid AS stack_uuid, s.name AS stack_name, root.uuid AS root_uuid,
+    root.name AS root_name, p.name, p.type, p.physical_id, p.verdict, p.fault_reason, p.differences, p.action,
+    p.status, p.reason, p.due_at, p.created_at, p.started_at, p.ended_at, p.decided_by, p.decided_at,
+    p.comment
+FROM repair p JOIN stack s ON s.id = p.stack_id JOIN stack root ON root.id = p.root_id
+WHERE p.project_id = %(project_id)s"""
+AFTER: Final = """ AND p.id > coalesce((SELECT m.id FROM repair m
+    WHERE m.uuid::text = %(marker)s AND m.project_id = %(project_id)s), 0)"""
+ANSWER: Final = f"""
+UPDATE repair p SET status = %(status)s, decided_by = %(by)s, decided_at = now(), comment = %(comment)s,
+    due_at = CASE WHEN %(status)s = 'approved' THEN now() END
+FROM resource_verdict v JOIN resource r ON r.id = v.resource_id
+WHERE p.project_id = %(project_id)s AND p.id = %(id)s AND p.status = 'pending' AND v.id = p.fault_id
+    AND p.action IS NOT DISTINCT FROM %(action)s AND v.differences = p.differences AND {IS_FAULT}
+"""
+# Rules have changed: decide again at once.
+RECONSIDER: Final = f"""
+UPDATE repair SET due_at = now() WHERE project_id = %(project_id)s AND {check_in("status", OPEN)}
+"""
+
+
+def due(db: Db, limit: int, group_id: int | None = None) -> list[FaultRow]:
+    """Return faults that are due for a decision in projects with a policy for repairs; of a group if any."""
+    with db.cursor(row_factory=class_row(FaultRow)) as cursor:
+        return cursor.execute(DUE.encode(), {"limit": limit, "group_id": group_id}).fetchall()
+
+
+def stacks(db: Db, ids: Collection[int]) -> dict[int, StackState]:
+    """Return the state of live stacks."""
+    rows = db.execute(STACKS, {"stacks": list(ids)}).fetchall()
+    return {row[0]: StackState(*row) for row in rows}
+
+
+def losses(db: Db, groups: Collection[int]) -> dict[int, Loss]:
+    """Return the groups whose circuit breaker is open, and not approved."""
+    rows = db.execute(LOSSES, {"groups": list(groups)}).fetchall()
+    return {row[0]: Loss(*row[1:]) for row in rows}
+
+
+def attempts(
+    db: Db, faults: Iterable[FaultRow], memory: dt.timedelta
+) -> dict[tuple[int, str], list[Attempt]]:
+    """Return the recent repairs of these resources, by stack and name."""
+    wanted = sorted({(fault.stack_id, fault.name) for fault in faults})
+    values = {
+        "stacks": [stack_id for stack_id, _ in wanted],
+        "names": [name for _, name in wanted],
+        "seconds": memory.total_seconds(),
+    }
+    found: dict[tuple[int, str], list[Attempt]] = {}
+    for stack_id, name, at, status in db.execute(ATTEMPTS, values).fetchall():
+        found.setdefault((stack_id, name), []).append(Attempt(at, status))
+    return found
+
+
+def decide(db: Db, decisions: Iterable[DecisionRow]) -> None:
+    """Record decisions without a start, with an event for a new status that users should know."""
+    rows = [decision._asdict() for decision in decisions]
+    if rows:
+        db.execute(DECIDE, {"decisions": orjson.dumps(rows).decode()})
+
+
+def mark(db: Db, root_id: int, faults: Iterable[int]) -> dict[int, int]:
+    """Mark the resources of faults for the next traversal; return the stacks by fault. A resource with an
+    operation is left out.
+    """
+    rows = db.execute(MARK, {"root_id": root_id, "faults": sorted(faults)}).fetchall()
+    return dict(rows)
+
+
+def start(db: Db, root_id: int, traversal: int, actions: Mapping[int, Action], reason: str) -> None:
+    """Record the start of repairs, given by fault, with an event for each."""
+    values = {"faults": list(actions), "actions": list(actions.values()), "traversal": traversal}
+    db.execute(START, values)
+    db.execute(REASON, {"root_id": root_id, "traversal": traversal, "reason": reason})
+
+
+def end(db: Db) -> list[str]:
+    """Record the results of repairs; return them."""
+    groups = {group_id for _, group_id in db.execute(NOTE_ENDS).fetchall()}
+    if groups:
+        db.execute(HASTEN, {"groups": sorted(groups)})
+    return [row[0] for row in db.execute(END).fetchall()]
+
+
+def listed(
+    db: Db,
+    project_id: str,
+    *,
+    statuses: Sequence[str] = (),
+    stack_ids: Sequence[int] = (),
+    uuid: uuid_.UUID | None = None,
+    marker: str | None = None,
+    limit: int | None = None,
+) -> list[RepairRow]:
+    """Return the repairs of a project, the oldest first."""
+    query = SELECT
+    query += " AND p.status = ANY(%(statuses)s)" if statuses else ""
+    query += " AND (p.stack_id = ANY(%(stacks)s) OR p.root_id = ANY(%(stacks)s))" if stack_ids else ""
+    query += " AND p.uuid = %(uuid)s" if uuid is not None else ""
+    query += AFTER if marker is not None else ""
+    values: dict[str, Any] = {
+        "project_id": project_id, "statuses": list(statuses), "stacks": list(stack_ids), "uuid": uuid,
+        "marker": marker, "limit": limit,
+    }  # fmt: skip
+    with db.cursor(row_factory=class_row(RepairRow)) as cursor:
+        return cursor.execute(f"{query} ORDER BY p.id LIMIT %(limit)s".encode(), values).fetchall()
+
+
+def answer(
+    db: Db, project_id: str, repair: RepairRow, status: RepairStatus, by: str, comment: str | None
+) -> bool:
+    """Approve or decline a pending repair, unless its fault or its action has changed; return whether."""
+    values = {
+        "project_id": project_id, "id": repair.id, "action": repair.action, "status": status, "by": by,
+        "comment": comment,
+    }  # fmt: skip
+    return db.execute(ANSWER, values).rowcount == 1
+
+
+def reconsider(db: Db, project_id: str) -> None:
+    """Let all open decisions of a project be made again: its rules have changed."""
+    db.execute(RECONSIDER, {"project_id": project_id})
