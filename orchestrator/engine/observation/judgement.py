@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -48,6 +49,14 @@ def judge(recorded: Recorded, evidence: Evidence, before: Standing = IN_STEP) ->
 def unobserved(before: Standing, reason: str) -> Standing:
     """Return what is known about a resource that could not be observed: the first reason is kept."""
     return before if before.unknown else replace(before, unknown=_text(reason))
+
+
+def without_accepted(standing: Standing, is_accepted: Callable[[str], bool]) -> Standing:
+    """Return a standing without the differences of properties that are accepted."""
+    left = tuple(item for item in standing.differences if not is_accepted(item.property))
+    if len(left) == len(standing.differences):
+        return standing
+    return replace(standing, differences=left) if left else replace(IN_STEP, unknown=standing.unknown)
 
 
 def _after_error(observation: Observation, before: Standing) -> Standing:

@@ -10,13 +10,21 @@ from orchestrator import metrics
 from orchestrator.engine.check.outcome import error_text
 from orchestrator.engine.check.visit import ResourceVisit
 from orchestrator.engine.observation.differences import Recorded
-from orchestrator.engine.observation.judgement import Evidence, Unlisted, Unobserved, judge, unobserved
+from orchestrator.engine.observation.judgement import (
+    Evidence,
+    Unlisted,
+    Unobserved,
+    judge,
+    unobserved,
+    without_accepted,
+)
+from orchestrator.engine.observation.policies import accepts
 from orchestrator.engine.observation.verdicts import IN_STEP, Standing
 from orchestrator.errors import AwaitingBudget, Superseded
 from orchestrator.operations.resource_context.state import ResourceState
 from orchestrator.resources.base import Context, Observation, ResourceType
 from orchestrator.store.connections.database import UNREACHABLE
-from orchestrator.store.observation import groups, verdicts
+from orchestrator.store.observation import groups, rules, verdicts
 from orchestrator.store.observation.groups import Group
 from orchestrator.store.observation.verdicts import Db, NewStanding
 from orchestrator.store.observation.watched import Watched
@@ -88,6 +96,8 @@ class Findings:
         """Read the deviations that are known."""
         self._db, self._group = db, group
         self.known: Mapping[int, Standing] = verdicts.standings(db, group)
+        self._acceptances = [row.rule for row in rules.listed(db, group.project_id, kind="accept")]
+        self.with_accepted: set[int] = set()  # resources with accepted differences
         self._new: list[tuple[Watched, Standing]] = []
         self.news = 0
         self.missing = sum(1 for standing in self.known.values() if standing.fact == "missing")
@@ -96,11 +106,23 @@ class Findings:
         """Return what was known about a resource before the round."""
         return self.known.get(item.id, IN_STEP)
 
-    def judge(self, item: Watched, recorded: Recorded, evidence: Evidence) -> Standing:
+    def judge(self, item: Watched, visit: ResourceVisit, recorded: Recorded, evidence: Evidence) -> Standing:
         """Add the evidence of an observation; return what it proves."""
         after = judge(recorded, evidence, self.before(item))
+        if after.differences and self._acceptances:
+            shown = self._without_accepted(visit, after)
+            if shown != after:
+                self.with_accepted.add(item.id)
+                after = shown
         self._add(item, after)
         return after
+
+    def _without_accepted(self, visit: ResourceVisit, standing: Standing) -> Standing:
+        resource, now = visit.resource, self._group.round_at
+        [place] = rules.places(self._db, [(visit.stack.id, resource.name, resource.resource_type)])
+        return without_accepted(
+            standing, lambda property_: accepts(self._acceptances, place, property_, now) is not None
+        )
 
     def add_unobserved(self, items: Sequence[Watched], reason: str) -> None:
         """Add resources that were not observed, for a reason that concerns all of them."""

@@ -28,7 +28,7 @@ from orchestrator.operations.observation.findings import (
 )
 from orchestrator.operations.reconcile.worker_context import WorkerContext
 from orchestrator.operations.resource_context.state import load_state
-from orchestrator.resources.base import Context, ResourceType
+from orchestrator.resources.base import Context, Observation, ResourceType
 from orchestrator.store.observation import groups, verdicts, watched
 from orchestrator.store.observation.groups import Group
 from orchestrator.store.observation.verdicts import Db
@@ -160,8 +160,8 @@ class ListRound:
             state = load_state(visit, self.engine.cipher)
             ctx = context_in_list(type_, visit, state, cloud, {item.physical_id: value})
             evidence = evidence_of(lambda: type_.observe(ctx, item.physical_id))  # noqa: B023 - called at once
-            after = self.findings.judge(item, recorded_values(type_, visit, state, ctx), evidence)
-            if after == IN_STEP:
+            after = self.findings.judge(item, visit, recorded_values(type_, visit, state, ctx), evidence)
+            if after == IN_STEP and item.id not in self.findings.with_accepted:
                 self.engine.unchanged.add(item.id, item.version, digest)
 
     def _visits(self, items: Sequence[Watched]) -> Sequence[watched.VersionedVisit]:
@@ -173,7 +173,7 @@ class ListRound:
         """Look missing objects up by their ids. Return how many seem to be lost since the last round, and how
         many are left for the next round.
         """
-        new = [item for item in missing if self._is_unconfirmed(item)]
+        new = [item for item in missing if self._is_due(item)]
         new.sort(key=lambda item: bool(self.findings.before(item).unknown))
         until, gone, silent = time.monotonic() + LOOK_UP_SECONDS, 0, 0
         for number, item in enumerate(new):
@@ -188,9 +188,10 @@ class ListRound:
                 break
         return gone, 0
 
-    def _is_unconfirmed(self, item: Watched) -> bool:
+    def _is_due(self, item: Watched) -> bool:
         before = self.findings.before(item)
-        return before.fact != "missing" or bool(before.unknown)
+        missing = before.fact == "missing"
+        return bool(before.unknown) or self.engine.look_ups.is_due(item.id, item.version, missing=missing)
 
     def _look_up_one(self, item: Watched) -> tuple[str, bool]:
         """Return why the object could not be observed, and whether it does not exist."""
@@ -203,10 +204,13 @@ class ListRound:
         state = load_state(visit, self.engine.cipher)
         ctx = context_in_list(type_, visit, state, self._cloud(item.root_id), {})
         evidence = evidence_of(lambda: type_.observe(ctx, item.physical_id))
-        self.findings.judge(item, recorded_values(type_, visit, state, ctx), evidence)
+        self.findings.judge(item, visit, recorded_values(type_, visit, state, ctx), evidence)
         if isinstance(evidence, Unobserved):
             return evidence.reason, False
-        return "", not getattr(evidence, "exists", True)
+        if not isinstance(evidence, Observation):
+            return "", False
+        self.engine.look_ups.note(item.id, item.version, missing=not evidence.exists)
+        return "", not evidence.exists and self.findings.before(item).fact != "missing"
 
     def _cloud(self, root_id: int) -> Cloud | None:
         engine = self.engine

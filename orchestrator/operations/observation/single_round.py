@@ -87,5 +87,5 @@ class SingleRound:
 
         evidence = evidence_of(observe)
         state = load_state(visit, self.engine.cipher)
-        self.findings.judge(item, recorded_values(type_, visit, state, ctx), evidence)
+        self.findings.judge(item, visit, recorded_values(type_, visit, state, ctx), evidence)
         return evidence

@@ -12,6 +12,7 @@ from orchestrator.operations.runtime.caches import FileCache
 from orchestrator.operations.runtime.circuit_breaker import CircuitBreakers
 from orchestrator.operations.runtime.dispatch_window import Windows
 from orchestrator.operations.runtime.lease_keeper import Leases
+from orchestrator.operations.runtime.look_ups import LookUps
 from orchestrator.operations.runtime.parameter_cache import ParameterCache
 from orchestrator.operations.runtime.unchanged_objects import UnchangedObjects
 from orchestrator.resources.base import ResourceType
@@ -35,3 +36,4 @@ class WorkerContext:
     stacks: ChildStackLoader
     breakers: CircuitBreakers
     unchanged: UnchangedObjects = field(default_factory=UnchangedObjects)
+    look_ups: LookUps = field(default_factory=LookUps)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from orchestrator.engine.messages import RoundMessage
-from orchestrator.store.observation import groups
+from orchestrator.store.observation import groups, rules
 from tests.scenarios.observation.shelf import Shelf
 from tests.scenarios.world import World
 
@@ -126,6 +127,15 @@ def test_an_object_that_a_list_left_out_is_not_missing(watch: Watch):
     observed(watch)
     watch.shelf.hidden.add("boxes-2")
     watch.round()
+    assert watch.verdicts() == {}
+
+
+def test_an_object_that_no_list_contains_is_looked_up_ever_more_rarely(watch: Watch):
+    observed(watch)
+    watch.shelf.hidden.add("boxes-2")
+    for _ in range(5):
+        watch.round()
+    assert watch.shelf.calls.count("get boxes-2") == 2
     assert watch.verdicts() == {}
 
 
@@ -294,3 +304,25 @@ def test_groups_go_with_the_last_stack(watch: Watch):
     watch.round()
     watch.discover()
     assert watch.world.rows("SELECT kind FROM observation_group") == []
+
+
+def test_accepted_differences_are_no_drift(watch: Watch):
+    observed(watch)
+    watch.shelf.objects["boxes-1"] |= {"label": "red", "name": "renamed"}
+    watch.round()
+    [stack] = watch.world.rows("SELECT id FROM stack")
+    rule = {"project_id": "p1", "kind": "accept", "stack_id": stack.id, "path": "*.properties.label"}
+    nothing = {"type": "", "resource": "", "mode": None, "starts_at": None, "ends_at": None, "repeats": ""}
+    author = {"reason": "painted", "created_by": "ada", "most": 10}
+    id_ = uuid.uuid4()
+    with watch.db.transaction():
+        assert rules.add(watch.db, {**rule, **nothing, **author, "uuid": id_})
+    watch.round()
+    [row] = watch.world.rows("SELECT differences FROM resource_verdict")
+    assert [item["property"] for item in row.differences] == ["name"]
+    watch.shelf.objects["boxes-1"]["name"] = row.differences[0]["expected"]
+    watch.round()
+    assert watch.verdicts() == {}
+    assert rules.end(watch.db, "p1", id_, "ada")
+    watch.round()
+    assert list(watch.verdicts().values()) == ["changed"]
