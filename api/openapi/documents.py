@@ -231,6 +231,18 @@ class DesiredRevision(Shape):
     last_reached: int | None = described("Number of the last revision that the stack reached.", 1)
 
 
+class Unrepaired(Shape):
+    """A fault that the observation found, and that is not repaired."""
+
+    id: Id
+    resource_name: str = described("Resource.", "web")
+    verdict: str = described("changed, missing or failed.", "missing")
+    action: str | None = described("The repair: update, recreate or replace.", "recreate")
+    status: str = described("Status of the repair.", "waiting")
+    reason: str = described("Reason of the status.", "repairs are paused: maintenance")
+    next_decision_at: Time | None = described("Next decision.")
+
+
 class Why(Summary):
     """Explanation of an unfinished stack."""
 
@@ -242,6 +254,7 @@ class Why(Summary):
     desired_revision: DesiredRevision = described("Whether the stack has reached its desired revision.")
     queued_action: QueuedAction | None = described("Action that starts when the stack is COMPLETE.", None)
     waiting: list[WaitingNode] = described("Nodes that block further nodes first.")
+    repairs: list[Unrepaired] | None = optional("Faults that are not repaired; not for a single resource.")
 
 
 class WhyShow(Shape):

@@ -15,6 +15,7 @@ from api.response.serialization import json_response, link, time
 from orchestrator.errors import InvalidRequest, ResourceNotFound
 from orchestrator.json_types import JsonMapping, JsonObject
 from orchestrator.operations.diagnosis.explain import Summary, explain, summarize
+from orchestrator.store.observation import repairs as stored_repairs
 from orchestrator.store.stacks import blockers as stored
 from orchestrator.store.stacks import progress as stored_progress
 from orchestrator.store.stacks.blockers import Marker, StackState, Unfinished
@@ -25,6 +26,7 @@ why = Blueprint("why", __name__)
 
 LIMIT: Final = 50  # default page size in nodes
 MAX_CAUSES: Final = 200
+MAX_REPAIRS: Final = 50
 
 
 @why.get("/<project_id>/stacks/<stack_name>/<stack_id>/why")
@@ -35,7 +37,10 @@ def of_stack(project_id: str, stack_name: str, stack_id: str) -> Response:  # no
     limit = query_params.integer("limit")
     limit = LIMIT if limit is None else max(1, min(limit, MAX_CAUSES))
     page = stored.unfinished(dependencies().database, stack, _marker(query_params.text("marker")), limit)
-    result = _diagnosis(stack) | {"waiting": [_node(node, stack) for node in page.nodes]}
+    result = _diagnosis(stack) | {
+        "waiting": [_node(node, stack) for node in page.nodes],
+        "repairs": _unrepaired(stack),
+    }
     answer: JsonObject = {"why": result}
     if page.marker is not None:
         values = request.args.to_dict(flat=False) | {"marker": [".".join(map(str, page.marker))]}
@@ -66,6 +71,24 @@ def progress(project_id: str, stack_name: str, stack_id: str) -> Response:  # no
     summary = _summary(stack, stored.standing(dependencies().database, stack))
     result = progress_body(stored_progress.read(dependencies().database, stack)) | _summarized(stack, summary)
     return json_response({"progress": result})
+
+
+def _unrepaired(stack: StackRow) -> list[JsonObject]:
+    """Return the faults that the observation found and that are not repaired, with the reasons."""
+    with dependencies().database.connect() as db:
+        rows = stored_repairs.undone(db, stack.project_id, stack.id, MAX_REPAIRS)
+    return [
+        {
+            "id": str(row.uuid),
+            "resource_name": row.name,
+            "verdict": row.verdict,
+            "action": row.action,
+            "status": row.status,
+            "reason": row.reason,
+            "next_decision_at": time(row.due_at),
+        }
+        for row in rows
+    ]
 
 
 def progress_body(status: Progress) -> JsonObject:

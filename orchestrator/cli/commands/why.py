@@ -52,12 +52,22 @@ def why(session: Session, *, name: str, resource: str | None, limit: int) -> Non
     waiting = explanation["waiting"]
     for node in waiting:
         _print_node(out, node)
+    for item in explanation.get("repairs") or ():
+        _print_unrepaired(out, item)
     if resource and not waiting:
         status, reason = explanation["resource_status"], explanation["resource_status_reason"]
         noted = "" if reason in ("", "state changed") else f" ({one_line(reason)})"
         _print(out, Text(f"  {clean(resource)} is not waiting: {status}{noted}"))
     if remaining:
         _print(out, Text(f"  … and more; use --limit {limit * 2}", style="dim"))
+
+
+def _print_unrepaired(out: Console, item: JsonMapping) -> None:
+    line = Text("  ")
+    line.append(clean(item["resource_name"]), style="bold")
+    line.append(f"  {item['verdict']}", style="red")
+    line.append(f"  not repaired ({item['status']}): {one_line(item['reason'])}")
+    _print(out, line)
 
 
 def _print_stack(out: Console, explanation: JsonMapping) -> None:

@@ -244,6 +244,11 @@ UPDATE repair x SET status = p.status, reason = p.reason FROM p
 WHERE x.id = p.id AND x.status = 'started' AND p.status IS NOT NULL
 RETURNING x.status
 """
+# Faults that ended without a repair.
+FORGET: Final = """
+DELETE FROM repair p WHERE p.due_at IS NOT NULL
+    AND NOT EXISTS (SELECT 1 FROM resource_verdict v WHERE v.id = p.fault_id)
+"""
 SELECT: Final = """
 SELECT p.id, p.uuid, p.fault_id, s.uuid AS stack_uuid, s.name AS stack_name, root.uuid AS root_uuid,
     root.name AS root_name, p.name, p.type, p.physical_id, p.verdict, p.fault_reason, p.differences, p.action,
@@ -323,11 +328,22 @@ def start(db: Db, root_id: int, traversal: int, actions: Mapping[int, Action], r
 
 
 def end(db: Db) -> list[str]:
-    """Record the results of repairs; return them."""
+    """Record the results of repairs; return them. Decisions about faults that ended are forgotten."""
+    db.execute(FORGET)
     groups = {group_id for _, group_id in db.execute(NOTE_ENDS).fetchall()}
     if groups:
         db.execute(HASTEN, {"groups": sorted(groups)})
     return [row[0] for row in db.execute(END).fetchall()]
+
+
+def undone(db: Db, project_id: str, stack_id: int, limit: int) -> list[RepairRow]:
+    """Return faults of a stack and its nested stacks that are not repaired, with the reasons."""
+    statuses = [*OPEN, "given_up", "declined"]
+    query = f"{SELECT} AND p.status = ANY(%(statuses)s) AND (p.stack_id = %(stack)s OR p.root_id = %(stack)s)"
+    query += " AND EXISTS (SELECT 1 FROM resource_verdict v WHERE v.id = p.fault_id)"
+    values = {"project_id": project_id, "statuses": statuses, "stack": stack_id, "limit": limit}
+    with db.cursor(row_factory=class_row(RepairRow)) as cursor:
+        return cursor.execute(f"{query} ORDER BY p.id LIMIT %(limit)s".encode(), values).fetchall()
 
 
 def listed(

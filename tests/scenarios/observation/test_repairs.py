@@ -269,3 +269,15 @@ def test_an_object_that_is_back_is_left_alone(healer: Healer):
     assert healer.heal() == [("a", "recreate", "started")]
     assert healer.shelf.boxes() == [id_]
     assert healer.settle() == [("a", "recreate", "done")]
+
+
+def test_a_fault_that_ends_by_itself_leaves_no_repair(healer: Healer):
+    healer.make(a=BOX)
+    healer.policy("ask")
+    id_ = healer.id("a")
+    found = healer.shelf.objects.pop(id_)
+    healer.round()
+    assert healer.heal() == [("a", "recreate", "pending")]
+    healer.shelf.objects[id_] = found
+    healer.round()
+    assert healer.heal() == []
