@@ -44,6 +44,18 @@ def world(kept_stacks: Kept, simulated_cloud: SimulatedCloud, login: Cloud) -> I
 
 
 @pytest.fixture
+def member_world(
+    kept_stacks: Kept, simulated_cloud: SimulatedCloud, credentials: dict[str, str], login: Cloud
+) -> Iterator[CloudWorld]:
+    """The same installation, as a member of the project `demo`."""
+    kept_stacks.empty()
+    made = CloudWorld(kept_stacks.url, simulated_cloud, open_cloud(credentials, "demo"))
+    yield made
+    simulated_cloud.faults.set({})
+    made.close()
+
+
+@pytest.fixture
 def requests(monkeypatch: pytest.MonkeyPatch) -> Requests:
     """The requests of the engine to the cloud, of which any can be the last of a worker."""
     made = Requests(SessionTransport.send)
