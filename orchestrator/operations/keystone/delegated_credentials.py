@@ -39,6 +39,8 @@ from orchestrator.store.stacks.stacks import StackRow
 
 log = logger()
 
+LOGIN_FAILURE: Final = "AuthorizationFailure: "  # in the reason of a stack
+
 CREATION_SECONDS: Final = 120.0  # from recording a credential to a stack that holds it: exceeds any request
 
 Borrow = Callable[[], AbstractContextManager[Db]]
@@ -81,7 +83,7 @@ def credential_for_update(context: OperationContext, stack: StackRow) -> Iterato
     if login is not None and login.project_id == stack.project_id and stack.root_id == stack.id:
         with context.database.borrow() as db:
             current = store.held(db, stack.id)
-            refused = current is not None and store.is_refused(db, stack.id)
+            refused = current is not None and (store.is_refused(db, stack.id) or _has_failed_login(stack))
         if current is None or refused or current.user_id != context.caller.user_id:
             try:
                 created = _create(context, login, uuid.UUID(str(stack.uuid)), stack.id)
@@ -89,6 +91,11 @@ def credential_for_update(context: OperationContext, stack: StackRow) -> Iterato
                 log.warning("credential_renewal_failed", stack=str(stack.uuid), error=str(error))
     with _discarded_on_error(context.database, created):
         yield created
+
+
+def _has_failed_login(stack: StackRow) -> bool:
+    """Return whether the stack has failed because Keystone refused its credential."""
+    return stack.status == "FAILED" and LOGIN_FAILURE in (stack.status_reason or "")
 
 
 def _delegating_login(context: OperationContext) -> Login | None:

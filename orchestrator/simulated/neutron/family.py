@@ -22,6 +22,10 @@ from orchestrator.simulated.state import Table
 
 Neutron = Any  # its module imports this module
 
+FOREIGN_PROJECT: Final = (
+    "Specifying 'project_id' or 'tenant_id' other than the authenticated project in request requires admin "
+    "privileges"
+)
 STANDARD: Final = ("id", "created_at", "updated_at", "revision_number", "status")
 LIST_WORDS: Final = ("fields", "limit", "marker", "page_reverse", "sort_key", "sort_dir")
 TAG_FILTERS: Final = ("tags", "tags-any", "not-tags", "not-tags-any")
@@ -207,6 +211,10 @@ class Family:
                 raise bad_request(text)
         values = self._with_defaults(given) if new else given
         checked = {name: checked_value(name, known[name], value) for name, value in values.items()}
+        if new and not call.caller.is_admin:
+            projects = {given.get(name) for name in project} - {None, call.caller.project_id}
+            if projects:
+                raise bad_request(FOREIGN_PROJECT)
         verb = "create" if new else "update"
         if self.admin_only and not call.caller.is_admin:
             self.disallow(verb)
