@@ -11,6 +11,7 @@ OTHER = {"type": "OS::Heat::TestResource", "properties": {"value": "other"}}
 
 URLS = frozenset({"alarm_url", "signal_url", "AlarmUrl"})
 CONF = {"type": "AWS::AutoScaling::LaunchConfiguration", "properties": {"ImageId": "i", "InstanceType": "t"}}
+NO_BALANCER = frozenset({"LoadBalancerNames"})  # a resource with the changed name does not exist
 INSTANCES: dict[str, Any] = {
     "in_stack": {"LaunchConfigurationName": {"get_resource": "conf"}},
     "other_resources": {"conf": CONF, "other": CONF},
@@ -37,6 +38,7 @@ SAMPLES = (
         "OS::Heat::InstanceGroup",
         {"AvailabilityZones": [], "LaunchConfigurationName": "conf", "Size": 2},
         changes={"Size": 3, "LaunchConfigurationName": {"get_resource": "other"}},
+        failing_changes=NO_BALANCER,
         **INSTANCES,
     ),
     Sample(
@@ -44,6 +46,7 @@ SAMPLES = (
         {"AvailabilityZones": [], "LaunchConfigurationName": "conf", "MinSize": 1, "MaxSize": 3},
         changes={"LaunchConfigurationName": {"get_resource": "other"}, "MinSize": 2, "DesiredCapacity": 3},
         slow_changes=frozenset({"InstanceId"}),  # needs a compute service
+        failing_changes=NO_BALANCER,
         **INSTANCES,
     ),
     Sample(
