@@ -193,7 +193,7 @@ def _show_effective(session: Session, found: JsonObject) -> None:
     rule, paused = found["policy"], found["pause"]
     pairs = [
         ("mode", found["mode"]),
-        ("policy of", _object(rule) if rule else "no object: the default"),
+        ("policy of", _object(rule) if rule else "none: this is the default"),
         ("set by", (rule["created_by"] or "") if rule else ""),
         ("paused until", render.time(paused["until"]) if paused else ""),
         ("pause reason", paused["reason"] if paused else ""),
