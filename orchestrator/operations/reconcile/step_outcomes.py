@@ -114,7 +114,13 @@ def attempts_of(operation: ResourceOperation, retries_left: int) -> Attempts:
 def find_object(operation: ResourceOperation, context: Context) -> bool:
     """Search the object of an earlier create by its token. Record its id and grant access to it, except for a
     delete. Return whether it was found.
+
+    Without a token, an equal object of another owner would be found: it is searched only if a create request
+    was not answered.
     """
+    lost = operation.state.unanswered or operation.resource.lost_seconds is not None
+    if not (operation.resource_type.finds_by_token or lost):
+        return False
     found = found_ids(operation.resource_type.find(context, context.token))
     if not found:
         return False

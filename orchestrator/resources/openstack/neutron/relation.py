@@ -1,7 +1,8 @@
 """The base class of Neutron's types whose resource is not an object of its own.
 
 Such a resource connects two objects, or is a part of an object. Its physical id is made of their ids, so that
-a create request without an answer is found without a token.
+a create request without an answer is found without a token. After a refused request the connection is not
+searched: it is that of another stack or user.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ class NeutronRelation(ResourceType):
 
     service = "neutron"
     endpoint_type = "network"
+    finds_by_token = False
 
     def physical_id(self, props: Mapping[str, Value]) -> str:
         """Return the physical id of a resource with these properties."""
