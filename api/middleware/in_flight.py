@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIEnvironment
 
 TICKET: Final = "orchestrator.in_flight"
+VERSIONED: Final = "/v1/"  # start of the path
 SIGNAL: Final = "/signal"  # end of the path
 SOCKET: Final = "gunicorn.socket"
 LEAST: Final = 2  # concurrent requests, however few threads the process has
@@ -102,13 +103,17 @@ class InFlight:
         return ClosingIterator(body, [ticket.release])
 
     def _expect(self, environ: Mapping[str, Any], ticket: Ticket) -> None:
-        """Count a request for the parties of the last request with its credentials.
+        """Count a request for the parties of the last request with its credentials. Health checks never wait:
+        their threads are for all callers.
 
         Raises:
             Postponed: they have too many requests in progress.
         """
-        parties = self._expected.get(ticket.credentials) if ticket.credentials else None
-        if parties is None or environ.get("PATH_INFO", "").endswith(SIGNAL):
+        path = environ.get("PATH_INFO", "")
+        if not ticket.credentials or not path.startswith(VERSIONED) or path.endswith(SIGNAL):
+            return
+        parties = self._expected.get(ticket.credentials)
+        if parties is None:
             return
         refused = self.enter(parties, limit := self.request_limit())
         if refused is None:

@@ -26,7 +26,13 @@ class Api:
 
     def send(self, caller: Caller, project: str = "p", **environ: Any) -> Any:
         """Return the response, which counts until it is closed."""
-        environ = {"caller": caller, "project": project, "REMOTE_ADDR": "192.0.2.1", **environ}
+        environ = {
+            "caller": caller,
+            "project": project,
+            "REMOTE_ADDR": "192.0.2.1",
+            "PATH_INFO": "/v1/p/stacks",
+            **environ,
+        }
         return self.wrapped(environ, None)  # type: ignore[arg-type]
 
     @staticmethod

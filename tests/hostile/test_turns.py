@@ -197,7 +197,7 @@ def test_a_turn_of_a_known_project_includes_the_authentication() -> None:
     api = in_flight.InFlight(Turns(authenticate), Settings())  # type: ignore[arg-type]
 
     def send(token: str, **environ: Any) -> None:
-        api({"HTTP_X_AUTH_TOKEN": token, **environ}, None).close()  # type: ignore[arg-type, attr-defined]
+        api({"HTTP_X_AUTH_TOKEN": token, "PATH_INFO": "/v1/p/stacks", **environ}, None).close()  # type: ignore[arg-type, attr-defined]
 
     send("known", short=True)
     assert begun.get(timeout=SECONDS) == "known"

@@ -136,3 +136,11 @@ def test_signals_do_not_wait_for_other_requests_of_their_credentials() -> None:
             PATH_INFO="/v1/p/stacks/s/1/resources/h/signal",
             early=True,
         )
+
+
+@pytest.mark.parametrize("path", ["/healthcheck", "/livez", "/readyz", "/metrics"])
+def test_health_checks_with_credentials_wait_for_no_request(path: str) -> None:
+    api = Api(max_concurrent_requests=1)
+    _first = api.send(ALICE, HTTP_X_AUTH_TOKEN="alice's")
+    with postponement.handling(may_wait=True, counted=False), pytest.raises(RuntimeError):
+        api.send(ALICE, HTTP_X_AUTH_TOKEN="alice's", PATH_INFO=path, early=True)

@@ -39,8 +39,7 @@ class SingleRound:
     ) -> None:
         """Read the resources after those of the last task."""
         self.engine, self.db, self.group, self.types = engine, db, group, types
-        found = watched.scan(db, group.project_id, list(types))
-        self.items = sorted(item for item in found if item.id > group.after_id)
+        self.items = sorted(watched.scan(db, group.project_id, list(types), group.after_id))
         self.findings, self.lease = Findings(db, group), Lease(db, group)
 
     def run(self) -> RoundResult | None:

@@ -124,8 +124,8 @@ LEFT JOIN resource_definition d ON d.stack_id = r.stack_id AND d.id = r.definiti
 LEFT JOIN repair p ON p.fault_id = v.id
 WHERE {IS_FAULT} AND (%(group_id)s::bigint IS NULL OR v.group_id = %(group_id)s)
     AND (p.id IS NULL OR {check_in("p.status", OPEN)} AND p.due_at <= now())
-    AND EXISTS (SELECT 1 FROM observation_rule o WHERE o.project_id = v.project_id AND o.kind = 'policy'
-        AND {check_in("o.mode", ("heal", "ask"))} AND o.ended_at IS NULL)
+    AND v.project_id = ANY(ARRAY(SELECT o.project_id FROM observation_rule o WHERE o.kind = 'policy'
+        AND {check_in("o.mode", ("heal", "ask"))} AND o.ended_at IS NULL))
 ORDER BY v.id LIMIT %(limit)s
 """
 STACKS: Final = """

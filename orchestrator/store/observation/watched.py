@@ -42,6 +42,7 @@ SCAN = f"""
 SELECT r.id, r.physical_id, {VERSION}, {TYPE}, s.root_id
 FROM stack s JOIN resource r ON r.stack_id = s.id
 WHERE s.project_id = %(project_id)s AND s.deleted_at IS NULL AND {TYPE} = ANY(%(types)s) AND {AT_REST}
+    AND r.id > %(after_id)s
 """
 
 
@@ -86,13 +87,15 @@ def is_changed(db: Db, project_id: str, since: dt.datetime) -> bool:
     return row is not None and bool(row[0])
 
 
-def scan(db: Db, project_id: str, types: Collection[str]) -> Iterator[Watched]:
-    """Yield the resources of these types that are at rest, from a single snapshot. Exhaust it before any
-    provider is called.
+def scan(db: Db, project_id: str, types: Collection[str], after_id: int = 0) -> Iterator[Watched]:
+    """Yield the resources of these types that are at rest, with ids above `after_id`, from a single snapshot.
+    Exhaust it before any provider is called.
     """
     with db.transaction(), db.cursor("watched") as cursor:
         cursor.itersize = PAGE
-        for row in cursor.execute(SCAN, {"project_id": project_id, "types": list(types)}):
+        for row in cursor.execute(
+            SCAN, {"project_id": project_id, "types": list(types), "after_id": after_id}
+        ):
             yield Watched(*row)
 
 
