@@ -28,6 +28,13 @@ class BrokerStats:
         self._pid, self._prefix = 0, ""
         self._lock = threading.Lock()
 
+    def close(self) -> None:
+        """Close the connection; the next call reconnects."""
+        with self._lock:
+            if self._client is not None:
+                self._client.connection_pool.disconnect()
+                self._client = None
+
     def depths(self) -> Mapping[str, int]:
         """Return the number of messages in each queue.
 

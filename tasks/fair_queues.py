@@ -30,6 +30,7 @@ MIN_LISTED: Final = 4  # messages in Celery's lists of a lane
 MAX_LISTED: Final = 4_096
 UNKNOWN_CAPACITY: Final = 8  # assumed processes until workers have reported
 LONG_TASK_SECONDS: Final = 0.1  # duration of a task after which the share of its project is limited
+LONG_TASK_HALF_LIFE: Final = 10.0  # seconds in which half of such a duration is forgotten
 CREDIT_SECONDS: Final = 0.2  # worker time of a project with little work, whose messages go ahead of the list
 FIRST_SECONDS: Final = 0.02  # assumed duration of the first tasks of a project
 RECENT_SECONDS: Final = 600  # a project without messages for this long has no work
@@ -76,7 +77,8 @@ class Group:
 #   waiting:L           hash: number of waiting messages by queue
 #   running:L:P         sorted set: tasks of a project in a lane, by the time at which they count as lost
 #   seconds:L           hash: average duration of the tasks of a project
-#   longest:L           hash: duration of the longest task of a project, decreasing with each shorter task
+#   long:L              hash: `duration end` of the longest task of a project. The duration decreases with
+#                       time, not with each shorter task: a project may mix long tasks with many short ones
 #   recent:L            sorted set: projects, by the time of their last message
 #   workers:L           sorted set: `processes name` of the workers, by the end of their report
 #   capacity:L          number of processes
@@ -112,9 +114,14 @@ local function enqueue(lane, queue, project, root, id, message)
     end
 end
 
+local function longest_of(lane, project)
+    local longest = redis.call('HGET', key('long', lane), project) or '0 0'
+    local duration, ended = string.match(longest, '(%S+) (%S+)')
+    return duration * 0.5 ^ ((now - ended) / {LONG_TASK_HALF_LIFE})
+end
+
 local function has_room(lane, project, capacity)
-    local longest = number(redis.call('HGET', key('longest', lane), project), 0)
-    if longest < {LONG_TASK_SECONDS} then return true end
+    if longest_of(lane, project) < {LONG_TASK_SECONDS} then return true end
     local recent = key('recent', lane)
     if redis.call('ZCOUNT', recent, now - {RECENT_SECONDS}, '+inf') < 2 then return true end
     local running = key('running', lane, project)
@@ -204,8 +211,9 @@ local function finish()
     redis.call('ZREM', key('running', lane, project), id)
     local average = number(redis.call('HGET', key('seconds', lane), project), seconds)
     redis.call('HSET', key('seconds', lane), project, 0.8 * average + 0.2 * seconds)
-    local longest = number(redis.call('HGET', key('longest', lane), project), seconds)
-    redis.call('HSET', key('longest', lane), project, math.max(seconds, 0.95 * longest + 0.05 * seconds))
+    if seconds > longest_of(lane, project) then
+        redis.call('HSET', key('long', lane), project, seconds .. ' ' .. now)
+    end
     fill(lane)
 end
 
@@ -215,7 +223,7 @@ local function clean(lane)
     for _, project in ipairs(idle) do
         redis.call('ZREM', recent, project)
         redis.call('HDEL', key('seconds', lane), project)
-        redis.call('HDEL', key('longest', lane), project)
+        redis.call('HDEL', key('long', lane), project)
         redis.call('HDEL', key('finished', lane), project)
     end
 end

@@ -37,6 +37,7 @@ class Workers:
 
     broker: redis.Redis
     dispatcher: Dispatcher
+    stats: BrokerStats
     running: list[Task] = field(default_factory=list)
     taken: Counter[str] = field(default_factory=Counter)  # tasks by project
     numbers: Iterator[int] = field(default_factory=lambda: iter(range(1, 1_000_000)))
@@ -56,7 +57,7 @@ class Workers:
 
     def waiting(self) -> int:
         """Return the number of messages in the broker."""
-        return sum(BrokerStats(self.dispatcher.app.conf.broker_url).depths().values())
+        return sum(self.stats.depths().values())
 
     def take(self, queue: str = "check") -> Task | None:
         """Take the next message of a queue."""
@@ -95,9 +96,10 @@ def projects(stacks: Collection[str]) -> Mapping[str, str]:
 @pytest.fixture
 def workers(broker_url: str, broker: redis.Redis) -> Iterator[Workers]:
     dispatcher = Dispatcher(broker_url, projects=projects)
-    made = Workers(broker, dispatcher)
+    made = Workers(broker, dispatcher, BrokerStats(dispatcher.app.conf.broker_url))
     made.report("check", "bulk", processes=2)
     yield made
+    made.stats.close()
     dispatcher.close()
 
 
@@ -176,9 +178,9 @@ def test_a_project_with_long_tasks_leaves_half_of_the_processes_to_others(worker
 
 def test_short_tasks_in_between_hide_no_long_tasks(workers: Workers) -> None:
     workers.enqueue("other/a", 1)
-    workers.enqueue("slow/a", 50)
-    workers.run(6, {"slow": LONG})
-    workers.run(20, {})
+    workers.enqueue("slow/a", 120)
+    workers.run(6, {"slow": 0.25})
+    workers.run(100, {})
     while workers.take() is not None:
         pass
     assert [task.project for task in workers.running] == ["slow"]
@@ -254,7 +256,7 @@ def test_a_lost_turn_is_restored_by_the_next_message(workers: Workers) -> None:
 
 
 def test_the_age_of_the_oldest_waiting_message_is_known(workers: Workers) -> None:
-    stats = BrokerStats(workers.dispatcher.app.conf.broker_url)
+    stats = workers.stats
     workers.enqueue("p/a", 10)
     workers.enqueue("p/b", 3)
     key = f"{KEY_PREFIX}messages:local:p/a"
