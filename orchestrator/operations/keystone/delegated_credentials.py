@@ -79,12 +79,44 @@ def credential_for_update(context: OperationContext, stack: StackRow) -> Iterato
 
     The stack keeps its credential if the caller is of another project (an admin) or cannot delegate.
     """
+    with _renewed(context, stack, _needs_renewal) as renewed:
+        yield renewed
+
+
+@contextmanager
+def credential_for_delete(context: OperationContext, stack: StackRow) -> Iterator[int | None]:
+    """Create a credential of the caller if the stack has one that is refused; yield its id or None. Otherwise
+    the objects of the stack could not be deleted.
+    """
+    with _renewed(context, stack, _is_refused) as renewed:
+        yield renewed
+
+
+Judge = Callable[[OperationContext, StackRow, store.HeldCredential | None, Db], bool]
+
+
+def _needs_renewal(
+    context: OperationContext, stack: StackRow, current: store.HeldCredential | None, db: Db
+) -> bool:
+    if current is None or current.user_id != context.caller.user_id:
+        return True
+    return _is_refused(context, stack, current, db)
+
+
+def _is_refused(
+    _context: OperationContext, stack: StackRow, current: store.HeldCredential | None, db: Db
+) -> bool:
+    return current is not None and (store.is_refused(db, stack.id) or _has_failed_login(stack))
+
+
+@contextmanager
+def _renewed(context: OperationContext, stack: StackRow, judge: Judge) -> Iterator[int | None]:
+    """Yield the id of a new credential if the stack needs it; it is discarded on an error in the body."""
     login, created = _delegating_login(context), None
     if login is not None and login.project_id == stack.project_id and stack.root_id == stack.id:
         with context.database.borrow() as db:
-            current = store.held(db, stack.id)
-            refused = current is not None and (store.is_refused(db, stack.id) or _has_failed_login(stack))
-        if current is None or refused or current.user_id != context.caller.user_id:
+            needed = judge(context, stack, store.held(db, stack.id), db)
+        if needed:
             try:
                 created = _create(context, login, uuid.UUID(str(stack.uuid)), stack.id)
             except (Forbidden, InvalidRequest, Unavailable) as error:

@@ -26,6 +26,7 @@ from orchestrator.operations.request_body import StackRequest, read_request, rej
 from orchestrator.operations.stack_completion import start_delete
 from orchestrator.operations.validation.request import ValidatedRequest, validate_request
 from orchestrator.store.access import idempotency
+from orchestrator.store.keystone import delegated_credentials as credentials_store
 from orchestrator.store.stacks.stacks import StackRow
 from orchestrator.store.traversals.accept import StackInsert, accept_create
 from orchestrator.store.traversals.traversals import StartedTraversal
@@ -89,9 +90,15 @@ def delete(context: OperationContext, stack: StackRow) -> list[CheckMessage]:
     Raises:
         NotFound: it is deleted already.
     """
-    with context.database.borrow(hot=False) as db, db.transaction():
+    with (
+        delegated_credentials.credential_for_delete(context, stack) as credential,
+        context.database.borrow(hot=False) as db,
+        db.transaction(),
+    ):
         idempotency.record(db, stack.project_id, context.client_token, stack.uuid, stack.name)
         opened = start_delete(db, stack.id)
+        if opened is not None and credential is not None:
+            credentials_store.hold(db, credential, stack.id)
     if opened is None:
         raise NotFound("Stack", stack.name)
     return [opened.message]

@@ -6,5 +6,7 @@ guests.py        the signals of servers and agents that do not exist here
 parameters.py    values of the parameters of templates
 load_balancer.py `python -m tests.openstack.acceptance.load_balancer`: an example with Octavia
 changes.py       a template with a changed property
+faults.py        `python -m tests.openstack.acceptance.faults`: faults during the changes of a stack of ten
+fault_table.py   the faults; disturbances.py, preparations.py and mortal/ carry them out
 templates.py     `python -m tests.openstack.acceptance.templates`: a collection of templates
 """

@@ -1,202 +1,225 @@
 """Faults during the create, update and delete of a stack of ten: nothing duplicated, leaked or stuck.
 
-    python -m tests.openstack.acceptance.faults [--only TEXT]
+    python -m tests.openstack.acceptance.faults [--only TEXT] [--skip TEXT] [--outage 40]
 
 `OPENSTACK_DIR` names a control plane; without it, the cloud is simulated. An action completes, or fails with
-a cause and a plain update completes the stack. Exits with 1 otherwise.
+a cause and a plain update completes the stack. The cost of a fault is the difference to the time of the
+action without one. Exits with 1 otherwise.
 """
 
 from __future__ import annotations
 
-import json
-import os
-import signal
-import subprocess
 import sys
-import threading
 import time
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
-from typing import Any, Final
+from typing import Final, NamedTuple
 
 import click
 
-from tests.openstack.acceptance.fault_table import ALL, CREATE, DELETE, FAULTS, Fault
+from tests.openstack.acceptance.disturbances import Deaths, Injector
+from tests.openstack.acceptance.fault_table import ALL, CREATE, DELETE, FAULTS, UPDATE, Fault
 from tests.openstack.acceptance.installation import (
     Failed,
     Installation,
+    as_user,
     chosen_directory,
     installation,
 )
-from tests.openstack.acceptance.inventory import inventory, leaked
+from tests.openstack.acceptance.inventory import Item, inventory, key_pairs
+from tests.openstack.acceptance.preparations import PREPARATIONS
 from tests.openstack.acceptance.stack_of_ten import template, wrong_counts
-from tests.openstack.acceptance.templates import remains
 
-KILL_SECONDS: Final = 4.0  # between two kills
-KILLS: Final = 4
-FROZEN_SECONDS: Final = 40.0
-DONE: Final = {CREATE: "CREATE_COMPLETE", "UPDATE": "UPDATE_COMPLETE", DELETE: ""}
+DONE: Final = {CREATE: "CREATE_COMPLETE", UPDATE: "UPDATE_COMPLETE", DELETE: ""}
+SETTLED_SECONDS: Final = 60.0  # orphans are deleted, and counts of services are right
+TIMEOUT_MINUTES: Final = 40
 
 
-@dataclass
-class Injector:
-    """The faults of a cloud, and the processes of cloud and orchestrator."""
+class Watched(NamedTuple):
+    """The orchestrator as its user, and as an administrator who reads while the user's rights are revoked."""
 
-    on: Installation
-    directory: Path | None
+    user: Installation
+    watcher: Installation
 
-    @property
-    def path(self) -> Path:
-        """The file of the faults."""
-        if self.directory is not None:
-            return self.directory / "run" / "faults.json"
-        return self.on.up.data_dir / "simulated" / "faults.json"
-
-    def set(self, rules: dict[str, Any]) -> None:
-        """Replace all faults."""
-        new = self.path.with_suffix(".new")
-        new.write_text(json.dumps(rules))
-        new.replace(self.path)
-
-    @contextmanager
-    def present(self, fault: Fault, action: str) -> Iterator[None]:
-        """Keep a fault present for a block."""
-        over = threading.Event()
-        self.set(fault.rules(action))
-        thread = threading.Thread(target=self._disturb, args=(fault.disturbance, over), daemon=True)
-        thread.start()
-        try:
-            yield
-        finally:
-            over.set()
-            thread.join()
-            self.set({})
-
-    def _disturb(self, kind: str, over: threading.Event) -> None:
-        if kind == "kill the worker":
-            for _ in range(KILLS):
-                if over.wait(KILL_SECONDS):
-                    return
-                with suppress(ProcessLookupError, ValueError):
-                    os.kill(self.on.up.child("provider"), signal.SIGKILL)
-        elif kind == "refuse observations":
-            while not over.wait(1.0):
-                self.set({"api": [{"method": "GET", "status": 503, "times": 1}]})
-        elif kind.startswith("freeze "):
-            assert self.directory is not None
-            pid = int((self.directory / "run" / f"{kind.partition(' ')[2]}.pid").read_text())
-            over.wait(2.0)
-            self._signal(pid, signal.SIGSTOP)
-            over.wait(FROZEN_SECONDS)
-            self._signal(pid, signal.SIGCONT)
-        elif kind.startswith("stop "):
-            over.wait(2.0)
-            subprocess.run(["./stop.sh", kind.partition(" ")[2]], cwd=self.directory, check=True)
-            over.wait(FROZEN_SECONDS)
-            subprocess.run(["./start.sh"], cwd=self.directory, check=True, stdout=subprocess.DEVNULL)
-
-    @staticmethod
-    def _signal(pid: int, number: signal.Signals) -> None:
-        """Send a signal to a process and its children."""
-        children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-        for target in (*map(int, children), pid):
-            os.kill(target, number)
+    def objects(self) -> frozenset[Item]:
+        """Return the objects of the cloud."""
+        return inventory(self.user.administrator) | key_pairs(self.user.openstack)
 
 
 class Trial:
     """A fault in the create, update and delete of a stack."""
 
-    def __init__(self, on: Installation, injector: Injector, fault: Fault) -> None:
+    def __init__(self, on: Watched, injector: Injector, fault: Fault) -> None:
         """Do nothing yet."""
         self.on, self.injector, self.fault = on, injector, fault
         self.name = f"so-ten-{uuid.uuid4().hex[:6]}"
-        self.before = inventory(on.administrator)
+        self.before = on.objects()
         self.faults: list[str] = []
+        self.seconds: dict[str, float] = {}  # of the actions with the fault
 
-    def run(self) -> list[str]:
-        """Return the failures."""
+    def run(self, usual: dict[str, float]) -> list[str]:
+        """Return the failures; `usual`: the seconds of the actions without a fault."""
         for action in ALL:
             began = time.monotonic()
             try:
                 text = self._action(action)
             except Failed as failure:
                 text = str(failure)
-            took = time.monotonic() - began
-            click.echo(f"{'FAILED' if text else 'ok':6} {took:6.1f} s  {self.fault.name}: {action}  {text}")
+            took = self.seconds.get(action, time.monotonic() - began)
+            cost = took - usual.get(action, took)
+            limit = self.fault.cost_seconds
+            if not text and limit is not None and action in self.seconds and cost > limit:
+                text = f"costs {cost:.1f} s"
+            label, what = "FAILED" if text else "ok", f"{self.fault.name}: {action}"
+            click.echo(f"{label:6} {took:6.1f} s ({cost:+6.1f})  {what}  {text}")
             if text:
                 self.faults.append(f"{action}: {text}")
-        if left := remains(self.on, self.before):
+        if left := self._remains():
             self.faults.append(f"left: {', '.join(f'{item.collection} {item.name}' for item in left)}")
             click.echo(f"FAILED {self.faults[-1]}")
         return self.faults
 
     def _action(self, action: str) -> str:
-        with suppress(Failed):
-            if self.on.stack(self.name) is None and action != CREATE:
-                return "no stack"
+        if action != CREATE and self.on.watcher.stack(self.name) is None:
+            return "no stack"
         if action not in self.fault.actions:
             return self._completed(action)
-        with self.injector.present(self.fault, action):
+        with self._prepared(action), self.injector.present(self.fault, action):
+            began = time.monotonic()
             self._request(action)
-            status = self.on.wait(self.name, self.fault.limit_seconds)
+            status = self._wait()
+            self.seconds[action] = time.monotonic() - began
         if status == DONE[action]:
             return self._wrong(action)
-        stack = self.on.stack(self.name) or {}
+        stack = self.on.watcher.stack(self.name) or {}
         reason = stack.get("stack_status_reason", "")
-        click.echo(f"       {self.fault.name}: {action}: {status}: {reason} {self.on.causes(self.name)}")
+        causes = self.on.watcher.causes(self.name)
+        click.echo(f"       {self.fault.name}: {action}: {status}: {reason} {causes}")
         if not self.fault.may_fail:
             return f"{status}: {reason}"
-        return self._completed("UPDATE" if action == CREATE else action, changed=action != CREATE)
+        return self._completed(UPDATE if action == CREATE else action, changed=action != CREATE)
+
+    @contextmanager
+    def _prepared(self, action: str) -> Iterator[None]:
+        """Change the cloud before the action, as the fault has it."""
+        prepare = PREPARATIONS.get(self.fault.preparation)
+        if prepare is None:
+            with nullcontext():
+                yield
+            return
+        rows = [] if action == CREATE else self.on.watcher.resources(self.name)
+        ids = {row["resource_name"]: row["physical_resource_id"] for row in rows}
+        with prepare(self.on.user.administrator, ids):
+            yield
 
     def _completed(self, action: str, *, changed: bool = True) -> str:
         """Carry out an action without a fault; return its fault."""
         self._request(action, changed=changed)
-        status = self.on.wait(self.name, self.fault.limit_seconds)
+        status = self._wait()
         if status != DONE[action]:
-            return f"without the fault: {status}: {self.on.causes(self.name)}"
+            return f"without the fault: {status}: {self.on.watcher.causes(self.name)}"
         return self._wrong(action)
+
+    def _wait(self) -> str:
+        return self.on.watcher.wait(self.name, self.fault.limit_seconds)
 
     def _request(self, action: str, *, changed: bool = True) -> None:
         if action == DELETE:
-            self.on.request("DELETE", f"/stacks/{self.name}")
+            self.on.user.request("DELETE", f"/stacks/{self.name}")
             return
         new = action == CREATE
-        body = {"template": template(changed=changed and not new, suffix=self.name), "timeout_mins": 20}
+        content = template(changed=changed and not new, suffix=self.name)
+        body = {"template": content, "timeout_mins": TIMEOUT_MINUTES}
         if new:
-            self.on.request("POST", "/stacks", json={"stack_name": self.name, **body})
+            self.on.user.request("POST", "/stacks", json={"stack_name": self.name, **body})
         else:
-            self.on.request("PUT", f"/stacks/{self.name}", json=body)
+            self.on.user.request("PUT", f"/stacks/{self.name}", json=body)
 
     def _wrong(self, action: str) -> str:
         """Return how the objects differ from the stack's."""
         if action == DELETE:
             return ""
-        text = ""
-        for _ in range(15):  # orphans may be in deletion
-            if not (text := wrong_counts(leaked(self.on.administrator, self.before))):
-                return ""
+        until = time.monotonic() + SETTLED_SECONDS
+        while text := wrong_counts(self.on.objects() - self.before):
+            if time.monotonic() > until:
+                return text
             time.sleep(2.0)
-        return text
+        return ""
+
+    def _remains(self) -> list[Item]:
+        """Return the objects that are left, when services had the time to delete theirs."""
+        until = time.monotonic() + SETTLED_SECONDS
+        while (left := sorted(self.on.objects() - self.before)) and time.monotonic() < until:
+            time.sleep(2.0)
+        return left
+
+
+def chosen(only: str, skip: str, *, real: bool) -> list[Fault]:
+    """Return the faults with any of the texts in their names, without those with any to skip."""
+    wanted, unwanted = only.split(","), [text for text in skip.split(",") if text]
+    return [
+        fault
+        for fault in FAULTS
+        if any(text in fault.name for text in wanted)
+        and not any(text in fault.name for text in unwanted)
+        and (real or not fault.real_only)
+    ]
+
+
+def usual_seconds(on: Watched, injector: Injector) -> dict[str, float]:
+    """Return the seconds of the actions without a fault: the shorter of two runs each.
+
+    Raises:
+        Failed: an action fails without a fault.
+    """
+    measured: list[dict[str, float]] = []
+    for _ in range(2):
+        trial = Trial(on, injector, Fault("none"))
+        if faults := trial.run({}):
+            raise Failed(f"without a fault: {'; '.join(faults)}")
+        measured.append(trial.seconds)
+    return {action: min(one[action] for one in measured) for action in ALL}
+
+
+@contextmanager
+def _running(directory: Path | None, outage: float) -> Iterator[tuple[Watched, Injector]]:
+    """Keep an orchestrator running, for a member of the project."""
+    deaths = Deaths()
+    try:
+        with (
+            installation(directory, username="demo", settings=deaths.settings) as user,
+            as_user(user.up, user.credentials, "admin") as watcher,
+        ):
+            injector = Injector(user, directory, deaths, outage)
+            with suppress(OSError):
+                injector.set({})
+            yield Watched(user, watcher), injector
+    finally:
+        deaths.remove()
 
 
 @click.command()
-@click.option("--only", default="", help="Faults whose names contain this text.")
-def main(only: str) -> None:
+@click.option("--only", default="", help="Faults whose names contain any of these texts: a,b.")
+@click.option("--skip", default="", help="Not those whose names contain any of these texts.")
+@click.option("--outage", default=40.0, show_default=True, help="Seconds of a stopped or frozen service.")
+def main(only: str, skip: str, outage: float) -> None:
     """Run the faults; exit with 1 if a fault does harm."""
     directory = chosen_directory()
-    chosen = [
-        fault for fault in FAULTS if only in fault.name and (directory is not None or not fault.real_only)
-    ]
+    faults = chosen(only, skip, real=directory is not None)
     harmful = []
-    with installation(directory) as on:
-        injector = Injector(on, directory)
-        for fault in chosen:
-            if Trial(on, injector, fault).run():
+    with _running(directory, outage) as (on, injector):
+        usual = usual_seconds(on, injector)
+        for fault in faults:
+            try:
+                found = Trial(on, injector, fault).run(usual)
+            except Exception as error:  # the next faults are tried in any case
+                found = [f"{type(error).__name__}: {error}"]
+                click.echo(f"FAILED {fault.name}: {found[0]}")
+            if found:
                 harmful.append(fault.name)
-    click.echo(f"{len(chosen) - len(harmful)} of {len(chosen)} faults did no harm")
+    click.echo(f"{len(faults) - len(harmful)} of {len(faults)} faults did no harm")
     for name in harmful:
         click.echo(f"  {name}")
     sys.exit(1 if harmful else 0)

@@ -25,6 +25,7 @@ from tests.e2e.running import Up, free_ports
 READY_SECONDS = 300.0
 REQUEST_SECONDS = 120.0
 POLL_SECONDS = 0.5
+UNAUTHORIZED = 401
 
 
 class Failed(Exception):
@@ -84,14 +85,19 @@ class Installation:
         Raises:
             Failed: the API refuses it.
         """
-        headers = {"X-Auth-Token": self.cloud.session().get_token()}
-        answer = self.client.request(method, path, headers=headers, **arguments)
+        answer = self.client.request(method, path, headers=self._login(), **arguments)
+        if answer.status_code == UNAUTHORIZED:  # the token was revoked
+            self.cloud.session().invalidate()
+            answer = self.client.request(method, path, headers=self._login(), **arguments)
         if answer.is_redirect:  # the name of a stack without its id
             place = answer.headers["Location"]
-            answer = self.client.request(method, place, headers=headers, **arguments)
+            answer = self.client.request(method, place, headers=self._login(), **arguments)
         if not answer.is_success:
             raise Failed(f"{method} {path}: {answer.status_code} {answer.text[:1000]}")
         return answer.json() if answer.content else None
+
+    def _login(self) -> dict[str, str]:
+        return {"X-Auth-Token": self.cloud.session().get_token()}
 
     def stack(self, name: str) -> dict[str, Any] | None:
         """Return a stack, None if it does not exist."""

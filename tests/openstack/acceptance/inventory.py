@@ -48,6 +48,12 @@ def leaked(openstack: OpenStack, before: frozenset[Item]) -> list[Item]:
     return sorted(inventory(openstack) - before)
 
 
+def key_pairs(openstack: OpenStack) -> frozenset[Item]:
+    """Return the key pairs of a user: an administrator sees only its own."""
+    pairs = (item["keypair"]["name"] for item in openstack.compute.get("/os-keypairs")["keypairs"])
+    return frozenset(Item("keypairs", name, name) for name in pairs)
+
+
 def _network(openstack: OpenStack) -> list[Item]:
     items = []
     for path in NETWORK:
@@ -61,8 +67,7 @@ def _network(openstack: OpenStack) -> list[Item]:
 def _compute(openstack: OpenStack) -> list[Item]:
     compute = openstack.compute
     items = [Item("servers", item["id"], item["name"]) for item in compute.listed("/servers", "servers")]
-    for item in compute.get("/os-keypairs")["keypairs"]:
-        items.append(Item("keypairs", item["keypair"]["name"], item["keypair"]["name"]))
+    items += key_pairs(openstack)
     items += [Item("flavors", item["id"], item["name"]) for item in compute.listed("/flavors", "flavors")]
     for path, key in (("/os-server-groups", "server_groups"), ("/os-aggregates", "aggregates")):
         items += [Item(key, str(item["id"]), item["name"]) for item in compute.get(path)[key]]

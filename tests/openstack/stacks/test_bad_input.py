@@ -225,3 +225,16 @@ def test_revoked_credentials_fail_the_resource_and_an_update_renews_them(world: 
     world.settle(uuid, "UPDATE_COMPLETE")
     world.delete("s")
     world.settle(uuid, "DELETE_COMPLETE")
+
+
+def test_a_repeated_delete_renews_revoked_credentials(world: CloudWorld) -> None:
+    uuid = world.create("s", {"net": of("OS::Neutron::Net")})
+    world.settle(uuid, "CREATE_COMPLETE")
+    trusts = world.cloud.keystone.delegations.trusts
+    for trust in list(trusts):
+        trusts.remove(trust["id"])
+    world.delete("s")
+    world.settle_by_time(uuid, "DELETE_FAILED")
+    assert "AuthorizationFailure: " in world.stack_row("s").status_reason
+    world.delete("s")
+    world.settle(uuid, "DELETE_COMPLETE")

@@ -7,6 +7,7 @@ from typing import ClassVar, Final
 
 from orchestrator.clients.openstack.networking.network import Network
 from orchestrator.clients.openstack.networking.object_collections import Collection
+from orchestrator.errors import ProviderError
 from orchestrator.json_types import JsonMapping, JsonObject
 from orchestrator.resources.base import (
     Attribute,
@@ -24,6 +25,7 @@ from orchestrator.resources.openstack.connection import openstack
 from orchestrator.resources.openstack.neutron.request_token import described, marked, unmarked
 
 POLL_SECONDS: Final = 2.0
+FORBIDDEN: Final = "Forbidden"
 _EMPTY: Final[JsonMapping] = {"string": "", "list": [], "map": {}}  # for a property that is removed
 READY: Final = frozenset({"ACTIVE", "DOWN"})
 BROKEN: Final = frozenset({"ERROR", "DEGRADED"})
@@ -170,7 +172,7 @@ class NeutronType(ResourceType):
                 values["description"] = described(current.get("description"), values["description"] or "")
         with temporary_conflicts(ctx):
             if values:
-                neutron.update(self.collection, physical_id, values, parent=parent)
+                _send_update(self, ctx, physical_id, values)
             if "tags" in changed:
                 neutron.set_tags(self.collection, physical_id, props.get("tags") or ())
         return Created(physical_id, ctx.data)
@@ -275,6 +277,27 @@ class NeutronType(ResourceType):
         if not self.has_token or "description" not in actual:
             return dict(actual)
         return {**actual, "description": unmarked(actual["description"])}
+
+
+def _send_update(type_: NeutronType, ctx: Context, physical_id: str, values: JsonMapping) -> None:
+    """Send an update. Some attributes may not even be sent by everybody, with whichever value: if Neutron
+    forbids the update, the attributes that the object has already are left out.
+    """
+    neutron, props = network(ctx), ctx.properties
+    collection, parent = type_.collection, type_.parent(ctx, props)
+    try:
+        neutron.update(collection, physical_id, values, parent=parent)
+    except ProviderError as error:
+        if error.kind != FORBIDDEN:
+            raise
+        current = neutron.find(collection, physical_id, parent=parent)
+        actual = {} if current is None else type_.actual_properties(ctx, current)
+        equal = [name for name, value in actual.items() if type_.equal(name, props.get(name), value)]
+        remaining = values.keys() - {type_.api_names.get(name, name) for name in equal}
+        if len(remaining) == len(values):
+            raise
+        if remaining:
+            neutron.update(collection, physical_id, {name: values[name] for name in remaining}, parent=parent)
 
 
 def attributes(**docs: str) -> dict[str, Attribute]:

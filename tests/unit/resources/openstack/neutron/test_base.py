@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from orchestrator.clients.openstack.networking.network import NETWORKS, PORTS, SECURITY_GROUPS
-from orchestrator.errors import ProviderConflict, ProviderInUse, ProviderQuotaExceeded
+from orchestrator.errors import ProviderConflict, ProviderError, ProviderInUse, ProviderQuotaExceeded
 from orchestrator.resources.base import Observation
 from orchestrator.resources.openstack.neutron.networks.net import Net
 from orchestrator.resources.openstack.neutron.networks.port import Port
@@ -131,6 +131,33 @@ def test_an_update_sends_changed_attributes_only():
     net.accepts("PUT", NETWORKS)
     net.update("admin_state_up")
     assert net.bodies("PUT") == [{"network": {"admin_state_up": False}}]
+
+
+def forbid_shared(net: Operation, times: int) -> None:
+    refusal = {"NeutronError": {"message": "(rule:update_network:shared) is disallowed by policy"}}
+    net.accepts("PUT", NETWORKS)
+    net.script.answers("PUT", "/networks/x1", refusal, status=403, times=times)
+
+
+def test_a_forbidden_update_leaves_out_what_the_object_has_already():
+    net = Operation(Net, admin_state_up=False)
+    forbid_shared(net, 1)
+    net.has(NETWORKS, NET)
+    net.update("admin_state_up", "shared")  # an update that is repeated sends all
+    assert net.bodies("PUT")[-1] == {"network": {"admin_state_up": False}}
+
+
+def test_an_update_of_which_nothing_is_permitted_or_left_out():
+    net = Operation(Net, shared=True)
+    forbid_shared(net, 2)
+    net.has(NETWORKS, NET)
+    with pytest.raises(ProviderError, match="disallowed by policy"):
+        net.update("shared")
+    net = Operation(Net)
+    forbid_shared(net, 1)
+    net.has(NETWORKS, NET)
+    net.update("shared")
+    assert len(net.bodies("PUT")) == 1
 
 
 def test_a_removed_property_gets_its_empty_value():

@@ -1,0 +1,1 @@
+"""Code that workers of a test import at their start."""
