@@ -6,7 +6,6 @@ A turn includes the authentication if the project is expected (`in_flight.py`).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIEnvironment
 
 TURNS: Final = "orchestrator.turns"
+REFUSED: Final = "orchestrator.turns.refused"  # the project whose turn did not come in time
 
 
 @dataclass(slots=True)
@@ -34,8 +34,7 @@ class Turns:
         expected = in_flight.expected_project(environ)
         try:
             if expected is not None:
-                with suppress(NoFreeSlot):  # then it waits again, and is refused, after its authentication
-                    turns.begin(self.turns, expected)
+                _begin_expected(environ, self.turns, expected)
             return self.app(environ, start_response)
         finally:
             turns.end()
@@ -50,9 +49,17 @@ def begin(environ: dict[str, Any], project_id: str) -> None:
     process: turns.Turns | None = environ.get(TURNS)
     if process is None:
         return
+    has_waited = environ.get(REFUSED) == project_id
     try:
-        turns.begin(process, project_id)
+        turns.begin(process, project_id, 0.0 if has_waited else None)
     except NoFreeSlot as error:
         raise TooManyConcurrentRequests(
             "The project", process.slots.per_owner, "requests in computation"
         ) from error
+
+
+def _begin_expected(environ: WSGIEnvironment, process: turns.Turns, project_id: str) -> None:
+    try:
+        turns.begin(process, project_id)
+    except NoFreeSlot:  # the request is refused after its authentication, unless a turn is free by then
+        environ[REFUSED] = project_id

@@ -183,6 +183,41 @@ def test_a_turn_that_does_not_come_is_refused(monkeypatch: pytest.MonkeyPatch) -
             api.send("p").result(SECONDS)
 
 
+def test_a_request_that_waited_before_its_authentication_does_not_wait_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    begun: Queue[str] = Queue()
+    over = threading.Event()
+
+    def authenticate(environ: dict[str, Any], _: object) -> Iterable[bytes]:
+        in_flight.identify(environ, Caller("p", "alice"), "p")
+        monkeypatch.setattr(turns, "TURN_SECONDS", 10 * SECONDS)
+        requests.begin(environ, "p")
+        begun.put("p")
+        assert environ.get("short") or over.wait(SECONDS)
+        return [b""]
+
+    api = in_flight.InFlight(Turns(authenticate), Settings())  # type: ignore[arg-type]
+
+    def send(**environ: Any) -> None:
+        api({"HTTP_X_AUTH_TOKEN": "known", "PATH_INFO": "/v1/p/stacks", **environ}, None).close()  # type: ignore[arg-type, attr-defined]
+
+    send(short=True)
+    assert begun.get(timeout=SECONDS) == "p"
+    with ThreadPoolExecutor(ALONE + 1) as pool:
+        try:
+            sent = [pool.submit(send) for _ in range(ALONE)]
+            for _ in sent:
+                begun.get(timeout=SECONDS)
+            monkeypatch.setattr(turns, "TURN_SECONDS", 0.01)
+            with pytest.raises(TooManyConcurrentRequests):
+                pool.submit(send).result(SECONDS)
+        finally:
+            over.set()
+        for request in sent:
+            request.result(SECONDS)
+
+
 def test_a_turn_of_a_known_project_includes_the_authentication() -> None:
     begun: Queue[str] = Queue()
     over = threading.Event()

@@ -98,13 +98,13 @@ class Turn:
     charged: float = 0.0  # in advance
     other: float = 0.0  # seconds to be charged for other than computing and waiting
 
-    def take(self) -> None:
-        """Wait for the turn.
+    def take(self, seconds: float) -> None:
+        """Wait for the turn, for at most `seconds`.
 
         Raises:
             NoFreeSlot: it did not come in time.
         """
-        self.turns.slots.acquire(self.project, TURN_SECONDS)
+        self.turns.slots.acquire(self.project, seconds)
         self.is_taken = True
         delay, self.charged = self.turns.delay(self.project)
         if delay:
@@ -129,8 +129,10 @@ def _cost() -> float:
 _current: ContextVar[Turn | None] = ContextVar("turn", default=None)
 
 
-def begin(turns: Turns, project: str) -> None:
+def begin(turns: Turns, project: str, seconds: float | None = None) -> None:
     """Take a turn for the request of this thread, until `end`; a turn of the same project is kept.
+
+    It waits for the turn for at most `seconds`, by default `TURN_SECONDS`.
 
     Raises:
         NoFreeSlot: it did not come in time.
@@ -141,7 +143,7 @@ def begin(turns: Turns, project: str) -> None:
         return
     end()
     turn = Turn(turns, project)
-    turn.take()
+    turn.take(TURN_SECONDS if seconds is None else seconds)
     _current.set(turn)
 
 
@@ -170,4 +172,4 @@ def paused() -> Iterator[None]:
     turn.end()
     yield
     with suppress(NoFreeSlot):
-        turn.take()
+        turn.take(TURN_SECONDS)
