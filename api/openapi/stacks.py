@@ -7,6 +7,7 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import ConfigDict, Field
 
+from api.openapi.convergence import ConvergenceShow, ConvergeOptions
 from api.openapi.observations import Counts
 from api.openapi.operation import Operation, Operations, Response, Shape, described, no_content, ok, optional
 from api.openapi.shapes import UUID, Id, Link, Page, State, Time, TypeMatch
@@ -264,7 +265,7 @@ class UpdatePreview(Shape):
 
 
 class Action(Shape):
-    """A single key names the action; its value is ignored."""
+    """A single key names the action; its value is ignored, except that of `converge`."""
 
     model_config = ConfigDict(
         extra="allow",
@@ -275,6 +276,9 @@ class Action(Shape):
     check: Any = optional("Check every resource.")
     cancel_update: Any = optional("Cancel the update and roll back.")
     cancel_without_rollback: Any = optional("Cancel without rollback.")
+    converge: ConvergeOptions | None = optional(
+        "Observe every resource now, and repair those that differ. Extension."
+    )
 
 
 Comma = Annotated[str, Field(description="Comma-separated list.", examples=["blue,green"])]
@@ -349,7 +353,7 @@ class OutputShow(Shape):
 
 BUSY: Final = frozenset({409})
 ACCEPTED: Final = no_content(202, "Accepted; processing continues.")
-STARTED: Final = ok("Started; the response is `null`.", NoneType)
+STARTED: Final = ok("Started; the response is `null`, except to `converge`.", ConvergenceShow | NoneType)
 PREVIEWED: Final = ok("The effect on each resource.", UpdatePreview)
 REDIRECTED: Final = {
     302: Response(

@@ -18,6 +18,7 @@ from api.v1.outputs import output_body
 from orchestrator.engine.states import STACK_ACTIONS
 from orchestrator.errors import NotFound
 from orchestrator.json_types import JsonMapping, JsonObject
+from orchestrator.operations.observation import convergence
 from orchestrator.operations.runtime.parameter_cache import pseudo_parameters
 from orchestrator.operations.stacks.actions import requested_action
 from orchestrator.operations.stacks.update import is_empty_patch
@@ -142,7 +143,12 @@ def act(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa: A
     stack, context = get_stack(stack_name, stack_id), operation_context()
     wait = query_params.boolean("wait")
     with read_body(request, context.settings, small=True) as body:
-        require_named(f"actions:{requested_action(body)}")
+        action = requested_action(body)
+        require_named(f"actions:{action}")
+        if action == convergence.ACTION:
+            answer = convergence.converge(context, stack, body)
+            dependencies().publish(answer.messages)
+            return json_response({"converge": answer.body})
         messages = dependencies().operations.start_action(context, stack, body, wait=wait)
     dependencies().publish(messages)
     return json_response(None)

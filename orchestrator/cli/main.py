@@ -27,6 +27,7 @@ COMMANDS: Final = {
     "events": Entry(f"{_COMMANDS}.events:events", "Print the events of all stacks of the project."),
     "failures": Entry(f"{_COMMANDS}.failures:failures", "Show the causes of a stack's failure as a tree."),
     "drift": Entry(f"{_COMMANDS}.drift:drift", "Show or accept differences from the desired state."),
+    "converge": Entry(f"{_COMMANDS}.converge:converge", "Observe a stack now, and repair what differs."),
     "webhook": Entry(f"{_COMMANDS}.webhook:webhook", "Manage webhooks: signed HTTP requests for events."),
     "observation": Entry(
         f"{_COMMANDS}.observation:observation", "Manage policies and pauses of the observation."

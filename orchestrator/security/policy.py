@@ -82,7 +82,7 @@ _MEMBERS: Final = [
     ),
     *_named("stacks", "rollback observation_policy repair"),  # ours
     *_named("webhooks", "create delete test rearm"),  # ours
-    *_named("actions", "suspend resume cancel_update cancel_without_rollback"),
+    *_named("actions", "suspend resume cancel_update cancel_without_rollback converge"),
     *_named("resource", "mark_unhealthy"),
     *_named("software_configs", "create delete"),
     *_named("software_deployments", "create update delete"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 from urllib.parse import quote
 
@@ -30,6 +30,14 @@ class Stacks:
         """Request an action by its name in Heat's API; with `queue` after the running operation."""
         query = {"wait": "true"} if queue else None
         self._connection.request("POST", f"{stack.path}/actions", query, {action: None})
+
+    def converge(self, stack: StackId, *, plan: bool, resources: Sequence[str] = ()) -> JsonObject:
+        """Request a convergence of all resources or of these paths, or only its plan; return the plan."""
+        options = {"plan": plan, **({"resources": list(resources)} if resources else {})}
+        answer: JsonObject = self._connection.request(
+            "POST", f"{stack.path}/actions", body={"converge": options}
+        )["converge"]
+        return answer
 
     def delete(self, stack: str | StackId) -> None:
         """Request the deletion of a stack."""

@@ -97,7 +97,7 @@ def _print(session: Session, found: JsonMapping, where: str) -> None:
             row["resource_type"],
             row["verdict"],
             render.time(row["since"]),
-            _details(row),
+            details(row),
         )
         for row in found["observations"]
     ]
@@ -119,8 +119,8 @@ def _print(session: Session, found: JsonMapping, where: str) -> None:
         session.say("Nothing was observed yet.")
 
 
-def _details(row: JsonMapping) -> str:
-    """Return the differences, or the reason."""
+def details(row: JsonMapping) -> str:
+    """Return the differences of a resource, or the reason of its verdict, in a line."""
     if row["verdict"] != "changed":
         return one_line(row["reason"])
     return "; ".join(

@@ -20,6 +20,7 @@ COMMANDS: Final = {
     "template": Entry(f"{_COMMANDS}.stack_show:template", "Print the template of a stack as YAML."),
     "delete": Entry(f"{_COMMANDS}.stack_delete:delete", "Delete stacks with all their resources."),
     "check": Entry(f"{_COMMANDS}.stack_actions:check", "Check all resources of a stack at their providers."),
+    "converge": Entry(f"{_COMMANDS}.converge:converge", "Observe a stack now, and repair what differs."),
     "suspend": Entry(f"{_COMMANDS}.stack_actions:suspend", "Suspend the resources of a stack."),
     "resume": Entry(f"{_COMMANDS}.stack_actions:resume", "Resume the resources of a suspended stack."),
     "cancel": Entry(f"{_COMMANDS}.stack_actions:cancel", "Cancel the update of a stack and roll it back."),

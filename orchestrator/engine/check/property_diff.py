@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Final
 
@@ -77,13 +78,17 @@ def as_stored(properties: JsonMapping) -> JsonObject:
 
 
 def with_drift(
-    resource_type: ResourceType, before: JsonMapping, after: JsonMapping, observation: Observation
+    resource_type: ResourceType,
+    before: JsonMapping,
+    after: JsonMapping,
+    observation: Observation,
+    only: Collection[str] | None = None,
 ) -> JsonObject:
     """Return the recorded properties, with observed values for updatable properties
-    (docs/internals/engine-semantics.md §6).
+    (docs/internals/engine-semantics.md §6), or for those of `only`, updatable or not.
 
     A drifted property then differs from the desired value, and an update repairs it. A property that neither
-    the old nor the new definition sets belongs to the provider.
+    the old nor the new definition sets belongs to the provider, and one that is `theirs` to others.
     """
     declared = resource_type.properties
     drifted = {
@@ -91,7 +96,8 @@ def with_drift(
         for name, value in (observation.properties or {}).items()
         if (name in before or name in after)
         and name in declared
-        and declared[name].update_allowed
+        and (declared[name].update_allowed if only is None else name in only)
+        and not declared[name].theirs
         and not resource_type.equal(name, before.get(name), value)
     }
     return {**before, **drifted}

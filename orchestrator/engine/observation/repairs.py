@@ -87,11 +87,16 @@ def action_for(fault: Fault) -> Action | None:
         case "failed":
             return "replace"
         case "changed":
-            names = set(fault.properties) - fault.unset
+            names = corrected(fault)
             if not names:
                 return None
             return "replace" if names & fault.fixed else "update"
     return None
+
+
+def corrected(fault: Fault) -> frozenset[str]:
+    """Return the properties that a repair corrects."""
+    return frozenset(fault.properties) - fault.unset
 
 
 def decide(fault: Fault, around: Circumstances, attempts: Sequence[Attempt], now: dt.datetime) -> Decision:
@@ -122,16 +127,29 @@ def decide(fault: Fault, around: Circumstances, attempts: Sequence[Attempt], now
 def _refusal(fault: Fault, around: Circumstances, action: Action | None) -> str:
     if around.mode in ("off", "report"):
         return f"the policy is {around.mode}"
+    return obstacle(fault, action)
+
+
+def obstacle(fault: Fault, action: Action | None) -> str:
+    """Return why no update repairs a fault, whoever requests it; empty: nothing is in the way."""
     if not fault.properties and fault.fact == "changed":
         return "all differences are accepted"
     if action is None:
         return "the template sets none of the changed properties: no update corrects them"
     if fault.external:
         return "the resource is external: it is managed by others"
-    forbidden = "update" if action == "update" else "replace"
-    if forbidden in fault.restricted:
-        return f"the environment restricts the action {forbidden}"
+    if is_restricted(fault, action):
+        return f"the environment restricts the action {_restriction(action)}"
     return ""
+
+
+def is_restricted(fault: Fault, action: Action | None) -> bool:
+    """Whether the environment forbids the action."""
+    return action is not None and _restriction(action) in fault.restricted
+
+
+def _restriction(action: Action) -> str:
+    return "update" if action == "update" else "replace"
 
 
 def _question(fault: Fault, around: Circumstances, action: Action | None) -> str:

@@ -27,14 +27,13 @@ from orchestrator.engine.observation.repairs import (
     Fault,
     RepairStatus,
 )
-from orchestrator.errors import InvalidTemplate
 from orchestrator.logs import logger
+from orchestrator.operations.observation.faults import Damaged, fault_of
 from orchestrator.resources.base import ResourceType
 from orchestrator.resources.groups.group_type import GroupType
 from orchestrator.store.observation import repairs, rules
 from orchestrator.store.observation.repairs import DecisionRow, FaultRow, Loss, StackState
 from orchestrator.store.traversals import children, traversals
-from orchestrator.template.resource_registry import ResourceRegistry
 
 Db = Connection[TupleRow]
 log = logger()
@@ -66,6 +65,14 @@ class Case(NamedTuple):
     attempts: Sequence[rules_of_repair.Attempt]
 
 
+class Start(NamedTuple):
+    """The repair of a fault: of which resource, how, and which properties are corrected."""
+
+    name: str
+    action: Action
+    properties: frozenset[str]
+
+
 def repair_due_faults(
     db: Db, types: Mapping[str, ResourceType], group_id: int | None = None
 ) -> list[CheckMessage]:
@@ -76,21 +83,20 @@ def repair_due_faults(
     if not faults:
         return []
     now = dt.datetime.now(dt.UTC)
-    starts: dict[int, dict[int, Action]] = defaultdict(dict)
-    names: dict[int, str] = {}
+    starts: dict[int, dict[int, Start]] = defaultdict(dict)
     decided: list[DecisionRow] = []
     for case in _cases(db, types, faults, now):
         decision = rules_of_repair.decide(case.fault, case.around, case.attempts, now)
         if decision.verb == "repair" and decision.action is not None:
-            starts[case.row.root_id][case.row.id] = decision.action
-            names[case.row.id] = case.row.name
+            properties = rules_of_repair.corrected(case.fault)
+            starts[case.row.root_id][case.row.id] = Start(case.row.name, decision.action, properties)
         else:
             decided.append(_row(case.row, decision, now))
     repairs.decide(db, decided)
     for decision_row in decided:
         if decision_row.status == "given_up":
             metrics.count_repair("given_up")
-    return [message for root_id, actions in starts.items() for message in _start(db, root_id, actions, names)]
+    return [message for root_id, chosen in starts.items() for message in _start(db, root_id, chosen)]
 
 
 def _cases(
@@ -130,31 +136,17 @@ def _fault(
     grouped: bool,
 ) -> Fault:
     paths = [str(item["property"]) for item in row.differences]
-    names = {path.partition(".")[0] for path in paths if policies.accepts(in_force, place, path, now) is None}
-    declared = type_.properties if type_ is not None else {}
-    never_active = row.resource_status == "FAILED" and row.resource_action == "CREATE"
-    holds_data = (type_ is None or type_.stateful) and not never_active
-    if holds_data and grouped and type_ is not None and not type_.stateful_in_groups:
-        holds_data = False
-    return Fault(
-        row.verdict,
-        tuple(sorted(names)),
-        holds_data=holds_data,
-        fixed=frozenset(n for n in names if n not in declared or not declared[n].update_allowed),
-        unset=frozenset(names - set(row.set_properties)),
+    left = [path for path in paths if policies.accepts(in_force, place, path, now) is None]
+    damaged = Damaged(
+        row.name,
+        type_,
+        never_active=row.resource_status == "FAILED" and row.resource_action == "CREATE",
+        grouped=grouped,
         external=row.external,
-        restricted=_restricted(stack, row.name),
+        set_properties=row.set_properties,
+        environment=stack.environment,
     )
-
-
-def _restricted(stack: StackState, name: str) -> frozenset[str]:
-    section = stack.environment.get("resource_registry")
-    if not section:
-        return frozenset()
-    try:
-        return ResourceRegistry.build(section).restricted_actions(name)
-    except InvalidTemplate:
-        return frozenset({"update", "replace"})
+    return fault_of(row.verdict, left, damaged)
 
 
 def _circumstances(
@@ -204,9 +196,7 @@ def _row(fault: FaultRow, decision: Decision, now: dt.datetime) -> DecisionRow:
     return DecisionRow(fault.id, decision.action, status, decision.reason, seconds, told)
 
 
-def _start(
-    db: Db, root_id: int, actions: Mapping[int, Action], names: Mapping[int, str]
-) -> Iterable[CheckMessage]:
+def _start(db: Db, root_id: int, starts: Mapping[int, Start]) -> Iterable[CheckMessage]:
     """Start a traversal of the current revision over the damaged resources of a stack tree."""
     with db.transaction():
         stack = traversals.lock(db, root_id)
@@ -214,17 +204,18 @@ def _start(
         if stack is None or state is None or state.status == "IN_PROGRESS" or not state.reached:
             return []
         most = rules_of_repair.at_once(state.resources)
-        marked = repairs.mark(db, root_id, sorted(actions)[:most])
+        first = sorted(starts)[:most]
+        marked = repairs.mark(db, root_id, {fault_id: starts[fault_id].properties for fault_id in first})
         if not marked:
             return []
         for stack_id in sorted(set(marked.values())):
             children.mark_stale(db, stack_id)
         started = traversals.start_traversal(db, root_id, "UPDATE", expected=stack.traversal)
         assert started is not None  # it exists: it is locked
-        shown = ", ".join(names[fault_id] for fault_id in sorted(marked)[:MAX_NAMES])
+        shown = ", ".join(starts[fault_id].name for fault_id in sorted(marked)[:MAX_NAMES])
         more = f" and {len(marked) - MAX_NAMES} more" if len(marked) > MAX_NAMES else ""
         reason = f"Stack UPDATE started: automatic repair of {shown}{more}"
-        chosen = {fault_id: actions[fault_id] for fault_id in sorted(marked)}
+        chosen = {fault_id: starts[fault_id].action for fault_id in sorted(marked)}
         repairs.start(db, root_id, started.traversal, chosen, reason)
     metrics.count_repair("started", len(marked))
     log.info("audit", action="stacks:repair", automatic=True, stack_id=root_id, resources=len(marked))

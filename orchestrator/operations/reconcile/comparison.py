@@ -5,13 +5,29 @@ from __future__ import annotations
 from dataclasses import replace
 
 from orchestrator.engine.check import hooks
-from orchestrator.engine.check.change import NO_NAMES, Ask, Comparison, Desired, Recorded
-from orchestrator.engine.check.property_diff import as_stored, needs_other_type, with_drift
+from orchestrator.engine.check.change import (
+    NO_NAMES,
+    Ask,
+    Comparison,
+    Decision,
+    Desired,
+    Forbidden,
+    Recorded,
+    Replace,
+    Update,
+)
+from orchestrator.engine.check.property_diff import (
+    as_stored,
+    changed_properties,
+    needs_other_type,
+    with_drift,
+)
 from orchestrator.json_types import JsonMapping
 from orchestrator.operations.reconcile.step_outcomes import find_object
 from orchestrator.operations.resource_context.operation import ResourceOperation
 from orchestrator.operations.resource_context.state import DesiredResource, ResourceState
 from orchestrator.resources.base import NOTHING_TYPE, Observation
+from orchestrator.store.observation.drift import drifted_properties, marked_properties
 
 
 def desired_type(operation: ResourceOperation) -> str:
@@ -74,7 +90,7 @@ def with_fact(operation: ResourceOperation, case: Comparison, ask: Ask, before: 
                 evidence=evidence._replace(healthy=type_.is_healthy_after_failure(context, physical_id))
             )
         case "observation":
-            observation = _refresh(operation, before, case.desired.properties or {})
+            observation = _refresh(operation, before, case.desired.properties or {}, _marked(operation))
             recorded = case.recorded._replace(properties=before.properties)
             return case._replace(recorded=recorded, evidence=evidence._replace(observation=observation))
         case "feasibility":
@@ -84,9 +100,41 @@ def with_fact(operation: ResourceOperation, case: Comparison, ask: Ask, before: 
     raise AssertionError(ask)
 
 
-def _refresh(operation: ResourceOperation, before: ResourceState, after: JsonMapping) -> Observation:
-    """Observe the resource, so that changes made by others count as differences. The object of a failed
-    create is searched by its token.
+def with_known_drift(
+    operation: ResourceOperation, case: Comparison, decision: Decision, before: ResourceState
+) -> Comparison:
+    """Return the comparison with an observation, if the definition changes properties that others have
+    changed before: the object may be as desired already.
+    """
+    if not isinstance(decision, Update | Replace | Forbidden) or not operation.resource_type.calls_out:
+        return case
+    desired = case.desired.properties
+    if desired is None or case.evidence.observation is not None or case.recorded.status != "COMPLETE":
+        return case
+    changed = changed_properties(operation.resource_type, before.properties, desired)
+    if not changed or before.physical_id is None:
+        return case
+    names = changed & drifted_properties(operation.services.stored_context.db, operation.resource.id)
+    if not names:
+        return case
+    observation = _refresh(operation, before, desired, names)
+    recorded = case.recorded._replace(properties=before.properties)
+    return case._replace(recorded=recorded, evidence=case.evidence._replace(observation=observation))
+
+
+def _marked(operation: ResourceOperation) -> frozenset[str] | None:
+    """Return the properties that a repair has to correct; None: those that can be updated."""
+    resource = operation.resource
+    if resource.observed != "changed":
+        return None
+    return marked_properties(operation.services.stored_context.db, resource.id)
+
+
+def _refresh(
+    operation: ResourceOperation, before: ResourceState, after: JsonMapping, only: frozenset[str] | None
+) -> Observation:
+    """Observe the resource, so that changes made by others count as differences: of `only` some properties,
+    or of those that can be updated. The object of a failed create is searched by its token.
     """
     type_ = operation.resource_type
     if before.physical_id is None:
@@ -98,5 +146,5 @@ def _refresh(operation: ResourceOperation, before: ResourceState, after: JsonMap
     if observation.exists and not observation.error:
         if observation.ready:
             operation.record(observation)
-        before.properties = with_drift(type_, before.properties, after, observation)
+        before.properties = with_drift(type_, before.properties, after, observation, only)
     return observation

@@ -11,6 +11,7 @@ from orchestrator.engine.check.change import (
     TAKE_OVER,
     Ask,
     AwaitReady,
+    Comparison,
     Decision,
     Forbidden,
     Refuse,
@@ -34,7 +35,12 @@ from orchestrator.engine.check.outcome import (
 )
 from orchestrator.engine.check.ready_timeout import failed_limit
 from orchestrator.errors import InvalidTemplate, LimitExceeded, ProviderError
-from orchestrator.operations.reconcile.comparison import comparison, with_definition, with_fact
+from orchestrator.operations.reconcile.comparison import (
+    comparison,
+    with_definition,
+    with_fact,
+    with_known_drift,
+)
 from orchestrator.operations.reconcile.desired_state import apply_definition, record_requirements
 from orchestrator.operations.reconcile.step_outcomes import (
     advance,
@@ -68,14 +74,25 @@ def compare(operation: ResourceOperation) -> StepResult:
             _unshadow(operation)
         case = with_definition(case, operation.state, desired)
         decision = decide_change(case)
-    while isinstance(decision, Ask):
-        case = with_fact(operation, case, decision, before)
-        decision = decide_change(case)
+    case, decision = _decided(operation, case, decision, before)
+    informed = with_known_drift(operation, case, decision, before)
+    if informed is not case:
+        _, decision = _decided(operation, informed, decide_change(informed), before)
     if not isinstance(decision, Replace) and operation.resource_type.can_release:
         waits = operation.services.incarnations.reclaim(operation, before.properties)
         if waits is not None:
             return StepResult(waits, before)
     return carry_out(operation, decision, before, desired)
+
+
+def _decided(
+    operation: ResourceOperation, case: Comparison, decision: Decision, before: ResourceState
+) -> tuple[Comparison, Decision]:
+    """Return the decision, and the comparison with all facts that it has asked for."""
+    while isinstance(decision, Ask):
+        case = with_fact(operation, case, decision, before)
+        decision = decide_change(case)
+    return case, decision
 
 
 def carry_out(

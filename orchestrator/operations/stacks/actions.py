@@ -12,7 +12,7 @@ from orchestrator.engine.messages import CheckMessage, Message
 from orchestrator.errors import ActionInProgress, InvalidRequest, NotFound, NotSupported
 from orchestrator.operations import queued_actions
 from orchestrator.operations.context import Body, OperationContext
-from orchestrator.operations.observation import observation_pass
+from orchestrator.operations.observation import convergence, observation_pass
 from orchestrator.operations.request_body import read_object
 from orchestrator.store.access import idempotency
 from orchestrator.store.stacks.stacks import StackRow
@@ -41,6 +41,8 @@ def start_action(
     name = requested_action(body)
     if stack.deleted_at is not None:
         raise NotFound("Stack", stack.name)
+    if name == convergence.ACTION:
+        return convergence.converge(context, stack, body).messages
     if name in QUEUEABLE:
         return _suspend_or_resume(context, stack, name.upper(), wait=wait)
     return ACTIONS[name](context, stack)
@@ -57,7 +59,7 @@ def requested_action(body: Body) -> str:
         raise InvalidRequest("No action specified")
     if len(names) > 1:
         raise InvalidRequest("Multiple actions specified")
-    if names[0] not in ACTIONS and names[0] not in QUEUEABLE:
+    if names[0] not in {*ACTIONS, *QUEUEABLE, convergence.ACTION}:
         raise InvalidRequest(f"Invalid action {names[0]} specified")
     return names[0]
 

@@ -19,6 +19,7 @@ from psycopg.rows import TupleRow, class_row
 from orchestrator.engine.observation.repairs import Action, Attempt, RepairStatus
 from orchestrator.engine.observation.verdicts import DRIFT, Fact
 from orchestrator.json_types import JsonMapping, JsonObject
+from orchestrator.store.observation.drift import SEPARATOR
 from orchestrator.store.observation.verdicts import CURRENT
 from orchestrator.store.tables.base import check_in
 
@@ -177,9 +178,10 @@ WHERE i.told <> '' AND b.status IS DISTINCT FROM w.status
 """
 MARK: Final = f"""
 WITH v AS MATERIALIZED (
-    SELECT v.id, v.resource_id, v.verdict, v.reason, v.observed_at
-    FROM resource_verdict v JOIN resource r ON r.id = v.resource_id
-    WHERE v.id = ANY(%(faults)s) AND v.root_id = %(root_id)s AND {IS_FAULT}
+    SELECT v.id, v.resource_id, v.verdict, coalesce(nullif(i.names, ''), v.reason) AS reason, v.observed_at
+    FROM unnest(%(faults)s::bigint[], %(names)s::text[]) AS i(fault_id, names)
+    JOIN resource_verdict v ON v.id = i.fault_id JOIN resource r ON r.id = v.resource_id
+    WHERE v.root_id = %(root_id)s AND {IS_FAULT}
         AND r.op IS NULL AND r.lease IS NULL AND NOT r.leftover AND r.action <> 'DELETE'
     ORDER BY r.id FOR UPDATE OF r SKIP LOCKED
 )
@@ -312,19 +314,28 @@ def decide(db: Db, decisions: Iterable[DecisionRow]) -> None:
         db.execute(DECIDE, {"decisions": orjson.dumps(rows).decode()})
 
 
-def mark(db: Db, root_id: int, faults: Iterable[int]) -> dict[int, int]:
-    """Mark the resources of faults for the next traversal; return the stacks by fault. A resource with an
-    operation is left out.
+def mark(db: Db, root_id: int, faults: Mapping[int, Collection[str]]) -> dict[int, int]:
+    """Mark the resources of faults for the next traversal, each with the properties to correct; return the
+    stacks by fault. A resource with an operation is left out.
     """
-    rows = db.execute(MARK, {"root_id": root_id, "faults": sorted(faults)}).fetchall()
-    return dict(rows)
+    values = {
+        "root_id": root_id,
+        "faults": list(faults),
+        "names": [SEPARATOR.join(sorted(names)) for names in faults.values()],
+    }
+    return dict(db.execute(MARK, values).fetchall())
 
 
 def start(db: Db, root_id: int, traversal: int, actions: Mapping[int, Action], reason: str) -> None:
     """Record the start of repairs, given by fault, with an event for each."""
     values = {"faults": list(actions), "actions": list(actions.values()), "traversal": traversal}
     db.execute(START, values)
-    db.execute(REASON, {"root_id": root_id, "traversal": traversal, "reason": reason})
+    explain_start(db, root_id, traversal, reason)
+
+
+def explain_start(db: Db, stack_id: int, traversal: int, reason: str) -> None:
+    """Record why a traversal was started."""
+    db.execute(REASON, {"root_id": stack_id, "traversal": traversal, "reason": reason})
 
 
 def end(db: Db) -> list[str]:

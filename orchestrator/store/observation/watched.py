@@ -16,6 +16,7 @@ from psycopg.rows import TupleRow
 from orchestrator.engine.check.visit import ResourceVisit
 from orchestrator.store.nodes import repository
 from orchestrator.store.nodes.visit_sql import VISIT_COLUMNS, VISIT_JOINS
+from orchestrator.store.observation.rules import TREE
 
 Db = Connection[TupleRow]
 
@@ -45,6 +46,11 @@ WHERE s.project_id = %(project_id)s AND s.deleted_at IS NULL AND {TYPE} = ANY(%(
     AND r.id > %(after_id)s
 """
 
+TREE_SCAN = f"""{TREE}
+SELECT r.id, r.physical_id, {VERSION}, {TYPE}, s.root_id, t.prefix || r.name
+FROM t JOIN stack s ON s.id = t.id JOIN resource r ON r.stack_id = t.id
+WHERE {AT_REST} ORDER BY r.id
+"""
 
 VISITS = f"""
 SELECT {VISIT_COLUMNS}, n.version
@@ -67,6 +73,13 @@ class Watched(NamedTuple):
     version: int
     type_name: str
     root_id: int
+
+
+class Placed(NamedTuple):
+    """A resource at rest, with its path in the stack that a request names."""
+
+    item: Watched
+    path: str
 
 
 class VersionedVisit(NamedTuple):
@@ -97,6 +110,12 @@ def scan(db: Db, project_id: str, types: Collection[str], after_id: int = 0) -> 
             SCAN, {"project_id": project_id, "types": list(types), "after_id": after_id}
         ):
             yield Watched(*row)
+
+
+def tree(db: Db, stack_id: int) -> list[Placed]:
+    """Return the resources of a stack and its nested stacks that are at rest."""
+    rows = db.execute(TREE_SCAN, {"stack_id": stack_id}).fetchall()
+    return [Placed(Watched(*row[:-1]), row[-1]) for row in rows]
 
 
 def visits(db: Db, ids: Sequence[int]) -> list[VersionedVisit]:

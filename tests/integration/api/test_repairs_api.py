@@ -76,3 +76,21 @@ def test_bad_answers_and_foreign_repairs_are_refused(api: Client, stack: Made, p
     for method, url in (("GET", path), ("POST", f"{path}/approve"), ("POST", f"{path}/decline")):
         api.ask(method, url.replace(f"/{project}/", "/stranger/"), 404)
     assert api.ask("POST", f"{path}/decline", 200)["repair"]["status"] == "declined"
+
+
+def test_a_convergence_is_planned_over_http_and_bad_requests_change_nothing(
+    world: World, api: Client, project: str
+) -> None:
+    made = world.stack(project, "still")
+    path = f"{made.path}/actions"
+    api.ask("POST", path, 409, json={"converge": None})  # it has not reached its revision
+    with world.database.engine.begin() as connection:
+        reached = "UPDATE stack SET good_revision_id = revision_id WHERE id = :id"
+        connection.execute(text(reached), {"id": made.id})
+    found = api.ask("POST", path, 200, json={"converge": {"plan": True}})["converge"]
+    assert (found["stack_name"], found["resources"], found["started"]) == ("still", [], False)
+    for bad in ({"force": True}, {"plan": 1}, {"resources": ["web"]}, 7):
+        api.ask("POST", path, 400, json={"converge": bad})
+    api.ask("POST", path.replace(f"/{project}/", "/stranger/"), 404, json={"converge": {"plan": True}})
+    busy = world.stack(project, "busy", status="IN_PROGRESS")
+    api.ask("POST", f"{busy.path}/actions", 409, json={"converge": {"plan": True}})

@@ -1,0 +1,52 @@
+"""The action `converge` of a stack: its options and its answer."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from api.openapi.observations import Difference, Verdict
+from api.openapi.operation import Shape, described, optional
+from api.openapi.shapes import UUID, Id
+
+
+class ConvergeOptions(Shape):
+    """What is observed and repaired."""
+
+    plan: bool | None = optional("Only observe, and answer what would be done.", True)
+    resources: list[str] | None = optional(
+        "Only these resources: paths in the stack, with dots.", ["group.0.server"]
+    )
+
+
+class PlannedRepair(Shape):
+    """A resource that differs, or could not be observed."""
+
+    path: str = described("Path in the stack, with dots.", "group.0.server")
+    stack_id: Id
+    stack_name: str = described("Stack of the resource.", "web")
+    resource_name: str = described("Name in the template.", "server")
+    resource_type: str = described("Type.", "OS::Nova::Server")
+    physical_resource_id: str = described("Object.", UUID)
+    verdict: Verdict = described("Verdict.", "changed")
+    reason: str = described("Message of the provider, or the reason why nothing is known.", "")
+    differences: list[Difference] = described("Properties that differ, if changed; none is accepted.")
+    action: Literal["update", "recreate", "replace"] | None = described("Action; null: none helps.", "update")
+    obstacle: str | None = described("Why the action is not carried out.", None)
+    restricted: bool = described("The environment forbids the action: the convergence is refused.", False)
+    holds_data: bool = described("The object holds data that its replacement will not have.", False)
+
+
+class Convergence(Shape):
+    """What was found, and what is done."""
+
+    stack_id: Id
+    stack_name: str = described("Stack.", "web")
+    observed: int = described("Resources that were observed.", 12)
+    resources: list[PlannedRepair] = described("Resources that differ, or could not be observed, by path.")
+    started: bool = described("An UPDATE of the stack was started.", True)
+
+
+class ConvergenceShow(Shape):
+    """The answer to `converge`."""
+
+    converge: Convergence = described("What was found, and what is done.")

@@ -1,0 +1,268 @@
+"""`converge`: observe a stack now, show what differs, and repair it (docs/drift.md).
+
+The repair is an UPDATE traversal of the current revision over the damaged resources, as an automatic repair
+(operations/adr/0019). A person has requested it: it needs neither a policy nor an approval.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from orchestrator.engine.messages import CheckMessage
+from orchestrator.engine.observation.repairs import (
+    Action,
+    Fault,
+    action_for,
+    corrected,
+    is_restricted,
+    obstacle,
+)
+from orchestrator.errors import ActionInProgress, Conflict, InvalidRequest, NotFound, NotSupported
+from orchestrator.json_types import JsonObject
+from orchestrator.logs import logger
+from orchestrator.operations.context import Body, OperationContext
+from orchestrator.operations.observation.faults import Damaged, fault_of
+from orchestrator.operations.observation.stack_survey import Surveyed, survey
+from orchestrator.operations.request_body import read_object
+from orchestrator.resources.groups.group_type import GroupType
+from orchestrator.store.access import idempotency
+from orchestrator.store.observation import convergence, repairs, rules
+from orchestrator.store.observation.convergence import Mark
+from orchestrator.store.observation.drift import SEPARATOR
+from orchestrator.store.observation.repairs import StackState
+from orchestrator.store.stacks.stacks import StackRow
+from orchestrator.store.traversals import children, traversals
+from orchestrator.store.traversals.traversals import Locked
+
+log = logger()
+
+ACTION: Final = "converge"
+MAX_NAMES: Final = 5  # in the reason of a stack
+MAX_RESOURCES: Final = 1_000  # named in a request
+OBSERVED: Final[Mapping[str, Any]] = {"missing": "absent", "failed": "error", "changed": "changed"}
+
+
+@dataclass(frozen=True, slots=True)
+class Deviation:
+    """A resource that differs, or could not be observed, and what is done about it."""
+
+    surveyed: Surveyed
+    action: Action | None
+    properties: frozenset[str]  # that are corrected
+    obstacle: str  # why nothing is done; empty: nothing is in the way
+    restricted: bool  # the environment forbids the action
+    holds_data: bool  # which a new object would not have
+
+
+@dataclass(frozen=True, slots=True)
+class Convergence:
+    """The answer to a request; the messages are to be sent after the commit."""
+
+    body: JsonObject
+    messages: Sequence[CheckMessage] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Requested:
+    """What a request asks for; without resources all of them."""
+
+    plan: bool = False
+    resources: frozenset[str] = frozenset()
+
+
+def converge(context: OperationContext, stack: StackRow, body: Body) -> Convergence:
+    """Observe a stack; return what differs, and unless only a plan is requested, start the repair.
+
+    Raises:
+        InvalidRequest: the body has unknown keys, values or resources.
+        NotFound: the stack is deleted.
+        NotSupported: it is suspended, or the environment forbids an action.
+        ActionInProgress: an operation of the stack is in progress.
+        Conflict: it has not reached its desired revision, or has changed meanwhile.
+        LimitExceeded: it has too many resources for a request.
+    """
+    requested = _requested(body)
+    _require_at_rest(context, stack)
+    surveyed = survey(context, stack)
+    found = _deviations(context, surveyed.deviating)
+    if requested.resources:
+        found = _chosen(stack, found, requested.resources)
+    answer = _body(stack, found, observed=surveyed.observed)
+    todo = [one for one in found if one.action is not None and not one.obstacle]
+    if requested.plan or not (todo or any(one.restricted for one in found)):
+        return Convergence(answer)
+    _refuse_restricted(found)
+    messages = _start(context, stack, todo)
+    return Convergence({**answer, "started": True}, messages)
+
+
+def _requested(body: Body) -> Requested:
+    options = read_object(body.read()).get(ACTION)
+    if options is None:
+        return Requested()
+    if not isinstance(options, dict):
+        raise InvalidRequest("The value of converge must be null or a map.")
+    unknown = sorted(options.keys() - {"plan", "resources"})
+    if unknown:
+        raise InvalidRequest(
+            f"Unknown keys {', '.join(unknown)} in converge, must be among: plan, resources."
+        )
+    plan, names = options.get("plan"), options.get("resources")
+    if plan not in (None, True, False):
+        raise InvalidRequest("plan must be a boolean.")
+    if names is None:
+        return Requested(bool(plan))
+    if not (
+        isinstance(names, list) and 0 < len(names) <= MAX_RESOURCES and all(type(n) is str for n in names)
+    ):
+        raise InvalidRequest(
+            f"resources must be a list of 1 to {MAX_RESOURCES} paths, such as group.0.server."
+        )
+    return Requested(bool(plan), frozenset(names))
+
+
+def _require_at_rest(context: OperationContext, stack: StackRow) -> None:
+    if stack.deleted_at is not None:
+        raise NotFound("Stack", stack.name)
+    with context.database.borrow(hot=False) as db, db.transaction():
+        now = traversals.lock(db, stack.id)
+        _require_reached(stack, now)
+
+
+def _require_reached(stack: StackRow, now: Locked | None) -> None:
+    if now is None:
+        raise NotFound("Stack", stack.name)
+    if now.status == "IN_PROGRESS":
+        raise ActionInProgress(stack.name, now.action)
+    if now.action == "SUSPEND":
+        raise NotSupported("Converging a stack when it is suspended")
+    if not now.reached:
+        raise Conflict(
+            f"Stack {stack.name} is {now.state} and has not reached its desired revision. Update it instead."
+        )
+
+
+def _deviations(context: OperationContext, deviating: Sequence[Surveyed]) -> list[Deviation]:
+    ids = {one.visit.stack.id for one in deviating}
+    with context.database.borrow(hot=False) as db:
+        states, holders = repairs.stacks(db, ids), rules.holders(db, ids)
+    grouped = {
+        id_: any(isinstance(context.types.get(name), GroupType) for name in holders.get(id_, ()))
+        for id_ in ids
+    }
+    return [
+        _deviation(one, states[id_], grouped=grouped[id_])
+        for one in sorted(deviating, key=lambda one: one.placed.path)
+        if (id_ := one.visit.stack.id) in states
+    ]
+
+
+def _deviation(surveyed: Surveyed, state: StackState, *, grouped: bool) -> Deviation:
+    if surveyed.standing.unknown:
+        return Deviation(
+            surveyed, None, frozenset(), surveyed.standing.unknown, restricted=False, holds_data=False
+        )
+    fault = _fault(surveyed, state, grouped=grouped)
+    action = action_for(fault)
+    refusal = obstacle(fault, action)
+    return Deviation(
+        surveyed,
+        action,
+        corrected(fault),
+        refusal,
+        restricted=is_restricted(fault, action) and not fault.external,
+        holds_data=fault.holds_data and action in ("recreate", "replace"),
+    )
+
+
+def _fault(surveyed: Surveyed, state: StackState, *, grouped: bool) -> Fault:
+    resource, definition = surveyed.visit.resource, surveyed.visit.definition
+    given = (definition.body.get("properties") if definition is not None else None) or {}
+    damaged = Damaged(
+        resource.name,
+        surveyed.type,
+        never_active=resource.status == "FAILED" and resource.action == "CREATE",
+        grouped=grouped,
+        external=definition is not None and definition.body.get("external_id") is not None,
+        set_properties=given if isinstance(given, Mapping) else (),
+        environment=state.environment,
+    )
+    return fault_of(surveyed.standing.fact, [d.property for d in surveyed.standing.differences], damaged)
+
+
+def _chosen(stack: StackRow, found: Sequence[Deviation], names: Collection[str]) -> list[Deviation]:
+    known = {one.surveyed.placed.path for one in found}
+    unknown = sorted(set(names) - known)
+    if unknown:
+        shown = ", ".join(unknown[:MAX_NAMES])
+        raise InvalidRequest(f"No difference was found at these resources of stack {stack.name}: {shown}.")
+    return [one for one in found if one.surveyed.placed.path in names]
+
+
+def _refuse_restricted(found: Sequence[Deviation]) -> None:
+    restricted = [one for one in found if one.restricted]
+    if restricted:
+        shown = ", ".join(f"{one.surveyed.placed.path} ({one.action})" for one in restricted[:MAX_NAMES])
+        raise InvalidRequest(
+            f"The environment restricts the repair of {shown}. Nothing was changed. Name the other resources "
+            "in 'resources', or remove the restriction."
+        )
+
+
+def _start(context: OperationContext, stack: StackRow, todo: Sequence[Deviation]) -> list[CheckMessage]:
+    names = [one.surveyed.placed.path for one in todo]
+    more = f" and {len(names) - MAX_NAMES} more" if len(names) > MAX_NAMES else ""
+    reason = f"Stack UPDATE started: convergence of {', '.join(names[:MAX_NAMES])}{more}"
+    with context.database.borrow(hot=False) as db, db.transaction():
+        idempotency.record(db, stack.project_id, context.client_token, stack.uuid, stack.name)
+        _require_reached(stack, traversals.lock(db, stack.id))
+        marked = convergence.mark(db, [_mark(one) for one in todo])
+        if len(marked) < len(todo):
+            raise Conflict(
+                f"Resources of stack {stack.name} have changed since they were observed. Try again."
+            )
+        for stack_id in sorted({stack.id, *marked.values()}):
+            children.mark_stale(db, stack_id)
+        started = traversals.start_traversal(db, stack.id, "UPDATE")
+        assert started is not None  # it exists: it is locked
+        repairs.explain_start(db, stack.id, started.traversal, reason)
+    return [started.message]
+
+
+def _mark(one: Deviation) -> Mark:
+    standing, item = one.surveyed.standing, one.surveyed.placed.item
+    cause = standing.reason or ", ".join(difference.property for difference in standing.differences)
+    told = f"Convergence ({one.action}), observed {standing.fact}: {cause}"
+    reason = SEPARATOR.join(sorted(one.properties)) or standing.reason
+    return Mark(item.id, item.version, OBSERVED[standing.fact], reason, told)
+
+
+def _body(stack: StackRow, found: Sequence[Deviation], *, observed: int) -> JsonObject:
+    return {
+        "stack_id": str(stack.uuid),
+        "stack_name": stack.name,
+        "observed": observed,
+        "resources": [_shown(one) for one in found],
+        "started": False,
+    }
+
+
+def _shown(one: Deviation) -> JsonObject:
+    resource, stack, standing = one.surveyed.visit.resource, one.surveyed.visit.stack, one.surveyed.standing
+    return {
+        "path": one.surveyed.placed.path,
+        "stack_id": stack.uuid,
+        "stack_name": stack.name,
+        "resource_name": resource.name,
+        "resource_type": resource.type,
+        "physical_resource_id": resource.physical_id,
+        "verdict": standing.verdict,
+        "reason": standing.unknown or standing.reason,
+        "differences": [difference.as_json() for difference in standing.differences],
+        "action": one.action,
+        "obstacle": one.obstacle or None,
+        "restricted": one.restricted,
+        "holds_data": one.holds_data,
+    }

@@ -1,0 +1,55 @@
+"""A fault with the facts about its resource, for decisions about its repair."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from typing import NamedTuple
+
+from orchestrator.engine.observation.repairs import Fault
+from orchestrator.engine.observation.verdicts import Fact
+from orchestrator.errors import InvalidTemplate
+from orchestrator.json_types import JsonMapping
+from orchestrator.resources.base import ResourceType
+from orchestrator.template.resource_registry import ResourceRegistry
+
+
+class Damaged(NamedTuple):
+    """A resource with a fault."""
+
+    name: str
+    type: ResourceType | None  # None: it is not installed
+    never_active: bool
+    grouped: bool  # a member of a group
+    external: bool
+    set_properties: Collection[str]  # in the template
+    environment: JsonMapping  # of its stack
+
+
+def fault_of(fact: Fact, differences: Iterable[str], resource: Damaged) -> Fault:
+    """Return the fault of a resource; `differences` are the paths that are not accepted."""
+    names = {path.partition(".")[0] for path in differences}
+    type_ = resource.type
+    declared = type_.properties if type_ is not None else {}
+    holds_data = (type_ is None or type_.stateful) and not resource.never_active
+    if holds_data and resource.grouped and type_ is not None and not type_.stateful_in_groups:
+        holds_data = False
+    return Fault(
+        fact,
+        tuple(sorted(names)),
+        holds_data=holds_data,
+        fixed=frozenset(n for n in names if n not in declared or not declared[n].update_allowed),
+        unset=frozenset(names - set(resource.set_properties)),
+        external=resource.external,
+        restricted=restricted_actions(resource.environment, resource.name),
+    )
+
+
+def restricted_actions(environment: JsonMapping, name: str) -> frozenset[str]:
+    """Return the actions that an environment forbids for a resource."""
+    section = environment.get("resource_registry")
+    if not section:
+        return frozenset()
+    try:
+        return ResourceRegistry.build(section).restricted_actions(name)
+    except InvalidTemplate:
+        return frozenset({"update", "replace"})

@@ -1,0 +1,71 @@
+"""`orchestrator converge`."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.unit.cli.command_line import Run, run, stub
+from tests.unit.cli.stub import Stub
+
+__all__ = ["run", "stub"]
+
+
+def planned(path: str, verdict: str, **options: Any) -> dict[str, Any]:
+    return {
+        "path": path, "resource_type": "OS::Nova::Server", "verdict": verdict, "reason": "",
+        "differences": [], "action": None, "obstacle": None, "restricted": False, "holds_data": False,
+        **options,
+    }  # fmt: skip
+
+
+def answer(stub: Stub, *resources: dict[str, Any], started: bool = False) -> None:
+    stack = stub.add("shop")
+    found = {"stack_name": "shop", "observed": 3, "resources": list(resources), "started": started}
+    stub.answers[f"POST stacks/shop/{stack.id}/actions"] = {"converge": found}
+
+
+CHANGED = planned(
+    "web", "changed", action="update", differences=[{"property": "name", "expected": "a", "found": "b"}]
+)
+
+
+def test_a_plan_is_shown_and_ends_with_two(stub: Stub, run: Run) -> None:
+    lost = planned("g.0.db", "missing", action="recreate", reason="gone", holds_data=True)
+    other = planned("key", "missing", action="recreate", reason="gone", obstacle="the resource is external")
+    answer(stub, CHANGED, lost, other)
+    result = run("converge", "shop", "--plan", "--resource", "web", "--resource", "g.0.db")
+    assert result.exit_code == 2
+    for text in ("name: a → b", "holds data", "not repaired: the resource is external", "recreate"):
+        assert text in result.output
+    assert stub.requests[-1][-1] == {"converge": {"plan": True, "resources": ["web", "g.0.db"]}}
+
+
+def test_the_start_of_a_repair_is_reported(stub: Stub, run: Run) -> None:
+    answer(stub, CHANGED, started=True)
+    result = run("converge", "shop")
+    assert result.exit_code == 0
+    assert "Repair of stack shop" in result.output
+    assert stub.requests[-1][-1] == {"converge": {"plan": False}}
+
+
+@pytest.mark.parametrize("options", [(), ("--plan",), ("--wait",)])
+def test_a_stack_in_step_ends_with_zero(stub: Stub, run: Run, options: tuple[str, ...]) -> None:
+    answer(stub)
+    result = run("converge", "shop", *options)
+    assert (result.exit_code, result.output) == (
+        0, "Stack shop is in step: 3 resources were observed.\n",
+    )  # fmt: skip
+
+
+def test_the_answer_is_printed_as_json(stub: Stub, run: Run) -> None:
+    answer(stub, CHANGED)
+    result = run("converge", "shop", "--plan", "--json")
+    assert json.loads(result.output)["resources"] == [CHANGED]
+
+
+def test_a_plan_cannot_be_awaited(stub: Stub, run: Run) -> None:
+    stub.add("shop")
+    assert run("converge", "shop", "--plan", "--wait").exit_code != 0
