@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 from api.openapi.observations import Difference, Verdict
 from api.openapi.operation import Shape, described, optional
 from api.openapi.shapes import UUID, Id
+from orchestrator.json_types import JsonObject
 
 
 class ConvergeOptions(Shape):
     """What is observed and repaired."""
 
     plan: bool | None = optional("Only observe, and answer what would be done.", True)
+    adopt: bool | None = optional(
+        "Only plan how the template adopts the observed state; nothing is changed.", False
+    )
     resources: list[str] | None = optional(
         "Only these resources: paths in the stack, with dots.", ["group.0.server"]
     )
@@ -36,6 +40,29 @@ class PlannedRepair(Shape):
     holds_data: bool = described("The object holds data that its replacement will not have.", False)
 
 
+class PatchOperation(Shape):
+    """An operation of a JSON Patch (RFC 6902)."""
+
+    op: Literal["add", "replace", "remove"] = described("Operation.", "replace")
+    path: str = described("JSON Pointer in the template.", "/resources/server/properties/name")
+    value: Any = optional("Value; not of a removal.", "web-2")
+
+
+class LeftDifference(Shape):
+    """A difference that no change of the template adopts."""
+
+    path: str = described("Path in the stack.", "group.0.server")
+    reason: str = described("Reason.", "an object in error is no desired state: repair it")
+
+
+class Adoption(Shape):
+    """The change of the template that makes the observed state the desired state."""
+
+    patch: list[PatchOperation] = described("Change of the template.")
+    template: JsonObject = described("The changed template: update the stack with it.", {})
+    left: list[LeftDifference] = described("What the change leaves.")
+
+
 class Convergence(Shape):
     """What was found, and what is done."""
 
@@ -44,6 +71,7 @@ class Convergence(Shape):
     observed: int = described("Resources that were observed.", 12)
     resources: list[PlannedRepair] = described("Resources that differ, or could not be observed, by path.")
     started: bool = described("An UPDATE of the stack was started.", True)
+    adoption: Adoption | None = optional("With `adopt`.")
 
 
 class ConvergenceShow(Shape):

@@ -39,6 +39,14 @@ class Stacks:
         )["converge"]
         return answer
 
+    def adoption(self, stack: StackId, resources: Sequence[str] = ()) -> JsonObject:
+        """Return the plan that makes the observed state the desired state."""
+        options = {"adopt": True, **({"resources": list(resources)} if resources else {})}
+        answer: JsonObject = self._connection.request(
+            "POST", f"{stack.path}/actions", body={"converge": options}
+        )["converge"]
+        return answer
+
     def delete(self, stack: str | StackId) -> None:
         """Request the deletion of a stack."""
         self._connection.request("DELETE", _path(stack))

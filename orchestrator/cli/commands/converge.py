@@ -6,12 +6,10 @@ import sys
 
 import click
 
-from orchestrator.cli.commands.drift import details
-from orchestrator.cli.exit_codes import Exit, one_line
+from orchestrator.cli.exit_codes import Exit
 from orchestrator.cli.options import Session, Wait, client_command, stack_argument, wait_options
-from orchestrator.cli.output import render
+from orchestrator.cli.output.differences import print_plan
 from orchestrator.cli.watch.wait import finish, newest_event
-from orchestrator.json_types import JsonMapping
 
 RESOURCE = click.option(
     "--resource",
@@ -43,30 +41,10 @@ def converge(session: Session, *, name: str, plan: bool, resources: tuple[str, .
     if session.as_json and not (wait and found["started"]):
         session.document(found)
     else:
-        _print(session, found)
+        print_plan(session, found)
     if plan and any(one["action"] for one in found["resources"]):
         sys.exit(Exit.CHANGES)
     if found["started"] and wait:
         finish(session, stack, wait, "UPDATE", newest)
     elif found["started"]:
         session.say(f"Repair of stack {stack.name} ({stack.id}) started.")
-
-
-def _print(session: Session, found: JsonMapping) -> None:
-    rows = [
-        (one["path"], one["resource_type"], one["verdict"], one["action"] or "", _remark(one))
-        for one in found["resources"]
-    ]
-    if rows:
-        render.table(session.out(), ("RESOURCE", "TYPE", "VERDICT", "ACTION", "DETAILS"), rows)
-    else:
-        session.say(f"Stack {found['stack_name']} is in step: {found['observed']} resources were observed.")
-
-
-def _remark(one: JsonMapping) -> str:
-    parts = [details(one)]
-    if one["obstacle"] and one["obstacle"] != one["reason"]:
-        parts.append(f"not repaired: {one_line(one['obstacle'])}")
-    if one["holds_data"]:
-        parts.append("holds data, which the new object will not have")
-    return "; ".join(part for part in parts if part)

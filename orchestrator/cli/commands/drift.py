@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import sys
+from pathlib import Path
 from typing import Final
 
 import click
@@ -12,6 +12,7 @@ from orchestrator.cli.exit_codes import Exit, Failure, clean, one_line
 from orchestrator.cli.lazy_group import LazyGroup
 from orchestrator.cli.options import Session, client_command, stack_argument
 from orchestrator.cli.output import render
+from orchestrator.cli.output.differences import details, print_plan
 from orchestrator.json_types import JsonMapping
 
 DRIFT: Final = frozenset({"changed", "missing", "failed"})
@@ -89,6 +90,48 @@ def accept(
         session.say(f"Differences at {path} in {name} are accepted.")
 
 
+@drift.command()
+@stack_argument
+@click.option("--repair", is_flag=True, help="Show what a repair would do.")
+@click.option(
+    "--adopt", is_flag=True, help="Show the change of the template that accepts the observed state."
+)
+@click.option(
+    "-o", "--output", type=click.Path(dir_okay=False, writable=True, path_type=Path),
+    help="With --adopt: write the changed template to this file.",
+)  # fmt: skip
+@client_command
+def plan(session: Session, *, name: str, repair: bool, adopt: bool, output: Path | None) -> None:
+    """Observe STACK now, and show how its differences end; nothing is changed.
+
+    With --repair the objects follow the template, as with `orchestrator converge`. With --adopt the template
+    follows the objects: the result is a JSON Patch (RFC 6902). An update with the changed template leaves the
+    stack in step and touches no object. The exit code is 2 if there is anything to do.
+    """
+    if repair == adopt:
+        raise click.UsageError("Give one of --repair and --adopt.")
+    if output is not None and not adopt:
+        raise click.UsageError("--output has no effect without --adopt")
+    stack = session.client.stacks.find(name)
+    if repair:
+        found = session.client.stacks.converge(stack, plan=True)
+        if session.as_json:
+            session.document(found)
+        else:
+            print_plan(session, found)
+        if any(one["action"] for one in found["resources"]):
+            sys.exit(Exit.CHANGES)
+        return
+    adoption = session.client.stacks.adoption(stack)["adoption"]
+    if output is not None:
+        output.write_text(render.as_text(adoption["template"]) + "\n", encoding="utf-8")
+    session.document(adoption if session.as_json else adoption["patch"])
+    for left in adoption["left"]:
+        click.echo(f"Not adopted: {clean(left['path'])}: {one_line(left['reason'])}", err=True)
+    if adoption["patch"] or adoption["left"]:
+        sys.exit(Exit.CHANGES)
+
+
 def _print(session: Session, found: JsonMapping, where: str) -> None:
     rows = [
         (
@@ -117,17 +160,3 @@ def _print(session: Session, found: JsonMapping, where: str) -> None:
             )
     if not found["services"]:
         session.say("Nothing was observed yet.")
-
-
-def details(row: JsonMapping) -> str:
-    """Return the differences of a resource, or the reason of its verdict, in a line."""
-    if row["verdict"] != "changed":
-        return one_line(row["reason"])
-    return "; ".join(
-        f"{clean(item['property'])}: {_value(item['expected'])} → {_value(item['found'])}"
-        for item in row["differences"]
-    )
-
-
-def _value(value: object) -> str:
-    return one_line(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))

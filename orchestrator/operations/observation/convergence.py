@@ -23,6 +23,7 @@ from orchestrator.errors import ActionInProgress, Conflict, InvalidRequest, NotF
 from orchestrator.json_types import JsonObject
 from orchestrator.logs import logger
 from orchestrator.operations.context import Body, OperationContext
+from orchestrator.operations.observation.adoption_plan import adoption_plan
 from orchestrator.operations.observation.faults import Damaged, fault_of
 from orchestrator.operations.observation.stack_survey import Surveyed, survey
 from orchestrator.operations.request_body import read_object
@@ -39,6 +40,7 @@ from orchestrator.store.traversals.traversals import Locked
 log = logger()
 
 ACTION: Final = "converge"
+OPTIONS: Final = frozenset({"plan", "adopt", "resources"})
 MAX_NAMES: Final = 5  # in the reason of a stack
 MAX_RESOURCES: Final = 1_000  # named in a request
 OBSERVED: Final[Mapping[str, Any]] = {"missing": "absent", "failed": "error", "changed": "changed"}
@@ -69,6 +71,7 @@ class Requested:
     """What a request asks for; without resources all of them."""
 
     plan: bool = False
+    adopt: bool = False  # plan how the template adopts the observed state
     resources: frozenset[str] = frozenset()
 
 
@@ -90,6 +93,9 @@ def converge(context: OperationContext, stack: StackRow, body: Body) -> Converge
     if requested.resources:
         found = _chosen(stack, found, requested.resources)
     answer = _body(stack, found, observed=surveyed.observed)
+    if requested.adopt:
+        plan = adoption_plan(context, stack, [one.surveyed for one in found])
+        return Convergence({**answer, "adoption": plan})
     todo = [one for one in found if one.action is not None and not one.obstacle]
     if requested.plan or not (todo or any(one.restricted for one in found)):
         return Convergence(answer)
@@ -104,23 +110,26 @@ def _requested(body: Body) -> Requested:
         return Requested()
     if not isinstance(options, dict):
         raise InvalidRequest("The value of converge must be null or a map.")
-    unknown = sorted(options.keys() - {"plan", "resources"})
+    unknown = sorted(options.keys() - OPTIONS)
     if unknown:
         raise InvalidRequest(
-            f"Unknown keys {', '.join(unknown)} in converge, must be among: plan, resources."
+            f"Unknown keys {', '.join(unknown)} in converge, must be among: {', '.join(sorted(OPTIONS))}."
         )
-    plan, names = options.get("plan"), options.get("resources")
-    if plan not in (None, True, False):
-        raise InvalidRequest("plan must be a boolean.")
+    plan, adopt, names = (options.get(key) for key in ("plan", "adopt", "resources"))
+    for key, value in (("plan", plan), ("adopt", adopt)):
+        if value is not None and not isinstance(value, bool):
+            raise InvalidRequest(f"{key} must be a boolean.")
+    if adopt and plan is False:
+        raise InvalidRequest("adopt is a plan: the changed template is applied by an update.")
     if names is None:
-        return Requested(bool(plan))
+        return Requested(bool(plan), bool(adopt))
     if not (
         isinstance(names, list) and 0 < len(names) <= MAX_RESOURCES and all(type(n) is str for n in names)
     ):
         raise InvalidRequest(
             f"resources must be a list of 1 to {MAX_RESOURCES} paths, such as group.0.server."
         )
-    return Requested(bool(plan), frozenset(names))
+    return Requested(bool(plan), bool(adopt), frozenset(names))
 
 
 def _require_at_rest(context: OperationContext, stack: StackRow) -> None:

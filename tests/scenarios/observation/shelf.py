@@ -20,6 +20,7 @@ class Shelf:
     calls: list[str] = field(default_factory=list)
     breaks_after: int | None = None  # objects of a list
     silent: bool = False  # single objects are not answered
+    writes: list[str] = field(default_factory=list)  # changes
     numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
 
     def types(self) -> dict[str, ResourceType]:
@@ -48,6 +49,7 @@ class Crate(ResourceType):
 
     def create(self, ctx: Context, props: Mapping[str, Value]) -> Created:
         id_ = f"{self.service}-{next(self.shelf.numbers)}"
+        self.shelf.writes.append(f"create {id_}")
         self.shelf.objects[id_] = {
             "label": props.get("label"),
             "name": props.get("name") or ctx.physical_name,
@@ -75,11 +77,13 @@ class Crate(ResourceType):
     def update(
         self, ctx: Context, physical_id: str, props: Mapping[str, Value], changed: frozenset[str]
     ) -> Created:
+        self.shelf.writes.append(f"update {physical_id}")
         self.shelf.objects[physical_id]["label"] = props.get("label")
         return Created(physical_id)
 
     def delete(self, ctx: Context, physical_id: str) -> None:
-        self.shelf.objects.pop(physical_id, None)
+        if self.shelf.objects.pop(physical_id, None) is not None:
+            self.shelf.writes.append(f"delete {physical_id}")
 
 
 class Box(Crate):

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import pytest
 
 from orchestrator.operations.observation.healing import repair_due_faults
-from orchestrator.resources.base import Property
+from orchestrator.resources.base import Context, Created, Observation, Property, Value
 from tests.scenarios.observation.shelf import Box, Shelf
 from tests.scenarios.observation.test_rounds import Watch
 from tests.scenarios.world import World
@@ -23,6 +24,18 @@ class Chest(Box):
     name = "Shelf::Chest"
     stateful = True
     properties: ClassVar = {**Box.properties, "size": Property("integer", "Size.", default=1)}
+
+    def create(self, ctx: Context, props: Mapping[str, Value]) -> Created:
+        created = super().create(ctx, props)
+        self.shelf.objects[created.physical_id]["size"] = props["size"]
+        return created
+
+    def observe(self, ctx: Context, physical_id: str) -> Observation:
+        seen = super().observe(ctx, physical_id)
+        if seen.properties is None:
+            return seen
+        found = (ctx.listed or {}).get(physical_id) or self.shelf.objects[physical_id]
+        return replace(seen, properties={**seen.properties, "size": found["size"]})
 
 
 class Healer(Watch):

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from tests.unit.cli.command_line import Run, run, stub
 from tests.unit.cli.stub import Stub
@@ -69,3 +71,25 @@ def test_the_answer_is_printed_as_json(stub: Stub, run: Run) -> None:
 def test_a_plan_cannot_be_awaited(stub: Stub, run: Run) -> None:
     stub.add("shop")
     assert run("converge", "shop", "--plan", "--wait").exit_code != 0
+
+
+def test_the_adoption_is_a_patch_and_a_template(stub: Stub, run: Run, tmp_path: Path) -> None:
+    stack = stub.add("shop")
+    patch = [{"op": "replace", "path": "/resources/web/properties/name", "value": "b"}]
+    template = {"resources": {"web": {"properties": {"name": "b"}}}}
+    adoption = {"patch": patch, "template": template, "left": [{"path": "db", "reason": "it failed"}]}
+    stub.answers[f"POST stacks/shop/{stack.id}/actions"] = {"converge": {"adoption": adoption}}
+    file = tmp_path / "new.yaml"
+    result = run("drift", "plan", "shop", "--adopt", "-o", str(file))
+    assert result.exit_code == 2
+    assert '"/resources/web/properties/name"' in result.output
+    assert "Not adopted: db: it failed" in result.output
+    assert yaml.safe_load(file.read_text()) == template
+    assert stub.requests[-1][-1] == {"converge": {"adopt": True}}
+
+
+def test_a_plan_of_the_repair_and_wrong_options(stub: Stub, run: Run) -> None:
+    answer(stub, CHANGED)
+    assert run("drift", "plan", "shop", "--repair").exit_code == 2
+    for options in ((), ("--repair", "--adopt"), ("--repair", "-o", "x")):
+        assert run("drift", "plan", "shop", *options).exit_code not in (0, 2)
