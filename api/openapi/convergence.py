@@ -34,7 +34,9 @@ class PlannedRepair(Shape):
     verdict: Verdict = described("Verdict.", "changed")
     reason: str = described("Message of the provider, or the reason why nothing is known.", "")
     differences: list[Difference] = described("Properties that differ, if changed; none is accepted.")
-    action: Literal["update", "recreate", "replace"] | None = described("Action; null: none helps.", "update")
+    action: Literal["update", "recover", "recreate", "replace"] | None = described(
+        "Action; null: none helps.", "update"
+    )
     obstacle: str | None = described("Why the action is not carried out.", None)
     restricted: bool = described("The environment forbids the action: the convergence is refused.", False)
     holds_data: bool = described("The object holds data that its replacement will not have.", False)

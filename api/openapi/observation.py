@@ -116,7 +116,7 @@ class Repair(Shape):
     verdict: Literal["changed", "missing", "failed"] = described("Fault.", "missing")
     verdict_reason: str | None = described("Reason of the fault.", "The object no longer exists.")
     differences: list[Any] = described("Properties with their expected and found values.", [])
-    action: Literal["update", "recreate", "replace"] | None = described(
+    action: Literal["update", "recover", "recreate", "replace"] | None = described(
         "Action; null: none helps.", "recreate"
     )
     status: RepairStatus = described("Status.", "pending")

@@ -79,7 +79,7 @@ STATES_VISITED: Final = ("checking", "waiting")
 
 
 # Results of an observation beside operations after which the next update observes the object again.
-SUSPECT: Final = ("absent", "error", "changed")
+SUSPECT: Final = ("absent", "error", "changed", "recoverable")
 BROKEN: Final = ("absent", "error")  # those of them with an object that does not serve
 
 

@@ -104,6 +104,7 @@ class ResourceType(OptionalVerbs):
     can_check: ClassVar[bool] = derived(lambda class_: class_.calls_out)  # a check observes the provider
     can_pause: ClassVar[bool] = implements("suspend")  # suspend and resume call the provider
     can_cancel: ClassVar[bool] = implements("cancel")  # an open operation can be aborted
+    can_recover: ClassVar[bool] = implements("recover")  # an object in error can be repaired
     can_release: ClassVar[bool] = implements("release")  # a replaced object gives up what it holds
     can_copy: ClassVar[bool] = implements("snapshot")  # a snapshot calls the provider
     takes_signals: ClassVar[bool] = implements("signal")

@@ -27,7 +27,7 @@ RESOURCE = click.option(
 @wait_options
 @client_command
 def converge(session: Session, *, name: str, plan: bool, resources: tuple[str, ...], wait: Wait) -> None:
-    """Observe the resources of a stack now, and repair those that differ from the desired state.
+    """Observe a stack now, and repair what differs.
 
     The repair is an update of the stack with its present template. Missing objects are created again, also
     those that held data: see --plan first. With --wait, the exit code is 3 after a failure, and 4 after

@@ -61,6 +61,11 @@ class Replace:
 
 
 @dataclass(frozen=True, slots=True)
+class Recover:
+    """Let the type repair an object in error; it stays the same object."""
+
+
+@dataclass(frozen=True, slots=True)
 class Shadow:
     """Leave the resource alone: the environment maps its type to OS::Heat::None."""
 
@@ -97,7 +102,7 @@ class AwaitReady:
     observation: Observation
 
 
-Decision = Keep | Update | Replace | Shadow | Refuse | Forbidden | Ask | AwaitReady
+Decision = Keep | Update | Replace | Recover | Shadow | Refuse | Forbidden | Ask | AwaitReady
 
 
 class Recorded(NamedTuple):
@@ -113,6 +118,7 @@ class Recorded(NamedTuple):
     metadata: JsonMapping | None
     marked_unhealthy: bool = False  # by a user
     suspect: bool = False  # an observation beside operations found it absent or in error
+    recoverable: bool = False  # it is to be recovered, if it is still in error
 
 
 class Desired(NamedTuple):
@@ -227,7 +233,14 @@ def _missing_or_broken(case: Comparison) -> Decision | None:
         return Ask("observation") if asks else None
     if not observation.exists:
         return Replace(ReplaceReason.MISSING)
-    return Replace(ReplaceReason.BROKEN) if observation.error else None
+    if not observation.error:
+        return None
+    if case.recorded.recoverable and case.resource_type.can_recover:
+        if observation.busy:
+            return AwaitReady(observation)
+        if isinstance(_properties_changed(case), Keep):
+            return Recover()
+    return Replace(ReplaceReason.BROKEN)
 
 
 def _properties_changed(case: Comparison) -> Decision:
@@ -335,6 +348,6 @@ def _permitted(decision: Decision, restricted: frozenset[str]) -> Decision:
     match decision:
         case Replace() | Shadow() if "replace" in restricted:
             return Forbidden("replace")
-        case Update() if "update" in restricted:
+        case Update() | Recover() if "update" in restricted:
             return Forbidden("update")
     return decision

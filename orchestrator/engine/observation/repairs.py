@@ -13,8 +13,9 @@ from typing import Final, Literal, NamedTuple, get_args
 from orchestrator.engine.observation.policies import Mode
 from orchestrator.engine.observation.verdicts import Fact
 
-Action = Literal["update", "recreate", "replace"]
+Action = Literal["update", "recover", "recreate", "replace"]
 ACTIONS: Final = get_args(Action)
+IN_PLACE: Final = ("update", "recover")  # actions that keep the object
 # `reported`, `waiting` and `pending` are decided again at a later time; `pending` waits for an approval.
 RepairStatus = Literal[
     "reported",
@@ -50,6 +51,7 @@ class Fault(NamedTuple):
     fixed: frozenset[str] = frozenset()  # properties that the type cannot update in place
     unset: frozenset[str] = frozenset()  # properties without a value in the template: no update corrects them
     external: bool = False
+    recoverable: bool = False  # its type can repair the object, and has not tried it for this failure
     restricted: frozenset[str] = frozenset()  # `update`, `replace`: forbidden by the environment
 
 
@@ -68,6 +70,7 @@ class Attempt(NamedTuple):
 
     at: dt.datetime
     status: RepairStatus
+    action: Action | None = None
 
 
 class Decision(NamedTuple):
@@ -85,13 +88,19 @@ def action_for(fault: Fault) -> Action | None:
         case "missing":
             return "recreate"
         case "failed":
-            return "replace"
+            return "recover" if fault.recoverable else "replace"
         case "changed":
             names = corrected(fault)
             if not names:
                 return None
             return "replace" if names & fault.fixed else "update"
     return None
+
+
+def is_worth_recovering(attempts: Sequence[Attempt]) -> bool:
+    """Whether the type may repair a failed object: unless the last repair was that, without effect."""
+    last = max(attempts, key=lambda attempt: attempt.at, default=None)
+    return last is None or (last.action, last.status) != ("recover", "failed")
 
 
 def corrected(fault: Fault) -> frozenset[str]:
@@ -149,13 +158,13 @@ def is_restricted(fault: Fault, action: Action | None) -> bool:
 
 
 def _restriction(action: Action) -> str:
-    return "update" if action == "update" else "replace"
+    return "update" if action in IN_PLACE else "replace"
 
 
 def _question(fault: Fault, around: Circumstances, action: Action | None) -> str:
     if around.loss:
         return around.loss
-    if fault.holds_data and action != "update":
+    if fault.holds_data and action not in IN_PLACE:
         return "the resource holds data, which a new object would not have"
     if around.mode == "ask":
         return "the policy is ask"
@@ -181,7 +190,7 @@ def _exhausted(attempts: Sequence[Attempt], now: dt.datetime) -> str:
 def _failures(attempts: Iterable[Attempt]) -> int:
     """Return the number of repairs without effect since the last success."""
     count = 0
-    for attempt in sorted(attempts):
+    for attempt in sorted(attempts, key=lambda attempt: attempt.at):
         if attempt.status == "done":
             count = 0
         elif attempt.status == "failed":

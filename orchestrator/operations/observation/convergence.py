@@ -29,7 +29,7 @@ from orchestrator.operations.observation.stack_survey import Surveyed, survey
 from orchestrator.operations.request_body import read_object
 from orchestrator.resources.groups.group_type import GroupType
 from orchestrator.store.access import idempotency
-from orchestrator.store.observation import convergence, repairs, rules
+from orchestrator.store.observation import convergence, repair_starts, repairs, rules
 from orchestrator.store.observation.convergence import Mark
 from orchestrator.store.observation.drift import SEPARATOR
 from orchestrator.store.observation.repairs import StackState
@@ -193,6 +193,7 @@ def _fault(surveyed: Surveyed, state: StackState, *, grouped: bool) -> Fault:
         resource.name,
         surveyed.type,
         never_active=resource.status == "FAILED" and resource.action == "CREATE",
+        recoverable=resource.status == "COMPLETE",
         grouped=grouped,
         external=definition is not None and definition.body.get("external_id") is not None,
         set_properties=given if isinstance(given, Mapping) else (),
@@ -236,7 +237,7 @@ def _start(context: OperationContext, stack: StackRow, todo: Sequence[Deviation]
             children.mark_stale(db, stack_id)
         started = traversals.start_traversal(db, stack.id, "UPDATE")
         assert started is not None  # it exists: it is locked
-        repairs.explain_start(db, stack.id, started.traversal, reason)
+        repair_starts.explain_start(db, stack.id, started.traversal, reason)
     return [started.message]
 
 
@@ -245,7 +246,8 @@ def _mark(one: Deviation) -> Mark:
     cause = standing.reason or ", ".join(difference.property for difference in standing.differences)
     told = f"Convergence ({one.action}), observed {standing.fact}: {cause}"
     reason = SEPARATOR.join(sorted(one.properties)) or standing.reason
-    return Mark(item.id, item.version, OBSERVED[standing.fact], reason, told)
+    observed: Any = "recoverable" if one.action == "recover" else OBSERVED[standing.fact]
+    return Mark(item.id, item.version, observed, reason, told)
 
 
 def _body(stack: StackRow, found: Sequence[Deviation], *, observed: int) -> JsonObject:

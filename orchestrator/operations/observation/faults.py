@@ -19,6 +19,7 @@ class Damaged(NamedTuple):
     name: str
     type: ResourceType | None  # None: it is not installed
     never_active: bool
+    recoverable: bool  # its type may repair it if it is in error
     grouped: bool  # a member of a group
     external: bool
     set_properties: Collection[str]  # in the template
@@ -40,6 +41,7 @@ def fault_of(fact: Fact, differences: Iterable[str], resource: Damaged) -> Fault
         fixed=frozenset(n for n in names if n not in declared or not declared[n].update_allowed),
         unset=frozenset(names - set(resource.set_properties)),
         external=resource.external,
+        recoverable=resource.recoverable and type_ is not None and type_.can_recover,
         restricted=restricted_actions(resource.environment, resource.name),
     )
 

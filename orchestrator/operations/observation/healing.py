@@ -31,7 +31,8 @@ from orchestrator.logs import logger
 from orchestrator.operations.observation.faults import Damaged, fault_of
 from orchestrator.resources.base import ResourceType
 from orchestrator.resources.groups.group_type import GroupType
-from orchestrator.store.observation import repairs, rules
+from orchestrator.store.observation import repair_starts, repairs, rules
+from orchestrator.store.observation.repair_starts import MarkRow
 from orchestrator.store.observation.repairs import DecisionRow, FaultRow, Loss, StackState
 from orchestrator.store.traversals import children, traversals
 
@@ -117,11 +118,13 @@ def _cases(
             continue
         in_force = by_project[row.project_id]
         grouped = any(isinstance(types.get(holder), GroupType) for holder in holders.get(row.stack_id, ()))
+        tried, type_ = attempts.get((row.stack_id, row.name), ()), types.get(row.type)
+        stack = stacks[row.stack_id]
         yield Case(
             row,
-            _fault(row, types.get(row.type), in_force, place, stacks[row.stack_id], now, grouped=grouped),
+            _fault(row, type_, in_force, place, stack, now, tried, grouped=grouped),
             _circumstances(row, in_force, place, stacks, losses.get(row.group_id), now),
-            attempts.get((row.stack_id, row.name), ()),
+            tried,
         )
 
 
@@ -132,6 +135,7 @@ def _fault(
     place: Place,
     stack: StackState,
     now: dt.datetime,
+    attempts: Sequence[rules_of_repair.Attempt],
     *,
     grouped: bool,
 ) -> Fault:
@@ -141,6 +145,7 @@ def _fault(
         row.name,
         type_,
         never_active=row.resource_status == "FAILED" and row.resource_action == "CREATE",
+        recoverable=row.resource_status == "COMPLETE" and rules_of_repair.is_worth_recovering(attempts),
         grouped=grouped,
         external=row.external,
         set_properties=row.set_properties,
@@ -205,7 +210,7 @@ def _start(db: Db, root_id: int, starts: Mapping[int, Start]) -> Iterable[CheckM
             return []
         most = rules_of_repair.at_once(state.resources)
         first = sorted(starts)[:most]
-        marked = repairs.mark(db, root_id, {fault_id: starts[fault_id].properties for fault_id in first})
+        marked = repair_starts.mark(db, root_id, [_mark(fault_id, starts[fault_id]) for fault_id in first])
         if not marked:
             return []
         for stack_id in sorted(set(marked.values())):
@@ -216,7 +221,11 @@ def _start(db: Db, root_id: int, starts: Mapping[int, Start]) -> Iterable[CheckM
         more = f" and {len(marked) - MAX_NAMES} more" if len(marked) > MAX_NAMES else ""
         reason = f"Stack UPDATE started: automatic repair of {shown}{more}"
         chosen = {fault_id: starts[fault_id].action for fault_id in sorted(marked)}
-        repairs.start(db, root_id, started.traversal, chosen, reason)
+        repair_starts.start(db, root_id, started.traversal, chosen, reason)
     metrics.count_repair("started", len(marked))
     log.info("audit", action="stacks:repair", automatic=True, stack_id=root_id, resources=len(marked))
     return [started.message]
+
+
+def _mark(fault_id: int, start: Start) -> MarkRow:
+    return MarkRow(fault_id, start.properties, recover=start.action == "recover")

@@ -63,6 +63,7 @@ def comparison(operation: ResourceOperation, before: ResourceState) -> Compariso
             before.metadata,
             resource.marked_unhealthy,
             resource.suspect,
+            recoverable=resource.observed == "recoverable",
         ),
         desired,
         operation.resource_type,
@@ -146,5 +147,7 @@ def _refresh(
     if observation.exists and not observation.error:
         if observation.ready:
             operation.record(observation)
+        recorded = before.properties
         before.properties = with_drift(type_, before.properties, after, observation, only)
+        before.corrected = before.properties != recorded
     return observation

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Final
 
 from orchestrator.engine.check.change import (
     NO_NAMES,
@@ -14,6 +15,7 @@ from orchestrator.engine.check.change import (
     Comparison,
     Decision,
     Forbidden,
+    Recover,
     Refuse,
     Replace,
     Shadow,
@@ -34,7 +36,7 @@ from orchestrator.engine.check.outcome import (
     failure_reason,
 )
 from orchestrator.engine.check.ready_timeout import failed_limit
-from orchestrator.errors import InvalidTemplate, LimitExceeded, ProviderError
+from orchestrator.errors import InvalidTemplate, LimitExceeded, ProviderError, Superseded
 from orchestrator.operations.reconcile.comparison import (
     comparison,
     with_definition,
@@ -60,6 +62,7 @@ from orchestrator.operations.resource_context.state import (
 )
 from orchestrator.resources.base import Observation
 
+RECOVERY: Final = "recover"  # the step of an update
 REPAIRED_REASON = "Update status to COMPLETE for FAILED resource neither update nor replace."
 
 
@@ -106,6 +109,8 @@ def carry_out(
             return _settle_unchanged(operation, before)
         case Update(changed=changed):
             return _update(operation, changed, before)
+        case Recover():
+            return _start_recovery(operation, before)
         case Shadow():
             return _shadow(operation)
         case AwaitReady(observation=observation):
@@ -177,7 +182,8 @@ def _settle_unchanged(operation: ResourceOperation, before: ResourceState) -> St
         state.secret_properties |= before.secret_properties
     outputs_changed = state.value_digest != before.value_digest
     outputs_changed |= read_used_attributes(operation, missing_only=True)
-    if status == "COMPLETE" and not outputs_changed and not operation.resource.suspect:
+    stale = outputs_changed or before.corrected or operation.resource.suspect
+    if status == "COMPLETE" and not stale:
         return StepResult(Unchanged(), state)
     if status == "FAILED":
         return StepResult(Refreshed(observation_from_state(state, REPAIRED_REASON)), state)
@@ -228,7 +234,10 @@ def follow_operation(operation: ResourceOperation, retries_left: int) -> StepRes
     if taken_over is not None:
         return taken_over
     retries = 0 if state.op == "UPDATE" else retries_left
-    result = result_of(operation, observe_operation(operation), retries, started=False)
+    if _is_recovering(operation):
+        result = _follow_recovery(operation)
+    else:
+        result = result_of(operation, observe_operation(operation), retries, started=False)
     if isinstance(result.outcome, Wait) and not result.outcome.retried:
         return _follow_pending(operation, result)
     return end_operation(operation, result)
@@ -287,3 +296,48 @@ def _follow_pending(operation: ResourceOperation, result: StepResult) -> StepRes
     state.value_digest = output_digest(state, type_.live_attributes)  # dependents no longer wait for it
     ended = PreviousOperationEnded(observation_from_state(state, "Given up for a newer template"))
     return replace(result, outcome=ended)
+
+
+def _is_recovering(operation: ResourceOperation) -> bool:
+    """Whether the open operation of the resource is a recovery."""
+    return operation.state.op == "UPDATE" and operation.state.step == RECOVERY
+
+
+def _start_recovery(operation: ResourceOperation, before: ResourceState) -> StepResult:
+    """Begin to recover the object of an unchanged resource: the first repair of an object in error.
+
+    A recovery is an update with a recorded step. It is requested once; again only after a request without an
+    answer, or after the death of the worker that sent it. If the object is still in error then, the update
+    fails, and the next repair is a replacement (operations/adr/0019).
+    """
+    state = operation.state
+    state.action = "UPDATE"
+    state.requires, state.input_digests = merged_requirements(before, state)  # until the update has ended
+    state.op = "UPDATE"
+    operation.record_start()
+    _request_recovery(operation)
+    return result_of(operation, _observe_recovery(operation), 0, started=False)
+
+
+def _follow_recovery(operation: ResourceOperation) -> StepResult:
+    """Observe a recovery; repeat its request if that may not have been sent."""
+    observation = _observe_recovery(operation)
+    unsent = operation.visit.unreachable_tries or operation.resource.lost_seconds is not None
+    if observation.error and unsent:
+        _request_recovery(operation)
+        observation = _observe_recovery(operation)
+    return result_of(operation, observation, 0, started=False)
+
+
+def _request_recovery(operation: ResourceOperation) -> None:
+    if not operation.record_step(RECOVERY):
+        raise Superseded("the lease was lost before a recovery was requested")
+    operation.resource_type.recover(operation.context("UPDATE", 0.0), operation.state.physical_id or "")
+
+
+def _observe_recovery(operation: ResourceOperation) -> Observation:
+    """Observe the object; it is not in error while the provider works on it."""
+    observation = observe_operation(operation)
+    if observation.error and observation.busy:
+        return replace(observation, error="", ready=False, busy=False)
+    return observation

@@ -56,6 +56,7 @@ class ResourceState:
     shadowed: bool = False  # by OS::Heat::None: it exists, without attributes
     opened: bool = False  # this visit has recorded the start of an operation
     step: str | None = None  # of the open operation, started last
+    corrected: bool = False  # recorded properties were replaced by observed ones
     requested: bool = False  # this visit's delete request was answered
     # Of a scaling group: encrypted details of the signal that refreshes it after a failure.
     refresh_signal: bytes | None = None

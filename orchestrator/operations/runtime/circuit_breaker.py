@@ -48,6 +48,7 @@ VERBS: Final = frozenset(
         "must_replace",
         "is_healthy_after_failure",
         "cancel",
+        "recover",
         "advance",
         "release",
         "reclaim",

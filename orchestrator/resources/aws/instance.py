@@ -147,6 +147,10 @@ class Instance(MappedType):
         """Resume the server."""
         self.target.resume(self.context(ctx), physical_id)
 
+    def recover(self, ctx: Context, physical_id: str) -> None:
+        """Reboot a server in error."""
+        self.target.recover(self.context(ctx), physical_id)
+
     def is_healthy_after_failure(self, ctx: Context, physical_id: str) -> bool:
         """Return whether a failed server can be kept."""
         return self.target.is_healthy_after_failure(self.context(ctx), physical_id)

@@ -87,6 +87,13 @@ class OptionalVerbs:
         """
         raise NotImplementedError(self.name)
 
+    def recover(self, ctx: Context, physical_id: str) -> None:
+        """Request a repair of an object in error that keeps the object; `observe` reports the end.
+
+        Called before the object is replaced, once for each fault. May run twice.
+        """
+        raise NotImplementedError(self.name)
+
     def published(self, ctx: Context, physical_id: str) -> Mapping[str, Value]:
         """Return the data shown with the resource's metadata; only for types that set `publishes`."""
         return {}

@@ -38,7 +38,7 @@ class Mark(NamedTuple):
 
     resource_id: int
     version: int
-    observed: Literal["absent", "error", "changed"]
+    observed: Literal["absent", "error", "changed", "recoverable"]
     reason: str
     told: str
 

@@ -1,14 +1,10 @@
-"""Repairs in SQL: faults to decide, decisions, starts and ends.
-
-A start locks the root stack, then the resources in the order of their ids. It marks the resources as a check
-beside operations does, so that the traversal visits them and observes them again before it acts.
-"""
+"""Repairs in SQL: faults to decide, decisions and ends."""
 
 from __future__ import annotations
 
 import datetime as dt
 import uuid as uuid_
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
@@ -19,7 +15,6 @@ from psycopg.rows import TupleRow, class_row
 from orchestrator.engine.observation.repairs import Action, Attempt, RepairStatus
 from orchestrator.engine.observation.verdicts import DRIFT, Fact
 from orchestrator.json_types import JsonMapping, JsonObject
-from orchestrator.store.observation.drift import SEPARATOR
 from orchestrator.store.observation.verdicts import CURRENT
 from orchestrator.store.tables.base import check_in
 
@@ -142,16 +137,16 @@ SELECT id, coalesce(lost, 0), coalesce(lost_of, 0), service FROM observation_gro
 WHERE id = ANY(%(groups)s) AND loss_since IS NOT NULL AND loss_approved_at IS NULL
 """
 ATTEMPTS: Final = """
-SELECT p.stack_id, p.name, p.started_at, p.status FROM repair p
+SELECT p.stack_id, p.name, p.started_at, p.status, p.action FROM repair p
 JOIN unnest(%(stacks)s::bigint[], %(names)s::text[]) AS x(stack_id, name) USING (stack_id, name)
 WHERE p.started_at > now() - make_interval(secs => %(seconds)s)
 ORDER BY p.started_at
 """
-_COLUMNS: Final = """fault_id, project_id, stack_id, root_id, group_id, resource_id, name, type, physical_id,
+COLUMNS: Final = """fault_id, project_id, stack_id, root_id, group_id, resource_id, name, type, physical_id,
     verdict, fault_reason, differences"""
-_FAULT: Final = """v.id, v.project_id, v.stack_id, v.root_id, v.group_id, v.resource_id, v.name, v.type,
+FAULT: Final = """v.id, v.project_id, v.stack_id, v.root_id, v.group_id, v.resource_id, v.name, v.type,
     v.physical_id, v.verdict, v.reason, v.differences"""
-_EVENT: Final = """
+EVENT: Final = """
 INSERT INTO event (stack_id, resource_name, resource_type, physical_id, action, status, reason)"""
 DECIDE: Final = f"""
 WITH i AS MATERIALIZED (
@@ -160,8 +155,8 @@ WITH i AS MATERIALIZED (
 ), before AS MATERIALIZED (
     SELECT p.fault_id, p.status FROM repair p JOIN i USING (fault_id)
 ), w AS (
-    INSERT INTO repair AS p ({_COLUMNS}, action, status, reason, due_at)
-    SELECT {_FAULT}, i.action, i.status, i.reason, now() + make_interval(secs => i.seconds)
+    INSERT INTO repair AS p ({COLUMNS}, action, status, reason, due_at)
+    SELECT {FAULT}, i.action, i.status, i.reason, now() + make_interval(secs => i.seconds)
     FROM i JOIN resource_verdict v ON v.id = i.fault_id ORDER BY v.id
     ON CONFLICT (fault_id) DO UPDATE SET action = excluded.action, reason = excluded.reason,
         fault_reason = excluded.fault_reason, differences = excluded.differences,
@@ -171,46 +166,10 @@ WITH i AS MATERIALIZED (
     WHERE {check_in("p.status", OPEN)}
     RETURNING p.fault_id, p.stack_id, p.name, p.type, p.physical_id, p.status
 )
-{_EVENT}
+{EVENT}
 SELECT w.stack_id, w.name, w.type, w.physical_id, 'CHECK', 'FAILED', i.told
 FROM w JOIN i USING (fault_id) LEFT JOIN before b USING (fault_id)
 WHERE i.told <> '' AND b.status IS DISTINCT FROM w.status
-"""
-MARK: Final = f"""
-WITH v AS MATERIALIZED (
-    SELECT v.id, v.resource_id, v.verdict, coalesce(nullif(i.names, ''), v.reason) AS reason, v.observed_at
-    FROM unnest(%(faults)s::bigint[], %(names)s::text[]) AS i(fault_id, names)
-    JOIN resource_verdict v ON v.id = i.fault_id JOIN resource r ON r.id = v.resource_id
-    WHERE v.root_id = %(root_id)s AND {IS_FAULT}
-        AND r.op IS NULL AND r.lease IS NULL AND NOT r.leftover AND r.action <> 'DELETE'
-    ORDER BY r.id FOR UPDATE OF r SKIP LOCKED
-)
-UPDATE resource r SET observed = CASE v.verdict WHEN 'missing' THEN 'absent' WHEN 'failed' THEN 'error'
-        ELSE 'changed' END, observed_at = v.observed_at, observed_reason = nullif(v.reason, '')
-FROM v WHERE r.id = v.resource_id RETURNING v.id, r.stack_id
-"""
-START: Final = f"""
-WITH i AS MATERIALIZED (
-    SELECT * FROM unnest(%(faults)s::bigint[], %(actions)s::text[]) AS x(fault_id, action)
-), w AS (
-    INSERT INTO repair AS p ({_COLUMNS}, action, status, traversal, started_at)
-    SELECT {_FAULT}, i.action, 'started', %(traversal)s, now()
-    FROM i JOIN resource_verdict v ON v.id = i.fault_id ORDER BY v.id
-    ON CONFLICT (fault_id) DO UPDATE SET action = excluded.action, status = 'started', reason = '',
-        due_at = NULL, traversal = excluded.traversal, started_at = excluded.started_at
-    RETURNING p.stack_id, p.name, p.type, p.physical_id, p.action, p.verdict, p.fault_reason, p.differences
-)
-{_EVENT}
-SELECT w.stack_id, w.name, w.type, w.physical_id, 'UPDATE', 'IN_PROGRESS',
-    'Automatic repair (' || w.action || '), observed ' || w.verdict || ': ' || CASE
-        WHEN w.verdict = 'changed' THEN (
-            SELECT string_agg(d ->> 'property', ', ') FROM jsonb_array_elements(w.differences) AS d)
-        ELSE w.fault_reason END
-FROM w
-"""
-REASON: Final = """
-UPDATE stack SET status_reason = %(reason)s
-WHERE id = %(root_id)s AND traversal = %(traversal)s AND status = 'IN_PROGRESS'
 """
 # A repair that ended waits for a round that began after it.
 NOTE_ENDS: Final = """
@@ -245,6 +204,15 @@ WITH p AS MATERIALIZED (
 UPDATE repair x SET status = p.status, reason = p.reason FROM p
 WHERE x.id = p.id AND x.status = 'started' AND p.status IS NOT NULL
 RETURNING x.status
+"""
+# A fault that a round after its failed repair has observed again, unchanged, is a new fault.
+RENEW: Final = """
+UPDATE resource_verdict v SET id = DEFAULT
+FROM (SELECT p.fault_id FROM repair p JOIN resource_verdict x ON x.id = p.fault_id
+    JOIN observation_group g ON g.id = p.group_id
+    WHERE p.status = 'failed' AND g.observed_at > p.ended_at ORDER BY x.resource_id
+    FOR UPDATE OF x SKIP LOCKED) AS f
+WHERE v.id = f.fault_id
 """
 # Faults that ended without a repair.
 FORGET: Final = """
@@ -302,8 +270,8 @@ def attempts(
         "seconds": memory.total_seconds(),
     }
     found: dict[tuple[int, str], list[Attempt]] = {}
-    for stack_id, name, at, status in db.execute(ATTEMPTS, values).fetchall():
-        found.setdefault((stack_id, name), []).append(Attempt(at, status))
+    for stack_id, name, at, status, action in db.execute(ATTEMPTS, values).fetchall():
+        found.setdefault((stack_id, name), []).append(Attempt(at, status, action))
     return found
 
 
@@ -314,37 +282,15 @@ def decide(db: Db, decisions: Iterable[DecisionRow]) -> None:
         db.execute(DECIDE, {"decisions": orjson.dumps(rows).decode()})
 
 
-def mark(db: Db, root_id: int, faults: Mapping[int, Collection[str]]) -> dict[int, int]:
-    """Mark the resources of faults for the next traversal, each with the properties to correct; return the
-    stacks by fault. A resource with an operation is left out.
-    """
-    values = {
-        "root_id": root_id,
-        "faults": list(faults),
-        "names": [SEPARATOR.join(sorted(names)) for names in faults.values()],
-    }
-    return dict(db.execute(MARK, values).fetchall())
-
-
-def start(db: Db, root_id: int, traversal: int, actions: Mapping[int, Action], reason: str) -> None:
-    """Record the start of repairs, given by fault, with an event for each."""
-    values = {"faults": list(actions), "actions": list(actions.values()), "traversal": traversal}
-    db.execute(START, values)
-    explain_start(db, root_id, traversal, reason)
-
-
-def explain_start(db: Db, stack_id: int, traversal: int, reason: str) -> None:
-    """Record why a traversal was started."""
-    db.execute(REASON, {"root_id": stack_id, "traversal": traversal, "reason": reason})
-
-
 def end(db: Db) -> list[str]:
     """Record the results of repairs; return them. Decisions about faults that ended are forgotten."""
     db.execute(FORGET)
     groups = {group_id for _, group_id in db.execute(NOTE_ENDS).fetchall()}
     if groups:
         db.execute(HASTEN, {"groups": sorted(groups)})
-    return [row[0] for row in db.execute(END).fetchall()]
+    ended = [row[0] for row in db.execute(END).fetchall()]
+    db.execute(RENEW)
+    return ended
 
 
 def undone(db: Db, project_id: str, stack_id: int, limit: int) -> list[RepairRow]:

@@ -91,6 +91,7 @@ def test_a_convergence_is_planned_over_http_and_bad_requests_change_nothing(
     assert (found["stack_name"], found["resources"], found["started"]) == ("still", [], False)
     for bad in ({"force": True}, {"plan": 1}, {"resources": ["web"]}, 7):
         api.ask("POST", path, 400, json={"converge": bad})
-    api.ask("POST", path.replace(f"/{project}/", "/stranger/"), 404, json={"converge": {"plan": True}})
+    foreign = f"/stranger/stacks/still/{made.uuid}/actions"
+    api.ask("POST", foreign, 404, json={"converge": {"plan": True}})
     busy = world.stack(project, "busy", status="IN_PROGRESS")
     api.ask("POST", f"{busy.path}/actions", 409, json={"converge": {"plan": True}})

@@ -108,6 +108,18 @@ def test_a_server_is_suspended_resumed_and_checked(member, server):
     assert member.observe(server).ready
 
 
+def test_a_server_in_error_is_recovered_by_a_reboot(member, driver, server):
+    driver.openstack.compute.act(server, "os-resetState", {"state": "error"})
+    assert member.observe(server).error
+    resource = member.resources[server]
+    resource.start("UPDATE")
+    for _ in range(2):  # a second request is no error
+        resource.type.recover(resource.now, server)
+    member.settle(resource)
+    shown = member.attributes(server, "show")["show"]
+    assert (shown["id"], shown["status"]) == (server, "ACTIVE")
+
+
 def test_a_port_of_the_template_moves_to_the_replacement(member, offers):
     port = member.openstack.network.create(PORTS, {"network_id": offers["network"], "name": member.name()})[
         "id"

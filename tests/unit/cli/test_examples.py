@@ -64,7 +64,8 @@ def test_every_setting_is_described_and_every_variable_named_exists() -> None:
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
 def test_every_command_line_in_the_documents_exists(document: Path) -> None:
-    groups = r"stack (?:snapshot )?|token |key-pair |quota |audit |observation (?:policy )?|drift (?=accept )"
+    groups = r"stack (?:snapshot )?|token |key-pair |quota |audit |observation (?:policy )?"
+    groups += r"|drift (?=accept |plan )"
     line = rf"orchestrator ((?:{groups})?[a-z-]+)((?: [^\n`|;)]*)?)"
     for text in re.findall(line, _commands(document.read_text())):
         keywords, rest = text

@@ -1,13 +1,14 @@
-"""Servers in the continuous observation."""
+"""Servers in the continuous observation, and the repair of those in error."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from typing import ClassVar
 
+from orchestrator.errors import ProviderConflict
 from orchestrator.resources.base import Context, Value
 from orchestrator.resources.openstack.nova.base import NovaType, compute
-from orchestrator.resources.openstack.nova.server import request
+from orchestrator.resources.openstack.nova.server import request, state
 
 
 class ListedServer(NovaType):
@@ -22,3 +23,11 @@ class ListedServer(NovaType):
     def chosen(self, ctx: Context) -> Mapping[str, Value]:
         """Return the generated name."""
         return {"name": request.server_name(ctx, {})}
+
+    def recover(self, ctx: Context, physical_id: str) -> None:
+        """Reboot a server in error, which its owner may do; nova's other remedies are for administrators."""
+        try:
+            compute(ctx).act(physical_id, "reboot", {"type": "HARD"})
+        except ProviderConflict:
+            if not state.task_of(compute(ctx).current_server(physical_id) or {}):
+                raise

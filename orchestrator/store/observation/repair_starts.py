@@ -1,0 +1,92 @@
+"""Starts of repairs in SQL.
+
+A start locks the root stack, then the resources in the order of their ids. It marks the resources as a check
+beside operations does, so that the traversal visits them and observes them again before it acts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Final, NamedTuple
+
+from psycopg import Connection
+from psycopg.rows import TupleRow
+
+from orchestrator.engine.observation.repairs import Action
+from orchestrator.store.observation.drift import SEPARATOR
+from orchestrator.store.observation.repairs import COLUMNS, EVENT, FAULT, IS_FAULT
+
+Db = Connection[TupleRow]
+
+
+class MarkRow(NamedTuple):
+    """A fault whose resource the next traversal visits."""
+
+    fault_id: int
+    properties: Collection[str]  # to be corrected
+    recover: bool  # in place, by the type
+
+
+MARK: Final = f"""
+WITH v AS MATERIALIZED (
+    SELECT v.id, v.resource_id, coalesce(nullif(i.names, ''), v.reason) AS reason, v.observed_at,
+        CASE WHEN v.verdict = 'missing' THEN 'absent' WHEN v.verdict = 'changed' THEN 'changed'
+            WHEN i.recover THEN 'recoverable' ELSE 'error' END AS observed
+    FROM unnest(%(faults)s::bigint[], %(names)s::text[], %(recover)s::bool[]) AS i(fault_id, names, recover)
+    JOIN resource_verdict v ON v.id = i.fault_id JOIN resource r ON r.id = v.resource_id
+    WHERE v.root_id = %(root_id)s AND {IS_FAULT}
+        AND r.op IS NULL AND r.lease IS NULL AND NOT r.leftover AND r.action <> 'DELETE'
+    ORDER BY r.id FOR UPDATE OF r SKIP LOCKED
+)
+UPDATE resource r SET observed = v.observed, observed_at = v.observed_at,
+    observed_reason = nullif(v.reason, '')
+FROM v WHERE r.id = v.resource_id RETURNING v.id, r.stack_id
+"""
+START: Final = f"""
+WITH i AS MATERIALIZED (
+    SELECT * FROM unnest(%(faults)s::bigint[], %(actions)s::text[]) AS x(fault_id, action)
+), w AS (
+    INSERT INTO repair AS p ({COLUMNS}, action, status, traversal, started_at)
+    SELECT {FAULT}, i.action, 'started', %(traversal)s, now()
+    FROM i JOIN resource_verdict v ON v.id = i.fault_id ORDER BY v.id
+    ON CONFLICT (fault_id) DO UPDATE SET action = excluded.action, status = 'started', reason = '',
+        due_at = NULL, traversal = excluded.traversal, started_at = excluded.started_at
+    RETURNING p.stack_id, p.name, p.type, p.physical_id, p.action, p.verdict, p.fault_reason, p.differences
+)
+{EVENT}
+SELECT w.stack_id, w.name, w.type, w.physical_id, 'UPDATE', 'IN_PROGRESS',
+    'Automatic repair (' || w.action || '), observed ' || w.verdict || ': ' || CASE
+        WHEN w.verdict = 'changed' THEN (
+            SELECT string_agg(d ->> 'property', ', ') FROM jsonb_array_elements(w.differences) AS d)
+        ELSE w.fault_reason END
+FROM w
+"""
+REASON: Final = """
+UPDATE stack SET status_reason = %(reason)s
+WHERE id = %(root_id)s AND traversal = %(traversal)s AND status = 'IN_PROGRESS'
+"""
+
+
+def mark(db: Db, root_id: int, marks: Sequence[MarkRow]) -> dict[int, int]:
+    """Mark the resources of faults for the next traversal; return the stacks by fault. A resource with an
+    operation is left out.
+    """
+    values = {
+        "root_id": root_id,
+        "faults": [row.fault_id for row in marks],
+        "names": [SEPARATOR.join(sorted(row.properties)) for row in marks],
+        "recover": [row.recover for row in marks],
+    }
+    return dict(db.execute(MARK, values).fetchall())
+
+
+def start(db: Db, root_id: int, traversal: int, actions: Mapping[int, Action], reason: str) -> None:
+    """Record the start of repairs, given by fault, with an event for each."""
+    values = {"faults": list(actions), "actions": list(actions.values()), "traversal": traversal}
+    db.execute(START, values)
+    explain_start(db, root_id, traversal, reason)
+
+
+def explain_start(db: Db, stack_id: int, traversal: int, reason: str) -> None:
+    """Record why a traversal was started."""
+    db.execute(REASON, {"root_id": stack_id, "traversal": traversal, "reason": reason})
