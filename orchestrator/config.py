@@ -211,6 +211,13 @@ class Settings(BaseSettings):
         default=600.0, gt=0, description="interval of resources that need a request each"
     )
 
+    # Automatic repairs (operations/adr/0019).
+    repair_share: float = Field(
+        default=0.2, gt=0, le=1, description="share of a group or a stack that is repaired at once"
+    )
+    repair_at_least: int = Field(
+        default=10, ge=1, description="resources of a stack repaired at once, even if that is a larger share"
+    )
     max_preview_observations: int = Field(default=500, ge=0, description="resources observed per preview")
 
     # Abandon and adopt are disabled unless the operator allows them, as in Heat.

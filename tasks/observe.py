@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from orchestrator.logs import logger
-from orchestrator.operations.observation.healing import repair_due_faults
+from orchestrator.operations.observation.healing import limits_of, repair_due_faults
 from orchestrator.operations.observation.observe import observe_resource
 from orchestrator.operations.observation.rounds import observe_group
 from orchestrator.store.connections.database import UNREACHABLE
@@ -46,6 +46,8 @@ def observe_round(self: Any, group_id: int) -> None:
         try:
             observe_group(engine(), group_id)
             database = engine().database.check_connection(durable=True)
-            running.messages = repair_due_faults(database, engine().types, group_id)
+            running.messages = repair_due_faults(
+                database, engine().types, group_id, limits_of(engine().settings)
+            )
         except UNREACHABLE as error:  # the sweep sends the message again
             log.warning("database_unreachable", group=group_id, error=str(error))

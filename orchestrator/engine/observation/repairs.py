@@ -38,9 +38,6 @@ FIRST_PAUSE: Final = dt.timedelta(seconds=30)  # after the first failed repair; 
 HOUR: Final = dt.timedelta(hours=1)
 MEMORY: Final = dt.timedelta(days=1)  # earlier repairs are forgotten
 
-MAX_SHARE: Final = 0.2  # of the resources of a stack that are repaired at once
-MIN_AT_ONCE: Final = 10
-
 
 class Fault(NamedTuple):
     """A confirmed verdict, without the accepted differences."""
@@ -204,8 +201,3 @@ def _not_before(attempts: Sequence[Attempt]) -> dt.datetime:
     if not tries:
         return dt.datetime.min.replace(tzinfo=dt.UTC)
     return max(attempt.at for attempt in attempts) + 2.0 ** (tries - 1) * FIRST_PAUSE
-
-
-def at_once(resources: int) -> int:
-    """Return how many resources of a stack may be repaired at the same time."""
-    return max(MIN_AT_ONCE, int(resources * MAX_SHARE))

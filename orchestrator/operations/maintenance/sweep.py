@@ -24,7 +24,7 @@ from orchestrator.operations import queued_actions, stack_completion
 from orchestrator.operations.keystone.delegated_credentials import cloud_of_stack
 from orchestrator.operations.maintenance import orphans
 from orchestrator.operations.maintenance.purge import IncrementalPurge, Policy
-from orchestrator.operations.observation.healing import repair_due_faults
+from orchestrator.operations.observation.healing import limits_of, repair_due_faults
 from orchestrator.operations.observation.observation_pass import continue_pass
 from orchestrator.operations.snapshots import cleanup
 from orchestrator.operations.software.type_store import DeploymentStore
@@ -204,7 +204,7 @@ class Sweep:
             return []
         self._repaired_at = now
         try:
-            return repair_due_faults(db, self.types)
+            return repair_due_faults(db, self.types, limits=limits_of(self.settings))
         except UNREACHABLE:
             raise
         except Exception:

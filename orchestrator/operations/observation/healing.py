@@ -15,10 +15,12 @@ from psycopg import Connection
 from psycopg.rows import TupleRow
 
 from orchestrator import metrics
+from orchestrator.config import Settings
 from orchestrator.engine.messages import CheckMessage
 from orchestrator.engine.observation import policies
 from orchestrator.engine.observation import repairs as rules_of_repair
 from orchestrator.engine.observation.policies import Place, Rule
+from orchestrator.engine.observation.repair_limits import Admission, Candidate, Limits, admit
 from orchestrator.engine.observation.repairs import (
     MEMORY,
     Action,
@@ -29,6 +31,7 @@ from orchestrator.engine.observation.repairs import (
 )
 from orchestrator.logs import logger
 from orchestrator.operations.observation.faults import Damaged, fault_of
+from orchestrator.operations.observation.repair_units import memberships
 from orchestrator.resources.base import ResourceType
 from orchestrator.resources.groups.group_type import GroupType
 from orchestrator.store.observation import repair_starts, repairs, rules
@@ -39,6 +42,7 @@ from orchestrator.store.traversals import children, traversals
 Db = Connection[TupleRow]
 log = logger()
 
+DEFAULT_LIMITS: Final = Limits()
 MAX_FAULTS: Final = 500  # decided at a time
 MAX_NAMES: Final = 5  # in the reason of a stack
 
@@ -66,6 +70,11 @@ class Case(NamedTuple):
     attempts: Sequence[rules_of_repair.Attempt]
 
 
+def limits_of(settings: Settings) -> Limits:
+    """Return the configured limits on simultaneous repairs."""
+    return Limits(settings.repair_share, settings.repair_at_least)
+
+
 class Start(NamedTuple):
     """The repair of a fault: of which resource, how, and which properties are corrected."""
 
@@ -75,7 +84,10 @@ class Start(NamedTuple):
 
 
 def repair_due_faults(
-    db: Db, types: Mapping[str, ResourceType], group_id: int | None = None
+    db: Db,
+    types: Mapping[str, ResourceType],
+    group_id: int | None = None,
+    limits: Limits = DEFAULT_LIMITS,
 ) -> list[CheckMessage]:
     """Decide about all faults that are due, of a group if given; return the messages of started repairs."""
     for status in repairs.end(db):
@@ -84,20 +96,42 @@ def repair_due_faults(
     if not faults:
         return []
     now = dt.datetime.now(dt.UTC)
-    starts: dict[int, dict[int, Start]] = defaultdict(dict)
+    chosen: dict[int, tuple[Case, Action]] = {}
     decided: list[DecisionRow] = []
     for case in _cases(db, types, faults, now):
         decision = rules_of_repair.decide(case.fault, case.around, case.attempts, now)
         if decision.verb == "repair" and decision.action is not None:
-            properties = rules_of_repair.corrected(case.fault)
-            starts[case.row.root_id][case.row.id] = Start(case.row.name, decision.action, properties)
+            chosen[case.row.id] = case, decision.action
         else:
             decided.append(_row(case.row, decision, now))
+    admission = _admission(db, types, chosen, limits)
+    starts: dict[int, dict[int, Start]] = defaultdict(dict)
+    for id_, (case, action) in chosen.items():
+        if id_ in admission.started:
+            properties = rules_of_repair.corrected(case.fault)
+            starts[case.row.root_id][id_] = Start(case.row.name, action, properties)
+        else:
+            decided.append(_row(case.row, Decision("wait", action, admission.postponed[id_]), now))
     repairs.decide(db, decided)
     for decision_row in decided:
         if decision_row.status == "given_up":
             metrics.count_repair("given_up")
-    return [message for root_id, chosen in starts.items() for message in _start(db, root_id, chosen)]
+    return [message for root_id, first in starts.items() for message in _start(db, root_id, first)]
+
+
+def _admission(
+    db: Db, types: Mapping[str, ResourceType], chosen: Mapping[int, tuple[Case, Action]], limits: Limits
+) -> Admission:
+    """Return which of the chosen repairs start now."""
+    units = memberships(db, types, {case.row.stack_id for case, _ in chosen.values()}) if chosen else {}
+    candidates = []
+    for id_, (case, action) in chosen.items():
+        unit, member = units[case.row.stack_id]
+        broken = case.fault.fact in ("missing", "failed")
+        # A replacement is created before the replaced object is deleted.
+        candidate = Candidate(id_, member or case.row.name, broken, interrupts=action == "update")
+        candidates.append((unit, candidate))
+    return admit(candidates, limits)
 
 
 def _cases(
@@ -208,9 +242,7 @@ def _start(db: Db, root_id: int, starts: Mapping[int, Start]) -> Iterable[CheckM
         state = repairs.stacks(db, [root_id]).get(root_id)
         if stack is None or state is None or state.status == "IN_PROGRESS" or not state.reached:
             return []
-        most = rules_of_repair.at_once(state.resources)
-        first = sorted(starts)[:most]
-        marked = repair_starts.mark(db, root_id, [_mark(fault_id, starts[fault_id]) for fault_id in first])
+        marked = repair_starts.mark(db, root_id, [_mark(id_, start) for id_, start in sorted(starts.items())])
         if not marked:
             return []
         for stack_id in sorted(set(marked.values())):
