@@ -60,6 +60,16 @@ class PastVerdict(Shape):
     ended: Time = described("Observation or operation that ended it.", "2026-01-01T12:06:00Z")
 
 
+class Pause(Shape):
+    """A pause of repairs."""
+
+    id: Id
+    reason: str = described("Reason.", "storage migration")
+    until: Time = described("End.", "2026-01-01T16:00:00Z")
+    repeats: Literal["daily", "weekly"] | None = described("It is a maintenance window.", None)
+    created_by: str = described("User.", "alice")
+
+
 class Loss(Shape):
     """Many objects lost at once: nothing is repaired."""
 

@@ -39,7 +39,8 @@ class Resource(Shape):
     )
     unreachable_reason: str | None = optional("Reason of the last failed observation. Extension.")
     observation: Observed | None = optional(
-        "Verdict of the continuous observation; not in lists, nor for types without a provider. Extension."
+        "Verdict of the continuous observation; not for types without a provider. In lists `with_detail`, "
+        "or if the resource is not in step. Extension."
     )
     links: list[Link] = described("`self`, `stack`, and `nested` for a nested stack.")
     parent_resource: str | None = optional("Resource of the parent stack.")
@@ -139,6 +140,7 @@ class Event(Shape):
     resource_status: str = described("Action and status.", "CREATE_COMPLETE")
     resource_status_reason: str | None = described("Full reason.", "state changed")
     sequence: str = described("Position in commit order, for `after`. Extension.", "734.1")
+    automatic: bool | None = optional("Of an automatic repair, which nobody has requested. Extension.", True)
     links: list[Link] = described("`self`, `resource`, `stack`, and `root_stack` with `nested_depth`.")
 
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import ConfigDict, Field
 
 from api.openapi.convergence import ConvergenceShow, ConvergeOptions
-from api.openapi.observations import Counts
+from api.openapi.observations import Counts, Pause
 from api.openapi.operation import Operation, Operations, Response, Shape, described, no_content, ok, optional
 from api.openapi.shapes import UUID, Id, Link, Page, State, Time, TypeMatch
 from orchestrator.json_types import JsonObject
@@ -203,6 +203,9 @@ class StackShown(StackDetail):
     keep_going: bool = described("Whether a failure stops only dependent resources. Extension.", False)
     resume: bool | None = optional("Whether it continues after an outage; null: rollbacks only. Extension.")
     progress: Progress | None = optional("Progress of the action. Extension.")
+    observation_pause: Pause | None = optional(
+        "Pause of repairs, or maintenance window, that is in force. Extension."
+    )
     observation: Counts | None = optional(
         "Resources by verdict, if any is not in step; without nested stacks. Extension."
     )

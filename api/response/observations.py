@@ -93,5 +93,37 @@ def observation_of(row: ResourceRow, stack: StackRow) -> JsonObject | None:
     return _verdict("in_step", "", since=time(since_at), observed_at=observed_at)
 
 
+class ListedVerdicts:
+    """The verdicts on the resources of a list, read once for the list."""
+
+    def __init__(self, stack: StackRow, *, tree: bool, detail: bool) -> None:
+        """`tree`: resources of nested stacks are listed. `detail`: also resources in step have a verdict."""
+        database = dependencies().database
+        self._deviating = reads.deviating(database, stack, tree=tree)
+        self._detail = detail and len(self._deviating) < reads.MAX_DEVIATING
+        self._services = reads.services(database, stack.project_id) if self._detail else []
+        self._refusal = reads.refusal_of(database, stack.root_id) if self._detail else None
+
+    def of(self, row: ResourceRow) -> JsonObject | None:
+        """Return the verdict on a resource, None without one."""
+        found = self._deviating.get(row.id)
+        if found is not None:
+            since, observed_at = time(found.since), time(found.observed_at)
+            return _verdict(found.verdict, found.reason, since=since, observed_at=observed_at)
+        group = next((group for group in self._services if row.effective_type in group.types), None)
+        if group is None or row.physical_id is None:
+            return None
+        observed_at = time(group.observed_at)
+        if self._refusal is not None:
+            since, reason = time(self._refusal.since), self._refusal.reason
+            return _verdict("unknown", reason, since=since, observed_at=observed_at)
+        if group.failing_since is not None:
+            since, reason = time(group.failing_since), group.failing_reason or ""
+            return _verdict("unknown", reason, since=since, observed_at=observed_at)
+        if group.observed_at is None:
+            return _verdict("unknown", NOT_YET, since=time(row.created_at), observed_at=None)
+        return _verdict("in_step", "", since=None, observed_at=observed_at)
+
+
 def _verdict(verdict: str, reason: str, *, since: str | None, observed_at: str | None) -> JsonObject:
     return {"verdict": verdict, "reason": reason, "since": since, "observed_at": observed_at}

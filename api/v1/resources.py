@@ -11,7 +11,7 @@ from api.dependencies import caller, dependencies, operation_context
 from api.request import query_params
 from api.request.stack_lookup import get_stack
 from api.response.failures import diagnostics
-from api.response.observations import observation_of
+from api.response.observations import ListedVerdicts, observation_of
 from api.response.serialization import Links, below, json_list, json_response, link, time
 from orchestrator.errors import InvalidRequest, ResourceNotFound
 from orchestrator.json_types import JsonMapping, JsonObject
@@ -44,12 +44,13 @@ def index(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa:
     stack, links = get_stack(stack_name, stack_id), Links()
     types = dependencies().types if detail else None
     filters, database = query_params.filters(FILTERS), dependencies().database
+    verdicts = ListedVerdicts(stack, tree=bool(levels), detail=detail)
     if limit is None and marker is None:
         rows = list_tree(database, stack, levels, filters, with_values=detail)
-        return json_list("resources", (_body(row, of, links, types) for of, row in rows))
+        return json_list("resources", (_listed(row, of, links, types, verdicts) for of, row in rows))
     page = list_resources(database, stack, filters, with_values=detail, after=marker, limit=limit)
-    visible = _body if limit is None else _of_page
-    return json_list("resources", (visible(row, stack, links, types) for row in page))
+    visible = _listed if limit is None else _of_page
+    return json_list("resources", (visible(row, stack, links, types, verdicts) for row in page))
 
 
 @resources.get("/<project_id>/stacks/<stack_name>/<stack_id>/resources/<resource_name>")
@@ -77,9 +78,21 @@ def metadata(project_id: str, stack_name: str, stack_id: str, resource_name: str
     return json_response({"metadata": metadata_of(row, stack, operation_context())})
 
 
-def _of_page(row: ResourceRow, stack: StackRow, links: Links, types: Registry | None) -> JsonObject:
-    """Return a resource as an entry of a page, which omits `required_by`."""
+def _listed(
+    row: ResourceRow, stack: StackRow, links: Links, types: Registry | None, verdicts: ListedVerdicts
+) -> JsonObject:
+    """Return a resource as an entry of a list."""
     body = _body(row, stack, links, types)
+    if (observation := verdicts.of(row)) is not None:
+        body["observation"] = observation
+    return body
+
+
+def _of_page(
+    row: ResourceRow, stack: StackRow, links: Links, types: Registry | None, verdicts: ListedVerdicts
+) -> JsonObject:
+    """Return a resource as an entry of a page, which omits `required_by`."""
+    body = _listed(row, stack, links, types, verdicts)
     del body["required_by"]
     return body
 

@@ -19,6 +19,7 @@ from orchestrator.engine.states import STACK_ACTIONS
 from orchestrator.errors import NotFound
 from orchestrator.json_types import JsonMapping, JsonObject
 from orchestrator.operations.observation import convergence
+from orchestrator.operations.observation.pauses import pause_of
 from orchestrator.operations.runtime.parameter_cache import pseudo_parameters
 from orchestrator.operations.stacks.actions import requested_action
 from orchestrator.operations.stacks.update import is_empty_patch
@@ -113,6 +114,8 @@ def show(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa: 
     verdicts = observed.counts(dependencies().database, stack)
     if any(number for verdict, number in verdicts.items() if verdict != "in_step"):
         visible["observation"] = verdicts
+    if (pause := pause_of(dependencies().database, stack)) is not None:
+        visible["observation_pause"] = pause
     if with_outputs and stack.deleted_at is None:
         visible["outputs"] = _outputs(stack) if revision and revision.outline["outputs"] else []
     if with_diagnostics:  # only on request: clients print every key of a stack

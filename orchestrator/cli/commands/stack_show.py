@@ -94,6 +94,7 @@ def show(session: Session, *, name: str) -> None:
             ("reason", stack["stack_status_reason"]),
             ("progress", _progress(stack)),
             ("queued", (stack.get("queued_action") or {}).get("action")),
+            ("repairs", _pause(stack)),
             ("description", stack.get("description")),
             ("created", render.time(stack.get("creation_time"))),
             ("updated", render.time(stack.get("updated_time"))),
@@ -111,6 +112,12 @@ def show(session: Session, *, name: str) -> None:
     if stack.get("outputs"):
         session.say("\nOutputs")
         render.outputs(out, stack["outputs"])
+
+
+def _pause(stack: JsonMapping) -> str:
+    """Return the pause of repairs, if any."""
+    pause = stack.get("observation_pause")
+    return f"paused until {render.time(pause['until'])}: {pause['reason']}" if pause else ""
 
 
 @click.command()

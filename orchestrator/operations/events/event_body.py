@@ -20,6 +20,7 @@ def event_body(row: EventRow, stack: StackRow) -> JsonObject:
         "resource_status": f"{row.action}_{row.status}",
         "resource_status_reason": row.reason,
         "sequence": row.sequence,
+        **({"automatic": True} if row.automatic else {}),
     }
 
 

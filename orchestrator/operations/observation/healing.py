@@ -247,7 +247,7 @@ def _start(db: Db, root_id: int, starts: Mapping[int, Start]) -> Iterable[CheckM
             return []
         for stack_id in sorted(set(marked.values())):
             children.mark_stale(db, stack_id)
-        started = traversals.start_traversal(db, root_id, "UPDATE", expected=stack.traversal)
+        started = traversals.start_traversal(db, root_id, "UPDATE", expected=stack.traversal, automatic=True)
         assert started is not None  # it exists: it is locked
         shown = ", ".join(starts[fault_id].name for fault_id in sorted(marked)[:MAX_NAMES])
         more = f" and {len(marked) - MAX_NAMES} more" if len(marked) > MAX_NAMES else ""

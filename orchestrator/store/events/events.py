@@ -52,6 +52,7 @@ class EventRow(NamedTuple):
     reason: str
     properties: JsonMapping | None
     created_at: dt.datetime
+    automatic: bool = False  # of an automatic repair
 
     @property
     def sequence(self) -> str:

@@ -30,6 +30,7 @@ from orchestrator.store.tables.stacks import Revision, Stack
 
 FILTERS: Final = ("verdict", "type", "service", "resource")
 MAX_PAGE: Final = 1_000
+MAX_DEVIATING: Final = 100_000  # verdicts read for a list of resources
 
 V = ResourceVerdict
 SHOWN: Final = case((V.unknown_since.is_not(None), literal("unknown")), else_=V.verdict)
@@ -55,6 +56,15 @@ class Deviation(NamedTuple):
     verdict: str
     reason: str
     differences: Sequence[JsonObject]
+    since: dt.datetime
+    observed_at: dt.datetime | None
+
+
+class ShortVerdict(NamedTuple):
+    """A verdict in a list of resources."""
+
+    verdict: str
+    reason: str
     since: dt.datetime
     observed_at: dt.datetime | None
 
@@ -134,6 +144,26 @@ def deviation_of(database: Database, resource_id: int) -> Deviation | None:
     with database.engine.connect() as connection:
         row = connection.execute(_deviations().where(V.resource_id == resource_id)).one_or_none()
     return None if row is None else Deviation._make(row)
+
+
+def deviating(
+    database: Database, stack: StackRow, *, tree: bool, limit: int = MAX_DEVIATING
+) -> dict[int, ShortVerdict]:
+    """Return the verdicts on the resources of a stack, or of its whole `tree`, that are not in step, by
+    resource; at most `limit`.
+    """
+    seen_at = func.greatest(V.observed_at, ObservationGroup.observed_at)
+    since = func.coalesce(V.unknown_since, V.since)
+    reason = func.coalesce(V.unknown_reason, V.reason)
+    statement = (
+        select(V.resource_id, SHOWN, reason, since, seen_at)
+        .join(Resource, Resource.id == V.resource_id)
+        .outerjoin(ObservationGroup, ObservationGroup.id == V.group_id)
+        .where(V.root_id == stack.root_id if tree else V.stack_id == stack.id, IS_CURRENT, IS_SHOWN)
+        .limit(limit)
+    )
+    with database.engine.connect() as connection:
+        return {row[0]: ShortVerdict._make(row[1:]) for row in connection.execute(statement)}
 
 
 def _deviations() -> Select[Any]:

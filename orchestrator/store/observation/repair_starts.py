@@ -57,9 +57,18 @@ WITH i AS MATERIALIZED (
 SELECT w.stack_id, w.name, w.type, w.physical_id, 'UPDATE', 'IN_PROGRESS',
     'Automatic repair (' || w.action || '), observed ' || w.verdict || ': ' || CASE
         WHEN w.verdict = 'changed' THEN (
-            SELECT string_agg(d ->> 'property', ', ') FROM jsonb_array_elements(w.differences) AS d)
-        ELSE w.fault_reason END
+            SELECT string_agg((d ->> 'property') || ' is ' || left(d ->> 'found', 100) || ' instead of '
+                || left(d ->> 'expected', 100), ', ') FROM jsonb_array_elements(w.differences) AS d)
+        ELSE w.fault_reason END, true
 FROM w
+"""
+# A record for each repair, with its effect as the target.
+AUDIT: Final = """
+INSERT INTO audit_record (action, project_id, user_name, origin, target, result)
+SELECT 'stacks:repair', p.project_id, 'automatic', 'observation',
+    s.name || '/' || s.uuid || ' ' || p.name || ': ' || p.action || ', observed ' || p.verdict, 'started'
+FROM repair p JOIN stack s ON s.id = p.stack_id
+WHERE p.root_id = %(root_id)s AND p.traversal = %(traversal)s ORDER BY p.id
 """
 REASON: Final = """
 UPDATE stack SET status_reason = %(reason)s
@@ -81,9 +90,10 @@ def mark(db: Db, root_id: int, marks: Sequence[MarkRow]) -> dict[int, int]:
 
 
 def start(db: Db, root_id: int, traversal: int, actions: Mapping[int, Action], reason: str) -> None:
-    """Record the start of repairs, given by fault, with an event for each."""
+    """Record the start of repairs, given by fault, with an event and an audit record for each."""
     values = {"faults": list(actions), "actions": list(actions.values()), "traversal": traversal}
     db.execute(START, values)
+    db.execute(AUDIT, {"root_id": root_id, "traversal": traversal})
     explain_start(db, root_id, traversal, reason)
 
 

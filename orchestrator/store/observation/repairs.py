@@ -147,7 +147,8 @@ COLUMNS: Final = """fault_id, project_id, stack_id, root_id, group_id, resource_
 FAULT: Final = """v.id, v.project_id, v.stack_id, v.root_id, v.group_id, v.resource_id, v.name, v.type,
     v.physical_id, v.verdict, v.reason, v.differences"""
 EVENT: Final = """
-INSERT INTO event (stack_id, resource_name, resource_type, physical_id, action, status, reason)"""
+INSERT INTO event (stack_id, resource_name, resource_type, physical_id, action, status, reason,
+    automatic)"""
 DECIDE: Final = f"""
 WITH i AS MATERIALIZED (
     SELECT * FROM jsonb_to_recordset(%(decisions)s::jsonb) AS x(
@@ -167,7 +168,7 @@ WITH i AS MATERIALIZED (
     RETURNING p.fault_id, p.stack_id, p.name, p.type, p.physical_id, p.status
 )
 {EVENT}
-SELECT w.stack_id, w.name, w.type, w.physical_id, 'CHECK', 'FAILED', i.told
+SELECT w.stack_id, w.name, w.type, w.physical_id, 'CHECK', 'FAILED', i.told, true
 FROM w JOIN i USING (fault_id) LEFT JOIN before b USING (fault_id)
 WHERE i.told <> '' AND b.status IS DISTINCT FROM w.status
 """

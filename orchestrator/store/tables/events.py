@@ -33,6 +33,7 @@ class Event(Base):
     reason: Mapped[str]
     properties: Mapped[JsonObject | None]
     created_at: Mapped[dt.datetime] = mapped_column(server_default=text("clock_timestamp()"))
+    automatic: Mapped[bool] = mapped_column(server_default=text("false"))  # of an automatic repair
 
     __table_args__ = (
         Index("ix_event_order", "stack_id", "xid", "id"),

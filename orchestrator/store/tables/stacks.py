@@ -77,6 +77,9 @@ class Stack(Base):
     converge: Mapped[bool] = mapped_column(
         server_default=text("false")
     )  # this traversal compares with the observed state
+    automatic: Mapped[bool] = mapped_column(
+        server_default=text("false")
+    )  # this traversal is a repair that nobody requested
     retain: Mapped[bool] = mapped_column(
         server_default=text("false")
     )  # this traversal leaves all provider objects in place

@@ -42,7 +42,8 @@ WITH k AS MATERIALIZED (
         deleted_at = CASE WHEN action = 'DELETE' THEN now() END
     FROM n WHERE stack.id = ANY (ARRAY[n.stack_id])
     RETURNING stack.id, stack.uuid, stack.name, stack.action, stack.status, stack.status_reason,
-        stack.traversal, stack.revision_id, stack.root_id, stack.owner_id, stack.parent_resource_id
+        stack.traversal, stack.revision_id, stack.root_id, stack.owner_id, stack.parent_resource_id,
+        stack.automatic
 ), r AS (
     UPDATE revision SET outcome = 'complete', ended_at = now() FROM s
     WHERE revision.id = s.revision_id AND revision.traversal = s.traversal AND revision.outcome IS NULL

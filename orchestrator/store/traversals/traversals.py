@@ -20,8 +20,8 @@ from orchestrator.store.tables.base import check_in, check_not_in
 from orchestrator.store.traversals import queued_actions
 
 STACK_EVENT = """
-INSERT INTO event (stack_id, resource_name, resource_type, physical_id, action, status, reason)
-SELECT s.id, s.name, 'OS::Heat::Stack', s.uuid::text, s.action, s.status, s.status_reason FROM s
+INSERT INTO event (stack_id, resource_name, resource_type, physical_id, action, status, reason, automatic)
+SELECT s.id, s.name, 'OS::Heat::Stack', s.uuid::text, s.action, s.status, s.status_reason, s.automatic FROM s
 """
 
 START = (
@@ -32,6 +32,7 @@ WITH s AS (
         status_reason = 'Stack ' || %(action)s || ' started', updated_at = now(), action_started_at = now(),
         revision_id = coalesce(%(revision_id)s, revision_id), converge = %(converge)s, resume_at = NULL,
         resume_tries = CASE WHEN %(resumed)s THEN resume_tries ELSE 0 END,
+        automatic = %(automatic)s,
         retain = %(retain)s OR retain AND %(action)s = 'DELETE',  -- a repeated delete keeps retaining
         request_id = coalesce(%(request_id)s, request_id)  -- a rollback belongs to the request that failed
     WHERE id = %(stack_id)s AND deleted_at IS NULL
@@ -184,6 +185,7 @@ def start_traversal(
     lease: int | None = None,
     converge: bool = False,
     retain: bool = False,
+    automatic: bool = False,
     ended: Outcome = "superseded",
     resumed: bool = False,
 ) -> StartedTraversal | None:
@@ -191,7 +193,8 @@ def start_traversal(
     another traversal. Run in a transaction.
 
     `ended` is recorded for the previous revision in progress. `converge`: compare with the observed state.
-    `retain`: leave all provider objects in place. `resumed`: the same action continues after an outage.
+    `retain`: leave all provider objects in place. `automatic`: nobody has requested it.
+    `resumed`: the same action continues after an outage.
     """
     values = {
         "stack_id": stack_id,
@@ -200,6 +203,7 @@ def start_traversal(
         "traversal": expected,
         "converge": converge,
         "retain": retain,
+        "automatic": automatic,
         "resumed": resumed,
         "request_id": request_id(),
     }

@@ -220,3 +220,44 @@ def test_the_history_has_the_latest_verdict_first(world: World, api: Client, wat
     with world.database.engine.connect() as connection:
         ended = connection.execute(select(VerdictHistory.ended_at).limit(1)).scalar_one()
     assert shown(api, watched, "one")["since"] == ended.isoformat()[:19] + "Z"
+
+
+def test_a_list_of_resources_has_the_verdicts_that_are_not_in_step(api: Client, watched: Watched):
+    watched.deviates("one")
+    for query in ("", "?limit=3", "?nested_depth=1"):
+        rows = api.get(f"{watched.stack.path}/resources{query}")["resources"]
+        found = {row["resource_name"]: row.get("observation") for row in rows}
+        assert found["one"]["verdict"] == "missing"
+        assert found["one"]["reason"] == "why"
+        assert found["two"] is found["three"] is None
+
+
+def test_a_detailed_list_has_all_verdicts(api: Client, watched: Watched):
+    def verdicts() -> dict[str, str]:
+        rows = api.get(f"{watched.stack.path}/resources?with_detail=true")["resources"]
+        return {row["resource_name"]: row["observation"]["verdict"] for row in rows}
+
+    watched.deviates("one", "changed")
+    assert verdicts() == {"one": "changed", "three": "in_step", "two": "in_step"}
+    watched.change_group(failing_since=LATER, failing_reason="down")
+    assert verdicts() == {"one": "changed", "three": "unknown", "two": "unknown"}
+
+
+def test_a_stack_shows_the_pause_that_is_in_force(api: Client, watched: Watched):
+    path = f"{root(watched.project)}/observation_policies"
+
+    def pause() -> Any:
+        return api.get(watched.stack.path)["stack"].get("observation_pause")
+
+    def create(**values: Any) -> str:
+        body = {"kind": "pause", "reason": "storage", "until": "2999-01-01T00:00:00Z", **values}
+        return str(api.ask("POST", path, 201, json=body)["observation_policy"]["id"])
+
+    create(starts_at="2998-01-01T00:00:00Z")
+    assert pause() is None
+    id_ = create(stack="s")
+    assert (pause()["reason"], pause()["until"], pause()["id"]) == ("storage", "2999-01-01T00:00:00Z", id_)
+    api.ask("DELETE", f"{path}/{id_}", 204)
+    assert pause() is None
+    create(reason="everything")
+    assert pause()["reason"] == "everything"

@@ -115,7 +115,7 @@ def test_a_missing_object_is_created_again_and_nothing_else_is_touched(healer: H
 
 
 def test_a_changed_property_is_corrected_in_place(healer: Healer):
-    healer.make(a=BOX, b=BOX)
+    uuid = healer.make(a=BOX, b=BOX)
     healer.policy("heal")
     id_ = healer.id("a")
     healer.shelf.objects[id_]["label"] = "red"
@@ -123,6 +123,20 @@ def test_a_changed_property_is_corrected_in_place(healer: Healer):
     assert healer.heal() == [("a", "update", "started")]
     assert (healer.id("a"), healer.shelf.objects[id_]["label"]) == (id_, "blue")
     assert healer.settle() == [("a", "update", "done")]
+    reasons = healer.world.event_reasons(uuid, "a")
+    assert "Automatic repair (update), observed changed: label is red instead of blue" in reasons
+    marked = healer.world.rows("SELECT resource_name, action, status FROM event WHERE automatic ORDER BY id")
+    assert [tuple(row) for row in marked] == [
+        ("s", "UPDATE", "IN_PROGRESS"), ("a", "UPDATE", "IN_PROGRESS"), ("s", "UPDATE", "COMPLETE"),
+    ]  # fmt: skip
+    [record] = healer.world.rows("SELECT action, user_name, target, result FROM audit_record")
+    assert tuple(record) == (
+        "stacks:repair", "automatic", f"s/{uuid} a: update, observed changed", "started",
+    )  # fmt: skip
+    healer.world.update("s", {"b": BOX})
+    healer.deliver()
+    [count] = healer.world.rows("SELECT count(*) AS n FROM event WHERE automatic")
+    assert count.n == 3
 
 
 def test_an_object_in_error_is_replaced(healer: Healer):
