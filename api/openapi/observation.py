@@ -18,6 +18,9 @@ class ObservationPolicyCreate(Shape):
     """A new policy, pause or acceptance."""
 
     kind: Kind = described("What to create: a policy, a pause, or an accepted difference.", "policy")
+    name: str | None = optional(
+        "Of a policy without another object: environments refer to it (`observation_policy`).", "gold"
+    )
     stack: str | None = optional("Stack, by name or id. Default: the whole project.", "web")
     type: str | None = optional("Only resources of this type.", "OS::Nova::Server")
     resource: str | None = optional("Only this resource: its path in the stack, with dots.", "group.0.server")
@@ -49,6 +52,7 @@ class ObservationPolicy(Shape):
     stack_name: str | None = described("Name.", "web")
     type: str | None = described("Only resources of this type.", "OS::Nova::Server")
     resource: str | None = described("Only this resource.", None)
+    name: str | None = described("Of a policy to which environments refer.", None)
     mode: Mode | None = described("Of a policy.", "heal")
     path: str | None = described("Of an acceptance.", None)
     reason: str | None = described("Reason.", None)

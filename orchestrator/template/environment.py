@@ -21,6 +21,7 @@ SECTIONS: Final = (
     "encrypted_param_names",
     "event_sinks",
     "parameter_merge_strategies",
+    "observation_policy",
 )
 NAME: Final = "environment"  # name of the request's own environment in diagnostics
 WEBHOOK: Final = "webhook"  # an extension to Heat
@@ -28,6 +29,7 @@ SINK_TYPES: Final = ("zaqar-queue", WEBHOOK)
 SINK_EVENTS: Final = ("all", "stack")
 _SINK_KEYS: Final = ("type", "target", "ttl")
 _WEBHOOK_KEYS: Final = ("type", "target", "secret", "events", "id")  # id: of an existing webhook
+_TEXTS: Final = frozenset({"observation_policy"})
 _LISTS: Final = frozenset({"encrypted_param_names", "event_sinks"})
 
 
@@ -41,6 +43,7 @@ class Environment:
     encrypted_param_names: tuple[str, ...] = ()
     event_sinks: tuple[JsonMapping, ...] = ()
     parameter_merge_strategies: JsonMapping = field(default_factory=dict)
+    observation_policy: str = ""  # the name of a policy of the project; an extension to Heat
 
     @classmethod
     def parse(
@@ -80,6 +83,7 @@ class Environment:
             tuple(document.get("encrypted_param_names", ())),
             tuple(document.get("event_sinks", ())),
             document.get("parameter_merge_strategies", {}),
+            document.get("observation_policy", ""),
         )
 
     def with_parameters(self, parameters: JsonMapping) -> Environment:
@@ -113,6 +117,7 @@ class Environment:
             "resource_registry": self.registry().to_json(),
             "encrypted_param_names": list(self.encrypted_param_names),
             "event_sinks": list(self.event_sinks),
+            **({"observation_policy": self.observation_policy} if self.observation_policy else {}),
         }
 
 
@@ -158,6 +163,9 @@ def _faults(document: JsonMapping) -> list[Diagnostic]:
             faults.append(_fault("unknown-section", f'environment has wrong section "{name}"', name, hint))
         elif body is None:
             faults.append(_fault("empty-section", f'environment has empty section "{name}"', name))
+        elif name in _TEXTS:
+            if not isinstance(body, str) or not body:
+                faults.append(_fault("wrong-type", f'environment section "{name}" must be a name', name))
         elif not isinstance(body, list if name in _LISTS else dict):
             expected = "list" if name in _LISTS else "map"
             faults.append(_fault("wrong-type", f'environment section "{name}" must be a {expected}', name))

@@ -141,6 +141,7 @@ class _Merging:
             _update(old.resource_registry, new.resource_registry),
             tuple(dict.fromkeys((*old.encrypted_param_names, *new.encrypted_param_names))),
             (*old.event_sinks, *(sink for sink in new.event_sinks if sink not in old.event_sinks)),
+            observation_policy=new.observation_policy or old.observation_policy,
         )
 
     def _check(self, strategies: JsonMapping, file: str) -> None:

@@ -18,6 +18,7 @@ RESOURCE = click.option(
     "--resource", metavar="PATH", help="Only this resource; in nested stacks with dots: group.0.server."
 )
 TYPE = click.option("--type", "type_", metavar="TYPE", help="Only resources of this type.")
+NAME = click.option("--name", help="Name to which environments refer: observation_policy.")
 UNITS = {"m": 60, "h": 3_600, "d": 86_400}
 
 
@@ -76,6 +77,7 @@ def show(session: Session, *, stack: str | None, resource: str | None, history: 
 @STACK
 @TYPE
 @RESOURCE
+@NAME
 @click.option("--reason", help="Reason, shown in the history.")
 @client_command
 def set_policy(
@@ -85,10 +87,14 @@ def set_policy(
     stack: str | None,
     type_: str | None,
     resource: str | None,
+    name: str | None,
     reason: str | None,
 ) -> None:
-    """Set the policy MODE of STACK, of a type or of a resource; without STACK, of the project."""
-    given = {"kind": "policy", "mode": mode, "reason": reason, **_target(stack, type_, resource)}
+    """Set the policy MODE of STACK, of a type or of a resource; without STACK, of the project.
+
+    With --name it applies to the stacks whose environment refers to it: `observation_policy: NAME`.
+    """
+    given = {"kind": "policy", "mode": mode, "reason": reason, **_target(stack, type_, resource, name)}
     _created(session, given, lambda rule: f"The policy of {_object(rule)} is {mode}.")
 
 
@@ -96,10 +102,13 @@ def set_policy(
 @STACK
 @TYPE
 @RESOURCE
+@NAME
 @client_command
-def unset(session: Session, *, stack: str | None, type_: str | None, resource: str | None) -> None:
+def unset(
+    session: Session, *, stack: str | None, type_: str | None, resource: str | None, name: str | None
+) -> None:
     """Remove the policy of exactly this object; the next less specific one applies."""
-    _end(session, "policy", _target(stack, type_, resource))
+    _end(session, "policy", _target(stack, type_, resource, name))
 
 
 @observation.command()
@@ -148,10 +157,14 @@ def resume(session: Session, *, stack: str | None, resource: str | None) -> None
     _end(session, "pause", _target(stack, None, resource))
 
 
-def _target(stack: str | None, type_: str | None, resource: str | None) -> dict[str, str | None]:
+def _target(
+    stack: str | None, type_: str | None, resource: str | None, name: str | None = None
+) -> dict[str, str | None]:
     if resource is not None and stack is None:
         raise click.UsageError("A resource needs its STACK.")
-    return {"stack": stack, "type": type_, "resource": resource}
+    if name is not None and (stack, type_, resource) != (None, None, None):
+        raise click.UsageError("--name has no effect with another object.")
+    return {"stack": stack, "type": type_, "resource": resource, "name": name}
 
 
 def _created(session: Session, given: JsonMapping, text: object) -> None:
@@ -171,7 +184,8 @@ def _end(session: Session, kind: str, target: JsonMapping) -> None:
         rule
         for rule in session.client.observation_policies.list_all(query)
         if (rule["stack_id"] is not None) == (stack is not None)
-        and (rule["type"], rule["resource"]) == (target["type"], target["resource"])
+        and (rule["type"], rule["resource"], rule.get("name"))
+        == (target["type"], target["resource"], target["name"])
     ]
     if not found:
         raise Failure(f"there is no {kind} of exactly this object")
@@ -184,6 +198,8 @@ def _end(session: Session, kind: str, target: JsonMapping) -> None:
 
 
 def _object(rule: JsonMapping) -> str:
+    if rule.get("name"):
+        return f"environments with {rule['name']}"
     where = rule["path"] or rule["resource"] or rule["type"] or ""
     stack = rule["stack_name"] or "the project"
     return f"{where} in {stack}" if where else stack

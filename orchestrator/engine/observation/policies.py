@@ -1,7 +1,8 @@
 """What the rules of a project say about a resource: its policy, a pause, accepted differences. Pure.
 
-A policy names a project, a stack, a type, a type in a stack, or a resource. The most specific one applies:
-resource, type in a stack, type, stack, project; of several stacks, the innermost.
+A policy names a project, a stack, a type, a type in a stack, or a resource, or has a name to which the
+environment of a stack refers. The most specific one applies: resource, type in a stack, type, stack, the
+policy of its environment, project; of several stacks, the innermost.
 """
 
 from __future__ import annotations
@@ -29,11 +30,12 @@ class Place(NamedTuple):
     """Where a resource is.
 
     `stacks` are the stacks around it, the innermost first, each with the path of the resource in it: the
-    names of the resources on the way, with dots.
+    names of the resources on the way, with dots. `named` are the policies of their environments, by stack.
     """
 
     type: str
     stacks: tuple[tuple[int, str], ...]
+    named: tuple[tuple[int, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,11 +57,14 @@ class Rule:
     starts_at: dt.datetime | None = None
     ends_at: dt.datetime | None = None
     repeats: Repetition = ""
+    name: str = ""  # to which environments refer
 
     def names(self, place: Place) -> bool:
         """Whether the rule concerns the resource."""
         if self.type and self.type != place.type:
             return False
+        if self.name:
+            return any(name == self.name for _, name in place.named)
         if self.stack_id is None:
             return not self.resource
         path = dict(place.stacks).get(self.stack_id)
@@ -84,11 +89,16 @@ def effective(rules: Iterable[Rule], place: Place) -> Effective:
     return Effective(best.mode, best)
 
 
-def _specificity(rule: Rule, place: Place) -> tuple[int, int, int, int]:
-    """Resources before types before stacks; then the innermost stack, and the longest path."""
+def _specificity(rule: Rule, place: Place) -> tuple[int, int, int, bool, int]:
+    """Resources before types before stacks; then the innermost stack, and the longest path. The policy of a
+    stack counts before that of its environment.
+    """
     inner = [id_ for id_, _ in reversed(place.stacks)]
-    depth = inner.index(rule.stack_id) + 1 if rule.stack_id is not None else 0
-    return bool(rule.resource), bool(rule.type), depth + rule.resource.count("."), rule.id
+    stack_id = rule.stack_id
+    if rule.name:
+        stack_id = next(id_ for id_, name in place.named if name == rule.name)
+    depth = inner.index(stack_id) + 1 if stack_id is not None else 0
+    return bool(rule.resource), bool(rule.type), depth + rule.resource.count("."), not rule.name, rule.id
 
 
 def paused(rules: Iterable[Rule], place: Place, now: dt.datetime) -> Rule | None:

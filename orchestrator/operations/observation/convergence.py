@@ -24,7 +24,7 @@ from orchestrator.json_types import JsonObject
 from orchestrator.logs import logger
 from orchestrator.operations.context import Body, OperationContext
 from orchestrator.operations.observation.adoption_plan import adoption_plan
-from orchestrator.operations.observation.faults import Damaged, fault_of
+from orchestrator.operations.observation.faults import Damaged, fault_of, set_properties
 from orchestrator.operations.observation.stack_survey import Surveyed, survey
 from orchestrator.operations.request_body import read_object
 from orchestrator.resources.groups.group_type import GroupType
@@ -188,6 +188,7 @@ def _deviation(surveyed: Surveyed, state: StackState, *, grouped: bool) -> Devia
 
 def _fault(surveyed: Surveyed, state: StackState, *, grouped: bool) -> Fault:
     resource, definition = surveyed.visit.resource, surveyed.visit.definition
+    paths = [difference.property for difference in surveyed.standing.differences]
     given = (definition.body.get("properties") if definition is not None else None) or {}
     damaged = Damaged(
         resource.name,
@@ -196,10 +197,14 @@ def _fault(surveyed: Surveyed, state: StackState, *, grouped: bool) -> Fault:
         recoverable=resource.status == "COMPLETE",
         grouped=grouped,
         external=definition is not None and definition.body.get("external_id") is not None,
-        set_properties=given if isinstance(given, Mapping) else (),
+        set_properties=set_properties(
+            given if isinstance(given, Mapping) else (),
+            [name for name, value in surveyed.recorded.properties.items() if value is not None],
+            paths,
+        ),
         environment=state.environment,
     )
-    return fault_of(surveyed.standing.fact, [d.property for d in surveyed.standing.differences], damaged)
+    return fault_of(surveyed.standing.fact, paths, damaged)
 
 
 def _chosen(stack: StackRow, found: Sequence[Deviation], names: Collection[str]) -> list[Deviation]:

@@ -10,6 +10,7 @@ from orchestrator.engine.observation.verdicts import Fact
 from orchestrator.errors import InvalidTemplate
 from orchestrator.json_types import JsonMapping
 from orchestrator.resources.base import ResourceType
+from orchestrator.template.functions.member import NAME as MEMBER
 from orchestrator.template.resource_registry import ResourceRegistry
 
 
@@ -44,6 +45,17 @@ def fault_of(fact: Fact, differences: Iterable[str], resource: Damaged) -> Fault
         recoverable=resource.recoverable and type_ is not None and type_.can_recover,
         restricted=restricted_actions(resource.environment, resource.name),
     )
+
+
+def set_properties(
+    written: Collection[str], recorded: Collection[str], differences: Iterable[str]
+) -> Collection[str]:
+    """Return the properties that the definition of a resource sets. The definition of a member of a group is
+    computed by a function; then these are the recorded ones and, if nothing is known about them, all.
+    """
+    if MEMBER not in written:
+        return written
+    return recorded or {path.partition(".")[0] for path in differences}
 
 
 def restricted_actions(environment: JsonMapping, name: str) -> frozenset[str]:

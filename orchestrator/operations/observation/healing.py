@@ -30,7 +30,7 @@ from orchestrator.engine.observation.repairs import (
     RepairStatus,
 )
 from orchestrator.logs import logger
-from orchestrator.operations.observation.faults import Damaged, fault_of
+from orchestrator.operations.observation.faults import Damaged, fault_of, set_properties
 from orchestrator.operations.observation.repair_units import memberships
 from orchestrator.resources.base import ResourceType
 from orchestrator.resources.groups.group_type import GroupType
@@ -182,7 +182,7 @@ def _fault(
         recoverable=row.resource_status == "COMPLETE" and rules_of_repair.is_worth_recovering(attempts),
         grouped=grouped,
         external=row.external,
-        set_properties=row.set_properties,
+        set_properties=set_properties(row.set_properties, row.recorded_properties, paths),
         environment=stack.environment,
     )
     return fault_of(row.verdict, left, damaged)

@@ -32,9 +32,10 @@ from orchestrator.store.stacks import stacks
 from orchestrator.store.stacks.stacks import StackRow
 
 MAX_RULES: Final = 1_000  # of a project, in force
+NAME: Final = r"[A-Za-z0-9_.-]{1,64}"  # of a policy
 MAX_TEXT: Final = 1_000  # characters
 KEYS: Final[Mapping[str, tuple[str, ...]]] = {
-    "policy": ("kind", "stack", "type", "resource", "mode", "reason"),
+    "policy": ("kind", "name", "stack", "type", "resource", "mode", "reason"),
     "pause": ("kind", "stack", "type", "resource", "reason", "starts_at", "until", "repeats"),
     "accept": ("kind", "stack", "path", "reason", "until", "all"),
 }
@@ -69,6 +70,7 @@ def create(context: OperationContext, body: Body) -> JsonObject:
         "stack_id": stack.id if stack is not None else None,
         "type": requested.get("type") or "",
         "resource": requested.get("resource") or "",
+        "name": requested.get("name") or "",
         "mode": requested.get("mode"),
         "path": requested.get("path") or "",
         "reason": requested.get("reason") or "",
@@ -174,6 +176,7 @@ def rule_body(row: RuleRow) -> JsonObject:
         "stack_name": row.stack_name,
         "type": row.type or None,
         "resource": row.resource or None,
+        "name": row.name or None,
         "mode": row.mode,
         "path": row.path or None,
         "reason": row.reason or None,
@@ -195,7 +198,18 @@ def _faults(context: OperationContext, requested: JsonObject, now: dt.datetime) 
     for key in sorted(requested.keys() - set(KEYS[kind])):
         text = f"Unknown key {key!r} for the kind {kind}, must be one of: {', '.join(KEYS[kind])}"
         yield _fault("unknown-key", text, key)
-    for key in ("stack", "type", "resource", "path", "reason", "starts_at", "until", "repeats", "mode"):
+    for key in (
+        "name",
+        "stack",
+        "type",
+        "resource",
+        "path",
+        "reason",
+        "starts_at",
+        "until",
+        "repeats",
+        "mode",
+    ):
         value = requested.get(key)
         if value is not None and (not isinstance(value, str) or not value or len(value) > MAX_TEXT):
             yield _fault("invalid-text", f"{key} must be a text of 1 to {MAX_TEXT} characters", key)
@@ -208,6 +222,12 @@ def _faults(context: OperationContext, requested: JsonObject, now: dt.datetime) 
     if requested.get("resource") is not None and requested.get("type") is not None:
         text = "name a resource or a type, not both: a policy has a single object"
         yield _fault("contradiction", text, "type")
+    if requested.get("name") is not None:
+        if not re.fullmatch(NAME, requested["name"]):
+            yield _fault("invalid-name", "name must have 1 to 64 letters, digits, dots, - and _", "name")
+        if any(requested.get(key) is not None for key in ("stack", "type", "resource")):
+            text = "a policy with a name has no other object: environments refer to it"
+            yield _fault("contradiction", text, "name")
     type_ = requested.get("type")
     if type_ is not None and type_ not in context.types:
         hint = did_you_mean(type_, context.types)

@@ -40,6 +40,7 @@ from orchestrator.resources.groups import capacity
 from orchestrator.resources.groups.adjustments import Adjustment, Rejection
 from orchestrator.resources.groups.scaling_group import Scaled, ScalingGroup
 from orchestrator.store.connections.database import UNREACHABLE
+from orchestrator.store.observation.drift import mark_lost_members
 from orchestrator.store.signals import group_resize, queue
 from orchestrator.store.signals.group_resize import Answer
 from orchestrator.store.signals.queue import Pending, PendingSignal
@@ -166,6 +167,8 @@ class GroupResize:
 
     def _scaled(self, adjustments: Sequence[Adjustment], earlier: Sequence[JsonMapping]) -> Scaled:
         state = self._state
+        if self._child is not None and not self.is_child_in_progress:
+            mark_lost_members(self._db, self._child.id)  # they count as failed, and are replaced
         view = self._engine.stacks.child_view(self._db, self._visit, self._child)
         until = max((_cooldown_from_start(resize) for resize in earlier), default="")
         return self._type.scaled(

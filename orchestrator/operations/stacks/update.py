@@ -21,6 +21,7 @@ from orchestrator.operations.keystone import delegated_credentials
 from orchestrator.operations.request_body import StackRequest, UpdateRequest, read_object, read_update
 from orchestrator.operations.runtime.parameter_cache import pseudo_parameters, stored_values
 from orchestrator.operations.stacks.create_delete import Accepted, desired_stack
+from orchestrator.operations.validation.observation_policy import kept_policy
 from orchestrator.operations.validation.request import ValidatedRequest, validate_request
 from orchestrator.store.access import idempotency
 from orchestrator.store.stacks import revisions, stacks
@@ -226,6 +227,7 @@ def _environment(context: OperationContext, requested: UpdateRequest, before: Re
         "resource_registry": registry,
         "event_sinks": list(environment.event_sinks) or stored.get("event_sinks") or [],
         "encrypted_param_names": stored.get("encrypted_param_names") or [],
+        "observation_policy": environment.observation_policy or kept_policy(context, stored),
     }
     return {section: value for section, value in made.items() if value}
 

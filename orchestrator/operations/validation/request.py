@@ -30,6 +30,7 @@ from orchestrator.operations.request_body import StackRequest
 from orchestrator.operations.runtime.parameter_cache import pseudo_parameters
 from orchestrator.operations.validation.cloud_services import services_of_caller
 from orchestrator.operations.validation.heat_error_order import heat_first
+from orchestrator.operations.validation.observation_policy import policy_faults
 from orchestrator.operations.validation.provider_checks import provider_checks
 from orchestrator.schema.custom import cloud_checks
 from orchestrator.security.policy import policy_of, type_policy
@@ -118,6 +119,7 @@ def validate_request(
     )
     checked = _with_lookups(check.run, cloud if lookups else None, caller.project_id)
     faults = _located(checked.faults, request, draft, Limits.of(context.settings))
+    faults += policy_faults(context, request, environment)
     warnings = _raise_errors(faults, checked.template)
     files = {**files, **check.kinds.type_environment.templates.fetched}
     return ValidatedRequest(

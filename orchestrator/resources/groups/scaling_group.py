@@ -131,7 +131,8 @@ class ScalingGroup(GroupType):
     ) -> NestedStep:
         definition, bounds = self.definition(ctx, props, child), self.bounds(props)
         broken, all_members = out_of_service(child, before), before.all
-        size = _bounded(bounds.desired or len(all_members), bounds)
+        asked = None if ctx.unchanged else bounds.desired  # a repair does not undo a scaling operation
+        size = _bounded(asked or len(all_members), bounds)
         data = {**_without(data, ROLLING, BATCHED), SIZE: size}
         policy = self.rolling(ctx, props)
         if policy is None or not all_members - before.with_definition(definition.digest):

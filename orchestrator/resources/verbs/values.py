@@ -69,6 +69,7 @@ class Context:
     used_attributes: frozenset[str] = frozenset()  # live attributes that the template uses
     early_pending: bool = False  # dependents wait for the object to exist, or for its early attributes
     listed: Mapping[str, Value] | None = None  # in a round of the observation: objects in lists, by id
+    unchanged: bool = False  # of a nested type: only its child stack has changed, or is to be repaired
     copy_first: bool = False  # DELETE: the deletion policy Snapshot demands a copy before the delete
 
 

@@ -38,13 +38,14 @@ class RuleRow:
     created_at: dt.datetime
     ended_at: dt.datetime | None
     ended_by: str | None
+    name: str = ""
 
     @property
     def rule(self) -> Rule:
         """The rule for decisions."""
         return Rule(
             self.id, self.kind, self.stack_id, self.type, self.resource, self.mode or "report", self.path,
-            self.reason, self.starts_at, self.ends_at, self.repeats,
+            self.reason, self.starts_at, self.ends_at, self.repeats, self.name,
         )  # fmt: skip
 
 
@@ -57,7 +58,7 @@ class PropertyOwner(NamedTuple):
 
 COLUMNS: Final = """o.id, o.uuid, o.kind, o.stack_id, s.uuid AS stack_uuid, s.name AS stack_name, o.type,
     o.resource, o.mode, o.path, o.reason, o.starts_at, o.ends_at, o.repeats, o.created_by, o.created_at,
-    o.ended_at, o.ended_by"""
+    o.ended_at, o.ended_by, o.name"""
 # A pause or an acceptance ends by itself, and a rule with its stack.
 OPEN: Final = """o.ended_at IS NULL AND (o.ends_at IS NULL OR o.ends_at > now() OR o.repeats <> '')
     AND (o.stack_id IS NULL OR s.deleted_at IS NULL AND s.id IS NOT NULL)"""
@@ -71,9 +72,9 @@ AFTER: Final = """ AND o.id > coalesce((SELECT m.id FROM observation_rule m
     WHERE m.uuid::text = %(marker)s AND m.project_id = %(project_id)s), 0)"""
 INSERT: Final = f"""
 INSERT INTO observation_rule (uuid, project_id, kind, stack_id, type, resource, mode, path, reason, starts_at,
-    ends_at, repeats, created_by)
+    ends_at, repeats, created_by, name)
 SELECT %(uuid)s, %(project_id)s, %(kind)s, %(stack_id)s, %(type)s, %(resource)s, %(mode)s, %(path)s,
-    %(reason)s, coalesce(%(starts_at)s, now()), %(ends_at)s, %(repeats)s, %(created_by)s
+    %(reason)s, coalesce(%(starts_at)s, now()), %(ends_at)s, %(repeats)s, %(created_by)s, %(name)s
 WHERE %(most)s > (
     SELECT count(*) FROM observation_rule o LEFT JOIN stack s ON s.id = o.stack_id
     WHERE o.project_id = %(project_id)s AND {OPEN})
@@ -83,11 +84,17 @@ LOCK: Final = "SELECT pg_advisory_xact_lock(hashtextextended('observation rules 
 END_SAME: Final = """
 UPDATE observation_rule o SET ended_at = now(), ended_by = %(created_by)s
 WHERE o.project_id = %(project_id)s AND o.kind = %(kind)s AND o.stack_id IS NOT DISTINCT FROM %(stack_id)s
-    AND o.type = %(type)s AND o.resource = %(resource)s AND o.path = %(path)s AND o.ended_at IS NULL
+    AND o.type = %(type)s AND o.resource = %(resource)s AND o.path = %(path)s AND o.name = %(name)s
+    AND o.ended_at IS NULL
 """
 END: Final = """
 UPDATE observation_rule SET ended_at = now(), ended_by = %(by)s
 WHERE project_id = %(project_id)s AND uuid = %(uuid)s AND ended_at IS NULL
+"""
+
+IS_NAMED: Final = """
+SELECT EXISTS (SELECT 1 FROM observation_rule
+    WHERE project_id = %(project_id)s AND name = %(name)s AND kind = 'policy' AND ended_at IS NULL)
 """
 
 # The stacks around some stacks, with the names of the resources that hold them.
@@ -99,8 +106,9 @@ WITH RECURSIVE a AS (
     SELECT a.stack_id, o.id, o.owner_id, o.parent_resource_id, a.level + 1
     FROM a JOIN stack o ON o.id = a.owner_id
 )
-SELECT a.stack_id, a.id, r.name, coalesce(r.runs_as, r.type)
+SELECT a.stack_id, a.id, r.name, coalesce(r.runs_as, r.type), v.environment ->> 'observation_policy'
 FROM a LEFT JOIN resource r ON r.id = a.parent_resource_id
+JOIN stack o ON o.id = a.id LEFT JOIN revision v ON v.id = o.revision_id
 ORDER BY a.stack_id, a.level
 """
 
@@ -177,9 +185,21 @@ def places(db: Db, resources: Iterable[tuple[int, str, str]]) -> list[Place]:
     wanted = list(resources)
     rows = db.execute(AROUND, {"stacks": sorted({stack_id for stack_id, _, _ in wanted})}).fetchall()
     around: dict[int, list[tuple[int, str | None]]] = {}
-    for stack_id, id_, holder, _ in rows:
+    named: dict[int, list[tuple[int, str]]] = {}
+    for stack_id, id_, holder, _, policy in rows:
         around.setdefault(stack_id, []).append((id_, holder))
-    return [Place(type_, tuple(_paths(around.get(stack_id, []), name))) for stack_id, name, type_ in wanted]
+        if policy:
+            named.setdefault(stack_id, []).append((id_, policy))
+    return [
+        Place(type_, tuple(_paths(around.get(stack_id, []), name)), tuple(named.get(stack_id, ())))
+        for stack_id, name, type_ in wanted
+    ]
+
+
+def is_named(db: Db, project_id: str, name: str) -> bool:
+    """Return whether the project has a policy of that name."""
+    row = db.execute(IS_NAMED, {"project_id": project_id, "name": name}).fetchone()
+    return row is not None and bool(row[0])
 
 
 def _paths(around: Iterable[tuple[int, str | None]], name: str) -> Iterable[tuple[int, str]]:
@@ -192,7 +212,7 @@ def _paths(around: Iterable[tuple[int, str | None]], name: str) -> Iterable[tupl
 def holders(db: Db, stacks: Collection[int]) -> dict[int, list[str]]:
     """Return the types of the resources that hold stacks, the innermost first."""
     found: dict[int, list[str]] = {}
-    for stack_id, _, holder, type_ in db.execute(AROUND, {"stacks": sorted(stacks)}).fetchall():
+    for stack_id, _, holder, type_, _ in db.execute(AROUND, {"stacks": sorted(stacks)}).fetchall():
         if holder is not None:
             found.setdefault(stack_id, []).append(type_)
     return found

@@ -28,6 +28,7 @@ class ObservationRule(Base):
     stack_id: Mapped[int | None]
     type: Mapped[str] = mapped_column(server_default="")
     resource: Mapped[str] = mapped_column(server_default="")  # path in the stack: group.0.server
+    name: Mapped[str] = mapped_column(server_default="")  # of a policy to which environments refer
     mode: Mapped[str | None]  # of a policy
     path: Mapped[str] = mapped_column(server_default="")  # of an acceptance: a pattern
     reason: Mapped[str] = mapped_column(server_default="")
@@ -47,12 +48,16 @@ class ObservationRule(Base):
         CheckConstraint("(kind = 'accept') = (path <> '')", name="acceptance_has_a_path"),
         CheckConstraint("kind <> 'pause' OR (ends_at IS NOT NULL AND reason <> '')", name="pause_ends"),
         CheckConstraint("(ended_at IS NULL) = (ended_by IS NULL)", name="end_has_an_author"),
+        CheckConstraint(
+            "name = '' OR (kind = 'policy' AND stack_id IS NULL AND type = '' AND resource = '')",
+            name="name_is_the_object",
+        ),
         Index("ix_observation_rule_project", "project_id", "id"),
         Index("ix_observation_rule_stack", "stack_id"),
         Index("ix_observation_rule_ended", "ended_at", postgresql_where=text("ended_at IS NOT NULL")),
         Index(
             "uq_observation_rule_object",
-            "project_id", text("coalesce(stack_id, 0)"), "type", "resource",
+            "project_id", text("coalesce(stack_id, 0)"), "type", "resource", "name",
             unique=True,
             postgresql_where=text("kind = 'policy' AND ended_at IS NULL"),
         ),

@@ -17,19 +17,9 @@ from orchestrator.store.tables.base import check_in
 Db = Connection[TupleRow]
 
 
-# After a failed operation, or by an observation: beside operations, or by the continuous observation unless
-# so many objects are lost that the provider may be at fault. An object to be recovered is not replaced.
-BROKEN = (
-    "({0}"
-    + check_in("observed", ("failed", *BROKEN_OBJECTS))
-    + """ OR {0}id IN (
-        SELECT v.resource_id FROM resource_verdict v JOIN resource x ON x.id = v.resource_id
-        JOIN observation_group g ON g.id = v.group_id
-        WHERE v.stack_id = %(stack_id)s AND v.confirmed AND v.unknown_since IS NULL
-            AND v.verdict IN ('missing', 'failed') AND g.loss_since IS NULL
-            AND v.physical_id = x.physical_id AND (x.observed_at IS NULL OR v.observed_at >= x.observed_at)
-            AND x.observed IS DISTINCT FROM 'recoverable'))"""
-)
+BROKEN = "{0}" + check_in(
+    "observed", ("failed", *BROKEN_OBJECTS)
+)  # after a failed operation, or by an observation
 
 STATE = """
 SELECT c.id, c.uuid::text, c.name, c.project_id, c.traversal, c.action, c.status, c.status_reason,

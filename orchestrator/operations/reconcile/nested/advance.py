@@ -29,11 +29,16 @@ CANCELLED = "{} aborted (user triggered cancel)"
 CHILD_GONE = "Its stack no longer exists."
 
 
-def advance(nested: NestedOperation, turn: int, adopted: JsonMapping | None = None) -> StepResult:
-    """Ask the type for step number `turn`; a new child adopts the resources in `adopted`."""
+def advance(
+    nested: NestedOperation, turn: int, adopted: JsonMapping | None = None, *, unchanged: bool = False
+) -> StepResult:
+    """Ask the type for step number `turn`; a new child adopts the resources in `adopted`. `unchanged`: the
+    resource is as before, only its child is to be visited.
+    """
     operation, state = nested.operation, nested.operation.state
     view = nested.loader.child_view(nested.db, operation.visit, nested.child)
-    step = nested.resource_type.step(nested_context(nested), state.properties, view, turn)
+    ctx = replace(nested_context(nested), unchanged=unchanged)
+    step = nested.resource_type.step(ctx, state.properties, view, turn)
     match step:
         case Settled():
             return _settle(nested, view, step)

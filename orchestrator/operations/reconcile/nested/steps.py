@@ -121,7 +121,19 @@ def _compare(nested: NestedOperation) -> StepResult:
         state.secret = state.secret or before.secret
         return StepResult(Unchanged(), state)
     state.action = "UPDATE"
-    return advance(nested, 0)
+    unchanged = isinstance(decision, Keep) and resource.status == "COMPLETE" and _is_repair(nested)
+    return advance(nested, 0, unchanged=unchanged)
+
+
+def _is_repair(nested: NestedOperation) -> bool:
+    """Whether the definition and the request are as before: only resources in the child are visited."""
+    visit = nested.operation.visit
+    return (
+        visit.stack.action == "UPDATE"
+        and not visit.stack.converge
+        and visit.definition is not None
+        and nested.operation.resource.definition_id == visit.definition.id
+    )
 
 
 def _is_up_to_date(nested: NestedOperation) -> bool:

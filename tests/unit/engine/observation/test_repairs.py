@@ -17,8 +17,8 @@ from orchestrator.engine.observation.repairs import (
     Circumstances,
     Fault,
     action_for,
-    at_once,
     decide,
+    is_worth_recovering,
 )
 
 NOW = dt.datetime(2026, 1, 14, 12, tzinfo=dt.UTC)
@@ -127,5 +127,12 @@ def test_a_resource_that_is_repaired_again_and_again_is_given_up() -> None:
     assert decide(MISSING, HEAL, often[1:], NOW).verb == "repair"
 
 
-def test_a_share_of_a_large_stack_is_repaired_at_once() -> None:
-    assert [at_once(count) for count in (1, 50, 51, 1_000)] == [10, 10, 10, 200]
+def test_a_failed_object_is_recovered_before_it_is_replaced() -> None:
+    assert action_for(Fault("failed", recoverable=True)) == "recover"
+    assert action_for(Fault("failed")) == "replace"
+    assert decide(Fault("failed", holds_data=True, recoverable=True), HEAL, (), NOW).verb == "repair"
+    restricted = Fault("failed", recoverable=True, restricted=frozenset({"update"}))
+    assert decide(restricted, HEAL, (), NOW).verb == "report"
+    tried = Attempt(NOW, "failed", "recover")
+    done = tried._replace(status="done")
+    assert [is_worth_recovering(attempts) for attempts in ((), (tried,), (done,))] == [True, False, True]
