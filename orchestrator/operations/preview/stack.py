@@ -22,6 +22,7 @@ from orchestrator.graph.build import build
 from orchestrator.json_types import JsonMapping
 from orchestrator.lookups.finder import RecentFinder
 from orchestrator.operations.context import OperationContext
+from orchestrator.operations.keystone.delegated_credentials import cloud_of_caller
 from orchestrator.operations.planning.definitions import PlannedDefinitions
 from orchestrator.operations.preview.live_observation import LiveObservation, observe_all
 from orchestrator.operations.resource_context.operation import with_provider_access
@@ -150,7 +151,10 @@ class Preview:
             looked_at,
             partial(DeploymentStore.at, self.context, self.stack),
             dress=partial(
-                with_provider_access, settings=self.context.settings, project_id=self.stack.project_id
+                with_provider_access,
+                settings=self.context.settings,
+                project_id=self.stack.project_id,
+                cloud=cloud_of_caller(self.context.settings, self.context.caller),
             ),
         )
 

@@ -74,8 +74,8 @@ RETURNING n.id, n.traversal, n.queue, n.label
     FROM i CROSS JOIN new_ids CROSS JOIN p
     RETURNING *
 ), first_event AS (
-INSERT INTO event (stack_id, resource_name, resource_type, physical_id, action, status, reason)
-SELECT s.id, s.name, 'OS::Heat::Stack', s.uuid::text, s.action, s.status, s.status_reason FROM s
+INSERT INTO event (stack_id, resource_name, resource_type, physical_id, action, status, reason, automatic)
+SELECT s.id, s.name, 'OS::Heat::Stack', s.uuid::text, s.action, s.status, s.status_reason, s.automatic FROM s
  RETURNING id
 ), v AS (
     INSERT INTO revision (id, stack_id, number, action, template_hash, environment, files, parameters, sealed,
