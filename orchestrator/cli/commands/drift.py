@@ -125,6 +125,7 @@ def plan(session: Session, *, name: str, repair: bool, adopt: bool, output: Path
     adoption = session.client.stacks.adoption(stack)["adoption"]
     if output is not None:
         output.write_text(render.as_text(adoption["template"]) + "\n", encoding="utf-8")
+        session.say(f"Apply it: orchestrator stack update {stack.name} -t {output} --converge")
     session.document(adoption if session.as_json else adoption["patch"])
     for left in adoption["left"]:
         click.echo(f"Not adopted: {clean(left['path'])}: {one_line(left['reason'])}", err=True)

@@ -87,16 +87,25 @@ def with_drift(
     """Return the recorded properties, with observed values for updatable properties
     (docs/internals/engine-semantics.md §6), or for those of `only`, updatable or not.
 
-    A drifted property then differs from the desired value, and an update repairs it. A property that neither
-    the old nor the new definition sets belongs to the provider, and one that is `theirs` to others.
+    A drifted property then differs from the desired value, and an update repairs it. A property that cannot
+    be updated gets its observed value only if that is the desired one: nothing is to be done. A property that
+    neither the old nor the new definition sets belongs to the provider, and one that is `theirs` to others.
     """
     declared = resource_type.properties
+
+    def counts(name: str, value: object) -> bool:
+        if only is not None:
+            return name in only
+        return declared[name].update_allowed or (
+            name in after and (after[name] == value or resource_type.equal(name, after[name], value))
+        )
+
     drifted = {
         name: value
         for name, value in (observation.properties or {}).items()
         if (name in before or name in after)
         and name in declared
-        and (declared[name].update_allowed if only is None else name in only)
+        and counts(name, value)
         and not declared[name].theirs
         and not resource_type.equal(name, before.get(name), value)
     }

@@ -134,6 +134,7 @@ def add(db: Db, values: Mapping[str, Any]) -> bool:
     """Insert a rule, in a transaction, in place of one of the same kind for the same object. Return False if
     the project has reached its limit; the transaction is to be rolled back then.
     """
+    values = {"name": "", **values}
     db.execute(LOCK, values)
     if values["kind"] != "pause":
         db.execute(END_SAME, values)

@@ -95,3 +95,17 @@ def test_a_plan_starts_nothing(healer: Healer):
     assert healer.world.state(uuid) == "CREATE_COMPLETE"
     with pytest.raises(InvalidRequest):
         converge(healer, {"adopt": True, "plan": False})
+
+
+def test_without_a_recorded_drift_an_update_with_converge_touches_no_object(healer: Healer):
+    uuid = made(healer, a=BOX, b=CHEST)
+    ids = healer.id("a"), healer.id("b")
+    healer.shelf.objects[ids[0]]["label"] = "red"
+    healer.shelf.objects[ids[1]]["size"] = 7  # cannot be updated in place
+    plan = adopt(healer)
+    healer.shelf.writes.clear()
+    healer.world.update("s", plan["template"]["resources"], converge=True)
+    healer.deliver()
+    assert healer.world.state(uuid) == "UPDATE_COMPLETE"
+    assert (healer.shelf.writes, (healer.id("a"), healer.id("b"))) == ([], ids)
+    assert converge(healer)["resources"] == []
