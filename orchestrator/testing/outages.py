@@ -48,6 +48,8 @@ def provider_calls(existing: Operated, fresh: Operated) -> Iterator[Call]:
         yield "release", lambda: kind.release(replace(ctx, action="RELEASE"), physical_id)
         reclaimed = replace(ctx, action="RECLAIM")
         yield "reclaim", lambda: kind.reclaim(reclaimed, physical_id, ctx.properties)
+    if kind.can_recover:
+        yield "recover", lambda: kind.recover(replace(ctx, action="UPDATE"), physical_id)
     if kind.judges_health:
         yield "is_healthy_after_failure", lambda: kind.is_healthy_after_failure(ctx, physical_id)
     yield "delete", existing.delete

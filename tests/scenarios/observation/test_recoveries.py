@@ -9,10 +9,11 @@ import pytest
 
 from orchestrator.errors import ProviderError, ProviderSilent
 from orchestrator.resources.base import Context, ResourceType
+from tests.scenarios.fake_cloud import Crash
 from tests.scenarios.observation.shelf import Box, Shelf
 from tests.scenarios.observation.test_convergence import converge, found
 from tests.scenarios.observation.test_repairs import Healer
-from tests.scenarios.world import World
+from tests.scenarios.world import HOUR, World
 
 GLUED: dict[str, Any] = {"type": "Shelf::GluedBox", "properties": {"label": "blue"}}
 
@@ -31,6 +32,8 @@ class GluedBox(Box):
                 del self.shelf.objects[physical_id]["error"]
             case "works":
                 self.shelf.objects[physical_id]["busy"] = True
+            case "dies":
+                raise Crash
             case "silent":
                 raise ProviderSilent("no answer")
             case "refuses":
@@ -136,6 +139,22 @@ def test_a_recovery_without_an_answer_is_sent_again(healer: Healer):
     healer.deliver()
     assert healer.world.state(uuid) == "UPDATE_COMPLETE"
     assert healer.shelf.writes == [f"recover {id_}"] * 2
+
+
+def test_a_recovery_whose_worker_died_is_sent_again(healer: Healer):
+    uuid = glued(healer, "dies")
+    world = healer.world
+    with pytest.raises(Crash):
+        healer.heal()
+    box = world.types["Shelf::GluedBox"]
+    box.effect = "heals"  # type: ignore[attr-defined]
+    world.engine = world.new_engine()
+    world.forget_leases()
+    world.elapse(HOUR, "lost lease")
+    world.retry(3)
+    healer.deliver()
+    assert world.state(uuid) == "UPDATE_COMPLETE"
+    assert healer.shelf.writes == [f"recover {healer.id('a')}"] * 2
 
 
 def test_a_recovery_on_request_is_followed_by_a_replacement(healer: Healer):
