@@ -11,7 +11,7 @@ from psycopg.rows import TupleRow
 from orchestrator.engine.observation.repair_limits import Unit
 from orchestrator.resources.base import ResourceType
 from orchestrator.resources.groups.group_type import GroupType
-from orchestrator.store.observation import repair_units
+from orchestrator.store.observation import repair_units, repairs
 from orchestrator.store.observation.repair_units import Holder, Size
 
 Db = Connection[TupleRow]
@@ -37,13 +37,17 @@ def memberships(db: Db, types: Mapping[str, ResourceType], stacks: Collection[in
     for holder in repair_units.holders(db, stacks):
         if isinstance(types.get(holder.type), GroupType):
             groups.setdefault(holder.stack_id, holder)
-    sizes = repair_units.sizes(db, {*stacks, *(holder.child_id for holder in groups.values())})
-    return {id_: _membership(id_, groups.get(id_), sizes) for id_ in stacks}
+    sizes = repair_units.sizes(db, {holder.child_id for holder in groups.values()})
+    states = repairs.stacks(db, set(stacks) - groups.keys())
+    return {
+        id_: _of_group(groups[id_], sizes)
+        if id_ in groups
+        else Membership(Unit(id_, "stack", states[id_].resources if id_ in states else 0))
+        for id_ in stacks
+    }
 
 
-def _membership(stack_id: int, group: Holder | None, sizes: Mapping[int, Size]) -> Membership:
-    if group is None:
-        return Membership(Unit(stack_id, "stack", sizes.get(stack_id, Size(stack_id, 0, 0)).size))
+def _of_group(group: Holder, sizes: Mapping[int, Size]) -> Membership:
     size = sizes.get(group.child_id, Size(group.child_id, 0, 0))
     least = _min_in_service(group.min_in_service, group.update_policy)
     return Membership(Unit(group.child_id, "group", size.size, size.in_service, least), group.below)

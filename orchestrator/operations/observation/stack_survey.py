@@ -20,7 +20,13 @@ from orchestrator.clients.keystone.cloud_session import Cloud
 from orchestrator.engine.check.outcome import error_text
 from orchestrator.engine.check.visit import ResourceVisit
 from orchestrator.engine.observation.differences import Recorded
-from orchestrator.engine.observation.judgement import Evidence, Unobserved, judge, without_accepted
+from orchestrator.engine.observation.judgement import (
+    Evidence,
+    Unlisted,
+    Unobserved,
+    judge,
+    without_accepted,
+)
 from orchestrator.engine.observation.policies import Place, Rule, accepts
 from orchestrator.engine.observation.verdicts import IN_STEP, Standing
 from orchestrator.errors import AwaitingBudget, LimitExceeded, Misconfigured
@@ -162,7 +168,8 @@ class _Surveyor:
             return listed
         if physical_id in listed:
             ctx = replace(ctx, listed={physical_id: listed[physical_id]})
-        return evidence_of(partial(_patiently, partial(type_.observe, ctx, physical_id), self.until))
+        seen = evidence_of(partial(_patiently, partial(type_.observe, ctx, physical_id), self.until))
+        return NO_ANSWER if isinstance(seen, Unlisted) else seen  # the service had no free place in time
 
     def _wait(self, futures: Iterable[Future[Any]]) -> None:
         wait(list(futures), max(0.0, self.until - time.monotonic()))

@@ -72,6 +72,8 @@ def holders(db: Db, stacks: Collection[int]) -> list[Holder]:
 
 
 def sizes(db: Db, stacks: Collection[int]) -> dict[int, Size]:
-    """Return the sizes of stacks."""
+    """Return the sizes of the stacks of groups."""
+    if not stacks:
+        return {}
     rows = db.execute(SIZES, {"stacks": sorted(stacks)}).fetchall()
     return {row[0]: Size(*row) for row in rows}

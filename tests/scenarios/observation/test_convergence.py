@@ -10,6 +10,7 @@ import pytest
 
 from orchestrator.errors import (
     ActionInProgress,
+    AwaitingBudget,
     Conflict,
     InvalidRequest,
     LimitExceeded,
@@ -218,3 +219,17 @@ def test_a_resource_that_changes_after_its_observation_is_not_marked(
     with pytest.raises(Conflict, match="have changed"):
         converge(healer)
     assert healer.world.state(uuid) == "CREATE_COMPLETE"
+
+
+def test_a_request_without_a_free_place_at_its_service_is_no_observation(
+    healer: Healer, monkeypatch: pytest.MonkeyPatch
+):
+    made(healer, a=BOX)
+    monkeypatch.setattr(stack_survey, "SECONDS", 0.5)
+
+    def refuse(*args: Any) -> Any:
+        raise AwaitingBudget("boxes", 0.1)
+
+    monkeypatch.setattr(healer.world.types["Shelf::Box"], "observe", refuse, raising=False)
+    answer = converge(healer)
+    assert (found(answer), answer["observed"]) == ({"a": ("unknown", None)}, 0)
