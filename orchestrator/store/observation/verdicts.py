@@ -94,13 +94,14 @@ WITH i AS MATERIALIZED (
 SELECT r.id FROM r
 """
 
-# Verdicts on resources or objects that do not exist any more, and on those that are not observed any more.
+# Verdicts on resources or objects that do not exist any more, on those that are not observed any more, and
+# verdicts from before an operation.
 END_VOID = f"""
 WITH v AS MATERIALIZED (
     SELECT v.* FROM resource_verdict v
     WHERE v.group_id = %(group_id)s AND NOT EXISTS (
         SELECT 1 FROM resource r JOIN stack s ON s.id = r.stack_id
-        WHERE r.id = v.resource_id AND s.deleted_at IS NULL AND r.physical_id = v.physical_id
+        WHERE r.id = v.resource_id AND s.deleted_at IS NULL AND {CURRENT}
             AND NOT r.leftover AND r.action <> 'DELETE')
     ORDER BY v.resource_id FOR UPDATE SKIP LOCKED
 ), ended AS ({_HISTORY}

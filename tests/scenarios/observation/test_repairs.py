@@ -298,6 +298,19 @@ def test_an_object_that_is_back_is_left_alone(healer: Healer):
     assert healer.settle() == [("a", "recreate", "done")]
 
 
+def test_a_fault_that_a_user_corrects_leaves_no_repair(healer: Healer):
+    healer.make(a=BOX, b=BOX)
+    healer.policy("ask")
+    healer.shelf.objects[healer.id("a")]["label"] = "red"
+    healer.round()
+    assert healer.heal() == [("a", "update", "pending")]
+    healer.world.update("s", {"a": BOX, "b": BOX}, converge=True)
+    healer.deliver()
+    healer.round()
+    assert healer.heal() == []
+    assert healer.world.rows("SELECT 1 FROM resource_verdict") == []
+
+
 def test_a_fault_that_ends_by_itself_leaves_no_repair(healer: Healer):
     healer.make(a=BOX)
     healer.policy("ask")

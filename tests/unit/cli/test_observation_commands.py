@@ -43,6 +43,22 @@ def test_a_policy_is_set_for_a_stack_and_removed(stub: Stub, run: Run) -> None:
     assert "because" in run("observation", "policy", "show").output
 
 
+def test_a_policy_has_a_name_for_environments(stub: Stub, run: Run) -> None:
+    rule = {**RULE, "stack_id": None, "stack_name": None, "name": "gold"}
+    project = {**rule, "id": "r2", "name": None}
+    stub.answers |= {
+        "POST observation_policies": {"observation_policy": rule},
+        "GET observation_policies": {"observation_policies": [project, rule]},
+        "DELETE observation_policies/r1": {},
+    }
+    made = run("observation", "policy", "set", "heal", "--name", "gold")
+    assert made.output == "The policy of environments with gold is heal.\n"
+    assert stub.requests[-1][4] == {"kind": "policy", "mode": "heal", "name": "gold"}
+    assert run("observation", "policy", "set", "heal", "shop", "--name", "gold").exit_code == 1
+    assert run("observation", "policy", "unset", "--name", "gold").exit_code == 0
+    assert stub.requests_of("DELETE")[-1].endswith("/r1")
+
+
 def test_the_policy_of_a_stack_names_its_origin(stub: Stub, run: Run) -> None:
     found = {"mode": "heal", "policy": RULE, "pause": None}
     stub.answers["GET observation_policies/effective"] = {"effective": found}
