@@ -11,10 +11,18 @@ POSTS: Final = {
     "nova": "/(servers|os-keypairs|os-server-groups|os-volume_attachments)$",
     "cinder": "/volumes$",
 }
+# Not the requests that services send each other: a detachment that Cinder refuses to Nova leaves the volume
+# in the state `detaching`, which only an administrator can end.
+DELETES: Final = {
+    "neutron": "^/v2.0/(networks|subnets|ports|security-groups)/[^/]+$",
+    "nova": "",
+    "cinder": "/volumes/[^/]+$",
+}
+PUTS: Final = dict.fromkeys(POSTS, "")
 CREATE, UPDATE, DELETE = "CREATE", "UPDATE", "DELETE"
 ALL: Final = (CREATE, UPDATE, DELETE)
 LOST_SECONDS, DEAD_SECONDS = 10.0, 40.0  # the most that a lost answer and a dead worker may cost
-CHANGING: Final = {CREATE: "POST", UPDATE: "PUT", DELETE: "DELETE"}
+CHANGING: Final = {CREATE: ("POST", POSTS), UPDATE: ("PUT", PUTS), DELETE: ("DELETE", DELETES)}
 
 
 @dataclass(frozen=True)
@@ -37,8 +45,7 @@ def _api(**effect: Any) -> Callable[[str], dict[str, Any]]:
     """Return rules with an effect on the changing requests of an action to each service."""
 
     def rules(action: str) -> dict[str, Any]:
-        method = CHANGING[action]
-        paths = POSTS if action == CREATE else dict.fromkeys(POSTS, "")
+        method, paths = CHANGING[action]
         return {
             "api": [
                 {"service": name, "method": method, "path": path, "times": 1, **effect}
@@ -53,8 +60,8 @@ def _lost(service: str) -> Callable[[str], dict[str, Any]]:
     """Return the loss of the answer to a single changing request of an action to a service."""
 
     def rules(action: str) -> dict[str, Any]:
-        path = POSTS[service] if action == CREATE else ""
-        rule = {"service": service, "method": CHANGING[action], "path": path, "times": 1}
+        method, paths = CHANGING[action]
+        rule = {"service": service, "method": method, "path": paths[service], "times": 1}
         return {"api": [{**rule, "drop": True, "after": True}]}
 
     return rules
@@ -95,13 +102,13 @@ FAULTS: Final = (
     Fault("worker killed", disturbance="kill often"),
     Fault(
         "worker killed during slow requests",
-        lambda action: {"api": [{"method": CHANGING[action], "delay": 1.5}]},
+        lambda action: {"api": [{"method": CHANGING[action][0], "delay": 1.5}]},
         disturbance="kill often",
         limit_seconds=900.0,
     ),
     Fault(
         "worker killed after requests",
-        lambda action: {"api": [{"method": CHANGING[action], "drop": True, "after": True, "times": 4}]},
+        _api(drop=True, after=True, times=4),
         disturbance="kill often",
         limit_seconds=900.0,
     ),
