@@ -63,6 +63,11 @@ class Adoption(Shape):
     patch: list[PatchOperation] = described("Change of the template.")
     template: JsonObject = described("The changed template: update the stack with it.", {})
     left: list[LeftDifference] = described("What the change leaves.")
+    recorded: bool = described(
+        "The differences are recorded: an update with the template touches no object. Otherwise, as nothing "
+        "is observed continuously, request it with `converge`.",
+        True,
+    )
 
 
 class Convergence(Shape):

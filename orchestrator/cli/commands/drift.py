@@ -100,9 +100,14 @@ def accept(
     "-o", "--output", type=click.Path(dir_okay=False, writable=True, path_type=Path),
     help="With --adopt: write the changed template to this file.",
 )  # fmt: skip
+@click.option(
+    "--apply",
+    is_flag=True,
+    help="With --adopt: update the stack with the changed template and its stored files.",
+)
 @client_command
-def plan(session: Session, *, name: str, repair: bool, adopt: bool, output: Path | None) -> None:
-    """Observe STACK now, and show how its differences end; nothing is changed.
+def plan(session: Session, *, name: str, repair: bool, adopt: bool, output: Path | None, apply: bool) -> None:
+    """Observe STACK now, and show how its differences end; without --apply nothing is changed.
 
     With --repair the objects follow the template, as with `orchestrator converge`. With --adopt the template
     follows the objects: the result is a JSON Patch (RFC 6902). An update with the changed template leaves the
@@ -110,8 +115,8 @@ def plan(session: Session, *, name: str, repair: bool, adopt: bool, output: Path
     """
     if repair == adopt:
         raise click.UsageError("Give one of --repair and --adopt.")
-    if output is not None and not adopt:
-        raise click.UsageError("--output has no effect without --adopt")
+    if (output is not None or apply) and not adopt:
+        raise click.UsageError("--output and --apply have no effect without --adopt")
     stack = session.client.stacks.find(name)
     if repair:
         found = session.client.stacks.converge(stack, plan=True)
@@ -125,11 +130,14 @@ def plan(session: Session, *, name: str, repair: bool, adopt: bool, output: Path
     adoption = session.client.stacks.adoption(stack)["adoption"]
     if output is not None:
         output.write_text(render.as_text(adoption["template"]) + "\n", encoding="utf-8")
-        session.say(f"Apply it: orchestrator stack update {stack.name} -t {output} --converge")
     session.document(adoption if session.as_json else adoption["patch"])
     for left in adoption["left"]:
         click.echo(f"Not adopted: {clean(left['path'])}: {one_line(left['reason'])}", err=True)
-    if adoption["patch"] or adoption["left"]:
+    if apply and adoption["patch"]:
+        request = {"template": adoption["template"], **({} if adoption["recorded"] else {"converge": True})}
+        session.client.stacks.update(stack, request, existing=True)
+        session.say(f"Update of stack {stack.name} ({stack.id}) started.")
+    elif adoption["patch"] or adoption["left"]:
         sys.exit(Exit.CHANGES)
 
 

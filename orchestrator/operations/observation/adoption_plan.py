@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -14,6 +15,8 @@ from orchestrator.operations.context import OperationContext
 from orchestrator.operations.observation.stack_survey import Surveyed
 from orchestrator.operations.runtime.parameter_cache import pseudo_parameters, stored_values
 from orchestrator.resources.base import Observation
+from orchestrator.store.observation import groups, verdicts
+from orchestrator.store.observation.verdicts import NewStanding
 from orchestrator.store.stacks import revisions
 from orchestrator.store.stacks.stacks import StackRow
 from orchestrator.template.functions.time_budget import time_budget
@@ -26,7 +29,11 @@ EXPRESSIONS_SECONDS = 20.0  # time budget for the expressions in conditions
 
 @time_budget(EXPRESSIONS_SECONDS)
 def adoption_plan(context: OperationContext, stack: StackRow, deviating: Sequence[Surveyed]) -> JsonObject:
-    """Return the patch of the template, the changed template, and the differences that it leaves."""
+    """Return the patch of the template, the changed template, and the differences that it leaves.
+
+    `recorded`: the differences are known to updates, so that an update with the changed template touches no
+    object. Otherwise, as nothing is observed continuously, it has to converge.
+    """
     revision = revisions.desired(context.database, stack)
     assert revision is not None  # the stack has reached it
     text = b"".join(revisions.read_content(context.database, revision.template_hash))
@@ -39,7 +46,27 @@ def adoption_plan(context: OperationContext, stack: StackRow, deviating: Sequenc
         template, document = read(text, limits).define(values), orjson.loads(text)
     keywords = template.form.keywords
     candidates = [_candidate(stack, template, one) for one in deviating]
-    return _body(adoption(document, (keywords.resources, keywords.properties), candidates))
+    plan = adoption(document, (keywords.resources, keywords.properties), candidates)
+    return {**_body(plan), "recorded": _record(context, stack, deviating)}
+
+
+def _record(context: OperationContext, stack: StackRow, deviating: Sequence[Surveyed]) -> bool:
+    """Record the differences of the stack's resources as the continuous observation does, so that an update
+    knows them; return whether all are recorded.
+    """
+    changed = [
+        one for one in deviating if one.standing.verdict == "changed" and one.visit.stack.id == stack.id
+    ]
+    by_type: dict[str, list[NewStanding]] = defaultdict(list)
+    for one in changed:
+        item = one.placed.item
+        by_type[item.type_name].append(NewStanding(item.id, item.version, one.standing))
+    recorded = 0
+    with context.database.borrow(hot=False) as db:
+        for type_name, found in by_type.items():
+            group = groups.of_type(db, stack.project_id, type_name)
+            recorded += len(verdicts.record(db, group, found)) if group is not None else 0
+    return recorded == len(changed)
 
 
 def _candidate(stack: StackRow, template: Template, one: Surveyed) -> Candidate:

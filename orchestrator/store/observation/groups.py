@@ -83,6 +83,15 @@ RETURNING id, project_id, region, service, kind, lease, round_at, observed_at, i
     credential_id, failing_since IS NOT NULL, loss_since IS NOT NULL, objects, types
 """
 
+_GROUP = """id, project_id, region, service, kind, coalesce(lease, 0), clock_timestamp(), observed_at,
+    interval_seconds, after_id, credential_id, failing_since IS NOT NULL, loss_since IS NOT NULL, objects,
+    types"""
+OF_TYPE = f"""
+SELECT {_GROUP} FROM observation_group
+WHERE project_id = %(project_id)s AND kind <> 'discovery' AND types @> ARRAY[%(type)s]::text[]
+ORDER BY id LIMIT 1
+"""
+
 RENEW = """
 UPDATE observation_group SET leased_until = clock_timestamp() + make_interval(secs => %(lease_seconds)s)
 WHERE id = %(id)s AND lease = %(lease)s
@@ -231,6 +240,12 @@ def claim(db: Db, group_id: int, lease: int) -> Group | None:
     """Claim a group for a round; None if another task has it, or has had it for this message."""
     values = {"id": group_id, "lease": lease, "lease_seconds": LEASE_SECONDS}
     row = db.execute(CLAIM, values).fetchone()
+    return None if row is None else Group(*row)
+
+
+def of_type(db: Db, project_id: str, type_name: str) -> Group | None:
+    """Return the group that observes a type, as if a round had just begun; it is not claimed."""
+    row = db.execute(OF_TYPE, {"project_id": project_id, "type": type_name}).fetchone()
     return None if row is None else Group(*row)
 
 

@@ -88,8 +88,22 @@ def test_the_adoption_is_a_patch_and_a_template(stub: Stub, run: Run, tmp_path: 
     assert stub.requests[-1][-1] == {"converge": {"adopt": True}}
 
 
+@pytest.mark.parametrize("recorded", [True, False])
+def test_an_adoption_is_applied_with_the_stored_files(stub: Stub, run: Run, *, recorded: bool) -> None:
+    stack = stub.add("shop")
+    patch = [{"op": "remove", "path": "/resources/web"}]
+    adoption = {"patch": patch, "template": {"resources": {}}, "left": [], "recorded": recorded}
+    stub.answers[f"POST stacks/shop/{stack.id}/actions"] = {"converge": {"adoption": adoption}}
+    result = run("drift", "plan", "shop", "--adopt", "--apply")
+    assert result.exit_code == 0
+    assert f"Update of stack shop ({stack.id}) started." in result.output
+    method, _, _, _, body = stub.requests[-1]
+    expected = {"template": {"resources": {}}} | ({} if recorded else {"converge": True})
+    assert (method, body) == ("PATCH", expected)
+
+
 def test_a_plan_of_the_repair_and_wrong_options(stub: Stub, run: Run) -> None:
     answer(stub, CHANGED)
     assert run("drift", "plan", "shop", "--repair").exit_code == 2
-    for options in ((), ("--repair", "--adopt"), ("--repair", "-o", "x")):
+    for options in ((), ("--repair", "--adopt"), ("--repair", "-o", "x"), ("--repair", "--apply")):
         assert run("drift", "plan", "shop", *options).exit_code not in (0, 2)
