@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from orchestrator.clients.openstack.networking.network import TRUNKS
 from orchestrator.json_types import JsonMapping, JsonObject
 from orchestrator.resources.base import Context, Created, Property, Value
 from orchestrator.resources.openstack.conflicts import temporary_conflicts
+from orchestrator.resources.openstack.creation_times import is_created_by
 from orchestrator.resources.openstack.neutron.base import NeutronType, attributes, network
 from orchestrator.schema.constraints import AllowedValues, Custom, Range
 from orchestrator.schema.translation import Resolve
@@ -40,6 +41,8 @@ class Trunk(NeutronType):
     support_version = "9.0.0"
     collection = TRUNKS
     has_status = True
+    has_token = False  # users read the description of a trunk, and its port has only one
+    finds_by_token = False
     api_names = {"port": "port_id"}
     unordered = frozenset({"sub_ports"})
     properties = {
@@ -87,6 +90,17 @@ class Trunk(NeutronType):
         if name == "sub_ports" and isinstance(before, list) and isinstance(after, list):
             return _keys(map(_request, before)) == _keys(map(_request, after))
         return super().equal(name, before, after)
+
+    def find(self, ctx: Context, token: str) -> Sequence[str]:
+        """Return the trunk of the port, if it has the name and is not older than the operation."""
+        props = ctx.properties
+        name = props.get("name") or ctx.physical_name
+        found = network(ctx).search(TRUNKS, port_id=props["port"], fields=("id", "name", "created_at"))
+        return [
+            trunk["id"]
+            for trunk in found
+            if trunk.get("name") == name and is_created_by(ctx, trunk.get("created_at"))
+        ]
 
     def request_values(self, ctx: Context, props: Mapping[str, Value], names: Iterable[str]) -> JsonObject:
         """Return the attributes of a request; subports of an existing trunk have their own requests."""

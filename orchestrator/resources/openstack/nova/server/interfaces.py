@@ -33,15 +33,19 @@ KEYS: Final = (
     "tag",
 )
 OWN_PORT_KEYS: Final = ("subnet", "port_extra_properties", "floating_ip")
+PLACE_KEYS: Final = ("network", "subnet", "fixed_ip", "port")
 RENAMED: Final = {"qos_policy": "qos_policy_id"}
 MAX_NAME: Final = 255
 
 
 class Changes(NamedTuple):
-    """The interfaces to detach, by port, and the entries to attach."""
+    """The interfaces to detach, by port, and the entries to attach. `kept`: `{"id", "entry"}` of ports that
+    serve an entry which now describes them in other words; the server treats them as own ports.
+    """
 
     detach: list[str]
     attach: list[JsonObject]
+    kept: Sequence[JsonObject] = ()
 
 
 def entries(props: Mapping[str, Value]) -> list[JsonObject]:
@@ -195,6 +199,8 @@ def changes(
         detach = managed if none or not is_selected else []
         return Changes([*detach], [{}] if not none and not is_selected else [])
     kept = _kept_ports(before, ports, after)
+    reworded = _reworded_ports(before, ports, after, kept, attached)
+    kept = [port or reworded.get(index) for index, port in enumerate(kept)]
     used = {port for port in kept if port} | ({port for port in ports if port} if not is_selected else set())
     free = [interface for interface in attached if interface["port_id"] not in used]
     rest = [entry for entry, port in zip(after, kept, strict=True) if port is None]
@@ -202,7 +208,8 @@ def changes(
     kept = [port or next(served) for port in kept]
     missing = [dict(entry) for entry, port in zip(after, kept, strict=True) if port is None]
     detach = [*managed, *(port for port in pending if port in present and port not in managed)]
-    return Changes([port for port in detach if port not in kept], missing)
+    own = [{"id": port, "entry": dict(after[i])} for i, port in reworded.items() if needs_own_port(after[i])]
+    return Changes([port for port in detach if port not in kept], missing, own)
 
 
 def _kept_ports(
@@ -217,6 +224,40 @@ def _kept_ports(
             rest.remove(match)
         kept.append(None if match is None else match[1])
     return kept
+
+
+def _reworded_ports(
+    before: Sequence[Entry],
+    ports: Sequence[str | None],
+    after: Sequence[Entry],
+    kept: Sequence[str | None],
+    attached: Sequence[Mapping[str, Any]],
+) -> dict[int, str]:
+    """Return ports that serve further entries of `after`, by their places. The entry asks for the network,
+    the subnet, the address or the port that is attached, and is otherwise equal to that of `before`: as in
+    Heat, the port stays. A port that `before` names serves only its own entry.
+    """
+    interfaces = {interface["port_id"]: interface for interface in attached}
+    rest = [
+        (_demands(entry), port)
+        for entry, port in zip(before, ports, strict=True)
+        if port and port not in kept and not entry.get("port")
+    ]
+    found: dict[int, str] = {}
+    for index, entry in enumerate(after):
+        if kept[index] is not None:
+            continue
+        for pair in rest:
+            if pair[0] == _demands(entry) and _serves(interfaces[pair[1]], entry):
+                found[index] = pair[1]
+                rest.remove(pair)
+                break
+    return found
+
+
+def _demands(entry: Entry) -> JsonObject:
+    """Return what an entry asks for beside its place in the network."""
+    return {key: value for key, value in entry.items() if key not in PLACE_KEYS}
 
 
 def _interface(entry: Entry, own: Any, *, network_key: str, port_key: str) -> JsonObject:
@@ -243,7 +284,12 @@ def _by_entry(own_ports: Sequence[Mapping[str, Any]]) -> Any:
 
 def _serves(interface: Mapping[str, Any], entry: Entry) -> bool:
     addresses = {fixed.get("ip_address") for fixed in interface.get("fixed_ips") or ()}
+    subnets = {fixed.get("subnet_id") for fixed in interface.get("fixed_ips") or ()}
     if entry.get("network") and interface.get("net_id") != entry["network"]:
+        return False
+    if entry.get("subnet") and entry["subnet"] not in subnets:
+        return False
+    if entry.get("port") and interface.get("port_id") != entry["port"]:
         return False
     return not entry.get("fixed_ip") or entry["fixed_ip"] in addresses
 

@@ -54,8 +54,11 @@ def _network_changes(ctx: Context, server_id: str, props: Mapping[str, Value]) -
     before, after = ctx.data.get("networks") or [], interfaces.entries(props)
     attached = compute(ctx).interfaces(server_id)
     own_ports = ctx.data.get("ports") or []
-    detach, attach = interfaces.changes(before, after, own_ports, attached, ctx.data.get("detach") or ())
-    return {"networks": after, "detach": detach, "attach": attach}
+    pending = ctx.data.get("detach") or ()
+    detach, attach, kept = interfaces.changes(before, after, own_ports, attached, pending)
+    ids = {port["id"] for port in kept}
+    ports = [*(port for port in own_ports if port["id"] not in ids), *kept]
+    return {"networks": after, "detach": detach, "attach": attach, "ports": ports}
 
 
 def advance(ctx: Context, server_id: str, props: Mapping[str, Value], step: str) -> JsonObject:

@@ -20,7 +20,7 @@ from orchestrator.resources.openstack.neutron.policies.quota import Quota
 from orchestrator.resources.openstack.neutron.policies.rbac_policy import RBACPolicy
 from orchestrator.resources.openstack.neutron.policies.security_group import SecurityGroup
 from orchestrator.resources.openstack.neutron.policies.security_group_rule import SecurityGroupRule
-from tests.unit.resources.openstack.neutron.operation import MARK, NAME, Operation, definitions
+from tests.unit.resources.openstack.neutron.operation import MARK, NAME, TOKEN, Operation, definitions
 
 EGRESS = [
     {"id": "e4", "direction": "egress", "ethertype": "IPv4", "description": None},
@@ -268,3 +268,13 @@ def test_a_quota():
     assert quota.observe(id_="p").properties == {"port": 7, "network": 100}
     quota.delete("p")
     assert not quota.observe("DELETE", "p").exists
+
+
+def test_a_trunk_is_found_by_its_port_and_its_description_is_that_of_the_template():
+    trunk = Operation(Trunk, port="p", description="of mine")
+    trunk.accepts("POST", TRUNKS)
+    trunk.create()
+    assert trunk.bodies("POST")[0]["trunk"]["description"] == "of mine"
+    trunk.lists(TRUNKS, {"id": "x1", "name": NAME}, {"id": "x2", "name": "of others"})
+    assert trunk.type.find(trunk.ctx, TOKEN) == ["x1"]
+    assert trunk.script.requests[-1].query["port_id"] == "p"
