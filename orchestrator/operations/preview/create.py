@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +19,8 @@ from orchestrator.operations.size_budget import charge, size_budget
 from orchestrator.operations.validation.hypothetical_child import (
     NEVER_CREATED_ID,
     HypotheticalChild,
+    ParentResource,
+    build_hypothetical_child,
     hypothetical_child_of,
 )
 from orchestrator.operations.validation.request import ValidatedRequest, validate_request
@@ -29,7 +31,7 @@ from orchestrator.store.planning import preview_reads
 from orchestrator.store.traversals.accept import enforce_quota
 from orchestrator.template.definition import OutputDefinition, ResourceDefinition, StackDefinition
 from orchestrator.template.formats import format_named
-from orchestrator.template.function_view import ResourceProxy
+from orchestrator.template.function_view import UNKNOWN, ResourceProxy
 from orchestrator.template.functions.time_budget import time_budget
 from orchestrator.template.parameters import MASK, ParameterValues
 
@@ -171,7 +173,7 @@ def _planned_resource(
     visible = {name: shown(name) for name in {**resource_type.properties, **properties}}
     charge(visible, metadata)
     inside = (
-        hypothetical_child_of(context, definition, whole, resource_type)
+        _child(context, definition, whole, resource_type, properties, resolved.secrets)
         if isinstance(resource_type, NestedType)
         else None
     )
@@ -185,6 +187,26 @@ def _planned_resource(
         metadata or {},
         None if inside is None else Nested(inside.name, planned_resources(context, inside)),
     )
+
+
+def _child(
+    context: OperationContext,
+    definition: ResourceDefinition,
+    whole: HypotheticalChild,
+    resource_type: NestedType,
+    properties: JsonMapping,
+    secret: Collection[str],
+) -> HypotheticalChild | None:
+    """Return the child stack that a resource would have. Values of resources that do not exist are null in
+    it if they are only parts of properties, such as of the definition of members.
+    """
+    known = hypothetical_child_of(context, definition, whole, resource_type)
+    written = definition.body.get("properties") or {}
+    if known is not None or any(properties.get(name) is None for name in written):
+        return known
+    parent = ParentResource(definition.name, properties, (), secret, UNKNOWN)
+    name = f"{whole.name}-{definition.name}"
+    return build_hypothetical_child(context, whole.kinds, resource_type, parent, name=name)
 
 
 def _value(view: StackDefinition, written: object, path: str) -> Any:

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import base64
+import subprocess
+import threading
 import uuid
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from typing import Any, Final
 
+from orchestrator.errors import ProviderError
 from tests.openstack.acceptance.installation import Failed, Installation
 
 CONDITIONS: Final = ("AWS::CloudFormation::WaitCondition", "OS::Heat::WaitCondition")
@@ -49,3 +54,42 @@ def _success(kind: str) -> dict[str, str]:
     if kind.startswith("AWS"):
         return {"Status": "SUCCESS", "UniqueId": id_, "Data": "done", "Reason": "done"}
     return {"status": "SUCCESS", "id": id_, "data": "done", "reason": "done"}
+
+
+POLL_SECONDS: Final = 3.0
+SCRIPT_SECONDS: Final = 300
+USER_DATA: Final = "OS-EXT-SRV-ATTR:user_data"
+USER_DATA_VERSION: Final = "2.3"
+
+
+@contextmanager
+def scripts_run(installation: Installation) -> Iterator[None]:
+    """Run the scripts of new servers that call the orchestrator, as their guests would, during the block."""
+    over = threading.Event()
+    thread = threading.Thread(target=_run_scripts, args=(installation, over), daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+
+
+def _run_scripts(installation: Installation, over: threading.Event) -> None:
+    compute, known = installation.administrator.compute, set[str]()
+    while not over.wait(POLL_SECONDS):
+        with suppress(ProviderError):
+            for server in compute.listed("/servers/detail", "servers", microversion=USER_DATA_VERSION):
+                if server["status"] == "ACTIVE" and server["id"] not in known:
+                    known.add(server["id"])
+                    text = base64.b64decode(server.get(USER_DATA) or "").decode(errors="replace")
+                    if text.startswith("#!/bin/sh") and installation.up.url in text:
+                        threading.Thread(target=_run_script, args=(text,), daemon=True).start()
+
+
+def _run_script(text: str) -> None:
+    with suppress(subprocess.TimeoutExpired):
+        subprocess.run(
+            ["sh", "-c", text], check=False, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+            timeout=SCRIPT_SECONDS,
+        )  # fmt: skip

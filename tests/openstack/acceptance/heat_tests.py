@@ -25,6 +25,7 @@ from orchestrator.config import PREFIX
 from tests.conformance.__main__ import DEFAULT, PREPARED
 from tests.conformance.chosen import not_passed
 from tests.conformance.server import HIDDEN_TAG
+from tests.openstack.acceptance.guests import scripts_run
 from tests.openstack.acceptance.installation import chosen_directory, installation, registered
 
 NEEDED: Final = (frozenset({"neutron"}), frozenset({"nova", "neutron", "glance"}))
@@ -32,6 +33,8 @@ SETTINGS: Final = {
     f"{PREFIX}ENABLE_STACK_ABANDON": "true",
     f"{PREFIX}ENABLE_STACK_ADOPT": "true",
     f"{PREFIX}HIDDEN_STACK_TAGS": HIDDEN_TAG,
+    # A trust cannot be delegated again to a stack in another orchestrator.
+    f"{PREFIX}DEFERRED_AUTH_METHOD": "application_credential",
 }
 TEST_SECONDS, STACK_SECONDS = 1_200, 600
 
@@ -91,7 +94,7 @@ def main(tests: tuple[str, ...], jobs: int, out: Path | None) -> None:
         env.setdefault("CONFORMANCE_VENV", str(PREPARED))
         env["CONFORMANCE_WORK"] = str(folder)
         PREPARED.parent.mkdir(exist_ok=True)
-        with installation(directory, workers=2, settings=SETTINGS) as on, registered(on):
+        with installation(directory, workers=2, settings=SETTINGS) as on, registered(on), scripts_run(on):
             with config.open("w") as file:
                 configuration(on.credentials, jobs).write(file)
             chosen = list(tests) or chosen_tests(harness / "run.sh", config, folder, env)

@@ -304,6 +304,15 @@ def test_a_preview_of_a_group_that_is_not_known_yet_says_nothing_of_members(worl
     assert {resource.name for resource in preview.resources} == {"g", "a"}
 
 
+def test_a_preview_shows_members_of_which_only_values_are_unknown(world: World) -> None:
+    resources = {"g": group(2, {"get_resource": "a"}), "a": test_resource("v")}  # type: ignore[arg-type]
+    template = {"heat_template_version": "2021-04-16", "resources": resources}
+    preview = preview_create(world.context, Body(orjson.dumps({"stack_name": "s", "template": template})))
+    [shown] = [resource for resource in preview.resources if resource.name == "g"]
+    assert shown.nested is not None
+    assert [resource.name for resource in shown.nested.resources] == ["0", "1"]
+
+
 def test_a_preview_of_a_group_keeps_its_secrets(world: World) -> None:
     template = {
         "heat_template_version": "2021-04-16",
