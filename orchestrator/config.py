@@ -218,6 +218,10 @@ class Settings(BaseSettings):
     repair_at_least: int = Field(
         default=10, ge=1, description="resources of a stack repaired at once, even if that is a larger share"
     )
+
+    # Brokers with the notifications of OpenStack's services, separated by spaces.
+    notifications_url: SecretStr | None = None
+    notifications_topics: str = "notifications"  # separated by commas
     max_preview_observations: int = Field(default=500, ge=0, description="resources observed per preview")
 
     # Abandon and adopt are disabled unless the operator allows them, as in Heat.

@@ -42,6 +42,7 @@ from tasks import metrics_server
 from tasks.broker_stats import BrokerStats
 from tasks.celery_settings import celery_settings
 from tasks.fair_queues import WorkerReport
+from tasks.notification_listener import NotificationThread, notification_thread
 from tasks.periodic import KeystoneCleanupThread, PeriodicThread
 from tasks.publisher import Dispatcher, broker_url
 from tasks.stack_projects import StackProjects
@@ -98,7 +99,7 @@ def _require_valid_setup(**_: object) -> None:
 
 SWEEP_SPACING: Final = 0.8  # of the interval: a sweep slightly early still runs
 
-_threads: list[PeriodicThread | WebhookDeliveryThread | KeystoneCleanupThread] = []
+_threads: list[PeriodicThread | WebhookDeliveryThread | KeystoneCleanupThread | NotificationThread] = []
 
 
 @worker_process_init.connect
@@ -134,6 +135,10 @@ def _start_threads(sender: Any, **_: Any) -> None:
         )
         webhook_thread.start()
         _threads.append(webhook_thread)
+        notifications = notification_thread(chosen, dispatcher.publish)
+        if notifications is not None:
+            notifications.start()
+            _threads.append(notifications)
         if chosen.auth == "keystone":
             cleanup_database = open_database(chosen, "orchestrator-keystone")
             reapers = (

@@ -44,10 +44,11 @@ def observe_round(self: Any, group_id: int) -> None:
     """Carry out a round of the continuous observation, and start the repairs that are due after it."""
     with execution(self.request) as running:
         try:
-            observe_group(engine(), group_id)
-            database = engine().database.check_connection(durable=True)
-            running.messages = repair_due_faults(
-                database, engine().types, group_id, limits_of(engine().settings)
-            )
+            touched = observe_group(engine(), group_id)
+            database, types = engine().database.check_connection(durable=True), engine().types
+            limits = limits_of(engine().settings)
+            running.messages = [
+                message for id_ in touched for message in repair_due_faults(database, types, id_, limits)
+            ]
         except UNREACHABLE as error:  # the sweep sends the message again
             log.warning("database_unreachable", group=group_id, error=str(error))

@@ -28,6 +28,11 @@ class ObservationPolicyCreate(Shape):
         "Of a policy. `off`: nothing; `report`: verdicts only; `heal`: repair; `ask`: repair after approval.",
         "heal",
     )
+    interval: float | None = optional(
+        "Of a policy: longest time between two observations, in seconds, if the resources are to be observed "
+        "more often than others (of the project: or more rarely).",
+        30.0,
+    )
     path: str | None = optional(
         "Of an acceptance: a pattern for paths of properties in the stack.", "web.properties.metadata.*"
     )
@@ -54,6 +59,7 @@ class ObservationPolicy(Shape):
     resource: str | None = described("Only this resource.", None)
     name: str | None = described("Of a policy to which environments refer.", None)
     mode: Mode | None = described("Of a policy.", "heal")
+    interval: float | None = described("Of a policy: longest time between two observations.", None)
     path: str | None = described("Of an acceptance.", None)
     reason: str | None = described("Reason.", None)
     starts_at: Time = described("Start.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final, Literal
 
-from api.openapi.operation import Operation, Operations, Shape, described, ok, optional
+from api.openapi.operation import Operation, Operations, Shape, described, no_content, ok, optional
 from api.openapi.shapes import UUID, Id, Link, Time
 
 TAG: Final = "observations"
@@ -119,6 +119,12 @@ class History(Shape):
     links: list[Link] | None = optional("`next`, if the page is full.")
 
 
+class Notification(Shape):
+    """Objects that may have changed."""
+
+    objects: list[str] = described("Physical ids, at most 1,000.", [UUID])
+
+
 class ObservationQuery(Shape):
     """Filters and pagination."""
 
@@ -133,6 +139,11 @@ class ObservationQuery(Shape):
 OPERATIONS: Final[Operations] = {
     "observations.index": Operation(
         TAG, ok("Resources that are not in step.", Observations), query=ObservationQuery
+    ),
+    "observations.notify": Operation(
+        TAG,
+        no_content(202, "Those of the objects that belong to the project are observed next."),
+        body=Notification,
     ),
     "observations.history": Operation(TAG, ok("Ended verdicts.", History), query=ObservationQuery),
     "observations.of_stack": Operation(

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from flask import Blueprint, Response
+from flask import Blueprint, Response, request
 
-from api.dependencies import caller, dependencies
+from api.dependencies import caller, dependencies, operation_context
 from api.request import query_params
+from api.request.body import read_body
 from api.request.stack_lookup import get_stack
 from api.response.observations import deviation_body, past_body, service_body
 from api.response.serialization import NextPage, json_response, link
 from orchestrator.engine.observation.verdicts import VERDICTS
 from orchestrator.errors import InvalidRequest
 from orchestrator.json_types import JsonObject
+from orchestrator.operations.observation import notified
 from orchestrator.store.observation import reads
 from orchestrator.store.stacks.stacks import StackRow
 
@@ -27,6 +29,16 @@ OF_STACK: Final = "/<project_id>/stacks/<stack_name>/<stack_id>/observations"
 def index(project_id: str) -> Response:
     """List the resources of the project that are not in step, and the observed services."""
     return _deviations(_scope(project_id), None)
+
+
+@observations.post("/<project_id>/observations")
+def notify(project_id: str) -> Response:  # noqa: ARG001 - every path starts with it
+    """Observe some objects of the project next; nothing else of a notification is believed."""
+    context = operation_context()
+    with read_body(request, context.settings, small=True) as body:
+        messages = notified.notify(context, body)
+    dependencies().publish(messages)
+    return Response(status=202)
 
 
 @observations.get("/<project_id>/observations/history")

@@ -77,6 +77,7 @@ class ResourceType(OptionalVerbs):
     endpoint_type: ClassVar[str] = ""  # service type in the catalog without which the type is unavailable
     flight_seconds: ClassVar[float] = 30.0  # after its deadline, how long a lost create may still arrive
     finds_by_token: ClassVar[bool] = True  # False: `find` also finds equal objects of other owners
+    shares_objects: ClassVar[bool] = False  # incarnations of a resource with the same id are the same object
     delete_retry_seconds: ClassVar[float] = 60.0  # between deletes of an object in error; 0: they fail
     physical_name_limit: ClassVar[int | None] = None  # longest physical name, if the provider has a limit
     early_attributes: ClassVar[frozenset[str]] = frozenset()  # known before the resource is ready

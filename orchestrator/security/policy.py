@@ -81,6 +81,7 @@ _MEMBERS: Final = [
         "validate_template generate_template abandon export snapshot delete_snapshot restore_snapshot",
     ),
     *_named("stacks", "rollback observation_policy repair"),  # ours
+    *_named("observations", "notify"),  # ours
     *_named("webhooks", "create delete test rearm"),  # ours
     *_named("actions", "suspend resume cancel_update cancel_without_rollback converge"),
     *_named("resource", "mark_unhealthy"),

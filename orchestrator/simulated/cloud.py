@@ -128,7 +128,7 @@ class SimulatedCloud:
         if fault is None or fault.after or not fault.replaces_answer:
             response = self.handle(name, request)
             if fault is None or not fault.replaces_answer:
-                return response
+                return response if fault is None or fault.truncate is None else _cut(response, fault.truncate)
         return None if fault.drop else _injected(fault)
 
     def handle(self, name: str, request: Request) -> Response:
@@ -157,6 +157,18 @@ def delays_from(text: str) -> Delays:
     if unknown:
         raise ValueError(f"unknown delay: {', '.join(sorted(unknown))}")
     return Delays(**{name: float(value) for name, value in values.items()})
+
+
+def _cut(response: Response, share: float) -> Response:
+    """Return a list as if its end were missing."""
+    if response.status != 200 or not isinstance(response.body, dict):
+        return response
+    body = {
+        key: value[: int(len(value) * share)] if isinstance(value, list) else value
+        for key, value in response.body.items()
+        if not key.endswith("_links")
+    }
+    return Response(response.status, body, response.headers)
 
 
 def _injected(fault: ApiFault) -> Response:

@@ -33,6 +33,7 @@ class ApiFault:
     headers: dict[str, str] = field(default_factory=dict)
     drop: bool = False  # close the connection without an answer
     after: bool = False  # the service carries out the request first
+    truncate: float | None = None  # share of a list that is answered, without a link to the rest
 
     @property
     def replaces_answer(self) -> bool:
@@ -81,6 +82,7 @@ class Faults:
                     headers={str(k): str(v) for k, v in rule.get("headers", {}).items()},
                     drop=bool(rule.get("drop")),
                     after=bool(rule.get("after")),
+                    truncate=rule.get("truncate"),
                 )
         return None
 

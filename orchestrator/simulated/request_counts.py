@@ -27,6 +27,11 @@ class RequestCounts:
         self._counts[service, request.method, _ID.sub("{id}", request.path)] += 1
 
     @property
+    def total(self) -> int:
+        """The number of all requests."""
+        return self._counts.total()
+
+    @property
     def response(self) -> Response:
         """The answer to a request for the counts."""
         keys = ("service", "method", "path", "count")

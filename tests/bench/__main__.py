@@ -21,6 +21,7 @@ from tests.bench.bars import BARS
 from tests.bench.crowd import measure_crowd
 from tests.bench.judging import Expected
 from tests.bench.measure import Measurement, Unfinished
+from tests.bench.observing import measure_observation
 from tests.bench.parse import RESOURCES, ROUNDS, measure_parse
 from tests.bench.resolving import measure_resolving
 from tests.bench.results import BASE, Results, line, show, write
@@ -29,6 +30,7 @@ from tests.bench.shapes import OPERATIONS, SHAPES
 from tests.bench.yardstick import Gauge
 
 PARSE = "parse"  # no shape of a stack: needs no servers, and has its own size
+OBSERVE = "observe"  # nor this: the continuous observation, at 1,000 to 100,000 resources
 API = "api"  # nor is this: requests to a project of its own size
 HUGE = 1_000_000
 HUGE_SHAPES = ("layered",)
@@ -66,8 +68,8 @@ def numbers(value: str) -> list[int]:
 @click.command()
 @click.option(
     "--shapes",
-    help=f"Shapes, of {', '.join((*SHAPES, PARSE, API))}. Regardless of the sizes, {PARSE} parses "
-    f"{RESOURCES:,} resources, and {API} requests stacks.  "
+    help=f"Shapes, of {', '.join((*SHAPES, PARSE, API, OBSERVE))}. Regardless of the sizes, {PARSE} parses "
+    f"{RESOURCES:,} resources, {API} requests stacks, and {OBSERVE} observes resources.  "
     f"[default: all, but with {HUGE:,} resources {', '.join(HUGE_SHAPES)}]",
 )
 @click.option("--sizes", default="1000", show_default=True, help="Numbers of resources, separated by commas.")
@@ -98,12 +100,15 @@ def main(
     plan = judging.plan(expected) if held else asked_for(numbers(sizes), shapes, ops, repeat, rows=rows)
     parsing = any(shape.parsing for shape in expected) if held else shapes is None or PARSE in shapes
     asking = any(shape.api for shape in expected) if held else shapes is None or API in shapes
+    observing = any(shape.observing for shape in expected) if held else shapes is None or OBSERVE in shapes
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _terminated)
     results = Results()
     try:
         if parsing:
             measure_parsing(results)
+        if observing:
+            results.observed = measure_observation(tell=_print)
         if plan or asking or any(shape.crowd for shape in expected):
             with servers() as on:
                 if asking:
@@ -132,13 +137,15 @@ def asked_for(
     huge = max(sizes) >= HUGE
     if huge:
         sizes = sorted({BASE, *sizes})
-    names = chosen(shapes, (*SHAPES, PARSE, API)) if shapes else HUGE_SHAPES if huge else tuple(SHAPES)
+    names = (
+        chosen(shapes, (*SHAPES, PARSE, API, OBSERVE)) if shapes else HUGE_SHAPES if huge else tuple(SHAPES)
+    )
     operations = chosen(ops, OPERATIONS) if ops else HUGE_OPERATIONS if huge else OPERATIONS
     return [
         Expected(name, size, tuple(operations), repeat, rows)
         for size in sizes
         for name in names
-        if name not in {PARSE, API}
+        if name not in {PARSE, API, OBSERVE}
     ]
 
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 
 from tests.bench.judging import BARS, Expected, Verdict, bar, doing
 from tests.bench.measure import Run
+from tests.bench.observing import ObserveRun
 from tests.bench.results import Results, cost, middle
 from tests.bench.shapes import CHILDREN
 
@@ -36,6 +37,9 @@ API_PER_SECOND, API_P99_MS, API_GROWTH = 300.0, 100.0, 1.5
 WORKER_MB, API_MB, PLANNER_MB = 150.0, 200.0, 1024.0
 PARSE_TIMES_EVENTS, PARSE_TIMES_TEXT = 3.0, 8.0
 RESOLVE_MS = 0.2
+OBSERVE_CALLS, OBSERVE_ROWS, OBSERVE_SHARE = 12.0, 0.0, 0.05  # of a quiet round of 10,000 objects
+OBSERVE_MB = 1.0  # growth of the database in a quiet hour
+REPAIR_GROWTH = 3.0  # of the time of a repair, in a stack ten times as large
 
 SMALL = Expected("layered", 1_000, rows=True)
 USUAL = Expected("layered", 10_000, times=3)
@@ -271,6 +275,55 @@ def api_growth(results: Results) -> Verdict:
     """A request to a stack of 100,000 resources over the same to a stack of 100."""
     value = max((run.grown for run in results.api), default=None)
     return Verdict("API request, 100,000 resources over 100", value, " times", API_GROWTH)
+
+
+@bar(observing=True)
+def observe_growth(results: Results) -> Verdict:
+    """Processor time per resource of a quiet round: at 100,000 over that at 10,000."""
+    large, small = (_quiet(results, size) for size in (100_000, 10_000))
+    value = _ratio(large and large.cpu_us, small and small.cpu_us)
+    return Verdict("quiet round by resource, 100,000 over 10,000", value, " times", GROWTH)
+
+
+@bar(observing=True)
+def observe_calls(results: Results) -> Verdict:
+    """Requests of a quiet round of 10,000 objects."""
+    run = _quiet(results, 10_000)
+    return Verdict("requests of a quiet round of 10,000", run and run.calls, "", OBSERVE_CALLS)
+
+
+@bar(observing=True)
+def observe_rows(results: Results) -> Verdict:
+    """Rows that a quiet round writes, beyond that of its group."""
+    run = _quiet(results, 10_000)
+    return Verdict("rows written by a quiet round", run and run.written, "", OBSERVE_ROWS)
+
+
+@bar(observing=True)
+def observe_share(results: Results) -> Verdict:
+    """Share of a core that the quiet rounds of 10,000 objects take."""
+    run = _quiet(results, 10_000)
+    return Verdict("share of a core, quiet rounds of 10,000", run and run.share, "", OBSERVE_SHARE)
+
+
+@bar(observing=True)
+def observe_bytes(results: Results) -> Verdict:
+    """Growth of the database in a quiet hour."""
+    grown = results.observed.hour_bytes
+    value = None if grown is None else grown / 1e6
+    return Verdict("database growth in a quiet hour", value, " MB", OBSERVE_MB)
+
+
+@bar(observing=True)
+def repair_growth(results: Results) -> Verdict:
+    """Time of a repair in a stack of 10,000 resources over that in a stack of 1,000."""
+    seconds = results.observed.repair_seconds
+    value = _ratio(seconds.get(10_000), seconds.get(1_000))
+    return Verdict("a repair, stack of 10,000 over 1,000", value, " times", REPAIR_GROWTH)
+
+
+def _quiet(results: Results, size: int) -> ObserveRun | None:
+    return next((run for run in results.observed.rounds if run.size == size), None)
 
 
 def _dearer(results: Results, shape: str, size: int) -> Verdict:

@@ -56,18 +56,23 @@ class Bar:
     parsing: bool = False
     crowd: bool = False
     api: bool = False
+    observing: bool = False
 
 
 BARS: dict[str, Bar] = {}
 
 
 def bar(
-    *needs: Expected, parsing: bool = False, crowd: bool = False, api: bool = False
+    *needs: Expected,
+    parsing: bool = False,
+    crowd: bool = False,
+    api: bool = False,
+    observing: bool = False,
 ) -> Callable[[Callable[[Results], Verdict]], Callable[[Results], Verdict]]:
     """Register a figure under its function's name."""
 
     def register(judge: Callable[[Results], Verdict]) -> Callable[[Results], Verdict]:
-        BARS[judge.__name__.replace("_", "-")] = Bar(judge, needs, parsing, crowd, api)
+        BARS[judge.__name__.replace("_", "-")] = Bar(judge, needs, parsing, crowd, api, observing)
         return judge
 
     return register

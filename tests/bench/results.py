@@ -19,6 +19,7 @@ from rich.table import Table
 from tests.bench.api_rate import ApiRun
 from tests.bench.crowd import CrowdRun
 from tests.bench.measure import Run
+from tests.bench.observing import ObserveRuns
 from tests.bench.parse import ParseRun
 from tests.bench.yardstick import Yardstick
 
@@ -43,6 +44,7 @@ class Results:
     resolve_ms: list[float] = field(default_factory=list)  # of the properties of a resource, in each round
     crowds: list[CrowdRun] = field(default_factory=list)
     api: list[ApiRun] = field(default_factory=list)
+    observed: ObserveRuns = field(default_factory=ObserveRuns)
     failures: list[str] = field(default_factory=list)
 
     def of(self, shape: str, size: int, operation: str) -> list[Run]:
@@ -82,6 +84,8 @@ def show(results: Results, console: Console | None = None) -> None:
         console.print(str(crowd), highlight=False)
     for item in results.api:
         console.print(str(item), highlight=False)
+    if results.observed.rounds:
+        console.print(str(results.observed), highlight=False)
     for failure in results.failures:
         console.print(f"failed: {failure}", style="red", highlight=False)
 

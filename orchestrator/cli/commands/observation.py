@@ -78,6 +78,9 @@ def show(session: Session, *, stack: str | None, resource: str | None, history: 
 @TYPE
 @RESOURCE
 @NAME
+@click.option(
+    "--interval", type=float, metavar="SECONDS", help="Longest time between two observations of the object."
+)
 @click.option("--reason", help="Reason, shown in the history.")
 @client_command
 def set_policy(
@@ -88,13 +91,17 @@ def set_policy(
     type_: str | None,
     resource: str | None,
     name: str | None,
+    interval: float | None,
     reason: str | None,
 ) -> None:
     """Set the policy MODE of STACK, of a type or of a resource; without STACK, of the project.
 
     With --name it applies to the stacks whose environment refers to it: `observation_policy: NAME`.
     """
-    given = {"kind": "policy", "mode": mode, "reason": reason, **_target(stack, type_, resource, name)}
+    given: JsonObject = {"kind": "policy", "mode": mode, "reason": reason}
+    given |= _target(stack, type_, resource, name)
+    if interval is not None:
+        given["interval"] = interval
     _created(session, given, lambda rule: f"The policy of {_object(rule)} is {mode}.")
 
 

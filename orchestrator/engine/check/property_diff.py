@@ -14,6 +14,8 @@ from orchestrator.schema.properties import immutable_changes
 from orchestrator.template.resource_registry_entries import is_template
 
 NOTHING_ELSE: Final[frozenset[str]] = frozenset()
+NOTHING_CHOSEN: Final[JsonMapping] = {}
+UNSET: Final = (None, "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,13 +85,15 @@ def with_drift(
     after: JsonMapping,
     observation: Observation,
     only: Collection[str] | None = None,
+    chosen: JsonMapping = NOTHING_CHOSEN,
 ) -> JsonObject:
     """Return the recorded properties, with observed values for updatable properties
     (docs/internals/engine-semantics.md §6), or for those of `only`, updatable or not.
 
     A drifted property then differs from the desired value, and an update repairs it. A property that cannot
     be updated gets its observed value only if that is the desired one: nothing is to be done. A property that
-    neither the old nor the new definition sets belongs to the provider, and one that is `theirs` to others.
+    neither the old nor the new definition sets belongs to the provider, unless it is `chosen` by the
+    orchestrator; a property that is `theirs` belongs to others.
     """
     declared = resource_type.properties
 
@@ -100,13 +104,13 @@ def with_drift(
             name in after and (after[name] == value or resource_type.equal(name, after[name], value))
         )
 
-    drifted = {
-        name: value
-        for name, value in (observation.properties or {}).items()
-        if (name in before or name in after)
-        and name in declared
-        and counts(name, value)
-        and not declared[name].theirs
-        and not resource_type.equal(name, before.get(name), value)
-    }
-    return {**before, **drifted}
+    def is_drifted(name: str, value: object) -> bool:
+        if name not in declared or declared[name].theirs or not counts(name, value):
+            return False
+        if before.get(name) in UNSET and after.get(name) in UNSET and name in chosen:
+            return value is not None and not resource_type.equal(name, chosen[name], value)
+        known = name in before or name in after
+        return known and not resource_type.equal(name, before.get(name), value)
+
+    found = observation.properties or {}
+    return {**before, **{name: value for name, value in found.items() if is_drifted(name, value)}}

@@ -46,7 +46,7 @@ class Fault(NamedTuple):
     properties: tuple[str, ...] = ()  # first names of the paths that differ
     holds_data: bool = False
     fixed: frozenset[str] = frozenset()  # properties that the type cannot update in place
-    unset: frozenset[str] = frozenset()  # properties without a value in the template: no update corrects them
+    unset: frozenset[str] = frozenset()  # of those, without a value in the template: no update corrects them
     external: bool = False
     recoverable: bool = False  # its type can repair the object, and has not tried it for this failure
     restricted: frozenset[str] = frozenset()  # `update`, `replace`: forbidden by the environment
@@ -141,7 +141,7 @@ def obstacle(fault: Fault, action: Action | None) -> str:
     if not fault.properties and fault.fact == "changed":
         return "all differences are accepted"
     if action is None:
-        return "the template sets none of the changed properties: no update corrects them"
+        return "the template sets none of the changed properties, and the type cannot change them"
     if fault.external:
         return "the resource is external: it is managed by others"
     if is_restricted(fault, action):

@@ -14,8 +14,10 @@ Verdict = Literal["in_step", "changed", "missing", "failed", "unknown"]
 VERDICTS: Final = get_args(Verdict)
 DRIFT: Final = ("changed", "missing", "failed")
 
-GroupKind = Literal["discovery", "lists", "single"]
+# `notified` observes single objects of any service, after notifications.
+GroupKind = Literal["discovery", "notified", "lists", "single"]
 GROUP_KINDS: Final = get_args(GroupKind)
+OF_PROJECT: Final = ("discovery", "notified")  # groups that belong to no service
 
 
 class Difference(NamedTuple):

@@ -35,12 +35,13 @@ def fault_of(fact: Fact, differences: Iterable[str], resource: Damaged) -> Fault
     holds_data = (type_ is None or type_.stateful) and not resource.never_active
     if holds_data and resource.grouped and type_ is not None and not type_.stateful_in_groups:
         holds_data = False
+    fixed = frozenset(n for n in names if n not in declared or not declared[n].update_allowed)
     return Fault(
         fact,
         tuple(sorted(names)),
         holds_data=holds_data,
-        fixed=frozenset(n for n in names if n not in declared or not declared[n].update_allowed),
-        unset=frozenset(names - set(resource.set_properties)),
+        fixed=fixed,
+        unset=fixed - set(resource.set_properties),
         external=resource.external,
         recoverable=resource.recoverable and type_ is not None and type_.can_recover,
         restricted=restricted_actions(resource.environment, resource.name),

@@ -65,7 +65,7 @@ class ListRound:
         self.engine, self.db, self.group, self.types = engine, db, group, types
         self.findings, self.lease = Findings(db, group), Lease(db, group)
         self.expected: dict[str, dict[str, tuple[Watched, ...]]] = defaultdict(dict)
-        self.objects = self.calls = 0
+        self.objects = self.calls = self.gone = 0  # gone: objects lost since the last round
         for item in watched.scan(db, group.project_id, list(types)):
             self.objects += 1
             by_id = self.expected[types[item.type_name].lists]
@@ -82,6 +82,7 @@ class ListRound:
         lost, left = self._look_up(missing)
         self.findings.write()
         verdicts.end_void(self.db, self.group)
+        lost += self.gone
         if not is_mass_loss(lost, self.objects):
             lost = 0
         elif not self.group.lossy:
@@ -161,6 +162,7 @@ class ListRound:
             ctx = context_in_list(type_, visit, state, cloud, {item.physical_id: value})
             evidence = evidence_of(lambda: type_.observe(ctx, item.physical_id))  # noqa: B023 - called at once
             after = self.findings.judge(item, visit, recorded_values(type_, visit, state, ctx), evidence)
+            self.gone += after.fact == "missing" and self.findings.before(item).fact != "missing"
             if after == IN_STEP and item.id not in self.findings.with_accepted:
                 self.engine.unchanged.add(item.id, item.version, digest)
 

@@ -5,43 +5,50 @@ from __future__ import annotations
 import random
 import secrets
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from orchestrator import metrics
 from orchestrator.config import Settings
 from orchestrator.engine.check.outcome import error_text
 from orchestrator.engine.observation.rounds import next_interval, pause
+from orchestrator.engine.observation.verdicts import OF_PROJECT
 from orchestrator.errors import AwaitingBudget, Misconfigured, OrchestratorError, Superseded
 from orchestrator.logs import logger
 from orchestrator.operations.observation.findings import RoundResult
 from orchestrator.operations.observation.list_round import ListRound
+from orchestrator.operations.observation.notified import observe_notified
 from orchestrator.operations.observation.single_round import SingleRound
 from orchestrator.operations.reconcile.worker_context import WorkerContext
 from orchestrator.resources.base import ResourceType
 from orchestrator.resources.nested_type import NestedType
 from orchestrator.store.connections.database import UNREACHABLE
-from orchestrator.store.observation import groups, watched
+from orchestrator.store.observation import groups, rules, watched
 from orchestrator.store.observation.groups import Group, ObservedType, RoundEnd
 from orchestrator.store.observation.verdicts import Db
 
 log = logger()
 
+QUIET_MINUTES: Final = 20  # without changes, until the types of a project are read again
 POSTPONED_SECONDS: Final = 3.0  # until a round without a free place at the service begins again
 MAX_REASON: Final = 1_000  # characters
 RoundOutcome = RoundResult | None
 
 
-def observe_group(engine: WorkerContext, group_id: int) -> None:
-    """Carry out a round of a group, if its message is the first and no other worker has the group."""
+def observe_group(engine: WorkerContext, group_id: int) -> Sequence[int]:
+    """Carry out a round of a group, if its message is the first and no other worker has the group. Return the
+    groups that may have news.
+    """
     db = engine.database.check_connection(durable=True)
     group = groups.claim(db, group_id, secrets.randbits(63))
     if group is None:
-        return
+        return ()
     started, result = time.monotonic(), "complete"
+    touched: Sequence[int] = (group_id,)
     try:
-        outcome = _ROUNDS[group.kind](engine, db, group)
-        if outcome is None:
+        if group.kind == "notified":
+            touched = observe_notified(engine, db, group, lambda name: _observed_type(engine.types, name))
+        elif (outcome := _ROUNDS[group.kind](engine, db, group)) is None:
             result = "continued"
         else:
             _finish(engine.settings, db, group, outcome, time.monotonic() - started)
@@ -58,10 +65,11 @@ def observe_group(engine: WorkerContext, group_id: int) -> None:
             log.exception("observation_error", service=group.service, project=group.project_id)
         _fail(engine.settings, db, group, error, time.monotonic() - started)
     metrics.observe_round(group.kind, result, time.monotonic() - started)
+    return touched
 
 
 def _finish(settings: Settings, db: Db, group: Group, result: RoundResult, seconds: float) -> None:
-    longest = _longest(settings, group)
+    longest = _longest(settings, db, group)
     interval = next_interval(
         group.interval_seconds, settings.observation_min_interval_seconds, longest, news=result.news
     )
@@ -82,7 +90,7 @@ def _finish(settings: Settings, db: Db, group: Group, result: RoundResult, secon
 
 def _fail(settings: Settings, db: Db, group: Group, error: Exception, seconds: float) -> None:
     """Record that nothing is known about the group; the interval grows during an outage."""
-    reason, longest = error_text(error)[:MAX_REASON], _longest(settings, group)
+    reason, longest = error_text(error)[:MAX_REASON], _longest(settings, db, group)
     shortest = settings.observation_min_interval_seconds
     interval = next_interval(group.interval_seconds, shortest, longest, news=not group.failing)
     if not group.failing:
@@ -90,17 +98,27 @@ def _fail(settings: Settings, db: Db, group: Group, error: Exception, seconds: f
     groups.fail(db, group, reason, interval, pause(interval, seconds, random.random()))  # noqa: S311
 
 
-def _longest(settings: Settings, group: Group) -> float:
+def _longest(settings: Settings, db: Db, group: Group) -> float:
+    """Return the longest interval: that of the policies, or of the settings."""
+    default = settings.observation_interval_seconds or settings.observation_single_interval_seconds
     if group.kind == "single":
-        return settings.observation_single_interval_seconds
-    return settings.observation_interval_seconds or settings.observation_single_interval_seconds
+        default = settings.observation_single_interval_seconds
+    if group.kind in OF_PROJECT:
+        return default
+    return rules.interval(db, group.project_id, group.types, default)
 
 
 # The kinds of groups
 
 
 def _discover(engine: WorkerContext, db: Db, group: Group) -> RoundOutcome:
-    """Find the groups of a project, and observe them soon if a stack has changed."""
+    """Find the groups of a project, and observe them soon if a stack has changed. The types of all resources
+    are read only then, and from time to time.
+    """
+    changed = group.observed_at is None or watched.is_changed(db, group.project_id, group.observed_at)
+    minute = int(group.round_at.timestamp() // 60)
+    if not changed and (minute + group.id) % QUIET_MINUTES:
+        return RoundResult(group.objects, 0, news=False)
     found = [
         type_
         for name in watched.types_in_use(db, group.project_id)
@@ -109,7 +127,7 @@ def _discover(engine: WorkerContext, db: Db, group: Group) -> RoundOutcome:
     groups.replace_services(db, group.project_id, group.region, found)
     if not found and groups.remove_unused(db, group):
         return None
-    if group.observed_at and watched.is_changed(db, group.project_id, group.observed_at):
+    if group.observed_at and changed:
         groups.hasten(db, group.project_id, {type_.service for type_ in found if type_.kind == "lists"})
     return RoundResult(len(found), 0, news=False)
 

@@ -34,8 +34,9 @@ from orchestrator.store.stacks.stacks import StackRow
 MAX_RULES: Final = 1_000  # of a project, in force
 NAME: Final = r"[A-Za-z0-9_.-]{1,64}"  # of a policy
 MAX_TEXT: Final = 1_000  # characters
+LONGEST_INTERVAL: Final = 86_400.0  # seconds
 KEYS: Final[Mapping[str, tuple[str, ...]]] = {
-    "policy": ("kind", "name", "stack", "type", "resource", "mode", "reason"),
+    "policy": ("kind", "name", "stack", "type", "resource", "mode", "interval", "reason"),
     "pause": ("kind", "stack", "type", "resource", "reason", "starts_at", "until", "repeats"),
     "accept": ("kind", "stack", "path", "reason", "until", "all"),
 }
@@ -72,6 +73,7 @@ def create(context: OperationContext, body: Body) -> JsonObject:
         "resource": requested.get("resource") or "",
         "name": requested.get("name") or "",
         "mode": requested.get("mode"),
+        "interval_seconds": requested.get("interval"),
         "path": requested.get("path") or "",
         "reason": requested.get("reason") or "",
         "starts_at": _time(requested.get("starts_at")),
@@ -178,6 +180,7 @@ def rule_body(row: RuleRow) -> JsonObject:
         "resource": row.resource or None,
         "name": row.name or None,
         "mode": row.mode,
+        "interval": row.interval_seconds,
         "path": row.path or None,
         "reason": row.reason or None,
         "starts_at": _shown(row.starts_at),
@@ -217,6 +220,12 @@ def _faults(context: OperationContext, requested: JsonObject, now: dt.datetime) 
     if kind != "policy" and not (requested.get("reason") or "").strip():
         yield _fault("missing-reason", "a reason is required", "reason")
     yield from _OF_KIND[kind](requested, now)
+    if (interval := requested.get("interval")) is not None:
+        least = context.settings.observation_min_interval_seconds
+        number = isinstance(interval, int | float) and not isinstance(interval, bool)
+        if not number or not least <= interval <= LONGEST_INTERVAL:
+            text = f"interval must be a number of seconds from {least:g} to {LONGEST_INTERVAL:g}"
+            yield _fault("invalid-interval", text, "interval")
     if requested.get("resource") is not None and requested.get("stack") is None:
         yield _fault("missing-stack", "a resource needs the stack that it belongs to", "stack")
     if requested.get("resource") is not None and requested.get("type") is not None:

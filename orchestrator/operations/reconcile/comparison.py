@@ -148,6 +148,8 @@ def _refresh(
         if observation.ready:
             operation.record(observation)
         recorded = before.properties
-        before.properties = with_drift(type_, before.properties, after, observation, only)
+        before.properties = with_drift(
+            type_, before.properties, after, observation, only, type_.chosen(context)
+        )
         before.corrected = before.properties != recorded
     return observation

@@ -204,6 +204,8 @@ def delete(operation: ResourceOperation, step: Delete, retries_left: int) -> Ste
         if step.wait_seconds > 0:
             return StepResult(Wait(min(step.wait_seconds, FIND_SECONDS), REQUEST_PENDING), state)
         return StepResult(Deleted(), state, started=True)
+    if type_.shares_objects and operation.services.incarnations.share(operation):
+        return StepResult(Deleted(), state, started=fresh)
     state.op = "DELETE"
     if fresh and type_.calls_out:
         operation.record_start()

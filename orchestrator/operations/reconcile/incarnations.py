@@ -107,6 +107,13 @@ class OtherIncarnations:
         self._mark(id_, released=None)
         return None
 
+    def share(self, operation: ResourceOperation) -> bool:
+        """Whether the object of a deposed incarnation belongs to the current one: an attachment that was
+        lost and made again has the id of the lost one.
+        """
+        physical_id = operation.state.physical_id
+        return physical_id is not None and incarnations.is_shared(self.db, operation.visit, physical_id)
+
     def _mark(self, id_: int, *, released: bool | None) -> None:
         assert self.lease is not None
         if not incarnations.mark(self.db, id_, self.lease, released):

@@ -49,6 +49,9 @@ class Incarnations(Protocol):
     def reclaim(self, operation: ResourceOperation, properties: JsonMapping) -> Postponed | None:
         """Let the resource take back what it has released; return the wait for it, if any."""
 
+    def share(self, operation: ResourceOperation) -> bool:
+        """Whether the object of a deposed resource belongs to the current one."""
+
 
 class OperationServices(NamedTuple):
     """Services shared by all operations of a batch of visits."""

@@ -57,7 +57,8 @@ class Servers:
     def ports(self, row: JsonObject) -> list[JsonObject]:
         """Return the ports of a server, in their order."""
         ports = self.nova.cloud.neutron.ports.table
-        return [port for id_ in row["port_ids"] if (port := ports.get(id_)) is not None]
+        found = [port for id_ in row["port_ids"] if (port := ports.get(id_)) is not None]
+        return [port for port in found if port["device_id"] == row["id"]]
 
     def volumes(self, row: JsonObject) -> list[JsonObject]:
         """Return the volumes of a server."""

@@ -46,6 +46,27 @@ MARK: Final = (
     "UPDATE resource SET released = %(released)s WHERE id = %(id)s AND lease = %(lease)s RETURNING id"
 )
 
+IS_SHARED: Final = """
+SELECT EXISTS (
+    SELECT 1 FROM resource r JOIN resource own ON own.id = %(id)s
+    WHERE r.stack_id = %(stack_id)s AND r.name = %(name)s AND r.id <> own.id AND own.leftover
+        AND NOT r.leftover
+        AND r.physical_id = %(physical_id)s AND coalesce(r.runs_as, r.type) = coalesce(own.runs_as, own.type))
+"""
+
+
+def is_shared(db: Db, visit: ResourceVisit, physical_id: str) -> bool:
+    """Return whether the object of a deposed incarnation belongs to the current one."""
+    resource = visit.resource
+    values = {
+        "stack_id": visit.stack.id,
+        "name": resource.name,
+        "id": resource.id,
+        "physical_id": physical_id,
+    }
+    row = db.execute(IS_SHARED, values).fetchone()
+    return row is not None and bool(row[0])
+
 
 def others(db: Db, visit: ResourceVisit) -> list[tuple[int, str]]:
     """Return the ids and types of deposed incarnations that may hold what the visited one needs."""

@@ -51,7 +51,7 @@ WHERE g.types <> excluded.types
 # Groups of services that the project's resources no longer use; verdicts end with their resources.
 REMOVE_OTHERS = """
 DELETE FROM observation_group g
-WHERE g.project_id = %(project_id)s AND g.region = %(region)s AND g.kind <> 'discovery'
+WHERE g.project_id = %(project_id)s AND g.region = %(region)s AND g.service <> ''
     AND (g.service, g.kind) NOT IN (
         SELECT * FROM unnest(%(services)s::text[], %(kinds)s::text[]))
     AND (g.leased_until IS NULL OR g.leased_until < now())
@@ -60,7 +60,11 @@ WHERE g.project_id = %(project_id)s AND g.region = %(region)s AND g.kind <> 'dis
 REMOVE = """
 DELETE FROM observation_group g WHERE g.id = %(id)s AND g.lease = %(lease)s
     AND NOT EXISTS (SELECT 1 FROM stack s WHERE s.project_id = g.project_id AND s.deleted_at IS NULL)
-    AND NOT EXISTS (SELECT 1 FROM observation_group o WHERE o.project_id = g.project_id AND o.id <> g.id)
+    AND NOT EXISTS (SELECT 1 FROM observation_group o WHERE o.project_id = g.project_id AND o.service <> '')
+"""
+REMOVE_NOTIFIED = """
+WITH g AS (DELETE FROM observation_group WHERE project_id = %(project_id)s AND kind = 'notified')
+DELETE FROM observation_notice WHERE project_id = %(project_id)s
 """
 
 DUE = """
@@ -127,7 +131,7 @@ UPDATE observation_group SET lease = NULL, leased_until = NULL, after_id = 0,
 WHERE id = %(id)s AND lease = %(lease)s
 """
 
-# Observe soon: after a change, or a notification.
+# Observe soon: after a change.
 HASTEN = """
 UPDATE observation_group g SET due_at = now(), interval_seconds = 0
 FROM (SELECT id FROM observation_group
@@ -140,7 +144,7 @@ CREDENTIALS = """
 SELECT c.stack_id FROM credential c
 WHERE c.project_id = %(project_id)s AND c.state = 'held' AND c.stack_id IS NOT NULL
     AND NOT EXISTS (SELECT 1 FROM observation_fault f WHERE f.root_id = c.stack_id
-        AND f.tried_at > now() - make_interval(secs => %(retry_seconds)s))
+        AND f.tried_at > greatest(c.created_at, now() - make_interval(secs => %(retry_seconds)s)))
 ORDER BY c.stack_id = %(preferred)s DESC, c.stack_id LIMIT %(limit)s
 """
 
@@ -159,7 +163,9 @@ FROM f JOIN stack s ON s.id = f.root_id WHERE f.begun
 CLEAR_FAULT = "DELETE FROM observation_fault WHERE root_id = %(root_id)s"
 CLEAR_OLD_FAULTS = """
 DELETE FROM observation_fault f WHERE f.project_id = %(project_id)s
-    AND NOT EXISTS (SELECT 1 FROM stack s WHERE s.id = f.root_id AND s.deleted_at IS NULL)
+    AND (NOT EXISTS (SELECT 1 FROM stack s WHERE s.id = f.root_id AND s.deleted_at IS NULL)
+        OR EXISTS (SELECT 1 FROM credential c
+            WHERE c.stack_id = f.root_id AND c.state = 'held' AND c.created_at > f.tried_at))
 """
 FAULTS = "SELECT root_id, reason FROM observation_fault WHERE project_id = %(project_id)s"
 
@@ -227,7 +233,10 @@ def replace_services(db: Db, project_id: str, region: str, types: Iterable[Obser
 
 def remove_unused(db: Db, group: Group) -> bool:
     """Remove the discovery of a project without stacks and groups. Return whether it is removed."""
-    return db.execute(REMOVE, {"id": group.id, "lease": group.lease}).rowcount == 1
+    removed = db.execute(REMOVE, {"id": group.id, "lease": group.lease}).rowcount == 1
+    if removed:
+        db.execute(REMOVE_NOTIFIED, {"project_id": group.project_id})
+    return removed
 
 
 def due(db: Db, limit: int) -> list[RoundMessage]:

@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 from sqlalchemy import Connection, Select, Text, and_, case, func, literal, or_, select
 from sqlalchemy.dialects.postgresql import ARRAY
 
-from orchestrator.engine.observation.verdicts import VERDICTS
+from orchestrator.engine.observation.verdicts import OF_PROJECT, VERDICTS
 from orchestrator.json_types import JsonObject
 from orchestrator.store.connections.database import Database
 from orchestrator.store.connections.streaming import streamed
@@ -258,7 +258,7 @@ def services(database: Database, project_id: str, type_name: str | None = None) 
         G.loss_since,
         G.lost,
         G.lost_of,
-    ).where(G.project_id == project_id, G.kind != "discovery")
+    ).where(G.project_id == project_id, G.kind.not_in(OF_PROJECT))
     if type_name is not None:
         statement = statement.where(G.types.op("@>")(literal([type_name], ARRAY(Text()))))
     with database.engine.connect() as connection:
@@ -315,7 +315,9 @@ def _unobserved(connection: Connection, stack: StackRow) -> int:
     G, F = ObservationGroup, ObservationFault  # noqa: N806 - as V
     refused = select(literal(1)).where(F.root_id == stack.root_id).exists()
     failing = select(G.types).where(
-        G.project_id == stack.project_id, G.kind != "discovery", or_(G.failing_since.is_not(None), refused)
+        G.project_id == stack.project_id,
+        G.kind.not_in(OF_PROJECT),
+        or_(G.failing_since.is_not(None), refused),
     )
     names = {name for types in connection.execute(failing).scalars() for name in types}
     if not names:

@@ -14,6 +14,7 @@ from psycopg.rows import TupleRow, class_row
 
 from orchestrator.engine.observation.repairs import Action, Attempt, RepairStatus
 from orchestrator.engine.observation.verdicts import DRIFT, Fact
+from orchestrator.engine.states import SUSPECT
 from orchestrator.json_types import JsonMapping, JsonObject
 from orchestrator.store.observation.verdicts import CURRENT
 from orchestrator.store.tables.base import check_in
@@ -185,18 +186,24 @@ HASTEN: Final = """
 UPDATE observation_group SET due_at = least(due_at, now() + interval '1 second'), interval_seconds = 0
 WHERE id = ANY(%(groups)s)
 """
-END: Final = """
+END: Final = f"""
 WITH p AS MATERIALIZED (
     SELECT p.id, CASE
         WHEN s.id IS NULL OR s.deleted_at IS NOT NULL THEN 'superseded'
         WHEN s.traversal > p.traversal AND s.action = 'ROLLBACK' THEN 'failed'
         WHEN s.traversal > p.traversal THEN 'superseded'
-        WHEN s.status = 'FAILED' THEN 'failed'
+        WHEN s.status = 'FAILED' AND r.status = 'COMPLETE' AND r.physical_id = p.physical_id
+            AND {check_in("r.observed", SUSPECT)} THEN 'waiting'  -- the update failed before it came to it
+        WHEN s.status = 'FAILED' AND (r.id IS NULL OR r.status = 'FAILED' OR r.physical_id IS NULL)
+            THEN 'failed'
         WHEN v.id IS NOT NULL THEN 'failed'
         WHEN g.id IS NULL OR g.observed_at > p.ended_at THEN 'done' END AS status,
         CASE WHEN s.status = 'FAILED' THEN s.status_reason
             WHEN v.id IS NOT NULL THEN 'the difference was observed again' ELSE '' END AS reason
     FROM repair p LEFT JOIN stack s ON s.id = p.root_id
+    LEFT JOIN LATERAL (
+        SELECT r.* FROM resource r
+        WHERE r.stack_id = p.stack_id AND r.name = p.name AND NOT r.leftover LIMIT 1) AS r ON true
     LEFT JOIN observation_group g ON g.id = p.group_id
     LEFT JOIN LATERAL (
         SELECT v.id FROM resource_verdict v
@@ -204,8 +211,12 @@ WITH p AS MATERIALIZED (
             AND v.observed_at > p.ended_at LIMIT 1) AS v ON true
     WHERE p.status = 'started' AND p.ended_at IS NOT NULL
 )
-UPDATE repair x SET status = p.status, reason = p.reason FROM p
-WHERE x.id = p.id AND x.status = 'started' AND p.status IS NOT NULL
+UPDATE repair x SET status = p.status, reason = CASE WHEN p.status = 'done' THEN '' ELSE p.reason END,
+    traversal = CASE WHEN p.status <> 'waiting' THEN x.traversal END,
+    started_at = CASE WHEN p.status <> 'waiting' THEN x.started_at END,
+    ended_at = CASE WHEN p.status <> 'waiting' THEN x.ended_at END,
+    due_at = CASE WHEN p.status = 'waiting' THEN now() + interval '5 seconds' END
+FROM p WHERE x.id = p.id AND x.status = 'started' AND p.status IS NOT NULL
 RETURNING x.status
 """
 # A fault that a round after its failed repair has observed again, unchanged, is a new fault.
@@ -291,7 +302,7 @@ def end(db: Db) -> list[str]:
     groups = {group_id for _, group_id in db.execute(NOTE_ENDS).fetchall()}
     if groups:
         db.execute(HASTEN, {"groups": sorted(groups)})
-    ended = [row[0] for row in db.execute(END).fetchall()]
+    ended = [status for (status,) in db.execute(END).fetchall() if status != "waiting"]
     db.execute(RENEW)
     return ended
 

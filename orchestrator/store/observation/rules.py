@@ -29,6 +29,7 @@ class RuleRow:
     type: str
     resource: str
     mode: Mode | None
+    interval_seconds: float | None
     path: str
     reason: str
     starts_at: dt.datetime
@@ -57,8 +58,8 @@ class PropertyOwner(NamedTuple):
 
 
 COLUMNS: Final = """o.id, o.uuid, o.kind, o.stack_id, s.uuid AS stack_uuid, s.name AS stack_name, o.type,
-    o.resource, o.mode, o.path, o.reason, o.starts_at, o.ends_at, o.repeats, o.created_by, o.created_at,
-    o.ended_at, o.ended_by, o.name"""
+    o.resource, o.mode, o.interval_seconds, o.path, o.reason, o.starts_at, o.ends_at, o.repeats,
+    o.created_by, o.created_at, o.ended_at, o.ended_by, o.name"""
 # A pause or an acceptance ends by itself, and a rule with its stack.
 OPEN: Final = """o.ended_at IS NULL AND (o.ends_at IS NULL OR o.ends_at > now() OR o.repeats <> '')
     AND (o.stack_id IS NULL OR s.deleted_at IS NULL AND s.id IS NOT NULL)"""
@@ -71,10 +72,11 @@ IN_FORCE: Final = f"""
 AFTER: Final = """ AND o.id > coalesce((SELECT m.id FROM observation_rule m
     WHERE m.uuid::text = %(marker)s AND m.project_id = %(project_id)s), 0)"""
 INSERT: Final = f"""
-INSERT INTO observation_rule (uuid, project_id, kind, stack_id, type, resource, mode, path, reason, starts_at,
-    ends_at, repeats, created_by, name)
-SELECT %(uuid)s, %(project_id)s, %(kind)s, %(stack_id)s, %(type)s, %(resource)s, %(mode)s, %(path)s,
-    %(reason)s, coalesce(%(starts_at)s, now()), %(ends_at)s, %(repeats)s, %(created_by)s, %(name)s
+INSERT INTO observation_rule (uuid, project_id, kind, stack_id, type, resource, mode, interval_seconds, path,
+    reason, starts_at, ends_at, repeats, created_by, name)
+SELECT %(uuid)s, %(project_id)s, %(kind)s, %(stack_id)s, %(type)s, %(resource)s, %(mode)s,
+    %(interval_seconds)s::float8, %(path)s, %(reason)s, coalesce(%(starts_at)s, now()), %(ends_at)s,
+    %(repeats)s, %(created_by)s, %(name)s
 WHERE %(most)s > (
     SELECT count(*) FROM observation_rule o LEFT JOIN stack s ON s.id = o.stack_id
     WHERE o.project_id = %(project_id)s AND {OPEN})
@@ -128,6 +130,24 @@ AT_PATH: Final = f"{TREE} SELECT path, type FROM p WHERE path = %(path)s LIMIT 1
 MATCHING: Final = f"""{TREE}
 SELECT DISTINCT ON (type) path, type FROM p WHERE path ~ %(regex)s ORDER BY type LIMIT 1000
 """
+
+
+# Resources of several stacks share the rounds of a group: the shortest interval of any of them counts.
+INTERVALS: Final = """
+SELECT min(interval_seconds) FILTER (WHERE stack_id IS NULL AND type = '' AND name = ''),
+    min(interval_seconds) FILTER (WHERE stack_id IS NOT NULL OR type <> '' OR name <> '')
+FROM observation_rule
+WHERE project_id = %(project_id)s AND kind = 'policy' AND ended_at IS NULL AND interval_seconds IS NOT NULL
+    AND (type = '' OR type = ANY(%(types)s))
+"""
+
+
+def interval(db: Db, project_id: str, types: Collection[str], default: float) -> float:
+    """Return the longest interval between two observations of a project's resources of these types."""
+    row = db.execute(INTERVALS, {"project_id": project_id, "types": list(types)}).fetchone()
+    of_project, of_parts = row or (None, None)
+    longest = default if of_project is None else of_project
+    return longest if of_parts is None else min(longest, of_parts)
 
 
 def add(db: Db, values: Mapping[str, Any]) -> bool:

@@ -37,6 +37,7 @@ IS_CHANGED = """
 SELECT EXISTS (
     SELECT 1 FROM stack WHERE project_id = %(project_id)s AND deleted_at IS NULL
         AND (status = 'IN_PROGRESS' OR action_started_at > %(since)s))
+    OR NOT EXISTS (SELECT 1 FROM stack WHERE project_id = %(project_id)s AND deleted_at IS NULL)
 """
 
 SCAN = f"""
@@ -44,6 +45,13 @@ SELECT r.id, r.physical_id, {VERSION}, {TYPE}, s.root_id
 FROM stack s JOIN resource r ON r.stack_id = s.id
 WHERE s.project_id = %(project_id)s AND s.deleted_at IS NULL AND {TYPE} = ANY(%(types)s) AND {AT_REST}
     AND r.id > %(after_id)s
+"""
+FOLLOWING = f"{SCAN} ORDER BY r.id LIMIT %(limit)s"
+NAMED = f"""
+SELECT r.id, r.physical_id, {VERSION}, {TYPE}, s.root_id
+FROM stack s JOIN resource r ON r.stack_id = s.id
+WHERE s.project_id = %(project_id)s AND s.deleted_at IS NULL AND r.physical_id = ANY(%(ids)s) AND {AT_REST}
+ORDER BY r.id
 """
 
 TREE_SCAN = f"""{TREE}
@@ -100,15 +108,14 @@ def is_changed(db: Db, project_id: str, since: dt.datetime) -> bool:
     return row is not None and bool(row[0])
 
 
-def scan(db: Db, project_id: str, types: Collection[str], after_id: int = 0) -> Iterator[Watched]:
-    """Yield the resources of these types that are at rest, with ids above `after_id`, from a single snapshot.
-    Exhaust it before any provider is called.
+def scan(db: Db, project_id: str, types: Collection[str]) -> Iterator[Watched]:
+    """Yield the resources of these types that are at rest, from a single snapshot. Exhaust it before any
+    provider is called.
     """
+    values = {"project_id": project_id, "types": list(types), "after_id": 0}
     with db.transaction(), db.cursor("watched") as cursor:
         cursor.itersize = PAGE
-        for row in cursor.execute(
-            SCAN, {"project_id": project_id, "types": list(types), "after_id": after_id}
-        ):
+        for row in cursor.execute(SCAN, values):
             yield Watched(*row)
 
 
@@ -116,6 +123,18 @@ def tree(db: Db, stack_id: int) -> list[Placed]:
     """Return the resources of a stack and its nested stacks that are at rest."""
     rows = db.execute(TREE_SCAN, {"stack_id": stack_id}).fetchall()
     return [Placed(Watched(*row[:-1]), row[-1]) for row in rows]
+
+
+def following(db: Db, project_id: str, types: Collection[str], after_id: int, limit: int) -> list[Watched]:
+    """Return the next resources of these types that are at rest, in the order of their ids."""
+    values = {"project_id": project_id, "types": list(types), "after_id": after_id, "limit": limit}
+    return [Watched(*row) for row in db.execute(FOLLOWING, values).fetchall()]
+
+
+def named(db: Db, project_id: str, ids: Collection[str]) -> list[Watched]:
+    """Return the resources at rest with these physical ids."""
+    rows = db.execute(NAMED, {"project_id": project_id, "ids": list(ids)}).fetchall()
+    return [Watched(*row) for row in rows]
 
 
 def visits(db: Db, ids: Sequence[int]) -> list[VersionedVisit]:

@@ -11,7 +11,7 @@ from sqlalchemy import CheckConstraint, Identity, Index, Integer, UniqueConstrai
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import Mapped, mapped_column
 
-from orchestrator.engine.observation.verdicts import FACTS, GROUP_KINDS, VERDICTS
+from orchestrator.engine.observation.verdicts import FACTS, GROUP_KINDS, OF_PROJECT, VERDICTS
 from orchestrator.json_types import JsonObject
 from orchestrator.store.tables.base import Base, check_in, now
 
@@ -24,7 +24,7 @@ class ObservationGroup(Base):
     id: Mapped[int] = mapped_column(Identity(), primary_key=True)
     project_id: Mapped[str]
     region: Mapped[str]
-    service: Mapped[str]  # "" of a discovery
+    service: Mapped[str]  # "" of a group of the whole project
     kind: Mapped[str]
     types: Mapped[list[str]] = mapped_column(server_default=text("'{}'"))  # names, in use
     due_at: Mapped[dt.datetime] = mapped_column(server_default=now)  # advanced at the end of a round
@@ -52,12 +52,23 @@ class ObservationGroup(Base):
     __table_args__ = (
         UniqueConstraint("project_id", "region", "service", "kind"),
         CheckConstraint(check_in("kind", GROUP_KINDS), name="kind_known"),
-        CheckConstraint("(kind = 'discovery') = (service = '')", name="discovery_has_no_service"),
+        CheckConstraint(f"({check_in('kind', OF_PROJECT)}) = (service = '')", name="project_has_no_service"),
         CheckConstraint("(lease IS NULL) = (leased_until IS NULL)", name="lease_has_an_end"),
         CheckConstraint("(failing_since IS NULL) = (failing_reason IS NULL)", name="failing_has_a_reason"),
         Index("ix_observation_group_due", "due_at"),
         {"postgresql_with": {"fillfactor": "50"}},
     )
+
+
+class ObservationNotice(Base):
+    """An object that a notification names: it is observed next. A row per object, and few per project."""
+
+    __tablename__ = "observation_notice"
+
+    project_id: Mapped[str] = mapped_column(primary_key=True)
+    physical_id: Mapped[str] = mapped_column(primary_key=True)
+    noted_at: Mapped[dt.datetime] = mapped_column(server_default=now)
+    due_at: Mapped[dt.datetime] = mapped_column(server_default=now)
 
 
 class ObservationFault(Base):

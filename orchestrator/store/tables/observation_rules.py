@@ -30,6 +30,7 @@ class ObservationRule(Base):
     resource: Mapped[str] = mapped_column(server_default="")  # path in the stack: group.0.server
     name: Mapped[str] = mapped_column(server_default="")  # of a policy to which environments refer
     mode: Mapped[str | None]  # of a policy
+    interval_seconds: Mapped[float | None]  # of a policy: the longest one between two observations
     path: Mapped[str] = mapped_column(server_default="")  # of an acceptance: a pattern
     reason: Mapped[str] = mapped_column(server_default="")
     starts_at: Mapped[dt.datetime] = mapped_column(server_default=now)
@@ -45,6 +46,7 @@ class ObservationRule(Base):
         CheckConstraint(check_in("mode", MODES), name="mode_known"),
         CheckConstraint(check_in("repeats", REPETITIONS), name="repetition_known"),
         CheckConstraint("(kind = 'policy') = (mode IS NOT NULL)", name="policy_has_a_mode"),
+        CheckConstraint("interval_seconds IS NULL OR kind = 'policy'", name="interval_of_a_policy"),
         CheckConstraint("(kind = 'accept') = (path <> '')", name="acceptance_has_a_path"),
         CheckConstraint("kind <> 'pause' OR (ends_at IS NOT NULL AND reason <> '')", name="pause_ends"),
         CheckConstraint("(ended_at IS NULL) = (ended_by IS NULL)", name="end_has_an_author"),

@@ -42,6 +42,7 @@ OWN = {  # answers of the caller's own project
 REFUSED = {
     "webhooks.create",
     "observation_policies.create",
+    "observations.notify",
     "observation_policies.effective",
     "software_configs.create",
     "software_deployments.create",

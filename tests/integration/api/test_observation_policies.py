@@ -134,3 +134,11 @@ def test_a_project_has_a_limit(api: Client, path: str, monkeypatch: pytest.Monke
     post(api, path, kind="policy", mode="off")  # replaces
     assert api.get(f"{path}/{first['id']}")["observation_policy"]["ended_at"] is not None
     assert "maximum" in str(post(api, path, 400, kind="pause", reason="r", until=LATER))
+
+
+def test_a_policy_has_an_interval(api: Client, stack: Made, path: str) -> None:
+    made = post(api, path, kind="policy", stack="s", mode="report", interval=30)["observation_policy"]
+    assert made["interval"] == 30
+    for interval in (0, -1, 1e9, "30", True):
+        assert faults(api, path, kind="policy", mode="report", interval=interval) == {"invalid-interval"}
+    assert "unknown-key" in faults(api, path, kind="pause", reason="x", until=LATER, interval=30)

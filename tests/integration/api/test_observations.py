@@ -261,3 +261,14 @@ def test_a_stack_shows_the_pause_that_is_in_force(api: Client, watched: Watched)
     assert pause() is None
     create(reason="everything")
     assert pause()["reason"] == "everything"
+
+
+def test_a_notification_is_accepted_whatever_objects_it_names(api: Client, watched: Watched) -> None:
+    path = f"{root(watched.project)}/observations"
+    for objects in (["one-id"], ["unknown"], ["one-id", "unknown"]):
+        assert api.ask("POST", path, 202, json={"objects": objects}) is None
+
+
+@pytest.mark.parametrize("body", [{}, {"objects": [7]}, {"objects": ["a"], "project": "other"}])
+def test_a_malformed_notification_is_refused(api: Client, watched: Watched, body: Any) -> None:
+    api.ask("POST", f"{root(watched.project)}/observations", 400, json=body)

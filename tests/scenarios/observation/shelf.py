@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from orchestrator.errors import ProviderBusy
+from orchestrator.errors import ProviderBusy, ProviderError
 from orchestrator.resources.base import Context, Created, Observation, Property, ResourceType, Value
 
 
@@ -21,6 +21,7 @@ class Shelf:
     breaks_after: int | None = None  # objects of a list
     silent: bool = False  # single objects are not answered
     writes: list[str] = field(default_factory=list)  # changes
+    refuses: bool = False  # updates
     numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
 
     def types(self) -> dict[str, ResourceType]:
@@ -77,8 +78,11 @@ class Crate(ResourceType):
     def update(
         self, ctx: Context, physical_id: str, props: Mapping[str, Value], changed: frozenset[str]
     ) -> Created:
+        if self.shelf.refuses:
+            raise ProviderError("the shelf is locked")
         self.shelf.writes.append(f"update {physical_id}")
         self.shelf.objects[physical_id]["label"] = props.get("label")
+        self.shelf.objects[physical_id]["name"] = props.get("name") or ctx.physical_name
         return Created(physical_id)
 
     def delete(self, ctx: Context, physical_id: str) -> None:

@@ -176,12 +176,31 @@ def test_data_is_replaced_only_after_an_approval(healer: Healer):
     assert len(healer.shelf.objects) == 1
 
 
-def test_a_chosen_name_is_reported_since_no_update_corrects_it(healer: Healer):
+def test_a_chosen_name_is_corrected(healer: Healer):
     healer.make(a=BOX)
     healer.policy("heal")
-    healer.shelf.objects[healer.id("a")]["name"] = "other"
+    id_ = healer.id("a")
+    chosen = healer.shelf.objects[id_]["name"]
+    healer.shelf.objects[id_]["name"] = "other"
     healer.round()
-    assert healer.heal() == [("a", None, "reported")]
+    assert healer.heal() == [("a", "update", "started")]
+    assert (healer.id("a"), healer.shelf.objects[id_]["name"]) == (id_, chosen)
+    assert healer.settle() == [("a", "update", "done")]
+
+
+def test_a_fault_that_a_failed_update_did_not_reach_is_repaired_later(healer: Healer):
+    healer.make(a=BOX, b={**BOX, "depends_on": "a"})
+    healer.policy("heal")
+    for name in ("a", "b"):
+        healer.shelf.objects[healer.id(name)]["label"] = "red"
+    healer.round()
+    healer.shelf.refuses = True
+    assert healer.heal() == [("a", "update", "started"), ("b", "update", "started")]
+    healer.shelf.refuses = False
+    assert healer.settle() == [("a", "update", "failed"), ("b", "update", "waiting")]
+    assert healer.heal()[1] == ("b", "update", "started")
+    assert healer.shelf.objects[healer.id("b")]["label"] == "blue"
+    assert healer.settle()[1] == ("b", "update", "done")
 
 
 def test_a_restricted_action_is_reported(healer: Healer):

@@ -326,3 +326,15 @@ def test_accepted_differences_are_no_drift(watch: Watch):
     assert rules.end(watch.db, "p1", id_, "ada")
     watch.round()
     assert list(watch.verdicts().values()) == ["changed"]
+
+
+def test_policies_shorten_the_interval_of_their_resources(watch: Watch):
+    watch.stack(1)
+    watch.discover()
+    query = "INSERT INTO observation_rule (uuid, project_id, kind, mode, interval_seconds, type, created_by)"
+    values = "VALUES (gen_random_uuid(), 'p1', 'policy', 'report', %s, %s, 'u')"
+    for type_, seconds, expected in (("", 20.0, 20.0), ("Other", 7.0, 20.0), ("Shelf::Box", 10.0, 10.0)):
+        watch.db.execute(f"{query} {values}", (seconds, type_))
+        for _ in range(6):
+            watch.round()
+        assert watch.group().interval_seconds == expected

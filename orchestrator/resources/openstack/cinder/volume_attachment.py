@@ -7,7 +7,7 @@ of the volume, so that a lost create is found among the volumes of the server.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import ClassVar, Final, NamedTuple
 
 from orchestrator.errors import ProviderBusy, ProviderConflict, ProviderError
@@ -35,6 +35,8 @@ class VolumeAttachment(CinderType):
     """Attaches a volume to a server."""
 
     name = "OS::Cinder::VolumeAttachment"
+    lists = "volumes"
+    shares_objects = True
     support_version = "2014.1"
     properties: ClassVar[Mapping[str, Property]] = {
         "instance_uuid": Property(
@@ -79,10 +81,19 @@ class VolumeAttachment(CinderType):
         if ctx.data.get("detaching"):
             left = _detached(ctx, pair)
             return left if left.exists else Observation(exists=True, ready=False, step="attach")
-        volume = block_storage(ctx).current_volume(pair.volume)
+        if ctx.listed is not None and pair.volume in ctx.listed:
+            volume = ctx.listed[pair.volume]
+            if state.status_of(volume) == "in-use" and pair.server in state.servers_of(volume):
+                return Observation(exists=True)  # nova is asked when cinder shows no attachment
+        else:
+            volume = block_storage(ctx).current_volume(pair.volume)
         if volume is None:
             return Observation(exists=False)
         return _attached(ctx, pair, volume)
+
+    def list_objects(self, ctx: Context) -> Iterable[tuple[str, Value]]:
+        """Yield the volumes of the project; the id of an attachment is that of its volume."""
+        return block_storage(ctx).all_observed("/volumes/detail", "volumes")
 
     def update(
         self, ctx: Context, physical_id: str, props: Mapping[str, Value], changed: frozenset[str]

@@ -21,6 +21,7 @@ class NeutronRelation(ResourceType):
     service = "neutron"
     endpoint_type = "network"
     finds_by_token = False
+    shares_objects = True
 
     def physical_id(self, props: Mapping[str, Value]) -> str:
         """Return the physical id of a resource with these properties."""

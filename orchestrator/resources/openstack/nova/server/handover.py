@@ -10,11 +10,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from orchestrator.clients.openstack.networking.network import PORTS
+from orchestrator.errors import ProviderConflict
 from orchestrator.json_types import JsonObject
 from orchestrator.resources.base import Context
 from orchestrator.resources.openstack.connection import openstack
 from orchestrator.resources.openstack.nova.base import compute
-from orchestrator.resources.openstack.nova.server import interfaces
+from orchestrator.resources.openstack.nova.server import interfaces, state
 
 Entry = Mapping[str, Any]
 
@@ -22,10 +23,21 @@ Entry = Mapping[str, Any]
 def release(ctx: Context, server_id: str) -> None:
     """Request the release; repeated requests have no further effect."""
     for port_id in _attached(ctx, server_id):
-        compute(ctx).detach_interface(server_id, port_id)
+        _detach(ctx, server_id, port_id)
     for port in _own_ports(ctx):
         if port["entry"].get("fixed_ip"):
             openstack(ctx).network.update(PORTS, port["id"], {"fixed_ips": []})
+
+
+def _detach(ctx: Context, server_id: str, port_id: str) -> None:
+    """Request the detachment. Nova refuses it for a server in error; neutron then frees the port."""
+    try:
+        compute(ctx).detach_interface(server_id, port_id)
+    except ProviderConflict:
+        server = compute(ctx).current_server(server_id)
+        if server is None or state.status_of(server) != "ERROR":
+            raise
+        openstack(ctx).network.update(PORTS, port_id, {"device_id": "", "device_owner": ""})
 
 
 def is_released(ctx: Context, server_id: str) -> bool:

@@ -212,6 +212,22 @@ def changes(
     return Changes([port for port in detach if port not in kept], missing, own)
 
 
+def without_interface(ctx: Context, server: Mapping[str, Any]) -> set[int]:
+    """Return the entries, by position, whose interface is missing. The addresses that nova lists with the
+    server prove without a request that none is.
+    """
+    wanted = entries(ctx.properties)
+    if not wanted or wanted[0].get("allocate_network"):
+        return set()
+    addresses = [address for found in (server.get("addresses") or {}).values() for address in found]
+    if len({address.get("OS-EXT-IPS-MAC:mac_addr") for address in addresses}) >= len(wanted):
+        return set()
+    ports = matched_ports(
+        wanted, ctx.data.get("ports") or [], openstack(ctx).compute.interfaces(server["id"])
+    )
+    return {index for index, port in enumerate(ports) if port is None}
+
+
 def _kept_ports(
     before: Sequence[Entry], ports: Sequence[str | None], after: Sequence[Entry]
 ) -> list[str | None]:

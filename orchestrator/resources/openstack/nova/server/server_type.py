@@ -361,6 +361,11 @@ def _with_values(ctx: Context, observation: Observation, server: state.Server) -
     }
     if ctx.properties.get("tags"):
         actual["tags"] = own_tags(server)
+    if ctx.action == "CHECK" and observation.ready:
+        missing = interfaces.without_interface(ctx, server)
+        if missing:
+            given = enumerate(ctx.properties["networks"])
+            actual["networks"] = [entry for index, entry in given if index not in missing]
     return replace(observation, attributes=shown, properties=actual)
 
 

@@ -1,0 +1,77 @@
+"""The thread that notes the objects of notifications: bounded, and in spite of failures."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import psycopg
+
+from tasks.notification_listener import MAX_IDS, MAX_PROJECTS, NotificationThread, PendingObjects
+
+Received = Callable[[str, Iterable[str]], None]
+
+
+def test_an_object_is_kept_once():
+    pending = PendingObjects()
+    for _ in range(1_000):
+        pending.add("p", ["a", "b"])
+    assert pending.take() == {"p": ["a", "b"]}
+    assert pending.take() == {}
+
+
+def test_a_flood_is_bounded():
+    pending = PendingObjects()
+    pending.add("p", (f"a{number}" for number in range(5 * MAX_IDS)))
+    for number in range(2 * MAX_PROJECTS):
+        pending.add(f"p{number}", ["a"])
+    taken = pending.take()
+    assert len(taken["p"]) == MAX_IDS
+    assert len(taken) == MAX_PROJECTS
+    assert pending.dropped == 4 * MAX_IDS + MAX_PROJECTS + 1
+
+
+class Broker:
+    """A listener that calls back at once."""
+
+    def __init__(self, received: Received) -> None:
+        self.received, self.stopped = received, False
+
+    def start(self) -> None:
+        self.received("p", ["a"])
+
+    def stop(self) -> None:
+        self.stopped = True
+
+
+def test_what_is_received_is_noted_also_after_a_failure():
+    noted: list[Any] = []
+    done = threading.Event()
+    brokers: list[Broker] = []
+
+    def unavailable(received: Received) -> Broker:
+        raise OSError("no broker")
+
+    def available(received: Received) -> Broker:
+        brokers.append(Broker(received))
+        return brokers[0]
+
+    def note(project_id: str, ids: Sequence[str]) -> Sequence[Any]:
+        noted.append((project_id, list(ids)))
+        if len(noted) == 1:
+            thread.pending.add("p", ["b"])
+            raise psycopg.OperationalError("the database restarts")
+        return ["message"]
+
+    def publish(messages: Sequence[Any]) -> None:
+        assert messages == ["message"]
+        done.set()
+
+    thread = NotificationThread([unavailable, available], note, publish)
+    thread.start()
+    assert done.wait(30)
+    thread.stop()
+    thread.join(30)
+    assert noted == [("p", ["a"]), ("p", ["b"])]
+    assert brokers[0].stopped
