@@ -177,10 +177,13 @@ WHERE i.told <> '' AND b.status IS DISTINCT FROM w.status
 """
 # A repair that ended waits for a round that began after it.
 NOTE_ENDS: Final = """
-UPDATE repair p SET ended_at = now() FROM stack s
+UPDATE repair p SET ended_at = now(), status = CASE
+    WHEN s.traversal > p.traversal AND s.action = 'ROLLBACK' THEN 'failed'
+    WHEN s.traversal > p.traversal THEN 'superseded' ELSE p.status END
+FROM stack s
 WHERE p.status = 'started' AND p.ended_at IS NULL AND s.id = p.root_id
     AND (s.traversal > p.traversal OR s.status <> 'IN_PROGRESS' OR s.deleted_at IS NOT NULL)
-RETURNING p.project_id, p.group_id
+RETURNING p.group_id, p.status
 """
 HASTEN: Final = """
 UPDATE observation_group SET due_at = least(due_at, now() + interval '1 second'), interval_seconds = 0
@@ -190,13 +193,14 @@ END: Final = f"""
 WITH p AS MATERIALIZED (
     SELECT p.id, CASE
         WHEN s.id IS NULL OR s.deleted_at IS NOT NULL THEN 'superseded'
-        WHEN s.traversal > p.traversal AND s.action = 'ROLLBACK' THEN 'failed'
-        WHEN s.traversal > p.traversal THEN 'superseded'
         WHEN s.status = 'FAILED' AND r.status = 'COMPLETE' AND r.physical_id = p.physical_id
             AND {check_in("r.observed", SUSPECT)} THEN 'waiting'  -- the update failed before it came to it
         WHEN s.status = 'FAILED' AND (r.id IS NULL OR r.status = 'FAILED' OR r.physical_id IS NULL)
             THEN 'failed'
         WHEN v.id IS NOT NULL THEN 'failed'
+        WHEN g.observed_at > p.ended_at AND EXISTS (
+            SELECT 1 FROM resource_verdict w WHERE w.id = p.fault_id AND w.unknown_since IS NULL)
+            THEN 'failed'
         WHEN g.id IS NULL OR g.observed_at > p.ended_at THEN 'done' END AS status,
         CASE WHEN s.status = 'FAILED' THEN s.status_reason
             WHEN v.id IS NOT NULL THEN 'the difference was observed again' ELSE '' END AS reason
@@ -299,10 +303,12 @@ def decide(db: Db, decisions: Iterable[DecisionRow]) -> None:
 def end(db: Db) -> list[str]:
     """Record the results of repairs; return them. Decisions about faults that ended are forgotten."""
     db.execute(FORGET)
-    groups = {group_id for _, group_id in db.execute(NOTE_ENDS).fetchall()}
+    noted = db.execute(NOTE_ENDS).fetchall()
+    groups = {group_id for group_id, _ in noted}
     if groups:
         db.execute(HASTEN, {"groups": sorted(groups)})
-    ended = [status for (status,) in db.execute(END).fetchall() if status != "waiting"]
+    ended = [status for _, status in noted if status != "started"]
+    ended += [status for (status,) in db.execute(END).fetchall() if status != "waiting"]
     db.execute(RENEW)
     return ended
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from tests.openstack.observation.damage import PORT, SERVER, Damage
 
@@ -27,6 +27,9 @@ SELECT h.fault_id, h.stack_id, h.name, h.type, h.physical_id, h.verdict, h.reaso
 FROM verdict_history h WHERE h.verdict NOT IN ('unknown', 'in_step')
 """
 REPAIRS = "SELECT fault_id, stack_id, name, physical_id, action, status, reason, started_at FROM repair"
+
+
+RECOVERABLE: Final = (SERVER,)  # types with a repair of their own
 
 
 class Target(NamedTuple):
@@ -63,8 +66,10 @@ class Entry:
         """The expected repair: an action, `pending`, or "" for none."""
         if self.mode not in ("heal", "ask"):
             return ""
-        action = {"missing": "recreate", "failed": "replace", "changed": "update"}[self.damage.verdict]
-        if self.mode == "ask" or (action != "update" and self._holds_data):
+        failed = "recover" if self.target.type in RECOVERABLE else "replace"
+        action = {"missing": "recreate", "failed": failed, "changed": "update"}[self.damage.verdict]
+        keeps = action in ("update", "recover")
+        if self.mode == "ask" or (not keeps and self._holds_data):
             return "pending"
         return action
 
