@@ -155,6 +155,7 @@ def add(db: Db, values: Mapping[str, Any]) -> bool:
     the project has reached its limit; the transaction is to be rolled back then.
     """
     values = {"name": "", **values}
+    values = {"interval_seconds": None, **values}
     db.execute(LOCK, values)
     if values["kind"] != "pause":
         db.execute(END_SAME, values)
