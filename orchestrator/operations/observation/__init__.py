@@ -9,6 +9,6 @@ Continuously (operations/adr/0017):
 
 * `rounds.py`: a round of a group; a Celery task
 * `list_round.py`, `single_round.py`: the resources of services with lists, and those without
-* `findings.py`: the results of a round
-* `contexts.py`: the contexts of all observations
+* `findings.py`: the contexts of all observations, and the results of a round
+* `notified.py`: objects that notifications name
 """

@@ -18,11 +18,11 @@ from orchestrator.engine.observation.verdicts import IN_STEP
 from orchestrator.errors import ProviderError
 from orchestrator.logs import logger
 from orchestrator.operations.keystone.delegated_credentials import cloud_of_stack
-from orchestrator.operations.observation.contexts import context_in_list
 from orchestrator.operations.observation.findings import (
     Findings,
     Lease,
     RoundResult,
+    context_in_list,
     evidence_of,
     recorded_values,
 )

@@ -16,7 +16,7 @@ from orchestrator.engine.observation.verdicts import GroupKind
 from orchestrator.errors import InvalidRequest
 from orchestrator.operations.context import Body, OperationContext
 from orchestrator.operations.observation.findings import Findings, Lease
-from orchestrator.operations.observation.single_objects import observe_one
+from orchestrator.operations.observation.single_round import observe_one
 from orchestrator.operations.reconcile.worker_context import WorkerContext
 from orchestrator.operations.request_body import read_object
 from orchestrator.resources.base import ResourceType

@@ -13,7 +13,7 @@ from orchestrator.engine.check.outcome import error_text, retry_seconds
 from orchestrator.engine.messages import Message
 from orchestrator.errors import UNREACHABLE_ERRORS
 from orchestrator.logs import logger
-from orchestrator.operations.observation.contexts import full_context
+from orchestrator.operations.observation.findings import full_context
 from orchestrator.operations.observation.observation_pass import continue_pass, start
 from orchestrator.operations.reconcile.worker_context import WorkerContext
 from orchestrator.operations.runtime.circuit_breaker import GuardedType

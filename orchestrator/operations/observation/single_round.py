@@ -4,17 +4,27 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from typing import Final
+from dataclasses import replace
+from typing import Final, NamedTuple
 
-from orchestrator.engine.observation.judgement import Unobserved
+from orchestrator.engine.observation.judgement import Evidence, Unobserved
 from orchestrator.errors import ProviderUnreachable
-from orchestrator.operations.observation.findings import Findings, Lease, RoundResult
-from orchestrator.operations.observation.single_objects import observe_one
+from orchestrator.operations.observation.findings import (
+    Findings,
+    Lease,
+    RoundResult,
+    evidence_of,
+    full_context,
+    recorded_values,
+)
 from orchestrator.operations.reconcile.worker_context import WorkerContext
-from orchestrator.resources.base import ResourceType
+from orchestrator.operations.resource_context.state import load_state
+from orchestrator.operations.runtime.circuit_breaker import GuardedType
+from orchestrator.resources.base import Observation, ResourceType
 from orchestrator.store.observation import groups, verdicts, watched
 from orchestrator.store.observation.groups import Group
 from orchestrator.store.observation.verdicts import Db
+from orchestrator.store.observation.watched import Watched
 
 TASK_SECONDS: Final = 20.0
 MAX_ITEMS: Final = 1_000  # resources of a task
@@ -62,3 +72,39 @@ class SingleRound:
             return None
         verdicts.end_void(self.db, self.group)
         return RoundResult(observed, observed, bool(self.findings.news))
+
+
+class Seen(NamedTuple):
+    """The evidence of an observation, and what it proves."""
+
+    evidence: Evidence
+    confirmed: bool
+
+    @property
+    def transient(self) -> bool:
+        """Whether the provider is changing the object."""
+        return isinstance(self.evidence, Observation) and self.evidence.exists and not self.evidence.ready
+
+
+def observe_one(
+    engine: WorkerContext, db: Db, findings: Findings, item: Watched, type_: ResourceType
+) -> Seen | None:
+    """Observe a resource, and add the result to the findings; None: it has changed since it was read."""
+    found = next(iter(watched.visits(db, [item.id])), None)
+    if found is None or found.version != item.version:
+        return None
+    visit = found.visit
+    ctx = replace(full_context(engine, db, visit), listed={})
+    guarded = GuardedType(type_, engine.breakers, visit)
+
+    def observe() -> Observation:
+        try:
+            observation: Observation = guarded.observe(ctx, item.physical_id)
+        finally:
+            guarded.finish()
+        return observation
+
+    evidence = evidence_of(observe)
+    state = load_state(visit, engine.cipher)
+    standing = findings.judge(item, visit, recorded_values(type_, visit, state, ctx), evidence)
+    return Seen(evidence, standing.confirmed)

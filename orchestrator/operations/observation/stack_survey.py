@@ -32,8 +32,7 @@ from orchestrator.engine.observation.verdicts import IN_STEP, Standing
 from orchestrator.errors import AwaitingBudget, LimitExceeded, Misconfigured
 from orchestrator.operations.context import OperationContext
 from orchestrator.operations.keystone.delegated_credentials import cloud_of_caller, cloud_of_stack
-from orchestrator.operations.observation.contexts import context_in_list
-from orchestrator.operations.observation.findings import evidence_of, recorded_values
+from orchestrator.operations.observation.findings import context_in_list, evidence_of, recorded_values
 from orchestrator.operations.observation.list_round import batches
 from orchestrator.operations.resource_context.operation import with_provider_access
 from orchestrator.operations.resource_context.state import load_state
