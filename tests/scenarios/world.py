@@ -85,11 +85,14 @@ class World:
 
     def close(self) -> None:
         self.seams.remove()
-        if self.database is not kept_at(self.database.url):
+        kept = kept_at(self.database.url)
+        if self.database is kept:
+            kept.keep_sweep(self.sweep._db)
+        else:
             self.database.engine.dispose()
             for durable in (True, False):
                 self.database.check_connection(durable=durable).close()
-        self.sweep.close()
+            self.sweep.close()
 
     # Requests of a user.
 
