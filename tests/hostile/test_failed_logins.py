@@ -43,11 +43,17 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     return Clock(monkeypatch)
 
 
+def quick_hash(password: str) -> str:
+    """Hash a password with few computations."""
+    return generate_password_hash(password, method="pbkdf2:sha256:1")
+
+
 @pytest.fixture
-def basic(world: World, tmp_path: Path) -> Client:
+def basic(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Client:
     """An API with the users ada and bob."""
+    monkeypatch.setattr(password_file, "hash_password", quick_hash)  # of passwords of unknown users
     users = tmp_path / "users.yaml"
-    hashed = generate_password_hash(PASSWORD, method="pbkdf2:sha256:1")
+    hashed = quick_hash(PASSWORD)
     users.write_text(
         f"users: {{ada: {{password: '{hashed}', project: shop}}, "
         f"bob: {{password: '{hashed}', project: shop}}}}"
