@@ -18,6 +18,7 @@ from orchestrator.embedded.process import Child, Process
 from orchestrator.embedded.supervisor import Stopped, supervising
 from orchestrator.errors import Misconfigured
 from orchestrator.process_control import AUTOGROUP
+from tests.patience import Patience
 
 # Writes its start and its end to a file shared by all children; deaf children ignore SIGTERM.
 PROGRAM = """
@@ -81,6 +82,16 @@ def meanwhile(act: Callable[[], None]) -> threading.Thread:
     return thread
 
 
+def within(seconds: float, condition: Callable[[], object]) -> bool:
+    """Return whether it happened in time; a slow machine has more."""
+    patience = Patience(seconds)
+    while patience.left():
+        if condition():
+            return True
+        time.sleep(0.01)
+    return bool(condition())
+
+
 def until(condition: Callable[[], object], seconds: float = 10.0) -> float:
     """Return how long it took, in seconds."""
     begun = time.monotonic()
@@ -100,36 +111,39 @@ def test_stages_start_in_order_and_stop_in_reverse(notes: Notes, tmp_path: Path)
 
 
 def test_a_killed_child_is_replaced_within_two_seconds(notes: Notes, tmp_path: Path) -> None:
-    took: list[float] = []
+    replaced: list[bool] = []
 
     def kill() -> None:
         os.kill(notes.pids("worker")[0], signal.SIGKILL)
-        took.append(until(lambda: len(notes.pids("worker")) == 2))
+        replaced.append(within(2.0, lambda: len(notes.pids("worker")) == 2))
 
     with supervising(tmp_path) as supervisor:
         supervisor.start([child("worker", notes)])
         thread = meanwhile(kill)
         supervisor.watch()
         thread.join()
-    assert took[0] < 2
+    assert replaced == [True]
     assert notes.order()[-1] == "stopped worker"
 
 
 def test_a_child_that_keeps_dying_is_started_ever_more_slowly(notes: Notes, tmp_path: Path) -> None:
     def watch_it_die() -> None:
-        for count in (1, 2, 3):
+        os.kill(notes.pids("worker")[-1], signal.SIGKILL)
+        at_once.append(within(2.0, lambda: len(notes.pids("worker")) == 2))
+        for count in (2, 3):
             os.kill(notes.pids("worker")[-1], signal.SIGKILL)
             gaps.append(until(lambda count=count: len(notes.pids("worker")) == count + 1))
 
+    at_once: list[bool] = []
     gaps: list[float] = []
     with supervising(tmp_path) as supervisor:
         supervisor.start([child("worker", notes)])
         thread = meanwhile(watch_it_die)
         supervisor.watch()
         thread.join()
-    assert gaps[1] >= 0.5
-    assert gaps[2] >= 1.0
-    assert gaps[0] < 2
+    assert at_once == [True]
+    assert gaps[0] >= 0.5
+    assert gaps[1] >= 1.0
 
 
 def test_the_death_of_a_child_does_not_affect_its_siblings(notes: Notes, tmp_path: Path) -> None:
