@@ -23,7 +23,7 @@ FAST := tests/unit tests/golden tests/property tests/scenarios/stacks/test_creat
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo up flower check test test-fast test-hostile test-long test-compose test-openstack soak bench bench-bars bench-openstack corpus corpus-openstack conformance openapi lock clean
+.PHONY: help venv demo up flower check check-types check-style test test-fast test-hostile test-long test-compose test-openstack soak bench bench-bars bench-openstack corpus corpus-openstack conformance openapi lock clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -54,9 +54,14 @@ flower: $(STAMP)  ## run the server in the foreground, with Flower as a monitor 
 	@$(BIN)/orchestrator up --flower
 
 check: $(STAMP)  ## run ruff, mypy (strict), import contracts, and the limits on code size and on dialect words in prose
+	@$(MAKE) -s -j 2 check-types check-style
+
+check-types: $(STAMP)
+	@$(BIN)/mypy
+
+check-style: $(STAMP)
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
-	@$(BIN)/mypy
 	@$(BIN)/lint-imports
 	@$(BIN)/python tools/code_metrics.py --limits
 	@$(BIN)/python tools/prose_words.py > /dev/null || { $(BIN)/python tools/prose_words.py | grep '^\*'; exit 1; }
