@@ -308,9 +308,7 @@ def test_the_total_output_of_all_functions_of_a_value_is_bounded():
 
 
 def test_many_slow_functions_share_a_time_budget(monkeypatch):
-    monkeypatch.setattr(
-        "orchestrator.template.definition.SLOW", 0.001
-    )  # as if they were large
+    monkeypatch.setattr("orchestrator.template.definition.SLOW", 0.001)  # as if they were large
     digits = list("0123456789")
     slow = {"repeat": {"template": "abc", "for_each": dict.fromkeys("abc", digits)}}
     assert len(stack().resolve([slow] * 60)) == 60
