@@ -11,12 +11,14 @@ import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 import orjson
 
 from orchestrator.errors import ProviderError
+from tests.openstack.acceptance.background import working
 from tests.openstack.acceptance.fault_table import Fault
 from tests.openstack.acceptance.installation import Installation
 from tests.openstack.acceptance.mortal.sitecustomize import VARIABLE
@@ -84,15 +86,11 @@ class Injector:
     @contextmanager
     def present(self, fault: Fault, action: str) -> Iterator[None]:
         """Keep a fault present for a block."""
-        over = threading.Event()
         self.set(fault.rules(action))
-        thread = threading.Thread(target=self._disturb, args=(fault.disturbance, over), daemon=True)
-        thread.start()
         try:
-            yield
+            with working(partial(self._disturb, fault.disturbance)):
+                yield
         finally:
-            over.set()
-            thread.join()
             self.set({})
 
     def _disturb(self, disturbance: str, over: threading.Event) -> None:

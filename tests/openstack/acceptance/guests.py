@@ -8,9 +8,11 @@ import threading
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from typing import Any, Final
 
 from orchestrator.errors import ProviderError
+from tests.openstack.acceptance.background import working
 from tests.openstack.acceptance.installation import Failed, Installation
 
 CONDITIONS: Final = ("AWS::CloudFormation::WaitCondition", "OS::Heat::WaitCondition")
@@ -65,14 +67,8 @@ USER_DATA_VERSION: Final = "2.3"
 @contextmanager
 def scripts_run(installation: Installation) -> Iterator[None]:
     """Run the scripts of new servers that call the orchestrator, as their guests would, during the block."""
-    over = threading.Event()
-    thread = threading.Thread(target=_run_scripts, args=(installation, over), daemon=True)
-    thread.start()
-    try:
+    with working(partial(_run_scripts, installation)):
         yield
-    finally:
-        over.set()
-        thread.join()
 
 
 def _run_scripts(installation: Installation, over: threading.Event) -> None:

@@ -10,6 +10,7 @@ from typing import Final
 
 from orchestrator.clients.openstack.cloud import OpenStack
 from orchestrator.errors import ProviderNotFound
+from tests.openstack.acceptance.background import working
 
 UNDONE_SECONDS: Final = 20.0  # after which an obstacle is removed
 GONE_SECONDS: Final = 60.0
@@ -77,20 +78,14 @@ def no_quota(admin: OpenStack, _ids: Ids) -> Iterator[None]:
 @contextmanager
 def _undone(undo: Callable[[], object]) -> Iterator[None]:
     """Undo a change after a while, at the latest after the block."""
-    over = threading.Event()
 
-    def wait_and_undo() -> None:
+    def wait_and_undo(over: threading.Event) -> None:
         over.wait(UNDONE_SECONDS)
         with suppress(ProviderNotFound):
             undo()
 
-    thread = threading.Thread(target=wait_and_undo)
-    thread.start()
-    try:
+    with working(wait_and_undo):
         yield
-    finally:
-        over.set()
-        thread.join()
 
 
 PREPARATIONS: Final[Mapping[str, Preparation]] = {
