@@ -42,6 +42,7 @@ NAMES: Final = MappingProxyType(
         "observations.history": "observations:history",
         "observations.history_of_stack": "observations:history",
         "observations.index": "observations:index",
+        "observations.notify": "observations:notify",
         "observations.of_stack": "observations:index",
         "outputs.index": "stacks:list_outputs",
         "outputs.show": "stacks:show_output",

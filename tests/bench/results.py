@@ -159,7 +159,7 @@ def write(results: Results, path: Path | None, verdicts: Sequence[object] = ()) 
         **asdict(results),
         "bars": [asdict(verdict) for verdict in verdicts],  # type: ignore[call-overload]
     }
-    path.write_bytes(orjson.dumps(document, option=orjson.OPT_INDENT_2) + b"\n")
+    path.write_bytes(orjson.dumps(document, option=orjson.OPT_INDENT_2 | orjson.OPT_NON_STR_KEYS) + b"\n")
     return path
 
 

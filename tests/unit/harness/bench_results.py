@@ -7,6 +7,7 @@ from tests.bench.bars import BARS
 from tests.bench.crowd import CrowdRun
 from tests.bench.judging import plan
 from tests.bench.measure import Run
+from tests.bench.observing import ObserveRun, ObserveRuns
 from tests.bench.parse import ParseRun
 from tests.bench.results import Results
 from tests.bench.yardstick import Yardstick
@@ -49,5 +50,10 @@ def good_results() -> Results:
     results.crowds = [CrowdRun(6.0, 17.0)]
     results.parses = [ParseRun(5_000_000, 0.5, 1.4, 39_000_000.0)] * 3
     results.resolve_ms = [0.05, 0.19, 5.0]
+    results.observed = ObserveRuns(
+        [ObserveRun(size, 20.0, size / 50_000, 10.0, 0.0, 0.5) for size in (1_000, 10_000, 100_000)],
+        {1_000: 0.1, 10_000: 0.12},
+        500_000.0,
+    )
     results.api = [ApiRun("show", 400.0, 50.0, {"api": 2.0}, 1.1, 0.0)]
     return results
