@@ -29,7 +29,7 @@ class SimulatedDatabase(Database):
     simulator: Moments
 
     def connect(self, **options: Any) -> Any:
-        connection = super().connect(**{**options, "replan": False})  # the tables stay small
+        connection = super().connect(**options)
         transaction = connection.transaction
 
         def idle() -> bool:

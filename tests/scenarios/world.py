@@ -85,14 +85,11 @@ class World:
 
     def close(self) -> None:
         self.seams.remove()
-        kept = kept_at(self.database.url)
-        if self.database is kept:
-            kept.keep_sweep(self.sweep._db)
-        else:
+        if self.database is not kept_at(self.database.url):
             self.database.engine.dispose()
             for durable in (True, False):
                 self.database.check_connection(durable=durable).close()
-            self.sweep.close()
+        self.sweep.close()
 
     # Requests of a user.
 
