@@ -166,6 +166,27 @@ def test_a_request_that_waits_for_a_server_computes_not() -> None:
         assert [answer.result(SECONDS) for answer in waiting] == [[b""]] * ALONE
 
 
+def test_a_request_that_waits_for_a_provider_has_no_turn() -> None:
+    process = turns.Turns()
+
+    def provider() -> bool:
+        for _ in range(ALONE):  # none of them is taken by the request that waits
+            process.slots.acquire("p", SECONDS)
+        for _ in range(ALONE):
+            process.slots.release("p")
+        return True
+
+    with ThreadPoolExecutor(1) as pool:
+        turns.begin(process, "p")
+        try:
+            answer = pool.submit(provider)
+            turns.await_answers([answer], SECONDS)
+            assert answer.done()
+            assert answer.result()
+        finally:
+            turns.end()
+
+
 def test_a_failed_request_returns_its_turn() -> None:
     with serving() as api:
         for _ in range(ALONE + 1):

@@ -238,8 +238,7 @@ def _start(context: OperationContext, stack: StackRow, todo: Sequence[Deviation]
             raise Conflict(
                 f"Resources of stack {stack.name} have changed since they were observed. Try again."
             )
-        for stack_id in sorted({stack.id, *marked.values()}):
-            children.mark_stale(db, stack_id)
+        children.mark_stale(db, stack.id, *set(marked.values()))
         started = traversals.start_traversal(db, stack.id, "UPDATE")
         assert started is not None  # it exists: it is locked
         repair_starts.explain_start(db, stack.id, started.traversal, reason)

@@ -245,8 +245,7 @@ def _start(db: Db, root_id: int, starts: Mapping[int, Start]) -> Iterable[CheckM
         marked = repair_starts.mark(db, root_id, [_mark(id_, start) for id_, start in sorted(starts.items())])
         if not marked:
             return []
-        for stack_id in sorted(set(marked.values())):
-            children.mark_stale(db, stack_id)
+        children.mark_stale(db, *set(marked.values()))
         started = traversals.start_traversal(db, root_id, "UPDATE", expected=stack.traversal, automatic=True)
         assert started is not None  # it exists: it is locked
         shown = ", ".join(starts[fault_id].name for fault_id in sorted(marked)[:MAX_NAMES])

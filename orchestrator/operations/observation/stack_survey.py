@@ -11,7 +11,7 @@ import datetime as dt
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
 from typing import Any, Final, NamedTuple
@@ -36,6 +36,7 @@ from orchestrator.operations.observation.findings import context_in_list, eviden
 from orchestrator.operations.observation.list_round import batches
 from orchestrator.operations.resource_context.operation import with_provider_access
 from orchestrator.operations.resource_context.state import load_state
+from orchestrator.operations.runtime import turns
 from orchestrator.operations.software.type_store import DeploymentStore
 from orchestrator.resources.base import Context, Observation, ResourceType
 from orchestrator.resources.nested_type import NestedType
@@ -171,7 +172,7 @@ class _Surveyor:
         return NO_ANSWER if isinstance(seen, Unlisted) else seen  # the service had no free place in time
 
     def _wait(self, futures: Iterable[Future[Any]]) -> None:
-        wait(list(futures), max(0.0, self.until - time.monotonic()))
+        turns.await_answers(futures, self.until - time.monotonic())
 
 
 def _patiently(observe: Callable[[], Observation], until: float) -> Observation:

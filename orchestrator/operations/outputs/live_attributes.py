@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -19,6 +19,7 @@ from orchestrator.json_types import JsonMapping
 from orchestrator.operations.context import OperationContext
 from orchestrator.operations.keystone.delegated_credentials import cloud_of_stack
 from orchestrator.operations.resource_context.operation import has_secret, with_provider_access
+from orchestrator.operations.runtime import turns
 from orchestrator.operations.software.type_store import DeploymentStore
 from orchestrator.resources.base import Context, ResourceType
 from orchestrator.store.stacks import live_inputs
@@ -85,7 +86,7 @@ class LiveReader:
                 pool.submit(self._call, inputs, names): (inputs.name, names)
                 for inputs, names in requests[:MAX_RESOURCES]
             }
-            wait(futures, self._remaining())
+            turns.await_answers(futures, self._remaining())
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
         for future, (name, names) in futures.items():

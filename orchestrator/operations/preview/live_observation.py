@@ -8,12 +8,13 @@ resources.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Final
 
 from orchestrator.engine.physical_names import physical_name
 from orchestrator.engine.preview.results import CurrentResource
+from orchestrator.operations.runtime import turns
 from orchestrator.resources.base import Context, Observation, ResourceType
 from orchestrator.resources.software_api import SoftwareStore
 
@@ -51,7 +52,7 @@ def observe_all(
             ): resource
             for resource_type, resource in things
         }
-        wait(futures, seconds)
+        turns.await_answers(futures, seconds)
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
     observations: dict[int, Observation] = {}

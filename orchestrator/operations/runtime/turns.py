@@ -13,11 +13,12 @@ from __future__ import annotations
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from concurrent.futures import Future, wait
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from orchestrator.operations.runtime.fair_slots import FairSlots, NoFreeSlot
 
@@ -173,3 +174,11 @@ def paused() -> Iterator[None]:
     yield
     with suppress(NoFreeSlot):
         turn.take(TURN_SECONDS)
+
+
+def await_answers(futures: Iterable[Future[Any]], seconds: float) -> None:
+    """Wait for requests to providers, for at most `seconds`. The turn is returned meanwhile: a slow provider
+    delays no other request of the project.
+    """
+    with paused():
+        wait(list(futures), max(0.0, seconds))

@@ -141,8 +141,8 @@ FROM chosen WHERE s.id = chosen.id
 # A stack and its ancestors, except for the root. The next traversal of each clears the mark.
 MARK_STALE = """
 WITH RECURSIVE up AS (
-    SELECT s.id, s.owner_id FROM stack s WHERE s.id = %(stack_id)s
-    UNION ALL
+    SELECT s.id, s.owner_id FROM stack s WHERE s.id = ANY (%(stack_ids)s)
+    UNION
     SELECT s.id, s.owner_id FROM up JOIN stack s ON s.id = up.owner_id
 )
 INSERT INTO disturbed_stack (stack_id) SELECT id FROM up WHERE owner_id IS NOT NULL ORDER BY id
@@ -310,11 +310,11 @@ def halt_below(db: Db, stack_id: int, traversal: int) -> None:
     db.execute(HALT_BELOW, {"stack_id": stack_id, "traversal": traversal})
 
 
-def mark_stale(db: Db, stack_id: int) -> None:
-    """Mark the ancestors of a child as stale: the child was changed directly, and their next update checks
-    it.
+def mark_stale(db: Db, *stack_ids: int) -> None:
+    """Mark children and their ancestors as stale: the children were changed directly, and the next update of
+    their ancestors checks them.
     """
-    db.execute(MARK_STALE, {"stack_id": stack_id})
+    db.execute(MARK_STALE, {"stack_ids": list(stack_ids)})
 
 
 def detach(db: Db, child_id: int) -> None:

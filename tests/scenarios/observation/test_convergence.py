@@ -19,7 +19,9 @@ from orchestrator.errors import (
 )
 from orchestrator.operations.context import Body
 from orchestrator.operations.observation import convergence, stack_survey
-from tests.scenarios.observation.shelf import Shelf
+from orchestrator.operations.runtime import turns
+from orchestrator.resources.base import Context, Observation
+from tests.scenarios.observation.shelf import Box, Shelf
 from tests.scenarios.observation.test_repairs import BOX, CHEST, Chest, Healer
 from tests.scenarios.world import World
 
@@ -233,3 +235,26 @@ def test_a_request_without_a_free_place_at_its_service_is_no_observation(
     monkeypatch.setattr(healer.world.types["Shelf::Box"], "observe", refuse, raising=False)
     answer = converge(healer)
     assert (found(answer), answer["observed"]) == ({"a": ("unknown", None)}, 0)
+
+
+def test_a_slow_provider_delays_no_other_request_of_the_project(
+    healer: Healer, monkeypatch: pytest.MonkeyPatch
+):
+    made(healer, a=BOX)
+    process, observe, computed = turns.Turns(), Box.observe, list[str]()
+
+    def observed(type_: Box, ctx: Context, physical_id: str) -> Observation:
+        for _ in range(turns.ALONE):  # all turns of the project
+            process.slots.acquire("p", 5.0)
+        computed.append(physical_id)
+        for _ in range(turns.ALONE):
+            process.slots.release("p")
+        return observe(type_, ctx, physical_id)
+
+    monkeypatch.setattr(Box, "observe", observed)
+    turns.begin(process, "p")
+    try:
+        converge(healer, {"plan": True})
+    finally:
+        turns.end()
+    assert computed == [healer.id("a")]
