@@ -107,6 +107,7 @@ class Findings:
         self._db, self._group = db, group
         self.known: Mapping[int, Standing] = verdicts.standings(db, group)
         self._acceptances = [row.rule for row in rules.listed(db, group.project_id, kind="accept")]
+        self._around: dict[int, rules.Surroundings] = {}  # by stack, in this round
         self.with_accepted: set[int] = set()  # resources with accepted differences
         self._new: list[tuple[Watched, Standing]] = []
         self.news = 0
@@ -128,8 +129,10 @@ class Findings:
         return after
 
     def _without_accepted(self, visit: ResourceVisit, standing: Standing) -> Standing:
-        resource, now = visit.resource, self._group.round_at
-        [place] = rules.places(self._db, [(visit.stack.id, resource.name, resource.resource_type)])
+        resource, stack_id, now = visit.resource, visit.stack.id, self._group.round_at
+        if stack_id not in self._around:
+            self._around |= rules.surroundings(self._db, [stack_id])
+        place = self._around[stack_id].place(resource.name, resource.resource_type)
         return without_accepted(
             standing, lambda property_: accepts(self._acceptances, place, property_, now) is not None
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import uuid as uuid_
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
@@ -202,20 +202,35 @@ def in_force(db: Db, project_id: str, stacks: Collection[int]) -> list[RuleRow]:
         return cursor.execute(IN_FORCE.encode(), values).fetchall()
 
 
+class Surroundings(NamedTuple):
+    """The stacks around the resources of a stack, itself first, each with the resource that holds it, and the
+    policies that their environments name.
+    """
+
+    stacks: Sequence[tuple[int, str | None]] = ()
+    named: Sequence[tuple[int, str]] = ()
+
+    def place(self, name: str, type_: str) -> Place:
+        """Return where a resource of the stack is."""
+        return Place(type_, tuple(_paths(self.stacks, name)), tuple(self.named))
+
+
+def surroundings(db: Db, stacks: Collection[int]) -> dict[int, Surroundings]:
+    """Return the surroundings of the resources of stacks, by stack."""
+    around: dict[int, list[tuple[int, str | None]]] = {stack_id: [] for stack_id in stacks}
+    named: dict[int, list[tuple[int, str]]] = {stack_id: [] for stack_id in stacks}
+    for stack_id, id_, holder, _, policy in db.execute(AROUND, {"stacks": sorted(stacks)}).fetchall():
+        around[stack_id].append((id_, holder))
+        if policy:
+            named[stack_id].append((id_, policy))
+    return {stack_id: Surroundings(around[stack_id], named[stack_id]) for stack_id in stacks}
+
+
 def places(db: Db, resources: Iterable[tuple[int, str, str]]) -> list[Place]:
     """Return where resources are, given as stack, name and type."""
     wanted = list(resources)
-    rows = db.execute(AROUND, {"stacks": sorted({stack_id for stack_id, _, _ in wanted})}).fetchall()
-    around: dict[int, list[tuple[int, str | None]]] = {}
-    named: dict[int, list[tuple[int, str]]] = {}
-    for stack_id, id_, holder, _, policy in rows:
-        around.setdefault(stack_id, []).append((id_, holder))
-        if policy:
-            named.setdefault(stack_id, []).append((id_, policy))
-    return [
-        Place(type_, tuple(_paths(around.get(stack_id, []), name)), tuple(named.get(stack_id, ())))
-        for stack_id, name, type_ in wanted
-    ]
+    around = surroundings(db, {stack_id for stack_id, _, _ in wanted})
+    return [around[stack_id].place(name, type_) for stack_id, name, type_ in wanted]
 
 
 def is_named(db: Db, project_id: str, name: str) -> bool:

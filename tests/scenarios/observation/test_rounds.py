@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any
 
 import pytest
@@ -56,6 +56,24 @@ class Watch:
         assert messages
         for message in messages:
             self.world.deliver_one(message)
+
+    def accept(self, path: str) -> uuid.UUID:
+        """Accept a difference of the only stack."""
+        [stack] = self.world.rows("SELECT id FROM stack")
+        rule = {"project_id": "p1", "kind": "accept", "stack_id": stack.id, "path": path}
+        nothing = {
+            "type": "",
+            "resource": "",
+            "mode": None,
+            "starts_at": None,
+            "ends_at": None,
+            "repeats": "",
+        }
+        author = {"reason": "painted", "created_by": "ada", "most": 10}
+        id_ = uuid.uuid4()
+        with self.db.transaction():
+            assert rules.add(self.db, {**rule, **nothing, **author, "uuid": id_})
+        return id_
 
     def verdicts(self) -> dict[str, str]:
         """Return the verdicts that deviate, by resource."""
@@ -310,13 +328,7 @@ def test_accepted_differences_are_no_drift(watch: Watch):
     observed(watch)
     watch.shelf.objects["boxes-1"] |= {"label": "red", "name": "renamed"}
     watch.round()
-    [stack] = watch.world.rows("SELECT id FROM stack")
-    rule = {"project_id": "p1", "kind": "accept", "stack_id": stack.id, "path": "*.properties.label"}
-    nothing = {"type": "", "resource": "", "mode": None, "starts_at": None, "ends_at": None, "repeats": ""}
-    author = {"reason": "painted", "created_by": "ada", "most": 10}
-    id_ = uuid.uuid4()
-    with watch.db.transaction():
-        assert rules.add(watch.db, {**rule, **nothing, **author, "uuid": id_})
+    id_ = watch.accept("*.properties.label")
     watch.round()
     [row] = watch.world.rows("SELECT differences FROM resource_verdict")
     assert [item["property"] for item in row.differences] == ["name"]
@@ -326,6 +338,27 @@ def test_accepted_differences_are_no_drift(watch: Watch):
     assert rules.end(watch.db, "p1", id_, "ada")
     watch.round()
     assert list(watch.verdicts().values()) == ["changed"]
+
+
+def test_accepted_differences_of_a_stack_take_one_query_a_round(
+    watch: Watch, monkeypatch: pytest.MonkeyPatch
+):
+    watch.stack(5)
+    watch.discover()
+    for box in watch.shelf.objects.values():
+        box["label"] = "red"
+    watch.accept("*.properties.label")
+    read, surroundings = list[int](), rules.surroundings
+
+    def counted(db: Any, stacks: Collection[int]) -> dict[int, rules.Surroundings]:
+        read.extend(stacks)
+        return surroundings(db, stacks)
+
+    monkeypatch.setattr(rules, "surroundings", counted)
+    for _ in range(2):
+        watch.round()
+    assert watch.verdicts() == {}
+    assert len(read) == 2
 
 
 def test_policies_shorten_the_interval_of_their_resources(watch: Watch):
