@@ -75,7 +75,7 @@ def progress(project_id: str, stack_name: str, stack_id: str) -> Response:  # no
 
 def _unrepaired(stack: StackRow) -> list[JsonObject]:
     """Return the faults that the observation found and that are not repaired, with the reasons."""
-    with dependencies().database.connect() as db:
+    with dependencies().database.borrow(hot=False) as db:
         rows = stored_repairs.undone(db, stack.project_id, stack.id, MAX_REPAIRS)
     return [
         {

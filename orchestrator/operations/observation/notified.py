@@ -53,7 +53,7 @@ def notify(context: OperationContext, body: Body) -> Sequence[RoundMessage]:
         raise InvalidRequest(f"Each of the objects must be a text of 1 to {MAX_ID} characters.")
     if not context.settings.observation_interval_seconds:
         return ()
-    with context.database.connect() as db:
+    with context.database.borrow(hot=False) as db:
         return note(db, context.caller.project_id, ids, context.settings.region_name)
 
 

@@ -61,7 +61,7 @@ def listed(
     found = stacks.find(context.database, project_id, stack) if stack is not None else None
     if stack is not None and (found is None or found.project_id != project_id):
         raise NotFound("Stack", stack)
-    with context.database.connect() as db:
+    with context.database.borrow(hot=False) as db:
         rows = repairs.listed(
             db, project_id, statuses=[status] if status else [], stack_ids=[found.id] if found else [],
             marker=marker, limit=limit,
@@ -96,7 +96,7 @@ def answer(context: OperationContext, id_: str, body: Body, verb: str) -> JsonOb
     row = _row(context, id_)
     effect = requested.get("effect")
     project_id = context.caller.project_id
-    with context.database.connect() as db:
+    with context.database.borrow(hot=False) as db:
         outdated = effect is not None and effect != effect_of(row)
         if outdated or not repairs.answer(
             db, project_id, row, ANSWERS[verb], context.caller.user, requested.get("reason")
@@ -145,7 +145,7 @@ def _row(context: OperationContext, id_: str) -> RepairRow:
         uuid = uuid_.UUID(id_)
     except ValueError:
         raise RepairNotFound(id_) from None
-    with context.database.connect() as db:
+    with context.database.borrow(hot=False) as db:
         rows = repairs.listed(db, context.caller.project_id, uuid=uuid)
     if not rows:
         raise RepairNotFound(id_)

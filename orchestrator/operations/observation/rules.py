@@ -82,7 +82,7 @@ def create(context: OperationContext, body: Body) -> JsonObject:
         "created_by": context.caller.user,
         "most": MAX_RULES,
     }
-    with context.database.connect() as db:
+    with context.database.borrow(hot=False) as db:
         with db.transaction():
             if not rules.add(db, values):
                 raise LimitExceeded(
@@ -112,7 +112,7 @@ def listed(
     if kind is not None and kind not in RULE_KINDS:
         raise InvalidRequest(f"Unknown kind '{kind}', must be one of: {', '.join(RULE_KINDS)}.")
     found = _stack(context, stack)
-    with context.database.connect() as db:
+    with context.database.borrow(hot=False) as db:
         rows = rules.listed(
             db, context.caller.project_id, kind=kind, stack_id=found.id if found else None, history=history,
             marker=marker, limit=limit,
@@ -126,7 +126,7 @@ def show(context: OperationContext, id_: str) -> JsonObject:
     Raises:
         RuleNotFound: it does not exist.
     """
-    with context.database.connect() as db:
+    with context.database.borrow(hot=False) as db:
         row = rules.get(db, context.caller.project_id, _uuid(id_))
     if row is None:
         raise RuleNotFound(id_)
@@ -139,7 +139,7 @@ def end(context: OperationContext, id_: str) -> None:
     Raises:
         RuleNotFound: it does not exist, or has ended.
     """
-    with context.database.connect() as db:
+    with context.database.borrow(hot=False) as db:
         if not rules.end(db, context.caller.project_id, _uuid(id_), context.caller.user):
             raise RuleNotFound(id_)
         repairs.reconsider(db, context.caller.project_id)
@@ -153,7 +153,7 @@ def effective(context: OperationContext, stack_name: str, path: str | None) -> J
     """
     stack = _stack(context, stack_name)
     assert stack is not None
-    with context.database.connect() as db:
+    with context.database.borrow(hot=False) as db:
         owner = rules.at_path(db, stack.id, path) if path else None
         if path and owner is None:
             raise ResourceNotFound(path, stack.name)
@@ -311,7 +311,7 @@ def _unknown_objects(
     path, pattern = requested.get("resource"), requested.get("path")
     if stack is None:
         return
-    with context.database.connect() as db:
+    with context.database.borrow(hot=False) as db:
         if path is not None and rules.at_path(db, stack.id, path) is None:
             yield _fault("unknown-resource", f"The stack {stack.name} has no resource {path}", "resource")
         if pattern is not None and not policies.matches_everything(pattern):

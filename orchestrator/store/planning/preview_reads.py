@@ -58,7 +58,7 @@ class StoredProperties(NamedTuple):
 @contextmanager
 def consistent_snapshot(database: Database) -> Iterator[Db]:
     """Yield a read-only connection whose statements all see the same state."""
-    with database.connect() as db, db.transaction():
+    with database.borrow(hot=False) as db, db.transaction():
         db.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
         yield db
 
