@@ -25,6 +25,7 @@ from orchestrator.embedded.valkey import Valkey, connect
 from orchestrator.simulated.cloud import SimulatedCloud
 from orchestrator.simulated.server import LoopThread
 from tests import template_cluster
+from tests.template_cluster import FAST_SETTINGS
 
 # A loaded machine generates slowly; that says nothing about the code under test.
 settings.register_profile("any_machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -41,8 +42,6 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> object:
 
 collect_ignore = ["plugins/shelf"]  # a third party's, whose own tests run where it is installed
 BROKER_DATABASES = 4096
-# Safe against killed processes, which is all that tests do to them; not against a power cut.
-FAST_SETTINGS = {"fsync": "off", "shared_buffers": "64MB", "max_connections": "300"}
 
 
 class OwnServer:

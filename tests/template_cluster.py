@@ -20,6 +20,8 @@ from orchestrator.embedded.postgres import ADMINISTRATOR, ROLE, Postgres
 from orchestrator.embedded.process import running
 from orchestrator.store.schema import migrate
 
+# Safe against killed processes, which is all that tests do to them; not against a power cut.
+FAST_SETTINGS = {"fsync": "off", "shared_buffers": "64MB", "max_connections": "300"}
 ROOT = Path(__file__).resolve().parents[1]
 CACHE = ROOT / ".cache"
 PREFIX = "test-cluster-"

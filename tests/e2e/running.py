@@ -17,7 +17,12 @@ from typing import Any
 
 import httpx
 
+from orchestrator.embedded.fork_server import Request
+from orchestrator.embedded.forks import Fork, fork
+from tests import template_cluster
+from tests.fork_server import running_fork_server
 from tests.patience import Patience
+from tests.template_cluster import FAST_SETTINGS
 
 COMMAND = (sys.executable, "-m", "orchestrator.cli.main")
 TEMPLATE = {
@@ -61,14 +66,60 @@ def eventually(condition: Callable[[], Any], seconds: float = 30.0) -> Any:
     return result
 
 
+class Forked(Fork):
+    """A fork with the further methods of `subprocess.Popen` that tests use."""
+
+    def __init__(self, pid: int, output: int) -> None:
+        """Watch the child `pid`, whose output is read from `output`."""
+        super().__init__(pid)
+        self.stdout = os.fdopen(output, "rb")
+
+    def terminate(self) -> None:
+        self.send_signal(signal.SIGTERM)
+
+    def kill(self) -> None:
+        self.send_signal(signal.SIGKILL)
+
+    def communicate(self, timeout: float) -> tuple[bytes, None]:
+        """Return the rest of the output, after the end of the process."""
+        end, chunks = time.monotonic() + timeout, []
+        with self.stdout:
+            while select.select([self.stdout], [], [], max(0.0, end - time.monotonic()))[0]:
+                chunk = os.read(self.stdout.fileno(), 65536)
+                if not chunk:
+                    self.wait(max(0.0, end - time.monotonic()))
+                    return b"".join(chunks), None
+                chunks.append(chunk)
+        raise subprocess.TimeoutExpired("up", timeout)
+
+
+def forked_up(arguments: Sequence[str], env: Mapping[str, str]) -> Forked | None:
+    """Start `orchestrator up` by way of the fork server of the tests, if that answers."""
+    reader, writer = os.pipe()
+    argv = (sys.executable, "-m", "tests.e2e.forked_up", *arguments)
+    request = Request(argv, dict(env), str(Path.cwd()), 0, int(signal.SIGKILL))
+    try:
+        made = fork(running_fork_server(), request, writer)
+    finally:
+        os.close(writer)
+    if made is None:
+        os.close(reader)
+        return None
+    return Forked(made.pid, reader)
+
+
 class Up:
-    """A running `orchestrator up`."""
+    """A running `orchestrator up`.
+
+    Unless a `command` is given, it is a fork with the imports done, and its new database a copy: the same
+    program, which starts in a fifth of the time, but the figures of its processes are not added up.
+    """
 
     def __init__(
         self,
         data_dir: Path,
         *,
-        command: Sequence[str] = COMMAND,
+        command: Sequence[str] = (),
         env: Mapping[str, str] | None = None,
         port: int | None = None,
         cwd: Path | None = None,
@@ -78,17 +129,12 @@ class Up:
     ) -> None:
         self.data_dir, self.port, self.output = data_dir, port or free_port(), ""
         self.url = f"http://127.0.0.1:{self.port}"
-        self.process = subprocess.Popen(
-            [
-                *command,
-                "up",
-                "--port",
-                str(self.port),
-                *("--data-dir", str(data_dir)),
-                "--workers",
-                str(workers),
-                *options,
-            ],
+        arguments = ("up", "--port", str(self.port), "--data-dir", str(data_dir))
+        arguments += ("--workers", str(workers), *options)
+        self.process = (
+            None if command or cwd or popen else self._forked(arguments, environment(env))
+        ) or subprocess.Popen(
+            [*(command or COMMAND), *arguments],
             env=environment(env),
             cwd=cwd,
             stdin=subprocess.DEVNULL,
@@ -96,6 +142,14 @@ class Up:
             stderr=subprocess.STDOUT,
             **popen,
         )
+
+    def _forked(self, arguments: Sequence[str], env: Mapping[str, str]) -> Forked | None:
+        """Start a fork. A new database of its own is a copy."""
+        database = self.data_dir / "postgres"
+        if "ORCHESTRATOR_DATABASE_URL" not in env and not database.exists():
+            self.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+            template_cluster.copy_to(database.resolve(), FAST_SETTINGS)
+        return forked_up(arguments, env)
 
     def wait_ready(self, seconds: float = 60.0) -> Up:
         """Return when it says that it is ready."""

@@ -24,7 +24,7 @@ TREE = Path(__file__).resolve().parents[2]
 @pytest.fixture(scope="module")
 def up(start_up: Callable[..., Up], tmp_path_factory: pytest.TempPathFactory) -> Up:
     soon = {"ORCHESTRATOR_RE_ENQUEUE_SECONDS": "1"}  # messages of a dead process are re-enqueued
-    return start_up(tmp_path_factory.mktemp("up") / "data", env=soon).wait_ready()
+    return start_up(tmp_path_factory.mktemp("up") / "data", command=COMMAND, env=soon).wait_ready()
 
 
 def run(*arguments: str | Path, **env: str) -> subprocess.CompletedProcess[str]:
@@ -104,7 +104,7 @@ def test_after_a_kill_no_process_is_left_and_the_next_start_has_all_stacks(
     start_up: Callable[..., Up], tmp_path: Path
 ) -> None:
     soon = {"ORCHESTRATOR_LEASE_SECONDS": "3"}  # leases of a killed process expire after this time
-    first = start_up(tmp_path / "data", env=soon).wait_ready()
+    first = start_up(tmp_path / "data", command=COMMAND, env=soon).wait_ready()
     first.create("kept")
     family = first.children()
     first.process.kill()

@@ -12,9 +12,10 @@ import pytest
 from orchestrator.embedded.postgres import Postgres
 from orchestrator.embedded.valkey import Valkey, connect
 from orchestrator.store.schema import migrate
-from tests.conftest import FAST_SETTINGS, OwnServer
+from tests.conftest import OwnServer
 from tests.integration.cluster import RECOVERY_SECONDS, Cluster, eventually, local, made_once, thing, tree
 from tests.plugins.thing_fixture import THING_DIR, ThingServer
+from tests.template_cluster import FAST_SETTINGS
 
 
 @pytest.fixture(scope="module")
