@@ -10,6 +10,7 @@ import orjson
 
 from orchestrator.json_types import JsonMapping, JsonObject
 from orchestrator.resources.base import Change, Observation, ResourceType
+from orchestrator.resources.substitutes import SUBSTITUTES
 from orchestrator.schema.properties import immutable_changes
 from orchestrator.template.resource_registry_entries import is_template
 
@@ -67,10 +68,11 @@ def changed_properties(
 def needs_other_type(recorded: str, desired: str) -> bool:
     """Return whether the recorded type must be replaced by the desired type, both by name.
 
-    A template replaces another template in the existing child stack (docs/internals/engine-semantics.md §6,
-    rule 1).
+    A template replaces another template in the existing child stack, and a substitute takes over a resource
+    of its deprecated type (docs/internals/engine-semantics.md §6, rule 1).
     """
-    return recorded != desired and not (is_template(recorded) and is_template(desired))
+    taken_over = SUBSTITUTES.get(recorded) == desired or (is_template(recorded) and is_template(desired))
+    return recorded != desired and not taken_over
 
 
 def as_stored(properties: JsonMapping) -> JsonObject:

@@ -66,6 +66,20 @@ def test_an_update_deploys_existing_members_in_place_and_creates_new_members(wor
     assert world.rows("SELECT 1 FROM software_deployment") == []
 
 
+def test_the_type_that_takes_the_place_of_a_deprecated_type_keeps_its_deployments(world: World):
+    template = group(signal_transport="NO_SIGNAL")
+    old = {**template["group"], "type": "OS::Heat::SoftwareDeployments"}
+    uuid = world.create("s", {**template, "group": old})
+    world.deliver_all()
+    query = "SELECT physical_id FROM resource WHERE name = 'group'"
+    before = world.rows(query), world.rows("SELECT uuid FROM software_deployment")
+    world.update("s", template)
+    world.deliver_all()
+    assert world.state(uuid) == "UPDATE_COMPLETE"
+    assert (world.rows(query), world.rows("SELECT uuid FROM software_deployment")) == before
+    assert world.rows("SELECT type FROM resource WHERE name = 'group'") == [(template["group"]["type"],)]
+
+
 def test_a_failing_server_fails_the_group_and_is_named(world: World):
     uuid = world.create("s", group())
     world.deliver_all()
