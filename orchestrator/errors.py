@@ -22,6 +22,7 @@ OrchestratorError
 │       ├── ProviderInUse          another object does not permit the request at present
 │       ├── ServiceUnavailable     its circuit breaker is open
 │       └── ProviderSilent         no answer; the request may be carried out
+│           └── ProviderFailed     an internal error was the answer; the request may have been carried out
 ├── Superseded            a newer traversal owns this stack; stop quietly
 └── Misconfigured         the operator must act; the message names the fix
 
@@ -359,6 +360,10 @@ class ServiceUnavailable(ProviderBusy):
 
 class ProviderSilent(ProviderBusy):
     """The provider did not answer in time; it may still carry out the request."""
+
+
+class ProviderFailed(ProviderSilent):
+    """An internal error was the answer: the request may have been carried out, but no longer will be."""
 
 
 # Errors of a verb after which nothing is known about the object. A plugin need not translate the last two.

@@ -21,6 +21,7 @@ from orchestrator.errors import (
     ProviderBusy,
     ProviderConflict,
     ProviderError,
+    ProviderFailed,
     ProviderNotFound,
     ProviderQuotaExceeded,
     ProviderSilent,
@@ -45,6 +46,7 @@ QUOTA: Final = re.compile(
     r"quota exceeded|exceeded for quota|exceeds? allowed|quota .*exceeded|over ?quota|quota has been met",
     re.IGNORECASE,
 )
+INTERNAL_ERROR: Final = 500  # of the service itself; gateways answer 502 or 504 while it continues
 NOT_IMPLEMENTED: Final = 501  # final: a provider of octavia does not support an option
 MAX_MESSAGE: Final = 1_000  # characters of a service's message
 MAX_RETRY_AFTER: Final = 300.0  # seconds
@@ -60,7 +62,9 @@ def error_of(service: str, status: int, headers: Any, body: Any) -> ProviderErro
         return ProviderQuotaExceeded(message, KINDS[status])
     if status in (429, 503) or (status == 413 and retry_after is not None):
         return ProviderBusy(message, KINDS.get(status, "ServiceUnavailable"), retry_after=retry_after)
-    if status >= 500 and status != NOT_IMPLEMENTED:
+    if status == INTERNAL_ERROR:
+        return ProviderFailed(message, "HttpServerError")
+    if status > INTERNAL_ERROR and status != NOT_IMPLEMENTED:
         return ProviderSilent(message, "HttpServerError")
     kind = KINDS.get(status, "HttpException")
     if status == 404:

@@ -19,7 +19,7 @@ from orchestrator.engine.check.outcome import (
     failure_reason,
     outcome_of_delete,
 )
-from orchestrator.errors import UNREACHABLE_ERRORS, ProviderError, ProviderSilent
+from orchestrator.errors import UNREACHABLE_ERRORS, ProviderError, ProviderFailed, ProviderSilent
 from orchestrator.operations.reconcile.comparison import comparison, type_changed
 from orchestrator.operations.reconcile.desired_state import apply_definition
 from orchestrator.operations.reconcile.step_outcomes import (
@@ -90,10 +90,11 @@ def _send_create(operation: ResourceOperation) -> Observation | None:
     state.unanswered = type_.calls_out
     try:
         created = type_.create(context, state.properties)
-    except UNANSWERED:
-        if not (type_.calls_out and type_.can_find and _find_at_once(operation, context)):
+    except UNANSWERED as error:
+        found = _find_at_once(operation, context) if type_.calls_out and type_.can_find else None
+        state.unanswered = found is None or not (found or isinstance(error, ProviderFailed))
+        if not found:
             raise
-        state.unanswered = False
         return None
     except ProviderError:
         state.unanswered = False  # a refusal is an answer
@@ -109,14 +110,14 @@ def _send_create(operation: ResourceOperation) -> Observation | None:
     return created.observation
 
 
-def _find_at_once(operation: ResourceOperation, context: Context) -> bool:
-    """Return whether a create without an answer was carried out already. An error of the search is not
-    reported instead of the first error.
+def _find_at_once(operation: ResourceOperation, context: Context) -> bool | None:
+    """Return whether a create without an answer was carried out already, None if the search has failed: its
+    error is not reported instead of the first error.
     """
     try:
         return find_object(operation, context)
     except (ProviderError, *UNREACHABLE_ERRORS):
-        return False
+        return None
 
 
 def recreate(operation: ResourceOperation, step: Recreate, retries_left: int) -> StepResult:

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 import pytest
 
-from orchestrator.errors import ProviderBusy, ProviderSilent
+from orchestrator.errors import ProviderBusy, ProviderFailed, ProviderSilent
 from orchestrator.operations.maintenance import orphans
 from orchestrator.resources.base import Context
 from tests.scenarios.fake_cloud import Cloud, Crash, Thing, cloud_thing
@@ -103,6 +103,23 @@ def test_a_create_that_was_never_carried_out_is_repeated_after_its_flight(world:
     world.deliver_all()
     assert world.state(uuid) == "CREATE_COMPLETE"
     assert cloud.calls.count("create a") == 2
+
+
+def test_a_create_that_ended_with_an_internal_error_is_repeated_at_once(world: World, cloud: Cloud) -> None:
+    silent(cloud, "create", error=ProviderFailed("500"))
+    uuid = world.create("s", {"a": port_()})
+    world.retry(3)
+    assert world.state(uuid) == "CREATE_COMPLETE"
+    assert cloud.calls.count("create a") == 2
+
+
+def test_an_object_created_in_spite_of_an_internal_error_is_found(world: World, cloud: Cloud) -> None:
+    silent(cloud, "created", error=ProviderFailed("500"))
+    silent(cloud, "find", error=ProviderBusy("later"))
+    uuid = world.create("s", {"a": port_()})
+    world.deliver_all()
+    assert world.state(uuid) == "CREATE_COMPLETE"
+    assert cloud.made == {"a": 1}
 
 
 def test_an_error_of_the_search_hides_no_lost_answer(world: World, cloud: Cloud) -> None:

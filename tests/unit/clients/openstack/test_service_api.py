@@ -11,6 +11,7 @@ from orchestrator.errors import (
     ProviderBusy,
     ProviderConflict,
     ProviderError,
+    ProviderFailed,
     ProviderNotFound,
     ProviderQuotaExceeded,
     ProviderSilent,
@@ -116,7 +117,8 @@ def test_absence_is_none_and_false(script: ScriptedCloud, cloud: OpenStack) -> N
         (404, {"itemNotFound": {"message": "x"}}, ProviderNotFound),
         (429, {}, ProviderBusy),
         (503, "down", ProviderBusy),
-        (500, {"computeFault": {"message": "x"}}, ProviderSilent),
+        (500, {"computeFault": {"message": "x"}}, ProviderFailed),
+        (502, "bad gateway", ProviderSilent),
         (400, {"badRequest": {"message": "x"}}, ProviderError),
     ],
 )
