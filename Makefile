@@ -28,14 +28,14 @@ unexport PYTHONDONTWRITEBYTECODE
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
 
+# --no-compile: modules are compiled on first use, because most are never imported.
 $(STAMP): pyproject.toml requirements.lock
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@$(PIP) --require-hashes -r requirements.lock
-	@$(PIP) --no-deps --no-build-isolation -e .
+	@$(PIP) --no-compile --require-hashes -r requirements.lock
+	@$(PIP) --no-compile --no-deps --no-build-isolation -e .
 	@touch $@ $(RUNTIME)
 
-# The packages that the server needs, without the packages for development. --no-compile: modules are compiled on first use,
-# because most are never imported.
+# The packages that the server needs, without the packages for development.
 $(RUNTIME): pyproject.toml requirements-runtime.lock
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@$(PIP) --no-compile --require-hashes -r requirements-runtime.lock

@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+import gc
 import itertools
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -19,6 +20,7 @@ import pytest
 import redis
 from hypothesis import HealthCheck, settings
 
+from orchestrator import gc_policy
 from orchestrator.embedded.postgres import DATABASE, ROLE, Postgres
 from orchestrator.embedded.process import Child, Process, running
 from orchestrator.embedded.valkey import Valkey, connect
@@ -30,6 +32,17 @@ from tests.template_cluster import FAST_SETTINGS
 # A loaded machine generates slowly; that says nothing about the code under test.
 settings.register_profile("any_machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("any_machine")
+
+
+# Garbage collections take a tenth of the time in which thousands of tests are loaded, and find nothing.
+gc_policy.disable_collection()
+
+
+def pytest_collection_finish() -> None:
+    """Exempt the tests from garbage collection, which is on again."""
+    gc.collect()
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.hookimpl(optionalhook=True)
