@@ -10,6 +10,7 @@ from orchestrator.clients.openstack.service_api import ServiceApi
 from orchestrator.errors import ProviderNotFound
 from orchestrator.json_types import JsonMapping, JsonObject
 
+ATTACHMENTS: Final = "3.27"  # lists and deletes attachments
 ATTACHED_EXTEND: Final = "3.42"  # extends volumes that are in use
 
 
@@ -66,24 +67,20 @@ class BlockStorage(ServiceApi):
         """Make a volume read-only or writable."""
         self._act(volume_id, "os-update_readonly_flag", {"readonly": read_only})
 
-    # Snapshots and backups
+    def end_detaching(self, volume_id: str) -> None:
+        """Set a volume in use whose detachment has failed."""
+        self._act(volume_id, "os-roll_detaching", {})
 
-    def create_snapshot(self, snapshot: JsonMapping) -> JsonObject:
-        """Request a snapshot of a volume."""
-        return inner(self.post("/snapshots", {"snapshot": snapshot}))
+    def attachments(self, volume_id: str) -> list[JsonObject]:
+        """Return the attachments of a volume, complete or not, with the server as `instance`."""
+        query = {"volume_id": volume_id}
+        return list(self.listed("/attachments", "attachments", query, microversion=ATTACHMENTS))
 
-    def snapshot(self, snapshot_id: str) -> JsonObject | None:
-        """Return a snapshot, None if it does not exist."""
-        answer = self.find_one(f"/snapshots/{snapshot_id}")
-        return None if answer is None else inner(answer)
+    def delete_attachment(self, attachment_id: str) -> bool:
+        """Delete an attachment that nova does not know. Return whether it existed."""
+        return self.delete(f"/attachments/{attachment_id}", microversion=ATTACHMENTS)
 
-    def snapshots(self, query: JsonMapping | None = None) -> Iterator[JsonObject]:
-        """Yield the snapshots of the project that a query selects."""
-        return self.listed("/snapshots/detail", "snapshots", query)
-
-    def delete_snapshot(self, snapshot_id: str) -> bool:
-        """Request the deletion of a snapshot. Return whether it existed."""
-        return self.delete(f"/snapshots/{snapshot_id}")
+    # Backups
 
     def create_backup(self, backup: JsonMapping) -> JsonObject:
         """Request a backup of a volume."""

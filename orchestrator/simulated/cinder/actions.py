@@ -31,6 +31,7 @@ class VolumeActions:
             "os-set_image_metadata": self.set_image_metadata,
             "os-reserve": self.reserve,
             "os-unreserve": self.unreserve,
+            "os-roll_detaching": self.end_detaching,
             "revert": self.nothing,
         }
         cinder.cloud.schedule.register("volume.extended", self._extended)
@@ -184,6 +185,14 @@ class VolumeActions:
         del body
         row["status"] = "available"
         self.cinder.volumes.touch(row)
+        return Response(202)
+
+    def end_detaching(self, row: JsonObject, body: JsonObject) -> Response:
+        """Give up a detachment."""
+        del body
+        if row["status"] == "detaching":
+            row["status"] = "in-use"
+            self.cinder.volumes.touch(row)
         return Response(202)
 
     def nothing(self, row: JsonObject, body: JsonObject) -> Response:

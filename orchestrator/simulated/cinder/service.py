@@ -6,6 +6,7 @@ from typing import Any, ClassVar, Final
 
 from orchestrator.json_types import JsonObject
 from orchestrator.simulated.cinder.actions import VolumeActions
+from orchestrator.simulated.cinder.attachments import Attachments
 from orchestrator.simulated.cinder.backups import Backups
 from orchestrator.simulated.cinder.qos import QosSpecs
 from orchestrator.simulated.cinder.quotas import Quotas
@@ -52,6 +53,7 @@ class Cinder(Service):
         self.snapshots = Snapshots(self)
         self.backups = Backups(self)
         self.actions = VolumeActions(self)
+        self.attachments = Attachments(self)
 
     def answer(self, request: Request) -> Response:
         """Handle a request; paths may begin with the project."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from orchestrator.clients.openstack.networking.network import NETWORKS
-from orchestrator.errors import ProviderError
+from orchestrator.errors import ProviderConflict, ProviderError
+from orchestrator.resources.openstack.cinder import failed_detachments
 from orchestrator.resources.openstack.cinder.encrypted_volume_type import EncryptedVolumeType
 from orchestrator.resources.openstack.cinder.qos_association import QoSAssociation
 from orchestrator.resources.openstack.cinder.qos_specs import QoSSpecs
@@ -93,6 +94,21 @@ def test_a_volume_in_use_grows(member, server, volumes):
     volumes.update(volume, read_only=True)
     assert volumes.attributes(volume)["status"] == "in-use"
     member.delete(attachment)
+
+
+def test_a_detachment_that_has_failed_at_cinder_is_repeated(driver, member, server, volumes, monkeypatch):
+    monkeypatch.setattr(failed_detachments, "STUCK_SECONDS", 0.0)
+    monkeypatch.setattr(failed_detachments, "DETACHING_SECONDS", 0.0)
+    volume = volumes.create(Volume, {"size": 1})
+    attachment = member.create(VolumeAttachment, {"instance_uuid": server, "volume_id": volume})
+    storage = driver.openstack.block_storage
+    storage.post(f"/volumes/{volume}/action", {"os-reset_status": {"status": "detaching"}})
+    (known,) = member.openstack.block_storage.attachments(volume)
+    with pytest.raises(ProviderConflict, match="using the Compute API"):
+        member.openstack.block_storage.delete_attachment(known["id"])
+    member.delete(attachment)
+    assert volumes.attributes(volume)["status"] == "available"
+    assert storage.attachments(volume) == []
 
 
 @pytest.fixture

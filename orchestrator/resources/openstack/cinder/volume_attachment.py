@@ -8,11 +8,13 @@ of the volume, so that a lost create is found among the volumes of the server.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import ClassVar, Final, NamedTuple
 
 from orchestrator.errors import ProviderBusy, ProviderConflict, ProviderError
 from orchestrator.json_types import JsonObject
 from orchestrator.resources.base import Context, Created, Observation, Property, Value
+from orchestrator.resources.openstack.cinder import failed_detachments as failed
 from orchestrator.resources.openstack.cinder import volume_state as state
 from orchestrator.resources.openstack.cinder.base import CinderType, block_storage
 from orchestrator.resources.openstack.connection import openstack
@@ -20,7 +22,8 @@ from orchestrator.schema.constraints import Custom
 from orchestrator.schema.translation import Resolve, Rule
 
 FREE_SECONDS: Final = 60.0  # until a volume that is in use elsewhere is no longer waited for
-STUCK_SECONDS: Final = 15.0  # until a detachment without effect has failed
+REMOVE: Final = "remove_unknown_attachment"  # step: nova does not know the attachment
+REPEAT: Final = "repeat_detachment"  # step: nova has given it up
 TEMPORARY: Final = frozenset({"BadRequest", "Conflict"})
 
 
@@ -106,7 +109,14 @@ class VolumeAttachment(CinderType):
     def advance(
         self, ctx: Context, physical_id: str, props: Mapping[str, Value], step: str
     ) -> Created | None:
-        """Attach the volume after an update."""
+        """Attach the volume after an update, or repair a detachment."""
+        if step == REMOVE:
+            failed.remove_unknown_attachments(ctx, _stored(ctx).volume)
+            return None
+        if step == REPEAT:
+            block_storage(ctx).end_detaching(_stored(ctx).volume)
+            _detach(ctx, _stored(ctx))
+            return None
         pair = _pair(props)
         if _is_listed(ctx, pair):  # an earlier attempt
             return Created(pair.volume, _data(pair))
@@ -173,15 +183,13 @@ def _is_multiattach(volume: state.Volume | None) -> bool:
 
 
 def _is_listed(ctx: Context, pair: Pair) -> bool:
-    """Return whether nova lists the volume among those of the server."""
-    listed = openstack(ctx).compute.volume_attachments(pair.server)
-    return any(item.get("volumeId") == pair.volume for item in listed)
+    return failed.is_listed(ctx, pair.server, pair.volume)
 
 
 def _attached(ctx: Context, pair: Pair, volume: state.Volume) -> Observation:
     status = state.status_of(volume)
     if status in state.TRANSIENT:
-        return state.waiting(volume)
+        return _attaching(ctx, pair, volume)
     if status == "in-use" and pair.server in state.servers_of(volume) and _is_listed(ctx, pair):
         return Observation(exists=True)
     if ctx.action == "CHECK" or status == "available":
@@ -194,14 +202,29 @@ def _attached(ctx: Context, pair: Pair, volume: state.Volume) -> Observation:
     return Observation(exists=True, error=error, replaceable=ctx.action == "CREATE")
 
 
+def _attaching(ctx: Context, pair: Pair, volume: state.Volume) -> Observation:
+    """Return the progress of an attachment; nova does not know one that has failed."""
+    observation = state.waiting(volume)
+    requested = ctx.action in ("CREATE", "UPDATE") and ctx.elapsed_seconds > failed.STUCK_SECONDS
+    if requested and state.status_of(volume) in state.ATTACHING and not _is_listed(ctx, pair):
+        return replace(observation, step=REMOVE)
+    return observation
+
+
 def _detached(ctx: Context, pair: Pair) -> Observation:
-    """Return whether both services show no attachment."""
+    """Return whether both services show no attachment, or the step that repairs the detachment."""
     volume = block_storage(ctx).current_volume(pair.volume)
     if volume is None:
         return Observation(exists=False)
     if pair.server not in state.servers_of(volume) and state.status_of(volume) != "detaching":
         return Observation(exists=_is_listed(ctx, pair), ready=False, retry_after=state.POLL_SECONDS)
-    if state.status_of(volume) == "in-use" and ctx.elapsed_seconds > STUCK_SECONDS:
-        error = "Volume detachment failed - the volume is still in use"
-        return Observation(exists=True, ready=False, error=error)
-    return state.waiting(volume)
+    observation = state.waiting(volume)
+    if ctx.elapsed_seconds <= failed.STUCK_SECONDS:
+        return observation
+    if pair.server in state.servers_of(volume) and not _is_listed(ctx, pair):
+        return replace(observation, step=REMOVE)
+    if failed.is_stuck(volume):
+        return replace(observation, step=REPEAT)
+    if state.status_of(volume) == "in-use":
+        return replace(observation, error="Volume detachment failed - the volume is still in use")
+    return observation

@@ -8,6 +8,7 @@ from typing import Final
 from orchestrator.errors import ProviderBusy, ProviderError
 from orchestrator.json_types import JsonObject
 from orchestrator.resources.base import Context, Observation
+from orchestrator.resources.openstack.cinder import failed_detachments as failed
 from orchestrator.resources.openstack.cinder import volume_state as state
 from orchestrator.resources.openstack.cinder.base import block_storage
 
@@ -15,6 +16,7 @@ BACKUP_ID: Final = "backup_id"  # key of the stored data, as in Heat
 POLL_SECONDS: Final = 5.0
 IN_USE: Final = "Volume in use"
 DETACH_SECONDS: Final = 60.0  # after the deletion of a server, until its volumes are detached
+ATTACHED: Final = state.ATTACHING | {"detaching", "in-use"}
 REFUSED: Final = frozenset({"BadRequest", "Conflict"})
 ERROR: Final = "error"
 DELETING: Final = frozenset({"deleting", "error_deleting"})
@@ -69,7 +71,8 @@ def begin_deletion(ctx: Context, volume_id: str) -> None:
 
 
 def delete_volume(ctx: Context, volume_id: str) -> None:
-    """Request the deletion. While the volume is being detached, the request is repeated.
+    """Request the deletion. While the volume is being detached, the request is repeated. An attachment that
+    nova does not know is removed.
 
     Raises:
         ProviderError: the volume is in use.
@@ -84,6 +87,9 @@ def delete_volume(ctx: Context, volume_id: str) -> None:
         status = state.status_of(volume)
         if status == "deleting":
             return
+        late = status in ATTACHED and ctx.elapsed_seconds > failed.STUCK_SECONDS
+        if late and failed.remove_unknown_attachments(ctx, volume_id):
+            raise ProviderBusy("volume was still attached", retry_after=state.POLL_SECONDS) from error
         if status == "in-use" and ctx.elapsed_seconds > DETACH_SECONDS:
             raise ProviderError(IN_USE, "Error") from error
         if status not in (*state.TRANSIENT, "in-use"):

@@ -33,6 +33,7 @@ TRANSIENT: Final = frozenset(
         "uploading",
     }
 )
+ATTACHING: Final = frozenset({"attaching", "reserved"})
 READY: Final = frozenset({"available", "in-use"})
 
 

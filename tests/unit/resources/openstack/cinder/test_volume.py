@@ -263,9 +263,23 @@ def test_a_volume_that_is_being_detached_is_deleted_later(cloud, context_of):
 def test_a_volume_in_use_cannot_be_deleted(cloud, context_of):
     cloud.answers("DELETE", "/volumes/v1", {"badRequest": {"message": "status must be"}}, status=400)
     serve(cloud, **attached())
+    cloud.answers("GET", r"/attachments\?.*", {"attachments": [{"id": "a1", "instance": "s1"}]})
+    attachments = {"volumeAttachments": [{"volumeId": "v1"}]}
+    cloud.answers("GET", "/servers/s1/os-volume_attachments", attachments)
     with pytest.raises(ProviderError, match="Volume in use") as caught:
         VOLUME.delete(context_of(given(), action="DELETE", elapsed_seconds=90.0), "v1")
     assert not isinstance(caught.value, ProviderBusy)
+
+
+def test_a_volume_whose_server_is_gone_is_detached_and_deleted(cloud, context_of):
+    """Cinder gave nova no answer when the server was deleted."""
+    cloud.answers("DELETE", "/volumes/v1", {"badRequest": {"message": "status must be"}}, status=400)
+    serve(cloud, **attached())
+    cloud.answers("GET", r"/attachments\?.*", {"attachments": [{"id": "a1", "instance": "s1"}]})
+    cloud.answers("DELETE", "/attachments/a1", {"attachments": []})
+    with pytest.raises(ProviderBusy, match="still attached"):
+        VOLUME.delete(context_of(given(), action="DELETE", elapsed_seconds=90.0), "v1")
+    assert len(cloud.sent("DELETE", "/attachments/a1")) == 1
 
 
 def test_a_failed_deletion_is_reported(cloud, context_of):

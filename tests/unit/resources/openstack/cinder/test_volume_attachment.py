@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
+
 import pytest
 
 from orchestrator.errors import ProviderBusy, ProviderError
@@ -12,10 +14,12 @@ PROPS = {"instance_uuid": "s1", "volume_id": "v1", "mountpoint": "/dev/vdc"}
 DATA = {"server": "s1", "volume": "v1"}
 
 
-def serve(cloud, status, *servers, listed=(), volume="v1"):
-    """Answer as cinder for the volume and as nova for the server s1."""
+def serve(cloud, status, *servers, listed=(), volume="v1", age=0.0):
+    """Answer as cinder for the volume, changed `age` seconds ago, and as nova for the server s1."""
     attachments = [{"server_id": server} for server in servers]
-    body = {"volume": {"id": volume, "status": status, "attachments": attachments}}
+    changed = (datetime.now(UTC) - timedelta(seconds=age)).replace(tzinfo=None).isoformat()
+    shown = {"id": volume, "status": status, "attachments": attachments, "updated_at": changed}
+    body = {"volume": shown}
     cloud.answers("GET", f"/volumes/{volume}", body)
     items = [{"id": item, "volumeId": item} for item in listed]
     cloud.answers("GET", "/servers/s1/os-volume_attachments", {"volumeAttachments": items})
@@ -83,6 +87,45 @@ def test_a_detachment_without_effect_is_an_error(cloud, context_of):
     serve(cloud, "in-use", "s1", listed=("v1",))
     ctx = context_of(PROPS, data=DATA, action="DELETE", elapsed_seconds=20.0)
     assert "still in use" in ATTACHMENT.observe(ctx, "v1").error
+
+
+def test_an_attachment_that_nova_does_not_know_is_removed(cloud, context_of):
+    """Cinder gave nova no answer: the server is gone, and the volume still attached."""
+    serve(cloud, "in-use", "s1")
+    cloud.answers("GET", r"/attachments\?.*", {"attachments": [{"id": "a1", "instance": "s1"}, {"id": "a2"}]})
+    cloud.answers("DELETE", "/attachments/a1", {"attachments": []})
+    assert ATTACHMENT.observe(context_of(PROPS, data=DATA, action="DELETE"), "v1").step == ""
+    ctx = context_of(PROPS, data=DATA, action="DELETE", elapsed_seconds=20.0)
+    step = ATTACHMENT.observe(ctx, "v1").step
+    assert ATTACHMENT.advance(ctx, "v1", PROPS, step) is None
+    assert [request.path for request in cloud.sent("DELETE")] == ["/attachments/a1"]
+    serve(cloud, "available")
+    assert not ATTACHMENT.observe(ctx, "v1").exists
+
+
+def test_an_attachment_that_has_failed_at_cinder_is_removed_and_tried_again(cloud, context_of):
+    cloud.answers("GET", r"/attachments\?.*", {"attachments": [{"id": "a1", "instance": "s1"}]})
+    cloud.answers("DELETE", "/attachments/a1", {"attachments": []})
+    ctx = context_of(PROPS, data=DATA, elapsed_seconds=20.0)
+    serve(cloud, "attaching", listed=("v1",))
+    assert ATTACHMENT.observe(ctx, "v1").step == ""
+    serve(cloud, "attaching")
+    ATTACHMENT.advance(ctx, "v1", PROPS, ATTACHMENT.observe(ctx, "v1").step)
+    assert [request.path for request in cloud.sent("DELETE")] == ["/attachments/a1"]
+    serve(cloud, "available")
+    assert ATTACHMENT.observe(ctx, "v1").replaceable
+
+
+def test_a_detachment_that_nova_has_given_up_is_repeated(cloud, context_of):
+    ctx = context_of(PROPS, data=DATA, action="DELETE", elapsed_seconds=400.0)
+    serve(cloud, "detaching", "s1", listed=("v1",), age=100.0)
+    assert ATTACHMENT.observe(ctx, "v1").step == ""
+    serve(cloud, "detaching", "s1", listed=("v1",), age=200.0)
+    cloud.answers("POST", "/volumes/v1/action", None, status=202)
+    cloud.answers("DELETE", "/servers/s1/os-volume_attachments/v1", None, status=202)
+    ATTACHMENT.advance(ctx, "v1", PROPS, ATTACHMENT.observe(ctx, "v1").step)
+    assert cloud.sent("POST")[0].body == {"os-roll_detaching": {}}
+    assert len(cloud.sent("DELETE")) == 1
 
 
 def test_an_attachment_of_a_missing_server_or_volume_is_absent(cloud, context_of):

@@ -1,0 +1,45 @@
+"""Detachments and attachments that have failed between nova and cinder.
+
+If cinder gives nova no answer, a volume stays `detaching`, or cinder keeps an attachment that nova does not
+know. Nova repairs neither. Cinder permits a member of the project to set a detaching volume in use again, and
+to delete an attachment that nova does not know, which cinder itself verifies.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Final
+
+from orchestrator.resources.base import Context
+from orchestrator.resources.openstack.cinder import volume_state as state
+from orchestrator.resources.openstack.cinder.base import block_storage
+from orchestrator.resources.openstack.connection import openstack
+from orchestrator.resources.openstack.creation_times import parsed_time
+
+STUCK_SECONDS: Final = 15.0  # until an operation without effect has failed
+DETACHING_SECONDS: Final = 180.0  # hypervisors wait up to 160 s for a guest to release a device
+
+
+def is_listed(ctx: Context, server_id: str, volume_id: str) -> bool:
+    """Return whether nova lists the volume among those of the server."""
+    listed = openstack(ctx).compute.volume_attachments(server_id)
+    return any(item.get("volumeId") == volume_id for item in listed)
+
+
+def is_stuck(volume: state.Volume, now: datetime | None = None) -> bool:
+    """Return whether the volume is `detaching` for so long that nova does not continue."""
+    since = parsed_time(volume.get("updated_at"))
+    if state.status_of(volume) != "detaching" or since is None:
+        return False
+    return ((now or datetime.now(UTC)) - since).total_seconds() > DETACHING_SECONDS
+
+
+def remove_unknown_attachments(ctx: Context, volume_id: str) -> bool:
+    """Delete the attachments of a volume that nova does not know; return whether there are any."""
+    cinder, found = block_storage(ctx), False
+    for attachment in cinder.attachments(volume_id):
+        server_id = attachment.get("instance")
+        if server_id and not is_listed(ctx, server_id, volume_id):
+            cinder.delete_attachment(attachment["id"])
+            found = True
+    return found
