@@ -15,6 +15,8 @@ from werkzeug.exceptions import HTTPException, MethodNotAllowed
 from werkzeug.exceptions import NotFound as NoSuchPath
 
 from api.cloudformation import endpoint
+from api.console.app import create_console
+from api.console.mount import Mounted
 from api.dependencies import Dependencies, dependencies
 from api.middleware import (
     access_log,
@@ -125,6 +127,7 @@ def assemble(deps: Dependencies) -> Flask:
         app.register_blueprint(blueprint)
     app.wsgi_app = api_version.Versioned(app.wsgi_app)  # type: ignore[method-assign]
     app.wsgi_app = signal_fast_path.SignalFastPath(app, app.wsgi_app)  # type: ignore[method-assign]
+    app.wsgi_app = Mounted(app.wsgi_app, create_console(app, app.wsgi_app).wsgi_app)  # type: ignore[method-assign]
     app.wsgi_app = turns.Turns(app.wsgi_app)  # type: ignore[method-assign]
     app.wsgi_app = in_flight.InFlight(app.wsgi_app, deps.settings)  # type: ignore[method-assign]
     if deps.settings.auth == "none":

@@ -52,6 +52,22 @@ def require_own_site(request: Request, settings: Settings) -> None:
         raise _cross_site(f"Origin: {origin}")
 
 
+def require_own_page(request: Request, settings: Settings) -> None:
+    """Check that a page of this server sent a request that changes something.
+
+    Browsers send Origin or Sec-Fetch-Site with each such request, so a request without both is rejected.
+
+    Raises:
+        Forbidden: it has neither header, or comes from a page of another origin.
+    """
+    require_own_site(request, settings)
+    origin, site = request.headers.get("Origin"), request.headers.get("Sec-Fetch-Site")
+    if site is None and (origin is None or not _is_own(origin, request.host)):
+        raise _cross_site(f"Origin: {origin or 'missing'}")
+    if site not in {None, "same-origin"}:
+        raise _cross_site(f"Sec-Fetch-Site: {site}")
+
+
 def require_json_type(request: Request, settings: Settings) -> None:
     """Check that a body has the type JSON if a browser adds the credentials on its own.
 

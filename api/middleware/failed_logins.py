@@ -121,6 +121,10 @@ class FailedLogins:
         digest = self._digest(token)
         return Credentials(digest, digest, self._auth == "keystone" and not token.startswith(TOKEN_PREFIX))
 
+    def password(self, name: str, password: str) -> Credentials:
+        """Return the credentials of a user who signs in with a name and a password."""
+        return Credentials(self._digest(name, password), self._digest(name), guarded=True, user=name)
+
     def signature(self, key: str, signature: str, *, known: bool) -> Credentials:
         """Return the credentials of a signed request; `known` if its key belongs to this installation."""
         if known or self._auth != "keystone":

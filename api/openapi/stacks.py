@@ -299,6 +299,7 @@ class StackQuery(Page):
     show_hidden: bool | None = optional("Include stacks with a hidden tag.", False)
     global_tenant: bool | None = optional("Include all projects; requires a policy that allows it.", False)
     with_count: bool | None = optional("Include the total number.", False)
+    search: str | None = optional("Stacks with this text in their name, in any case.", "web")
     tags: Comma | None = optional("Stacks with all of these tags.")
     tags_any: Comma | None = optional("Stacks with any of these tags.")
     not_tags: Comma | None = optional("Stacks that lack some of these tags.")

@@ -187,6 +187,7 @@ def _query() -> StackQuery:
         sort_dir=query_params.direction(),
         marker=query_params.text("marker"),
         limit=query_params.integer("limit"),
+        search=query_params.text("search"),
     )
 
 

@@ -154,6 +154,7 @@ class StackQuery:
     sort_dir: Direction | None = None
     marker: str | None = None  # a stack's id, exclusive; unknown means from the start
     limit: int | None = None
+    search: str | None = None  # part of the name, in any case
 
 
 def _like_bool(text: str) -> bool | None:
@@ -335,6 +336,8 @@ def _filtered(statement: Select[Any], project_id: str | None, query: StackQuery)
                 )
             )
         )
+    if query.search:
+        statement = statement.where(Stack.name.icontains(query.search, autoescape=True))
     if not query.show_deleted:
         statement = statement.where(Stack.deleted_at.is_(None))
     if not query.show_nested:

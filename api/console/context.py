@@ -1,0 +1,63 @@
+"""Access of a view to its request: the API, the caller, and the values that every page shows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final, cast
+
+from flask import g, render_template, request
+
+from api.console.api_client import ApiClient
+from api.dependencies import caller, dependencies
+from orchestrator.json_types import JsonMapping
+from orchestrator.security.policy import allowed, policy_of
+
+DEFAULT_PROJECT: Final = "demo"  # without authentication, as in the command line
+
+
+def api() -> ApiClient:
+    """Return the API, with the credentials of the session."""
+    return cast(ApiClient, g.api)
+
+
+def project_of(view_args: Mapping[str, Any] | None) -> str | None:
+    """Return the project in the path."""
+    return (view_args or {}).get("project")
+
+
+def may(name: str) -> bool:
+    """Whether the policy allows the caller an operation, by its name in the policy."""
+    return allowed(policy_of(dependencies().settings), name, caller())
+
+
+def path_of(project: str, *parts: str) -> str:
+    """Return a path of the API below `/v1`."""
+    return "/" + "/".join((project, *parts))
+
+
+def page(template: str, **values: object) -> str:
+    """Return a page as HTML."""
+    return render_template(template, **values)
+
+
+def stack_path(project: str, name: str, stack_id: str, *parts: str) -> str:
+    """Return the path of a stack in the API, or of a collection below it."""
+    return path_of(project, "stacks", name, stack_id, *parts)
+
+
+def marker_of(document: JsonMapping, last: str) -> str:
+    """Return the marker of the next page, empty on the last page."""
+    links = document.get("links") or ()
+    return last if any(entry.get("rel") == "next" for entry in links) else ""
+
+
+def console_context() -> dict[str, object]:
+    """Return the values that every page shows."""
+    who = g.get("caller")
+    return {
+        "project": project_of(request.view_args),
+        "user": who.user if who is not None else "",
+        "is_anonymous": dependencies().settings.auth == "none",
+        "may": may,
+        "here": request.full_path.rstrip("?"),
+    }

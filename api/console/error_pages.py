@@ -1,0 +1,86 @@
+"""Errors as pages: a title, the message of the API, and the next step."""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass
+from typing import Final
+
+from flask import Flask, Response, make_response, render_template, request, url_for
+from werkzeug.exceptions import HTTPException
+
+from api.console.api_client import ApiError
+from api.response.errors import STATUSES, TITLES
+from orchestrator import logs
+from orchestrator.errors import OrchestratorError
+from orchestrator.store.connections.database import UNREACHABLE
+
+log = logs.logger()
+
+ADVICE: Final = {
+    401: "The session has ended. Sign in again in another tab and repeat; this page keeps its contents.",
+    403: "Your role does not permit this.",
+    404: "It does not exist, was removed, or belongs to another project.",
+    409: "Something else changed it in the meantime. Reload the page and repeat.",
+    413: "Use the command line for large templates: orchestrator stack create -t FILE NAME",
+    429: "Wait a moment, then repeat.",
+    503: "The service is not available at the moment. Nothing was lost; reload the page in a few seconds.",
+}
+UNEXPECTED: Final = "An unexpected error. The log of the server has it under the id below."
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """An error as a page shows it."""
+
+    status: int
+    message: str
+    error_id: str = ""
+
+    @property
+    def title(self) -> str:
+        """Return the name of the status."""
+        return TITLES.get(self.status, "Error")
+
+
+def register(app: Flask) -> None:
+    """Register the handlers."""
+    app.register_error_handler(ApiError, lambda error: _page(Problem(error.status, error.message)))
+    app.register_error_handler(OrchestratorError, _orchestrator_error)
+    app.register_error_handler(HTTPException, _http_error)
+    app.register_error_handler(Exception, _unexpected)
+
+
+def is_navigation() -> bool:
+    """Whether the browser shows the response as a page of its own."""
+    mode = request.headers.get("Sec-Fetch-Mode")
+    return mode == "navigate" or (mode is None and "HX-Request" not in request.headers)
+
+
+def _orchestrator_error(error: OrchestratorError) -> Response:
+    status = next((STATUSES[cls] for cls in type(error).__mro__ if cls in STATUSES), None)
+    return _unexpected(error) if status is None else _page(Problem(status, str(error)))
+
+
+def _http_error(error: HTTPException) -> Response | HTTPException:
+    status = error.code or 500
+    return error if status < 400 else _page(Problem(status, error.description or ""))
+
+
+def _unexpected(error: Exception) -> Response:
+    error_id = str(uuid.uuid4())
+    if isinstance(error, UNREACHABLE):
+        log.error("database_unreachable", error_id=error_id, error=str(error))
+        return _page(Problem(503, ADVICE[503], error_id))
+    log.error("console_request_failed", error_id=error_id, path=request.path, exc_info=error)
+    return _page(Problem(500, UNEXPECTED, error_id))
+
+
+def _page(problem: Problem) -> Response:
+    text = render_template(
+        "error.html",
+        problem=problem,
+        advice=ADVICE.get(problem.status, ""),
+        sign_in=url_for("sign_in.form") if problem.status == 401 else "",
+    )
+    return make_response(text, problem.status)

@@ -1,0 +1,96 @@
+"""The session of a browser: the credentials of the API in an encrypted cookie.
+
+The server keeps no sessions. The cookie is sent by the browser for paths below `/ui` only, never to pages of
+other sites, and cannot be read by scripts. It ends after `LIFETIME_SECONDS` or with its token; the API checks
+the credentials themselves with each call. Signing out deletes the cookie.
+"""
+
+from __future__ import annotations
+
+import time
+from base64 import b64encode
+from dataclasses import asdict, dataclass, field
+from typing import Final
+
+from flask import Request, Response
+
+from orchestrator.errors import LimitExceeded, Misconfigured
+from orchestrator.security.encryption import Cipher
+
+COOKIE: Final = "orchestrator_console"
+PURPOSE: Final = "console session"  # distinguishes the cookie from other encrypted values
+LIFETIME_SECONDS: Final = 8 * 3_600
+MAX_COOKIE_BYTES: Final = 3_900  # browsers accept about 4,096 with the attributes
+HEADERS: Final = {"token": "HTTP_X_AUTH_TOKEN", "basic": "HTTP_AUTHORIZATION"}
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """The credentials of a signed-in user."""
+
+    kind: str  # a key of HEADERS
+    value: str = field(repr=False)
+    expires_at: float  # seconds since the epoch
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """Return the credentials as headers of a WSGI request."""
+        return {HEADERS[self.kind]: self.value}
+
+
+def of_token(token: str, expires_at: float | None = None) -> Session:
+    """Return the session of a token of the API or of Keystone, which ends with the token."""
+    end = time.time() + LIFETIME_SECONDS
+    return Session("token", token, end if expires_at is None else min(end, expires_at))
+
+
+def of_password(name: str, password: str) -> Session:
+    """Return the session of a user of `auth = basic`."""
+    value = b64encode(f"{name}:{password}".encode()).decode()
+    return Session("basic", f"Basic {value}", time.time() + LIFETIME_SECONDS)
+
+
+def store(response: Response, session: Session, cipher: Cipher, request: Request) -> None:
+    """Set the cookie.
+
+    Raises:
+        LimitExceeded: the credentials are too long for a cookie.
+    """
+    text = cipher.seal({"purpose": PURPOSE, **asdict(session)}).decode()
+    if len(text) > MAX_COOKIE_BYTES:
+        raise LimitExceeded("The token is too long for the cookie of a session; use a shorter token.")
+    response.set_cookie(
+        COOKIE,
+        text,
+        max_age=max(0, int(session.expires_at - time.time())),
+        path=request.script_root or "/",
+        secure=request.is_secure,
+        httponly=True,
+        samesite="Strict",
+    )
+
+
+def load(request: Request, cipher: Cipher) -> Session | None:
+    """Return the session of a request, None without a valid cookie."""
+    text = request.cookies.get(COOKIE, "")
+    if not text or len(text) > MAX_COOKIE_BYTES:
+        return None
+    try:
+        values = cipher.open(text.encode("utf-8", "replace"))
+    except (Misconfigured, ValueError):  # another installation's, or a key that was removed
+        return None
+    if not isinstance(values, dict) or values.pop("purpose", None) != PURPOSE:
+        return None
+    session = Session(**values)
+    return session if session.expires_at > time.time() else None
+
+
+def clear(response: Response, request: Request) -> None:
+    """Delete the cookie."""
+    response.delete_cookie(
+        COOKIE,
+        path=request.script_root or "/",
+        secure=request.is_secure,
+        httponly=True,
+        samesite="Strict",
+    )

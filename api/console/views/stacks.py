@@ -1,0 +1,106 @@
+"""The list of stacks: search, filters, pages, and nested stacks below their owners."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from dataclasses import dataclass
+from typing import Final
+
+from flask import Blueprint, Response, redirect, request, url_for
+
+from api.console.api_client import location_path
+from api.console.context import api, marker_of, may, page, path_of, stack_path
+from api.console.progress import Progress
+from orchestrator.errors import NotFound
+from orchestrator.json_types import JsonMapping
+
+stacks = Blueprint("stacks", __name__)
+
+PAGE: Final = 25
+MAX_NESTED: Final = 500  # nested stacks of a page
+MAX_COUNTED: Final = 25  # stacks whose progress a page shows
+MAX_DRIFTED: Final = 1_000  # resources
+STATES: Final = ("IN_PROGRESS", "FAILED", "COMPLETE")
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A stack in the list."""
+
+    stack: JsonMapping
+    progress: Progress | None
+    drifted: int
+    nested: list[JsonMapping]
+
+
+@stacks.get("/<project>/stacks")
+def index(project: str) -> str:
+    """List the stacks."""
+    query = _query()
+    listed = api().get(path_of(project, "stacks"), query | {"limit": PAGE, "with_count": "true"})
+    rows = listed["stacks"]
+    nested, drifted = _nested(project, rows), _drifted(project)
+    lines = [
+        Line(
+            row,
+            _progress(project, row, position),
+            sum(drifted[stack["id"]] for stack in (row, *nested[row["id"]])),
+            nested[row["id"]],
+        )
+        for position, row in enumerate(rows)
+    ]
+    return page(
+        "stacks.html",
+        section="stacks",
+        lines=lines,
+        count=listed["count"],
+        query=query,
+        states=STATES,
+        next_marker=marker_of(listed, rows[-1]["id"] if rows else ""),
+        parent=request.args.get("parent", ""),
+    )
+
+
+@stacks.get("/<project>/stacks/<name>")
+@stacks.get("/<project>/stacks/<name>/")
+def find(project: str, name: str) -> Response:
+    """Redirect to the stack of a name or an id."""
+    _chunks, status, headers = api().open(path_of(project, "stacks", name))
+    if status != 302:
+        raise NotFound("Stack", name)
+    found = location_path(headers).split("/")[3]
+    return redirect(url_for("stacks.index", project=project, search=found), 303)  # type: ignore[return-value]
+
+
+def _query() -> dict[str, object]:
+    """Return the filters of the list, as the API has them."""
+    values = {name: request.args.get(name, "").strip() for name in ("search", "status", "tags", "marker")}
+    if parent := request.args.get("parent"):
+        values |= {"owner_id": parent, "show_nested": "true"}
+    return {name: value for name, value in values.items() if value}
+
+
+def _nested(project: str, rows: list[JsonMapping]) -> dict[str, list[JsonMapping]]:
+    """Return the nested stacks of the listed stacks, by the id of their owner."""
+    found: dict[str, list[JsonMapping]] = defaultdict(list)
+    if rows:
+        query = {"owner_id": [row["id"] for row in rows], "show_nested": "true", "limit": MAX_NESTED}
+        for child in api().get(path_of(project, "stacks"), query)["stacks"]:
+            found[child["parent"]].append(child)
+    return found
+
+
+def _drifted(project: str) -> Counter[str]:
+    """Return the number of resources that are not in step, by the id of their stack."""
+    if not may("observations:index"):
+        return Counter()
+    listed = api().get(path_of(project, "observations"), {"limit": MAX_DRIFTED})
+    return Counter(row["stack_id"] for row in listed["observations"])
+
+
+def _progress(project: str, row: JsonMapping, position: int) -> Progress | None:
+    """Return the progress of a stack at work."""
+    if position >= MAX_COUNTED or not row["stack_status"].endswith("IN_PROGRESS"):
+        return None
+    path = stack_path(project, row["stack_name"], row["id"], "progress")
+    return Progress.of(api().get(path)["progress"])
