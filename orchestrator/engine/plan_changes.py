@@ -70,13 +70,15 @@ def plan_changes(
     started: Collection[str] = (),
     *,
     back: bool = False,
+    settled: Sequence[Row] = (),
 ) -> Changes:
     """Return the changes from `rows` to the desired definitions; `started` are names that the traversal
     visits already. `back`, for a rollback, prefers the oldest row: its definition and inputs may be current
-    again.
+    again. `settled` are rows of other resources, which are required and need no visit.
 
-    The rule for rows without requirements has a second copy in SQL, CHANGED_MEMBERS in
-    `store/planning/group_diff.py`. Change both together; a property test compares them.
+    The rule has two more copies in SQL: CHANGED_MEMBERS in `store/planning/group_diff.py` for rows without
+    requirements, and UNSETTLED in `store/planning/repair_diff.py`. Change them together; property tests
+    compare them.
     """
     by_name: dict[str, list[Row]] = {}
     for row in rows:
@@ -97,11 +99,12 @@ def plan_changes(
         elif not row.deposed:
             replacement = chosen.get(row.name)
             changes.deposed_by[row.id] = None if replacement is None else replacement.id
-    by_id = {row.id: row for row in rows}
+    by_id = {row.id: row for row in (*rows, *settled)}
+    current = {**{row.name: row for row in settled}, **chosen} if settled else chosen
     changes.dirty = {
         name
         for name, definition in desired.items()
-        if name in started or name not in chosen or _is_dirty(chosen[name], definition, chosen, by_id)
+        if name in started or name not in chosen or _is_dirty(chosen[name], definition, current, by_id)
     }
     changes.visited = _downstream(desired, changes.dirty)
     changes.cleanups = _removable_now(rows, kept, set(changes.never_created))

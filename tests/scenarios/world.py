@@ -48,7 +48,13 @@ class World:
     """An installation without processes: the test sends requests and delivers the resulting messages."""
 
     def __init__(
-        self, url: str, *, seed: int = 0, types: Mapping[str, Any] | None = None, **settings: Any
+        self,
+        url: str,
+        *,
+        seed: int = 0,
+        types: Mapping[str, Any] | None = None,
+        cipher: Cipher | None = None,
+        **settings: Any,
     ) -> None:
         self.random = random.Random(seed)
         self.settings = Settings(
@@ -61,7 +67,7 @@ class World:
             },
         )
         self.database = self.open(url)
-        self.cipher = Cipher([new_key()])
+        self.cipher = cipher or Cipher([new_key()])
         self.types = Registry(_installed(), types) if types else load_registry()
         self.caller = Caller("p1", "tester", USER_ROLES)
         self.context = OperationContext(self.database, self.cipher, self.caller, self.settings, self.types)

@@ -25,6 +25,7 @@ from orchestrator.logs import logger
 from orchestrator.operations import stack_completion
 from orchestrator.operations.children.loader import ChildStackLoader
 from orchestrator.operations.planning import row_writer
+from orchestrator.operations.planning.repair_plan import write_repair
 from orchestrator.operations.planning.row_writer import NodeWriter
 from orchestrator.operations.planning.small_plans import SmallPlanner
 from orchestrator.operations.planning.template_plan import DELETE_ACTIONS, TemplatePlanner
@@ -35,13 +36,15 @@ from orchestrator.security.encryption import Cipher
 from orchestrator.store.connections.database import Database
 from orchestrator.store.maintenance import stalled
 from orchestrator.store.nodes import repository
-from orchestrator.store.planning import bulk_writer
+from orchestrator.store.planning import bulk_writer, repair_diff
 from orchestrator.store.planning.bulk_writer import PlanTarget
 from orchestrator.store.planning.small_plans import CreateInputs
 from orchestrator.store.stacks import revisions
 from orchestrator.template.template import Template
 
 log = logger()
+
+OLD_NODES_OF_REPAIR = 500  # deleted by a repair; the rest is left to later plans
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,12 +93,7 @@ class Planner:
             return repository.drop(db, [visit.node_id], lease, self.stacks.root_of(stack)).messages
         except OrchestratorError as error:
             return self._failed(visit, error)
-        root, window = self.stacks.root_of(stack), self.settings.dispatch_window if enqueue else 0
-        settled = repository.settle_nodes(db, [visit.node_id], lease, root, max_messages=window)
-        bulk_writer.drop_old_nodes(db, stack.id, stack.traversal, row_writer.SLICE)
-        return settled.messages + (
-            repository.refill_window(db, stack.root_id, root, window).messages if enqueue else []
-        )
+        return self._settle(db, visit, lease, self.settings.dispatch_window if enqueue else 0)
 
     def plan_in_one_statement(
         self,
@@ -122,6 +120,27 @@ class Planner:
         except OrchestratorError as error:
             return repository.Settled(self._failed(visit, error), frozenset())
 
+    def plan_repair(
+        self, db: Connection[TupleRow], visit: ControlVisit, lease: int
+    ) -> list[CheckMessage] | None:
+        """Plan a traversal that only repairs a stack; None when the whole stack is to be planned."""
+        stack = visit.stack
+        if visit.label == bulk_writer.CLEANUP_PLAN_LABEL or not repair_diff.is_repair(
+            db, stack.id, visit.traversal
+        ):
+            return None
+        bulk_writer.wait_for_older_checks(db)
+        if bulk_writer.has_written_slices(db, stack.id, visit.traversal, visit.node_id):
+            return self._restart(db, visit, lease)
+        resolver = self.stacks.inherited_context(stack).resolver
+        try:
+            target = self._target(db, stack, (visit.node_id, lease))
+            if not write_repair(db, stack, target, resolver, self.types, self._queue_of()):
+                return None
+        except Superseded:
+            return repository.drop(db, [visit.node_id], lease, self.stacks.root_of(stack)).messages
+        return self._settle(db, visit, lease, self.settings.dispatch_window, OLD_NODES_OF_REPAIR)
+
     def begin_removals(
         self, db: Connection[TupleRow], visit: ControlVisit, lease: int
     ) -> ControlVisit | None:
@@ -139,6 +158,22 @@ class Planner:
         if node_id is None:
             raise Superseded("another worker finishes the traversal")
         return visit._replace(node_id=node_id, kind="plan", label=bulk_writer.CLEANUP_PLAN_LABEL)
+
+    def _settle(
+        self,
+        db: Connection[TupleRow],
+        visit: ControlVisit,
+        lease: int,
+        window: int,
+        at_most: int | None = None,
+    ) -> list[CheckMessage]:
+        """Settle the node of a written plan, and delete old nodes; return at most `window` messages."""
+        stack, root = visit.stack, self.stacks.root_of(visit.stack)
+        settled = repository.settle_nodes(db, [visit.node_id], lease, root, max_messages=window)
+        bulk_writer.drop_old_nodes(db, stack.id, stack.traversal, row_writer.SLICE, at_most)
+        return settled.messages + (
+            repository.refill_window(db, stack.root_id, root, window).messages if window else []
+        )
 
     def _failed(self, visit: ControlVisit, error: OrchestratorError) -> list[CheckMessage]:
         log.error("plan_failed", stack=visit.stack.uuid, error=str(error))

@@ -80,6 +80,9 @@ class PlanNodeHandler:
             small = planner.plan_in_one_statement(db, visit, lease, max_enqueued)
             if small is not None:
                 return small.messages
+        repair = planner.plan_repair(db, visit, lease)
+        if repair is not None:
+            return repair
         if not self._is_large(db, visit):
             with suppress(TooLarge):
                 return planner.run(db, visit, lease, max_members=MAX_RESOURCES_IN_PLACE)

@@ -5,21 +5,39 @@ from __future__ import annotations
 from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import Any
+from typing import Any, Protocol
 
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
-from orchestrator.engine.plan_changes import Changes
+from orchestrator.engine.plan_changes import Changes, DesiredRow
 from orchestrator.operations.planning.adopted_resources import AdoptedResources
-from orchestrator.operations.planning.definitions import PlannedDefinitions
 from orchestrator.operations.planning.traversal_plan import QueueOf, TraversalPlan, VisitedRow
 from orchestrator.store.planning import bulk_writer
-from orchestrator.store.planning.bulk_writer import PlanTarget
+from orchestrator.store.planning.bulk_writer import DefinitionRow, PlanTarget
+from orchestrator.template.template import Template
 
 SLICE = 5_000  # maximum rows of each table per transaction
 
 WriteVisited = Callable[[Sequence[int]], Mapping[int, VisitedRow]]
+
+
+class Definitions(Protocol):
+    """The desired resources of a plan."""
+
+    @property
+    def template(self) -> Template | None:
+        """The template; None: there is none, or it is the one in force."""
+
+    @property
+    def desired(self) -> Mapping[str, DesiredRow]:
+        """The desired rows by name."""
+
+    def types_of(self, name: str) -> tuple[str, str | None]:
+        """Return a resource's type as written, and the type that runs it, None for the same type."""
+
+    def definition_row(self, name: str, id_: int) -> DefinitionRow:
+        """Return the row of a definition."""
 
 
 class NodeWriter:
@@ -105,7 +123,7 @@ class ResourceWriter:
         self,
         db: Connection[TupleRow],
         target: PlanTarget,
-        planned: PlannedDefinitions,
+        planned: Definitions,
         changes: Changes,
         in_force: Mapping[str, tuple[int, bytes, int]],
         adopted: AdoptedResources | None = None,

@@ -390,8 +390,10 @@ def drop_rows(db: Db, ids: Sequence[int]) -> None:
     db.execute(DROP_ROWS, {"ids": list(ids)})
 
 
-def drop_old_nodes(db: Db, stack_id: int, traversal: int, length: int) -> None:
-    """Delete the nodes of earlier traversals in slices. Nodes being checked are left to the next plan."""
-    values = {"stack_id": stack_id, "traversal": traversal, "length": length}
-    while db.execute(DROP_OLD_NODES, values).rowcount == length:
+def drop_old_nodes(db: Db, stack_id: int, traversal: int, length: int, at_most: int | None = None) -> None:
+    """Delete the nodes of earlier traversals in slices, or `at_most` so many. Nodes being checked are left to
+    the next plan.
+    """
+    values = {"stack_id": stack_id, "traversal": traversal, "length": at_most or length}
+    while db.execute(DROP_OLD_NODES, values).rowcount == length and at_most is None:
         pass

@@ -10,6 +10,7 @@ from orchestrator.clients.keystone.cloud_session import Cloud
 from orchestrator.operations.context import Body
 from orchestrator.operations.observation import repair_requests, rules
 from orchestrator.operations.observation.healing import repair_due_faults
+from orchestrator.security.encryption import Cipher
 from orchestrator.simulated.cloud import SimulatedCloud
 from orchestrator.store.observation import groups, reads
 from tests.openstack.stacks.cloud_world import CloudWorld
@@ -22,8 +23,8 @@ QUIET: Final = "UPDATE observation_group SET due_at = now() + interval '1 hour'"
 class ObservedWorld(CloudWorld):
     """An installation whose stacks are observed."""
 
-    def __init__(self, url: str, cloud: SimulatedCloud, login: Cloud) -> None:
-        super().__init__(url, cloud, login, observation_interval_seconds=60)
+    def __init__(self, url: str, cloud: SimulatedCloud, login: Cloud, cipher: Cipher | None = None) -> None:
+        super().__init__(url, cloud, login, cipher=cipher, observation_interval_seconds=60)
         self.changes: list[str] = []  # requests that change something
         self._count_changes()
 

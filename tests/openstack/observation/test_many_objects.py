@@ -17,6 +17,7 @@ from typing import Final
 import orjson
 import pytest
 
+from orchestrator.security.encryption import Cipher, new_key
 from orchestrator.simulated.cloud import SimulatedCloud
 from tests.openstack.acceptance.installation import open_cloud
 from tests.openstack.observation import fleet
@@ -44,14 +45,15 @@ Worlds = dict[str, ObservedWorld]
 
 @pytest.fixture
 def worlds(kept_stacks: Kept, own_cloud: SimulatedCloud) -> Iterator[Worlds]:
-    """A world per project; they share the database and the cloud."""
+    """A world per project; they share the database, the keys and the cloud."""
     kept_stacks.empty()
-    made = {}
+    made: Worlds = {}
+    cipher = Cipher([new_key()])
     for name in PROJECTS:
         add_project(own_cloud, name)
         login = {"OS_AUTH_URL": own_cloud.auth_url, "OS_PASSWORD": own_cloud.password}
         login |= {"OS_PROJECT_NAME": name, "OS_REGION_NAME": "RegionOne"}
-        made[name] = ObservedWorld(kept_stacks.url, own_cloud, open_cloud(login, name))
+        made[name] = ObservedWorld(kept_stacks.url, own_cloud, open_cloud(login, name), cipher)
     yield made
     for world in made.values():
         world.close()
