@@ -19,6 +19,7 @@ from orchestrator.errors import (
 from orchestrator.resources.base import Observation
 
 MAX_CHECK_RETRIES: Final = 3  # of a CHECK that cannot observe its resource
+FIRST_DELETE_RETRY_SECONDS: Final = 10.0  # at most, until the delete of an object in error is repeated once
 UNREACHABLE_MAX_SECONDS: Final = 15.0  # longest pause between two attempts to reach a provider
 RETRY_AFTER_MAX_SECONDS: Final = 600.0  # longest pause that a provider may ask for
 

@@ -9,6 +9,7 @@ from typing import Final
 from orchestrator.engine.check.change import ADOPT, Evidence, Replace, decide_change
 from orchestrator.engine.check.decide import Delete, Recreate
 from orchestrator.engine.check.outcome import (
+    FIRST_DELETE_RETRY_SECONDS,
     Attempts,
     Deleted,
     DeleteProgress,
@@ -238,10 +239,10 @@ def _delete_object(
     """
     state, type_ = operation.state, operation.resource_type
     repeats = type_.calls_out and not operation.visit.halted
-    progress = DeleteProgress(
-        0.0 if request else operation.resource.requested_seconds or 0.0,
-        type_.delete_retry_seconds if repeats else 0.0,
-    )
+    pause = type_.delete_retry_seconds if repeats else 0.0
+    if attempts is not None and not attempts.failed:
+        pause = min(pause, FIRST_DELETE_RETRY_SECONDS)
+    progress = DeleteProgress(0.0 if request else operation.resource.requested_seconds or 0.0, pause)
     if not request:
         observation = observe_and_advance(operation, context)
         if not progress.is_due(observation, attempts):

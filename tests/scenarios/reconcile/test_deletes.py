@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 import pytest
 
+from orchestrator.engine.check.outcome import FIRST_DELETE_RETRY_SECONDS
 from orchestrator.errors import ProviderBusy, ProviderSilent
 from orchestrator.resources.base import Context, Observation
 from tests.scenarios.fake_cloud import Cloud, Crash, Thing
@@ -122,17 +123,20 @@ def test_a_worker_that_dies_after_the_answer_was_recorded_repeats_no_request(
 
 def test_an_object_in_error_is_deleted_again_after_a_while(world: World, disk: Disk, cloud: Cloud) -> None:
     uuid = created(world)
-    disk.observations = [STUCK, STUCK, STUCK, BUSY]
+    disk.observations = [*[STUCK] * 6, BUSY]
     world.delete("s")
     while world.messages:
         world.deliver(1)
     assert world.resource("a").status_reason == "ResourceInError: it is in use"
-    world.retry()
-    assert cloud.calls.count("delete a") == 1
-    world.elapse(RETRY_SECONDS, "delete request")
+    for requests, seconds in enumerate((FIRST_DELETE_RETRY_SECONDS, RETRY_SECONDS), 1):
+        world.retry()
+        assert cloud.calls.count("delete a") == requests
+        world.elapse(seconds, "delete request")
+        world.retry()
+        assert cloud.calls.count("delete a") == requests + 1
     world.deliver_all()
     assert world.state(uuid) == "DELETE_COMPLETE"
-    assert cloud.calls.count("delete a") == 2
+    assert cloud.calls.count("delete a") == 3
 
 
 def test_an_object_that_stays_in_error_fails_the_delete(world: World, disk: Disk, cloud: Cloud) -> None:
