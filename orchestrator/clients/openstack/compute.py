@@ -90,6 +90,12 @@ class Compute(ServiceApi):
         body = {"remote_console": {"protocol": protocol, "type": console_type}}
         return inner(self.post(f"/servers/{server_id}/remote-consoles", body, microversion=CONSOLES))
 
+    def last_action(self, server_id: str, action: str) -> JsonObject | None:
+        """Return the latest request for an action, if any; its `message` is "Error" if it failed."""
+        answer = self.find_one(f"/servers/{server_id}/os-instance-actions") or {}
+        found = [one for one in answer.get("instanceActions") or () if one.get("action") == action]
+        return max(found, key=lambda one: str(one.get("start_time")), default=None)
+
     # Interfaces and volumes of a server
 
     def interfaces(self, server_id: str) -> list[JsonObject]:

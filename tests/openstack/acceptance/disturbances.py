@@ -23,7 +23,8 @@ from tests.openstack.acceptance.fault_table import Fault
 from tests.openstack.acceptance.installation import Installation
 from tests.openstack.acceptance.mortal.sitecustomize import VARIABLE
 
-BEGIN_SECONDS: Final = 2.0  # after the start of an action
+BEGIN_SECONDS: Final = 0.7  # after the start of an action
+FIRST_KILL_SECONDS: Final = 1.0  # an update lasts two seconds
 KILL_SECONDS: Final = 4.0  # between two kills
 KILLS: Final = 4
 OBSERVATION_SECONDS: Final = 0.4  # between two refused observations
@@ -113,8 +114,8 @@ class Injector:
                 self._revoke(object_, over)
 
     def _kill(self, times: int, over: threading.Event) -> None:
-        for _ in range(times):
-            if over.wait(KILL_SECONDS):
+        for number in range(times):
+            if over.wait(KILL_SECONDS if number else FIRST_KILL_SECONDS):
                 return
             with suppress(ProcessLookupError, ValueError):
                 os.kill(self.on.up.child("provider"), signal.SIGKILL)

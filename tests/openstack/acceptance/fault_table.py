@@ -71,6 +71,11 @@ def _point(point: str, **effect: Any) -> Callable[[str], dict[str, Any]]:
     return lambda _action: {point: {"match": "", "error": "injected fault", **effect}}
 
 
+def _attachments(method: str) -> dict[str, Any]:
+    """Return the rule for a request of nova to cinder, which users do not send."""
+    return {"service": "cinder", "method": method, "path": "/attachments/", "status": 503, "times": 1}
+
+
 FAULTS: Final = (
     Fault("none"),
     Fault("500 once", _api(status=500)),
@@ -98,6 +103,15 @@ FAULTS: Final = (
         "delete of a volume fails once", _point("volume_delete", times=1), actions=(DELETE,), may_fail=True
     ),
     Fault("attachment fails once", _point("attach_volume", times=1), actions=(CREATE,), may_fail=True),
+    *(
+        Fault(
+            f"cinder refuses {what} of nova",
+            lambda _, method=method: {"api": [_attachments(method), _attachments("DELETE")]},
+            actions=(action,),
+            real_only=True,
+        )
+        for what, method, action in (("detachments", "DELETE", DELETE), ("attachments", "PUT", CREATE))
+    ),
     Fault("worker killed once", disturbance="kill once", cost_seconds=DEAD_SECONDS),
     Fault("worker killed", disturbance="kill often"),
     Fault(

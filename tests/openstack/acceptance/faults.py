@@ -91,6 +91,11 @@ class Trial:
             self._request(action)
             status = self._wait()
             self.seconds[action] = time.monotonic() - began
+            struck = self.injector.deaths.count()
+        if self.fault.disturbance.startswith("die"):
+            click.echo(f"       {self.fault.name}: {action}: {struck} requests")
+            if not struck:
+                return "no worker has died"
         if status == DONE[action]:
             return self._wrong(action)
         stack = self.on.watcher.stack(self.name) or {}

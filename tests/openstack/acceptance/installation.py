@@ -20,7 +20,7 @@ from orchestrator.clients.keystone.cloud_session import Cloud
 from orchestrator.clients.openstack.cloud import OpenStack
 from orchestrator.config import PREFIX
 from orchestrator.embedded.simulated_cloud import PORTS, user_variables
-from tests.e2e.running import Up, free_ports
+from tests.e2e.running import COMMAND, Up, free_ports
 
 READY_SECONDS = 300.0
 REQUEST_SECONDS = 120.0
@@ -191,7 +191,8 @@ def installation(
                 f"{PREFIX}KEYSTONE_PASSWORD": credentials["OS_PASSWORD"],
             }
         environment |= {f"{PREFIX}REQUEST_RATE_PER_PROJECT": "-1", **(settings or {})}
-        up = Up(folder / "data", env=environment, workers=workers, options=options)
+        # Not a fork: processes import `sitecustomize` (mortal/) at their start.
+        up = Up(folder / "data", env=environment, workers=workers, options=options, command=COMMAND)
         try:
             up.wait_ready(READY_SECONDS)
             with as_user(up, credentials, username) as user:

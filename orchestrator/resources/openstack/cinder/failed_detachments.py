@@ -17,7 +17,8 @@ from orchestrator.resources.openstack.connection import openstack
 from orchestrator.resources.openstack.creation_times import parsed_time
 
 STUCK_SECONDS: Final = 15.0  # until an operation without effect has failed
-DETACHING_SECONDS: Final = 180.0  # hypervisors wait up to 160 s for a guest to release a device
+# Until a detachment has failed of which nova reports no error: hypervisors wait up to 160 s for a guest.
+DETACHING_SECONDS: Final = 180.0
 
 
 def is_listed(ctx: Context, server_id: str, volume_id: str) -> bool:
@@ -26,12 +27,18 @@ def is_listed(ctx: Context, server_id: str, volume_id: str) -> bool:
     return any(item.get("volumeId") == volume_id for item in listed)
 
 
-def is_stuck(volume: state.Volume, now: datetime | None = None) -> bool:
-    """Return whether the volume is `detaching` for so long that nova does not continue."""
+def is_given_up(ctx: Context, server_id: str, volume: state.Volume) -> bool:
+    """Return whether the volume is `detaching` and nova does not continue: it reports an error, or nothing at
+    all for so long that it has lost the request.
+    """
     since = parsed_time(volume.get("updated_at"))
     if state.status_of(volume) != "detaching" or since is None:
         return False
-    return ((now or datetime.now(UTC)) - since).total_seconds() > DETACHING_SECONDS
+    seconds = (datetime.now(UTC) - since).total_seconds()
+    if not STUCK_SECONDS < seconds <= DETACHING_SECONDS:
+        return seconds > DETACHING_SECONDS
+    last = openstack(ctx).compute.last_action(server_id, "detach_volume") or {}
+    return last.get("message") == "Error"
 
 
 def remove_unknown_attachments(ctx: Context, volume_id: str) -> bool:

@@ -223,7 +223,7 @@ def _detached(ctx: Context, pair: Pair) -> Observation:
         return observation
     if pair.server in state.servers_of(volume) and not _is_listed(ctx, pair):
         return replace(observation, step=REMOVE)
-    if failed.is_stuck(volume):
+    if failed.is_given_up(ctx, pair.server, volume):
         return replace(observation, step=REPEAT)
     if state.status_of(volume) == "in-use":
         return replace(observation, error="Volume detachment failed - the volume is still in use")

@@ -116,11 +116,22 @@ def test_an_attachment_that_has_failed_at_cinder_is_removed_and_tried_again(clou
     assert ATTACHMENT.observe(ctx, "v1").replaceable
 
 
-def test_a_detachment_that_nova_has_given_up_is_repeated(cloud, context_of):
+@pytest.mark.parametrize(
+    ("age", "message", "repeated"),
+    [(10.0, "Error", False), (20.0, None, False), (20.0, "Error", True), (200.0, None, True)],
+)
+def test_a_detachment_that_nova_has_given_up_is_repeated(cloud, context_of, age, message, repeated):
     ctx = context_of(PROPS, data=DATA, action="DELETE", elapsed_seconds=400.0)
-    serve(cloud, "detaching", "s1", listed=("v1",), age=100.0)
-    assert ATTACHMENT.observe(ctx, "v1").step == ""
-    serve(cloud, "detaching", "s1", listed=("v1",), age=200.0)
+    serve(cloud, "detaching", "s1", listed=("v1",), age=age)
+    actions = [
+        {"action": "detach_volume", "message": "Error", "start_time": "2026-11-01T00:00:00"},
+        {"action": "detach_volume", "message": message, "start_time": "2026-11-02T00:00:00"},
+        {"action": "reboot", "message": "Error", "start_time": "2026-11-03T00:00:00"},
+    ]
+    cloud.answers("GET", "/servers/s1/os-instance-actions", {"instanceActions": actions})
+    if not repeated:
+        assert ATTACHMENT.observe(ctx, "v1").step == ""
+        return
     cloud.answers("POST", "/volumes/v1/action", None, status=202)
     cloud.answers("DELETE", "/servers/s1/os-volume_attachments/v1", None, status=202)
     ATTACHMENT.advance(ctx, "v1", PROPS, ATTACHMENT.observe(ctx, "v1").step)
