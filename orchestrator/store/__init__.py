@@ -9,6 +9,7 @@ for SQL is `adr/0001-sql-convention.md`.
 * `keystone/`: delegated credentials and stack users, until their removal at Keystone is confirmed
 * `maintenance/`: the sweep, the stall audit, the purge, orphans, key rotation, gauges, workers
 * `nodes/`: claiming, reading and settling nodes; hooks; the outcome statements
+* `pictures/`: reads for field, map and timeline of stacks of any size
 * `planning/`: writing the rows of a plan, in slices or in one statement
 * `schema/`: creating a database, migrations, the schema version
 * `signals/`: accepting and processing signals, watchers, resizing groups

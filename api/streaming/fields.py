@@ -1,0 +1,252 @@
+"""The fields of watched stacks: kept current by a thread per process.
+
+A field is read completely once, and again after a pause. Between reads the thread applies the events of its
+tree, which the event hub distributes, at most four times a second. A viewer costs the bytes that have changed
+since its last request, and no query. A field without requests is dropped.
+"""
+
+from __future__ import annotations
+
+import secrets
+import threading
+import time
+from array import array
+from collections import deque
+from dataclasses import dataclass, field
+from typing import Final, cast
+
+import psycopg
+import sqlalchemy.exc
+from flask import current_app
+
+from api.dependencies import dependencies
+from api.streaming.event_stream import hub
+from api.streaming.hub import EventHub, Scope, Subscriber, is_ending
+from orchestrator.engine.pictures.field import DRIFT, MAX_CHANGES, STATE_BITS, STATES, Field
+from orchestrator.logs import logger
+from orchestrator.operations.pictures.field import FieldBuilder
+from orchestrator.rate_errors import TooManyStreams
+from orchestrator.store.connections.database import Database
+from orchestrator.store.pictures import field as stored
+from orchestrator.store.stacks.stacks import StackRow
+
+TICK_SECONDS: Final = 0.25
+IDLE_SECONDS: Final = 60.0  # a field that is not requested is dropped afterwards
+MAX_RESOURCES: Final = 5_000_000  # in all fields of a process; the longest idle are dropped first
+RELOAD_SECONDS: Final = 10.0  # between complete reads, and RELOAD_FACTOR times their duration
+RELOAD_FACTOR: Final = 100
+SOON_SECONDS: Final = 1.0  # after resources have appeared or disappeared, and SOON_FACTOR times the duration
+SOON_FACTOR: Final = 10
+DRIFT_SECONDS: Final = 2.0
+ALL_LEVELS: Final = 1_000
+_DELETING, _DELETED = STATES.index("deleting"), STATES.index("deleted")
+
+log = logger()
+
+
+@dataclass(slots=True, eq=False)
+class FollowedField:
+    """A field and its recent changes. `lock` protects everything but the reads of the database."""
+
+    stack: StackRow
+    builder: FieldBuilder
+    viewer: Subscriber | None  # None: events are not available, the field is read again instead
+    touched_at: float
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    loading: threading.Lock = field(default_factory=threading.Lock)
+    current: Field | None = None
+    changes: deque[int] = field(default_factory=deque)  # positions, the newest last
+    number: int = 0  # of all changes of this field
+    seconds: float = 0.0  # duration of the last read
+    reload_at: float = 0.0
+    drift_at: float = 0.0
+    drifted: frozenset[int] = frozenset()
+    leaving: dict[tuple[int, str], int] = field(default_factory=dict)  # positions of resources being deleted
+    token: str = field(default_factory=lambda: secrets.token_hex(4))
+
+    @property
+    def cursor(self) -> str:
+        """Return the position of a viewer that has seen all changes."""
+        return f"{self.token}.{self.number}"
+
+    def since(self, order: str, cursor: str) -> list[int] | None:
+        """Return the positions that have changed since a cursor; None: the whole field is needed."""
+        token, _, number = cursor.partition(".")
+        if self.current is None or order != self.current.order or token != self.token or not number.isdigit():
+            return None
+        behind = self.number - int(number)
+        if not 0 <= behind <= len(self.changes):
+            return None
+        newest = (self.changes[-1 - nth] for nth in range(behind))
+        return sorted(set(newest))
+
+    def record(self, positions: list[int]) -> None:
+        """Note changed positions."""
+        self.number += len(positions)
+        self.changes.extend(positions)
+        while len(self.changes) > MAX_CHANGES:
+            self.changes.popleft()
+
+
+class Fields:
+    """All watched fields of this process."""
+
+    def __init__(self, database: Database, events: EventHub, tick_seconds: float = TICK_SECONDS) -> None:
+        """Take the database and the hub with its events."""
+        self._database, self._events, self._tick = database, events, tick_seconds
+        self._followed: dict[int, FollowedField] = {}
+        self._lock = threading.Lock()
+        self._thread: threading.Thread | None = None
+
+    def follow(self, stack: StackRow) -> FollowedField:
+        """Return the field of a stack, current within two ticks."""
+        with self._lock:
+            followed = self._followed.get(stack.id)
+            if followed is None:
+                followed = self._followed[stack.id] = self._begin(stack)
+            followed.touched_at = time.monotonic()
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._run, name="fields", daemon=True)
+                self._thread.start()
+        if followed.current is None or (
+            followed.viewer is None and time.monotonic() > followed.reload_at - RELOAD_SECONDS + SOON_SECONDS
+        ):
+            with followed.loading:
+                if followed.current is None or followed.viewer is None:
+                    self._load(followed)
+        return followed
+
+    def _begin(self, stack: StackRow) -> FollowedField:
+        viewer = None
+        try:
+            viewer = self._events.join(Scope(stack.project_id, ALL_LEVELS, stack), -1)
+        except TooManyStreams:
+            log.info("field_without_events", stack=str(stack.uuid))
+        return FollowedField(stack, FieldBuilder(self._database, stack), viewer, time.monotonic())
+
+    def _run(self) -> None:
+        while True:
+            time.sleep(self._tick)
+            with self._lock:
+                self._drop_idle()
+                if not self._followed or is_ending():
+                    self._thread = None
+                    return
+                every = list(self._followed.values())
+            for followed in every:
+                try:
+                    self._advance(followed)
+                except (sqlalchemy.exc.SQLAlchemyError, psycopg.Error) as error:
+                    log.warning("field_read_failed", error=str(error))
+                    self._drop(followed)  # the next request reads it again
+                except Exception:
+                    log.exception("field_error")
+                    self._drop(followed)
+
+    def _drop_idle(self) -> None:
+        oldest, now = sorted(self._followed.values(), key=lambda item: item.touched_at), time.monotonic()
+        size = sum(len(item.current.ids) for item in oldest if item.current is not None)
+        for item in oldest:
+            is_surplus = size > MAX_RESOURCES and item is not oldest[-1]
+            if now - item.touched_at > IDLE_SECONDS or is_surplus:
+                size -= len(item.current.ids) if item.current is not None else 0
+                self._drop(item)
+
+    def _drop(self, followed: FollowedField) -> None:
+        self._followed.pop(followed.stack.id, None)
+        if followed.viewer is not None:
+            self._events.leave(followed.viewer)
+
+    def _load(self, followed: FollowedField) -> None:
+        """Read a field completely."""
+        if followed.viewer is not None and followed.viewer.behind:
+            self._events.resume(followed.viewer)
+        begun = time.monotonic()
+        fresh = followed.builder.build()
+        followed.seconds = time.monotonic() - begun
+        followed.reload_at = time.monotonic() + max(RELOAD_SECONDS, RELOAD_FACTOR * followed.seconds)
+        with followed.lock:
+            before = followed.current
+            if before is not None and before.order == fresh.order:
+                followed.record(before.replace_states(bytes(fresh.states)))
+                return
+            followed.current = fresh
+            followed.changes.clear()
+            followed.leaving.clear()
+
+    def _soon(self, followed: FollowedField) -> None:
+        """Read a field again soon, because resources have appeared or disappeared."""
+        at = time.monotonic() + max(SOON_SECONDS, SOON_FACTOR * followed.seconds)
+        followed.reload_at = min(followed.reload_at, at)
+
+    def _advance(self, followed: FollowedField) -> None:
+        """Apply the events since the last tick."""
+        viewer, now = followed.viewer, time.monotonic()
+        if followed.current is None:
+            return
+        if now > followed.reload_at or (viewer is not None and viewer.behind):
+            with followed.loading:
+                self._load(followed)
+            return
+        if viewer is not None and (items := viewer.take(0)):
+            ended = {
+                (row.stack_id, row.resource_name)
+                for row, _ in items
+                if (row.action, row.status) == ("DELETE", "COMPLETE")
+            }
+            if any(row.physical_id == str(stack.uuid) for row, stack in items):
+                self._soon(followed)  # an action of a stack begins or ends
+            self._apply(followed, {(row.stack_id, row.resource_name) for row, _ in items}, ended)
+        if now > followed.drift_at:
+            followed.drift_at = now + DRIFT_SECONDS
+            self._apply_drift(followed)
+
+    def _apply(
+        self, followed: FollowedField, names: set[tuple[int, str]], ended: set[tuple[int, str]]
+    ) -> None:
+        with self._database.borrow(hot=False) as db:
+            rows = stored.changed(db, names)
+        positions = array("i")
+        with followed.lock:
+            current = followed.current
+            assert current is not None
+            for stack_id, name, id_, state, drift in rows:
+                position = current.position(id_)
+                if position is None:
+                    self._soon(followed)
+                    continue
+                if state == _DELETING:
+                    followed.leaving[stack_id, name] = position
+                if current.change(position, state | (DRIFT if drift else 0)):
+                    positions.append(position)
+            for key in ended - {(stack_id, name) for stack_id, name, *_ in rows}:
+                position = followed.leaving.pop(key, None)
+                if position is None:
+                    self._soon(followed)
+                elif current.change(position, _DELETED):
+                    positions.append(position)
+            followed.record(list(positions))
+
+    def _apply_drift(self, followed: FollowedField) -> None:
+        with self._database.borrow(hot=False) as db:
+            drifted = stored.drifted(db, followed.stack)
+        with followed.lock:
+            current, positions = followed.current, []
+            assert current is not None
+            for id_ in drifted ^ followed.drifted:
+                position = current.position(id_)
+                if position is None:
+                    continue
+                state = current.states[position] & STATE_BITS | (DRIFT if id_ in drifted else 0)
+                if current.change(position, state):
+                    positions.append(position)
+            followed.record(positions)
+            followed.drifted = drifted
+
+
+def fields() -> Fields:
+    """Return the fields of the application."""
+    created = current_app.extensions.get("fields")
+    if created is None:
+        created = current_app.extensions.setdefault("fields", Fields(dependencies().database, hub()))
+    return cast(Fields, created)

@@ -1,0 +1,122 @@
+"""Pictures of a stack of any size; an extension of Heat's API (docs/console.md).
+
+A field has a byte per resource. Its names are read by range, and changes by cursor.
+"""
+
+from __future__ import annotations
+
+import gzip
+from typing import Final
+
+from flask import Blueprint, Response, request
+
+from api.dependencies import dependencies
+from api.request import query_params
+from api.request.stack_lookup import get_stack
+from api.response.serialization import json_response
+from api.streaming.fields import FollowedField, fields
+from orchestrator.engine.pictures.field import Field, encode, encode_changes
+from orchestrator.errors import InvalidRequest
+from orchestrator.json_types import JsonObject
+from orchestrator.store.pictures import field as stored
+
+pictures = Blueprint("pictures", __name__)
+
+MAX_NAMES: Final = 1_000  # of a response
+BINARY: Final = "application/octet-stream"
+COMPRESSED_BYTES: Final = 1_024  # a longer response is compressed if the client accepts it
+
+
+@pictures.get("/<project_id>/stacks/<stack_name>/<stack_id>/field")
+def field(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa: ARG001 - every path starts with it
+    """Return a byte per resource, nested stacks included, in the order of level, stack and name."""
+    query_params.require_known()
+    followed = fields().follow(get_stack(stack_name, stack_id))
+    with followed.lock:
+        current = _current(followed)
+        tag, header, states = current.tag, _header(followed, current), bytes(current.states)
+    response = Response(mimetype=BINARY)
+    response.set_etag(tag)
+    response.headers["Cache-Control"] = "private, no-cache"
+    response.headers["Vary"] = "Accept-Encoding"
+    if request.if_none_match.contains(tag):
+        response.status_code = 304
+        return response
+    _set_body(response, encode(header, states))
+    return response
+
+
+@pictures.get("/<project_id>/stacks/<stack_name>/<stack_id>/field/changes")
+def field_changes(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa: ARG001 - as above
+    """Return the bytes of a field that have changed since a cursor, or the whole field."""
+    query_params.require_known("order", "cursor")
+    followed = fields().follow(get_stack(stack_name, stack_id))
+    with followed.lock:
+        current = _current(followed)
+        positions = followed.since(query_params.text("order") or "", query_params.text("cursor") or "")
+        header = _header(followed, current)
+        if positions is None:
+            body = encode(header, bytes(current.states))
+        else:
+            body = encode_changes(header, positions, current.states)
+    response = Response(mimetype=BINARY)
+    response.headers["Cache-Control"] = "no-store"
+    _set_body(response, body)
+    return response
+
+
+@pictures.get("/<project_id>/stacks/<stack_name>/<stack_id>/field/summary")
+def field_summary(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa: ARG001 - as above
+    """Return the number of resources by state, nested stacks included."""
+    query_params.require_known()
+    followed = fields().follow(get_stack(stack_name, stack_id))
+    with followed.lock:
+        return json_response({"field": _header(followed, _current(followed))})
+
+
+@pictures.get("/<project_id>/stacks/<stack_name>/<stack_id>/field/names")
+def field_names(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa: ARG001 - as above
+    """Return the names of the resources in a range of a field."""
+    query_params.require_known("start", "count", "order")
+    start, count = query_params.integer("start") or 0, query_params.integer("count")
+    if count is not None and count > MAX_NAMES:
+        raise InvalidRequest(f"'count' is at most {MAX_NAMES}.")
+    followed = fields().follow(get_stack(stack_name, stack_id))
+    with followed.lock:
+        current = _current(followed)
+        ids = current.ids[start : start + (100 if count is None else count)].tolist()
+        order = current.order
+    found = stored.names(dependencies().database, ids)
+    return json_response(
+        {"order": order, "start": start, "resources": [_named(found.get(id_)) for id_ in ids]}
+    )
+
+
+def _current(followed: FollowedField) -> Field:
+    assert followed.current is not None  # read by `follow`
+    return followed.current
+
+
+def _header(followed: FollowedField, current: Field) -> JsonObject:
+    return {**current.summary(), "cursor": followed.cursor}
+
+
+def _named(row: stored.NamedResource | None) -> JsonObject | None:
+    """Return the names of a resource, None if it was deleted meanwhile."""
+    if row is None:
+        return None
+    return {
+        "resource_name": row.name,
+        "resource_type": row.type,
+        "resource_status": f"{row.action}_{row.status}",
+        "stack_name": row.stack_name,
+        "stack_id": row.stack_uuid,
+    }
+
+
+def _set_body(response: Response, body: bytes) -> None:
+    """Set the content, compressed if the client accepts it."""
+    if len(body) > COMPRESSED_BYTES and request.accept_encodings.quality("gzip") > 0:
+        body = gzip.compress(body, 1, mtime=0)
+        response.headers["Content-Encoding"] = "gzip"
+    response.set_data(body)

@@ -1,0 +1,1 @@
+"""Pictures of a stack: rows of the store combined with the pure functions of engine/pictures."""

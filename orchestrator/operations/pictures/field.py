@@ -1,0 +1,56 @@
+"""Build the field of a stack."""
+
+from __future__ import annotations
+
+from array import array
+from itertools import accumulate
+
+from orchestrator.engine.pictures.field import Field, with_drift
+from orchestrator.engine.pictures.levels import levels, order_by_level
+from orchestrator.store.connections.database import Database
+from orchestrator.store.pictures import field as stored
+from orchestrator.store.pictures.field import FieldRows
+from orchestrator.store.stacks.stacks import StackRow
+
+
+class FieldBuilder:
+    """Builds the field of a stack repeatedly. The order is computed again only if the resources differ."""
+
+    def __init__(self, database: Database, stack: StackRow) -> None:
+        """Take a stack."""
+        self._database, self._stack = database, stack
+        self._ids = array("q")
+        self._order: list[int] = []
+        self._levels: list[int] = []
+
+    def build(self) -> Field:
+        """Read the present state of all resources."""
+        with stored.snapshot(self._database) as db:
+            rows = stored.read(db, self._stack)
+            if rows.ids != self._ids or not self._order:
+                self._arrange(rows, stored.edges(db, rows.stacks))
+        with_drift(rows.ids, rows.states, rows.drifted)
+        order = self._order
+        ids = array("q", [rows.ids[place] for place in order])
+        return Field(ids, bytearray([rows.states[place] for place in order]), self._levels)
+
+    def _arrange(self, rows: FieldRows, edges: array[int]) -> None:
+        below = levels(len(rows.ids), edges)
+        _add_parents(rows, below)
+        self._order, self._levels = order_by_level(below)
+        self._ids = rows.ids
+
+
+def _add_parents(rows: FieldRows, below: array[int]) -> None:
+    """Raise the levels of nested stacks by the level of the resource that owns them."""
+    owners = {item.parent_resource_id: item.id for item in rows.stacks if item.parent_resource_id is not None}
+    if not owners:
+        return
+    places = {owners[id_]: place for place, id_ in enumerate(rows.ids) if id_ in owners}
+    sizes = dict(rows.sizes)
+    starts = dict(zip(sizes, accumulate(sizes.values(), initial=0), strict=False))
+    for item in rows.stacks:  # parents first
+        if item.id in places and item.id in starts and (above := below[places[item.id]]):
+            start = starts[item.id]
+            for place in range(start, start + sizes[item.id]):
+                below[place] += above

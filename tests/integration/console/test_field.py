@@ -1,0 +1,151 @@
+"""The field of a stack: a byte per resource, names by range, changes by cursor, and its page."""
+
+# ruff: noqa: F811 - fixtures are imported
+from __future__ import annotations
+
+import json
+import struct
+import time
+import uuid
+from typing import Any
+
+from sqlalchemy import update
+
+from orchestrator.engine.pictures.field import STATES
+from orchestrator.store.tables.graph import Resource
+from tests.integration.api_world import Client, Made, World, api, project, world  # noqa: F401 - fixtures
+from tests.integration.console.console_world import Browser, links, words
+from tests.patience import Patience
+
+
+def read(body: bytes) -> tuple[dict[str, Any], bytes]:
+    """Return the header and the rest of a field."""
+    length = struct.unpack("<I", body[4:8])[0]
+    assert body[:4] == b"FLD1"
+    return json.loads(body[8 : 8 + length]), body[8 + length :]
+
+
+def states(body: bytes) -> list[str]:
+    return [STATES[byte & 15] for byte in read(body)[1]]
+
+
+def field(api: Client, stack: Made, **headers: str) -> Any:
+    return api.http.get(f"/v1{stack.path}/field", headers=headers)
+
+
+def tree(world: World, project: str) -> Made:
+    """A stack with a nested stack: `base` <- `nest` (`x` <- `y`) and `free`."""
+    root = world.stack(project, "tree")
+    world.resource(root, "free", action="CREATE", status="FAILED")
+    world.resource(root, "base", action="CREATE", status="COMPLETE")
+    owner = world.resource(root, "nest", ["base"], action="CREATE", status="IN_PROGRESS")
+    child = world.stack(
+        project,
+        "tree-nest",
+        owner_id=root.id,
+        root_id=root.id,
+        depth=1,
+        parent_resource_id=owner,
+        parent_resource="nest",
+    )
+    world.resource(child, "y", ["x"])
+    world.resource(child, "x", action="CREATE", status="COMPLETE")
+    return root
+
+
+def test_resources_are_ordered_by_level_stack_and_name(api: Client, world: World, project: str) -> None:
+    root = tree(world, project)
+    names = api.get(f"{root.path}/field/names")
+    assert [(item["stack_name"], item["resource_name"]) for item in names["resources"]] == [
+        ("tree", "base"),
+        ("tree", "free"),
+        ("tree", "nest"),
+        ("tree-nest", "x"),
+        ("tree-nest", "y"),
+    ]
+    answer = field(api, root)
+    header, _ = read(answer.data)
+    assert states(answer.data) == ["complete", "failed", "in_progress", "complete", "planned"]
+    assert header["levels"] == [2, 2, 1]
+    assert header["count"] == 5
+    assert header["order"] == names["order"]
+    assert api.get(f"{root.path}/field/names?start=2&count=1")["resources"][0]["resource_name"] == "nest"
+    api.get(f"{root.path}/field/names?count=1001", 400)
+
+
+def test_an_unchanged_field_is_not_sent_again(api: Client, world: World, project: str) -> None:
+    root = tree(world, project)
+    tag = field(api, root).headers["ETag"]
+    again = field(api, root, **{"If-None-Match": tag})
+    assert (again.status_code, again.data) == (304, b"")
+
+
+def test_a_viewer_receives_the_bytes_that_changed(api: Client, world: World, project: str) -> None:
+    root = world.stack(project, "live", status="IN_PROGRESS")
+    for name in "abc":
+        world.resource(root, name)
+    header, _ = read(field(api, root).data)
+
+    def changes() -> tuple[dict[str, Any], bytes]:
+        query = {key: header[key] for key in ("order", "cursor")}
+        return read(api.http.get(f"/v1{root.path}/field/changes", query_string=query).data)
+
+    assert changes()[0]["changed"] == 0
+    with world.database.engine.begin() as connection:
+        connection.execute(
+            update(Resource)
+            .where(Resource.stack_id == root.id, Resource.name == "b")
+            .values(action="CREATE", status="COMPLETE")
+        )
+    world.event(root, "b")
+    patience = Patience(10.0)
+    while not changes()[0]["changed"] and patience.left():
+        time.sleep(0.05)
+    after, rest = changes()
+    assert rest == struct.pack("<I", 1) + bytes([STATES.index("complete")])
+    assert after["counts"]["complete"] == 1
+    whole, bytes_ = read(
+        api.http.get(f"/v1{root.path}/field/changes?order={after['order']}&cursor=other.1").data
+    )
+    assert "changed" not in whole
+    assert len(bytes_) == 3
+
+
+def test_fields_of_other_projects_do_not_exist(world: World, api: Client, project: str) -> None:
+    root = tree(world, project)
+    for part in ("field", "field/changes", "field/summary", "field/names"):
+        api.get(f"/other/stacks/{root.name}/{root.uuid}/{part}", 404)
+
+
+def test_a_long_field_is_compressed(api: Client, world: World, project: str) -> None:
+    root = world.stack(project, "long")
+    world.insert(
+        Resource,
+        *[
+            {
+                "uuid": uuid.uuid4(),
+                "stack_id": root.id,
+                "name": f"r{n:04}",
+                "type": "Test::Plain",
+            }
+            for n in range(1_500)
+        ],
+    )
+    answer = field(api, root, **{"Accept-Encoding": "gzip"})
+    assert answer.headers["Content-Encoding"] == "gzip"
+    assert len(answer.data) < 500
+
+
+def test_the_page_counts_states_and_links_to_the_lists(world: World, project: str) -> None:
+    root = tree(world, project)
+    browser = Browser(world.client())
+    page = browser.text(f"/ui{root.path}/field")
+    assert "5 resources" in words(page)
+    assert any(link.endswith("/resources?status=FAILED") for link in links(page))
+    data = browser.open(f"/ui{root.path}/field/data", headers={"Accept-Encoding": "gzip"})
+    assert states(data.data)[0] == "complete"
+    names = browser.open(f"/ui{root.path}/field/names?start=0&count=5").json
+    assert names["resources"][3]["url"].endswith("/resources/x")
+    header, _ = read(data.data)
+    changed = browser.open(f"/ui{root.path}/field/changes?order={header['order']}&cursor={header['cursor']}")
+    assert read(changed.data)[0]["changed"] == 0

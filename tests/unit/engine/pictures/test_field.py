@@ -1,0 +1,95 @@
+"""Fields: levels, changes and the format of responses."""
+
+from __future__ import annotations
+
+import json
+import struct
+from array import array
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from orchestrator.engine.pictures.field import DRIFT, Field, encode, encode_changes, with_drift
+from orchestrator.engine.pictures.levels import counts_of, levels, order_by_level
+
+
+def edge(dependent: int, required: int) -> int:
+    return dependent << 32 | required
+
+
+def field(*states: int) -> Field:
+    return Field(array("q", range(100, 100 + len(states))), bytearray(states), [len(states)])
+
+
+def test_the_level_is_the_longest_chain_of_requirements() -> None:
+    found = levels(5, [edge(1, 0), edge(2, 1), edge(2, 0), edge(4, 3)])
+    assert list(found) == [0, 1, 2, 0, 1]
+    assert order_by_level(found) == ([0, 3, 1, 4, 2], [2, 2, 1])
+
+
+def test_nodes_on_a_cycle_do_not_stop_the_order() -> None:
+    assert list(levels(3, [edge(0, 1), edge(1, 0), edge(2, 1)])) == [0, 0, 0]
+
+
+@given(st.lists(st.tuples(st.integers(0, 30), st.integers(0, 30)), max_size=80))
+def test_every_node_is_above_its_requirements(pairs: list[tuple[int, int]]) -> None:
+    acyclic = sorted({(max(pair), min(pair)) for pair in pairs if pair[0] != pair[1]})
+    found = levels(31, [edge(dependent, required) for dependent, required in acyclic])
+    assert all(found[dependent] > found[required] for dependent, required in acyclic)
+    order, counts = order_by_level(found)
+    assert sorted(order) == list(range(31))
+    assert counts == counts_of(found)
+    assert sum(counts) == 31
+
+
+def test_a_chain_of_many_is_ordered_without_recursion() -> None:
+    size = 20_000
+    assert levels(size, [edge(node + 1, node) for node in range(size - 1)])[-1] == size - 1
+
+
+def test_positions_are_found_by_dense_and_sparse_ids() -> None:
+    for ids in ([7, 5, 9], [5, 9_000_000, 7]):
+        found = Field(array("q", ids), bytearray(3), [3])
+        assert [found.position(id_) for id_ in ids] == [0, 1, 2]
+        assert found.position(6) is None
+        assert found.position(-1) is None
+
+
+def test_counts_follow_the_changes() -> None:
+    found = field(0, 0, 2)
+    assert found.change(0, 3)
+    assert not found.change(0, 3)
+    assert found.change(1, 2 | DRIFT)
+    counts = found.summary()["counts"]
+    assert (counts["planned"], counts["complete"], counts["failed"], counts["drift"]) == (0, 2, 1, 1)
+    assert found.replace_states(bytes([3, 2, 2])) == [1]
+    assert found.summary()["counts"]["drift"] == 0
+
+
+def test_the_tag_depends_on_order_and_states() -> None:
+    assert field(0, 1).tag == field(0, 1).tag
+    assert field(0, 1).tag != field(0, 2).tag
+    assert field(0, 1).order == field(0, 2).order
+    assert field(0, 1).order != field(0, 1, 2).order
+
+
+def test_drift_is_a_flag_beside_the_state() -> None:
+    states = bytearray([2, 2])
+    with_drift([5, 6], states, frozenset({6}))
+    assert states == bytearray([2, 2 | DRIFT])
+
+
+def test_a_response_has_a_header_and_a_byte_per_resource() -> None:
+    body = encode({"count": 2}, bytes([1, 2]))
+    length = struct.unpack("<I", body[4:8])[0]
+    assert body[:4] == b"FLD1"
+    assert json.loads(body[8 : 8 + length]) == {"count": 2}
+    assert body[8 + length :] == bytes([1, 2])
+
+
+def test_changes_have_positions_and_bytes() -> None:
+    body = encode_changes({"count": 3}, [0, 2], bytes([1, 2, 3]))
+    length = struct.unpack("<I", body[4:8])[0]
+    assert length % 4 == 0
+    assert json.loads(body[8 : 8 + length]) == {"count": 3, "changed": 2}
+    assert body[8 + length :] == struct.pack("<II", 0, 2) + bytes([1, 3])
