@@ -28,14 +28,16 @@ unexport PYTHONDONTWRITEBYTECODE
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
 
-# --no-compile: modules are compiled on first use, because most are never imported.
+# Modules are compiled at the end, by all cores: pip uses one, and parallel tests would compile the same modules at the same time.
 $(STAMP): pyproject.toml requirements.lock
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@$(PIP) --no-compile --require-hashes -r requirements.lock
 	@$(PIP) --no-compile --no-deps --no-build-isolation -e .
+	@$(BIN)/python -m compileall -qq -j 0 $(VENV)/lib alembic api orchestrator tasks || true
 	@touch $@ $(RUNTIME)
 
-# The packages that the server needs, without the packages for development.
+# The packages that the server needs, without the packages for development. --no-compile: modules are compiled on first use,
+# because most are never imported.
 $(RUNTIME): pyproject.toml requirements-runtime.lock
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@$(PIP) --no-compile --require-hashes -r requirements-runtime.lock
