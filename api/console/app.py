@@ -15,7 +15,7 @@ from api.console import assets, error_pages, formats, session
 from api.console.api_client import ApiClient
 from api.console.context import console_context, project_of
 from api.console.mount import Wsgi
-from api.console.views import field, overview, sign_in, stacks
+from api.console.views import actions, field, overview, resource, sign_in, stack, stacks
 from api.dependencies import Dependencies, dependencies
 from api.middleware import access_log, cross_site
 from api.middleware.failed_logins import FailedLogins
@@ -26,7 +26,16 @@ from orchestrator.security.caller import for_project
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIEnvironment
 
-BLUEPRINTS: Final = (sign_in.sign_in, assets.files, overview.overview, stacks.stacks, field.field)
+BLUEPRINTS: Final = (
+    sign_in.sign_in,
+    assets.files,
+    overview.overview,
+    stacks.stacks,
+    stack.stack,
+    resource.resource,
+    actions.actions,
+    field.field,
+)
 PUBLIC: Final = frozenset({"sign_in.form", "sign_in.submit", "sign_in.leave", "assets.file", "sign_in.home"})
 POLICY: Final = "; ".join(
     (

@@ -5,13 +5,22 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final, cast
 
-from flask import g, render_template, request
+from flask import Response, g, redirect, render_template, request, url_for
 
 from api.console.api_client import ApiClient
 from api.dependencies import caller, dependencies
 from orchestrator.json_types import JsonMapping
 from orchestrator.security.policy import allowed, policy_of
 
+TABS: Final = (
+    ("stack.summary", "Summary"),
+    ("field.show", "Field"),
+    ("stack.resources", "Resources"),
+    ("stack.events", "Events"),
+    ("stack.failures", "Failures"),
+    ("stack.drift", "Drift"),
+    ("stack.outputs", "Outputs"),
+)  # endpoint and label of the pages of a stack
 DEFAULT_PROJECT: Final = "demo"  # without authentication, as in the command line
 
 
@@ -40,6 +49,11 @@ def page(template: str, **values: object) -> str:
     return render_template(template, **values)
 
 
+def redirect_to(endpoint: str, **values: Any) -> Response:
+    """Return a redirect to a page."""
+    return cast(Response, redirect(url_for(endpoint, **values), 303))
+
+
 def stack_path(project: str, name: str, stack_id: str, *parts: str) -> str:
     """Return the path of a stack in the API, or of a collection below it."""
     return path_of(project, "stacks", name, stack_id, *parts)
@@ -59,5 +73,6 @@ def console_context() -> dict[str, object]:
         "user": who.user if who is not None else "",
         "is_anonymous": dependencies().settings.auth == "none",
         "may": may,
-        "here": request.full_path.rstrip("?"),
+        "tabs": TABS,
+        "here": f"{request.script_root}{request.full_path.rstrip('?')}",
     }

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import datetime as dt
+import re
 from typing import Any, Final
 
 import orjson
-from flask import Flask
+from flask import Flask, url_for
 
 from api.console.assets import asset
+from api.console.failures import linked_stack
+from orchestrator.json_types import JsonMapping
 
 # The class, the symbol and the word of a status; the symbol distinguishes statuses without colour.
 STATUSES: Final = {
@@ -17,6 +20,7 @@ STATUSES: Final = {
     "IN_PROGRESS": ("busy", "◐", "in progress"),
 }
 UNKNOWN: Final = ("idle", "–", "unknown")
+TIME: Final = re.compile(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)Z")
 UNITS: Final = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
 
 
@@ -79,6 +83,23 @@ def number(value: int | None) -> str:
     return "–" if value is None else f"{value:,}".replace(",", "\u202f")
 
 
+def clock(text: str, now: dt.datetime | None = None) -> str:
+    """Return a text with its times shortened: without the date if it is today."""
+    today = (now or dt.datetime.now(dt.UTC)).date().isoformat()
+    return TIME.sub(lambda found: f"{'' if found[1] == today else found[1] + ' '}{found[2]} UTC", text)
+
+
+def event_page(event: JsonMapping, project: str) -> str:
+    """Return the address of the page of an event's resource, or of its stack."""
+    found = linked_stack(event, "stack")
+    if found is None:
+        return ""
+    values: dict[str, Any] = {"project": project, "name": found[0], "stack_id": found[1]}
+    if event["physical_resource_id"] == found[1]:
+        return url_for("stack.summary", **values)
+    return url_for("resource.show", resource_name=event["resource_name"], **values)
+
+
 def json_text(value: Any) -> str:
     """Return a value as indented JSON; a text as it is."""
     return value if isinstance(value, str) else orjson.dumps(value, option=orjson.OPT_INDENT_2).decode()
@@ -94,6 +115,8 @@ def register(app: Flask) -> None:
         "age": age,
         "duration": duration,
         "number": number,
+        "event_page": event_page,
+        "clock": clock,
         "json_text": json_text,
     }.items():
         app.jinja_env.filters[name] = function

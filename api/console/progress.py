@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from dataclasses import dataclass
+from typing import Final
 
+from api.console.formats import moment
 from orchestrator.json_types import JsonMapping
+
+LEAST_SHARE: Final = 0.05  # finished before a remaining time is estimated
+LEAST_READY: Final = 3
+RANGE: Final = (0.7, 1.6)  # of the estimate: later resources may be slower
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,3 +38,19 @@ class Progress:
             if not self.total
             else min(99 if self.ready < self.total else 100, self.ready * 100 // self.total)
         )
+
+
+def remaining(
+    progress: Progress, since: str | None, now: dt.datetime | None = None
+) -> tuple[float, float] | None:
+    """Return the shortest and the longest expected remaining time in seconds, None if too little is known.
+
+    The rest is expected to take as long per resource as the finished part.
+    """
+    begun, rest = moment(since), progress.total - progress.ready
+    if begun is None or rest <= 0 or progress.ready < max(LEAST_READY, progress.total * LEAST_SHARE):
+        return None
+    elapsed = ((now or dt.datetime.now(dt.UTC)) - begun).total_seconds()
+    expected = elapsed / progress.ready * rest
+    shortest, longest = RANGE
+    return expected * shortest, expected * longest

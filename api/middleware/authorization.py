@@ -34,6 +34,7 @@ NAMES: Final = MappingProxyType(
         "events.show": "events:show",
         "events.stream": "events:index",
         "events.stream_of_project": "events:index",
+        "graph.dependencies_of": "resource:show",
         "observation_policies.create": "stacks:observation_policy",
         "observation_policies.delete": "stacks:observation_policy",
         "observation_policies.effective": "stacks:show_observation_policy",

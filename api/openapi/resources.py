@@ -5,6 +5,8 @@ from __future__ import annotations
 from types import NoneType
 from typing import Any, Final, Literal
 
+from pydantic import Field
+
 from api.openapi.observations import Observed
 from api.openapi.operation import Operation, Operations, Response, Shape, described, ok, optional
 from api.openapi.shapes import UUID, Id, Link, Page, Reason, Sent, State, Time
@@ -80,6 +82,7 @@ class ResourceQuery(Shape):
     with_detail: bool | None = optional("Include description and attributes.", False)
     limit: int | None = optional("Page size, for a single stack; omits `required_by`.", 100, ge=0)
     marker: str | None = optional("Return resources after this name.", "one")
+    search: str | None = optional("A part of the name, in any case; in pages only.", "web")
     type: list[str] | None = optional("Filter by type.", ["OS::Heat::RandomString"])
     status: list[str] | None = optional("Filter by status.", ["COMPLETE"])
     name: list[str] | None = optional("Filter by name.", ["one"])
@@ -182,9 +185,48 @@ class EventQuery(Page):
 Signal = JsonObject | None
 NULL_RESPONSE: Final = ok("Accepted; the response is `null`.", NoneType)
 
+
+class NeighbourQuery(Shape):
+    """Extent of the neighbourhood."""
+
+    levels: int | None = optional("Levels in each direction, at most 10.", 2, ge=1)
+
+
+class Neighbour(Shape):
+    """A resource near the resource."""
+
+    resource_name: str = described("Name in the template.", "one")
+    resource_type: str = described("Resource type in the template.", "OS::Heat::RandomString")
+    resource_status: State
+    level: int = described("Distance: negative for requirements, positive for dependents.", -1)
+
+
+class Edge(Shape):
+    """A dependency."""
+
+    source: str = Field(alias="from", description="The dependent.", examples=["two"])
+    to: str = described("The requirement.", "one")
+    awaited: bool = described("The requirement is not complete.", False)
+
+
+class Neighbourhood(Shape):
+    """The resources near a resource, nearest first."""
+
+    resources: list[Neighbour]
+    edges: list[Edge]
+    left_out: int = described("Number of further resources, beyond 300.", 0)
+
+
+class NeighbourhoodShow(Shape):
+    """The neighbourhood."""
+
+    dependencies: Neighbourhood
+
+
 OPERATIONS: Final[Operations] = {
     "resources.index": Operation(TAG, ok("The resources.", ResourceList), ResourceQuery),
     "resources.show": Operation(TAG, ok("Resource.", ResourceShow), ShowResourceQuery),
+    "graph.dependencies_of": Operation(TAG, ok("The neighbourhood.", NeighbourhoodShow), NeighbourQuery),
     "resources.metadata": Operation(TAG, ok("The metadata.", Metadata)),
     "signals.send": Operation(
         TAG,

@@ -25,7 +25,15 @@ from orchestrator.resources.base import Attribute, ResourceType
 from orchestrator.resources.registry import Registry
 from orchestrator.security.encryption import Cipher
 from orchestrator.security.resource_credentials import require
-from orchestrator.store.stacks.resources import FILTERS, ResourceRow, get_resource, list_resources, list_tree
+from orchestrator.store.connections.streaming import FETCH_SIZE
+from orchestrator.store.stacks.resources import (
+    FILTERS,
+    SEARCH,
+    ResourceRow,
+    get_resource,
+    list_resources,
+    list_tree,
+)
 from orchestrator.store.stacks.stacks import StackRow
 from orchestrator.template.member_attributes import unmarked
 from orchestrator.template.parameters import MASK
@@ -36,14 +44,18 @@ resources = Blueprint("resources", __name__)
 @resources.get("/<project_id>/stacks/<stack_name>/<stack_id>/resources")
 def index(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa: ARG001 - every path starts with it
     """List the resources by name; with `limit` (extension) a page after the name `marker`."""
-    query_params.refuse_unknown([*FILTERS, "nested_depth", "with_detail", "limit", "marker"])
+    query_params.refuse_unknown([*FILTERS, SEARCH, "nested_depth", "with_detail", "limit", "marker"])
     levels, detail = query_params.levels(), query_params.boolean("with_detail")
     limit, marker = query_params.integer("limit"), query_params.text("marker")
     if levels and (limit is not None or marker is not None):
         raise InvalidRequest("'limit' and 'marker' are for one stack: leave out nested_depth.")
     stack, links = get_stack(stack_name, stack_id), Links()
+    if query_params.text(SEARCH) and (detail or not limit or limit > FETCH_SIZE):
+        raise InvalidRequest(
+            f"'search' is for pages: set limit to {FETCH_SIZE} at most, without with_detail."
+        )
     types = dependencies().types if detail else None
-    filters, database = query_params.filters(FILTERS), dependencies().database
+    filters, database = query_params.filters((*FILTERS, SEARCH)), dependencies().database
     verdicts = ListedVerdicts(stack, tree=bool(levels), detail=detail)
     if limit is None and marker is None:
         rows = list_tree(database, stack, levels, filters, with_values=detail)

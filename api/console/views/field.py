@@ -29,7 +29,7 @@ STATES: Final = (
 def show(project: str, name: str, stack_id: str) -> str:
     """Show the field, and the counts by state."""
     summary = api().get(stack_path(project, name, stack_id, "field", "summary"))["field"]
-    return page("field.html", section="field", name=name, stack_id=stack_id, field=summary, states=STATES)
+    return page("field.html", section="stacks", name=name, stack_id=stack_id, field=summary, states=STATES)
 
 
 @field.get(f"{PLACE}/data")

@@ -6,12 +6,10 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass
 from typing import Final
 
-from flask import Blueprint, Response, redirect, request, url_for
+from flask import Blueprint, request
 
-from api.console.api_client import location_path
 from api.console.context import api, marker_of, may, page, path_of, stack_path
 from api.console.progress import Progress
-from orchestrator.errors import NotFound
 from orchestrator.json_types import JsonMapping
 
 stacks = Blueprint("stacks", __name__)
@@ -59,17 +57,6 @@ def index(project: str) -> str:
         next_marker=marker_of(listed, rows[-1]["id"] if rows else ""),
         parent=request.args.get("parent", ""),
     )
-
-
-@stacks.get("/<project>/stacks/<name>")
-@stacks.get("/<project>/stacks/<name>/")
-def find(project: str, name: str) -> Response:
-    """Redirect to the stack of a name or an id."""
-    _chunks, status, headers = api().open(path_of(project, "stacks", name))
-    if status != 302:
-        raise NotFound("Stack", name)
-    found = location_path(headers).split("/")[3]
-    return redirect(url_for("stacks.index", project=project, search=found), 303)  # type: ignore[return-value]
 
 
 def _query() -> dict[str, object]:

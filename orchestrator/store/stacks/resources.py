@@ -33,6 +33,7 @@ COUNT_UP_TO: Final = """
 SELECT count(*) FROM (SELECT 1 FROM resource WHERE stack_id = %(stack_id)s LIMIT %(limit)s) AS found
 """
 FILTERS: Final = ("type", "status", "name", "action", "id", "physical_resource_id")
+SEARCH: Final = "search"  # a part of the name, in any case; in pages of at most FETCH_SIZE without values
 
 
 # A single row per name, restricted by the filters.
@@ -53,9 +54,13 @@ _LIMIT: Final = " LIMIT %(limit)s"
 FIRST_PAGE: Final = _PAGE.format(after="", whole=_LIMIT, filters="", chosen="")
 NEXT_PAGE: Final = _PAGE.format(after=_AFTER, whole=_LIMIT, filters="", chosen="")
 _COMPARED: Final = {"id": "uuid::text", "physical_resource_id": "physical_id"}
-_FILTERS: Final = "WHERE " + " AND ".join(
-    f"(%({name})s::text[] IS NULL OR r.{_COMPARED.get(name, name)} = ANY (%({name})s::text[]))"
-    for name in FILTERS
+_FILTERS: Final = (
+    "WHERE "
+    + " AND ".join(
+        f"(%({name})s::text[] IS NULL OR r.{_COMPARED.get(name, name)} = ANY (%({name})s::text[]))"
+        for name in FILTERS
+    )
+    + ("\n    AND (%(search)s::text[] IS NULL OR strpos(lower(r.name), lower((%(search)s::text[])[1])) > 0)")
 )
 FIRST_FILTERED: Final = _PAGE.format(after="", whole="", filters=f"{_FILTERS}\n", chosen=_LIMIT)
 NEXT_FILTERED: Final = _PAGE.format(after=_AFTER, whole="", filters=f"{_FILTERS}\n", chosen=_LIMIT)
@@ -160,7 +165,7 @@ def _page(
     values: dict[str, object] = {"stack_id": stack.id, "after": after, "limit": limit}
     statement = FIRST_PAGE if after is None else NEXT_PAGE
     if filters:
-        values |= {name: list(filters[name]) if name in filters else None for name in FILTERS}
+        values |= {name: list(filters[name]) if name in filters else None for name in (*FILTERS, SEARCH)}
         statement = FIRST_FILTERED if after is None else NEXT_FILTERED
     with database.borrow() as db:
         rows = fetch_prepared(db, statement, values)

@@ -1,0 +1,173 @@
+"""Create, update, delete, and the further actions of a stack; each with a page that explains it first.
+
+A rejected form is shown again with everything that was typed.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import orjson
+from flask import Blueprint, Response, make_response
+from werkzeug.exceptions import NotFound as NoSuchPath
+
+from api.console import plans
+from api.console.actions import BY_NAME, offered
+from api.console.api_client import ApiError
+from api.console.context import api, page, path_of, redirect_to, stack_path
+from api.console.forms import faults_of, read_form, stack_body
+from api.console.plans import Plan
+from api.console.views.stack import BASE, read_stack
+from orchestrator.errors import InvalidRequest
+from orchestrator.json_types import JsonMapping, JsonObject
+
+actions = Blueprint("actions", __name__)
+
+PREVIEW: Final = "preview"
+MAX_SHOWN_TEMPLATE: Final = 2 << 20  # bytes; larger templates are not put into the form
+CHANGED: Final = (
+    "The stack was changed while this page was open: it has revision {now}, the form began with {before}. "
+    "Compare the revisions; send the form again to replace the newer revision."
+)
+
+
+@actions.get("/<project>/create")
+def create_form(project: str) -> str:
+    """Show the form of a new stack."""
+    return page(
+        "create.html", section="stacks", project=project, values={"rollback": "yes"}, faults=(), plan=None
+    )
+
+
+@actions.post("/<project>/create")
+def create(project: str) -> Response:
+    """Preview or create a stack."""
+    values = read_form()
+    name = values.get("stack_name", "").strip()
+    try:
+        body = {"stack_name": name} | stack_body(values)
+        if values.get("intent") == PREVIEW:
+            answer = api().send("POST", path_of(project, "stacks", "preview"), body)["stack"]
+            return _create_page(project, values, [], plans.of_create(answer), 200)
+        answer = api().send("POST", path_of(project, "stacks"), body)["stack"]
+    except ApiError as error:
+        return _create_page(project, values, faults_of(error.message, error.faults), None, error.status)
+    except InvalidRequest as error:
+        return _create_page(project, values, [{"message": str(error)}], None, 400)
+    return redirect_to("stack.summary", project=project, name=name, stack_id=answer["id"])
+
+
+@actions.get(f"{BASE}/actions/<action>")
+def form(project: str, name: str, stack_id: str, action: str) -> Response:
+    """Show the form of an update, or the effect of another action."""
+    if action not in BY_NAME:
+        raise NoSuchPath
+    if action == "update":
+        return _update_form(project, name, stack_id)
+    return _confirmation(project, name, stack_id, action, "", 200)
+
+
+@actions.post(f"{BASE}/actions/<action>")
+def act(project: str, name: str, stack_id: str, action: str) -> Response:
+    """Preview or start an action."""
+    if action not in BY_NAME:
+        raise NoSuchPath
+    if action == "update":
+        return _update(project, name, stack_id)
+    values, path = read_form(), stack_path(project, name, stack_id)
+    try:
+        if action == "delete":
+            api().send("DELETE", path)
+        elif action == "converge":
+            planned = values.get("intent") == PREVIEW
+            answer = api().send("POST", f"{path}/actions", {"converge": {"plan": planned}})["converge"]
+            if planned:
+                return _confirmation(project, name, stack_id, action, "", 200, answer)
+        else:
+            api().send("POST", f"{path}/actions", {action: None})
+    except ApiError as error:
+        if error.status in {401, 404}:
+            raise
+        return _confirmation(project, name, stack_id, action, error.message, error.status)
+    return redirect_to("stack.summary", project=project, name=name, stack_id=stack_id)
+
+
+def _create_page(
+    project: str, values: dict[str, str], faults: list[JsonMapping], plan: Plan | None, status: int
+) -> Response:
+    text = page("create.html", section="stacks", project=project, values=values, faults=faults, plan=plan)
+    return make_response(text, status)
+
+
+def _update_form(project: str, name: str, stack_id: str) -> Response:
+    path, stack = stack_path(project, name, stack_id), read_stack(project, name, stack_id)
+    template, _ = api().data(f"{path}/template")
+    too_large = len(template) > MAX_SHOWN_TEMPLATE
+    environment = api().get(f"{path}/environment")
+    values = {
+        "template": ""
+        if too_large
+        else orjson.dumps(orjson.loads(template), option=orjson.OPT_INDENT_2).decode(),
+        "environment": _environment_text(environment),
+        "tags": ",".join(stack["tags"] or ()),
+        "timeout_mins": str(stack["timeout_mins"] or ""),
+        "rollback": "" if stack["disable_rollback"] else "yes",
+        "revision": str(_revision(path)),
+        "is_unchanged": "yes",
+    }
+    return _update_page(stack, values, [], None, 200)
+
+
+def _environment_text(environment: JsonObject) -> str:
+    used = {key: value for key, value in environment.items() if value}
+    return orjson.dumps(used, option=orjson.OPT_INDENT_2).decode() if used else ""
+
+
+def _update(project: str, name: str, stack_id: str) -> Response:
+    values, path = read_form(), stack_path(project, name, stack_id)
+    stack = read_stack(project, name, stack_id)
+    try:
+        body, now = stack_body(values), _revision(path)
+        if values.get("intent") == PREVIEW:
+            answer = api().send("PUT", f"{path}/preview", body, query={"show_nested": "true"})
+            return _update_page(stack, values, [], plans.of_update(answer["resource_changes"]), 200)
+        if values.get("revision") != str(now):
+            text = CHANGED.format(now=now, before=values.get("revision") or "another")
+            return _update_page(stack, values | {"revision": str(now)}, [{"message": text}], None, 409)
+        api().send("PUT", path, body)
+    except ApiError as error:
+        if error.status == 401:
+            raise
+        return _update_page(stack, values, faults_of(error.message, error.faults), None, error.status)
+    except InvalidRequest as error:
+        return _update_page(stack, values, [{"message": str(error)}], None, 400)
+    return redirect_to("stack.summary", project=project, name=name, stack_id=stack_id)
+
+
+def _revision(path: str) -> int:
+    """Return the number of the newest revision."""
+    [newest] = api().get(f"{path}/revisions", {"limit": 1})["revisions"]
+    return int(newest["number"])
+
+
+def _update_page(
+    stack: JsonObject, values: dict[str, str], faults: list[JsonMapping], plan: Plan | None, status: int
+) -> Response:
+    text = page("update.html", stack=stack, tab="update", values=values, faults=faults, plan=plan, live=False)
+    return make_response(text, status)
+
+
+def _confirmation(
+    project: str,
+    name: str,
+    stack_id: str,
+    action: str,
+    problem: str,
+    status: int,
+    plan: JsonMapping | None = None,
+) -> Response:
+    stack = read_stack(project, name, stack_id)
+    why = api().get(stack_path(project, name, stack_id, "why"), {"limit": 1})["why"]
+    [offer] = [offer for offer in offered(stack, why["accepts"]) if offer.action.name == action]
+    text = page("confirm.html", stack=stack, tab=action, offer=offer, problem=problem, plan=plan, live=False)
+    return make_response(text, status)

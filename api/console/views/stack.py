@@ -1,0 +1,162 @@
+"""The pages of a stack: summary, resources, events, failures, drift, outputs."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from flask import Blueprint, Response, request
+
+from api.console import actions
+from api.console.api_client import location_path
+from api.console.context import api, marker_of, page, path_of, redirect_to, stack_path
+from api.console.failures import leaves
+from api.console.progress import Progress, remaining
+from orchestrator.errors import NotFound
+from orchestrator.json_types import JsonObject
+
+stack = Blueprint("stack", __name__)
+
+BASE: Final = "/<project>/stacks/<name>/<stack_id>"
+CAUSES: Final = 3  # entries of `why` on the summary
+PAGE: Final = 50
+ALL_LEVELS: Final = 100  # the API reduces it to its limit
+STATES: Final = ("COMPLETE", "FAILED", "IN_PROGRESS")
+VERDICTS: Final = ("changed", "missing", "failed", "unknown")
+
+
+@stack.get("/<project>/stacks/<name>")
+@stack.get("/<project>/stacks/<name>/")
+def find(project: str, name: str) -> Response:
+    """Redirect to the stack of a name or an id."""
+    _chunks, status, headers = api().open(path_of(project, "stacks", name))
+    if status != 302:
+        raise NotFound("Stack", name)
+    _, _, _, found, stack_id, *_ = location_path(headers).split("/")
+    return redirect_to("stack.summary", project=project, name=found, stack_id=stack_id)
+
+
+@stack.get(BASE)
+def summary(project: str, name: str, stack_id: str) -> str:
+    """Show the state in a sentence, the progress, and the reasons for waiting."""
+    shown = read_stack(project, name, stack_id)
+    why = api().get(stack_path(project, name, stack_id, "why"), {"limit": CAUSES})["why"]
+    progress = Progress.of(why["progress"])
+    return page(
+        "stack_summary.html",
+        stack=shown,
+        tab="summary",
+        why=why,
+        progress=progress,
+        remaining=remaining(progress, why["since"])
+        if shown["stack_status"].endswith("IN_PROGRESS")
+        else None,
+        actions=actions.offered(shown, why["accepts"]),
+    )
+
+
+@stack.get(f"{BASE}/resources")
+def resources(project: str, name: str, stack_id: str) -> str:
+    """List the resources by name."""
+    query: dict[str, object] = {key: request.args.get(key, "") for key in ("status", "type", "marker")}
+    wanted = request.args.get("name", "").strip()
+    listed = api().get(
+        stack_path(project, name, stack_id, "resources"), query | {"limit": PAGE, "search": wanted}
+    )
+    rows = listed["resources"]
+    return page(
+        "stack_resources.html",
+        stack=read_stack(project, name, stack_id),
+        tab="resources",
+        resources=rows,
+        query=query | {"name": wanted},
+        states=STATES,
+        next_marker=rows[-1]["resource_name"] if len(rows) == PAGE else "",
+    )
+
+
+@stack.get(f"{BASE}/events")
+def events(project: str, name: str, stack_id: str) -> str:
+    """List the events of the stack and the stacks below it, the newest first."""
+    query: dict[str, object] = {"marker": request.args.get("marker", "")}
+    depth = request.args.get("nested", "yes")
+    listed = api().get(
+        stack_path(project, name, stack_id, "events"),
+        query | {"limit": PAGE, "nested_depth": ALL_LEVELS if depth == "yes" else 0},
+    )["events"]
+    return page(
+        "stack_events.html",
+        stack=read_stack(project, name, stack_id),
+        tab="events",
+        events=listed,
+        nested=depth,
+        marker=query["marker"],
+        next_marker=listed[-1]["id"] if len(listed) == PAGE else "",
+    )
+
+
+@stack.get(f"{BASE}/events/stream")
+def stream(project: str, name: str, stack_id: str) -> Response:
+    """Pass the events of the stack on, as they are written."""
+    chunks, status, headers = api().open(
+        stack_path(project, name, stack_id, "events", "stream"), {"nested_depth": ALL_LEVELS, "after": "now"}
+    )
+    return Response(chunks, status, headers)
+
+
+@stack.get(f"{BASE}/failures")
+def failures(project: str, name: str, stack_id: str) -> str:
+    """Show the root causes, at any depth of nesting."""
+    query = {"nested_depth": ALL_LEVELS, "revision": request.args.get("revision", "")}
+    found = api().get(stack_path(project, name, stack_id, "failures"), query)
+    shown = read_stack(project, name, stack_id, with_diagnostics=True)
+    return page(
+        "stack_failures.html",
+        stack=shown,
+        tab="failures",
+        causes=leaves(found["failures"], shown.get("diagnostics") or ()),
+        more=found["more"],
+        revision=query["revision"],
+    )
+
+
+@stack.get(f"{BASE}/drift")
+def drift(project: str, name: str, stack_id: str) -> str:
+    """Show the resources that are not in step."""
+    query: dict[str, object] = {key: request.args.get(key, "") for key in ("verdict", "marker")}
+    listed = api().get(stack_path(project, name, stack_id, "observations"), query | {"limit": PAGE})
+    rows = listed["observations"]
+    return page(
+        "stack_drift.html",
+        stack=read_stack(project, name, stack_id),
+        tab="drift",
+        rows=rows,
+        counts=listed["counts"],
+        verdicts=VERDICTS,
+        query=query,
+        next_marker=marker_of(listed, "next") and _marker(listed),
+    )
+
+
+@stack.get(f"{BASE}/outputs")
+def outputs(project: str, name: str, stack_id: str) -> str:
+    """List the outputs with their values."""
+    shown = read_stack(project, name, stack_id, resolve_outputs=True)
+    return page("stack_outputs.html", stack=shown, tab="outputs", outputs=shown.get("outputs") or ())
+
+
+def read_stack(
+    project: str, name: str, stack_id: str, *, resolve_outputs: bool = False, with_diagnostics: bool = False
+) -> JsonObject:
+    """Return a stack."""
+    query = {
+        "resolve_outputs": str(resolve_outputs).lower(),
+        "with_diagnostics": str(with_diagnostics).lower(),
+    }
+    shown: JsonObject = api().get(stack_path(project, name, stack_id), query)["stack"]
+    return shown
+
+
+def _marker(document: JsonObject) -> str:
+    """Return the marker in the link to the next page."""
+    [href] = [entry["href"] for entry in document["links"] if entry["rel"] == "next"]
+    return str(href).rpartition("marker=")[2].partition("&")[0]

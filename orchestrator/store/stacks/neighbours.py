@@ -1,0 +1,102 @@
+"""The resources near a resource in the dependency graph, by the desired definitions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from orchestrator.store.connections.database import Database
+from orchestrator.store.connections.prepared import fetch_prepared
+from orchestrator.store.stacks.stacks import StackRow
+
+_IN_FORCE: Final = """
+FROM resource_definition d, revision v
+WHERE v.id = %(revision_id)s AND d.stack_id = %(stack_id)s AND d.valid_from <= v.number
+    AND (d.valid_to IS NULL OR d.valid_to > v.number)
+"""
+REQUIREMENTS: Final = f"SELECT d.name, d.requires {_IN_FORCE} AND d.name = ANY(%(names)s::text[])"
+DEPENDENTS: Final = f"SELECT d.name, d.requires {_IN_FORCE} AND d.requires && %(names)s::text[]"
+STATES: Final = """
+SELECT DISTINCT ON (r.name) r.name, r.type, r.action, r.status
+FROM resource r WHERE r.stack_id = %(stack_id)s AND r.name = ANY(%(names)s::text[])
+ORDER BY r.name, r.leftover, r.id DESC
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbour:
+    """A resource near the resource; `level` is negative for requirements and positive for dependents."""
+
+    name: str
+    type: str
+    action: str
+    status: str
+    level: int
+
+
+@dataclass(slots=True)
+class Neighbourhood:
+    """The resources near a resource, nearest first, and the edges between them: dependent and requirement."""
+
+    nodes: list[Neighbour] = field(default_factory=list)
+    edges: list[tuple[str, str]] = field(default_factory=list)
+    left_out: int = 0  # resources beyond the limit
+
+
+def read(database: Database, stack: StackRow, name: str, levels: int, limit: int) -> Neighbourhood:
+    """Return the resources up to a number of levels in both directions, at most `limit`."""
+    found, edges = {name: 0}, set[tuple[str, str]]()
+    left_out = _walk(database, stack, found, edges, -1, levels, limit)
+    left_out += _walk(database, stack, found, edges, 1, levels, limit)
+    values = {"stack_id": stack.id, "names": list(found)}
+    with database.borrow() as db:
+        rows = fetch_prepared(db, STATES, values)
+    nodes = [Neighbour(name_, type_, action, status, found[name_]) for name_, type_, action, status in rows]
+    known = {node.name for node in nodes}
+    return Neighbourhood(
+        sorted(nodes, key=lambda node: (abs(node.level), node.level, node.name)),
+        sorted(edge for edge in edges if known.issuperset(edge)),
+        left_out,
+    )
+
+
+def _walk(
+    database: Database,
+    stack: StackRow,
+    found: dict[str, int],
+    edges: set[tuple[str, str]],
+    direction: int,
+    levels: int,
+    limit: int,
+) -> int:
+    """Add the resources in a direction; return the number of those beyond the limit."""
+    front, left_out = [name for name, level in found.items() if level == 0], 0
+    for level in range(1, levels + 1):
+        pairs = _pairs(database, stack, front, direction)
+        edges.update(pairs)
+        reached = dict.fromkeys(pair[1 if direction < 0 else 0] for pair in pairs)
+        new = [name for name in reached if name not in found]
+        room = max(0, limit - len(found))
+        left_out += len(new) - min(len(new), room)
+        front = sorted(new)[:room]
+        found.update(dict.fromkeys(front, direction * level))
+        if not front:
+            break
+    return left_out
+
+
+def _pairs(
+    database: Database, stack: StackRow, names: Sequence[str], direction: int
+) -> list[tuple[str, str]]:
+    """Return the edges of resources to their requirements, or from their dependents."""
+    values = {"stack_id": stack.id, "revision_id": stack.revision_id, "names": list(names)}
+    with database.borrow() as db:
+        rows = fetch_prepared(db, REQUIREMENTS if direction < 0 else DEPENDENTS, values)
+    wanted = frozenset(names)
+    return [
+        (dependent, required)
+        for dependent, requires in rows
+        for required in requires
+        if direction < 0 or required in wanted
+    ]

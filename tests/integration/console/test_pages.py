@@ -1,0 +1,198 @@
+"""The pages of stacks: contents, bounds, secrets and markup."""
+
+# ruff: noqa: F811 - fixtures are imported
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from orchestrator.security.tokens import create_token
+from orchestrator.store.tables.graph import Failure
+from tests.integration.api_world import Made, World, project, world  # noqa: F401 - fixtures
+from tests.integration.console.console_world import Browser, links, words
+
+MARKUP = "<script>alert(1)</script>"
+TABS = ("", "/resources", "/events", "/failures", "/drift", "/outputs")
+
+
+@pytest.fixture
+def browser(world: World) -> Browser:
+    return Browser(world.client())
+
+
+def page_of(stack: Made, rest: str = "") -> str:
+    return f"/ui{stack.path}{rest}"
+
+
+def test_the_list_shows_stacks_by_page_with_search_tags_and_nested_stacks(
+    browser: Browser, world: World, project: str
+) -> None:
+    for number in range(30):
+        world.stack(project, f"web-{number:02}", age=number, tags=["blue"] if number % 2 else ["green"])
+    top = world.stack(project, "TOP", age=99)
+    world.stack(
+        project, "below", owner_id=top.id, root_id=top.id, depth=1, parent_resource="x", parent_resource_id=1
+    )
+    first = browser.text(f"/ui/{project}/stacks")
+    assert "31 stacks" in words(first)
+    assert "below" in words(first)
+    [following] = {link for link in links(first) if "marker=" in link}
+    assert "web-00" in words(browser.text(following.replace("&amp;", "&")))
+    assert "web-00" not in words(first)
+    assert "TOP" in words(browser.text(f"/ui/{project}/stacks?search=top"))
+    assert "1 stack" in words(browser.text(f"/ui/{project}/stacks?search=EB-07&tags=blue"))
+    assert "No stack matches" in browser.text(f"/ui/{project}/stacks?search=%25")
+
+
+def test_every_page_of_a_stack_opens_and_shows_markup_as_text(
+    browser: Browser, world: World, project: str
+) -> None:
+    stack = world.stack(project, "page", status="FAILED", status_reason=MARKUP, tags=[MARKUP])
+    world.resource(
+        stack, "one", status="FAILED", action="CREATE", status_reason=MARKUP, attributes={"open": MARKUP}
+    )
+    world.resource(stack, "two", ["one"])
+    world.event(stack, "one", reason=MARKUP, properties={"p": MARKUP})
+    world.insert(
+        Failure,
+        {"stack_id": stack.id, "traversal": 0, "resource_name": "one", "reason": MARKUP, "action": "CREATE"},
+    )
+    for rest in (*TABS, "/resources/one", "/resources/two?levels=2", "/actions/update", "/actions/delete"):
+        page = browser.text(page_of(stack, rest))
+        assert MARKUP not in page, rest
+    assert "one" in words(browser.text(page_of(stack, "/resources/two")))
+    assert "awaited" in words(browser.text(page_of(stack, "/resources/two")))
+
+
+def test_a_root_cause_three_stacks_below_is_two_clicks_away(
+    browser: Browser, world: World, project: str
+) -> None:
+    stacks = [world.stack(project, "level-0", status="FAILED", traversal=1)]
+    for depth, name in enumerate(("a", "b", "c"), 1):
+        above = stacks[-1]
+        resource = world.resource(above, name, status="FAILED", action="CREATE")
+        stacks.append(
+            world.stack(
+                project,
+                f"level-{depth}",
+                owner_id=above.id,
+                root_id=stacks[0].id,
+                depth=depth,
+                parent_resource=name,
+                parent_resource_id=resource,
+                status="FAILED",
+                traversal=1,
+            )
+        )
+    world.resource(stacks[3], "disk", status="FAILED", action="CREATE")
+    failure(world, stacks[3], "disk", "No valid host was found")
+    for above, name, below in zip(stacks[2::-1], "cba", stacks[:0:-1], strict=True):
+        failure(world, above, name, f"resources.{name}: see below", physical_id=str(below.uuid))
+    start = browser.text(page_of(stacks[0]))
+    [first] = {link for link in links(start) if link.endswith("/failures")}
+    second = browser.text(first)
+    assert "a › b › c › disk" in words(second)
+    assert "No valid host was found" in words(second)
+
+
+def failure(world: World, stack: Made, name: str, reason: str, **values: str) -> None:
+    world.insert(
+        Failure,
+        {
+            "stack_id": stack.id,
+            "traversal": 1,
+            "resource_name": name,
+            "reason": reason,
+            "action": "CREATE",
+            **values,
+        },
+    )
+
+
+def test_secrets_are_masked_as_in_the_api(browser: Browser, world: World, project: str) -> None:
+    stack = world.stack(project, "page")
+    world.resource(stack, "one", attributes={"open": "plain", "shut": "hidden-value"})
+    page = browser.text(page_of(stack, "/resources/one"))
+    assert "plain" in page
+    assert "hidden-value" not in page
+
+
+@pytest.mark.parametrize(
+    "rest", ["/", "/stacks", "/create", "/stacks/x", *(f"/stacks/x/y{tab}" for tab in TABS)]
+)
+def test_unknown_stacks_and_addresses_have_a_page(browser: Browser, project: str, rest: str) -> None:
+    status = 200 if rest in {"/", "/stacks", "/create"} else 404
+    page = browser.text(f"/ui/{project}{rest}", status)
+    assert "</main>" in page
+
+
+def test_a_deleted_stack_is_shown_without_actions(browser: Browser, world: World, project: str) -> None:
+    from tests.integration.api_world import START
+
+    stack = world.stack(project, "gone", action="DELETE", deleted_at=START)
+    page = browser.text(page_of(stack))
+    assert "The stack is deleted." in page
+    assert "/actions/" not in page
+
+
+def test_actions_beyond_the_role_are_not_offered(world: World, project: str) -> None:
+    browser = Browser(world.client(auth="token"))
+    stack = world.stack(project, "mine")
+    browser.submit("/ui/sign-in", {"token": create_token(world.database, project, "r", None, ["reader"])})
+    page = browser.text(page_of(stack))
+    assert "Your role does not permit it." in page
+    assert "/actions/delete" not in page
+    assert "/create" not in browser.text(f"/ui/{project}/stacks")
+    answer = browser.submit(page_of(stack, "/actions/delete"), {"intent": "start"}, 403)
+    assert "not" in words(answer.text)
+
+
+def test_pages_of_foreign_stacks_do_not_exist(world: World, project: str) -> None:
+    browser = Browser(world.client(auth="token"))
+    foreign = world.stack(world.project(), "theirs")
+    browser.submit("/ui/sign-in", {"token": create_token(world.database, project, "r", None, ["member"])})
+    mine = f"/ui/{project}/stacks/{foreign.name}/{foreign.uuid}"
+    for rest in (*TABS, "/resources/one", "/events/stream", "/actions/update"):
+        browser.open(page_of(foreign, rest), 404)
+        browser.open(mine + rest, 404)
+
+
+def test_a_form_creates_a_stack_and_a_rejected_form_keeps_its_texts(
+    browser: Browser, world: World, project: str
+) -> None:
+    values = {"stack_name": "new", "template": "a: 1\n", "parameters": "x=1", "tags": "t", "intent": "create"}
+    world.neighbour.refuses = None
+    response = browser.submit(f"/ui/{project}/create", values)
+    assert "/stacks/new/" in (response.location or "")
+    rejected = browser.submit(f"/ui/{project}/create", values | {"parameters": "oops"}, 400).text
+    assert "Parameters, line 1" in rejected
+    assert "oops" in rejected
+    assert "a: 1" in rejected
+
+
+def test_a_form_that_is_too_large_says_what_to_do(browser: Browser, project: str) -> None:
+    values: dict[str, Any] = {"stack_name": "new", "template": "x" * (17 << 20), "intent": "create"}
+    assert "command line" in browser.submit(f"/ui/{project}/create", values, 413).text
+
+
+def test_actions_are_sent_with_the_form_of_the_own_page_only(
+    browser: Browser, world: World, project: str
+) -> None:
+    stack = world.stack(project, "mine")
+    browser.submit(page_of(stack, "/actions/suspend"), {"intent": "start"})
+    foreign = {"Origin": "https://evil.example", "Sec-Fetch-Site": "cross-site"}
+    browser.submit(page_of(stack, "/actions/delete"), {"intent": "start"}, 403, headers=foreign)
+    browser.submit(page_of(stack, "/actions/delete"), {"intent": "start"})
+    browser.open(page_of(stack, "/actions/unknown"), 404)
+
+
+def test_an_update_of_another_revision_than_the_forms_is_not_sent(
+    browser: Browser, world: World, project: str
+) -> None:
+    stack = world.stack(project, "mine")
+    values = {"template": "a: 1", "revision": "7", "intent": "update"}
+    page = browser.submit(page_of(stack, "/actions/update"), values, 409).text
+    assert "was changed while this page was open" in page
+    assert "a: 1" in page
+    assert browser.submit(page_of(stack, "/actions/update"), values | {"revision": "1"})
