@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 
 from orchestrator.clients.openstack.networking.network import NETWORKS, PORTS, SECURITY_GROUPS, SUBNETS
 from orchestrator.errors import ProviderConflict, ProviderInUse
 from orchestrator.json_types import JsonMapping, JsonObject
-from orchestrator.resources.base import Attribute, Change, Context, Fault, Property, Value
+from orchestrator.resources.base import Attribute, Change, Context, Created, Fault, Property, Value
 from orchestrator.resources.openstack.neutron.base import TAGS, VALUE_SPECS, NeutronType, attributes, network
 from orchestrator.resources.openstack.neutron.request_token import released_addresses, with_addresses
 from orchestrator.resources.openstack.neutron.written_values import conflict, subnets_of, written
@@ -17,6 +18,7 @@ from orchestrator.schema.translation import Replace, Resolve
 from orchestrator.template.definition import ResourceDefinition
 
 ALWAYS: Final = "REPLACE_ALWAYS"
+GIVEN: Final = "given_addresses"  # in the data of the port
 PROFILE: Final = "binding:profile"
 VNIC_TYPES: Final = (
     "normal",
@@ -220,6 +222,19 @@ class Port(NeutronType):
                 return actual in ("", desired)
         return super().satisfies(name, desired, actual)
 
+    def chosen(self, ctx: Context) -> Mapping[str, Value]:
+        """Return the generated name, and the addresses that Neutron gave to a port without demands."""
+        given = _given(ctx, ctx.properties)
+        return {**super().chosen(ctx), **({"fixed_ips": given} if given else {})}
+
+    def _actual_property(self, ctx: Context, name: str, actual: JsonMapping) -> Value:
+        """Addresses that Neutron gave are reported when one of them is lost; further ones are Neutron's."""
+        if name == "fixed_ips" and not ctx.properties.get(name):
+            left = {address.get("ip_address") for address in actual["fixed_ips"]}
+            if all(address["ip_address"] in left for address in _given(ctx, ctx.properties)):
+                return ctx.properties.get(name)
+        return super()._actual_property(ctx, name, actual)
+
     def request_values(self, ctx: Context, props: Mapping[str, Value], names: Iterable[str]) -> JsonObject:
         """Return the attributes of a request; in a create, absent values are left to Neutron."""
         names = set(names)
@@ -232,7 +247,7 @@ class Port(NeutronType):
         elif "security_groups" in names and "security_groups" not in props:
             values["security_groups"] = _default_groups(ctx)
         if names & {"fixed_ips", "no_fixed_ips"}:
-            values |= _addresses(props)
+            values |= _addresses({**props, "fixed_ips": props.get("fixed_ips") or _given(ctx, props)})
         return values
 
     def changed_specs(self, given: JsonMapping, current: JsonMapping) -> JsonObject:
@@ -244,6 +259,26 @@ class Port(NeutronType):
         return specs
 
     # Verbs.
+
+    def create(self, ctx: Context, props: Mapping[str, Value]) -> Created:
+        """Create the port; keep the addresses that Neutron gives to a port without demands."""
+        created = super().create(ctx, props)
+        seen = created.observation
+        if seen is None or props.get("fixed_ips") or props.get("no_fixed_ips"):
+            return created
+        given = [
+            {"subnet": address.get("subnet_id"), "ip_address": address["ip_address"]}
+            for address in seen.attributes.get("fixed_ips") or ()
+        ]
+        return replace(created, data={**ctx.data, GIVEN: given}) if given else created
+
+    def update(
+        self, ctx: Context, physical_id: str, props: Mapping[str, Value], changed: frozenset[str]
+    ) -> Created:
+        """Change the attributes; addresses that the template sets by now take the place of given ones."""
+        updated = super().update(ctx, physical_id, props, changed)
+        demanded = props.get("fixed_ips") or props.get("no_fixed_ips")
+        return replace(updated, data={**ctx.data, GIVEN: []}) if demanded and ctx.data else updated
 
     def live_attribute(self, ctx: Context, name: str, actual: JsonObject) -> Value:
         """Return an attribute of the port, of its network or of its subnets."""
@@ -279,6 +314,11 @@ class Port(NeutronType):
             neutron.update(PORTS, physical_id, values)
         except ProviderConflict as error:
             raise ProviderInUse(str(error), error.kind) from error
+
+
+def _given(ctx: Context, props: Mapping[str, Value]) -> list[JsonMapping]:
+    """Return the addresses that Neutron gave in the create, unless the properties demand others."""
+    return [] if props.get("fixed_ips") or props.get("no_fixed_ips") else list(ctx.data.get(GIVEN) or ())
 
 
 def _addresses(props: Mapping[str, Value]) -> JsonObject:

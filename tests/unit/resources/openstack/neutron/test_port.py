@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from orchestrator.clients.openstack.networking.network import NETWORKS, PORTS, SECURITY_GROUPS, SUBNETS
+from orchestrator.engine.observation.differences import Recorded, differences
 from orchestrator.errors import ProviderInUse
 from orchestrator.resources.openstack.neutron.networks.port import Port
 from tests.unit.resources.openstack.neutron.operation import (
@@ -110,6 +112,55 @@ def test_the_former_name_of_the_network():
 )
 def test_the_update_of_a_port(changed: str, given: dict[str, Any], attributes: dict[str, Any]):
     assert put(changed, **given) == attributes
+
+
+def created(**given: Any) -> Operation:
+    """Return a port after its create, to which Neutron gives an address."""
+    port = Operation(Port, network="n1", **given)
+    port.script.answers("POST", port.root + PORTS.of(), {"port": PORT})
+    port.ctx = replace(port.ctx, action="CHECK", data=port.create().data)
+    return port
+
+
+def drift(port: Operation, *addresses: dict[str, Any]) -> list[str]:
+    """Return the differing properties of the port with these addresses."""
+    port.has(PORTS, {**PORT, "fixed_ips": list(addresses), "allowed_address_pairs": []})
+    recorded = Recorded(port.type, port.ctx.properties, port.type.chosen(port.ctx))
+    return [item.property for item in differences(recorded, port.observe().properties or {})]
+
+
+@pytest.mark.parametrize(
+    ("given", "addresses", "found"),
+    [
+        ({}, [], ["fixed_ips"]),
+        ({}, [{"subnet_id": "s1", "ip_address": "10.0.0.6"}], ["fixed_ips"]),
+        ({}, [ADDRESS], []),
+        ({}, [{"subnet_id": "s6", "ip_address": "fd00::5"}, ADDRESS], []),  # of a subnet that came later
+        ({"no_fixed_ips": True}, [], []),
+        ({"fixed_ips": [{"subnet": "s1"}]}, [], ["fixed_ips"]),
+    ],
+)
+def test_a_lost_address_is_drift_though_the_template_leaves_addresses_to_neutron(
+    given: dict[str, Any], addresses: list[dict[str, Any]], found: list[str]
+):
+    assert drift(created(**given), *addresses) == found
+
+
+def test_a_repair_gives_the_lost_address_back():
+    port = created()
+    port.accepts("PUT", PORTS)
+    port.update("fixed_ips")
+    assert port.bodies("PUT")[0]["port"] == {"fixed_ips": [ADDRESS]}
+
+
+def test_addresses_of_the_template_take_the_place_of_given_ones():
+    port = created()
+    port.accepts("PUT", PORTS)
+    port.give(network="n1", fixed_ips=[{"ip_address": "10.0.0.9"}])
+    data = port.update("fixed_ips").data
+    port.give(network="n1")
+    port.ctx = replace(port.ctx, data=data)
+    assert drift(port) == []
 
 
 def test_empty_addresses_are_left_as_they_are_in_an_update():
