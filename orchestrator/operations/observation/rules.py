@@ -83,12 +83,12 @@ def create(context: OperationContext, body: Body) -> JsonObject:
         "most": MAX_RULES,
     }
     with context.database.borrow(hot=False) as db:
-        with db.transaction():
+        with db.transaction():  # a decision never outlives the rules that it was made by
             if not rules.add(db, values):
                 raise LimitExceeded(
                     f"You have reached the maximum observation policies per tenant, {MAX_RULES}."
                 )
-        repairs.reconsider(db, context.caller.project_id)
+            repairs.reconsider(db, context.caller.project_id)
         row = rules.get(db, context.caller.project_id, uuid)
     assert row is not None
     return rule_body(row)
@@ -139,7 +139,7 @@ def end(context: OperationContext, id_: str) -> None:
     Raises:
         RuleNotFound: it does not exist, or has ended.
     """
-    with context.database.borrow(hot=False) as db:
+    with context.database.borrow(hot=False) as db, db.transaction():
         if not rules.end(db, context.caller.project_id, _uuid(id_), context.caller.user):
             raise RuleNotFound(id_)
         repairs.reconsider(db, context.caller.project_id)

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import orjson
+import psycopg
 import pytest
 
 from orchestrator.errors import InvalidTemplate
 from orchestrator.operations.context import Body
 from orchestrator.operations.observation import rules
+from orchestrator.operations.observation.healing import repair_due_faults
 from tests.scenarios.observation.shelf import Shelf
 from tests.scenarios.observation.test_repairs import BOX, Healer
 from tests.scenarios.world import World
@@ -117,3 +120,26 @@ def test_the_reference_must_be_a_name(healer: Healer, value: Any):
 def test_bad_names_and_contradictions_are_refused(healer: Healer, options: dict[str, Any]):
     with pytest.raises(InvalidTemplate):
         named(healer, **options)
+
+
+def test_a_policy_is_in_force_only_together_with_the_renewal_of_its_decisions(healer: Healer):
+    healer.make(a=BOX)
+    healer.policy("report")
+    healer.policy("ask", stack=None, type="Shelf::Crate")  # the project has a policy for repairs
+    healer.remove("a")
+    healer.round()
+    assert healer.heal() == [("a", "recreate", "reported")]
+    body = Body(orjson.dumps({"kind": "policy", "mode": "heal", "stack": "s", "resource": "a"}))
+    waiting = "SELECT count(*) AS n FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
+    in_force = "SELECT count(*) AS n FROM observation_rule WHERE resource = 'a' AND ended_at IS NULL"
+    with ThreadPoolExecutor(1) as pool, psycopg.connect(healer.world.database.url) as other:
+        other.execute("SELECT 1 FROM repair FOR UPDATE")
+        made = pool.submit(rules.create, healer.world.context, body)
+        while not healer.world.rows(waiting)[0].n and not made.done():
+            pass
+        assert healer.world.rows(in_force)[0].n == 0
+        other.commit()
+        made.result()
+    assert healer.world.rows(in_force)[0].n == 1
+    healer.world.messages += repair_due_faults(healer.db, healer.world.types)
+    assert healer.repairs() == [("a", "recreate", "started")]
