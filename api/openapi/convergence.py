@@ -78,6 +78,10 @@ class Convergence(Shape):
     observed: int = described("Resources that were observed.", 12)
     resources: list[PlannedRepair] = described("Resources that differ, or could not be observed, by path.")
     started: bool = described("An UPDATE of the stack was started.", True)
+    warnings: list[str] = described(
+        "What speaks against a repair.",
+        ["12 of 12 objects of nova do not exist: the fault may be the provider's."],
+    )
     adoption: Adoption | None = optional("With `adopt`.")
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 
+import click
+
 from orchestrator.cli.exit_codes import clean, one_line
 from orchestrator.cli.options import Session
 from orchestrator.cli.output import render
@@ -20,6 +22,8 @@ def print_plan(session: Session, found: JsonMapping) -> None:
         render.table(session.out(), ("RESOURCE", "TYPE", "VERDICT", "ACTION", "DETAILS"), rows)
     else:
         session.say(f"Stack {found['stack_name']} is in step: {found['observed']} resources were observed.")
+    for warning in found.get("warnings", ()):
+        click.echo(f"Warning: {one_line(warning)}", err=True)
 
 
 def _remark(one: JsonMapping) -> str:

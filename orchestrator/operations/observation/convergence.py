@@ -6,6 +6,7 @@ The repair is an UPDATE traversal of the current revision over the damaged resou
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -19,29 +20,31 @@ from orchestrator.engine.observation.repairs import (
     is_restricted,
     obstacle,
 )
+from orchestrator.engine.observation.rounds import is_mass_loss
 from orchestrator.errors import ActionInProgress, Conflict, InvalidRequest, NotFound, NotSupported
 from orchestrator.json_types import JsonObject
 from orchestrator.logs import logger
 from orchestrator.operations.context import Body, OperationContext
+from orchestrator.operations.observation import repair_traversal
 from orchestrator.operations.observation.adoption_plan import adoption_plan
 from orchestrator.operations.observation.faults import Damaged, fault_of, set_properties
-from orchestrator.operations.observation.stack_survey import Surveyed, survey
+from orchestrator.operations.observation.stack_survey import Survey, Surveyed, survey
 from orchestrator.operations.request_body import read_object
 from orchestrator.resources.groups.group_type import GroupType
 from orchestrator.store.access import idempotency
-from orchestrator.store.observation import convergence, repair_starts, repairs, rules
+from orchestrator.store.observation import convergence, repairs, rules
 from orchestrator.store.observation.convergence import Mark
 from orchestrator.store.observation.drift import SEPARATOR
 from orchestrator.store.observation.repairs import StackState
 from orchestrator.store.stacks.stacks import StackRow
-from orchestrator.store.traversals import children, traversals
+from orchestrator.store.traversals import traversals
 from orchestrator.store.traversals.traversals import Locked
 
 log = logger()
 
 ACTION: Final = "converge"
 OPTIONS: Final = frozenset({"plan", "adopt", "resources"})
-MAX_NAMES: Final = 5  # in the reason of a stack
+MAX_NAMES: Final = 5  # in an error
 MAX_RESOURCES: Final = 1_000  # named in a request
 OBSERVED: Final[Mapping[str, Any]] = {"missing": "absent", "failed": "error", "changed": "changed"}
 
@@ -92,7 +95,7 @@ def converge(context: OperationContext, stack: StackRow, body: Body) -> Converge
     found = _deviations(context, surveyed.deviating)
     if requested.resources:
         found = _chosen(stack, found, requested.resources)
-    answer = _body(stack, found, observed=surveyed.observed)
+    answer = {**_body(stack, found, surveyed), "warnings": _warnings(surveyed)}
     if requested.adopt:
         plan = adoption_plan(context, stack, [one.surveyed for one in found])
         return Convergence({**answer, "adoption": plan})
@@ -228,8 +231,6 @@ def _refuse_restricted(found: Sequence[Deviation]) -> None:
 
 def _start(context: OperationContext, stack: StackRow, todo: Sequence[Deviation]) -> list[CheckMessage]:
     names = [one.surveyed.placed.path for one in todo]
-    more = f" and {len(names) - MAX_NAMES} more" if len(names) > MAX_NAMES else ""
-    reason = f"Stack UPDATE started: convergence of {', '.join(names[:MAX_NAMES])}{more}"
     with context.database.borrow(hot=False) as db, db.transaction():
         idempotency.record(db, stack.project_id, context.client_token, stack.uuid, stack.name)
         _require_reached(stack, traversals.lock(db, stack.id))
@@ -238,10 +239,8 @@ def _start(context: OperationContext, stack: StackRow, todo: Sequence[Deviation]
             raise Conflict(
                 f"Resources of stack {stack.name} have changed since they were observed. Try again."
             )
-        children.mark_stale(db, stack.id, *set(marked.values()))
-        started = traversals.start_traversal(db, stack.id, "UPDATE")
-        assert started is not None  # it exists: it is locked
-        repair_starts.explain_start(db, stack.id, started.traversal, reason)
+        stack_ids = set(marked.values())
+        started = repair_traversal.start(db, stack.id, stack_ids, "convergence", names, automatic=False)
     return [started.message]
 
 
@@ -254,11 +253,22 @@ def _mark(one: Deviation) -> Mark:
     return Mark(item.id, item.version, observed, reason, told)
 
 
-def _body(stack: StackRow, found: Sequence[Deviation], *, observed: int) -> JsonObject:
+def _warnings(surveyed: Survey) -> list[str]:
+    """Return what speaks against a repair: a service that has lost many objects at once may be at fault."""
+    missing = Counter(one.type.service for one in surveyed.deviating if one.standing.fact == "missing")
+    return [
+        f"{lost} of {surveyed.observed[service]} objects of {service or 'a service'} do not exist: the fault "
+        "may be the provider's. A repair creates all of them again."
+        for service, lost in sorted(missing.items())
+        if is_mass_loss(lost, surveyed.observed[service])
+    ]
+
+
+def _body(stack: StackRow, found: Sequence[Deviation], surveyed: Survey) -> JsonObject:
     return {
         "stack_id": str(stack.uuid),
         "stack_name": stack.name,
-        "observed": observed,
+        "observed": sum(surveyed.observed.values()),
         "resources": [_shown(one) for one in found],
         "started": False,
     }

@@ -37,7 +37,7 @@ from orchestrator.store.connections.database import UNREACHABLE
 from orchestrator.store.observation import groups, rules, verdicts
 from orchestrator.store.observation.groups import Group
 from orchestrator.store.observation.verdicts import Db, NewStanding
-from orchestrator.store.observation.watched import Watched
+from orchestrator.store.observation.watched import VersionedVisit, Watched
 
 BATCH: Final = 500  # findings written at a time
 RENEW_SECONDS: Final = 5.0
@@ -56,15 +56,19 @@ def evidence_of(observe: Callable[[], Observation]) -> Evidence:
 
 
 def recorded_values(
-    type_: ResourceType, visit: ResourceVisit, state: ResourceState, ctx: Context
+    type_: ResourceType, found: VersionedVisit, state: ResourceState, ctx: Context
 ) -> Recorded:
-    """Return the values that a resource was built with."""
+    """Return the values that a resource was built with. A failed update of a stack that has reached its
+    desired revision was a repair: it has recorded the same values.
+    """
+    resource = found.visit.resource
+    repaired = found.reached and (resource.action, resource.status) == ("UPDATE", "FAILED")
     return Recorded(
         type_,
         state.properties,
         type_.chosen(ctx),
         state.secret_properties if state.secret else frozenset(),
-        settled=visit.resource.status == "COMPLETE",
+        settled=resource.status == "COMPLETE" or repaired,
     )
 
 

@@ -30,6 +30,7 @@ from orchestrator.engine.observation.repairs import (
     RepairStatus,
 )
 from orchestrator.logs import logger
+from orchestrator.operations.observation import repair_traversal
 from orchestrator.operations.observation.faults import Damaged, fault_of, set_properties
 from orchestrator.operations.observation.repair_units import memberships
 from orchestrator.resources.base import ResourceType
@@ -37,14 +38,13 @@ from orchestrator.resources.groups.group_type import GroupType
 from orchestrator.store.observation import repair_starts, repairs, rules
 from orchestrator.store.observation.repair_starts import MarkRow
 from orchestrator.store.observation.repairs import DecisionRow, FaultRow, Loss, StackState
-from orchestrator.store.traversals import children, traversals
+from orchestrator.store.traversals import traversals
 
 Db = Connection[TupleRow]
 log = logger()
 
 DEFAULT_LIMITS: Final = Limits()
 MAX_FAULTS: Final = 500  # decided at a time
-MAX_NAMES: Final = 5  # in the reason of a stack
 
 _STATUS: Final[Mapping[str, RepairStatus]] = {
     "report": "reported",
@@ -245,14 +245,11 @@ def _start(db: Db, root_id: int, starts: Mapping[int, Start]) -> Iterable[CheckM
         marked = repair_starts.mark(db, root_id, [_mark(id_, start) for id_, start in sorted(starts.items())])
         if not marked:
             return []
-        children.mark_stale(db, *set(marked.values()))
-        started = traversals.start_traversal(db, root_id, "UPDATE", expected=stack.traversal, automatic=True)
-        assert started is not None  # it exists: it is locked
-        shown = ", ".join(starts[fault_id].name for fault_id in sorted(marked)[:MAX_NAMES])
-        more = f" and {len(marked) - MAX_NAMES} more" if len(marked) > MAX_NAMES else ""
-        reason = f"Stack UPDATE started: automatic repair of {shown}{more}"
+        names = [starts[fault_id].name for fault_id in sorted(marked)]
+        stack_ids = set(marked.values())
+        started = repair_traversal.start(db, root_id, stack_ids, "automatic repair", names, automatic=True)
         chosen = {fault_id: starts[fault_id].action for fault_id in sorted(marked)}
-        repair_starts.start(db, root_id, started.traversal, chosen, reason)
+        repair_starts.start(db, root_id, started.traversal, chosen)
     metrics.count_repair("started", len(marked))
     log.info("audit", action="stacks:repair", automatic=True, stack_id=root_id, resources=len(marked))
     return [started.message]

@@ -161,7 +161,7 @@ class ListRound:
             state = load_state(visit, self.engine.cipher)
             ctx = context_in_list(type_, visit, state, cloud, {item.physical_id: value})
             evidence = evidence_of(lambda: type_.observe(ctx, item.physical_id))  # noqa: B023 - called at once
-            after = self.findings.judge(item, visit, recorded_values(type_, visit, state, ctx), evidence)
+            after = self.findings.judge(item, visit, recorded_values(type_, found, state, ctx), evidence)
             self.gone += after.fact == "missing" and self.findings.before(item).fact != "missing"
             if after == IN_STEP and item.id not in self.findings.with_accepted:
                 self.engine.unchanged.add(item.id, item.version, digest)
@@ -206,7 +206,7 @@ class ListRound:
         state = load_state(visit, self.engine.cipher)
         ctx = context_in_list(type_, visit, state, self._cloud(item.root_id), {})
         evidence = evidence_of(lambda: type_.observe(ctx, item.physical_id))
-        self.findings.judge(item, visit, recorded_values(type_, visit, state, ctx), evidence)
+        self.findings.judge(item, visit, recorded_values(type_, found, state, ctx), evidence)
         if isinstance(evidence, Unobserved):
             return evidence.reason, False
         if not isinstance(evidence, Observation):

@@ -106,5 +106,5 @@ def observe_one(
 
     evidence = evidence_of(observe)
     state = load_state(visit, engine.cipher)
-    standing = findings.judge(item, visit, recorded_values(type_, visit, state, ctx), evidence)
+    standing = findings.judge(item, visit, recorded_values(type_, found, state, ctx), evidence)
     return Seen(evidence, standing.confirmed)

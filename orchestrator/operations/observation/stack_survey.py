@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import datetime as dt
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
@@ -42,7 +42,7 @@ from orchestrator.resources.base import Context, Observation, ResourceType
 from orchestrator.resources.nested_type import NestedType
 from orchestrator.store.connections.database import UNREACHABLE
 from orchestrator.store.observation import rules, watched
-from orchestrator.store.observation.watched import Placed
+from orchestrator.store.observation.watched import Placed, VersionedVisit
 from orchestrator.store.stacks.stacks import StackRow
 
 AT_ONCE: Final = 16  # parallel requests
@@ -70,7 +70,7 @@ class Surveyed(NamedTuple):
 class Survey(NamedTuple):
     """The observation of a stack and its nested stacks."""
 
-    observed: int  # resources that gave an answer
+    observed: Mapping[str, int]  # resources that gave an answer, by service
     deviating: Sequence[Surveyed]
 
 
@@ -90,10 +90,10 @@ def survey(context: OperationContext, stack: StackRow) -> Survey:
     try:
         surveyor = _Surveyor(context, stack, pool)
         surveyor.read_lists(found)
-        observed, deviating = 0, list[Surveyed]()
+        observed, deviating = Counter[str](), list[Surveyed]()
         for part in batches(found, SLICE):
             for surveyed in surveyor.observe(part):
-                observed += not isinstance(surveyed.evidence, Unobserved)
+                observed[surveyed.type.service] += not isinstance(surveyed.evidence, Unobserved)
                 if surveyed.standing != IN_STEP:
                     deviating.append(surveyed)
     finally:
@@ -146,7 +146,7 @@ class _Surveyor:
         for placed, type_ in part:
             row = rows.get(placed.item.id)
             if row is not None and row.version == placed.item.version:
-                ctx, recorded = self._context(type_, row.visit)
+                ctx, recorded = self._context(type_, row)
                 future = self.pool.submit(self._evidence, placed, type_, ctx)
                 read.append((placed, type_, row.visit, recorded, future))
         self._wait(future for *_, future in read)
@@ -155,12 +155,13 @@ class _Surveyor:
             standing = replace(judge(recorded, evidence), confirmed=True)
             yield Surveyed(placed, visit, type_, recorded, evidence, standing)
 
-    def _context(self, type_: ResourceType, visit: ResourceVisit) -> tuple[Context, Recorded]:
+    def _context(self, type_: ResourceType, found: VersionedVisit) -> tuple[Context, Recorded]:
+        visit = found.visit
         state = load_state(visit, self.context.cipher)
         ctx = context_in_list(type_, visit, state, self.cloud, {})
         ctx = with_provider_access(ctx, self.context.settings, visit.stack.project_id, self.cloud)
         ctx = replace(ctx, software=DeploymentStore.at(self.context, self.stack, visit.resource.name))
-        return ctx, recorded_values(type_, visit, state, ctx)
+        return ctx, recorded_values(type_, found, state, ctx)
 
     def _evidence(self, placed: Placed, type_: ResourceType, ctx: Context) -> Evidence:
         listed, physical_id = self.lists.get(_list_of(type_), {}), placed.item.physical_id

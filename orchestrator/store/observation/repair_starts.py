@@ -89,12 +89,11 @@ def mark(db: Db, root_id: int, marks: Sequence[MarkRow]) -> dict[int, int]:
     return dict(db.execute(MARK, values).fetchall())
 
 
-def start(db: Db, root_id: int, traversal: int, actions: Mapping[int, Action], reason: str) -> None:
+def start(db: Db, root_id: int, traversal: int, actions: Mapping[int, Action]) -> None:
     """Record the start of repairs, given by fault, with an event and an audit record for each."""
     values = {"faults": list(actions), "actions": list(actions.values()), "traversal": traversal}
     db.execute(START, values)
     db.execute(AUDIT, {"root_id": root_id, "traversal": traversal})
-    explain_start(db, root_id, traversal, reason)
 
 
 def explain_start(db: Db, stack_id: int, traversal: int, reason: str) -> None:

@@ -61,7 +61,8 @@ WHERE {AT_REST} ORDER BY r.id
 """
 
 VISITS = f"""
-SELECT {VISIT_COLUMNS}, n.version
+SELECT {VISIT_COLUMNS}, n.version, (
+    SELECT x.revision_id IS NOT DISTINCT FROM x.good_revision_id FROM stack x WHERE x.id = s.root_id)
 FROM (
     SELECT 0::bigint AS id, 'observation' AS kind, 0::bigint AS traversal, 'observe' AS queue,
         x.name AS label,
@@ -91,10 +92,13 @@ class Placed(NamedTuple):
 
 
 class VersionedVisit(NamedTuple):
-    """A resource in the form of a visit, and the version of its row."""
+    """A resource in the form of a visit, the version of its row, and whether its root stack has reached its
+    desired revision.
+    """
 
     visit: ResourceVisit
     version: int
+    reached: bool
 
 
 def types_in_use(db: Db, project_id: str) -> list[str]:
@@ -140,4 +144,4 @@ def named(db: Db, project_id: str, ids: Collection[str]) -> list[Watched]:
 def visits(db: Db, ids: Sequence[int]) -> list[VersionedVisit]:
     """Return these resources with all their values; those that are gone are left out."""
     rows = db.execute(VISITS, {"ids": list(ids)}).fetchall()
-    return [VersionedVisit(repository.resource_visit(row), row[-1]) for row in rows]
+    return [VersionedVisit(repository.resource_visit(row), *row[-2:]) for row in rows]

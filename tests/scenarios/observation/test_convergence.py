@@ -77,7 +77,7 @@ def test_a_plan_shows_differences_and_actions_and_changes_nothing(healer: Healer
     [a, _, c, d] = answer["resources"]
     assert a["differences"] == [{"property": "label", "expected": "blue", "found": "red"}]
     assert (c["holds_data"], d["holds_data"]) == (False, True)
-    assert (answer["observed"], answer["started"]) == (4, False)
+    assert (answer["observed"], answer["started"], answer["warnings"]) == (4, False, [])
     assert healer.world.messages == []
     assert healer.world.state(uuid) == "CREATE_COMPLETE"
     assert healer.world.rows("SELECT id, xmin::text FROM resource ORDER BY id") == before
@@ -258,3 +258,11 @@ def test_a_slow_provider_delays_no_other_request_of_the_project(
     finally:
         turns.end()
     assert computed == [healer.id("a")]
+
+
+def test_a_plan_warns_of_the_loss_of_many_objects(healer: Healer):
+    made(healer, **{f"r{number}": BOX for number in range(6)})
+    for number in range(5):
+        healer.remove(f"r{number}")
+    [warning] = converge(healer, {"plan": True})["warnings"]
+    assert warning.startswith("5 of 6 objects of boxes do not exist: the fault may be the provider's.")
