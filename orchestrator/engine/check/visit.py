@@ -31,6 +31,7 @@ class StackView(NamedTuple):
     converge: bool = False
     retain: bool = False  # existing resources are retained
     request_id: str | None = None  # of the API request for this traversal, for the log
+    automatic: bool = False  # the traversal is an automatic repair
 
 
 class ResourceView(NamedTuple):

@@ -131,6 +131,8 @@ def outcome_row(visit: ResourceVisit, result: StepResult, cipher: Cipher, *, cla
         "unanswered": state.unanswered,
         "requested": state.requested,
     }
+    if visit.stack.automatic:
+        row["automatic"] = True
     if not claimed:
         row |= {"continued": resource.op is not None, "status_read": resource.status}
     if visit.kind == "update" and definition is not None:

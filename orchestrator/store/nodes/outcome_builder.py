@@ -65,6 +65,7 @@ COLUMNS: Final = {
     "step": "text",
     "requested": "boolean",
     "has_early_attributes": "boolean",
+    "automatic": "boolean",
 }
 
 IS_SMALL: Final = (
@@ -91,9 +92,10 @@ def state_events(
     return EventRule(
         f"""
     INSERT INTO event (stack_id, resource_name, resource_type, physical_id, action, status, reason,
-        properties)
+        properties, automatic)
     SELECT i.stack_id, i.name, i.type, i.physical_id, i.action, x.status, x.reason,
-        CASE WHEN i.sealed IS NULL AND x.status <> 'IN_PROGRESS' AND {IS_SMALL} THEN i.properties END
+        CASE WHEN i.sealed IS NULL AND x.status <> 'IN_PROGRESS' AND {IS_SMALL} THEN i.properties END,
+        coalesce(i.automatic, false)
     FROM i JOIN r ON r.id = i.resource_id
     CROSS JOIN LATERAL (VALUES ('IN_PROGRESS', 'state changed'), {status}) AS x(status, reason)
     WHERE CASE WHEN x.status = 'IN_PROGRESS' THEN i.started ELSE {when} END{unless_silent}""",

@@ -95,8 +95,10 @@ REPLACE: Final = OutcomeStatement(
     ),
     events=EventRule(
         """
-    INSERT INTO event (stack_id, resource_name, resource_type, physical_id, action, status, reason)
-    SELECT i.stack_id, i.name, i.type, i.physical_id, 'UPDATE', x.status, 'state changed'
+    INSERT INTO event (stack_id, resource_name, resource_type, physical_id, action, status, reason,
+        automatic)
+    SELECT i.stack_id, i.name, i.type, i.physical_id, 'UPDATE', x.status, 'state changed',
+        coalesce(i.automatic, false)
     FROM i JOIN r ON r.id = i.resource_id
     CROSS JOIN (VALUES (1, 'IN_PROGRESS'), (2, 'COMPLETE')) AS x(nth, status)
     WHERE i.started""",

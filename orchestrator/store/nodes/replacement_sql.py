@@ -42,9 +42,9 @@ SETTLE_INLINE_REPLACEMENT: Final = OutcomeStatement(
     events=EventRule(
         """
     INSERT INTO event (stack_id, resource_name, resource_type, physical_id, action, status, reason,
-        properties)
+        properties, automatic)
     SELECT i.stack_id, i.name, x.type, x.physical_id, x.action, x.status, x.reason,
-        CASE WHEN i.sealed IS NULL AND x.nth = 4 THEN i.properties END
+        CASE WHEN i.sealed IS NULL AND x.nth = 4 THEN i.properties END, coalesce(i.automatic, false)
     FROM i JOIN r ON r.id = i.resource_id
     CROSS JOIN LATERAL (VALUES
         (1, i.was_healthy, r.type, r.physical_id, 'UPDATE', 'IN_PROGRESS', 'state changed'),

@@ -260,7 +260,9 @@ def store(db: Db, desired: DesiredChild) -> None:
     _stored.add(hash_)
 
 
-def update(db: Db, child_id: int, desired: DesiredChild, *, converge: bool) -> StartedChild | None:
+def update(
+    db: Db, child_id: int, desired: DesiredChild, *, converge: bool, automatic: bool = False
+) -> StartedChild | None:
     """Insert a child's next revision and start the traversal to it; return None if the child is gone. Run in
     a transaction.
     """
@@ -274,7 +276,7 @@ def update(db: Db, child_id: int, desired: DesiredChild, *, converge: bool) -> S
     values = {**_revision_columns(desired), "stack_id": str(child_id), "action": action, "restores": restores}
     values["sealed"] = values.pop("revision_sealed")
     [(revision_id,)] = fetch_prepared(db, INSERT_REVISION, values)
-    return _started(db, child_id, action, revision_id=revision_id, converge=converge)
+    return _started(db, child_id, action, revision_id=revision_id, converge=converge, automatic=automatic)
 
 
 def begin(db: Db, child_id: int, action: str, *, retain: bool = False) -> StartedChild | None:

@@ -1,6 +1,6 @@
 WITH i AS MATERIALIZED (
     SELECT *
-        FROM json_to_recordset(%(rows)s) AS x(node_id bigint, resource_id bigint, stack_id bigint, name text, type text, started boolean, physical_id text, definition_id bigint, traversal bigint)
+        FROM json_to_recordset(%(rows)s) AS x(node_id bigint, resource_id bigint, stack_id bigint, name text, type text, started boolean, physical_id text, definition_id bigint, traversal bigint, automatic boolean)
     WHERE x.node_id > 0 AND x.resource_id > 0 AND x.stack_id > 0
 )
 , new_ids AS MATERIALIZED (
@@ -29,8 +29,10 @@ WITH i AS MATERIALIZED (
     WHERE n.id = ANY (ARRAY[i.node_id]) AND n.state IN ('checking', '') AND n.lease = %(lease)s
     RETURNING n.id, n.traversal, n.queue, n.label
 ), recorded AS (
-    INSERT INTO event (stack_id, resource_name, resource_type, physical_id, action, status, reason)
-    SELECT i.stack_id, i.name, i.type, i.physical_id, 'UPDATE', x.status, 'state changed'
+    INSERT INTO event (stack_id, resource_name, resource_type, physical_id, action, status, reason,
+        automatic)
+    SELECT i.stack_id, i.name, i.type, i.physical_id, 'UPDATE', x.status, 'state changed',
+        coalesce(i.automatic, false)
     FROM i JOIN r ON r.id = i.resource_id
     CROSS JOIN (VALUES (1, 'IN_PROGRESS'), (2, 'COMPLETE')) AS x(nth, status)
     WHERE i.started

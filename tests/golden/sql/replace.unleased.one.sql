@@ -1,5 +1,5 @@
 WITH i AS NOT MATERIALIZED (
-    SELECT %(node_id)s::bigint AS node_id, %(resource_id)s::bigint AS resource_id, %(stack_id)s::bigint AS stack_id, %(name)s::text AS name, %(type)s::text AS type, %(started)s::boolean AS started, %(physical_id)s::text AS physical_id, %(definition_id)s::bigint AS definition_id, %(continued)s::boolean AS continued, %(status_read)s::text AS status_read
+    SELECT %(node_id)s::bigint AS node_id, %(resource_id)s::bigint AS resource_id, %(stack_id)s::bigint AS stack_id, %(name)s::text AS name, %(type)s::text AS type, %(started)s::boolean AS started, %(physical_id)s::text AS physical_id, %(definition_id)s::bigint AS definition_id, %(continued)s::boolean AS continued, %(status_read)s::text AS status_read, %(automatic)s::boolean AS automatic
 )
 , new_ids AS MATERIALIZED (
     SELECT i.resource_id, nextval('resource_id_seq') AS id FROM i
@@ -33,8 +33,10 @@ WITH i AS NOT MATERIALIZED (
     WHERE n.id = ANY (ARRAY[i.node_id]) AND n.state IN ('queued', '')
     RETURNING n.id, n.traversal, n.queue, n.label
 ), recorded AS (
-    INSERT INTO event (stack_id, resource_name, resource_type, physical_id, action, status, reason)
-    SELECT i.stack_id, i.name, i.type, i.physical_id, 'UPDATE', x.status, 'state changed'
+    INSERT INTO event (stack_id, resource_name, resource_type, physical_id, action, status, reason,
+        automatic)
+    SELECT i.stack_id, i.name, i.type, i.physical_id, 'UPDATE', x.status, 'state changed',
+        coalesce(i.automatic, false)
     FROM i JOIN r ON r.id = i.resource_id
     CROSS JOIN (VALUES (1, 'IN_PROGRESS'), (2, 'COMPLETE')) AS x(nth, status)
     WHERE i.started

@@ -96,6 +96,20 @@ def healer(postgres_url: str) -> Iterator[Healer]:
     world.close()
 
 
+def test_all_events_of_an_automatic_repair_are_marked_also_in_nested_stacks(healer: Healer):
+    group = {"type": "OS::Heat::ResourceGroup", "properties": {"count": 2, "resource_def": BOX}}
+    healer.make(g=group, b=BOX)
+    healer.policy("heal")
+    [lost] = healer.world.rows("SELECT physical_id FROM resource WHERE name = '0'")
+    del healer.shelf.objects[lost.physical_id]
+    healer.round()
+    [before] = healer.world.rows("SELECT max(id) AS id FROM event")
+    assert healer.heal() == [("0", "recreate", "started")]
+    events = healer.world.rows("SELECT resource_name, automatic FROM event WHERE id > :id", id=before.id)
+    assert {"0", "g", "s"} <= {event.resource_name for event in events}
+    assert all(event.automatic for event in events)
+
+
 def test_a_missing_object_is_created_again_and_nothing_else_is_touched(healer: Healer):
     uuid = healer.make(a=BOX, b=BOX)
     healer.policy("heal")
@@ -127,7 +141,8 @@ def test_a_changed_property_is_corrected_in_place(healer: Healer):
     assert any("(update), observed changed: label is red instead of blue" in text for text in reasons)
     marked = healer.world.rows("SELECT resource_name, action, status FROM event WHERE automatic ORDER BY id")
     assert [tuple(row) for row in marked] == [
-        ("s", "UPDATE", "IN_PROGRESS"), ("a", "UPDATE", "IN_PROGRESS"), ("s", "UPDATE", "COMPLETE"),
+        ("s", "UPDATE", "IN_PROGRESS"), ("a", "UPDATE", "IN_PROGRESS"), ("a", "UPDATE", "IN_PROGRESS"),
+        ("a", "UPDATE", "COMPLETE"), ("s", "UPDATE", "COMPLETE"),
     ]  # fmt: skip
     [record] = healer.world.rows("SELECT action, user_name, target, result FROM audit_record")
     assert tuple(record) == (
@@ -136,7 +151,7 @@ def test_a_changed_property_is_corrected_in_place(healer: Healer):
     healer.world.update("s", {"b": BOX})
     healer.deliver()
     [count] = healer.world.rows("SELECT count(*) AS n FROM event WHERE automatic")
-    assert count.n == 3
+    assert count.n == 5
 
 
 def test_an_object_in_error_is_replaced(healer: Healer):
@@ -197,10 +212,61 @@ def test_a_fault_that_a_failed_update_did_not_reach_is_repaired_later(healer: He
     healer.shelf.refuses = True
     assert healer.heal() == [("a", "update", "started"), ("b", "update", "started")]
     healer.shelf.refuses = False
-    assert healer.settle() == [("a", "update", "failed"), ("b", "update", "waiting")]
+    assert healer.settle()[:2] == [("a", "update", "failed"), ("b", "update", "waiting")]
     assert healer.heal()[1] == ("b", "update", "started")
     assert healer.shelf.objects[healer.id("b")]["label"] == "blue"
     assert healer.settle()[1] == ("b", "update", "done")
+
+
+def test_a_failed_repair_in_place_is_repeated_after_pauses_and_given_up_once(healer: Healer):
+    uuid = healer.make(a=BOX)
+    healer.policy("heal")
+    id_ = healer.id("a")
+    healer.shelf.objects[id_]["label"] = "red"
+    healer.round()
+    healer.shelf.refuses = True
+    for n in range(5):
+        assert healer.heal()[-1] == ("a", "update", "waiting" if n else "started")
+        if n:
+            assert "the pause doubles" in healer.reason()
+            healer.db.execute("UPDATE repair SET started_at = started_at - interval '20 minutes'")
+            assert healer.heal()[-1] == ("a", "update", "started")
+        assert healer.world.state(uuid) == "UPDATE_FAILED"
+        assert healer.settle()[n] == ("a", "update", "failed")
+    for _ in range(2):
+        assert healer.heal()[-1] == ("a", "update", "given_up")
+    assert len(healer.repairs()) == 6
+    reasons = healer.world.event_reasons(uuid, "a")
+    assert sum("given up" in text for text in reasons) == 1
+    assert (healer.id("a"), healer.shelf.objects[id_]["label"]) == (id_, "red")
+
+
+def test_a_repair_that_succeeds_after_failures_ends_the_fault(healer: Healer):
+    uuid = healer.make(a=BOX)
+    healer.policy("heal")
+    healer.shelf.objects[healer.id("a")]["label"] = "red"
+    healer.round()
+    healer.shelf.refuses = True
+    healer.heal()
+    healer.settle()
+    healer.shelf.refuses = False
+    healer.db.execute("UPDATE repair SET started_at = started_at - interval '20 minutes'")
+    assert healer.heal()[-1] == ("a", "update", "started")
+    assert healer.settle()[-1] == ("a", "update", "done")
+    assert healer.shelf.objects[healer.id("a")]["label"] == "blue"
+    assert healer.world.state(uuid) == "UPDATE_COMPLETE"
+
+
+def test_the_failed_update_of_a_user_is_not_repaired(healer: Healer):
+    healer.make(a=BOX)
+    healer.policy("heal")
+    healer.shelf.refuses = True
+    healer.world.update("s", {"a": {**BOX, "properties": {"label": "green"}}})
+    healer.deliver()
+    healer.shelf.refuses = False
+    for _ in range(2):
+        healer.round()
+    assert healer.heal() == []
 
 
 def test_a_restricted_action_is_reported(healer: Healer):

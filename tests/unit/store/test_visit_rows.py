@@ -19,7 +19,7 @@ NO_DEFINITION = (None,) * len(DEFINITION)
 def test_a_row_with_a_resource_is_a_resource_visit():
     row: tuple[Any, ...] = (
         *NODE,
-        *STACK,
+        *STACK[:-1],  # the last value comes at the end of the row
         *STORED,
         *DEFINITION,
         [list(INPUT)],
@@ -33,19 +33,29 @@ def test_a_row_with_a_resource_is_a_resource_visit():
         7.0,
         True,
         False,
+        True,
     )
     assert row[repository.RESOURCE_ID] == RESOURCE.id
     marked = RESOURCE._replace(marked_unhealthy=True, observed="ready", reachable_seconds=0.5)
     marked = marked._replace(step="confirm", requested_seconds=7.0)
     assert repository.resource_visit(row) == ResourceVisit(
-        *NODE, STACK, marked, DEFINITION, (INPUT,), ["pre-update"], 2, 1.5, True, False
+        *NODE,
+        STACK._replace(automatic=True),
+        marked,
+        DEFINITION,
+        (INPUT,),
+        ["pre-update"],
+        2,
+        1.5,
+        True,
+        False,
     )
 
 
 def test_a_resource_may_have_no_definition_no_inputs_and_no_hooks():
     row: tuple[Any, ...] = (
         *NODE,
-        *STACK,
+        *STACK[:-1],  # the last value comes at the end of the row
         *STORED,
         *NO_DEFINITION,
         None,
@@ -59,11 +69,12 @@ def test_a_resource_may_have_no_definition_no_inputs_and_no_hooks():
         None,
         None,
         None,
+        False,
     )
     assert repository.resource_visit(row) == ResourceVisit(*NODE, STACK, RESOURCE, None, (), ())
 
 
 def test_a_row_without_a_resource_is_a_control_visit():
-    row: tuple[Any, ...] = (*NODE, *STACK, *NO_RESOURCE, *NO_DEFINITION, None, None)
+    row: tuple[Any, ...] = (*NODE, *STACK[:-1], *NO_RESOURCE, *NO_DEFINITION, None, None)
     assert row[repository.RESOURCE_ID] is None
     assert repository.control_visit(row) == ControlVisit(*NODE, STACK)

@@ -138,7 +138,10 @@ def _start(db: repository.CheckConnection, visit: ResourceVisit, step: ChildStep
             raise ChildChanged
         return None
     if step.verb == "update":
-        started = children.update(db, child.id, step.desired, converge=visit.stack.converge)
+        stack = visit.stack
+        started = children.update(
+            db, child.id, step.desired, converge=stack.converge, automatic=stack.automatic
+        )
     elif step.verb == "delete":
         started = children.begin(db, child.id, "DELETE", retain=visit.stack.retain)
         snapshots.remove_all(db, child.id)
