@@ -25,14 +25,13 @@ from orchestrator.errors import ActionInProgress, Conflict, InvalidRequest, NotF
 from orchestrator.json_types import JsonObject
 from orchestrator.logs import logger
 from orchestrator.operations.context import Body, OperationContext
-from orchestrator.operations.observation import repair_traversal
 from orchestrator.operations.observation.adoption_plan import adoption_plan
 from orchestrator.operations.observation.faults import Damaged, fault_of, set_properties
 from orchestrator.operations.observation.stack_survey import Survey, Surveyed, survey
 from orchestrator.operations.request_body import read_object
 from orchestrator.resources.groups.group_type import GroupType
 from orchestrator.store.access import idempotency
-from orchestrator.store.observation import convergence, repairs, rules
+from orchestrator.store.observation import convergence, repair_starts, repairs, rules
 from orchestrator.store.observation.convergence import Mark
 from orchestrator.store.observation.drift import SEPARATOR
 from orchestrator.store.observation.repairs import StackState
@@ -240,7 +239,7 @@ def _start(context: OperationContext, stack: StackRow, todo: Sequence[Deviation]
                 f"Resources of stack {stack.name} have changed since they were observed. Try again."
             )
         stack_ids = set(marked.values())
-        started = repair_traversal.start(db, stack.id, stack_ids, "convergence", names, automatic=False)
+        started = repair_starts.begin(db, stack.id, stack_ids, "convergence", names, automatic=False)
     return [started.message]
 
 

@@ -30,7 +30,6 @@ from orchestrator.engine.observation.repairs import (
     RepairStatus,
 )
 from orchestrator.logs import logger
-from orchestrator.operations.observation import repair_traversal
 from orchestrator.operations.observation.faults import Damaged, fault_of, set_properties
 from orchestrator.operations.observation.repair_units import memberships
 from orchestrator.resources.base import ResourceType
@@ -247,9 +246,9 @@ def _start(db: Db, root_id: int, starts: Mapping[int, Start]) -> Iterable[CheckM
             return []
         names = [starts[fault_id].name for fault_id in sorted(marked)]
         stack_ids = set(marked.values())
-        started = repair_traversal.start(db, root_id, stack_ids, "automatic repair", names, automatic=True)
+        started = repair_starts.begin(db, root_id, stack_ids, "automatic repair", names, automatic=True)
         chosen = {fault_id: starts[fault_id].action for fault_id in sorted(marked)}
-        repair_starts.start(db, root_id, started.traversal, chosen)
+        repair_starts.record(db, root_id, started.traversal, chosen)
     metrics.count_repair("started", len(marked))
     log.info("audit", action="stacks:repair", automatic=True, stack_id=root_id, resources=len(marked))
     return [started.message]

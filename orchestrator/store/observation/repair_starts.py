@@ -15,8 +15,12 @@ from psycopg.rows import TupleRow
 from orchestrator.engine.observation.repairs import Action
 from orchestrator.store.observation.drift import SEPARATOR
 from orchestrator.store.observation.repairs import COLUMNS, EVENT, FAULT, IS_FAULT
+from orchestrator.store.traversals import children, traversals
+from orchestrator.store.traversals.traversals import StartedTraversal
 
 Db = Connection[TupleRow]
+
+MAX_NAMES: Final = 5  # in the reason of a stack
 
 
 class MarkRow(NamedTuple):
@@ -89,13 +93,23 @@ def mark(db: Db, root_id: int, marks: Sequence[MarkRow]) -> dict[int, int]:
     return dict(db.execute(MARK, values).fetchall())
 
 
-def start(db: Db, root_id: int, traversal: int, actions: Mapping[int, Action]) -> None:
+def begin(
+    db: Db, root_id: int, stack_ids: Collection[int], purpose: str, names: Sequence[str], *, automatic: bool
+) -> StartedTraversal:
+    """Start an update of a locked stack to its present revision, which visits the marked resources of the
+    stacks `stack_ids` in its tree. `names` are those of the resources.
+    """
+    children.mark_stale(db, root_id, *stack_ids)
+    started = traversals.start_traversal(db, root_id, "UPDATE", automatic=automatic)
+    assert started is not None  # it exists: it is locked
+    more = f" and {len(names) - MAX_NAMES} more" if len(names) > MAX_NAMES else ""
+    reason = f"Stack UPDATE started: {purpose} of {', '.join(names[:MAX_NAMES])}{more}"
+    db.execute(REASON, {"root_id": root_id, "traversal": started.traversal, "reason": reason})
+    return started
+
+
+def record(db: Db, root_id: int, traversal: int, actions: Mapping[int, Action]) -> None:
     """Record the start of repairs, given by fault, with an event and an audit record for each."""
     values = {"faults": list(actions), "actions": list(actions.values()), "traversal": traversal}
     db.execute(START, values)
     db.execute(AUDIT, {"root_id": root_id, "traversal": traversal})
-
-
-def explain_start(db: Db, stack_id: int, traversal: int, reason: str) -> None:
-    """Record why a traversal was started."""
-    db.execute(REASON, {"root_id": stack_id, "traversal": traversal, "reason": reason})

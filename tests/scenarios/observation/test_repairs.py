@@ -218,57 +218,6 @@ def test_a_fault_that_a_failed_update_did_not_reach_is_repaired_later(healer: He
     assert healer.settle()[1] == ("b", "update", "done")
 
 
-def test_a_failed_repair_in_place_is_repeated_after_pauses_and_given_up_once(healer: Healer):
-    uuid = healer.make(a=BOX)
-    healer.policy("heal")
-    id_ = healer.id("a")
-    healer.shelf.objects[id_]["label"] = "red"
-    healer.round()
-    healer.shelf.refuses = True
-    for n in range(5):
-        assert healer.heal()[-1] == ("a", "update", "waiting" if n else "started")
-        if n:
-            assert "the pause doubles" in healer.reason()
-            healer.db.execute("UPDATE repair SET started_at = started_at - interval '20 minutes'")
-            assert healer.heal()[-1] == ("a", "update", "started")
-        assert healer.world.state(uuid) == "UPDATE_FAILED"
-        assert healer.settle()[n] == ("a", "update", "failed")
-    for _ in range(2):
-        assert healer.heal()[-1] == ("a", "update", "given_up")
-    assert len(healer.repairs()) == 6
-    reasons = healer.world.event_reasons(uuid, "a")
-    assert sum("given up" in text for text in reasons) == 1
-    assert (healer.id("a"), healer.shelf.objects[id_]["label"]) == (id_, "red")
-
-
-def test_a_repair_that_succeeds_after_failures_ends_the_fault(healer: Healer):
-    uuid = healer.make(a=BOX)
-    healer.policy("heal")
-    healer.shelf.objects[healer.id("a")]["label"] = "red"
-    healer.round()
-    healer.shelf.refuses = True
-    healer.heal()
-    healer.settle()
-    healer.shelf.refuses = False
-    healer.db.execute("UPDATE repair SET started_at = started_at - interval '20 minutes'")
-    assert healer.heal()[-1] == ("a", "update", "started")
-    assert healer.settle()[-1] == ("a", "update", "done")
-    assert healer.shelf.objects[healer.id("a")]["label"] == "blue"
-    assert healer.world.state(uuid) == "UPDATE_COMPLETE"
-
-
-def test_the_failed_update_of_a_user_is_not_repaired(healer: Healer):
-    healer.make(a=BOX)
-    healer.policy("heal")
-    healer.shelf.refuses = True
-    healer.world.update("s", {"a": {**BOX, "properties": {"label": "green"}}})
-    healer.deliver()
-    healer.shelf.refuses = False
-    for _ in range(2):
-        healer.round()
-    assert healer.heal() == []
-
-
 def test_a_restricted_action_is_reported(healer: Healer):
     environment = {"resource_registry": {"resources": {"a": {"restricted_actions": "replace"}}}}
     healer.world.create("s", {"a": BOX}, environment=environment)
