@@ -327,7 +327,7 @@ def resource_visit(row: tuple[Any, ...]) -> ResourceVisit:
     inputs = tuple([NodeData(*data) for data in row[50]]) if row[50] else ()
     return ResourceVisit(  # type: ignore[call-arg]  # a row of Any
         *row[:7],
-        StackView(*row[7:21], automatic=row[61]),
+        StackView(*(*row[7:21], row[61])),
         ResourceView(*row[21:45], *row[54:59]),
         definition,
         inputs,
