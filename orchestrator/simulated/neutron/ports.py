@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from typing import Any, ClassVar, Final
 
 from orchestrator.json_types import JsonObject
-from orchestrator.simulated.http import ApiError
+from orchestrator.simulated.http import ApiError, Response
 from orchestrator.simulated.neutron.addresses import Addresses
 from orchestrator.simulated.neutron.family import Family
 from orchestrator.simulated.neutron.fields import REQUIRED, Field, invalid_input
@@ -122,6 +122,13 @@ class Ports(Family):
         self._bind(row)
         self._remember(row)
         return self.table.save(row)
+
+    def delete(self, call: Call, id_: str) -> Response:
+        """Delete a port, a member only one without a server."""
+        row = self.owned(call, id_, "delete")
+        if not call.caller.is_admin and row["device_owner"].startswith("compute:"):
+            self.disallow("delete")
+        return super().delete(call, id_)
 
     def change(self, call: Call, row: JsonObject, values: JsonObject) -> None:
         """Apply a change to a port."""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import uuid
+
 import pytest
 
-from orchestrator.clients.openstack.networking.network import PORTS, SECURITY_GROUPS, TRUNKS
+from orchestrator.clients.openstack.networking.network import NETWORKS, PORTS, SECURITY_GROUPS, TRUNKS
 from orchestrator.errors import ProviderError
 from orchestrator.resources.base import Observation
 from tests.openstack.driver import Driver
@@ -115,6 +117,17 @@ def test_a_replaced_port_gives_its_addresses_to_its_replacement(driver: Driver, 
         row.type.reclaim(row.ctx, port, row.ctx.properties)
     assert driver.drift(port) == {}
     assert driver.find(port) == [port]
+
+
+def test_a_port_that_a_deleted_server_has_left_is_deleted(driver: Driver, member: Driver) -> None:
+    (network,) = member.openstack.network.search(NETWORKS, name="private")
+    port = member.create("OS::Neutron::Port", {"network": network["id"]})
+    left = {"device_owner": "compute:nova", "device_id": str(uuid.uuid4())}
+    driver.openstack.network.update(PORTS, port, left)
+    with pytest.raises(ProviderError, match="disallowed by policy"):
+        member.openstack.network.remove(PORTS, port)
+    member.delete(port)
+    assert driver.openstack.network.find(PORTS, port) is None
 
 
 def test_a_trunk(driver: Driver, ground: Ground) -> None:

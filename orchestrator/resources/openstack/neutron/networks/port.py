@@ -9,7 +9,19 @@ from typing import Final
 from orchestrator.clients.openstack.networking.network import NETWORKS, PORTS, SECURITY_GROUPS, SUBNETS
 from orchestrator.errors import ProviderConflict, ProviderInUse
 from orchestrator.json_types import JsonMapping, JsonObject
-from orchestrator.resources.base import Attribute, Change, Context, Created, Fault, Property, Value
+from orchestrator.resources.base import (
+    Attribute,
+    Change,
+    Context,
+    Created,
+    Fault,
+    Observation,
+    Property,
+    Value,
+)
+from orchestrator.resources.openstack.abandoned_ports import remove_port
+from orchestrator.resources.openstack.conflicts import temporary_conflicts
+from orchestrator.resources.openstack.connection import openstack
 from orchestrator.resources.openstack.neutron.base import TAGS, VALUE_SPECS, NeutronType, attributes, network
 from orchestrator.resources.openstack.neutron.request_token import released_addresses, with_addresses
 from orchestrator.resources.openstack.neutron.written_values import conflict, subnets_of, written
@@ -288,6 +300,12 @@ class Port(NeutronType):
         if name == "subnets":
             return [neutron.find(SUBNETS, address["subnet_id"]) for address in actual["fixed_ips"]]
         return super().live_attribute(ctx, name, actual)
+
+    def delete(self, ctx: Context, physical_id: str) -> Observation | None:
+        """Delete the port, also if nova has left it bound to a deleted server."""
+        with temporary_conflicts(ctx):
+            remove_port(openstack(ctx), physical_id)
+        return Observation(exists=False)
 
     def release(self, ctx: Context, physical_id: str) -> None:
         """Give up the addresses; the description keeps them for `reclaim`."""

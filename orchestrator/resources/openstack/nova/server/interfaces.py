@@ -18,6 +18,7 @@ from orchestrator.clients.openstack.networking.network import FLOATING_IPS, PORT
 from orchestrator.errors import UNREACHABLE_ERRORS, ProviderError, ProviderNotFound
 from orchestrator.json_types import JsonObject
 from orchestrator.resources.base import Context, Value
+from orchestrator.resources.openstack.abandoned_ports import remove_port
 from orchestrator.resources.openstack.connection import openstack
 
 Entry = Mapping[str, Any]
@@ -119,7 +120,7 @@ def early_address(ctx: Context, own_ports: Sequence[Mapping[str, Any]]) -> JsonO
 def remove_ports(ctx: Context, port_ids: Iterable[str]) -> None:
     """Delete own ports; missing ports are no error."""
     for port_id in port_ids:
-        openstack(ctx).network.remove(PORTS, port_id)
+        remove_port(openstack(ctx), port_id)
 
 
 def abandon_ports(ctx: Context, ports: Sequence[Mapping[str, Any]]) -> None:
