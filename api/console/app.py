@@ -15,7 +15,7 @@ from api.console import assets, error_pages, formats, session
 from api.console.api_client import ApiClient
 from api.console.context import console_context, project_of
 from api.console.mount import Wsgi
-from api.console.views import actions, field, overview, resource, sign_in, stack, stacks
+from api.console.views import actions, field, overview, resource, revisions, sign_in, stack, stacks
 from api.dependencies import Dependencies, dependencies
 from api.middleware import access_log, cross_site
 from api.middleware.failed_logins import FailedLogins
@@ -33,6 +33,7 @@ BLUEPRINTS: Final = (
     stacks.stacks,
     stack.stack,
     resource.resource,
+    revisions.revisions,
     actions.actions,
     field.field,
 )

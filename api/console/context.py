@@ -20,6 +20,8 @@ TABS: Final = (
     ("stack.failures", "Failures"),
     ("stack.drift", "Drift"),
     ("stack.outputs", "Outputs"),
+    ("revisions.template", "Template"),
+    ("revisions.index", "Revisions"),
 )  # endpoint and label of the pages of a stack
 DEFAULT_PROJECT: Final = "demo"  # without authentication, as in the command line
 
@@ -44,7 +46,7 @@ def path_of(project: str, *parts: str) -> str:
     return "/" + "/".join((project, *parts))
 
 
-def page(template: str, **values: object) -> str:
+def page(template: str, /, **values: object) -> str:
     """Return a page as HTML."""
     return render_template(template, **values)
 

@@ -196,3 +196,18 @@ def test_an_update_of_another_revision_than_the_forms_is_not_sent(
     assert "was changed while this page was open" in page
     assert "a: 1" in page
     assert browser.submit(page_of(stack, "/actions/update"), values | {"revision": "1"})
+
+
+def test_a_revision_shows_its_template_and_offers_a_rollback(
+    browser: Browser, world: World, project: str
+) -> None:
+    stack = world.stack(project, "mine")
+    assert browser.open(page_of(stack, "/template"), 303).location == page_of(stack, "/revisions/1")
+    page = browser.text(page_of(stack, "/revisions/1"))
+    assert "2021-04-16" in page
+    assert "******" in page  # the hidden parameter
+    assert "1" in words(browser.text(page_of(stack, "/revisions")))
+    browser.submit(page_of(stack, "/revisions/1/rollback"), {})
+    browser.open(page_of(stack, "/revisions/9"), 404)
+    browser.open(page_of(stack, "/revisions?marker=x"), 400)
+    browser.open(page_of(stack, "/diff?before=1&after=1%00"), 400)
