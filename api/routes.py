@@ -55,8 +55,10 @@ from api.v1 import (
     software_configs,
     software_deployments,
     stack_documents,
+    stack_maps,
     stacks,
     templates,
+    timelines,
     webhooks,
 )
 from orchestrator.errors import InvalidRequest
@@ -100,6 +102,8 @@ BLUEPRINTS: Final = (
     resource_types.catalogue,
     diagnosis.why,
     pictures.pictures,
+    stack_maps.stack_maps,
+    timelines.timelines,
     webhooks.webhooks,
     observation_policies.observation_policies,
     observations.observations,

@@ -16,6 +16,8 @@ from api.console.api_client import ApiClient
 from api.console.context import console_context, project_of
 from api.console.mount import Wsgi
 from api.console.views import actions, field, overview, resource, revisions, sign_in, stack, stacks
+from api.console.views.map import stack_map
+from api.console.views.timeline import timeline
 from api.dependencies import Dependencies, dependencies
 from api.middleware import access_log, cross_site
 from api.middleware.failed_logins import FailedLogins
@@ -36,6 +38,8 @@ BLUEPRINTS: Final = (
     revisions.revisions,
     actions.actions,
     field.field,
+    stack_map,
+    timeline,
 )
 PUBLIC: Final = frozenset({"sign_in.form", "sign_in.submit", "sign_in.leave", "assets.file", "sign_in.home"})
 POLICY: Final = "; ".join(

@@ -15,6 +15,8 @@ from orchestrator.security.policy import allowed, policy_of
 TABS: Final = (
     ("stack.summary", "Summary"),
     ("field.show", "Field"),
+    ("stack_map.show", "Map"),
+    ("timeline.show", "Timeline"),
     ("stack.resources", "Resources"),
     ("stack.events", "Events"),
     ("stack.failures", "Failures"),

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Annotated, Final
+
+from pydantic import StringConstraints
 
 from api.openapi.operation import Operation, Operations, Response, Shape, described, ok, optional
-from api.openapi.shapes import Id, State
+from api.openapi.shapes import UUID, Id, State
 
 TAG: Final = "pictures"
+Instant = Annotated[
+    str, StringConstraints(pattern=r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$")
+]  # a time with milliseconds
 BINARY: Final = "application/octet-stream"
 FORMAT: Final = (
     "`FLD1`; the length of the header as a little-endian integer of 32 bits; the header as JSON, as in "
@@ -79,6 +84,126 @@ class FieldCursor(Shape):
     cursor: str | None = optional("Cursor, from the last response.", "1f2e3d4c.17")
 
 
+class MapGroup(Shape):
+    """Resources of a type and level, or nested stacks."""
+
+    label: str = described("Type, name of the nested stack, or number of nested stacks.", "OS::Nova::Server")
+    type: str | None = described("Type, null for nested stacks.", "OS::Nova::Server")
+    stacks: int = described("Number of nested stacks that the group stands for.", 0)
+    stack_name: str | None = described("Stack, null for several.", "web")
+    stack_id: str | None = described("Id of the stack, null for several.", UUID)
+    levels: list[int] = described("First and last level.", [0, 0])
+    count: int = described("Number of resources.", 3)
+    counts: dict[str, int] = described("Resources by state, as in a field.", {"complete": 3})
+    expand: str | None = described("Value of `expand` that opens the group.", None)
+
+
+class MapEdge(Shape):
+    """Dependencies between two groups, by their positions."""
+
+    dependent: int = described("Position of the dependents.", 1)
+    required: int = described("Position of the requirements.", 0)
+    count: int = described("Number of dependencies.", 3)
+
+
+class MapOmitted(Shape):
+    """What a map leaves out."""
+
+    groups: int = described("Groups.", 0)
+    resources: int = described("Resources of these groups.", 0)
+    edges: int = described("Pairs of groups with dependencies.", 0)
+
+
+class MapBody(Shape):
+    """A map."""
+
+    count: int = described("Number of resources, nested stacks included.", 3)
+    groups: list[MapGroup] = described("At most 300, by level.")
+    edges: list[MapEdge] = described("At most 1,200.")
+    omitted: MapOmitted = described("What is left out.")
+
+
+class MapShow(Shape):
+    """A map."""
+
+    map: MapBody = described("The map.")
+
+
+class MapQuery(Shape):
+    """Groups to open."""
+
+    expand: list[str] | None = optional("Values of `expand` of groups, at most 20.", [f"stack:{UUID}"])
+
+
+class TimelineBar(Shape):
+    """An operation, with its phases: queued, at the provider, waiting for ready."""
+
+    resource_name: str = described("Name in the template.", "one")
+    resource_type: str = described("Type.", "OS::Heat::RandomString")
+    queued_at: Instant = described("End of the last requirement.", "2026-01-01T12:00:00.000Z")
+    started_at: Instant = described("Request to the provider.", "2026-01-01T12:00:00.100Z")
+    waiting_at: Instant | None = described("Answer of the provider, if known.", "2026-01-01T12:00:01.000Z")
+    ended_at: Instant | None = described("End, null while in progress.", "2026-01-01T12:00:02.000Z")
+    failed: bool = described("Whether it failed.", False)
+    critical: bool = described("Whether it is on the critical path.", True)
+
+
+class TimelineLane(Shape):
+    """The operations of a type."""
+
+    resource_type: str = described("Type.", "OS::Heat::RandomString")
+    count: int = described("Operations.", 400)
+    failed: int = described("Failed operations.", 0)
+    in_progress: int = described("Operations in progress.", 0)
+    density: list[int] = described("Operations in progress during each hundredth of the time.", [4, 2])
+
+
+class CriticalStep(Shape):
+    """A resource of the critical path."""
+
+    resource_name: str = described("Name in the template.", "one")
+    resource_type: str = described("Type.", "OS::Heat::RandomString")
+    begun_at: Instant = described("End of its last requirement.", "2026-01-01T12:00:00.000Z")
+    ended_at: Instant | None = described("End, null while in progress.", "2026-01-01T12:00:02.000Z")
+
+
+class Idle(Shape):
+    """A time without operations."""
+
+    begun_at: Instant = described("Start.", "2026-01-01T12:00:02.000Z")
+    ended_at: Instant = described("End.", "2026-01-01T12:10:00.000Z")
+
+
+class TimelineBody(Shape):
+    """The operations of an action."""
+
+    action: str = described("Action.", "CREATE")
+    revision: int = described("Revision in force.", 1)
+    begun_at: Instant = described("Start.", "2026-01-01T12:00:00.000Z")
+    ended_at: Instant = described(
+        "End of the last operation; now, if in progress.", "2026-01-01T12:00:02.000Z"
+    )
+    in_progress: bool = described("Whether the action is in progress.", False)
+    count: int = described("Number of operations.", 1)
+    bars: list[TimelineBar] = described("In the order of their start; empty if there are more than `limit`.")
+    lanes: list[TimelineLane] = described("Operations by type, if there are more than `limit`.")
+    critical_path: list[CriticalStep] = described("The first requirement first; at most 300 with lanes.")
+    idle: list[Idle] = described("Long times without operations.")
+
+
+class TimelineShow(Shape):
+    """A timeline."""
+
+    timeline: TimelineBody = described("The timeline.")
+
+
+class TimelineQuery(Shape):
+    """Selection of the action."""
+
+    revision: int | None = optional("Revision, whose action is shown; default: the last action.", 1, ge=0)
+    limit: int | None = optional("Maximum number of bars; default 300.", 300, ge=0, le=100_000)
+
+
 OPERATIONS: Final[Operations] = {
     "pictures.field": Operation(
         TAG,
@@ -99,5 +224,7 @@ OPERATIONS: Final[Operations] = {
         ),
     ),
     "pictures.field_summary": Operation(TAG, ok("The numbers.", FieldShow)),
+    "timelines.show": Operation(TAG, ok("The timeline.", TimelineShow), query=TimelineQuery),
+    "stack_maps.show": Operation(TAG, ok("The map.", MapShow), query=MapQuery),
     "pictures.field_names": Operation(TAG, ok("The names.", FieldNames), query=FieldRange),
 }

@@ -32,7 +32,7 @@ from orchestrator.store.stacks.stacks import StackRow
 
 TICK_SECONDS: Final = 0.25
 IDLE_SECONDS: Final = 60.0  # a field that is not requested is dropped afterwards
-MAX_RESOURCES: Final = 5_000_000  # in all fields of a process; the longest idle are dropped first
+MAX_RESOURCES: Final = 3_000_000  # in all fields of a process; the longest idle are dropped first
 RELOAD_SECONDS: Final = 10.0  # between complete reads, and RELOAD_FACTOR times their duration
 RELOAD_FACTOR: Final = 100
 SOON_SECONDS: Final = 1.0  # after resources have appeared or disappeared, and SOON_FACTOR times the duration

@@ -22,6 +22,7 @@ COMMANDS: Final = {
     "resource-type": Entry(
         f"{_COMMANDS}.resource_type:resource_type", "List and show the resource types of the server."
     ),
+    "trace": Entry(f"{_COMMANDS}.trace:trace", "Write the last action of a stack as a trace for Perfetto."),
     "graph": Entry(f"{_COMMANDS}.graph:graph", "Print the dependency graph of a stack or a template."),
     "why": Entry(f"{_COMMANDS}.why:why", "Explain why a stack is not finished."),
     "events": Entry(f"{_COMMANDS}.events:events", "Print the events of all stacks of the project."),

@@ -23,7 +23,8 @@ const pointer = element("field-pointer");
 const announced = element("field-selected");
 const painter = new Painter(canvas);
 const names = new Names(url);
-const grouped = new Intl.NumberFormat(document.documentElement.lang);
+const english = new Intl.NumberFormat("en");
+const grouped = { /** @param {number} value */ format: (value) => english.format(value).replaceAll(",", "\u202f") };
 
 let states = new Uint8Array(0);
 /** @type {import("./field_data.js").Header | null} */

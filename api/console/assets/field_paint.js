@@ -24,18 +24,14 @@ export function worst(states, from, to) {
   return found;
 }
 
-/** The colours of the theme, as numbers of an image.
+/** The colours of the theme, as numbers of an image. They are written as #rrggbb.
  * @returns {Map<string, number>} */
 export function colours() {
-  const probe = document.createElement("canvas").getContext("2d");
   const style = getComputedStyle(document.documentElement);
   const result = new Map();
   for (const name of [...STATES, "drift", "ground"]) {
-    if (!probe) continue;
-    probe.fillStyle = style.getPropertyValue(`--field-${name}`).trim() || "#888";
-    probe.fillRect(0, 0, 1, 1);
-    const [red, green, blue] = probe.getImageData(0, 0, 1, 1).data;
-    result.set(name, (255 << 24) | (blue << 16) | (green << 8) | red);
+    const rgb = parseInt(style.getPropertyValue(`--field-${name}`).trim().slice(1), 16);
+    result.set(name, (255 << 24) | ((rgb & 255) << 16) | (rgb & 0xff00) | (rgb >> 16));
   }
   return result;
 }

@@ -57,3 +57,11 @@ class Diagnosis:
             query["revision"] = revision
         answer: JsonObject = self._connection.request("GET", f"{stack.path}/failures", query)
         return answer
+
+    def timeline(self, stack: StackId, revision: int | None, limit: int) -> JsonObject:
+        """Return the operations of the last action, or of a revision's, with at most `limit` bars."""
+        query: dict[str, str | int | list[str]] = {"limit": limit}
+        if revision is not None:
+            query["revision"] = revision
+        answer: JsonObject = self._connection.request("GET", f"{stack.path}/timeline", query)["timeline"]
+        return answer

@@ -42,9 +42,9 @@ def levels(size: int, edges: Sequence[int]) -> array[int]:
     return result
 
 
-def order_by_level(levels_: Sequence[int]) -> tuple[list[int], list[int]]:
+def order_by_level(levels_: Sequence[int]) -> tuple[array[int], list[int]]:
     """Return the nodes ordered by level, otherwise in their own order, and the number of nodes per level."""
-    order = sorted(range(len(levels_)), key=levels_.__getitem__)
+    order = array("i", sorted(range(len(levels_)), key=levels_.__getitem__))
     return order, counts_of(levels_)
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from array import array
-from itertools import accumulate
+from itertools import accumulate, chain, repeat
 
 from orchestrator.engine.pictures.field import Field, with_drift
+from orchestrator.engine.pictures.groups import FineGroups, Tree, fine_groups
 from orchestrator.engine.pictures.levels import levels, order_by_level
 from orchestrator.store.connections.database import Database
 from orchestrator.store.pictures import field as stored
@@ -19,26 +20,39 @@ class FieldBuilder:
     def __init__(self, database: Database, stack: StackRow) -> None:
         """Take a stack."""
         self._database, self._stack = database, stack
-        self._ids = array("q")
-        self._order: list[int] = []
-        self._levels: list[int] = []
+        self._rows: FieldRows | None = None
+        self._edges, self._below = array("q"), array("i")
+        self._order, self._levels = array("i"), list[int]()
+        self._fine: FineGroups | None = None
 
     def build(self) -> Field:
         """Read the present state of all resources."""
         with stored.snapshot(self._database) as db:
             rows = stored.read(db, self._stack)
-            if rows.ids != self._ids or not self._order:
+            if self._rows is None or rows.ids != self._rows.ids:
                 self._arrange(rows, stored.edges(db, rows.stacks))
         with_drift(rows.ids, rows.states, rows.drifted)
         order = self._order
         ids = array("q", [rows.ids[place] for place in order])
         return Field(ids, bytearray([rows.states[place] for place in order]), self._levels)
 
+    def groups(self) -> tuple[FineGroups, Tree]:
+        """Return the groups of the field that was built last; the first call computes them."""
+        rows = self._rows
+        assert rows is not None
+        if self._fine is None:
+            stacks = chain.from_iterable(repeat(stack_id, size) for stack_id, size in rows.sizes)
+            types = (rows.type_names[number] for number in rows.types)
+            self._fine = fine_groups(stacks, types, self._below, self._order, self._edges)
+        owners = {item.id: item.owner_id for item in rows.stacks if item.owner_id is not None}
+        names = {item.id: item.name for item in rows.stacks}
+        return self._fine, Tree(self._stack.id, owners, names, {item.id: item.uuid for item in rows.stacks})
+
     def _arrange(self, rows: FieldRows, edges: array[int]) -> None:
         below = levels(len(rows.ids), edges)
         _add_parents(rows, below)
         self._order, self._levels = order_by_level(below)
-        self._ids = rows.ids
+        self._rows, self._edges, self._below, self._fine = rows, edges, below, None
 
 
 def _add_parents(rows: FieldRows, below: array[int]) -> None:

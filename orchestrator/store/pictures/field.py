@@ -6,7 +6,8 @@ A read costs as much as the rows of the tree. All of its statements see the same
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final, NamedTuple
@@ -37,11 +38,11 @@ STATE: Final = f"""CASE
     ELSE {_CODE["complete"]} END"""
 
 TREE: Final = """
-SELECT id, owner_id, parent_resource_id FROM stack
+SELECT id, owner_id, parent_resource_id, name, uuid::text FROM stack
 WHERE root_id = %(root_id)s AND depth > %(depth)s AND deleted_at IS NULL ORDER BY depth, id
 """
 ROWS: Final = f"""
-SELECT DISTINCT ON (r.stack_id, r.name) r.stack_id, r.id * 256 + {STATE}
+SELECT DISTINCT ON (r.stack_id, r.name) r.stack_id, r.id * 256 + {STATE}, r.type
 FROM resource r WHERE r.stack_id = ANY(%(stacks)s)
 ORDER BY r.stack_id, r.name, r.leftover, r.id DESC
 """
@@ -50,21 +51,21 @@ SELECT r.id FROM resource_verdict v JOIN resource r ON r.id = v.resource_id
 WHERE v.root_id = %(root_id)s AND v.confirmed AND {check_in("v.verdict", DRIFT_VERDICTS)} AND {CURRENT}
 """
 
-# The latest definition of each name, which is that of the desired revision, or the last one of a resource
-# that the revision removes.
+# Names are compared by 64-bit hashes: a join of a million names would take longer than all other reads. In
+# the unlikely case of equal hashes, a resource is drawn at another level.
+KEYS: Final = """
+SELECT hashtextextended(x.name, x.stack_id) FROM (
+    SELECT DISTINCT stack_id, name FROM resource WHERE stack_id = ANY(%(stacks)s)
+    ORDER BY stack_id, name) AS x
+"""
+# Of the latest definition of each name: that of the desired revision, or the last one of a resource that the
+# revision removes.
 EDGES: Final = """
-WITH node AS MATERIALIZED (
-    SELECT stack_id, name, row_number() OVER (ORDER BY stack_id, name) - 1 AS place
-    FROM (SELECT DISTINCT stack_id, name FROM resource WHERE stack_id = ANY(%(stacks)s)) AS x
-), definition AS (
-    SELECT DISTINCT ON (d.stack_id, d.name) d.stack_id, d.name, d.requires
-    FROM resource_definition d WHERE d.stack_id = ANY(%(stacks)s)
-    ORDER BY d.stack_id, d.name, d.valid_from DESC
-)
-SELECT dependent.place << 32 | required.place
-FROM definition d CROSS JOIN LATERAL unnest(d.requires) AS x(name)
-JOIN node dependent ON dependent.stack_id = d.stack_id AND dependent.name = d.name
-JOIN node required ON required.stack_id = d.stack_id AND required.name = x.name
+SELECT hashtextextended(d.name, d.stack_id), hashtextextended(x.name, d.stack_id)
+FROM resource_definition d CROSS JOIN LATERAL unnest(d.requires) AS x(name)
+WHERE d.stack_id = ANY(%(stacks)s) AND (d.valid_to IS NULL OR NOT EXISTS (
+    SELECT 1 FROM resource_definition n
+    WHERE n.stack_id = d.stack_id AND n.name = d.name AND n.valid_from > d.valid_from))
 """
 CHANGED: Final = f"""
 SELECT DISTINCT ON (r.stack_id, r.name) r.stack_id, r.name, r.id, {STATE}, EXISTS (
@@ -85,7 +86,10 @@ class TreeStack(NamedTuple):
     """A stack of a tree, with the resource that owns it."""
 
     id: int
+    owner_id: int | None
     parent_resource_id: int | None
+    name: str
+    uuid: str
 
 
 class NamedResource(NamedTuple):
@@ -108,6 +112,8 @@ class FieldRows:
     sizes: tuple[tuple[int, int], ...]  # stacks by id, with their number of resources
     ids: array[int]
     states: bytearray
+    types: array[int]  # positions in `type_names`
+    type_names: tuple[str, ...]
     drifted: frozenset[int]
 
 
@@ -122,27 +128,26 @@ def snapshot(database: Database) -> Iterator[Db]:
 def tree(db: Db, stack: StackRow) -> tuple[TreeStack, ...]:
     """Return a stack and the stacks below it, parents first."""
     rows = db.execute(TREE, {"root_id": stack.root_id, "depth": stack.depth}).fetchall()
-    result, known = [TreeStack(stack.id, None)], {stack.id}
-    for id_, owner_id, parent_resource_id in rows:
-        if owner_id in known:
-            known.add(id_)
-            result.append(TreeStack(id_, parent_resource_id))
+    result, known = [TreeStack(stack.id, None, None, stack.name, str(stack.uuid))], {stack.id}
+    for row in map(TreeStack._make, rows):
+        if row.owner_id in known:
+            known.add(row.id)
+            result.append(row)
     return tuple(result)
 
 
 def read(db: Db, stack: StackRow) -> FieldRows:
     """Return the rows of the field of a stack."""
     stacks = tree(db, stack)
-    ids, states, sizes = array("q"), bytearray(), dict[int, int]()
-    with db.cursor(name="field") as cursor:
-        cursor.itersize = FETCH_SIZE
-        cursor.execute(ROWS, {"stacks": [item.id for item in stacks]}, binary=True)
-        while rows := cursor.fetchmany(FETCH_SIZE):
-            ids.extend([packed >> 8 for _, packed in rows])
-            states.extend([packed & 255 for _, packed in rows])
-            for stack_id, _ in rows:
-                sizes[stack_id] = sizes.get(stack_id, 0) + 1
-    return FieldRows(stacks, tuple(sizes.items()), ids, states, drifted(db, stack))
+    ids, states, types, sizes = array("q"), bytearray(), array("I"), dict[int, int]()
+    numbers: dict[str, int] = {}
+    for rows in slices(db, ROWS, {"stacks": [item.id for item in stacks]}):
+        ids.extend([packed >> 8 for _, packed, _ in rows])
+        states.extend([packed & 255 for _, packed, _ in rows])
+        types.extend([numbers.setdefault(type_, len(numbers)) for _, _, type_ in rows])
+        for stack_id, number in Counter(stack_id for stack_id, _, _ in rows).items():
+            sizes[stack_id] = sizes.get(stack_id, 0) + number
+    return FieldRows(stacks, tuple(sizes.items()), ids, states, types, tuple(numbers), drifted(db, stack))
 
 
 def drifted(db: Db, stack: StackRow) -> frozenset[int]:
@@ -152,13 +157,25 @@ def drifted(db: Db, stack: StackRow) -> frozenset[int]:
 
 def edges(db: Db, stacks: Sequence[TreeStack]) -> array[int]:
     """Return the edges between the rows of a field, as engine/pictures/levels.py takes them."""
+    values = {"stacks": [item.id for item in stacks]}
+    places: dict[int, int] = {}
+    for rows in slices(db, KEYS, values):
+        first = len(places)
+        places.update((row[0], first + nth) for nth, row in enumerate(rows))
     result = array("q")
-    with db.cursor(name="edges") as cursor:
-        cursor.itersize = FETCH_SIZE
-        cursor.execute(EDGES, {"stacks": [item.id for item in stacks]}, binary=True)
-        while rows := cursor.fetchmany(FETCH_SIZE):
-            result.extend([row[0] for row in rows])
+    for rows in slices(db, EDGES, values):
+        found = ((places.get(dependent), places.get(required)) for dependent, required in rows)
+        result.extend([a << 32 | b for a, b in found if a is not None and b is not None])
     return result
+
+
+def slices(db: Db, query: str, values: Mapping[str, object]) -> Iterator[list[TupleRow]]:
+    """Yield the rows of a query in slices."""
+    with db.cursor(name="slices") as cursor:
+        cursor.itersize = FETCH_SIZE
+        cursor.execute(query, values, binary=True)
+        while rows := cursor.fetchmany(FETCH_SIZE):
+            yield rows
 
 
 def changed(db: Db, resources: Iterable[tuple[int, str]]) -> list[tuple[int, str, int, int, bool]]:

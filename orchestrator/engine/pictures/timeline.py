@@ -1,0 +1,129 @@
+"""A timeline: the phases of each resource in an action, the critical path, and an axis with folded idle time.
+
+Pure. Times are seconds since the epoch.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+MAX_BARS: Final = 300
+IDLE_SHARE: Final = 0.05  # of the action: a longer time without any operation is folded
+FOLDED_SHARE: Final = 0.015  # of the width, for a folded time
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """The visit of a resource. It is queued, at the provider, and waits until it is ready."""
+
+    name: str
+    type: str
+    queued_at: float
+    started_at: float  # the operation was requested
+    waiting_at: float | None  # the request was answered, and the object is observed until it is ready
+    ended_at: float | None  # None: in progress
+    failed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A part of the critical path: its resource ended last among the requirements of the next step."""
+
+    name: str
+    type: str
+    begun_at: float
+    ended_at: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Fold:
+    """A time without any operation."""
+
+    begun_at: float
+    ended_at: float
+
+
+def with_queues(bars: Iterable[Bar], requires: Mapping[str, Sequence[str]], begun_at: float) -> list[Bar]:
+    """Return the bars in the order of their start. Each is queued since its last requirement ended, or since
+    the action began.
+    """
+    every = {bar.name: bar for bar in bars}
+    result = []
+    for bar in every.values():
+        ends = [every[name].ended_at for name in requires.get(bar.name, ()) if name in every]
+        known = [end for end in ends if end is not None and end <= bar.started_at]
+        queued_at = min(bar.started_at, max(known, default=begun_at))
+        result.append(
+            Bar(bar.name, bar.type, queued_at, bar.started_at, bar.waiting_at, bar.ended_at, bar.failed)
+        )
+    return sorted(result, key=lambda bar: (bar.queued_at, bar.started_at, bar.name))
+
+
+def critical_path(bars: Sequence[Bar], requires: Mapping[str, Sequence[str]]) -> list[Step]:
+    """Return the chain of requirements that ends last, the first requirement first."""
+    every = {bar.name: bar for bar in bars}
+    path: list[Step] = []
+    at = max(bars, key=_end, default=None)
+    seen: set[str] = set()
+    while at is not None and at.name not in seen:
+        seen.add(at.name)
+        path.append(Step(at.name, at.type, at.queued_at, at.ended_at))
+        below = [every[name] for name in requires.get(at.name, ()) if name in every]
+        at = max(below, key=_end, default=None)
+    return path[::-1]
+
+
+def _end(bar: Bar) -> tuple[float, str]:
+    return (bar.ended_at if bar.ended_at is not None else float("inf"), bar.name)
+
+
+def folds(spans: Iterable[tuple[float, float]], begun_at: float, ended_at: float) -> list[Fold]:
+    """Return the times without any of the spans that are longer than IDLE_SHARE of the whole."""
+    least, result, at = IDLE_SHARE * (ended_at - begun_at), [], begun_at
+    for start, end in sorted(spans):
+        if start - at > least > 0:
+            result.append(Fold(at, start))
+        at = max(at, end)
+    if ended_at - at > least > 0:
+        result.append(Fold(at, ended_at))
+    return result
+
+
+class Axis:
+    """Positions between 0 and 1 for times; folded times have a fixed width."""
+
+    def __init__(self, begun_at: float, ended_at: float, folded: Sequence[Fold] = ()) -> None:
+        """Take the whole time and its folded parts."""
+        shown = max(1e-6, ended_at - begun_at - sum(fold.ended_at - fold.begun_at for fold in folded))
+        scale = max(0.1, 1.0 - FOLDED_SHARE * len(folded)) / shown
+        width = (1.0 - scale * shown) / len(folded) if folded else 0.0
+        self._times, self._places, at, place = [begun_at], [0.0], begun_at, 0.0
+        for fold in folded:
+            place += (fold.begun_at - at) * scale
+            self._times += [fold.begun_at, fold.ended_at]
+            self._places += [place, place + width]
+            at, place = fold.ended_at, place + width
+        self._times.append(max(ended_at, at + 1e-6))
+        self._places.append(1.0)
+
+    def place(self, time: float) -> float:
+        """Return the position of a time."""
+        nth = min(max(bisect_right(self._times, time) - 1, 0), len(self._times) - 2)
+        start, end = self._times[nth], self._times[nth + 1]
+        share = (min(max(time, start), end) - start) / (end - start) if end > start else 0.0
+        return self._places[nth] + share * (self._places[nth + 1] - self._places[nth])
+
+
+def lanes_density(starts: Sequence[int], ends: Sequence[int]) -> list[int]:
+    """Return the number of operations in progress during each part of the time, from the numbers that begin
+    and end in it.
+    """
+    result, running = [], 0
+    for start, end in zip(starts, ends, strict=True):
+        running += start
+        result.append(running)
+        running -= end
+    return result

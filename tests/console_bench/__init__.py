@@ -1,0 +1,1 @@
+"""Measurements of the console in a browser: `make bench-ui`."""

@@ -1,0 +1,109 @@
+"""Timelines: queues, the critical path, folded times, and traces."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from orchestrator.cli.output.trace import trace_document
+from orchestrator.engine.pictures.timeline import (
+    Axis,
+    Bar,
+    Fold,
+    critical_path,
+    folds,
+    lanes_density,
+    with_queues,
+)
+
+
+def bar(name: str, start: float, end: float | None, waiting: float | None = None) -> Bar:
+    return Bar(name, "A", start, start, waiting, end, False)
+
+
+def test_a_resource_is_queued_since_its_last_requirement_ended() -> None:
+    bars = with_queues([bar("c", 9, 12), bar("a", 1, 3), bar("b", 2, 5)], {"c": ["a", "b"]}, 0.0)
+    assert [(item.name, item.queued_at) for item in bars] == [("a", 0.0), ("b", 0.0), ("c", 5.0)]
+
+
+def test_a_requirement_that_ended_later_does_not_count_for_the_queue() -> None:
+    [_, late] = with_queues([bar("a", 0, 9), bar("b", 4, 6)], {"b": ["a"]}, 0.0)
+    assert (late.name, late.queued_at) == ("b", 0.0)
+
+
+def test_the_critical_path_follows_the_requirement_that_ended_last() -> None:
+    bars = [bar("a", 0, 3), bar("b", 0, 5), bar("c", 5, 8), bar("d", 0, 7)]
+    requires = {"c": ["a", "b", "unknown"], "a": ["c"]}
+    assert [step.name for step in critical_path(bars, requires)] == ["b", "c"]
+    assert critical_path([], {}) == []
+
+
+def test_an_operation_in_progress_ends_last() -> None:
+    assert [step.name for step in critical_path([bar("a", 0, 9), bar("b", 0, None)], {})] == ["b"]
+
+
+def test_long_idle_times_are_folded() -> None:
+    found = folds([(0, 1), (50, 60), (55, 61), (99, 100)], 0, 100)
+    assert found == [Fold(1, 50), Fold(61, 99)]
+    axis = Axis(0, 100, found)
+    places = [axis.place(time) for time in (0, 1, 50, 61, 99, 100)]
+    assert places == sorted(places)
+    assert (places[0], places[-1]) == (0.0, 1.0)
+    assert places[2] - places[1] == pytest.approx(0.015)
+    assert places[3] - places[2] > 0.8
+    assert (axis.place(-5), axis.place(500)) == (0.0, 1.0)
+
+
+def test_an_axis_of_no_time_is_harmless() -> None:
+    assert 0.0 <= Axis(5, 5).place(5) <= 1.0
+    assert folds([], 5, 5) == []
+
+
+def test_the_density_counts_operations_in_progress() -> None:
+    assert lanes_density([2, 1, 0], [0, 2, 1]) == [2, 3, 1]
+
+
+def test_a_trace_has_a_slice_per_operation_and_phase() -> None:
+    def operation(name: str, queued: int, start: int, waiting: int | None, end: int | None) -> dict[str, Any]:
+        def at(second: int | None) -> str | None:
+            return None if second is None else f"2026-01-01T12:00:{second:02}.000Z"
+
+        return {
+            "resource_name": name,
+            "resource_type": "A",
+            "queued_at": at(queued),
+            "started_at": at(start),
+            "waiting_at": at(waiting),
+            "ended_at": at(end),
+            "failed": False,
+            "critical": name == "b",
+        }
+
+    document = trace_document(
+        {
+            "ended_at": "2026-01-01T12:00:09.000Z",
+            "bars": [
+                operation("a", 0, 1, 2, 4),
+                operation("b", 2, 2, None, None),
+                operation("c", 5, 5, None, 6),
+            ],
+            "critical_path": [
+                {"resource_name": "b", "begun_at": "2026-01-01T12:00:02.000Z", "ended_at": None}
+            ],
+        }
+    )
+    slices = [event for event in document["traceEvents"] if event["ph"] == "X"]
+    of = {event["name"]: event for event in slices if event["pid"] == 2}
+    assert [event["name"] for event in slices if event["pid"] == 2 and event["tid"] == of["a"]["tid"]] == [
+        "a",
+        "queued",
+        "provider",
+        "waiting",
+        "c",
+        "provider",
+    ]
+    assert of["b"]["tid"] != of["a"]["tid"]
+    assert of["b"]["dur"] == 7_000_000
+    assert of["b"]["args"] == {"state": "in progress", "critical": True}
+    assert [event["name"] for event in slices if event["pid"] == 1] == ["b"]
