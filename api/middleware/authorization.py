@@ -51,6 +51,7 @@ NAMES: Final = MappingProxyType(
         "pictures.field_changes": "resource:index",
         "pictures.field_names": "resource:index",
         "pictures.field_summary": "resource:index",
+        "overview.show": "stacks:index",
         "previews.create": "stacks:preview",
         "previews.update PATCH": "stacks:preview_update_patch",
         "previews.update PUT": "stacks:preview_update",

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Final, Literal
 
+from pydantic import Field
+
 from api.openapi.operation import Operation, Operations, Response, Shape, described, ok, optional
-from api.openapi.shapes import Id, Link
+from api.openapi.shapes import Id, Link, State, Time
 from orchestrator.json_types import JsonObject
 
 TAG: Final = "service"
@@ -67,8 +69,46 @@ class Health(Shape):
     parts: JsonObject | None = optional("Status, response time and error of each dependency.")
 
 
+class SlowStack(Shape):
+    """A root stack at work."""
+
+    id: Id
+    stack_name: str = described("Name.", "web")
+    stack_status: State
+    since: Time
+
+
+class FailureGroup(Shape):
+    """Failures with the same classification."""
+
+    kind: str = Field(alias="class", description="Classification.", examples=["quota"])
+    count: int = described("Causes.", 3)
+    stacks: int = described("Stacks that they belong to.", 2)
+    next_step: str = described("Suggested next step.", "delete unused resources")
+    examples: list[JsonObject] = described("Some of the causes.", [])
+
+
+class Overview(Shape):
+    """The stacks of a project."""
+
+    counts: dict[str, int] = described("Live root stacks by state.", {"CREATE_COMPLETE": 3})
+    slowest: list[SlowStack] = described("Operations in progress that began first.")
+    failures: list[FailureGroup] = described("Root causes of failed stacks, the most frequent first.")
+    workers: JsonObject | None = described(
+        "Worker processes, leases and queues of the installation; null if the policy denies `service:index`.",
+        None,
+    )
+
+
+class OverviewShow(Shape):
+    """The overview."""
+
+    overview: Overview
+
+
 OPERATIONS: Final[Operations] = {
     "catalogue.build_info": Operation(TAG, ok("The builds.", Build)),
+    "overview.show": Operation(TAG, ok("The overview.", OverviewShow)),
     "versions.root": Operation(
         TAG,
         {300: Response("The versions.", VersionsRoot)},

@@ -24,6 +24,9 @@ COMMANDS: Final = {
     ),
     "trace": Entry(f"{_COMMANDS}.trace:trace", "Write the last action of a stack as a trace for Perfetto."),
     "graph": Entry(f"{_COMMANDS}.graph:graph", "Print the dependency graph of a stack or a template."),
+    "open": Entry(
+        f"{_COMMANDS}.open:open_page", "Open the page of a stack in a browser, and print its address."
+    ),
     "why": Entry(f"{_COMMANDS}.why:why", "Explain why a stack is not finished."),
     "events": Entry(f"{_COMMANDS}.events:events", "Print the events of all stacks of the project."),
     "failures": Entry(f"{_COMMANDS}.failures:failures", "Show the causes of a stack's failure as a tree."),

@@ -1,4 +1,4 @@
-"""The overview of a project: its stacks by state, and those that need attention."""
+"""The overview of a project: its stacks by state, slow operations, failures by cause, and workers."""
 
 from __future__ import annotations
 
@@ -10,25 +10,21 @@ from api.console.context import api, page, path_of
 
 overview = Blueprint("overview", __name__)
 
-MAX_LISTED: Final = 10
 STATES: Final = (("IN_PROGRESS", "In progress"), ("FAILED", "Failed"), ("COMPLETE", "Complete"))
 
 
 @overview.get("/<project>/")
 def show(project: str) -> str:
     """Show the overview."""
-    listed = {
-        status: api().get(
-            path_of(project, "stacks"), {"status": status, "with_count": "true", "limit": MAX_LISTED}
-        )
-        for status, _ in STATES
-    }
-    counts = [(status, label, listed[status]["count"]) for status, label in STATES]
+    found = api().get(path_of(project, "overview"))["overview"]
+    counts = [
+        (status, label, sum(number for state, number in found["counts"].items() if state.endswith(status)))
+        for status, label in STATES
+    ]
     return page(
         "overview.html",
         section="overview",
+        overview=found,
         counts=counts,
-        total=sum(count for _, _, count in counts),
-        busy=listed["IN_PROGRESS"]["stacks"],
-        failed=listed["FAILED"]["stacks"],
+        total=sum(found["counts"].values()),
     )

@@ -73,7 +73,7 @@ def _demonstrate(folder: Path) -> int:
         stop_seconds=STOP_SECONDS,
     )
     with running(server, log, ready_seconds=READY_SECONDS):
-        click.echo(f"Ready: {url}")
+        click.echo(f"Ready: {url} (web console: {url}/ui)")
         variables = {f"{PREFIX}URL": url, **user_variables(cloud_port)}
         exports = " ".join(f"{name}={value}" for name, value in variables.items())
         _announce(f"Select the server and the user for the next commands:\n$ export {exports}")

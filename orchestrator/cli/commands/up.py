@@ -213,6 +213,7 @@ def announce(settings: Settings, directory: DataDir, count: int, flower_port: in
     """Print the address, the directories and the next commands."""
     url = settings.address
     facts = {
+        "console": f"{url}/ui",
         "data": str(directory.root),
         "logs": str(directory.logs),
         "workers": f"{count} for checks, {PROVIDER_WORKERS} for provider calls",

@@ -34,6 +34,7 @@ OWN = {  # answers of the caller's own project
     "events.of_project",
     "events.stream_of_project",
     "observations.history",
+    "overview.show",
     "observations.index",
     "webhooks.index",
     "observation_policies.index",

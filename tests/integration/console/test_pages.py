@@ -211,3 +211,23 @@ def test_a_revision_shows_its_template_and_offers_a_rollback(
     browser.open(page_of(stack, "/revisions/9"), 404)
     browser.open(page_of(stack, "/revisions?marker=x"), 400)
     browser.open(page_of(stack, "/diff?before=1&after=1%00"), 400)
+
+
+def test_the_overview_groups_failures_by_cause(browser: Browser, world: World, project: str) -> None:
+    for number in range(3):
+        stack = world.stack(project, f"full-{number}", status="FAILED", traversal=1)
+        failure(world, stack, "server", "Quota exceeded for instances" if number else MARKUP)
+    world.stack(project, "slow", status="IN_PROGRESS")
+    page = browser.text(f"/ui/{project}/")
+    assert "quota : 2 failures in 2 stacks" in words(page)
+    assert "slow" in words(page)
+    assert "Workers" in page
+    assert MARKUP not in page
+
+
+def test_the_workers_are_for_operators(world: World, project: str) -> None:
+    api = world.client(auth="token")
+    headers = {"X-Auth-Token": create_token(world.database, project, "r", None, ["member"])}
+    assert api.get(f"/{project}/overview", headers=headers)["overview"]["workers"] is None
+    headers = {"X-Auth-Token": create_token(world.database, project, "a", None, ["admin"])}
+    assert api.get(f"/{project}/overview", headers=headers)["overview"]["workers"] is not None

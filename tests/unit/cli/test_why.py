@@ -126,3 +126,11 @@ def test_why_tells_where_to_ask_about_a_nested_stack(stub: Stub, run: Run) -> No
     )
     result = run("why", "shop")
     assert "    └ details: orchestrator why c0ffee" in result.output.splitlines()
+
+
+def test_open_prints_the_address_of_the_page(stub: Stub, run: Run) -> None:
+    stub.add("shop")
+    result = run("open", "shop", "--print")
+    assert result.exit_code == 0
+    assert "/stacks/shop/" in result.output
+    assert "/ui/" in result.output
