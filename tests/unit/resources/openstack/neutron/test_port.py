@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from orchestrator.clients.openstack.networking.network import NETWORKS, PORTS, SECURITY_GROUPS, SUBNETS
+from orchestrator.clients.openstack.transport import Answer
 from orchestrator.engine.observation.differences import Recorded, differences
-from orchestrator.errors import ProviderInUse
+from orchestrator.errors import ProviderError, ProviderInUse
 from orchestrator.resources.openstack.neutron.networks.port import Port
 from tests.unit.resources.openstack.neutron.operation import (
     MARK,
@@ -265,3 +266,20 @@ def test_a_port_requires_the_subnets_of_its_network(written: Any, required: set[
         unset=("Subnet", {}),
     )
     assert implied(Port, "port", resources) == required
+
+
+def test_only_a_port_of_a_deleted_server_is_unbound_and_deleted():
+    """Neutron gave nova no answer: members may not delete the port as long as it is bound."""
+    refused = Answer(403, {}, b'{"NeutronError": {"message": "rule:delete_port is disallowed by policy"}}')
+    port = Operation(Port, network="n1")
+    port.has(PORTS, PORT)
+    port.script.answers("GET", "/servers/server", {"server": {"id": "server", "status": "ACTIVE"}})
+    path = port.root + PORTS.of("x1")
+    port.script.answers("DELETE", path, lambda _: Answer(204, {}, b"") if port.bodies("PUT") else refused)
+    port.accepts("PUT", PORTS)
+    with pytest.raises(ProviderError, match="disallowed by policy"):
+        port.delete()
+    assert port.bodies("PUT") == []
+    port.script.answers("GET", "/servers/server", {"itemNotFound": {"message": "no server"}}, status=404)
+    port.delete()
+    assert port.bodies("PUT") == [{"port": {"device_id": "", "device_owner": ""}}]
