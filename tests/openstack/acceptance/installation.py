@@ -25,7 +25,8 @@ from tests.e2e.running import COMMAND, Up, free_ports
 READY_SECONDS = 300.0
 REQUEST_SECONDS = 120.0
 POLL_SECONDS = 0.5
-UNAUTHORIZED = 401
+UNAUTHORIZED, UNAVAILABLE = 401, 503
+OUTAGE_SECONDS = 180.0  # during which requests that read are repeated: while Keystone is stopped
 
 
 class Failed(Exception):
@@ -85,7 +86,11 @@ class Installation:
         Raises:
             Failed: the API refuses it.
         """
+        until = time.monotonic() + OUTAGE_SECONDS
         answer = self.client.request(method, path, headers=self._login(), **arguments)
+        while answer.status_code == UNAVAILABLE and method == "GET" and time.monotonic() < until:
+            time.sleep(POLL_SECONDS)
+            answer = self.client.request(method, path, headers=self._login(), **arguments)
         if answer.status_code == UNAUTHORIZED:  # the token was revoked
             self.cloud.session().invalidate()
             answer = self.client.request(method, path, headers=self._login(), **arguments)
