@@ -34,7 +34,7 @@ from api.middleware.failed_logins import FailedLogins
 from api.middleware.rate_limits import RateLimits
 from api.monitoring import health, metrics
 from api.openapi.views import openapi
-from api.request import stack_lookup
+from api.request import signed_notifications, stack_lookup
 from api.response import errors
 from api.v1 import (
     adoption,
@@ -175,7 +175,8 @@ def _begin_request() -> None:
     _reject_nul()
     actor = None
     is_cloud = api_version.versioned() and request.endpoint not in PUBLIC
-    if is_cloud and not _is_signed():
+    signed = is_cloud and signed_notifications.is_signed(request)
+    if is_cloud and not (signed or _is_signed()):
         actor = _authenticate()
         if actor is not None:
             _count(actor)
@@ -186,7 +187,7 @@ def _begin_request() -> None:
         raise MethodNotAllowed(list(adapter.allowed_methods()))
     cross_site.require_json_type(request, settings)
     project_id = (request.view_args or {}).get("project_id")
-    if project_id is not None and request.endpoint not in PUBLIC:
+    if project_id is not None and request.endpoint not in PUBLIC and not signed:
         g.caller = for_project(actor, project_id, admin=dependencies().settings.anonymous_admin)
         _count(g.caller)
         if request.endpoint != SIGNAL:

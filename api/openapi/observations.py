@@ -144,6 +144,9 @@ OPERATIONS: Final[Operations] = {
         TAG,
         no_content(202, "Those of the objects that belong to the project are observed next."),
         body=Notification,
+        refuses=frozenset({409}),
+        text="Instead of a token, the secret of a webhook of the project can sign the request "
+        "(`webhook-id`, `webhook-timestamp`, `webhook-signature`).",
     ),
     "observations.history": Operation(TAG, ok("Ended verdicts.", History), query=ObservationQuery),
     "observations.of_stack": Operation(

@@ -7,7 +7,7 @@ from typing import Any, Final
 from flask import Blueprint, Response, request
 
 from api.dependencies import caller, dependencies, operation_context
-from api.request import query_params
+from api.request import query_params, signed_notifications
 from api.request.body import read_body
 from api.request.stack_lookup import get_stack
 from api.response.observations import deviation_body, past_body, service_body
@@ -32,8 +32,11 @@ def index(project_id: str) -> Response:
 
 
 @observations.post("/<project_id>/observations")
-def notify(project_id: str) -> Response:  # noqa: ARG001 - every path starts with it
+def notify(project_id: str) -> Response:
     """Observe some objects of the project next; nothing else of a notification is believed."""
+    if signed_notifications.is_signed(request):
+        dependencies().publish(signed_notifications.notify(request, project_id))
+        return Response(status=202)
     context = operation_context()
     with read_body(request, context.settings, small=True) as body:
         messages = notified.notify(context, body)

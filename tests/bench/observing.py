@@ -26,6 +26,7 @@ SIZES: Final = (1_000, 10_000, 100_000)
 REPAIRED: Final = (1_000, 10_000)  # resources of the stacks with a repair
 QUIET_ROUNDS: Final = 5
 HOUR_ROUNDS: Final = 60
+MANY_PER_HOUR: Final = 10_000  # resources of the quiet hour at the most
 INTERVAL: Final = 60.0
 PROJECT: Final = "p1"
 TICKS: Final = os.sysconf("SC_CLK_TCK")
@@ -88,8 +89,12 @@ class ObserveRuns:
         lines = [str(run) for run in self.rounds]
         lines += [f"repair in a stack of {n:,}: {s:.2f} s" for n, s in self.repair_seconds.items()]
         if self.hour_bytes is not None:
-            lines.append(f"database growth in a quiet hour: {self.hour_bytes / 1e6:.2f} MB")
+            lines.append(_hour(self.hour_bytes))
         return "\n".join(lines)
+
+
+def _hour(grown: float) -> str:
+    return f"database growth in a quiet hour: {grown / 1e6:.2f} MB"
 
 
 class Item(ResourceType):
@@ -279,8 +284,9 @@ def measured(bench: Bench, sizes: Iterable[int], tell: Callable[[str], None]) ->
             copies = wanted
         runs.rounds.append(bench.measure(size))
         tell(str(runs.rounds[-1]))
-        if size == base:
+        if size <= MANY_PER_HOUR:  # the last one counts: that of the most resources
             runs.hour_bytes = bench.hour()
+            tell(f"{size:,}: {_hour(runs.hour_bytes)}")
     bench.db.execute("DELETE FROM resource r USING stack s WHERE s.id = r.stack_id AND s.name LIKE 'base-%'")
     bench.db.execute("DELETE FROM stack WHERE name LIKE 'base-%'")
     bench.db.execute(

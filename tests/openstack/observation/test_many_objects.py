@@ -104,6 +104,7 @@ def inflict(world: ObservedWorld, ledger: Ledger, modes: dict[str, str], dice: r
 
 
 @pytest.mark.long
+@pytest.mark.timeout(4 * 3_600)
 def test_damage_among_many_objects_is_found_and_repaired_entry_by_entry(worlds: Worlds):
     modes, dice = build(worlds), random.Random(3)
     first = worlds[PROJECTS[0]]
