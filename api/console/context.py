@@ -10,6 +10,7 @@ from flask import Response, g, redirect, render_template, request, url_for
 from api.console.api_client import ApiClient
 from api.dependencies import caller, dependencies
 from orchestrator.json_types import JsonMapping
+from orchestrator.security.caller import Caller
 from orchestrator.security.policy import allowed, policy_of
 
 TABS: Final = (
@@ -36,6 +37,13 @@ def api() -> ApiClient:
 def project_of(view_args: Mapping[str, Any] | None) -> str | None:
     """Return the project in the path."""
     return (view_args or {}).get("project")
+
+
+def project_name(who: Caller | None, project: str) -> str:
+    """Return the name of a project if the token of the caller is one of the project; else its id."""
+    contents = who.login.contents if who is not None and who.login is not None else None
+    known = (contents or {}).get("project") or {}
+    return str(known["name"]) if known.get("id") == project else project
 
 
 def may(name: str) -> bool:
@@ -71,9 +79,10 @@ def marker_of(document: JsonMapping, last: str) -> str:
 
 def console_context() -> dict[str, object]:
     """Return the values that every page shows."""
-    who = g.get("caller")
+    who, project = g.get("caller"), project_of(request.view_args)
     return {
-        "project": project_of(request.view_args),
+        "project": project,
+        "project_name": project_name(who, project or ""),
         "user": who.user if who is not None else "",
         "is_anonymous": dependencies().settings.auth == "none",
         "may": may,

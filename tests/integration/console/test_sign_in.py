@@ -169,7 +169,7 @@ def test_keystone_issues_a_token_for_a_password(world: World, simulated_cloud: S
     assert browser.submit("/ui/sign-in", values | {"project": "unknown"}, 401)
     start = browser.submit("/ui/sign-in", values).location
     assert start is not None
-    assert "Overview" in browser.text(start)
+    assert "Overview of demo" in browser.text(start)
 
 
 def test_the_root_of_the_api_is_unchanged(api: Client) -> None:
