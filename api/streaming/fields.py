@@ -116,6 +116,15 @@ class Fields:
                     self._load(followed)
         return followed
 
+    def close(self) -> None:
+        """Drop all fields, and wait for the end of the thread."""
+        with self._lock:
+            for followed in list(self._followed.values()):
+                self._drop(followed)
+            thread = self._thread
+        if thread is not None:
+            thread.join()
+
     def _begin(self, stack: StackRow) -> FollowedField:
         viewer = None
         try:

@@ -121,6 +121,14 @@ class EventHub:
         with self._lock:
             self._viewers.discard(viewer)
 
+    def close(self) -> None:
+        """Remove all subscribers, and wait for the end of the thread."""
+        with self._lock:
+            self._viewers.clear()
+            thread = self._thread
+        if thread is not None:
+            thread.join()
+
     def resume(self, viewer: Subscriber) -> None:
         """Queue new events for a subscriber again. It reads the events settled before this call by itself."""
         with self._lock:

@@ -16,6 +16,7 @@ from urllib.parse import quote
 
 import orjson
 import pytest
+from flask import Flask
 from flask.testing import FlaskClient
 from sqlalchemy import func, insert, update
 from sqlalchemy.dialects.postgresql import insert as pg_insert
@@ -89,6 +90,15 @@ class World:
         self.cipher = Cipher([new_key()])
         self.neighbour = Neighbour()
         self._numbers = count(1)
+        self._applications: list[Flask] = []
+
+    def close(self) -> None:
+        """End the threads of the applications, then the connections."""
+        for application in self._applications:
+            for name in ("fields", "live"):
+                if name in application.extensions:
+                    application.extensions[name].close()
+        self.database.engine.dispose()
 
     def project(self) -> str:
         """Return a project that nothing else uses."""
@@ -120,7 +130,8 @@ class World:
             operations,
             self.neighbour.publish,
         )
-        return Client(assemble(made_of).test_client(), base)
+        self._applications.append(assemble(made_of))
+        return Client(self._applications[-1].test_client(), base)
 
     def insert(self, table: type[DeclarativeBase], *rows: Mapping[str, Any]) -> None:
         """Put rows into a table."""
@@ -274,7 +285,7 @@ def world(new_database: Callable[[], str]) -> Iterator[World]:
     """A database for the tests of a module."""
     made = World(new_database())
     yield made
-    made.database.engine.dispose()
+    made.close()
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import struct
+import threading
 import time
 import uuid
 from typing import Any
@@ -51,6 +52,14 @@ def tree(world: World, project: str) -> Made:
     world.resource(child, "y", ["x"])
     world.resource(child, "x", action="CREATE", status="COMPLETE")
     return root
+
+
+def test_no_thread_is_left_when_the_fields_are_closed(api: Client, world: World, project: str) -> None:
+    before = set(threading.enumerate())
+    field(api, tree(world, project))
+    [reader] = [thread for thread in set(threading.enumerate()) - before if thread.name == "fields"]
+    api.http.application.extensions["fields"].close()
+    assert not reader.is_alive()
 
 
 def test_resources_are_ordered_by_level_stack_and_name(api: Client, world: World, project: str) -> None:
