@@ -23,7 +23,7 @@ FAST := tests/unit tests/golden tests/property tests/scenarios/stacks/test_creat
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo up flower check check-types check-style test test-fast test-hostile test-long test-compose test-openstack soak bench bench-bars bench-openstack corpus corpus-openstack conformance openapi lock clean
+.PHONY: help venv demo up flower check check-types check-style check-scripts test test-fast test-hostile test-long test-compose test-openstack soak bench bench-bars bench-openstack corpus corpus-openstack conformance openapi lock clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -56,10 +56,13 @@ flower: $(STAMP)  ## run the server in the foreground, with Flower as a monitor 
 	@$(BIN)/orchestrator up --flower
 
 check: $(STAMP)  ## run ruff, mypy (strict), import contracts, and the limits on code size and on dialect words in prose
-	@$(MAKE) -s -j 2 check-types check-style
+	@$(MAKE) -s -j 2 check-types check-style check-scripts
 
 check-types: $(STAMP)
 	@$(BIN)/mypy
+
+check-scripts:
+	@tools/check_scripts.sh
 
 check-style: $(STAMP)
 	@$(BIN)/ruff check .

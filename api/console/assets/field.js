@@ -24,8 +24,9 @@ const announced = element("field-selected");
 const painter = new Painter(canvas);
 const names = new Names(url);
 const english = new Intl.NumberFormat("en");
-const grouped = { /** @param {number} value */ format: (value) => english.format(value).replaceAll(",", "\u202f") };
+const grouped = { format: (/** @type {number} */ value) => english.format(value).replaceAll(",", "\u202f") };
 
+/** @type {Uint8Array} */
 let states = new Uint8Array(0);
 /** @type {import("./field_data.js").Header | null} */
 let header = null;

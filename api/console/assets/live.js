@@ -43,7 +43,7 @@ export function follow(address, changed) {
 }
 
 const live = document.querySelector("[data-stream]");
-if (live instanceof HTMLElement && live.dataset.stream) {
+if (live instanceof HTMLElement && live.dataset.stream && "EventSource" in window) {
   const refresh = () => document.body.dispatchEvent(new CustomEvent("live"));
   follow(live.dataset.stream, merged(refresh, PAUSE));
 }
