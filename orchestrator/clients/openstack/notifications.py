@@ -12,6 +12,8 @@ from typing import Any, Final, NamedTuple
 from orchestrator.errors import Misconfigured
 
 POOL: Final = "stack-orchestrator"  # workers share a queue, beside those of other listeners
+# Each service publishes in an exchange of its own, unless its `control_exchange` is set.
+EXCHANGES: Final = ("nova", "neutron", "cinder", "openstack")
 # Of events that begin an action, nothing can be observed yet.
 EVENTS: Final = r"^(compute\.|instance\.|volume\.|snapshot\.|\w+\.(create|update|delete)\.end$)"
 MAX_IDS: Final = 100  # of a notification
@@ -103,7 +105,7 @@ def listener(url: str, topics: Iterable[str], received: Received) -> Any:
         raise Misconfigured(f"NOTIFICATIONS_URL is not valid: {type(error).__name__}") from error
     return oslo_messaging.get_notification_listener(
         transport,
-        [oslo_messaging.Target(topic=topic) for topic in topics],
+        [oslo_messaging.Target(exchange=exchange, topic=topic) for topic in topics for exchange in EXCHANGES],
         [Endpoint(received)],
         executor="threading",
         pool=POOL,

@@ -54,7 +54,8 @@ def test_a_huge_payload_is_searched_in_part():
     assert len(found.ids) == MAX_IDS
 
 
-def test_notifications_arrive_over_a_broker():
+@pytest.mark.parametrize("exchange", ["nova", "neutron", "cinder", "openstack"])  # defaults of the services
+def test_notifications_arrive_over_a_broker(exchange: str):
     oslo_messaging = pytest.importorskip("oslo_messaging")
     from oslo_config import cfg
 
@@ -69,6 +70,7 @@ def test_notifications_arrive_over_a_broker():
     listening = listener(url, ["notifications"], take)
     listening.start()
     try:
+        oslo_messaging.set_transport_defaults(exchange)
         transport = oslo_messaging.get_notification_transport(cfg.ConfigOpts(), url=url)
         notifier = oslo_messaging.Notifier(transport, "test", driver="messagingv2", topics=["notifications"])
         notifier.info({}, "compute.instance.delete.start", {"tenant_id": "p", "instance_id": "early"})
@@ -76,5 +78,6 @@ def test_notifications_arrive_over_a_broker():
         notifier.info({}, "compute.instance.delete.end", {"tenant_id": "p", "instance_id": "i"})
         assert arrived.wait(30)
     finally:
+        oslo_messaging.set_transport_defaults("openstack")
         listening.stop()
     assert received == [("p", ["i"])]
