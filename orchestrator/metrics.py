@@ -95,6 +95,13 @@ _LOSSES: Final = Counter(
     ("service",),
     registry=_REGISTRY,
 )
+_NOTIFICATIONS: Final = Counter(
+    "orchestrator_observation_notified_objects",
+    "Objects named by notifications, by source (broker, request) and result (noted, dropped for lack of "
+    "room, failed to be written).",
+    ("source", "result"),
+    registry=_REGISTRY,
+)
 _PROVIDER_REQUESTS: Final = Histogram(
     "orchestrator_provider_request_duration_seconds",
     "Duration of requests to OpenStack's services until the answer was read, by service, method and outcome "
@@ -128,6 +135,12 @@ def count_verdict(type_name: str, verdict: str) -> None:
 def count_loss(service: str) -> None:
     """Count the loss of many objects within a round."""
     _LOSSES.labels(service).inc()
+
+
+def count_notified(source: str, result: str, count: int) -> None:
+    """Count objects that notifications name."""
+    if count:
+        _NOTIFICATIONS.labels(source, result).inc(count)
 
 
 def count_repair(outcome: str, count: int = 1) -> None:

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import psycopg
 
+from orchestrator import metrics
 from orchestrator.config import Settings
 from orchestrator.engine.messages import Message
 from orchestrator.logs import logger
@@ -51,6 +52,12 @@ class PendingObjects:
                 else:
                     self.dropped += 1
 
+    def take_dropped(self) -> int:
+        """Return the number of dropped objects since the last call; a project without room counts once."""
+        with self._lock:
+            dropped, self.dropped = self.dropped, 0
+        return dropped
+
     def take(self) -> dict[str, list[str]]:
         """Return all objects, and forget them."""
         with self._lock:
@@ -80,6 +87,7 @@ class NotificationThread(threading.Thread):
         while not self._stopped.wait(WRITE_SECONDS):
             for project_id, ids in self.pending.take().items():
                 self._write(project_id, ids)
+            metrics.count_notified("broker", "dropped", self.pending.take_dropped())
         for listener in self._listeners:
             listener.stop()
 
@@ -98,12 +106,15 @@ class NotificationThread(threading.Thread):
                 self._listeners.append(listener)
 
     def _write(self, project_id: str, ids: Sequence[str]) -> None:
+        result = "failed"
         try:
             self._publish(self._note(project_id, ids))
+            result = "noted"
         except psycopg.Error as error:
             log.warning("notifications_not_noted", error=str(error))
         except Exception:
             log.exception("notification_error")
+        metrics.count_notified("broker", result, len(ids))
 
 
 def notification_thread(

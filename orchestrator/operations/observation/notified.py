@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from orchestrator import metrics
 from orchestrator.engine.messages import RoundMessage
 from orchestrator.engine.observation.rounds import MIN_IDLE_SHARE, is_mass_loss
 from orchestrator.engine.observation.verdicts import GroupKind
@@ -53,6 +54,7 @@ def notify(context: OperationContext, body: Body) -> Sequence[RoundMessage]:
         raise InvalidRequest(f"Each of the objects must be a text of 1 to {MAX_ID} characters.")
     if not context.settings.observation_interval_seconds:
         return ()
+    metrics.count_notified("request", "noted", len(ids))
     with context.database.borrow(hot=False) as db:
         return note(db, context.caller.project_id, ids, context.settings.region_name)
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import psycopg
 
+from orchestrator import metrics
 from tasks.notification_listener import MAX_IDS, MAX_PROJECTS, NotificationThread, PendingObjects
 
 Received = Callable[[str, Iterable[str]], None]
@@ -68,6 +70,7 @@ def test_what_is_received_is_noted_also_after_a_failure():
         assert messages == ["message"]
         done.set()
 
+    before = [counted(result) for result in ("noted", "failed")]
     thread = NotificationThread([unavailable, available], note, publish)
     thread.start()
     assert done.wait(30)
@@ -75,3 +78,11 @@ def test_what_is_received_is_noted_also_after_a_failure():
     thread.join(30)
     assert noted == [("p", ["a"]), ("p", ["b"])]
     assert brokers[0].stopped
+    assert [counted(result) for result in ("noted", "failed")] == [value + 1 for value in before]
+
+
+def counted(result: str) -> float:
+    """Return the number of objects that notifications of the broker named, by result."""
+    name = "orchestrator_observation_notified_objects_total"
+    sample = re.search(rf'{name}{{result="{result}",source="broker"}} (\S+)', metrics.exposition().decode())
+    return float(sample[1]) if sample else 0.0
