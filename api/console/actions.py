@@ -32,7 +32,7 @@ class Offer:
 
 
 ACTIONS: Final = (
-    Action("update", "Update", "stacks:update", "Changes the template or the parameters."),
+    Action("update", "Update", "stacks:update_patch", "Changes the template or the parameters."),
     Action("check", "Check", "actions:check", "Observes all resources and reports their states."),
     Action("converge", "Converge", "actions:converge", "Shows and repairs the differences to the template."),
     Action("suspend", "Suspend", "actions:suspend", "Stops the resources that can be stopped."),

@@ -117,6 +117,7 @@ def register(app: Flask) -> None:
         "number": number,
         "event_page": event_page,
         "clock": clock,
+        "sentence": lambda text: text[:1].upper() + text[1:],
         "json_text": json_text,
     }.items():
         app.jinja_env.filters[name] = function

@@ -20,9 +20,11 @@ from api.console.plans import Plan
 from api.console.views.stack import BASE, read_stack
 from orchestrator.errors import InvalidRequest
 from orchestrator.json_types import JsonMapping, JsonObject
+from orchestrator.template.parameters import MASK
 
 actions = Blueprint("actions", __name__)
 
+SECTIONS: Final = ("parameters", "parameter_defaults", "resource_registry", "event_sinks")  # of a form
 PREVIEW: Final = "preview"
 MAX_SHOWN_TEMPLATE: Final = 2 << 20  # bytes; larger templates are not put into the form
 CHANGED: Final = (
@@ -119,7 +121,12 @@ def _update_form(project: str, name: str, stack_id: str) -> Response:
 
 
 def _environment_text(environment: JsonObject) -> str:
-    used = {key: value for key, value in environment.items() if value}
+    """Return an environment for the form, without masked values: an update keeps the values not given."""
+    used = {key: value for key, value in environment.items() if value and key in SECTIONS}
+    for key in ("parameters", "parameter_defaults"):
+        if key in used:
+            used[key] = {name: value for name, value in used[key].items() if value != MASK}
+    used = {key: value for key, value in used.items() if value and value != {"resources": {}}}
     return orjson.dumps(used, option=orjson.OPT_INDENT_2).decode() if used else ""
 
 
@@ -129,12 +136,12 @@ def _update(project: str, name: str, stack_id: str) -> Response:
     try:
         body, now = stack_body(values), _revision(path)
         if values.get("intent") == PREVIEW:
-            answer = api().send("PUT", f"{path}/preview", body, query={"show_nested": "true"})
+            answer = api().send("PATCH", f"{path}/preview", body, query={"show_nested": "true"})
             return _update_page(stack, values, [], plans.of_update(answer["resource_changes"]), 200)
         if values.get("revision") != str(now):
             text = CHANGED.format(now=now, before=values.get("revision") or "another")
             return _update_page(stack, values | {"revision": str(now)}, [{"message": text}], None, 409)
-        api().send("PUT", path, body)
+        api().send("PATCH", path, body)
     except ApiError as error:
         if error.status == 401:
             raise

@@ -231,3 +231,12 @@ def test_the_workers_are_for_operators(world: World, project: str) -> None:
     assert api.get(f"/{project}/overview", headers=headers)["overview"]["workers"] is None
     headers = {"X-Auth-Token": create_token(world.database, project, "a", None, ["admin"])}
     assert api.get(f"/{project}/overview", headers=headers)["overview"]["workers"] is not None
+
+
+def test_the_form_of_an_update_has_no_masked_values(browser: Browser, world: World, project: str) -> None:
+    parameters = {"password": "secret-value", "size": 3}
+    stack = world.stack(project, "mine", revision={"environment": {"parameters": parameters}})
+    page = browser.text(page_of(stack, "/actions/update"))
+    assert "******" not in page
+    assert "secret-value" not in page
+    assert "&#34;size&#34;: 3" in page
