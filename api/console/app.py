@@ -16,6 +16,7 @@ from api.console.api_client import ApiClient
 from api.console.context import console_context, project_of
 from api.console.mount import Wsgi
 from api.console.views import actions, field, overview, resource, revisions, sign_in, stack, stacks
+from api.console.views.history import history
 from api.console.views.map import stack_map
 from api.console.views.timeline import timeline
 from api.dependencies import Dependencies, dependencies
@@ -40,6 +41,7 @@ BLUEPRINTS: Final = (
     field.field,
     stack_map,
     timeline,
+    history,
 )
 PUBLIC: Final = frozenset({"sign_in.form", "sign_in.submit", "sign_in.leave", "assets.file", "sign_in.home"})
 POLICY: Final = "; ".join(

@@ -18,6 +18,7 @@ TABS: Final = (
     ("field.show", "Field"),
     ("stack_map.show", "Map"),
     ("timeline.show", "Timeline"),
+    ("history.show", "History"),
     ("stack.resources", "Resources"),
     ("stack.events", "Events"),
     ("stack.failures", "Failures"),

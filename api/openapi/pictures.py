@@ -42,6 +42,11 @@ class FieldSummary(Shape):
     count: int = described("Number of resources, nested stacks included.", 2)
     counts: StateCounts = described("Resources by state.")
     levels_count: int = described("Number of levels of the graph.", 2)
+    at: Instant | None = optional("Time of the states, if requested.", "2026-01-01T12:00:00.000Z")
+    history_from: Instant | None = optional(
+        "Time of the oldest event; in summaries, and with `at`.", "2026-01-01T11:00:00.000Z"
+    )
+    omitted: int | None = optional("Resources at that time that were deleted since, with `at`.", 0)
     levels: list[int] = described("Resources per level; empty if there are more than 200 levels.", [1, 1])
 
 
@@ -75,6 +80,15 @@ class FieldRange(Shape):
     start: int | None = optional("Position of the first resource.", 0, ge=0)
     count: int | None = optional("Number of resources, at most 1,000; default 100.", 100, ge=0, le=1000)
     order: str | None = optional("Ignored; a new version has a new address.", "2c5d0fd8a1b2c3d4")
+
+
+class PastQuery(Shape):
+    """Selection of a time."""
+
+    at: str | None = optional(
+        "Time of the states (ISO 8601, UTC), at least that of the oldest event; default: now.",
+        "2026-01-01T12:00:00Z",
+    )
 
 
 class FieldCursor(Shape):
@@ -129,7 +143,7 @@ class MapShow(Shape):
     map: MapBody = described("The map.")
 
 
-class MapQuery(Shape):
+class MapQuery(PastQuery):
     """Groups to open."""
 
     expand: list[str] | None = optional("Values of `expand` of groups, at most 20.", [f"stack:{UUID}"])
@@ -211,6 +225,7 @@ OPERATIONS: Final[Operations] = {
             200: Response("The field.", bytes, BINARY, {"ETag": "Hash of the field."}),
             304: Response("The field is that of `If-None-Match`."),
         },
+        query=PastQuery,
         text=FORMAT,
     ),
     "pictures.field_changes": Operation(
@@ -223,7 +238,7 @@ OPERATIONS: Final[Operations] = {
             "the cursor is unknown here, or too many changes followed it."
         ),
     ),
-    "pictures.field_summary": Operation(TAG, ok("The numbers.", FieldShow)),
+    "pictures.field_summary": Operation(TAG, ok("The numbers.", FieldShow), query=PastQuery),
     "timelines.show": Operation(TAG, ok("The timeline.", TimelineShow), query=TimelineQuery),
     "stack_maps.show": Operation(TAG, ok("The map.", MapShow), query=MapQuery),
     "pictures.field_names": Operation(TAG, ok("The names.", FieldNames), query=FieldRange),

@@ -25,9 +25,11 @@ from api.streaming.hub import EventHub, Scope, Subscriber, is_ending
 from orchestrator.engine.pictures.field import DRIFT, MAX_CHANGES, STATE_BITS, STATES, Field
 from orchestrator.logs import logger
 from orchestrator.operations.pictures.field import FieldBuilder
+from orchestrator.operations.pictures.history import PastStates
 from orchestrator.rate_errors import TooManyStreams
 from orchestrator.store.connections.database import Database
 from orchestrator.store.pictures import field as stored
+from orchestrator.store.pictures.field import Db
 from orchestrator.store.stacks.stacks import StackRow
 
 TICK_SECONDS: Final = 0.25
@@ -62,6 +64,7 @@ class FollowedField:
     drift_at: float = 0.0
     drifted: frozenset[int] = frozenset()
     leaving: dict[tuple[int, str], int] = field(default_factory=dict)  # positions of resources being deleted
+    past: dict[tuple[str, str], PastStates] = field(default_factory=dict)  # by order and time
     token: str = field(default_factory=lambda: secrets.token_hex(4))
 
     @property
@@ -134,23 +137,47 @@ class Fields:
         return FollowedField(stack, FieldBuilder(self._database, stack), viewer, time.monotonic())
 
     def _run(self) -> None:
-        while True:
-            time.sleep(self._tick)
+        db: Db | None = None  # of this thread
+        try:
+            while every := self._watched():
+                if db is None or db.closed:
+                    db = self._connect()
+                if db is not None:
+                    self._advance_all(db, every)
+        finally:
+            if db is not None:
+                db.close()
+
+    def _watched(self) -> list[FollowedField]:
+        """Wait for the next tick; return the fields, none if the thread ends."""
+        time.sleep(self._tick)
+        with self._lock:
+            self._drop_idle()
+            if not self._followed or is_ending():
+                self._thread = None
+                return []
+            return list(self._followed.values())
+
+    def _connect(self) -> Db | None:
+        try:
+            return self._database.connect(replan=True)
+        except psycopg.Error as error:
+            log.warning("field_read_failed", error=str(error))
             with self._lock:
-                self._drop_idle()
-                if not self._followed or is_ending():
-                    self._thread = None
-                    return
-                every = list(self._followed.values())
-            for followed in every:
-                try:
-                    self._advance(followed)
-                except (sqlalchemy.exc.SQLAlchemyError, psycopg.Error) as error:
-                    log.warning("field_read_failed", error=str(error))
-                    self._drop(followed)  # the next request reads it again
-                except Exception:
-                    log.exception("field_error")
+                for followed in list(self._followed.values()):
                     self._drop(followed)
+            return None
+
+    def _advance_all(self, db: Db, every: list[FollowedField]) -> None:
+        for followed in every:
+            try:
+                self._advance(db, followed)
+            except (sqlalchemy.exc.SQLAlchemyError, psycopg.Error) as error:
+                log.warning("field_read_failed", error=str(error))
+                self._drop(followed)  # the next request reads it again
+            except Exception:
+                log.exception("field_error")
+                self._drop(followed)
 
     def _drop_idle(self) -> None:
         oldest, now = sorted(self._followed.values(), key=lambda item: item.touched_at), time.monotonic()
@@ -188,7 +215,7 @@ class Fields:
         at = time.monotonic() + max(SOON_SECONDS, SOON_FACTOR * followed.seconds)
         followed.reload_at = min(followed.reload_at, at)
 
-    def _advance(self, followed: FollowedField) -> None:
+    def _advance(self, db: Db, followed: FollowedField) -> None:
         """Apply the events since the last tick."""
         viewer, now = followed.viewer, time.monotonic()
         if followed.current is None:
@@ -205,16 +232,18 @@ class Fields:
             }
             if any(row.physical_id == str(stack.uuid) for row, stack in items):
                 self._soon(followed)  # an action of a stack begins or ends
-            self._apply(followed, {(row.stack_id, row.resource_name) for row, _ in items}, ended)
+            names = {(row.stack_id, row.resource_name) for row, _ in items}
+            self._apply(followed, stored.changed(db, names), ended)
         if now > followed.drift_at:
             followed.drift_at = now + DRIFT_SECONDS
-            self._apply_drift(followed)
+            self._apply_drift(followed, stored.drifted(db, followed.stack))
 
     def _apply(
-        self, followed: FollowedField, names: set[tuple[int, str]], ended: set[tuple[int, str]]
+        self,
+        followed: FollowedField,
+        rows: list[tuple[int, str, int, int, bool]],
+        ended: set[tuple[int, str]],
     ) -> None:
-        with self._database.borrow(hot=False) as db:
-            rows = stored.changed(db, names)
         positions = array("i")
         with followed.lock:
             current = followed.current
@@ -236,9 +265,7 @@ class Fields:
                     positions.append(position)
             followed.record(list(positions))
 
-    def _apply_drift(self, followed: FollowedField) -> None:
-        with self._database.borrow(hot=False) as db:
-            drifted = stored.drifted(db, followed.stack)
+    def _apply_drift(self, followed: FollowedField, drifted: frozenset[int]) -> None:
         with followed.lock:
             current, positions = followed.current, []
             assert current is not None

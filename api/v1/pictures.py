@@ -14,8 +14,9 @@ from api.dependencies import dependencies
 from api.request import query_params
 from api.request.stack_lookup import get_stack
 from api.response.serialization import json_response
-from api.streaming.fields import FollowedField, fields
-from orchestrator.engine.pictures.field import Field, encode, encode_changes
+from api.streaming.fields import fields
+from api.streaming.past_fields import current_field, header_of, history_from, picture_of
+from orchestrator.engine.pictures.field import encode, encode_changes
 from orchestrator.errors import InvalidRequest
 from orchestrator.json_types import JsonObject
 from orchestrator.store.pictures import field as stored
@@ -30,11 +31,9 @@ COMPRESSED_BYTES: Final = 1_024  # a longer response is compressed if the client
 @pictures.get("/<project_id>/stacks/<stack_name>/<stack_id>/field")
 def field(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa: ARG001 - every path starts with it
     """Return a byte per resource, nested stacks included, in the order of level, stack and name."""
-    query_params.require_known()
-    followed = fields().follow(get_stack(stack_name, stack_id))
-    with followed.lock:
-        current = _current(followed)
-        tag, header, states = current.tag, _header(followed, current), bytes(current.states)
+    query_params.require_known("at")
+    shown = picture_of(get_stack(stack_name, stack_id))
+    tag = shown.tag
     response = Response(mimetype=BINARY)
     response.set_etag(tag)
     response.headers["Cache-Control"] = "private, no-cache"
@@ -42,7 +41,7 @@ def field(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa:
     if request.if_none_match.contains(tag):
         response.status_code = 304
         return response
-    _set_body(response, encode(header, states))
+    _set_body(response, encode(shown.header, shown.states))
     return response
 
 
@@ -52,9 +51,9 @@ def field_changes(project_id: str, stack_name: str, stack_id: str) -> Response: 
     query_params.require_known("order", "cursor")
     followed = fields().follow(get_stack(stack_name, stack_id))
     with followed.lock:
-        current = _current(followed)
+        current = current_field(followed)
         positions = followed.since(query_params.text("order") or "", query_params.text("cursor") or "")
-        header = _header(followed, current)
+        header = header_of(followed, current)
         if positions is None:
             body = encode(header, bytes(current.states))
         else:
@@ -68,10 +67,9 @@ def field_changes(project_id: str, stack_name: str, stack_id: str) -> Response: 
 @pictures.get("/<project_id>/stacks/<stack_name>/<stack_id>/field/summary")
 def field_summary(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa: ARG001 - as above
     """Return the number of resources by state, nested stacks included."""
-    query_params.require_known()
-    followed = fields().follow(get_stack(stack_name, stack_id))
-    with followed.lock:
-        return json_response({"field": _header(followed, _current(followed))})
+    query_params.require_known("at")
+    stack = get_stack(stack_name, stack_id)
+    return json_response({"field": {"history_from": history_from(stack), **picture_of(stack).header}})
 
 
 @pictures.get("/<project_id>/stacks/<stack_name>/<stack_id>/field/names")
@@ -83,22 +81,13 @@ def field_names(project_id: str, stack_name: str, stack_id: str) -> Response:  #
         raise InvalidRequest(f"'count' is at most {MAX_NAMES}.")
     followed = fields().follow(get_stack(stack_name, stack_id))
     with followed.lock:
-        current = _current(followed)
+        current = current_field(followed)
         ids = current.ids[start : start + (100 if count is None else count)].tolist()
         order = current.order
     found = stored.names(dependencies().database, ids)
     return json_response(
         {"order": order, "start": start, "resources": [_named(found.get(id_)) for id_ in ids]}
     )
-
-
-def _current(followed: FollowedField) -> Field:
-    assert followed.current is not None  # read by `follow`
-    return followed.current
-
-
-def _header(followed: FollowedField, current: Field) -> JsonObject:
-    return {**current.summary(), "cursor": followed.cursor}
 
 
 def _named(row: stored.NamedResource | None) -> JsonObject | None:

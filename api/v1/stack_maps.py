@@ -7,7 +7,7 @@ from flask import Blueprint, Response
 from api.request import query_params
 from api.request.stack_lookup import get_stack
 from api.response.serialization import json_response
-from api.streaming.fields import fields
+from api.streaming.past_fields import picture_of
 from orchestrator.engine.pictures.groups import Group, StackMap, Tree, parse_expansion, summarize
 from orchestrator.errors import InvalidRequest
 from orchestrator.json_types import JsonObject
@@ -18,13 +18,10 @@ stack_maps = Blueprint("stack_maps", __name__)
 @stack_maps.get("/<project_id>/stacks/<stack_name>/<stack_id>/map")
 def show(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa: ARG001 - every path starts with it
     """Return at most 300 groups of resources with their counts by state, and the edges between them."""
-    query_params.require_known("expand")
-    followed = fields().follow(get_stack(stack_name, stack_id))
-    with followed.loading:  # the groups are those of the field
-        with followed.lock:
-            assert followed.current is not None
-            states, count = bytes(followed.current.states), len(followed.current.ids)
-        fine, tree = followed.builder.groups()
+    query_params.require_known("expand", "at")
+    shown = picture_of(get_stack(stack_name, stack_id), with_groups=True)
+    assert shown.groups is not None
+    (fine, tree), states, count = shown.groups, shown.states, len(shown.states)
     expanded = query_params.texts("expand")
     expansion = parse_expansion(expanded, tree)
     if expansion is None:

@@ -15,6 +15,7 @@ const element = (id) => /** @type {T} */ (document.getElementById(id));
 
 const place = element("field");
 const url = place.dataset.url ?? "";
+const at = place.dataset.at; // a past time
 const plane = element("field-plane");
 /** @type {HTMLCanvasElement} */
 const canvas = element("field-canvas");
@@ -240,9 +241,10 @@ new ResizeObserver(() => {
 }).observe(plane);
 
 try {
-  await take(await (await request(`${url}/data`)).arrayBuffer());
+  const query = at ? `?${new URLSearchParams({ at })}` : "";
+  await take(await (await request(`${url}/data${query}`)).arrayBuffer());
 } catch (error) {
   if (!(error instanceof RequestFailed)) throw error;
   notify(explain(error.status));
 }
-setTimeout(follow, REFRESH_MILLISECONDS);
+if (!at) setTimeout(follow, REFRESH_MILLISECONDS);

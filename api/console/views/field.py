@@ -65,9 +65,9 @@ def _passed_on(project: str, name: str, stack_id: str, *parts: str) -> Response:
         )
         if header in request.headers
     }
-    query = {key: request.args.get(key, "") for key in ("order", "cursor")}
+    query = {key: request.args.get(key, "") for key in (("order", "cursor") if parts else ("at",))}
     path = stack_path(project, name, stack_id, "field", *parts)
-    chunks, status, found = api().open(path, query if parts else None, headers=headers)
+    chunks, status, found = api().open(path, query, headers=headers)
     body = b"".join(chunks)
     if status >= 400:
         raise ApiError(status, orjson.loads(body) if body else {})

@@ -44,25 +44,28 @@ def show(project: str, name: str, stack_id: str) -> str:
     """Show the map."""
     expanded = request.args.getlist("expand")
     body = api().get(stack_path(project, name, stack_id, "map"), {"expand": expanded})["map"]
+    return page(
+        "map.html",
+        name=name,
+        stack_id=stack_id,
+        picture=body,
+        expanded=expanded,
+        states=STATES,
+        **drawing(body, project, name, stack_id, expanded),
+    )
+
+
+def drawing(
+    body: JsonMapping, project: str, name: str, stack_id: str, expanded: list[str]
+) -> dict[str, object]:
+    """Return the values of the drawing of a map."""
     layout = map_layout.lay_out(_picture(body))
     boxes = [
         _box(group, place.x, place.y, project, name, stack_id, expanded)
         for group, place in zip(body["groups"], layout.boxes, strict=True)
     ]
-    return page(
-        "map.html",
-        section="map",
-        name=name,
-        stack_id=stack_id,
-        picture=body,
-        layout=layout,
-        boxes=boxes,
-        lines=[_line(edge, layout, body) for edge in body["edges"]],
-        expanded=expanded,
-        height=HEIGHT,
-        width=WIDTH,
-        states=STATES,
-    )
+    lines = [_line(edge, layout, body) for edge in body["edges"]]
+    return {"layout": layout, "boxes": boxes, "lines": lines, "height": HEIGHT, "width": WIDTH}
 
 
 def _picture(body: JsonMapping) -> StackMap:
@@ -80,9 +83,9 @@ def _box(
     first, last = group["levels"]
     if group["expand"]:
         values = [*expanded, group["expand"]]
-        url = url_for(".show", project=project, name=name, stack_id=stack_id, expand=values)
+        url = url_for("stack_map.show", project=project, name=name, stack_id=stack_id, expand=values)
     elif group["stack_id"]:
-        of = url_for(".show", project=project, name=group["stack_name"], stack_id=group["stack_id"])
+        of = url_for("stack_map.show", project=project, name=group["stack_name"], stack_id=group["stack_id"])
         url = f"{of.removesuffix('/map')}/resources"
         if group["type"] and group["type"] != "other types":
             url += f"?{urlencode({'type': group['type']})}"

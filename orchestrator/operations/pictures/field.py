@@ -10,7 +10,7 @@ from orchestrator.engine.pictures.groups import FineGroups, Tree, fine_groups
 from orchestrator.engine.pictures.levels import levels, order_by_level
 from orchestrator.store.connections.database import Database
 from orchestrator.store.pictures import field as stored
-from orchestrator.store.pictures.field import FieldRows
+from orchestrator.store.pictures.field import FieldRows, TreeStack
 from orchestrator.store.stacks.stacks import StackRow
 
 
@@ -35,6 +35,17 @@ class FieldBuilder:
         order = self._order
         ids = array("q", [rows.ids[place] for place in order])
         return Field(ids, bytearray([rows.states[place] for place in order]), self._levels)
+
+    @property
+    def stacks(self) -> tuple[TreeStack, ...]:
+        """Return the stacks of the field that was built last."""
+        assert self._rows is not None
+        return self._rows.stacks
+
+    @property
+    def order(self) -> array[int]:
+        """Return the row of each position of that field, in the order of stack and name."""
+        return self._order
 
     def groups(self) -> tuple[FineGroups, Tree]:
         """Return the groups of the field that was built last; the first call computes them."""

@@ -119,8 +119,8 @@ class FieldRows:
 
 @contextmanager
 def snapshot(database: Database) -> Iterator[Db]:
-    """Lend a connection whose statements see the same snapshot."""
-    with database.borrow(hot=False) as db, db.transaction():
+    """Open a connection whose statements see the same snapshot."""
+    with database.connect(replan=True) as db, db.transaction():
         db.execute(SNAPSHOT)
         yield db
 

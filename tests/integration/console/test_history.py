@@ -1,0 +1,78 @@
+"""The history of a stack: field and map at a past time."""
+
+# ruff: noqa: F811 - fixtures are imported
+from __future__ import annotations
+
+import pytest
+
+from orchestrator.operations.pictures.history import COMPLETE, GONE, PLANNED, state_at
+from tests.integration.api_world import Client, Made, World, api, project, world  # noqa: F401 - fixtures
+from tests.integration.console.console_world import Browser, links, words
+from tests.integration.console.test_field import states
+from tests.integration.console.test_timeline import at
+
+DELETED = max(GONE)
+
+
+def past(world: World, project: str) -> Made:
+    """A stack: `a` was created at 10 s and has failed at 30 s, `b` was created at 20 s; `c` is gone."""
+    made = world.stack(project, "past")
+    world.resource(made, "a", action="UPDATE", status="FAILED")
+    world.resource(made, "b", action="CREATE", status="COMPLETE")
+    world.event(made, "past", status="IN_PROGRESS", physical_id=str(made.uuid), created_at=at(0))
+    for name, action, status, seconds in (
+        ("c", "CREATE", "COMPLETE", 1),
+        ("a", "CREATE", "IN_PROGRESS", 5),
+        ("a", "CREATE", "COMPLETE", 10),
+        ("b", "CREATE", "COMPLETE", 20),
+        ("a", "UPDATE", "FAILED", 30),
+        ("c", "DELETE", "COMPLETE", 40),
+    ):
+        world.event(made, name, action=action, status=status, created_at=at(seconds))
+    return made
+
+
+@pytest.mark.parametrize(
+    ("seconds", "expected"),
+    [(7, ["in_progress", "planned"]), (15, ["complete", "planned"]), (35, ["failed", "complete"])],
+)
+def test_the_states_are_those_of_the_last_events(
+    api: Client, world: World, project: str, seconds: int, expected: list[str]
+) -> None:
+    made = past(world, project)
+    query = {"at": at(seconds).isoformat()}
+    answer = api.http.get(f"/v1{made.path}/field", query_string=query)
+    assert states(answer.data) == expected
+    summary = api.get(f"{made.path}/field/summary", query_string=query)["field"]
+    assert summary["history_from"] == "2026-01-01T12:00:00.654Z"
+    assert summary["omitted"] == 1
+    [group] = api.get(f"{made.path}/map", query_string=query)["map"]["groups"]
+    assert set(group["counts"]) == set(expected)
+
+
+def test_a_time_before_the_history_is_its_beginning(api: Client, world: World, project: str) -> None:
+    made = past(world, project)
+    summary = api.get(f"{made.path}/field/summary?at=2020-01-01")["field"]
+    assert summary["at"] == summary["history_from"]
+    assert api.get(f"{made.path}/field/summary")["field"]["counts"]["failed"] == 1
+    assert "Invalid time" in api.message("GET", f"{made.path}/field?at=yesterday", 400)
+
+
+def test_the_delete_of_a_replaced_object_is_not_that_of_its_resource() -> None:
+    assert state_at((DELETED, COMPLETE), existed=True, is_older=False) == COMPLETE
+    assert state_at((DELETED, COMPLETE), existed=False, is_older=False) == DELETED
+    assert state_at((DELETED, None), existed=True, is_older=False) == DELETED
+    assert state_at(None, existed=True, is_older=True) == COMPLETE
+    assert state_at(None, existed=True, is_older=False) == PLANNED
+
+
+def test_the_page_moves_through_the_history_without_scripts(world: World, project: str) -> None:
+    made = past(world, project)
+    browser = Browser(world.client())
+    page = browser.text(f"/ui{made.path}/history?step=0")
+    assert "History begins at 2026-01-01 12:00:00" in words(page)
+    [later] = [link for link in links(page) if link.endswith("step=1")]
+    assert "Earlier" in browser.text(later)
+    assert 'data-at="2' in page
+    assert browser.open(f"/ui{made.path}/field/data?at=2026-01-01T12:00:16Z").status_code == 200
+    assert browser.text(f"/ui{made.path}/history?step=x")
