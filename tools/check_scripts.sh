@@ -11,7 +11,7 @@ fi
 mkdir -p "$folder"
 if ! cmp -s tools/typescript/package-lock.json "$folder/package-lock.json" || [ ! -x "$folder/node_modules/.bin/tsc" ]; then
 	cp tools/typescript/package.json tools/typescript/package-lock.json "$folder/"
-	if ! npm ci --prefix "$folder" --silent --no-audit --no-fund > /dev/null 2>&1; then
+	if ! npm ci --prefix "$folder" --silent --no-audit --no-fund --fetch-retries 1 --fetch-timeout 20000 > /dev/null 2>&1; then
 		rm -f "$folder/package-lock.json"
 		echo "The types of the console's scripts were not checked: TypeScript could not be installed."
 		exit 0

@@ -8,7 +8,7 @@ from typing import Final
 
 from orchestrator.engine.pictures.groups import StackMap
 
-WIDTH: Final = 190
+WIDTH: Final = 220
 HEIGHT: Final = 64
 COLUMN_GAP: Final = 48
 ROW_GAP: Final = 16
