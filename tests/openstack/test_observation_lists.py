@@ -38,6 +38,24 @@ def test_a_listed_object_is_observed_like_a_single_one_and_in_step(driver: Drive
     driver.create("OS::Cinder::Volume", {"size": 1, "metadata": {"a": "1"}})
     server = {"flavor": "m1.nano", "image": "cirros", "networks": [{"port": port}], "metadata": {"a": 1}}
     driver.create("OS::Nova::Server", server)
+    _require_equal_in_lists(driver)
+
+
+def test_the_parts_of_a_load_balancer_are_observed_in_lists(driver: Driver):
+    net = driver.create("OS::Neutron::Net", {})
+    subnet = driver.create("OS::Neutron::Subnet", {"network": net, "cidr": "10.78.0.0/24"})
+    balancer = driver.create("OS::Octavia::LoadBalancer", {"vip_subnet": subnet})
+    http = {"loadbalancer": balancer, "protocol": "HTTP"}
+    pool = driver.create("OS::Octavia::Pool", {**http, "lb_algorithm": "ROUND_ROBIN"})
+    listener = driver.create("OS::Octavia::Listener", {**http, "protocol_port": 80, "default_pool": pool})
+    monitor = {"pool": pool, "type": "TCP", "delay": 3, "max_retries": 3, "timeout": 2}
+    driver.create("OS::Octavia::HealthMonitor", monitor)
+    driver.create("OS::Octavia::L7Policy", {"listener": listener, "action": "REJECT"})
+    _require_equal_in_lists(driver)
+
+
+def _require_equal_in_lists(driver: Driver) -> None:
+    """All resources of the test are in lists, observed as by a request, and in step."""
     for physical_id, resource in driver.resources.items():
         assert resource.type.lists, resource.type.name
         values = listed(driver, resource)

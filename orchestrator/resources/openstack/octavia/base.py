@@ -79,6 +79,10 @@ class OctaviaType(ResourceType):
         actual = self.read(ctx, physical_id)
         return Observation(exists=False) if actual is None else self.observation(ctx, actual)
 
+    def list_objects(self, ctx: Context) -> Iterable[tuple[str, Value]]:
+        """Yield the objects of the project, of types that declare `lists`."""
+        return load_balancing(ctx).all_observed(self.collection.path, self.collection.plural)
+
     def update(
         self, ctx: Context, physical_id: str, props: Mapping[str, Value], changed: frozenset[str]
     ) -> Created:

@@ -18,6 +18,7 @@ class HealthMonitor(LoadBalancerPart):
 
     name = "OS::Octavia::HealthMonitor"
     collection = HEALTH_MONITORS
+    lists = collection.plural
     api_names = {"pool": "pool_id", "tenant_id": "project_id"}
     translation = (Resolve(("pool",), "octavia.pool"),)
     properties = {

@@ -23,6 +23,7 @@ class L7Policy(LoadBalancerPart):
 
     name = "OS::Octavia::L7Policy"
     collection = L7_POLICIES
+    lists = collection.plural
     api_names = {"listener": "listener_id", "redirect_pool": "redirect_pool_id"}
     unreadable = frozenset({"position"})  # Octavia numbers the policies of a listener anew
     translation = (Resolve(("listener",), "octavia.listener"), Resolve(("redirect_pool",), "octavia.pool"))

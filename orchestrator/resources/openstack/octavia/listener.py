@@ -22,6 +22,7 @@ class Listener(LoadBalancerPart):
 
     name = "OS::Octavia::Listener"
     collection = LISTENERS
+    lists = collection.plural
     api_names = {
         "loadbalancer": "loadbalancer_id",
         "default_pool": "default_pool_id",

@@ -15,6 +15,7 @@ class LoadBalancer(LoadBalancerPart):
 
     name = "OS::Octavia::LoadBalancer"
     collection = LOAD_BALANCERS
+    lists = collection.plural
     api_names = {"vip_subnet": "vip_subnet_id", "flavor": "flavor_id", "tenant_id": "project_id"}
     translation = (Resolve(("vip_subnet",), "neutron.subnet"), Resolve(("flavor",), "octavia.flavor"))
     properties = {

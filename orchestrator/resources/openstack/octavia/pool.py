@@ -34,6 +34,7 @@ class Pool(LoadBalancerPart):
 
     name = "OS::Octavia::Pool"
     collection = POOLS
+    lists = collection.plural
     api_names = {"loadbalancer": "loadbalancer_id", "listener": "listener_id"}
     translation = (
         Resolve(("listener",), "octavia.listener"),
