@@ -1,13 +1,14 @@
-"""The console in Chromium: accessibility, the policy of the pages, the keyboard. Skipped without Chromium.
-
-`vendor/axe.min.js` is axe-core 4.14.1 as published (MPL-2.0), for tests only.
+"""The console in Chromium: accessibility, the policy of the pages, the keyboard. Skipped without Chromium or
+axe-core.
 """
 
 # ruff: noqa: F811 - fixtures are imported
 from __future__ import annotations
 
+import subprocess
 import threading
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from orchestrator.store.tables.graph import Failure
 from tests.hostile.chromium import program
 from tests.integration.api_world import Made, World, world  # noqa: F401 - a fixture
 
-AXE = Path(__file__).parent / "vendor" / "axe.min.js"
+PACKAGES = Path(__file__).resolve().parents[3] / "tools" / "node_packages.sh"
 PROJECT = "demo"
 SIZES = ({"width": 390, "height": 844}, {"width": 1280, "height": 800}, {"width": 2560, "height": 1440})
 PAGES = ("", "stacks", "create")
@@ -77,6 +78,15 @@ def chromium() -> Iterator[Any]:
         browser.close()
 
 
+@cache
+def axe() -> str:
+    """Return the script of axe-core."""
+    run = subprocess.run([PACKAGES], capture_output=True, text=True, timeout=120, check=False)
+    if run.returncode:
+        pytest.skip(f"no axe-core: {run.stdout.strip()}")
+    return (Path(run.stdout.strip()) / "axe-core" / "axe.min.js").read_text()
+
+
 def visited(chromium: Any, url: str, **options: Any) -> tuple[Any, list[str]]:
     """Open a page; return it with the messages of the browser."""
     context = chromium.new_context(**options)
@@ -92,7 +102,7 @@ def visited(chromium: Any, url: str, **options: Any) -> tuple[Any, list[str]]:
 def violations(chromium: Any, url: str, scheme: str, size: dict[str, int]) -> list[str]:
     """Return the rules of axe that a page violates."""
     page, _ = visited(chromium, url, color_scheme=scheme, viewport=size, bypass_csp=True)
-    page.evaluate(AXE.read_text())
+    page.evaluate(axe())
     found = page.evaluate(
         "axe.run().then((all) => all.violations.map((rule) => `${rule.id} ${rule.nodes[0].target}`))"
     )
