@@ -23,7 +23,7 @@ FAST := tests/unit tests/golden tests/property tests/scenarios/stacks/test_creat
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo up flower check check-types check-style check-scripts test test-fast test-hostile test-long test-compose test-openstack soak bench bench-bars bench-openstack corpus corpus-openstack conformance openapi lock clean
+.PHONY: help venv demo up flower check check-types check-style check-scripts test test-fast test-hostile test-long test-compose test-openstack soak bench bench-bars bench-ui bench-openstack corpus corpus-openstack conformance openapi lock clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -102,6 +102,10 @@ bench: $(STAMP)  ## measure the speed and print a table: make bench [SHAPES=flat
 
 bench-bars: $(STAMP)  ## check the guaranteed minimums of speed, all or BAR=growth,crowd; exits with 1 if any is missed
 	@$(BIN)/python -m tests.bench $(if $(BAR),--bar $(BAR),--bars) $(BENCH_ARGS)
+
+bench-ui: $(STAMP)  ## measure the console in Chromium: make bench-ui [SIZES=10,10000,1000000] [SCREENSHOTS=folder]
+	@SUDO=1 tools/debian_package.sh chromium $(BROWSERS)
+	@$(BIN)/python -m tests.console_bench $(if $(SIZES),--sizes $(SIZES)) $(if $(SCREENSHOTS),--screenshots $(SCREENSHOTS))
 
 bench-openstack: $(STAMP)  ## measure the speed with OpenStack: make bench-openstack OPENSTACK_DIR=running one [PARTS=speed,cpu]
 	@$(if $(OPENSTACK_DIR),OPENSTACK_DIR="$(OPENSTACK_DIR)") $(BIN)/python -m tests.openstack.bench $(if $(PARTS),--parts $(PARTS))

@@ -43,7 +43,7 @@ SELECT gen_random_uuid(), %(id)s, 'r' || lpad(n::text, 7, '0'),
     CASE WHEN n >= %(size)s * 0.95 THEN 'INIT' ELSE 'CREATE' END,
     CASE WHEN n >= %(size)s * 0.95 THEN 'COMPLETE' WHEN n %% 997 = 5 THEN 'FAILED'
         WHEN n >= %(size)s * 0.85 THEN 'IN_PROGRESS' ELSE 'COMPLETE' END,
-    gen_random_uuid()::text, now() - interval '10 minutes', now()
+    gen_random_uuid()::text, now() - interval '599 seconds', now()
 FROM generate_series(0, %(size)s - 1) AS n
 """
 DEFINITIONS: Final = """

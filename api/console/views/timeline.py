@@ -129,10 +129,9 @@ def _lane(lane: JsonMapping, nth: int, base: str) -> Line:
     open_ = f", {lane['in_progress']} in progress" if lane["in_progress"] else ""
     return Line(
         y,
-        shortened(lane["resource_type"], LABEL_CHARACTERS),
+        shortened(lane["resource_type"], LABEL_CHARACTERS - 6) + (" ✕" if lane["failed"] else ""),
         f"{lane['resource_type']}: {lane['count']} operations, at most {most} at once{open_}{failed}",
         f"{base}/resources?type={lane['resource_type']}",
-        bool(lane["failed"]),
         area=f"{''.join(points)}V{bottom}Z",
     )
 

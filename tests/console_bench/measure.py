@@ -1,0 +1,108 @@
+"""Time, weight and long tasks of the pictures in Debian's Chromium, without a GPU."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from playwright.sync_api import Browser, sync_playwright
+
+from tests.console_bench.rows import BenchStack
+
+CHROMIUM: Final = "/usr/bin/chromium"
+SCREENS: Final = {"desktop": (1280, 800), "large": (1920, 1080), "phone": (390, 844)}
+THEMES: Final = ("light", "dark")
+VIEWS: Final = ("field", "map", "timeline", "history")
+DRAWN_SECONDS: Final = 120.0
+OBSERVE: Final = """
+window.longTasks = [];
+new PerformanceObserver((list) => {
+  for (const entry of list.getEntries()) window.longTasks.push(Math.round(entry.duration));
+}).observe({ type: "longtask", buffered: true });
+"""
+READ: Final = """() => {
+  const page = performance.getEntriesByType("navigation")[0];
+  const drawn = performance.getEntriesByName("field-drawn")[0];
+  const paint = performance.getEntriesByName("first-contentful-paint")[0];
+  const files = performance.getEntriesByType("resource");
+  const isData = (name) => /\\/(data|changes|names)(\\?|$)/.test(name);
+  const size = (entries) => entries.reduce((sum, entry) => sum + entry.transferSize, 0);
+  return {
+    response: page.responseEnd - page.requestStart,
+    picture: (drawn ? drawn.startTime : paint ? paint.startTime : page.loadEventEnd) - page.responseStart,
+    page: page.transferSize,
+    assets: size(files.filter((entry) => !isData(entry.name))),
+    data: size(files.filter((entry) => isData(entry.name))),
+    longest: Math.max(0, ...window.longTasks),
+  };
+}"""
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """A view at a size of the stack. Times in milliseconds, sizes in bytes."""
+
+    view: str
+    size: int
+    response: float
+    picture: float  # after the first byte of the response
+    page: int
+    assets: int
+    data: int
+    longest: float  # task of the main thread
+
+
+@contextmanager
+def chromium() -> Iterator[Browser]:
+    """Keep a browser without a GPU running for a block."""
+    with sync_playwright() as playwright:
+        arguments = ["--disable-gpu", "--no-sandbox"]
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=arguments)
+        yield browser
+        browser.close()
+
+
+def measure(browser: Browser, url: str, stack: BenchStack, view: str) -> Figures:
+    """Open a view with an empty cache, and read its figures."""
+    context = browser.new_context(viewport={"width": 1280, "height": 800})
+    page = context.new_page()
+    page.set_default_timeout(DRAWN_SECONDS * 1_000)
+    page.add_init_script(OBSERVE)
+    page.goto(f"{url}{stack.path}/{view}")
+    _wait_drawn(page, view)
+    found: dict[str, Any] = page.evaluate(READ)
+    context.close()
+    return Figures(view, stack.size, **found)
+
+
+def screenshots(browser: Browser, url: str, stack: BenchStack, folder: Path) -> int:
+    """Write a picture of each view, screen and theme; return their number."""
+    count = 0
+    for name, (width, height) in SCREENS.items():
+        for theme in THEMES:
+            context = browser.new_context(
+                viewport={"width": width, "height": height},
+                color_scheme=theme,  # type: ignore[arg-type]
+            )
+            page = context.new_page()
+            page.set_default_timeout(DRAWN_SECONDS * 1_000)
+            for view in VIEWS:
+                page.goto(f"{url}{stack.path}/{view}")
+                _wait_drawn(page, view)
+                page.screenshot(path=folder / f"{view}-{stack.size}-{name}-{theme}.png")
+                count += 1
+            context.close()
+    return count
+
+
+def _wait_drawn(page: Any, view: str) -> None:
+    """Wait until a canvas is drawn. The policy of the pages forbids `wait_for_function`."""
+    deadline = time.monotonic() + DRAWN_SECONDS
+    while view in {"field", "history"} and time.monotonic() < deadline:
+        if page.evaluate("() => performance.getEntriesByName('field-drawn').length"):
+            return
+        page.wait_for_timeout(20)
