@@ -1,5 +1,5 @@
 """The resources that a repair visits, found by the database: the repair of an object in a stack of a million
-resources costs as much as the plan of this object and of everything downstream of it.
+resources reads its rows once in the database, and plans this object and everything downstream of it.
 
 A repair returns to the revision that the stack has reached, so that the definitions in force are the desired
 ones. UNSETTLED is a second copy of the rule in `engine/plan_changes.py`; it may find a few resources more,
