@@ -32,7 +32,7 @@ def show(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa: 
     stack = get_stack(stack_name, stack_id)
     found = built.build(dependencies().database, stack, number, MAX_BARS if limit is None else limit)
     if found is None:
-        raise NotFound("Revision", "" if number is None else str(number))
+        raise NotFound("Action", "last") if number is None else NotFound("Revision", str(number))
     return json_response({"timeline": _body(found)})
 
 

@@ -82,7 +82,7 @@ OPEN |= {"cfn.wait_condition", "cfn.signal", "cfn.query"}
 @pytest.fixture(scope="module")
 def theirs(world: World) -> Made:
     """Another project's stack with something of everything."""
-    stack = world.stack("their project", "their-stack")
+    stack = world.stack("their project", "their-stack", revision={"traversal": 1})
     world.resource(stack, "thing")
     world.event(stack, "thing")
     return stack
