@@ -47,7 +47,8 @@ def test_examples_of_every_route_are_answered_as_described(
     }
     with served(settings, tmp_path / "gunicorn.log") as port:
         url = f"http://127.0.0.1:{port}"
-        completed = run(url, populate(poster(url)), tmp_path, "--phases", "examples", "--seed", "1")
+        options = ("--phases", "examples", "--seed", "1", "--request-timeout", "15")  # ends streams of events
+        completed = run(url, populate(poster(url)), tmp_path, *options)
         assert completed.returncode == 0, completed.stdout + completed.stderr
 
 

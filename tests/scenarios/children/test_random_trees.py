@@ -131,12 +131,12 @@ class MeddledLife(TreeLife):
         return reported or super().is_to_be_put_right(stack)
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(8))
 def test_the_tree_is_as_the_last_template_says(world: Simulator, seed: int):
     live(world, seed, TreeLife)
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(8))
 def test_the_tree_matches_the_last_template_despite_direct_changes(world: Simulator, seed: int):
     live(world, seed, MeddledLife)
 
@@ -144,6 +144,6 @@ def test_the_tree_matches_the_last_template_despite_direct_changes(world: Simula
 @pytest.mark.long
 @pytest.mark.parametrize("fifty", range(30))
 def test_the_tree_is_as_the_last_template_says_every_time(world: Simulator, fifty: int):
-    for seed in range(50 * (fifty + 1), 50 * (fifty + 2)):
+    for seed in range(50 * fifty, 50 * (fifty + 1)):
         live(world, seed, TreeLife)
         live(world, seed, MeddledLife)

@@ -191,7 +191,7 @@ def live(world: Simulator, seed: int, kind: type[Life] = Life) -> None:
         raise
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", range(15))
 def test_the_world_is_as_the_last_template_says(world: Simulator, seed: int):
     live(world, seed)
 
@@ -199,5 +199,5 @@ def test_the_world_is_as_the_last_template_says(world: Simulator, seed: int):
 @pytest.mark.long
 @pytest.mark.parametrize("hundred", range(30))
 def test_the_world_is_as_the_last_template_says_every_time(world: Simulator, hundred: int):
-    for seed in range(100 * (hundred + 1), 100 * (hundred + 2)):
+    for seed in range(100 * hundred, 100 * (hundred + 1)):
         live(world, seed)
