@@ -16,7 +16,6 @@ stacks = Blueprint("stacks", __name__)
 
 PAGE: Final = 25
 MAX_NESTED: Final = 500  # nested stacks of a page
-MAX_COUNTED: Final = 25  # stacks whose progress a page shows
 MAX_DRIFTED: Final = 1_000  # resources
 STATES: Final = ("IN_PROGRESS", "FAILED", "COMPLETE")
 
@@ -41,11 +40,11 @@ def index(project: str) -> str:
     lines = [
         Line(
             row,
-            _progress(project, row, position),
+            _progress(project, row),
             sum(drifted[stack["id"]] for stack in (row, *nested[row["id"]])),
             nested[row["id"]],
         )
-        for position, row in enumerate(rows)
+        for row in rows
     ]
     return page(
         "stacks.html",
@@ -85,9 +84,9 @@ def _drifted(project: str) -> Counter[str]:
     return Counter(row["stack_id"] for row in listed["observations"])
 
 
-def _progress(project: str, row: JsonMapping, position: int) -> Progress | None:
+def _progress(project: str, row: JsonMapping) -> Progress | None:
     """Return the progress of a stack at work."""
-    if position >= MAX_COUNTED or not row["stack_status"].endswith("IN_PROGRESS"):
+    if not row["stack_status"].endswith("IN_PROGRESS"):
         return None
     path = stack_path(project, row["stack_name"], row["id"], "progress")
     return Progress.of(api().get(path)["progress"])

@@ -125,9 +125,9 @@ class Planner:
     ) -> list[CheckMessage] | None:
         """Plan a traversal that only repairs a stack; None when the whole stack is to be planned."""
         stack = visit.stack
-        if visit.label == bulk_writer.CLEANUP_PLAN_LABEL or not repair_diff.is_repair(
-            db, stack.id, visit.traversal
-        ):
+        if stack.action != "UPDATE" or stack.converge or visit.label == bulk_writer.CLEANUP_PLAN_LABEL:
+            return None
+        if not repair_diff.is_repair(db, stack.id, visit.traversal):
             return None
         bulk_writer.wait_for_older_checks(db)
         if bulk_writer.has_written_slices(db, stack.id, visit.traversal, visit.node_id):

@@ -8,15 +8,9 @@ from typing import Final
 
 from orchestrator.store.connections.database import Database
 from orchestrator.store.connections.prepared import fetch_prepared
+from orchestrator.store.stacks.resources import REQUIRED_BY, REQUIRED_OF
 from orchestrator.store.stacks.stacks import StackRow
 
-_IN_FORCE: Final = """
-FROM resource_definition d, revision v
-WHERE v.id = %(revision_id)s AND d.stack_id = %(stack_id)s AND d.valid_from <= v.number
-    AND (d.valid_to IS NULL OR d.valid_to > v.number)
-"""
-REQUIREMENTS: Final = f"SELECT d.name, d.requires {_IN_FORCE} AND d.name = ANY(%(names)s::text[])"
-DEPENDENTS: Final = f"SELECT d.name, d.requires {_IN_FORCE} AND d.requires && %(names)s::text[]"
 STATES: Final = """
 SELECT DISTINCT ON (r.name) r.name, r.type, r.action, r.status
 FROM resource r WHERE r.stack_id = %(stack_id)s AND r.name = ANY(%(names)s::text[])
@@ -92,7 +86,7 @@ def _pairs(
     """Return the edges of resources to their requirements, or from their dependents."""
     values = {"stack_id": stack.id, "revision_id": stack.revision_id, "names": list(names)}
     with database.borrow() as db:
-        rows = fetch_prepared(db, REQUIREMENTS if direction < 0 else DEPENDENTS, values)
+        rows = fetch_prepared(db, REQUIRED_BY if direction < 0 else REQUIRED_OF, values)
     wanted = frozenset(names)
     return [
         (dependent, required)

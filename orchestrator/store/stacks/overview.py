@@ -10,8 +10,8 @@ from typing import Final
 from orchestrator.store.connections.database import Database
 from orchestrator.store.connections.prepared import fetch_prepared
 
-MAX_FAILED: Final = 1_000  # newest failed stacks whose causes are read
-MAX_CAUSES_PER_STACK: Final = 20
+MAX_FAILED: Final = 200  # newest failed stacks whose causes are read
+MAX_CAUSES_PER_STACK: Final = 5
 
 COUNTS: Final = """
 SELECT s.action, s.status, count(*) FROM stack s

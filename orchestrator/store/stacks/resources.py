@@ -72,7 +72,8 @@ WHERE v.id = %(revision_id)s AND d.stack_id = %(stack_id)s AND d.valid_from <= v
     AND (d.valid_to IS NULL OR d.valid_to > v.number) AND {some}
 """
 REQUIRED: Final = _REQUIRED.format(some="d.requires <> '{}'")
-REQUIRED_OF: Final = _REQUIRED.format(some="d.requires && %(names)s::text[]")
+REQUIRED_OF: Final = _REQUIRED.format(some="d.requires && %(names)s::text[]")  # of the dependents of names
+REQUIRED_BY: Final = _REQUIRED.format(some="d.name = ANY(%(names)s::text[])")
 
 
 class ResourceRow(NamedTuple):
