@@ -35,6 +35,12 @@ WEATHER = (
     Faults(crash=0.01, switch=0.1, lose=0.1, repeat=0.1, calls={**RETRIED, **DEADLY, **FINAL}),
 )
 
+STACK_EVENTS = """
+SELECT id, action, status FROM event
+WHERE stack_id = :id AND id > :seen AND resource_type = 'OS::Heat::Stack' AND physical_id IS NOT NULL
+ORDER BY id
+"""
+
 
 @pytest.fixture(scope="module")
 def world(new_database: Callable[[], str]) -> Iterator[Simulator]:
@@ -52,6 +58,7 @@ class Life:
         self.last: Drafts = {}  # the template asked for last
         self.wanted: Drafts = {}  # the template in effect
         self.good: Drafts = {}  # the template of the last complete traversal
+        self.seen = 0  # the id of the last event of the stack that was read
         self.told: list[str] = []  # for the reader of a failure
         self.depth = 0  # of the stacks in it
 
@@ -143,12 +150,13 @@ class Life:
         return self.world.stack().deleted_at is not None
 
     def look(self) -> None:
-        """Read the result of the last request."""
-        stack = self.world.stack()
-        if stack.action == "ROLLBACK":
-            self.wanted = self.good
-        if stack.status == "COMPLETE" and stack.action in ("CREATE", "UPDATE", "ROLLBACK"):
-            self.good = self.wanted
+        """Read the results since the last look: a queued action hides the result of the action before it."""
+        for event in self.world.rows(STACK_EVENTS, id=self.world.stack().id, seen=self.seen):
+            self.seen = event.id
+            if event.action == "ROLLBACK":
+                self.wanted = self.good
+            if event.status == "COMPLETE" and event.action in ("CREATE", "UPDATE", "ROLLBACK"):
+                self.good = self.wanted
 
     def settle(self) -> None:
         """Wait until all is at rest, and verify; then repair failed and marked resources."""
@@ -189,6 +197,19 @@ def live(world: Simulator, seed: int, kind: type[Life] = Life) -> None:
     except BaseException as error:
         error.add_note(f"seed {seed}: {' '.join(life.told)}")
         raise
+
+
+@pytest.mark.parametrize("action", ["suspend", "resume"])
+def test_the_result_of_an_update_counts_after_a_queued_action(world: Simulator, action: str):
+    world.reset(0)
+    life = Life(world, random.Random("queued action"))
+    life.create()
+    life.at_rest()
+    life.update()
+    updated = life.wanted
+    world.act("s", action, wait=True)
+    life.at_rest()
+    assert (world.stack().action, life.good) == (action.upper(), updated)
 
 
 @pytest.mark.parametrize("seed", range(15))
