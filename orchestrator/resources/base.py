@@ -75,7 +75,7 @@ class ResourceType(OptionalVerbs):
     calls_out: ClassVar[bool] = True  # False: a local type, whose verbs touch nothing but our own row
     service: ClassVar[str] = ""  # types of a service share a circuit breaker; "": the name of the type
     endpoint_type: ClassVar[str] = ""  # service type in the catalog without which the type is unavailable
-    flight_seconds: ClassVar[float] = 30.0  # after its deadline, how long a lost create may still arrive
+    flight_seconds: ClassVar[float] = 20.0  # after its deadline, how long a lost create may still arrive
     finds_by_token: ClassVar[bool] = True  # False: `find` also finds equal objects of other owners
     shares_objects: ClassVar[bool] = False  # incarnations of a resource with the same id are the same object
     delete_retry_seconds: ClassVar[float] = 60.0  # between deletes of an object in error; 0: they fail

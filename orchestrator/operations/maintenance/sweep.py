@@ -22,7 +22,8 @@ from orchestrator.engine.messages import CheckMessage, Message, ObservationMessa
 from orchestrator.logs import logger
 from orchestrator.operations import queued_actions, stack_completion
 from orchestrator.operations.keystone.delegated_credentials import cloud_of_stack
-from orchestrator.operations.maintenance import orphans
+from orchestrator.operations.maintenance.orphan_searches import search_orphans
+from orchestrator.operations.maintenance.orphans import delete_orphans
 from orchestrator.operations.maintenance.purge import IncrementalPurge, Policy
 from orchestrator.operations.observation.healing import limits_of, repair_due_faults
 from orchestrator.operations.observation.observation_pass import continue_pass
@@ -220,13 +221,14 @@ class Sweep:
         if interval:
             groups.start_discoveries(db, self.settings.region_name, interval)
         messages = self._recover_stalled(db)
-        orphans.delete_orphans(
-            db,
-            self.types,
-            lambda project_id: self._software(db, project_id),
-            settings=self.settings,
-            cloud=lambda root_id: self._cloud(db, root_id),
-        )
+        for handle in (search_orphans, delete_orphans):
+            handle(
+                db,
+                self.types,
+                lambda project_id: self._software(db, project_id),
+                settings=self.settings,
+                cloud=lambda root_id: self._cloud(db, root_id),
+            )
         return messages
 
     def _cloud(self, db: Connection[TupleRow], root_id: int) -> Cloud | None:

@@ -30,6 +30,7 @@ from orchestrator.operations.reconcile.step_outcomes import (
     observe_and_advance,
     observe_operation,
     result_of,
+    search_later,
 )
 from orchestrator.operations.reconcile.update_steps import end_operation, follow_operation
 from orchestrator.operations.resource_context.operation import ResourceOperation
@@ -52,6 +53,7 @@ def create(operation: ResourceOperation, wait_seconds: float, retries_left: int)
         earlier = _earlier_request(operation, wait_seconds, retries_left)
         if earlier is not None:
             return earlier
+        search_later(operation)
     desired = apply_definition(operation)
     if desired.external_id is not None:
         return _adopt_external(operation, desired.external_id)
@@ -205,6 +207,7 @@ def delete(operation: ResourceOperation, step: Delete, retries_left: int) -> Ste
     if unknown and not find_object(operation, operation.context("DELETE")):
         if step.wait_seconds > 0:
             return StepResult(Wait(min(step.wait_seconds, FIND_SECONDS), REQUEST_PENDING), state)
+        search_later(operation)
         return StepResult(Deleted(), state, started=True)
     if type_.shares_objects and operation.services.incarnations.share(operation):
         return StepResult(Deleted(), state, started=fresh)

@@ -23,7 +23,7 @@ from orchestrator.operations.resource_context.operation import ResourceOperation
 from orchestrator.operations.resource_context.state import StepResult
 from orchestrator.resources.base import Context, Created, Observation
 from orchestrator.resources.verbs.values import found_ids
-from orchestrator.store.maintenance import orphans
+from orchestrator.store.maintenance import orphan_searches, orphans
 
 log = logger()
 
@@ -149,6 +149,24 @@ def keep_one(operation: ResourceOperation, found: Sequence[str], token: str) -> 
     if stored.lease is None or not orphans.record_duplicates(stored.db, visit, stored.lease, token, others):
         raise Superseded("the lease was lost before duplicates were recorded")
     return kept
+
+
+def search_later(operation: ResourceOperation) -> None:
+    """Let the sweep search objects of a create without an answer that arrive after it was repeated, or after
+    its resource was removed. Types without tokens have none: their objects cannot be distinguished.
+
+    Raises:
+        Superseded: the lease is lost; nothing was recorded.
+    """
+    type_ = operation.resource_type
+    if operation.resource.lost_seconds is None or not (type_.can_find and type_.finds_by_token):
+        return
+    visit, stored = operation.visit, operation.services.stored_context
+    token = operation.context("CREATE").token
+    if stored.lease is None or not orphan_searches.record(
+        stored.db, visit, stored.lease, token, operation.physical_name
+    ):
+        raise Superseded("the lease was lost before a search was recorded")
 
 
 def grant_access(operation: ResourceOperation, created: Created, context: Context) -> None:

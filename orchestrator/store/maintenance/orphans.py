@@ -21,14 +21,17 @@ SELECT s.id, s.token, s.type, s.physical_id, r.id IS NOT NULL AND r.physical_id 
     coalesce(k.project_id, ''), k.root_id,
     extract(epoch FROM clock_timestamp() - s.requested_at)::float8
 FROM stray s LEFT JOIN resource r ON r.id = s.resource_id LEFT JOIN stack k ON k.id = s.stack_id
-WHERE s.handled_at IS NULL AND (r.id IS NULL OR r.physical_id IS NOT NULL OR r.op IS NULL)
+WHERE s.handled_at IS NULL AND s.search_until IS NULL
+    AND (r.id IS NULL OR r.physical_id IS NOT NULL OR r.op IS NULL)
 ORDER BY s.id LIMIT %(limit)s
 """
 MARK_HANDLED: Final = "UPDATE stray SET handled_at = now() WHERE id = %(id)s"
 
 
 MARK_REQUESTED: Final = "UPDATE stray SET requested_at = clock_timestamp() WHERE id = %(id)s"
-UNHANDLED_OF: Final = "SELECT physical_id FROM stray WHERE resource_id = %(id)s AND handled_at IS NULL"
+UNHANDLED_OF: Final = """
+SELECT physical_id FROM stray WHERE resource_id = %(id)s AND handled_at IS NULL AND search_until IS NULL
+"""
 # The lock orders this before the next claim of the resource, which reads what is recorded here.
 RECORD_DUPLICATES: Final = """
 WITH r AS MATERIALIZED (

@@ -13,6 +13,7 @@ from psycopg import Connection
 from psycopg.rows import TupleRow
 
 from orchestrator.engine.check.visit import ResourceView, ResourceVisit
+from orchestrator.store.nodes.visit_sql import LOST_AT
 
 Db = Connection[TupleRow]
 
@@ -23,9 +24,9 @@ WHERE stack_id = %(stack_id)s AND name = %(name)s AND id <> %(id)s AND leftover 
 ORDER BY id
 """
 # As a claim (`visit_sql.CLAIM`): the fields of a ResourceView. Nothing is held for a superseded visit.
-HOLD: Final = """
+HOLD: Final = f"""
 UPDATE resource r
-SET lost_at = CASE WHEN r.lease IS NULL THEN r.lost_at ELSE r.leased_until END, released = false,
+SET lost_at = {LOST_AT}, released = false,
     lease = %(lease)s, leased_until = clock_timestamp() + make_interval(secs => %(seconds)s)
 WHERE r.id = %(id)s AND r.leftover AND (r.lease IS NULL OR r.leased_until < clock_timestamp())
     AND %(traversal)s = (SELECT s.traversal FROM stack s WHERE s.id = r.stack_id)

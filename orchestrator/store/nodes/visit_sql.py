@@ -118,6 +118,11 @@ READ_WITH_OPERATION_INPUTS = _read_as_built(
     "q.id = ANY(r.requires) AND r.input_digests[array_position(r.requires, q.id)] <> ''"
 )
 
+# The last moment at which the former holder of the lease may have sent a request: its last renewal, plus the
+# third of the lease until the next renewal. A request follows a durable statement of its worker at once.
+LOST_AT = """CASE WHEN r.lease IS NULL THEN r.lost_at
+        ELSE r.leased_until - make_interval(secs => %(seconds)s::float8 * 2 / 3) END"""
+
 CLAIM = f"""
 WITH want AS MATERIALIZED (
     SELECT n.id, n.resource_id FROM unnest(%(ids)s) AS x(id) JOIN graph_node n ON n.id = ANY (ARRAY[x.id])
@@ -125,7 +130,7 @@ WITH want AS MATERIALIZED (
     ORDER BY x.id FOR UPDATE OF n SKIP LOCKED
 ), r AS (
     UPDATE resource r
-    SET lost_at = CASE WHEN r.lease IS NULL THEN r.lost_at ELSE r.leased_until END,
+    SET lost_at = {LOST_AT},
         lease = %(lease)s, leased_until = clock_timestamp() + make_interval(secs => %(seconds)s)
     FROM want w
     WHERE r.id = ANY (ARRAY[w.resource_id]) AND (r.lease IS NULL OR r.leased_until < clock_timestamp())

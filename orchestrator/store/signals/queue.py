@@ -23,7 +23,7 @@ from orchestrator.store.connections.prepared import fetch_prepared
 from orchestrator.store.nodes import repository
 from orchestrator.store.nodes.hook_sql import STATE_EVENT
 from orchestrator.store.nodes.outcome_builder import WAKE_WAITING_NODE
-from orchestrator.store.nodes.visit_sql import VISIT_COLUMNS, VISIT_JOINS
+from orchestrator.store.nodes.visit_sql import LOST_AT, VISIT_COLUMNS, VISIT_JOINS
 from orchestrator.store.signals import watchers
 from orchestrator.store.tables.base import check_in, check_not_in
 
@@ -45,7 +45,7 @@ SELECT EXISTS (
 # operation on the group, and so does the end of a resize; they take over an update whose stack has ended.
 CLAIM = f"""
 UPDATE resource r
-SET lost_at = CASE WHEN r.lease IS NULL THEN r.lost_at ELSE r.leased_until END, lease = %(lease)s,
+SET lost_at = {LOST_AT}, lease = %(lease)s,
     leased_until = clock_timestamp() + make_interval(secs => %(seconds)s)
 WHERE r.id = %(resource_id)s
     AND (r.lease IS NULL OR r.leased_until < clock_timestamp() AND NOT EXISTS (

@@ -78,7 +78,7 @@ class Resource(Base):
     op_started_at: Mapped[dt.datetime | None]
     step: Mapped[str | None]  # of the open operation, started last
     requested_at: Mapped[dt.datetime | None]  # the delete of the open operation was answered last
-    lost_at: Mapped[dt.datetime | None]  # a worker that lost its lease may be calling until then
+    lost_at: Mapped[dt.datetime | None]  # until then, a request without a known answer was sent
     lease: Mapped[int | None]
     leased_until: Mapped[dt.datetime | None]
     requires: Mapped[list[int]] = mapped_column(server_default=text("'{}'"))
@@ -209,7 +209,7 @@ class Failure(Base):
 
 class Stray(Base):
     """An orphan: an object that was created under a lost lease, which the next holder of the lease checks; or
-    a duplicate, which is deleted.
+    a duplicate, which is deleted. Or a search for objects that a repeated create may have left.
     """
 
     __tablename__ = "stray"
@@ -223,6 +223,10 @@ class Stray(Base):
     created_at: Mapped[dt.datetime] = mapped_column(server_default=now)
     handled_at: Mapped[dt.datetime | None]
     requested_at: Mapped[dt.datetime | None]  # the delete was answered last
+    # Of a search for objects that may still arrive: `physical_id` is "".
+    physical_name: Mapped[str] = mapped_column(server_default="")
+    search_until: Mapped[dt.datetime | None]
+    search_due_at: Mapped[dt.datetime | None]
 
     __table_args__ = (
         Index("ix_stray_open", "resource_id", postgresql_where=text("handled_at IS NULL")),

@@ -10,7 +10,7 @@ from typing import ClassVar
 import pytest
 
 from orchestrator.errors import ProviderBusy, ProviderFailed, ProviderSilent
-from orchestrator.operations.maintenance import orphans
+from orchestrator.operations.maintenance import orphan_searches, orphans
 from orchestrator.resources.base import Context
 from tests.scenarios.fake_cloud import Cloud, Crash, Thing, cloud_thing
 from tests.scenarios.world import World
@@ -61,6 +61,13 @@ def delete_orphans(world: World) -> int:
     return orphans.delete_orphans(world.database.check_connection(durable=True), world.types)
 
 
+def search_orphans(world: World) -> int:
+    """Carry out all searches now."""
+    db = world.database.check_connection(durable=True)
+    db.execute("UPDATE stray SET search_due_at = clock_timestamp() WHERE search_until IS NOT NULL")
+    return orphan_searches.search_orphans(db, world.types)
+
+
 def port_() -> dict[str, object]:
     return cloud_thing(type=Port.name)
 
@@ -103,6 +110,73 @@ def test_a_create_that_was_never_carried_out_is_repeated_after_its_flight(world:
     world.deliver_all()
     assert world.state(uuid) == "CREATE_COMPLETE"
     assert cloud.calls.count("create a") == 2
+
+
+def test_an_object_that_arrives_after_the_repetition_is_deleted(world: World, cloud: Cloud) -> None:
+    silent(cloud, "create")
+    uuid = world.create("s", {"a": port_()})
+    world.retry(3)
+    world.elapse(FLIGHT_SECONDS + 1, "lost lease")
+    world.deliver_all()
+    assert world.state(uuid) == "CREATE_COMPLETE"
+    [kept], [row] = cloud.things, world.resources("a")
+    assert search_orphans(world) == 0
+    cloud.things["a-late"] = f"{row.uuid}-{row.attempt}"
+    assert search_orphans(world) == 1
+    assert search_orphans(world) == 0
+    assert delete_orphans(world) == 1
+    assert list(cloud.things) == [kept]
+
+
+def test_an_object_that_arrives_after_its_stack_was_deleted_is_deleted(world: World, cloud: Cloud) -> None:
+    silent(cloud, "create")
+    uuid = world.create("s", {"a": port_()})
+    world.deliver(10)
+    [row] = world.resources("a")
+    world.delete("s")
+    world.retry(3)
+    world.elapse(FLIGHT_SECONDS + 1, "lost lease")
+    world.deliver_all()
+    assert world.state(uuid) == "DELETE_COMPLETE"
+    cloud.things["a-late"] = f"{row.uuid}-{row.attempt}"
+    assert search_orphans(world) == 1
+    assert delete_orphans(world) == 1
+    assert cloud.things == {}
+
+
+def test_a_search_ends_and_one_that_fails_is_repeated(world: World, cloud: Cloud) -> None:
+    silent(cloud, "create")
+    world.create("s", {"a": port_()})
+    world.retry(3)
+    world.elapse(FLIGHT_SECONDS + 1, "lost lease")
+    world.deliver_all()
+    db = world.database.check_connection(durable=True)
+    db.execute("UPDATE stray SET search_until = clock_timestamp()")
+    silent(cloud, "find", error=ProviderBusy("later"))
+    assert search_orphans(world) == 0
+    [after_failure] = world.rows("SELECT handled_at, search_due_at > clock_timestamp() AS waits FROM stray")
+    assert (after_failure.handled_at, after_failure.waits) == (None, True)
+    assert search_orphans(world) == 0
+    assert [row.handled_at is None for row in world.rows("SELECT handled_at FROM stray")] == [False]
+
+
+def test_the_flight_of_a_dead_worker_starts_with_its_last_request(
+    world: World, cloud: Cloud
+) -> None:
+    """Its lease is renewed at every third. A request follows a durable statement at once."""
+    silent(cloud, "create", error=Crash())
+    world.create("s", {"a": port_()})
+    with pytest.raises(Crash):
+        world.deliver(10)
+    seconds = world.settings.lease_seconds
+    for table in ("graph_node", "resource"):
+        world.database.check_connection(durable=True).execute(
+            f"UPDATE {table} SET leased_until = clock_timestamp() WHERE lease IS NOT NULL"
+        )
+    world.sweep_once()
+    world.deliver(10)
+    [row] = world.rows("SELECT extract(epoch FROM clock_timestamp() - lost_at) AS seconds FROM resource")
+    assert seconds * 2 / 3 <= row.seconds < seconds
 
 
 def test_a_create_that_ended_with_an_internal_error_is_repeated_at_once(world: World, cloud: Cloud) -> None:

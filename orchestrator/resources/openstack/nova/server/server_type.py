@@ -60,7 +60,6 @@ class Server(ListedServer):
     physical_name_limit = MAX_NAME
     stateful = True
     stateful_in_groups = False
-    flight_seconds = 30.0
     can_snapshot = True
     publishes = True
     properties: ClassVar[Mapping[str, Property]] = PROPERTIES

@@ -1,0 +1,75 @@
+"""Search for objects of lost creates that arrive after the create was repeated, or after its resource was
+removed (docs/internals/protocol.md rule 4). What is found is recorded as an orphan, and deleted as such.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from psycopg import Connection
+from psycopg.rows import TupleRow
+
+from orchestrator.clients.keystone.cloud_session import Cloud
+from orchestrator.config import Settings
+from orchestrator.logs import logger
+from orchestrator.operations.resource_context.operation import with_provider_access
+from orchestrator.resources.base import Context, ResourceType
+from orchestrator.resources.software_api import UNCONNECTED, SoftwareStore
+from orchestrator.resources.verbs.values import found_ids
+from orchestrator.store.connections.database import UNREACHABLE
+from orchestrator.store.maintenance import orphan_searches as store
+
+log = logger()
+
+
+def search_orphans(
+    db: Connection[TupleRow],
+    types: Mapping[str, ResourceType],
+    software: Callable[[str], SoftwareStore] = lambda _: UNCONNECTED,
+    limit: int = 20,
+    settings: Settings | None = None,
+    cloud: Callable[[int], Cloud | None] = lambda _: None,
+) -> int:
+    """Carry out the searches that are due; return the number of orphans found. The arguments are those of
+    `delete_orphans`.
+    """
+    return sum(
+        _searched(
+            db,
+            types,
+            search,
+            with_provider_access(
+                Context(
+                    name=search.physical_name,
+                    physical_name=search.physical_name,
+                    token=search.token,
+                    action="DELETE",
+                    software=software(search.project_id),
+                ),
+                settings,
+                search.project_id,
+                None if search.root_id is None else cloud(search.root_id),
+            ),
+        )
+        for search in store.due(db, limit)
+    )
+
+
+def _searched(
+    db: Connection[TupleRow], types: Mapping[str, ResourceType], search: store.OrphanSearch, ctx: Context
+) -> int:
+    """Carry out a search; return the number of orphans found."""
+    try:
+        found = found_ids(types[search.type].find(ctx, search.token))
+        orphans = store.record_found(db, search.id, found) if found else []
+        store.continue_(db, search.id)
+    except UNREACHABLE:  # the database, not the provider
+        raise
+    except Exception as error:  # of whichever kind: the sweep has more to do than this search
+        log.warning("orphan_search_failed", token=search.token, type=search.type, error=str(error))
+        if store.postpone(db, search.id):
+            log.error("orphan_search_given_up", token=search.token, type=search.type)
+        return 0
+    if orphans:
+        log.warning("late_objects_found", token=search.token, type=search.type, physical_ids=orphans)
+    return len(orphans)
