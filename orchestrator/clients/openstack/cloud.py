@@ -45,10 +45,12 @@ class OpenStack:
         lag_seconds: float = 0.0,
         *,
         deleting: bool = False,
+        max_lag_seconds: float = 0.0,
         listed: Mapping[str, Any] | None = None,
     ) -> None:
         """Send no request yet. `owner` is the tree of stacks that the requests are for; `lag_seconds` the age
-        of a shared list that may answer an observation; `deleting`: the observed objects are being deleted;
+        of a shared list that may answer an observation, `max_lag_seconds` that of a service whose lists take
+        long; `deleting`: the observed objects are being deleted;
         `listed`: objects that answer observations, in a round of the continuous observation.
 
         Raises:
@@ -57,7 +59,7 @@ class OpenStack:
         if cloud is None:
             raise ProviderError(NO_CLOUD, "AuthorizationFailure")
         self.cloud, self.deadline_seconds, self.owner = cloud, deadline_seconds, owner
-        self.lag, self.listed = ListLag(lag_seconds, deleting), listed
+        self.lag, self.listed = ListLag(lag_seconds, deleting, max_lag_seconds), listed
         self.region = region or cloud.region
 
     @cached_property

@@ -45,9 +45,13 @@ class Compute(ServiceApi):
         typed = any("volume_type" in device for device in devices)
         return inner(self.post("/servers", body, microversion=CREATE_WITH_VOLUME_TYPE if typed else CREATE))
 
-    def server(self, server_id: str) -> JsonObject | None:
-        """Return a server for an observation, None if it does not exist."""
-        return self.observed("/servers", "server", server_id, listing="/servers/detail")
+    def server(self, server_id: str, *, young: bool = False) -> JsonObject | None:
+        """Return a server for an observation, None if it does not exist.
+
+        Raises:
+            NotListedYet: a young server is not in a recent list.
+        """
+        return self.observed("/servers", "server", server_id, listing="/servers/detail", young=young)
 
     def current_server(self, server_id: str) -> JsonObject | None:
         """Return a server as it is now, None if it does not exist."""

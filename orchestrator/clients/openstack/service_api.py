@@ -11,7 +11,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 from orchestrator.clients.contacts import note_contact
 from orchestrator.clients.openstack.errors import error_of, reported_by
-from orchestrator.clients.openstack.session.shared_lists import SharedLists, Unlisted
+from orchestrator.clients.openstack.session.shared_lists import LAG_TIMES, SharedList, SharedLists, Unlisted
 from orchestrator.clients.openstack.transport import Answer, Content, Query, Request, Transport
 from orchestrator.errors import ProviderNotFound, ProviderUnreachable
 from orchestrator.json_types import JsonMapping, JsonObject
@@ -38,6 +38,11 @@ class ListLag(NamedTuple):
 
     seconds: float = 0.0
     deleting: bool = False  # the observed objects: an absence is final
+    max_seconds: float = 0.0  # of a service whose lists take long
+
+    def of(self, listing: SharedList) -> float:
+        """Return the greatest age of this list."""
+        return max(self.seconds, min(self.max_seconds, LAG_TIMES * listing.seconds))
 
 
 class ServiceApi:
@@ -101,13 +106,18 @@ class ServiceApi:
         list_key: str = "",
         query: Query | None = None,
         microversion: str | None = None,
+        young: bool = False,
     ) -> JsonObject | None:
         """Return an object for an observation, None if it does not exist: `observed("/servers", "server", id,
         listing="/servers/detail")`.
 
         The answer may be a part of a list that several observers share: `listing` is its path, by default
         `path`, `list_key` its name in the answer, by default the last part of `path`, and `query` restricts
-        it. The objects of the list must have the same fields as a single object.
+        it. The objects of the list must have the same fields as a single object. `young`: a list that is too
+        old to contain the object is not read again for it.
+
+        Raises:
+            NotListedYet: the object is young and not in a recent list.
         """
         if self._listed is not None and id_ in self._listed:
             found: JsonObject = self._listed[id_]
@@ -117,7 +127,7 @@ class ServiceApi:
             list_key = list_key or path.rpartition("/")[2]
             target = _ListTarget(listing or path, list_key, {**self._scope(), **(query or {})}, microversion)
             with suppress(Unlisted):
-                listed = self._read_list(shared, target, id_)
+                listed = self._read_list(shared, target, id_, young=young)
                 if listed is not None or self._is_unlisted(shared, path, list_key, id_):
                     return listed
         answer = self.find_one(f"{path}/{id_}", microversion=microversion)
@@ -146,15 +156,23 @@ class ServiceApi:
         return {self.project_filter: project_id} if self.project_filter and project_id else {}
 
     def _read_list(
-        self, shared: SharedLists, target: _ListTarget, id_: str, *, now: bool = False
+        self,
+        shared: SharedLists,
+        target: _ListTarget,
+        id_: str,
+        *,
+        now: bool = False,
+        young: bool = False,
     ) -> JsonObject | None:
         """Return an object of a shared list; `now`: it is missing in another list that contained it.
 
         Raises:
+            NotListedYet: a young object is newer than the list.
             Unlisted: the object needs a request of its own.
         """
         asked_at = time.monotonic()
-        since = max(asked_at - self._lag.seconds, shared.changed_at(id_))
+        listing = shared.of(self.service, target.path, str(target.query), target.microversion or "")
+        since = max(asked_at - self._lag.of(listing), shared.changed_at(id_))
         if now and not self._lag.deleting:
             since = asked_at
         until = asked_at + self._seconds
@@ -165,8 +183,15 @@ class ServiceApi:
                     raise ProviderUnreachable(f"{self.service} lists its objects too slowly")
                 yield item
 
-        listing = shared.of(self.service, target.path, str(target.query), target.microversion or "")
-        return listing.read(id_, since, fetch, self._seconds, was_listed=now, deleting=self._lag.deleting)
+        return listing.read(
+            id_,
+            since,
+            fetch,
+            self._seconds,
+            was_listed=now,
+            deleting=self._lag.deleting,
+            young=young,
+        )
 
     def _is_unlisted(self, shared: SharedLists, path: str, list_key: str, id_: str) -> bool:
         """Whether an object that is missing in a list does not exist: nova omits servers of cells that do not

@@ -19,12 +19,13 @@ def openstack(ctx: Context) -> OpenStack:
     Raises:
         ProviderError: there is no cloud.
     """
-    lag_seconds = LAG_SECONDS if ctx.action in UNAMBIGUOUS and ctx.elapsed_seconds > LAG_SECONDS else 0.0
+    old_enough = ctx.action in UNAMBIGUOUS and ctx.elapsed_seconds > LAG_SECONDS
     return OpenStack(
         ctx.cloud,
         ctx.deadline_seconds,
         owner=ctx.location.tree or ctx.location.stack_id,
-        lag_seconds=lag_seconds,
+        lag_seconds=LAG_SECONDS if old_enough else 0.0,
+        max_lag_seconds=ctx.elapsed_seconds if old_enough else 0.0,
         deleting=ctx.action == "DELETE",
         listed=ctx.listed,
     )

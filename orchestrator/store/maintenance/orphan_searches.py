@@ -1,5 +1,5 @@
-"""Searches for orphans in SQL: a create was repeated, or its resource removed, although an earlier request got
-no answer and may still be carried out (docs/internals/protocol.md rule 4).
+"""Searches for orphans in SQL: a create was repeated, or its resource removed, although an earlier request
+had no answer: it may still be carried out (docs/internals/protocol.md rule 4).
 """
 
 from __future__ import annotations

@@ -160,9 +160,7 @@ def test_a_search_ends_and_one_that_fails_is_repeated(world: World, cloud: Cloud
     assert [row.handled_at is None for row in world.rows("SELECT handled_at FROM stray")] == [False]
 
 
-def test_the_flight_of_a_dead_worker_starts_with_its_last_request(
-    world: World, cloud: Cloud
-) -> None:
+def test_the_flight_of_a_dead_worker_starts_with_its_last_request(world: World, cloud: Cloud) -> None:
     """Its lease is renewed at every third. A request follows a durable statement at once."""
     silent(cloud, "create", error=Crash())
     world.create("s", {"a": port_()})

@@ -1,9 +1,9 @@
 """Lists that several observers share: observing many objects costs as many requests as the list has pages.
 
 An observation is served from a list when several objects of the same list are observed within two seconds,
-and by a request of its own otherwise. The list is never older than the observer permits, nor than the last
-change of the object by this process: observers that arrive during a request wait for its end and share the
-next one.
+or longer if the service is slow, and by a request of its own otherwise. The list is never older than the
+observer permits, nor than the last change of the object by this process: observers that arrive during a
+request wait for its end and share the next one.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from orchestrator.errors import ProviderBusy, ProviderError, ProviderUnreachable
 from orchestrator.json_types import JsonObject
 
 WINDOW_SECONDS: Final = 2.0
+LAG_TIMES: Final = 3.0  # a list that took long is used for longer: a quarter of the time is spent with lists
 MIN_OBJECTS: Final = 3  # observed within the window, for each page of the list
 PAGE: Final = 500
 MAX_SEEN: Final = 20_000
@@ -33,10 +34,15 @@ class Unlisted(Exception):
     """The list does not answer the question: the object needs a request of its own."""
 
 
+class NotListedYet(Exception):
+    """The object is newer than the last list, which is recent enough not to be read again yet."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Snapshot:
     started_at: float
     objects: dict[str, JsonObject]
+    seconds: float = 0.0  # that the request took
 
     @property
     def pages(self) -> int:
@@ -57,6 +63,11 @@ class SharedList:
         self._failure: ProviderError | None = None
         self._failed_at = float("-inf")  # start of the request that failed
 
+    @property
+    def seconds(self) -> float:
+        """The seconds that the last request for the list took."""
+        return self._snapshot.seconds
+
     def read(
         self,
         id_: str,
@@ -66,22 +77,26 @@ class SharedList:
         *,
         was_listed: bool = False,
         deleting: bool = False,
+        young: bool = False,
     ) -> JsonObject | None:
         """Return an object as it was at `since` or later; None if it was in an earlier list and is not in one
         that begins now, or at `since` or later if it is being deleted. `was_listed`: it was in an earlier
-        list, also if that is no longer known.
+        list, also if that is no longer known. `young`: it need not be in a list that began after `since`.
 
         Raises:
+            NotListedYet: a young object is not in such a list.
             Unlisted: too few objects are observed, the object was never in the list, or it must not be read.
             ProviderBusy: the service does not respond.
         """
         asked_at = time.monotonic()
         known = self._snapshot
+        crowded = self._is_crowded(id_, asked_at)
         if known.started_at >= since and id_ in known.objects:
-            self._is_crowded(id_, asked_at)
             return known.objects[id_]
-        if not self._is_crowded(id_, asked_at):
+        if not crowded:
             raise Unlisted
+        if young and known.started_at >= since and id_ not in self._seen:
+            raise NotListedYet
         newest = since if deleting else asked_at
         for required in (since, newest) if known.started_at < since < newest else (newest,):
             objects = self._read_since(required, fetch, asked_at + seconds).objects
@@ -96,7 +111,8 @@ class SharedList:
         with self._changed:
             self._asked.append((now, id_))
             self._observed[id_] += 1
-            while self._asked[0][0] < now - WINDOW_SECONDS:
+            window = max(WINDOW_SECONDS, LAG_TIMES * self._snapshot.seconds)
+            while self._asked[0][0] < now - window:
                 _, before = self._asked.popleft()
                 self._observed[before] -= 1
                 if not self._observed[before]:
@@ -121,7 +137,8 @@ class SharedList:
     def _fetch(self, fetch: Fetch) -> _Snapshot:
         started_at, snapshot, failure = time.monotonic(), None, None
         try:
-            snapshot = _Snapshot(started_at, {str(item["id"]): item for item in fetch() if "id" in item})
+            objects = {str(item["id"]): item for item in fetch() if "id" in item}
+            snapshot = _Snapshot(started_at, objects, time.monotonic() - started_at)
             return snapshot
         except ProviderError as error:
             failure = error

@@ -12,7 +12,7 @@ import pytest
 
 from orchestrator.clients.openstack.cloud import OpenStack
 from orchestrator.clients.openstack.session import shared_lists
-from orchestrator.clients.openstack.session.shared_lists import SharedLists
+from orchestrator.clients.openstack.session.shared_lists import NotListedYet, SharedLists
 from orchestrator.clients.openstack.transport import Answer, Request
 from orchestrator.errors import ProviderBusy
 from orchestrator.testing.scripted_cloud import ScriptedCloud
@@ -92,6 +92,45 @@ def test_the_absence_of_objects_that_are_being_deleted_is_read_from_a_list_of_a_
     assert [observe(cloud, id_) for id_ in ids] == [None] * 50
     assert nova.counts()[0] <= lists + 2
     assert nova.counts()[1] <= single + shared_lists.MIN_OBJECTS
+
+
+def test_the_list_of_a_slow_service_is_used_for_longer() -> None:
+    nova = Nova()
+    cloud = OpenStack(nova.cloud, lag_seconds=0.01, max_lag_seconds=60.0)
+    nova.seconds = 0.3
+    observe_all(cloud, list(nova.servers))
+    before = nova.counts()[0]
+    observe_all(cloud, list(nova.servers))
+    assert nova.counts()[0] == before
+
+
+def test_an_operation_that_began_a_moment_ago_needs_a_list_of_its_own_from_a_slow_service_too() -> None:
+    nova = Nova()
+    nova.seconds = 0.3
+    observe_all(OpenStack(nova.cloud), list(nova.servers))
+    before = nova.counts()[0]
+    observe_all(OpenStack(nova.cloud, max_lag_seconds=0.05), list(nova.servers))
+    assert nova.counts()[0] > before
+
+
+def test_a_young_object_causes_no_list() -> None:
+    nova = Nova()
+    cloud = OpenStack(nova.cloud, lag_seconds=5.0)
+    observe_all(cloud, list(nova.servers))
+    before = nova.counts()
+    nova.servers["s-new"] = {"id": "s-new", "status": "BUILD"}
+    with pytest.raises(NotListedYet):
+        cloud.compute.server("s-new", young=True)
+    assert nova.counts() == before
+    assert observe(cloud, "s-new") == {"id": "s-new", "status": "BUILD"}
+    assert cloud.compute.server("s-new", young=True) == {"id": "s-new", "status": "BUILD"}
+
+
+def test_a_young_object_of_few_gets_a_request_of_its_own() -> None:
+    nova = Nova()
+    cloud = OpenStack(nova.cloud, lag_seconds=5.0)
+    assert cloud.compute.server("s1", young=True) == {"id": "s1", "status": "BUILD"}
+    assert nova.counts() == (0, 1)
 
 
 def test_a_list_that_must_be_current_begins_after_the_observation() -> None:

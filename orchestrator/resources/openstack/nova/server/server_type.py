@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import ClassVar, Final
 
+from orchestrator.clients.openstack.session.shared_lists import NotListedYet
 from orchestrator.errors import ProviderBusy, ProviderConflict, ProviderError, ProviderSilent
 from orchestrator.json_types import JsonObject
 from orchestrator.resources.base import (
@@ -160,7 +161,12 @@ class Server(ListedServer):
             return self._observe_ports(ctx)
         nova = compute(ctx)
         shared = ctx.action in ("CREATE", "DELETE", "CHECK")  # a list of a moment ago serves them too
-        server = nova.server(physical_id) if shared else nova.current_server(physical_id)
+        try:
+            server = (
+                nova.server(physical_id, young=_is_young(ctx)) if shared else nova.current_server(physical_id)
+            )
+        except NotListedYet:
+            return state.accepted("is not in a list yet")
         if ctx.action == "DELETE":
             return _deleted(ctx, server)
         if server is None:
@@ -324,6 +330,10 @@ def _deleted(ctx: Context, server: state.Server | None) -> Observation:
     if status == "ERROR" and not state.task_of(server):
         return Observation(exists=True, ready=False, error=state.fault_text(server))
     return state.waiting(server, seconds=state.BUILD_POLL_SECONDS)
+
+
+def _is_young(ctx: Context) -> bool:
+    return ctx.action == "CREATE" and ctx.elapsed_seconds < state.YOUNG_SECONDS
 
 
 def _observe_update(ctx: Context, server: state.Server) -> Observation:

@@ -16,6 +16,7 @@ Server = Mapping[str, Any]
 POLL_SECONDS: Final = 3.0
 BUILD_POLL_SECONDS: Final = 2.0
 BUILD_POLL_SHARE: Final = 0.05  # of the time since the request, if that is more
+YOUNG_SECONDS: Final = 60.0  # in which a server need not be in the last list
 # Nova shows ERROR between two attempts of a build, without a task and for some seconds.
 ERROR_SECONDS: Final = 5.0  # until an error with a fault is final
 BARE_ERROR_SECONDS: Final = 60.0  # until an error without a fault is final
