@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any, Final
 
 from api.openapi.operation import Operation, Operations, Shape, described, no_content, ok, optional
-from api.openapi.shapes import UUID, Id, Link, Page, State, Time
-from api.openapi.stacks import BUSY, TEMPLATE, Progress, QueuedAction, QueueQuery
+from api.openapi.shapes import UUID, Id, Link, Page, Progress, State, Time
+from api.openapi.stacks import BUSY, TEMPLATE, QueuedAction, QueueQuery
 from orchestrator.json_types import JsonObject
 
 TAG: Final = "documents"

@@ -112,3 +112,15 @@ class Sent(Shape):
     data: str = described("An event in the format of the list, as JSON.", '{"sequence": "734.1"}')
     id: str | None = optional("Its `sequence`; `Last-Event-ID` resumes after it.", "734.1")
     event: str | None = optional("Message type, if it is not a stack event.")
+
+
+class Progress(Shape):
+    """Progress of an action in resources."""
+
+    total: int = described("Resources to visit.", 2)
+    ready: int = described("Finished resources.", 1)
+    failed: int = described("Failed resources.", 0)
+    running: int = described("Resources in progress.", 1)
+    waiting: int = described("Queued resources.", 0)
+    blocked: int = described("Resources that wait for their requirements.", 0)
+    counted_at: Time | None = described("Time of the count.", "2026-01-01T12:00:00Z")

@@ -10,7 +10,7 @@ from pydantic import ConfigDict, Field
 from api.openapi.convergence import ConvergenceShow, ConvergeOptions
 from api.openapi.observations import Counts, Pause
 from api.openapi.operation import Operation, Operations, Response, Shape, described, no_content, ok, optional
-from api.openapi.shapes import UUID, Id, Link, Page, State, Time, TypeMatch
+from api.openapi.shapes import UUID, Id, Link, Page, Progress, State, Time, TypeMatch
 from orchestrator.json_types import JsonObject
 
 TAG: Final = "stacks"
@@ -121,6 +121,9 @@ class StackListed(StackCommon):
     stack_status_reason: str | None = described("Reason.", "Stack CREATE completed successfully")
     tags: list[str] | None = described("Tags; null if none.", ["blue"])
     project: str | None = optional("For administrators.", "demo")
+    progress: Progress | None = optional(
+        "Progress of a stack that is IN_PROGRESS, with `with_progress`. Extension."
+    )
 
 
 class StackList(Shape):
@@ -144,18 +147,6 @@ class StackDetails(Shape):
     """All stacks of the project."""
 
     stacks: list[StackDetailed] = described("The stacks.")
-
-
-class Progress(Shape):
-    """Progress of an action in resources."""
-
-    total: int = described("Resources to visit.", 2)
-    ready: int = described("Finished resources.", 1)
-    failed: int = described("Failed resources.", 0)
-    running: int = described("Resources in progress.", 1)
-    waiting: int = described("Queued resources.", 0)
-    blocked: int = described("Resources that wait for their requirements.", 0)
-    counted_at: Time | None = described("Time of the count.", "2026-01-01T12:00:00Z")
 
 
 class QueuedAction(Shape):
@@ -299,6 +290,10 @@ class StackQuery(Page):
     show_hidden: bool | None = optional("Include stacks with a hidden tag.", False)
     global_tenant: bool | None = optional("Include all projects; requires a policy that allows it.", False)
     with_count: bool | None = optional("Include the total number.", False)
+    with_progress: bool | None = optional(
+        "Include the progress of stacks that are IN_PROGRESS (right `stacks:progress`). Extension.",
+        False,
+    )
     search: str | None = optional("Stacks with this text in their name, in any case.", "web")
     tags: Comma | None = optional("Stacks with all of these tags.")
     tags_any: Comma | None = optional("Stacks with any of these tags.")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import islice
 from typing import Final
 
 from flask import Blueprint, Response, request
@@ -23,8 +25,10 @@ from orchestrator.operations.observation.pauses import pause_of
 from orchestrator.operations.runtime.parameter_cache import pseudo_parameters
 from orchestrator.operations.stacks.actions import requested_action
 from orchestrator.operations.stacks.update import is_empty_patch
+from orchestrator.security.policy import policy_of, require
 from orchestrator.store.observation import reads as observed
 from orchestrator.store.stacks import progress, revisions
+from orchestrator.store.stacks.progress import Progress
 from orchestrator.store.stacks.revisions import RevisionRow
 from orchestrator.store.stacks.stacks import FILTERS, StackQuery, StackRow, count_stacks, list_stacks
 from orchestrator.template.formats import format_named
@@ -35,6 +39,7 @@ from orchestrator.template.versions import LATEST
 stacks = Blueprint("stacks", __name__)
 
 NO_DESCRIPTION: Final = "No description"
+SLICE: Final = 100  # stacks whose progress is read at once
 # Alternative names of filters that clients use.
 OTHER_NAMES: Final = {
     "stack_name": "name",
@@ -60,8 +65,15 @@ def index(project_id: str) -> Response:  # noqa: ARG001 - every path starts with
         links: JsonObject = {"links": [link("next", next_page.after(last["id"]))]} if full else {}
         return links if count is None else {**links, "count": count}
 
-    rows = list_stacks(database, scope, query)
-    return json_list("stacks", (_listed(row, links, admin=admin) for row in rows), tail)
+    rows: Iterator[tuple[StackRow, Progress | None]]
+    if query_params.boolean("with_progress"):
+        require(policy_of(dependencies().settings), "stacks:progress", caller())
+        rows = _with_progress(list_stacks(database, scope, query))
+    else:
+        rows = ((row, None) for row in list_stacks(database, scope, query))
+    return json_list(
+        "stacks", (_listed(row, links, admin=admin, counted=counted) for row, counted in rows), tail
+    )
 
 
 @stacks.get("/<project_id>/stacks/detail")
@@ -201,8 +213,17 @@ def _state(text: str) -> tuple[str | None, str]:
     return (action, status) if separator and action in STACK_ACTIONS else (None, text)
 
 
-def _listed(row: StackRow, links: Links, *, admin: bool) -> JsonObject:
+def _with_progress(rows: Iterator[StackRow]) -> Iterator[tuple[StackRow, Progress | None]]:
+    """Yield stacks, each with its progress if it is in progress; a query for a slice of stacks."""
+    while part := list(islice(rows, SLICE)):
+        counted = progress.read_several(dependencies().database, [row for row in part if row.in_progress])
+        yield from ((row, counted.get(row.id)) for row in part)
+
+
+def _listed(row: StackRow, links: Links, *, admin: bool, counted: Progress | None = None) -> JsonObject:
     listed = {**_common(row, links), "description": "", "tags": list(row.tags) or None}
+    if counted is not None:
+        listed["progress"] = progress_body(counted)
     return {**listed, "project": row.project_id} if admin else listed
 
 

@@ -8,7 +8,7 @@ from typing import Final
 
 from flask import Blueprint, request
 
-from api.console.context import api, marker_of, may, page, path_of, stack_path
+from api.console.context import api, marker_of, may, page, path_of
 from api.console.progress import Progress
 from orchestrator.json_types import JsonMapping
 
@@ -34,13 +34,14 @@ class Line:
 def index(project: str) -> str:
     """List the stacks."""
     query = _query()
-    listed = api().get(path_of(project, "stacks"), query | {"limit": PAGE, "with_count": "true"})
+    extras = {"limit": PAGE, "with_count": "true", "with_progress": str(may("stacks:progress")).lower()}
+    listed = api().get(path_of(project, "stacks"), query | extras)
     rows = listed["stacks"]
     nested, drifted = _nested(project, rows), _drifted(project)
     lines = [
         Line(
             row,
-            _progress(project, row),
+            Progress.of(row["progress"]) if "progress" in row else None,
             sum(drifted[stack["id"]] for stack in (row, *nested[row["id"]])),
             nested[row["id"]],
         )
@@ -82,11 +83,3 @@ def _drifted(project: str) -> Counter[str]:
         return Counter()
     listed = api().get(path_of(project, "observations"), {"limit": MAX_DRIFTED})
     return Counter(row["stack_id"] for row in listed["observations"])
-
-
-def _progress(project: str, row: JsonMapping) -> Progress | None:
-    """Return the progress of a stack at work."""
-    if not row["stack_status"].endswith("IN_PROGRESS"):
-        return None
-    path = stack_path(project, row["stack_name"], row["id"], "progress")
-    return Progress.of(api().get(path)["progress"])

@@ -7,7 +7,7 @@ duration. A small stack is counted on request; a small nested stack only on requ
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -54,10 +54,10 @@ ON CONFLICT (stack_id) DO UPDATE SET traversal = excluded.traversal, counts = ex
     counted_at = excluded.counted_at, seconds = excluded.seconds, final = excluded.final
 """
 
-# The last count and, for a small traversal in progress, the present numbers.
+# Of each stack the last count and, for a small traversal in progress, the present numbers.
 READ: Final = f"""
-SELECT p.counts, p.counted_at, p.final, fresh.counts, fresh.total, now()
-FROM (SELECT %(stack_id)s::bigint AS stack_id, %(traversal)s::bigint AS traversal) AS x
+SELECT x.stack_id, p.counts, p.counted_at, p.final, fresh.counts, fresh.total, now()
+FROM unnest(%(stacks)s::bigint[], %(traversals)s::bigint[]) AS x(stack_id, traversal)
 LEFT JOIN progress p ON p.stack_id = x.stack_id AND p.traversal = x.traversal
 LEFT JOIN LATERAL (
     SELECT json_object_agg(c.state, c.n) AS counts, sum(c.n)::bigint AS total FROM (
@@ -90,9 +90,30 @@ class Progress:
 
 def read(database: Database, stack: StackRow) -> Progress:
     """Return the progress of a stack: present for a small stack, as last counted for a large stack."""
-    values = {"stack_id": stack.id, "traversal": stack.traversal, "most": MAX_COUNTED_NODES + 1}
+    return read_several(database, [stack])[stack.id]
+
+
+def read_several(database: Database, stacks: Sequence[StackRow]) -> dict[int, Progress]:
+    """Return the progress of stacks by id, each as `read` does."""
+    values = {
+        "stacks": [stack.id for stack in stacks],
+        "traversals": [stack.traversal for stack in stacks],
+        "most": MAX_COUNTED_NODES + 1,
+    }
     with database.borrow() as db:
-        [(counts, counted_at, final, fresh, total, now)] = fetch_prepared(db, READ, values)
+        rows = fetch_prepared(db, READ, values) if stacks else []
+    return {row[0]: _progress(*row[1:]) for row in rows}
+
+
+def _progress(
+    counts: Mapping[str, int] | None,
+    counted_at: dt.datetime | None,
+    final: bool | None,
+    fresh: Mapping[str, int] | None,
+    total: int | None,
+    now: dt.datetime,
+) -> Progress:
+    """Return the present numbers of a small stack, otherwise the last count."""
     stored = Progress(counts or {}, counted_at)
     if final or stored.total > MAX_COUNTED_NODES or (total or 0) > MAX_COUNTED_NODES:
         return stored

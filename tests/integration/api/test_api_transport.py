@@ -115,7 +115,7 @@ def test_head_is_not_an_implicit_get(api: Client, world: World, project: str) ->
 
 
 @pytest.mark.parametrize(
-    "name", ["show_deleted", "show_nested", "show_hidden", "global_tenant", "with_count"]
+    "name", ["show_deleted", "show_nested", "show_hidden", "global_tenant", "with_count", "with_progress"]
 )
 def test_a_boolean_is_true_or_false(api: Client, project: str, name: str) -> None:
     stacks = f"{root(project)}/stacks"

@@ -134,7 +134,19 @@ def test_the_progress_of_a_stack_is_listed_and_shown(api: Client, working: Made)
     assert reported["word"] == "working"
     shown = api.get(working.path)["stack"]["progress"]
     assert shown == {**counts, "counted_at": shown["counted_at"]}
-    assert "progress" not in api.get(f"/{working.project.replace(' ', '%20')}/stacks")["stacks"][0]
+    listed = f"/{working.project.replace(' ', '%20')}/stacks"
+    assert "progress" not in api.get(listed)["stacks"][0]
+    [row] = api.get(f"{listed}?with_progress=true")["stacks"]
+    assert row["progress"] == {**counts, "counted_at": row["progress"]["counted_at"]}
+
+
+def test_a_list_has_the_progress_of_each_stack_in_progress(api: Client, world: World, working: Made):
+    ended = world.stack(working.project, "ended")
+    begun = world.stack(working.project, "begun", status="IN_PROGRESS", traversal=1)
+    rows = api.get(f"/{working.project.replace(' ', '%20')}/stacks?with_progress=true")["stacks"]
+    totals = {row["stack_name"]: row["progress"]["total"] for row in rows if "progress" in row}
+    assert totals == {"s": 4, begun.name: 0}
+    assert ended.name in {row["stack_name"] for row in rows}
 
 
 def test_a_failed_stack_reports_every_cause_and_a_remedy(api: Client, world: World, project: str):

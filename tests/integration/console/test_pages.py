@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from orchestrator.security.tokens import create_token
-from orchestrator.store.tables.graph import Failure
-from tests.integration.api_world import Made, World, project, world  # noqa: F401 - fixtures
+from orchestrator.store.tables.graph import Failure, GraphNode
+from tests.integration.api_world import START, Made, World, project, world  # noqa: F401 - fixtures
 from tests.integration.console.console_world import Browser, links, words
 
 MARKUP = "<script>alert(1)</script>"
@@ -43,6 +43,25 @@ def test_the_list_shows_stacks_by_page_with_search_tags_and_nested_stacks(
     assert "TOP" in words(browser.text(f"/ui/{project}/stacks?search=top"))
     assert "1 stack" in words(browser.text(f"/ui/{project}/stacks?search=EB-07&tags=blue"))
     assert "No stack matches" in browser.text(f"/ui/{project}/stacks?search=%25")
+
+
+def test_the_list_shows_the_progress_of_stacks_in_progress(
+    browser: Browser, world: World, project: str
+) -> None:
+    for total in (2, 4):
+        stack = world.stack(project, f"busy-{total}", status="IN_PROGRESS", traversal=1)
+        for number in range(total):
+            state = {"state": "queued", "observed_ready": False, "observed_ready_at": None}
+            if not number:
+                state = {"state": "ready", "observed_ready": True, "observed_ready_at": START}
+            visit = {"stack_id": stack.id, "root_id": stack.id, "traversal": 1, "kind": "update"}
+            resource = world.resource(stack, f"r{number}")
+            world.insert(
+                GraphNode, {**visit, **state, "resource_id": resource, "queue": "check", "label": "r"}
+            )
+    page = words(browser.text(f"/ui/{project}/stacks"))
+    assert "50 %" in page
+    assert "25 %" in page
 
 
 def test_every_page_of_a_stack_opens_and_shows_markup_as_text(
