@@ -46,12 +46,13 @@ SELECT gen_random_uuid(), %(id)s, 'r' || lpad(n::text, 7, '0'),
     gen_random_uuid()::text, now() - interval '599 seconds', now()
 FROM generate_series(0, %(size)s - 1) AS n
 """
+# Dependents first, as a plan writes them.
 DEFINITIONS: Final = """
 INSERT INTO resource_definition (stack_id, name, digest, body, requires, valid_from)
 SELECT %(id)s, 'r' || lpad(n::text, 7, '0'), '\\x00', '{}',
     CASE WHEN n < %(width)s THEN '{}' ELSE ARRAY['r' || lpad((n - %(width)s)::text, 7, '0'),
         'r' || lpad((n - n %% %(width)s - %(width)s + (n + 1) %% %(width)s)::text, 7, '0')] END, 1
-FROM generate_series(0, %(size)s - 1) AS n
+FROM generate_series(%(size)s - 1, 0, -1) AS n
 """
 EVENTS: Final = """
 INSERT INTO event (stack_id, resource_name, resource_type, physical_id, action, status, reason, created_at)

@@ -12,10 +12,11 @@ from array import array
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain, repeat
 from typing import Final, NamedTuple
 
 from orchestrator.engine.pictures.field import DRIFT, STATE_BITS, STATES
-from orchestrator.engine.pictures.levels import LOW
+from orchestrator.engine.pictures.levels import Requirements
 
 MAX_GROUPS: Final = 300
 MAX_EDGES: Final = 1_200
@@ -23,6 +24,7 @@ MAX_EXPANDED: Final = 20  # values of `expand`
 RANGES: Final = (100, 50, 25, 12, 6, 3)  # numbers of level ranges, tried in this order
 FREQUENT_TYPES: Final = (20, 10, 5)  # numbers of types that keep their groups, tried in this order
 OTHER: Final = "other types"
+LOW: Final = (1 << 32) - 1
 _EXPAND: Final = re.compile(r"stack:([0-9a-f-]{36})|levels:(\d{1,9})-(\d{1,9})")
 
 
@@ -117,16 +119,26 @@ def fine_groups(
     types: Iterable[str],
     levels: Sequence[int],
     order: Sequence[int],
-    edges: Iterable[int],
+    keys: Iterable[int],
+    graph: Requirements,
 ) -> FineGroups:
-    """Return the groups of rows, given in the order of stack and name, for positions in `order`."""
+    """Return the groups of rows, given in the order of stack and name, for positions in `order`. `keys` are
+    those of the rows in `graph`.
+    """
     numbers: dict[tuple[int, str, int], int] = {}
     of_row = array(
         "i", [numbers.setdefault(kind, len(numbers)) for kind in zip(stacks, types, levels, strict=True)]
     )
-    between = Counter(of_row[edge >> 32] << 32 | of_row[edge & LOW] for edge in edges)
-    of = array("i", [of_row[row] for row in order])
-    return FineGroups(tuple(Kind(*kind) for kind in numbers), of, dict(between))
+    group_of = dict(zip(keys, of_row, strict=True)).get
+    dependents = chain.from_iterable(map(repeat, map(group_of, graph.nodes), graph.counts))
+    between = Counter(zip(dependents, map(group_of, graph.required), strict=True))
+    edges = {
+        dependent << 32 | required: number
+        for (dependent, required), number in between.items()
+        if dependent is not None and required is not None
+    }
+    of = array("i", map(of_row.__getitem__, order))
+    return FineGroups(tuple(Kind(*kind) for kind in numbers), of, edges)
 
 
 def parse_expansion(values: Iterable[str], tree: Tree) -> Expansion | None:

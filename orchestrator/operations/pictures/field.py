@@ -7,7 +7,7 @@ from itertools import accumulate, chain, repeat
 
 from orchestrator.engine.pictures.field import Field, with_drift
 from orchestrator.engine.pictures.groups import FineGroups, Tree, fine_groups
-from orchestrator.engine.pictures.levels import levels, order_by_level
+from orchestrator.engine.pictures.levels import Requirements, levels, order_by_level
 from orchestrator.store.connections.database import Database
 from orchestrator.store.pictures import field as stored
 from orchestrator.store.pictures.field import FieldRows, TreeStack
@@ -21,7 +21,8 @@ class FieldBuilder:
         """Take a stack."""
         self._database, self._stack = database, stack
         self._rows: FieldRows | None = None
-        self._edges, self._below = array("q"), array("i")
+        self._graph: Requirements | None = None  # until the groups are computed
+        self._below = array("i")
         self._order, self._levels = array("i"), list[int]()
         self._fine: FineGroups | None = None
 
@@ -30,11 +31,11 @@ class FieldBuilder:
         with stored.snapshot(self._database) as db:
             rows = stored.read(db, self._stack)
             if self._rows is None or rows.ids != self._rows.ids:
-                self._arrange(rows, stored.edges(db, rows.stacks))
+                self._arrange(rows, stored.requirements(db, rows.stacks))
         with_drift(rows.ids, rows.states, rows.drifted)
         order = self._order
-        ids = array("q", [rows.ids[place] for place in order])
-        return Field(ids, bytearray([rows.states[place] for place in order]), self._levels)
+        ids = array("q", map(rows.ids.__getitem__, order))
+        return Field(ids, bytearray(map(rows.states.__getitem__, order)), self._levels)
 
     @property
     def stacks(self) -> tuple[TreeStack, ...]:
@@ -52,18 +53,22 @@ class FieldBuilder:
         rows = self._rows
         assert rows is not None
         if self._fine is None:
+            assert self._graph is not None
+            with self._database.borrow(hot=False) as db:
+                names = stored.type_names(db, rows.stacks)
             stacks = chain.from_iterable(repeat(stack_id, size) for stack_id, size in rows.sizes)
-            types = (rows.type_names[number] for number in rows.types)
-            self._fine = fine_groups(stacks, types, self._below, self._order, self._edges)
+            types = map(names.get, rows.types, repeat(""))
+            self._fine = fine_groups(stacks, types, self._below, self._order, rows.keys, self._graph)
+            self._graph = None
         owners = {item.id: item.owner_id for item in rows.stacks if item.owner_id is not None}
         names = {item.id: item.name for item in rows.stacks}
         return self._fine, Tree(self._stack.id, owners, names, {item.id: item.uuid for item in rows.stacks})
 
-    def _arrange(self, rows: FieldRows, edges: array[int]) -> None:
-        below = levels(len(rows.ids), edges)
+    def _arrange(self, rows: FieldRows, graph: Requirements) -> None:
+        below = levels(rows.keys, graph)
         _add_parents(rows, below)
         self._order, self._levels = order_by_level(below)
-        self._rows, self._edges, self._below, self._fine = rows, edges, below, None
+        self._rows, self._graph, self._below, self._fine = rows, graph, below, None
 
 
 def _add_parents(rows: FieldRows, below: array[int]) -> None:

@@ -5,18 +5,19 @@ A read costs as much as the rows of the tree. All of its statements see the same
 
 from __future__ import annotations
 
+import sys
 from array import array
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
 from orchestrator.engine.observation.verdicts import DRIFT as DRIFT_VERDICTS
 from orchestrator.engine.pictures.field import STATES
+from orchestrator.engine.pictures.levels import Requirements
 from orchestrator.store.connections.database import Database
 from orchestrator.store.observation.verdicts import CURRENT
 from orchestrator.store.stacks.stacks import StackRow
@@ -25,7 +26,9 @@ from orchestrator.store.tables.base import check_in
 Db = Connection[TupleRow]
 
 FETCH_SIZE: Final = 20_000
+FIRST_STATE: Final = ord("A")  # letters for the states, because a text is cheaper than an array of bytes
 _CODE: Final = {name: code for code, name in enumerate(STATES)}
+_STATES: Final = bytes(max(0, byte - FIRST_STATE) for byte in range(256))
 
 # The state of a resource as its byte in a field.
 STATE: Final = f"""CASE
@@ -41,28 +44,35 @@ TREE: Final = """
 SELECT id, owner_id, parent_resource_id, name, uuid::text FROM stack
 WHERE root_id = %(root_id)s AND depth > %(depth)s AND deleted_at IS NULL ORDER BY depth, id
 """
+
+# The arrays of a stack in a row: a row per resource would cost more than all of the rest. Names and types are
+# 64-bit hashes. In the unlikely case of equal hashes of names, a resource is drawn at another level.
 ROWS: Final = f"""
-SELECT DISTINCT ON (r.stack_id, r.name) r.stack_id, r.id * 256 + {STATE}, r.type
-FROM resource r WHERE r.stack_id = ANY(%(stacks)s)
-ORDER BY r.stack_id, r.name, r.leftover, r.id DESC
+SELECT x.stack_id, string_agg(int8send(x.id), ''), string_agg(chr({FIRST_STATE} + x.state), ''),
+    string_agg(int8send(x.key), ''), string_agg(int8send(hashtextextended(x.type, 0)), '')
+FROM (
+    SELECT DISTINCT ON (r.stack_id, r.name) r.stack_id, r.id, {STATE} AS state, r.type,
+        hashtextextended(r.name, r.stack_id) AS key
+    FROM resource r WHERE r.stack_id = ANY(%(stacks)s)
+    ORDER BY r.stack_id, r.name, r.leftover, r.id DESC) AS x
+GROUP BY x.stack_id ORDER BY x.stack_id
+"""
+TYPES: Final = """
+SELECT DISTINCT hashtextextended(type, 0), type FROM resource WHERE stack_id = ANY(%(stacks)s)
 """
 DRIFTED: Final = f"""
 SELECT r.id FROM resource_verdict v JOIN resource r ON r.id = v.resource_id
 WHERE v.root_id = %(root_id)s AND v.confirmed AND {check_in("v.verdict", DRIFT_VERDICTS)} AND {CURRENT}
 """
 
-# Names are compared by 64-bit hashes: a join of a million names would take longer than all other reads. In
-# the unlikely case of equal hashes, a resource is drawn at another level.
-KEYS: Final = """
-SELECT hashtextextended(x.name, x.stack_id) FROM (
-    SELECT DISTINCT stack_id, name FROM resource WHERE stack_id = ANY(%(stacks)s)
-    ORDER BY stack_id, name) AS x
-"""
 # Of the latest definition of each name: that of the desired revision, or the last one of a resource that the
 # revision removes.
-EDGES: Final = """
-SELECT hashtextextended(d.name, d.stack_id), hashtextextended(x.name, d.stack_id)
-FROM resource_definition d CROSS JOIN LATERAL unnest(d.requires) AS x(name)
+REQUIREMENTS: Final = """
+SELECT string_agg(int8send(hashtextextended(d.name, d.stack_id)), ''),
+    string_agg(int4send(cardinality(d.requires)), ''), string_agg(x.keys, '')
+FROM resource_definition d CROSS JOIN LATERAL (
+    SELECT string_agg(int8send(hashtextextended(u.name, d.stack_id)), '') AS keys
+    FROM unnest(d.requires) AS u(name)) AS x
 WHERE d.stack_id = ANY(%(stacks)s) AND (d.valid_to IS NULL OR NOT EXISTS (
     SELECT 1 FROM resource_definition n
     WHERE n.stack_id = d.stack_id AND n.name = d.name AND n.valid_from > d.valid_from))
@@ -112,8 +122,8 @@ class FieldRows:
     sizes: tuple[tuple[int, int], ...]  # stacks by id, with their number of resources
     ids: array[int]
     states: bytearray
-    types: array[int]  # positions in `type_names`
-    type_names: tuple[str, ...]
+    keys: array[int]  # of stack and name
+    types: array[int]  # hashes
     drifted: frozenset[int]
 
 
@@ -139,15 +149,25 @@ def tree(db: Db, stack: StackRow) -> tuple[TreeStack, ...]:
 def read(db: Db, stack: StackRow) -> FieldRows:
     """Return the rows of the field of a stack."""
     stacks = tree(db, stack)
-    ids, states, types, sizes = array("q"), bytearray(), array("I"), dict[int, int]()
-    numbers: dict[str, int] = {}
-    for rows in slices(db, ROWS, {"stacks": [item.id for item in stacks]}):
-        ids.extend([packed >> 8 for _, packed, _ in rows])
-        states.extend([packed & 255 for _, packed, _ in rows])
-        types.extend([numbers.setdefault(type_, len(numbers)) for _, _, type_ in rows])
-        for stack_id, number in Counter(stack_id for stack_id, _, _ in rows).items():
-            sizes[stack_id] = sizes.get(stack_id, 0) + number
-    return FieldRows(stacks, tuple(sizes.items()), ids, states, types, tuple(numbers), drifted(db, stack))
+    ids, states, keys, types = bytearray(), bytearray(), bytearray(), bytearray()
+    sizes = []
+    values = {"stacks": [item.id for item in stacks]}
+    for stack_id, its_ids, its_states, its_keys, its_types in db.execute(ROWS, values, binary=True):
+        ids += its_ids
+        states += its_states.encode()
+        keys += its_keys
+        types += its_types
+        sizes.append((stack_id, len(its_states)))
+    states = states.translate(_STATES)
+    return FieldRows(
+        stacks, tuple(sizes), numbers(ids), states, numbers(keys), numbers(types), drifted(db, stack)
+    )
+
+
+def type_names(db: Db, stacks: Sequence[TreeStack]) -> dict[int, str]:
+    """Return the types of the resources of stacks by their hashes."""
+    values = {"stacks": [item.id for item in stacks]}
+    return {row[0]: row[1] for row in db.execute(TYPES, values).fetchall()}
 
 
 def drifted(db: Db, stack: StackRow) -> frozenset[int]:
@@ -155,17 +175,18 @@ def drifted(db: Db, stack: StackRow) -> frozenset[int]:
     return frozenset(row[0] for row in db.execute(DRIFTED, {"root_id": stack.root_id}).fetchall())
 
 
-def edges(db: Db, stacks: Sequence[TreeStack]) -> array[int]:
-    """Return the edges between the rows of a field, as engine/pictures/levels.py takes them."""
+def requirements(db: Db, stacks: Sequence[TreeStack]) -> Requirements:
+    """Return the requirements of the resources of stacks, by the keys of the rows."""
     values = {"stacks": [item.id for item in stacks]}
-    places: dict[int, int] = {}
-    for rows in slices(db, KEYS, values):
-        first = len(places)
-        places.update((row[0], first + nth) for nth, row in enumerate(rows))
-    result = array("q")
-    for rows in slices(db, EDGES, values):
-        found = ((places.get(dependent), places.get(required)) for dependent, required in rows)
-        result.extend([a << 32 | b for a, b in found if a is not None and b is not None])
+    [(nodes, counts, required)] = db.execute(REQUIREMENTS, values, binary=True).fetchall()
+    return Requirements(numbers(nodes or b""), numbers(counts or b"", "i"), numbers(required or b""))
+
+
+def numbers(data: bytes | bytearray, code: Literal["q", "i"] = "q") -> array[int]:
+    """Return numbers that PostgreSQL has sent, the most significant byte first."""
+    result = array(code, bytes(data))
+    if sys.byteorder == "little":
+        result.byteswap()
     return result
 
 

@@ -5,16 +5,18 @@ from __future__ import annotations
 import json
 import struct
 from array import array
+from collections.abc import Iterable
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestrator.engine.pictures.field import DRIFT, Field, encode, encode_changes, with_drift
 from orchestrator.engine.pictures.levels import counts_of, levels, order_by_level
+from tests.unit.engine.pictures.small_graphs import graph
 
 
-def edge(dependent: int, required: int) -> int:
-    return dependent << 32 | required
+def levels_of(size: int, edges: Iterable[tuple[int, int]], *, reverse: bool = False) -> list[int]:
+    return list(levels(range(size), graph(size, edges, reverse=reverse)))
 
 
 def field(*states: int) -> Field:
@@ -22,21 +24,36 @@ def field(*states: int) -> Field:
 
 
 def test_the_level_is_the_longest_chain_of_requirements() -> None:
-    found = levels(5, [edge(1, 0), edge(2, 1), edge(2, 0), edge(4, 3)])
-    assert list(found) == [0, 1, 2, 0, 1]
+    found = levels_of(5, [(1, 0), (2, 1), (2, 0), (4, 3)])
+    assert found == [0, 1, 2, 0, 1]
     order, counts = order_by_level(found)
     assert (list(order), counts) == ([0, 3, 1, 4, 2], [2, 2, 1])
 
 
 def test_nodes_on_a_cycle_do_not_stop_the_order() -> None:
-    assert list(levels(3, [edge(0, 1), edge(1, 0), edge(2, 1)])) == [0, 0, 0]
+    assert levels_of(4, [(0, 1), (1, 0), (2, 1), (3, 3)]) == [0, 0, 0, 0]
 
 
-@given(st.lists(st.tuples(st.integers(0, 30), st.integers(0, 30)), max_size=80))
-def test_every_node_is_above_its_requirements(pairs: list[tuple[int, int]]) -> None:
-    acyclic = sorted({(max(pair), min(pair)) for pair in pairs if pair[0] != pair[1]})
-    found = levels(31, [edge(dependent, required) for dependent, required in acyclic])
-    assert all(found[dependent] > found[required] for dependent, required in acyclic)
+def test_unknown_requirements_are_ignored() -> None:
+    assert levels_of(3, [(0, 7), (1, 0), (2, 7), (2, 1)]) == [0, 1, 2]
+    assert list(levels([9, 1], graph(2, [(1, 0)]))) == [0, 1]
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 30), st.integers(0, 30)), max_size=80),
+    st.permutations(range(31)),
+    st.booleans(),
+)
+def test_the_level_of_a_node_is_one_above_its_highest_requirement(
+    pairs: list[tuple[int, int]], rank: list[int], reverse: bool
+) -> None:
+    acyclic = sorted(
+        {tuple(sorted(pair, key=rank.__getitem__, reverse=True)) for pair in pairs if pair[0] != pair[1]}
+    )
+    found = levels_of(31, acyclic, reverse=reverse)
+    for node in range(31):
+        below = [found[required] for dependent, required in acyclic if dependent == node]
+        assert found[node] == 1 + max(below, default=-1)
     order, counts = order_by_level(found)
     assert sorted(order) == list(range(31))
     assert counts == counts_of(found)
@@ -45,7 +62,10 @@ def test_every_node_is_above_its_requirements(pairs: list[tuple[int, int]]) -> N
 
 def test_a_chain_of_many_is_ordered_without_recursion() -> None:
     size = 20_000
-    assert levels(size, [edge(node + 1, node) for node in range(size - 1)])[-1] == size - 1
+    for reverse in (False, True):
+        assert (
+            levels_of(size, [(node + 1, node) for node in range(size - 1)], reverse=reverse)[-1] == size - 1
+        )
 
 
 def test_positions_are_found_by_dense_and_sparse_ids() -> None:

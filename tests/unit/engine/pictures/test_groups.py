@@ -17,6 +17,7 @@ from orchestrator.engine.pictures.groups import (
     summarize,
 )
 from orchestrator.engine.pictures.map_layout import HEIGHT, WIDTH, lay_out
+from tests.unit.engine.pictures.small_graphs import graph
 
 COMPLETE, FAILED = STATES.index("complete"), STATES.index("failed")
 CHILD = "7c6c8f58-4b32-4d6b-9a8e-6a5f3f1f9a01"
@@ -31,9 +32,9 @@ def picture(
     tree: Tree = ROOT,
     expansion: Expansion = CLOSED,
 ) -> StackMap:
-    packed = [dependent << 32 | required for dependent, required in edges]
     stacks, types, levels, states = zip(*rows, strict=True)
-    fine = fine_groups(stacks, types, levels, range(len(rows)), packed)
+    places = range(len(rows))
+    fine = fine_groups(stacks, types, levels, places, places, graph(len(rows), edges))
     return summarize(fine, bytes(states), tree, expansion)
 
 
