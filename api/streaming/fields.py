@@ -1,8 +1,11 @@
 """The fields of watched stacks: kept current by a thread per process.
 
-A field is read completely once, and again after a pause. Between reads the thread applies the events of its
-tree, which the event hub distributes, at most four times a second. A viewer costs the bytes that have changed
-since its last request, and no query. A field without requests is dropped.
+A field is read completely once, and again after a pause. The thread applies the events of its tree, which
+the event hub distributes, at most four times a second. A viewer costs the bytes that have changed since its
+last request, and no query. A field without requests is dropped.
+
+Reads of a million resources take seconds, so few threads beside this one read fields again. The events
+meanwhile are applied at once, and once more to the result, which may be older.
 """
 
 from __future__ import annotations
@@ -40,10 +43,32 @@ RELOAD_FACTOR: Final = 100
 SOON_SECONDS: Final = 1.0  # after resources have appeared or disappeared, and SOON_FACTOR times the duration
 SOON_FACTOR: Final = 10
 DRIFT_SECONDS: Final = 2.0
+MAX_RELOADS: Final = 2  # fields that are read again at the same time
 ALL_LEVELS: Final = 1_000
 _DELETING, _DELETED = STATES.index("deleting"), STATES.index("deleted")
 
 log = logger()
+
+
+@dataclass(slots=True)
+class Names:
+    """Resources with events, by stack and name."""
+
+    changed: set[tuple[int, str]] = field(default_factory=set)
+    deleted: set[tuple[int, str]] = field(default_factory=set)
+
+    def add(self, other: Names) -> None:
+        """Add resources."""
+        self.changed |= other.changed
+        self.deleted |= other.deleted
+
+
+@dataclass(slots=True, eq=False)
+class Reload:
+    """A complete read in a thread of its own."""
+
+    thread: threading.Thread
+    meanwhile: Names = field(default_factory=Names)
 
 
 @dataclass(slots=True, eq=False)
@@ -61,6 +86,8 @@ class FollowedField:
     number: int = 0  # of all changes of this field
     seconds: float = 0.0  # duration of the last read
     reload_at: float = 0.0
+    reload: Reload | None = None  # in progress
+    failed: bool = False  # a reload has failed: the field is dropped, the next request reads it
     drift_at: float = 0.0
     drifted: frozenset[int] = frozenset()
     leaving: dict[tuple[int, str], int] = field(default_factory=dict)  # positions of resources being deleted
@@ -122,11 +149,12 @@ class Fields:
     def close(self) -> None:
         """Drop all fields, and wait for the end of the thread."""
         with self._lock:
+            reloads = [item.reload.thread for item in self._followed.values() if item.reload is not None]
+            thread = self._thread
             for followed in list(self._followed.values()):
                 self._drop(followed)
-            thread = self._thread
-        if thread is not None:
-            thread.join()
+        for each in reloads if thread is None else [*reloads, thread]:
+            each.join()
 
     def _begin(self, stack: StackRow) -> FollowedField:
         viewer = None
@@ -220,23 +248,55 @@ class Fields:
         viewer, now = followed.viewer, time.monotonic()
         if followed.current is None:
             return
-        if now > followed.reload_at or (viewer is not None and viewer.behind):
-            with followed.loading:
-                self._load(followed)
+        if followed.failed:
+            self._drop(followed)
             return
-        if viewer is not None and (items := viewer.take(0)):
-            ended = {
-                (row.stack_id, row.resource_name)
-                for row, _ in items
-                if (row.action, row.status) == ("DELETE", "COMPLETE")
-            }
-            if any(row.physical_id == str(stack.uuid) for row, stack in items):
-                self._soon(followed)  # an action of a stack begins or ends
-            names = {(row.stack_id, row.resource_name) for row, _ in items}
-            self._apply(followed, stored.changed(db, names), ended)
+        names = self._names(followed)
+        if (reload := followed.reload) is not None and not reload.thread.is_alive():
+            names.add(reload.meanwhile)
+            followed.reload = None
+        elif reload is not None:
+            reload.meanwhile.add(names)
+        elif now > followed.reload_at or (viewer is not None and viewer.behind):
+            self._begin_reload(followed)
+        if names.changed:
+            self._apply(followed, stored.changed(db, names.changed), names.deleted)
         if now > followed.drift_at:
             followed.drift_at = now + DRIFT_SECONDS
             self._apply_drift(followed, stored.drifted(db, followed.stack))
+
+    def _names(self, followed: FollowedField) -> Names:
+        """Return the resources with events since the last tick."""
+        items = [] if followed.viewer is None else followed.viewer.take(0)
+        if any(row.physical_id == str(stack.uuid) for row, stack in items):
+            self._soon(followed)  # an action of a stack begins or ends
+        ended = ("DELETE", "COMPLETE")
+        return Names(
+            {(row.stack_id, row.resource_name) for row, _ in items},
+            {(row.stack_id, row.resource_name) for row, _ in items if (row.action, row.status) == ended},
+        )
+
+    def _begin_reload(self, followed: FollowedField) -> None:
+        """Read a field again in another thread, later if too many are read."""
+        with self._lock:
+            reading = sum(item.reload is not None for item in self._followed.values())
+            if reading < MAX_RELOADS:
+                thread = threading.Thread(
+                    target=self._reload, args=(followed,), name="field-reload", daemon=True
+                )
+                followed.reload = Reload(thread)
+                thread.start()
+
+    def _reload(self, followed: FollowedField) -> None:
+        try:
+            with followed.loading:
+                self._load(followed)
+        except (sqlalchemy.exc.SQLAlchemyError, psycopg.Error) as error:
+            log.warning("field_read_failed", error=str(error))
+            followed.failed = True
+        except Exception:
+            log.exception("field_error")
+            followed.failed = True
 
     def _apply(
         self,

@@ -8,11 +8,14 @@ import struct
 import threading
 import time
 import uuid
+from collections.abc import Callable
 from typing import Any
 
+import pytest
 from sqlalchemy import update
 
-from orchestrator.engine.pictures.field import STATES
+from orchestrator.engine.pictures.field import STATES, Field
+from orchestrator.operations.pictures.field import FieldBuilder
 from orchestrator.store.tables.graph import Resource
 from tests.integration.api_world import Client, Made, World, api, project, world  # noqa: F401 - fixtures
 from tests.integration.console.console_world import Browser, links, words
@@ -32,6 +35,29 @@ def states(body: bytes) -> list[str]:
 
 def field(api: Client, stack: Made, **headers: str) -> Any:
     return api.http.get(f"/v1{stack.path}/field", headers=headers)
+
+
+def counts(api: Client, stack: Made) -> dict[str, int]:
+    found: dict[str, int] = api.get(f"{stack.path}/field/summary")["field"]["counts"]
+    return found
+
+
+def complete(world: World, stack: Made, name: str) -> None:
+    """Complete a resource, with an event."""
+    with world.database.engine.begin() as connection:
+        connection.execute(
+            update(Resource)
+            .where(Resource.stack_id == stack.id, Resource.name == name)
+            .values(action="CREATE", status="COMPLETE")
+        )
+    world.event(stack, name)
+
+
+def wait_for(holds: Callable[[], bool]) -> None:
+    patience = Patience(10.0)
+    while not holds() and patience.left():
+        time.sleep(0.05)
+    assert holds()
 
 
 def tree(world: World, project: str) -> Made:
@@ -100,16 +126,8 @@ def test_a_viewer_receives_the_bytes_that_changed(api: Client, world: World, pro
         return read(api.http.get(f"/v1{root.path}/field/changes", query_string=query).data)
 
     assert changes()[0]["changed"] == 0
-    with world.database.engine.begin() as connection:
-        connection.execute(
-            update(Resource)
-            .where(Resource.stack_id == root.id, Resource.name == "b")
-            .values(action="CREATE", status="COMPLETE")
-        )
-    world.event(root, "b")
-    patience = Patience(10.0)
-    while not changes()[0]["changed"] and patience.left():
-        time.sleep(0.05)
+    complete(world, root, "b")
+    wait_for(lambda: bool(changes()[0]["changed"]))
     after, rest = changes()
     assert rest == struct.pack("<I", 1) + bytes([STATES.index("complete")])
     assert after["counts"]["complete"] == 1
@@ -118,6 +136,34 @@ def test_a_viewer_receives_the_bytes_that_changed(api: Client, world: World, pro
     )
     assert "changed" not in whole
     assert len(bytes_) == 3
+
+
+def test_a_slow_reload_of_a_field_delays_no_changes(
+    api: Client, world: World, project: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slow, other = (world.stack(project, name, status="IN_PROGRESS") for name in ("slow", "other"))
+    for stack in (slow, other):
+        for name in "ab":
+            world.resource(stack, name)
+        field(api, stack)
+    reads, may_end, build = threading.Event(), threading.Event(), FieldBuilder.build
+
+    def build_later(builder: FieldBuilder) -> Field:
+        found = build(builder)
+        if [stack.id for stack in builder.stacks] == [slow.id]:
+            reads.set()
+            may_end.wait(30)
+        return found
+
+    monkeypatch.setattr(FieldBuilder, "build", build_later)
+    world.event(slow, "slow", physical_id=str(slow.uuid))  # its action ends: the field is read again
+    assert reads.wait(30)
+    for stack in (slow, other):
+        complete(world, stack, "b")
+    wait_for(lambda: [counts(api, stack)["complete"] for stack in (slow, other)] == [1, 1])
+    may_end.set()
+    api.http.application.extensions["fields"].close()  # waits for the read
+    assert counts(api, slow)["complete"] == 1
 
 
 def test_fields_of_other_projects_do_not_exist(world: World, api: Client, project: str) -> None:
