@@ -25,7 +25,8 @@ def openstack(ctx: Context) -> OpenStack:
         ctx.deadline_seconds,
         owner=ctx.location.tree or ctx.location.stack_id,
         lag_seconds=LAG_SECONDS if old_enough else 0.0,
-        max_lag_seconds=ctx.elapsed_seconds if old_enough else 0.0,
+        # An absence is to be seen soon: what the object used is deleted after it.
+        max_lag_seconds=ctx.elapsed_seconds if old_enough and ctx.action == "CREATE" else 0.0,
         deleting=ctx.action == "DELETE",
         listed=ctx.listed,
     )
