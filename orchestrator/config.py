@@ -135,6 +135,9 @@ class Settings(BaseSettings):
     metrics_host: str = "127.0.0.1"
     metrics_token: SecretStr | None = None  # bearer token for readers on other machines
 
+    # Base URL of Flower as browsers reach it, for links of the console. `up --flower` sets it.
+    flower_url: str | None = Field(default=None, pattern=r"^(https?://[^\s]+)?$")
+
     # Limits, docs/internals/design.md "Limits".
     limits: Literal["default", "heat"] = "default"
     max_json_body_size: int = 256 * 1024 * 1024

@@ -58,6 +58,7 @@ def environment(
         f"{PREFIX}HOST": settings.host,
         f"{PREFIX}PORT": str(settings.port),
         **({} if settings.auth is None else {f"{PREFIX}AUTH": settings.auth}),
+        **({} if settings.flower_url is None else {f"{PREFIX}FLOWER_URL": settings.flower_url}),
         f"{PREFIX}DATA_DIR": str(settings.data_dir.absolute()),
         f"{PREFIX}METRICS_PORT": "0",  # the API exports the metrics of all processes
     }

@@ -6,6 +6,7 @@ from typing import Final
 
 from flask import Blueprint
 
+from api.console import flower
 from api.console.context import api, page, path_of
 
 overview = Blueprint("overview", __name__)
@@ -26,5 +27,6 @@ def show(project: str) -> str:
         section="overview",
         overview=found,
         counts=counts,
+        flower=flower.address(),
         total=sum(found["counts"].values()),
     )

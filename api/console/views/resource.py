@@ -6,6 +6,7 @@ from typing import Final
 
 from flask import Blueprint, request
 
+from api.console import flower
 from api.console.api_client import ApiError
 from api.console.context import api, page, stack_path
 from api.console.failures import linked_stack
@@ -25,14 +26,15 @@ def show(project: str, name: str, stack_id: str, resource_name: str) -> str:
     levels = request.args.get("levels", "1")
     levels = levels if levels in map(str, range(1, MAX_LEVELS + 1)) else "1"
     shown = api().get(path, {"with_diagnostics": "true"})["resource"]
-    events = _events(path)
+    stack, events = read_stack(project, name, stack_id), _events(path)
     return page(
         "resource.html",
-        stack=read_stack(project, name, stack_id),
+        stack=stack,
         tab="resources",
         resource=shown,
         nested=linked_stack(shown, "nested"),
         why=_why(path),
+        tasks=flower.tasks_of(stack, resource_name),
         events=events,
         properties=_properties(path, events),
         near=api().get(f"{path}/dependencies", {"levels": levels})["dependencies"],

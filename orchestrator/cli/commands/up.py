@@ -84,7 +84,7 @@ def up(
     select existing servers. Progress is printed on standard error.
     """
     with one_line_failures():
-        settings = _with_default_mode(load_settings(host=host, port=port, data_dir=data_dir))
+        settings = _with_defaults(load_settings(host=host, port=port, data_dir=data_dir), flower, flower_port)
         if cloud is not None:
             settings = settings.model_copy(update=simulated_cloud.settings_of(cloud_port))
         require_safe_binding(settings)
@@ -119,12 +119,19 @@ def up(
         click.echo("Stopped.")
 
 
-def _with_default_mode(settings: Settings) -> Settings:
-    """Return the settings; without a configured authentication mode, with `none`.
+def _with_defaults(settings: Settings, flower: bool, flower_port: int) -> Settings:
+    """Return the settings; without a configured authentication mode, with `none`, and with the address of
+    Flower if it runs.
 
-    It is the default of this command only, which serves the user of this machine.
+    Both are defaults of this command only, which serves the user of this machine.
     """
-    return settings if settings.auth is not None else settings.model_copy(update={"auth": "none"})
+    flower_url = settings.flower_url or (flower_address(flower_port) if flower else None)
+    return settings.model_copy(update={"auth": settings.auth or "none", "flower_url": flower_url})
+
+
+def flower_address(port: int) -> str:
+    """Return the address of Flower on this machine."""
+    return f"http://127.0.0.1:{port}"
 
 
 def _use_cloud(port: int) -> None:
@@ -219,7 +226,7 @@ def announce(settings: Settings, directory: DataDir, count: int, flower_port: in
         "workers": f"{count} for checks, {PROVIDER_WORKERS} for provider calls",
     }
     if flower_port is not None:
-        facts["flower"] = f"http://127.0.0.1:{flower_port}"
+        facts["flower"] = flower_address(flower_port)
     lines = [f"Ready: {url} (Ctrl-C stops it)", *(f"  {name:8} {value}" for name, value in facts.items())]
     lines.append("Next, in another terminal:")
     if settings.auth == "token":

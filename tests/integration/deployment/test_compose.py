@@ -73,7 +73,7 @@ def test_every_service_is_confined_and_published_on_this_machine_only(compose: d
 def test_secrets_travel_as_files_and_in_no_environment(compose: dict[str, Any]) -> None:
     for name, service in compose["services"].items():
         for key, value in service.get("environment", {}).items():
-            secret = re.search(r"PASSWORD|(?<!SERVER)_URL|KEYS|TOKEN", key)
+            secret = re.search(r"PASSWORD|(?<!SERVER|FLOWER)_URL|KEYS|TOKEN", key)
             assert not secret or (key.endswith("_FILE") and value.startswith("/run/secrets/")), (name, key)
             if secret:
                 assert value.removeprefix("/run/secrets/") in service["secrets"], (name, key)
@@ -160,7 +160,7 @@ class Containers:
         tools = Path(sys.executable).parent
         # The image has its own PATH and none of this machine's settings.
         mine = {key: value for key, value in os.environ.items() if not key.startswith("ORCHESTRATOR_")}
-        env = {key: here(str(value)) for key, value in service["environment"].items()}
+        env = {key: here(chosen(str(value))) for key, value in service["environment"].items()}
         program, *arguments = service["command"]
         return Child(
             name=f"{name}-{number}",
