@@ -15,7 +15,7 @@ from api.console import assets, error_pages, formats, session
 from api.console.api_client import ApiClient
 from api.console.context import console_context, project_of
 from api.console.mount import Wsgi
-from api.console.views import actions, field, overview, resource, revisions, sign_in, stack, stacks
+from api.console.views import actions, field, overview, repairs, resource, revisions, sign_in, stack, stacks
 from api.console.views.history import history
 from api.console.views.map import stack_map
 from api.console.views.timeline import timeline
@@ -42,6 +42,7 @@ BLUEPRINTS: Final = (
     stack_map,
     timeline,
     history,
+    repairs.repairs,
 )
 PUBLIC: Final = frozenset({"sign_in.form", "sign_in.submit", "sign_in.leave", "assets.file", "sign_in.home"})
 POLICY: Final = "; ".join(

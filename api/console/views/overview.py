@@ -8,9 +8,11 @@ from flask import Blueprint
 
 from api.console import flower
 from api.console.context import api, page, path_of
+from api.console.views import repairs
 
 overview = Blueprint("overview", __name__)
 
+MAX_REPAIRS: Final = 5  # shown of those that wait for an approval
 STATES: Final = (("IN_PROGRESS", "In progress"), ("FAILED", "Failed"), ("COMPLETE", "Complete"))
 
 
@@ -27,6 +29,9 @@ def show(project: str) -> str:
         section="overview",
         overview=found,
         counts=counts,
+        repairs=repairs.pending(project, limit=MAX_REPAIRS),
+        max_repairs=MAX_REPAIRS,
+        effects=repairs.ACTIONS,
         flower=flower.address(),
         total=sum(found["counts"].values()),
     )

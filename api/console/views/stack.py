@@ -11,6 +11,7 @@ from api.console.api_client import location_path
 from api.console.context import api, marker_of, page, path_of, redirect_to, stack_path
 from api.console.failures import leaves
 from api.console.progress import Progress, remaining
+from api.console.views import repairs
 from orchestrator.errors import NotFound
 from orchestrator.json_types import JsonObject
 
@@ -19,6 +20,7 @@ stack = Blueprint("stack", __name__)
 BASE: Final = "/<project>/stacks/<name>/<stack_id>"
 CAUSES: Final = 3  # entries of `why` on the summary
 PAGE: Final = 50
+MAX_REPAIRS: Final = 10  # shown of those that wait for an approval
 ALL_LEVELS: Final = 100  # the API reduces it to its limit
 STATES: Final = ("COMPLETE", "FAILED", "IN_PROGRESS")
 VERDICTS: Final = ("changed", "missing", "failed", "unknown")
@@ -124,10 +126,14 @@ def drift(project: str, name: str, stack_id: str) -> str:
     """Show the resources that are not in step."""
     query: dict[str, object] = {key: request.args.get(key, "") for key in ("verdict", "marker")}
     listed = api().get(stack_path(project, name, stack_id, "observations"), query | {"limit": PAGE})
-    rows = listed["observations"]
+    rows, shown = listed["observations"], read_stack(project, name, stack_id)
+    waiting = [] if shown["deletion_time"] else repairs.pending(project, stack_id=stack_id, limit=MAX_REPAIRS)
     return page(
         "stack_drift.html",
-        stack=read_stack(project, name, stack_id),
+        stack=shown,
+        repairs=waiting,
+        more_repairs=len(waiting) == MAX_REPAIRS,
+        effects=repairs.ACTIONS,
         tab="drift",
         rows=rows,
         counts=listed["counts"],
