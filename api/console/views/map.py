@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 from flask import Blueprint, request, url_for
 
 from api.console.context import api, page, stack_path
-from api.console.drawing import shortened
+from api.console.drawing import anchor, shortened
 from api.console.views.field import STATES
 from orchestrator.engine.pictures import map_layout
 from orchestrator.engine.pictures.groups import Group, Key, StackMap
@@ -37,6 +37,7 @@ class BoxView:
     failed: int
     drift: int
     url: str
+    anchor: str  # id of its element, the same in later drawings
 
 
 @stack_map.get("/<project>/stacks/<name>/<stack_id>/map")
@@ -104,6 +105,7 @@ def _box(
         counts.get("failed", 0),
         counts.get("drift", 0),
         url,
+        anchor("box", group["stack_id"], group["type"], first, last),
     )
 
 

@@ -8,7 +8,7 @@ from typing import Final
 from flask import Blueprint, request, url_for
 
 from api.console.context import api, page, stack_path
-from api.console.drawing import shortened
+from api.console.drawing import anchor, shortened
 from api.console.formats import duration, moment
 from orchestrator.engine.pictures.timeline import Axis, Fold
 from orchestrator.json_types import JsonMapping
@@ -42,6 +42,7 @@ class Line:
     label: str
     title: str
     url: str
+    anchor: str  # id of its element, the same in later drawings
     critical: bool = False
     parts: list[Part] = field(default_factory=list)
     area: str = ""  # path of the density
@@ -80,6 +81,7 @@ def show(project: str, name: str, stack_id: str) -> str:
         height=height,
         labels=LABELS,
         row=ROW,
+        live=not query["revision"],
     )
 
 
@@ -108,6 +110,7 @@ def _bar(bar: JsonMapping, nth: int, axis: Axis, now: float, base: str) -> Line:
         shortened(bar["resource_name"], LABEL_CHARACTERS),
         f"{bar['resource_name']}, {bar['resource_type']}: {', '.join(words)}{critical}",
         f"{base}/resources/{bar['resource_name']}",
+        anchor("bar", bar["resource_name"]),
         bar["critical"],
         [*parts, Part(mark.phase, mark.x - 1.5, 3.0)],
     )
@@ -132,6 +135,7 @@ def _lane(lane: JsonMapping, nth: int, base: str) -> Line:
         shortened(lane["resource_type"], LABEL_CHARACTERS - 6) + (" ✕" if lane["failed"] else ""),
         f"{lane['resource_type']}: {lane['count']} operations, at most {most} at once{open_}{failed}",
         f"{base}/resources?type={lane['resource_type']}",
+        anchor("lane", lane["resource_type"]),
         area=f"{''.join(points)}V{bottom}Z",
     )
 

@@ -1,0 +1,87 @@
+"""Refreshes of map and timeline in Chromium. Skipped without Chromium."""
+
+# ruff: noqa: F811 - fixtures are imported
+from __future__ import annotations
+
+import time
+from itertools import pairwise
+from typing import Any
+
+from tests.integration.api_world import Made, World, project, world  # noqa: F401 - fixtures
+from tests.integration.console.test_browser import address, chromium  # noqa: F401 - fixtures
+from tests.integration.console.test_timeline import at, stack
+
+# A stream that the test controls.
+STREAM = """
+window.EventSource = class {
+    static CLOSED = 2;
+    constructor() { window.stream = this; this.readyState = 1; }
+    addEventListener() {}
+    close() {}
+};
+"""
+SIZE = {"width": 500, "height": 360}
+
+
+def opened(chromium: Any, url: str) -> Any:
+    """Open a page that has a stream."""
+    context = chromium.new_context(viewport=SIZE)
+    context.add_init_script(STREAM)
+    page = context.new_page()
+    page.goto(url, wait_until="load")
+    return page
+
+
+def refreshed(page: Any) -> None:
+    """Send an event, and wait for the refreshed page."""
+    with page.expect_response(lambda response: response.request.headers.get("hx-request") == "true"):
+        page.evaluate("stream.onmessage()")
+    page.wait_for_selector(".htmx-request, .htmx-swapping", state="detached")
+
+
+def test_the_map_is_refreshed_and_keeps_focus_expansion_and_scroll_position(
+    chromium: Any, address: str, world: World, project: str
+) -> None:
+    root = world.stack(project, "wide")
+    child = world.stack(project, "child", owner_id=root.id, root_id=root.id, depth=1, parent_resource="n0")
+    for level in range(8):
+        world.resource(root, f"n{level}", [f"n{level - 1}"] if level else [], type=f"T{level}")
+    world.resource(child, "inner", type="Inner")
+    page = opened(chromium, f"{address}/ui{root.path}/map?expand=stack:{child.uuid}")
+    page.focus("a[href*='type=T6']")
+    page.evaluate("document.querySelector('.drawing').scrollLeft = 120")
+    assert "9 resources" in page.inner_text("main")
+    assert page.locator("text=Inner").count() >= 1
+    world.resource(root, "more", type="T0")
+    world.event(root, "more")
+    refreshed(page)
+    page.wait_for_selector("text=10 resources")
+    assert page.evaluate("document.activeElement.getAttribute('href')").endswith("type=T6")
+    assert page.evaluate("document.querySelector('.drawing').scrollLeft") == 120
+    assert page.locator("text=Inner").count() >= 1
+    namespaces = "[...document.querySelectorAll('svg *')].every((item) => item instanceof SVGElement)"
+    assert page.evaluate(namespaces)
+    page.context.close()
+
+
+def test_many_events_cause_few_refreshes(chromium: Any, address: str, world: World, project: str) -> None:
+    page = opened(chromium, f"{address}/ui{stack(world, project).path}/timeline")
+    requests: list[float] = []
+    page.on("request", lambda request: requests.append(time.monotonic()) if "timeline" in request.url else 0)
+    until = time.monotonic() + 3
+    while time.monotonic() < until:
+        page.evaluate("stream.onmessage()")
+        page.wait_for_timeout(50)
+    assert 1 <= len(requests) <= 2
+    page.wait_for_timeout(2_500)
+    assert len(requests) <= 3
+    assert all(later - earlier > 1.9 for earlier, later in pairwise(requests))
+    page.context.close()
+
+
+def test_a_past_revision_is_not_refreshed(chromium: Any, address: str, world: World, project: str) -> None:
+    made: Made = stack(world, project)
+    world.event(made, "first", status="IN_PROGRESS", created_at=at(70))
+    page = opened(chromium, f"{address}/ui{made.path}/timeline?revision=1")
+    assert page.evaluate("window.stream === undefined")
+    page.context.close()
