@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from dataclasses import dataclass
 
-from orchestrator.engine.pictures.field import STATES
+from orchestrator.engine.pictures.field import DRIFT, STATES
 from orchestrator.operations.pictures.field import FieldBuilder
 from orchestrator.store.connections.database import Database
 from orchestrator.store.pictures import history as stored
@@ -38,8 +38,10 @@ def past_states(database: Database, builder: FieldBuilder, at: dt.datetime, sinc
     stacks, order = builder.stacks, builder.order
     with snapshot(database) as db:
         events = {key: (state, live) for key, state, live in stored.events_at(db, stacks, at)}
+        drifted = stored.drift_at(db, stacks, at)
         rows = [
             state_at(events.pop(key, None), existed=existed, is_older=is_older)
+            | (DRIFT if key in drifted else 0)
             for key, existed, is_older in stored.rows_at(db, stacks, at, since)
         ]
     omitted = sum(state not in GONE for state, _ in events.values())

@@ -9,8 +9,11 @@ from typing import Final
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
+from orchestrator.engine.observation.verdicts import DRIFT as DRIFT_VERDICTS
 from orchestrator.engine.pictures.field import STATES
+from orchestrator.store.observation.verdicts import CURRENT
 from orchestrator.store.pictures.field import TreeStack, slices
+from orchestrator.store.tables.base import check_in
 
 Db = Connection[TupleRow]
 
@@ -22,6 +25,10 @@ _STATE: Final = f"""CASE
     WHEN e.status = 'IN_PROGRESS' THEN {_CODE["in_progress"]}
     WHEN e.action = 'SUSPEND' THEN {_CODE["suspended"]}
     ELSE {_CODE["complete"]} END"""
+
+# A finding of the observation, or what follows from it: the resource keeps its state.
+FINDING: Final = """e.action = 'CHECK' AND e.status = 'FAILED' AND (e.automatic
+    OR starts_with(e.reason, 'Observed ') OR starts_with(e.reason, 'It could not be observed'))"""
 
 FIRST: Final = "SELECT created_at FROM event WHERE stack_id = %(stack_id)s ORDER BY id LIMIT 1"
 
@@ -41,8 +48,19 @@ EVENTS_AT: Final = f"""
 SELECT hashtextextended(e.resource_name, e.stack_id), max(e.id * 16 + {_STATE}) & 15,
     max(e.id * 16 + {_STATE}) FILTER (WHERE e.action <> 'DELETE') & 15
 FROM event e JOIN stack s ON s.id = e.stack_id AND e.physical_id IS DISTINCT FROM s.uuid::text
-WHERE e.stack_id = ANY(%(stacks)s) AND e.created_at <= %(at)s
+WHERE e.stack_id = ANY(%(stacks)s) AND e.created_at <= %(at)s AND NOT ({FINDING})
 GROUP BY e.stack_id, e.resource_name
+"""
+
+# Faults that had begun, and had not ended. A verdict of today that is void was valid until the operation.
+DRIFT_AT: Final = f"""
+SELECT hashtextextended(h.name, h.stack_id) FROM verdict_history h
+WHERE h.stack_id = ANY(%(stacks)s) AND h.first_seen_at <= %(at)s AND h.ended_at > %(at)s
+    AND {check_in("h.verdict", DRIFT_VERDICTS)}
+UNION ALL
+SELECT hashtextextended(v.name, v.stack_id) FROM resource_verdict v JOIN resource r ON r.id = v.resource_id
+WHERE v.stack_id = ANY(%(stacks)s) AND v.since <= %(at)s AND v.confirmed
+    AND {check_in("v.verdict", DRIFT_VERDICTS)} AND ({CURRENT} OR r.observed_at > %(at)s)
 """
 
 
@@ -65,3 +83,9 @@ def events_at(db: Db, stacks: Sequence[TreeStack], at: dt.datetime) -> Iterator[
     """Yield the states at a time: hash of the name, state, and state without deletes."""
     for rows in slices(db, EVENTS_AT, {"stacks": [item.id for item in stacks], "at": at}):
         yield from ((row[0], row[1], row[2]) for row in rows)
+
+
+def drift_at(db: Db, stacks: Sequence[TreeStack], at: dt.datetime) -> frozenset[int]:
+    """Return the hashes of the names of the resources that were not in step with their objects."""
+    values = {"stacks": [item.id for item in stacks], "at": at}
+    return frozenset(row[0] for row in db.execute(DRIFT_AT, values).fetchall())

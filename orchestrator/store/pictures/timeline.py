@@ -13,6 +13,7 @@ from psycopg import Connection
 from psycopg.rows import TupleRow
 
 from orchestrator.store.events.stream import STACK
+from orchestrator.store.pictures.history import FINDING
 from orchestrator.store.stacks.stacks import StackRow
 
 Db = Connection[TupleRow]
@@ -38,7 +39,7 @@ _OF_ACTION: Final = f"""
         coalesce(max(e.id) FILTER (WHERE e.status = 'FAILED') = max(e.id), false) AS failed
     FROM event e
     WHERE e.stack_id = %(stack_id)s AND e.id > %(first)s AND (%(last)s::bigint IS NULL OR e.id < %(last)s)
-        AND e.created_at >= %(since)s AND e.resource_type <> '{STACK}'
+        AND e.created_at >= %(since)s AND e.resource_type <> '{STACK}' AND NOT ({FINDING})
     GROUP BY e.resource_name"""
 BARS: Final = f"""
 WITH bar AS MATERIALIZED ({_OF_ACTION} LIMIT %(limit)s)

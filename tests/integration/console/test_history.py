@@ -3,9 +3,12 @@
 # ruff: noqa: F811 - fixtures are imported
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from orchestrator.operations.pictures.history import COMPLETE, GONE, PLANNED, state_at
+from orchestrator.store.tables.observation import ResourceVerdict, VerdictHistory
 from tests.integration.api_world import Client, Made, World, api, project, world  # noqa: F401 - fixtures
 from tests.integration.console.console_world import Browser, links, words
 from tests.integration.console.test_field import states
@@ -48,6 +51,43 @@ def test_the_states_are_those_of_the_last_events(
     assert summary["omitted"] == 1
     [group] = api.get(f"{made.path}/map", query_string=query)["map"]["groups"]
     assert set(group["counts"]) == set(expected)
+
+
+def drift(world: World, stack: Made, name: str, since: int, until: int | None) -> None:
+    """Let a resource be missing from a time on, and write the event of the observation."""
+    resource_id = world.resource(stack, name, action="CREATE", status="COMPLETE", physical_id="p")
+    fault = {
+        "stack_id": stack.id, "project_id": stack.project, "name": name, "type": "Test::Plain",
+        "physical_id": "p", "verdict": "missing", "differences": [], "resource_id": resource_id,
+        "service": "x", "reason": "gone",
+    }  # fmt: skip
+    if until is None:
+        row = {"root_id": stack.id, "group_id": 1, "confirmed": True, "observed_at": at(since)}
+        world.insert(ResourceVerdict, {**fault, **row, "since": at(since)})
+    else:
+        row = {"fault_id": 1, "last_seen_at": at(until - 1), "ended_at": at(until)}
+        world.insert(VerdictHistory, {**fault, **row, "first_seen_at": at(since)})
+    reason = "Observed missing: gone"
+    world.event(stack, name, action="CHECK", status="FAILED", reason=reason, created_at=at(since))
+
+
+@pytest.mark.parametrize(("seconds", "expected"), [(5, 0), (15, 1), (25, 2), (35, 1)])
+def test_drift_is_that_of_the_time(
+    api: Client, world: World, project: str, seconds: int, expected: int
+) -> None:
+    made = world.stack(project, "drifting", created_at=at(0))
+    for name in ("a", "b"):
+        world.event(made, name, created_at=at(1))
+    drift(world, made, "a", 10, 30)
+    drift(world, made, "b", 20, None)
+    query = {"at": at(seconds).isoformat()}
+    summary = api.get(f"{made.path}/field/summary", query_string=query)["field"]
+    assert summary["counts"]["drift"] == expected
+    assert summary["counts"]["complete"] == 2  # a finding of the observation is no state
+    [group] = api.get(f"{made.path}/map", query_string=query)["map"]["groups"]
+    assert group["counts"].get("drift", 0) == expected
+    page = Browser(world.client()).text(f"/ui{made.path}/history?step=100")
+    assert re.search(r'data-state="drift">.*?<span class="amount">1<', page, re.DOTALL)
 
 
 def test_a_time_before_the_history_is_its_beginning(api: Client, world: World, project: str) -> None:
