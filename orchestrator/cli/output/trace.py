@@ -1,14 +1,15 @@
 """A timeline as a trace in the JSON format of Chrome, which Perfetto opens. Pure.
 
-A resource type is a process, and operations that do not overlap share a thread. Each operation is a slice
-with its phases below it. The critical path is a process of its own.
+A resource type and a nested stack are processes, and operations that do not overlap share a thread. Each
+operation is a slice with its phases below it. The critical path is a process of its own.
 """
 
 from __future__ import annotations
 
 import datetime as dt
 import heapq
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import count
 from typing import Final
 
 from orchestrator.json_types import JsonMapping, JsonObject
@@ -16,12 +17,12 @@ from orchestrator.json_types import JsonMapping, JsonObject
 CRITICAL: Final = 1  # number of the process with the critical path
 
 
-def trace_document(timeline: JsonMapping) -> JsonObject:
-    """Return the trace of a timeline of the API, with its bars."""
-    return {"displayTimeUnit": "ms", "traceEvents": list(_events(timeline))}
+def trace_document(timeline: JsonMapping, nested: Sequence[tuple[str, JsonMapping]] = ()) -> JsonObject:
+    """Return the trace of a timeline of the API, with its bars, and of the timelines of nested stacks."""
+    return {"displayTimeUnit": "ms", "traceEvents": list(_events(timeline, nested))}
 
 
-def _events(timeline: JsonMapping) -> Iterator[JsonObject]:
+def _events(timeline: JsonMapping, nested: Sequence[tuple[str, JsonMapping]]) -> Iterator[JsonObject]:
     end = _micros(timeline["ended_at"])
     yield _name("process_name", CRITICAL, 0, "Critical path")
     for step in timeline["critical_path"]:
@@ -31,10 +32,18 @@ def _events(timeline: JsonMapping) -> Iterator[JsonObject]:
     by_type: dict[str, list[JsonMapping]] = {}
     for bar in timeline["bars"]:
         by_type.setdefault(bar["resource_type"], []).append(bar)
-    for process, (type_, bars) in enumerate(sorted(by_type.items()), CRITICAL + 1):
-        yield _name("process_name", process, 0, type_)
-        for thread, bar in _threads(bars, end):
-            yield from _bar(bar, process, thread, end)
+    numbers = count(CRITICAL + 1)
+    for type_, bars in sorted(by_type.items()):
+        yield from _process(next(numbers), type_, bars, end)
+    for name, inner in nested:
+        yield from _process(next(numbers), f"stack {name}", inner["bars"], _micros(inner["ended_at"]))
+
+
+def _process(number: int, name: str, bars: list[JsonMapping], end: int) -> Iterator[JsonObject]:
+    yield _name("process_name", number, 0, name)
+    yield {"name": "process_sort_index", "ph": "M", "pid": number, "tid": 0, "args": {"sort_index": number}}
+    for thread, bar in _threads(bars, end):
+        yield from _bar(bar, number, thread, end)
 
 
 def _threads(bars: list[JsonMapping], end: int) -> Iterator[tuple[int, JsonMapping]]:

@@ -107,3 +107,20 @@ def test_a_trace_has_a_slice_per_operation_and_phase() -> None:
     assert of["b"]["dur"] == 7_000_000
     assert of["b"]["args"] == {"state": "in progress", "critical": True}
     assert [event["name"] for event in slices if event["pid"] == 1] == ["b"]
+
+
+def test_nested_stacks_are_processes_of_a_trace() -> None:
+    bar = {"resource_name": "x", "resource_type": "A", "failed": False, "critical": False}
+    times = {"queued_at": 0, "started_at": 1, "waiting_at": None, "ended_at": 2}
+    bar |= {
+        key: None if second is None else f"2026-01-01T12:00:0{second}.000Z" for key, second in times.items()
+    }
+    timeline = {"ended_at": "2026-01-01T12:00:09.000Z", "bars": [bar], "critical_path": []}
+    document = trace_document(timeline, [("web-group", timeline), ("web-group-0", timeline)])
+    names = {
+        event["pid"]: event["args"]["name"]
+        for event in document["traceEvents"]
+        if event["name"] == "process_name"
+    }
+    assert names == {1: "Critical path", 2: "A", 3: "stack web-group", 4: "stack web-group-0"}
+    assert [event["pid"] for event in document["traceEvents"] if event["name"] == "x"] == [2, 3, 4]
