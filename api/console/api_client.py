@@ -48,6 +48,7 @@ class ApiError(Exception):
         """Read the message and the faults from an error response."""
         error = body.get("error") or {}
         self.status = status
+        self.type = str(error.get("type") or "")
         self.message = str(error.get("message") or body.get("explanation") or body.get("title") or "")
         self.faults: list[JsonObject] = list(error.get("errors") or ())
         super().__init__(self.message)

@@ -78,6 +78,7 @@ class StackUpdate(StackDefinition):
 
     converge: Flag | None = optional("Observe the real resources before the comparison.", False)
     existing: Flag | None = optional("Merge with the current definition, like PATCH.", False)
+    expected_revision: int | None = optional("Refused if the newest revision is another one. Extension.", 3)
 
 
 class StackPatch(StackUpdate):

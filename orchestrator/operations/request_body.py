@@ -53,6 +53,7 @@ class UpdateRequest:
     tags_left_out: bool
     clear_parameters: tuple[str, ...]
     converge: bool
+    expected_revision: int | None  # the update is refused if there is a newer one
 
 
 def reject_nul_bytes(*texts: bytes) -> None:
@@ -128,6 +129,7 @@ def read_update(body: bytes, fetch: Fetch, *, patch: bool) -> UpdateRequest:
         document.get("tags") is None,
         tuple(names),
         _boolean(document, "converge", False),
+        _expected_revision(document),
     )
 
 
@@ -223,6 +225,15 @@ def _boolean(document: JsonMapping, key: str, default: bool) -> bool:
     if isinstance(value, str) and value.lower() in {"true", "false"}:
         return value.lower() == "true"
     raise InvalidRequest(f'Unrecognized value "{value}" for "{key}", acceptable values are: true, false.')
+
+
+def _expected_revision(document: JsonMapping) -> int | None:
+    value = document.get("expected_revision")
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 < value < 2**31:
+        raise InvalidRequest("'expected_revision' must be the number of a revision.")
+    return value
 
 
 def _timeout(document: JsonMapping) -> int | None:

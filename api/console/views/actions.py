@@ -27,6 +27,7 @@ actions = Blueprint("actions", __name__)
 SECTIONS: Final = ("parameters", "parameter_defaults", "resource_registry", "event_sinks")  # of a form
 PREVIEW: Final = "preview"
 MAX_SHOWN_TEMPLATE: Final = 2 << 20  # bytes; larger templates are not put into the form
+REVISION_CHANGED: Final = "RevisionChanged"  # type of the error of the API
 CHANGED: Final = (
     "The stack was changed while this page was open: it has revision {now}, the form began with {before}. "
     "Compare the revisions; send the form again to replace the newer revision."
@@ -134,21 +135,34 @@ def _update(project: str, name: str, stack_id: str) -> Response:
     values, path = read_form(), stack_path(project, name, stack_id)
     stack = read_stack(project, name, stack_id)
     try:
-        body, now = stack_body(values), _revision(path)
+        body = stack_body(values)
         if values.get("intent") == PREVIEW:
             answer = api().send("PATCH", f"{path}/preview", body, query={"show_nested": "true"})
             return _update_page(stack, values, [], plans.of_update(answer["resource_changes"]), 200)
-        if values.get("revision") != str(now):
-            text = CHANGED.format(now=now, before=values.get("revision") or "another")
-            return _update_page(stack, values | {"revision": str(now)}, [{"message": text}], None, 409)
+        body["expected_revision"] = _number(values.get("revision", ""))
         api().send("PATCH", path, body)
     except ApiError as error:
         if error.status == 401:
             raise
+        if error.type == REVISION_CHANGED:
+            now = str(_revision(path))
+            text = CHANGED.format(now=now, before=values["revision"])
+            return _update_page(stack, values | {"revision": now}, [{"message": text}], None, 409)
         return _update_page(stack, values, faults_of(error.message, error.faults), None, error.status)
     except InvalidRequest as error:
         return _update_page(stack, values, [{"message": str(error)}], None, 400)
     return redirect_to("stack.summary", project=project, name=name, stack_id=stack_id)
+
+
+def _number(text: str) -> int:
+    """Return the number of the revision with which the form began.
+
+    Raises:
+        InvalidRequest: it is not a number.
+    """
+    if not (text.isascii() and text.isdigit() and len(text) < 10):
+        raise InvalidRequest("The form has no revision: open it again.")
+    return int(text)
 
 
 def _revision(path: str) -> int:

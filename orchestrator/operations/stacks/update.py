@@ -58,6 +58,7 @@ def update(context: OperationContext, stack: StackRow, body: Body, *, patch: boo
         NotFound: the stack is deleted.
         NotSupported: it is suspended.
         InvalidRequest, InvalidTemplate, LimitExceeded: no row was written.
+        RevisionChanged: the stack has another revision than the request expects.
     """
     opened, _ = accept(context, stack, body, patch=patch)
     return Accepted(str(stack.uuid), stack.name, [opened.message])
@@ -71,7 +72,7 @@ def is_empty_patch(body: Body) -> bool:
         document = read_object(body.read())
     except InvalidRequest:
         return False
-    extra = document.keys() - _PARTS - {"existing", "stack_name"}
+    extra = document.keys() - _PARTS - {"existing", "stack_name", "expected_revision"}
     return not extra and all(_is_nothing(document.get(part)) for part in _PARTS)
 
 
@@ -123,6 +124,7 @@ def _accept(
                     lease=lease,
                     converge=requested.converge,
                     based_on=based_on,
+                    expected=requested.expected_revision,
                 )
                 children.mark_stale(db, stack.id)
         except ConcurrentUpdate:

@@ -23,6 +23,7 @@ from orchestrator.store.keystone import delegated_credentials
 from orchestrator.store.traversals.traversals import (
     STACK_EVENT,
     Locked,
+    RevisionChanged,
     StartedTraversal,
     attach_revision,
     first_nodes,
@@ -216,13 +217,15 @@ def accept_update(
     lease: int | None = None,
     converge: bool = False,
     based_on: int | None = None,
+    expected: int | None = None,
 ) -> StartedTraversal | None:
     """Insert a stack's next revision and start the traversal to it; return None if the stack is gone.
 
     `converge`: compare with the observed state. `based_on`: the traversal in which the input of the update
-    was read.
+    was read. `expected`: the number of the newest revision, as the caller knows it.
 
     Raises:
+        RevisionChanged: the newest revision is another one.
         ConcurrentUpdate: the stack is in another traversal by now.
         NotSupported: the stack is suspended.
     """
@@ -230,18 +233,20 @@ def accept_update(
         now = _lock_unless_suspended(db, stack_id)
         if now is None:
             return None
+        number = _next_number(db, stack_id)
+        if expected is not None and number - 1 != expected:
+            raise RevisionChanged(insert.name, number - 1, expected)
         if based_on is not None and now.traversal != based_on:
             raise ConcurrentUpdate
-        revision_id = _insert_revision(db, stack_id, insert, number=_next_number(db, stack_id), action=action)
+        revision_id = _insert_revision(db, stack_id, insert, number=number, action=action)
         sinks.add(db, stack_id, insert.sinks)
         sinks.activate_named(db, stack_id, revision_id)
-        tags = list(insert.tags)
         db.execute(
             SETTINGS,
             {
                 "disable_rollback": insert.disable_rollback,
                 "timeout_mins": insert.timeout_mins,
-                "tags": tags,
+                "tags": list(insert.tags),
                 "keep_going": insert.keep_going,
                 "resume": insert.resume,
                 "stack_id": stack_id,

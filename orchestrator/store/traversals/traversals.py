@@ -14,6 +14,7 @@ from psycopg.rows import TupleRow
 
 from orchestrator.engine.messages import CheckMessage
 from orchestrator.engine.states import NODE_ENDS, RESOURCE_KINDS, Outcome, is_reached
+from orchestrator.errors import Conflict
 from orchestrator.logs import request_id
 from orchestrator.store.nodes import hooks
 from orchestrator.store.tables.base import check_in, check_not_in
@@ -137,6 +138,19 @@ WHERE NOT EXISTS (
     SELECT 1 FROM existing
     WHERE existing.resource_id = open.id AND {check_not_in("existing.state", NODE_ENDS)})
 """
+
+
+class RevisionChanged(Conflict):
+    """The newest revision of the stack is not the one that the request expects."""
+
+    heat_type = "RevisionChanged"
+
+    def __init__(self, name: str, number: int, expected: int) -> None:
+        """Name the stack, its newest revision, and the expected one."""
+        super().__init__(
+            f"Stack {name} has revision {number}, not {expected}: another request has changed it. Nothing "
+            "was done."
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,10 +5,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import orjson
 import pytest
 
 from orchestrator.security.tokens import create_token
 from orchestrator.store.tables.graph import Failure, GraphNode
+from orchestrator.store.traversals.traversals import RevisionChanged
 from tests.integration.api_world import START, Made, World, project, world  # noqa: F401 - fixtures
 from tests.integration.console.console_world import Browser, links, words
 
@@ -206,15 +208,20 @@ def test_actions_are_sent_with_the_form_of_the_own_page_only(
     browser.open(page_of(stack, "/actions/unknown"), 404)
 
 
-def test_an_update_of_another_revision_than_the_forms_is_not_sent(
+def test_an_update_of_another_revision_than_the_forms_is_refused(
     browser: Browser, world: World, project: str
 ) -> None:
     stack = world.stack(project, "mine")
-    values = {"template": "a: 1", "revision": "7", "intent": "update"}
-    page = browser.submit(page_of(stack, "/actions/update"), values, 409).text
-    assert "was changed while this page was open" in page
+    place, values = page_of(stack, "/actions/update"), {"template": "a: 1", "intent": "update"}
+    world.neighbour.error = RevisionChanged("mine", 1, 7)
+    page = browser.submit(place, values | {"revision": "7"}, 409).text
+    assert "It has revision 1, the form began with 7" in words(page).replace("it has", "It has")
     assert "a: 1" in page
-    assert browser.submit(page_of(stack, "/actions/update"), values | {"revision": "1"})
+    assert '<input type="hidden" name="revision" value="1">' in page
+    world.neighbour.error = None
+    browser.submit(place, values | {"revision": "1"})
+    assert orjson.loads(world.neighbour.bodies[-1])["expected_revision"] == 1
+    assert "a: 1" in browser.submit(place, values | {"revision": "x"}, 400).text
 
 
 def test_a_revision_shows_its_template_and_offers_a_rollback(
