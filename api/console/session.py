@@ -2,7 +2,8 @@
 
 The server keeps no sessions. The cookie is sent by the browser for paths below `/ui` only, never to pages of
 other sites, and cannot be read by scripts. It ends after `LIFETIME_SECONDS` or with its token; the API checks
-the credentials themselves with each call. Signing out deletes the cookie.
+the credentials themselves with each call. Signing out deletes the cookie, and revokes a token that the
+console has requested. Tokens of users stay valid, since other programs use them.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ class Session:
     kind: str  # a key of HEADERS
     value: str = field(repr=False)
     expires_at: float  # seconds since the epoch
+    is_requested: bool = False  # a token that the console has requested for a password
 
     @property
     def headers(self) -> dict[str, str]:
@@ -38,10 +40,14 @@ class Session:
         return {HEADERS[self.kind]: self.value}
 
 
-def of_token(token: str, expires_at: float | None = None) -> Session:
-    """Return the session of a token of the API or of Keystone, which ends with the token."""
-    end = time.time() + LIFETIME_SECONDS
-    return Session("token", token, end if expires_at is None else min(end, expires_at))
+def of_token(token: str) -> Session:
+    """Return the session of a token of the API or of Keystone."""
+    return Session("token", token, time.time() + LIFETIME_SECONDS)
+
+
+def of_requested_token(token: str, expires_at: float) -> Session:
+    """Return the session of a token that the console has requested; it ends with the token."""
+    return Session("token", token, min(time.time() + LIFETIME_SECONDS, expires_at), is_requested=True)
 
 
 def of_password(name: str, password: str) -> Session:

@@ -1,4 +1,4 @@
-"""Sign-in with a name and a password at Keystone, for callers without a token of their own."""
+"""Sign-in with a name and a password at Keystone, and sign-out, for callers without a token of their own."""
 
 from __future__ import annotations
 
@@ -42,3 +42,13 @@ def sign_in(settings: Settings, login: PasswordLogin) -> tuple[str, float]:
     if found is None:
         raise Unauthenticated
     return found
+
+
+def sign_out(settings: Settings, token: str) -> None:
+    """Revoke a token that `sign_in` has returned.
+
+    Raises:
+        Unavailable: Keystone does not respond.
+    """
+    if settings.keystone_auth_url is not None:
+        password_token.revoke(settings.keystone_auth_url, settings.keystone_ca_file, token)

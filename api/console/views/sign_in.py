@@ -12,13 +12,17 @@ from api.console.context import DEFAULT_PROJECT
 from api.console.session import Session
 from api.dependencies import dependencies
 from api.middleware.failed_logins import FailedLogins
-from orchestrator.errors import Unauthenticated
+from orchestrator import logs
+from orchestrator.errors import Unauthenticated, Unavailable
 from orchestrator.security.authenticators import Authenticator
 from orchestrator.security.caller import Caller
 from orchestrator.security.keystone_login import PasswordLogin
 from orchestrator.security.keystone_login import sign_in as keystone_sign_in
+from orchestrator.security.keystone_login import sign_out as keystone_sign_out
 
 sign_in = Blueprint("sign_in", __name__)
+
+log = logs.logger()
 
 MAX_FORM_BYTES: Final = 32_768
 REJECTED: Final = "These credentials are not valid. Check them and try again."
@@ -68,7 +72,14 @@ def submit() -> Response:
 
 @sign_in.post("/sign-out")
 def leave() -> Response:
-    """End the session of this browser."""
+    """End the session of this browser, and the token that was requested for it."""
+    deps = dependencies()
+    found = session.load(request, deps.cipher)
+    if found is not None and found.is_requested:
+        try:
+            keystone_sign_out(deps.settings, found.value)
+        except Unavailable as error:  # the token ends by itself
+            log.warning("token_not_revoked", error=str(error))
     response = _to(url_for("sign_in.home"))
     session.clear(response, request)
     return response
@@ -103,7 +114,7 @@ def _submitted() -> Session:
     )
     logins = cast(FailedLogins, current_app.extensions["failed_logins"])
     with logins.verifying(request.environ, logins.password(name, password)):
-        return session.of_token(*keystone_sign_in(settings, login))
+        return session.of_requested_token(*keystone_sign_in(settings, login))
 
 
 def _verified(found: Session) -> Caller | None:

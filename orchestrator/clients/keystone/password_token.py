@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from orchestrator.clients.keystone.http import identity_plugins, new_session, translated_errors
+from orchestrator.clients.keystone.http import UNAVAILABLE, identity_plugins, new_session, translated_errors
+from orchestrator.errors import Unavailable
 
 
 def issue(
@@ -39,3 +40,21 @@ def issue(
         except (http.Unauthorized, http.Forbidden, http.NotFound):
             return None
         return str(access.auth_token), access.expires.timestamp()
+
+
+def revoke(auth_url: str, cafile: Path | None, token: str) -> None:
+    """Revoke a token with itself. A token that Keystone does not know is revoked already.
+
+    Raises:
+        Unavailable: Keystone does not respond, or fails.
+    """
+    with translated_errors():
+        response = new_session(None, cafile).request(
+            f"{auth_url.rstrip('/')}/auth/tokens",
+            "DELETE",
+            headers={"X-Auth-Token": token, "X-Subject-Token": token},
+            authenticated=False,
+            raise_exc=False,
+        )
+    if response.status_code >= 500:
+        raise Unavailable(UNAVAILABLE)

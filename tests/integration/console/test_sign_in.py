@@ -10,12 +10,14 @@ import pytest
 
 from api.console import session
 from api.console.session import COOKIE, Session
+from orchestrator.clients.keystone.password_token import issue
 from orchestrator.security.password_file import hash_password
 from orchestrator.security.tokens import create_token
 from orchestrator.simulated.cloud import SimulatedCloud
 from tests.integration.api_world import Client, World, api, project, world  # noqa: F401 - fixtures
 from tests.integration.console.console_world import NAVIGATION, Browser, words
 
+OF_DEMO = {"project": "demo", "project_domain": "Default"}
 CSP = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
     "base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
@@ -170,6 +172,22 @@ def test_keystone_issues_a_token_for_a_password(world: World, simulated_cloud: S
     start = browser.submit("/ui/sign-in", values).location
     assert start is not None
     assert "Overview of demo" in browser.text(start)
+    tokens = simulated_cloud.keystone.tokens
+    requested = session_token(world, browser)
+    assert tokens.caller(requested) is not None
+    browser.submit("/ui/sign-out", {})
+    assert tokens.caller(requested) is None
+    given, _ = issue(url, None, user="demo", password=password, user_domain="Default", **OF_DEMO) or ("", 0)
+    browser.submit("/ui/sign-in", {"token": given})
+    browser.submit("/ui/sign-out", {})
+    assert tokens.caller(given) is not None  # other programs use it
+
+
+def session_token(world: World, browser: Browser) -> str:
+    """Return the token of a session."""
+    cookie = browser.http.get_cookie(COOKIE, path="/ui")
+    assert cookie is not None
+    return str(world.cipher.open(cookie.value.encode())["value"])
 
 
 def test_the_root_of_the_api_is_unchanged(api: Client) -> None:
