@@ -54,6 +54,26 @@ def test_the_parts_of_a_load_balancer_are_observed_in_lists(driver: Driver):
     _require_equal_in_lists(driver)
 
 
+def test_objects_of_amazons_types_are_observed_in_the_lists_of_their_targets(driver: Driver):
+    vpc = driver.create("AWS::EC2::VPC", {"CidrBlock": "10.79.0.0/16"})
+    subnet = driver.create("AWS::EC2::Subnet", {"VpcId": vpc, "CidrBlock": "10.79.1.0/24"})
+    rule = {"IpProtocol": "tcp", "FromPort": "22", "ToPort": "22", "CidrIp": "0.0.0.0/0"}
+    group = driver.create(
+        "AWS::EC2::SecurityGroup", {"GroupDescription": "d", "SecurityGroupIngress": [rule]}
+    )
+    tags = [{"Key": "a", "Value": "1"}]
+    driver.create("AWS::EC2::Volume", {"Size": 1, "AvailabilityZone": "nova", "Tags": tags})
+    port = driver.create("AWS::EC2::NetworkInterface", {"SubnetId": subnet, "GroupSet": [group]})
+    instance = {"ImageId": "cirros", "InstanceType": "m1.nano", "NetworkInterfaces": [port], "Tags": tags}
+    server = driver.create("AWS::EC2::Instance", instance)
+    _require_equal_in_lists(driver)
+    change = {"metadata": {"a": "2"}}
+    driver.request(lambda: driver.openstack.compute.post(f"/servers/{server}/metadata", change))
+    resource = driver.resources[server]
+    standing = judge(recorded(resource), observed(driver, resource, listed(driver, resource)))
+    assert standing.differences == (Difference("Tags", tags, [{"Key": "a", "Value": "2"}]),)
+
+
 def _require_equal_in_lists(driver: Driver) -> None:
     """All resources of the test are in lists, observed as by a request, and in step."""
     for physical_id, resource in driver.resources.items():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import ClassVar
@@ -10,6 +10,7 @@ from typing import ClassVar
 from orchestrator.errors import ProviderError
 from orchestrator.json_types import JsonMapping, JsonObject
 from orchestrator.resources.base import Context, Created, Observation, ResourceType, Value
+from orchestrator.resources.capabilities import derived
 
 
 class MappedType(ResourceType):
@@ -17,6 +18,7 @@ class MappedType(ResourceType):
 
     live_show = True
     target_type: ClassVar[type[ResourceType]]
+    lists: ClassVar[str] = derived(lambda type_: type_.target_type.lists)
     # By property: the properties of the target that change with it.
     changes: ClassVar[Mapping[str, tuple[str, ...]]] = {}
 
@@ -61,6 +63,10 @@ class MappedType(ResourceType):
         attributes = {} if ctx.action == "DELETE" else self.attribute_values(ctx, physical_id, observation)
         actual = self.observed_properties(ctx, observation.properties or {})
         return replace(observation, attributes=attributes, properties=actual)
+
+    def list_objects(self, ctx: Context) -> Iterable[tuple[str, Value]]:
+        """Yield the objects of the target."""
+        return self.target.list_objects(ctx)
 
     def advance(
         self, ctx: Context, physical_id: str, props: Mapping[str, Value], step: str

@@ -20,6 +20,7 @@ class NetworkInterface(Ec2NetworkType):
 
     name = "AWS::EC2::NetworkInterface"
     collection = PORTS
+    lists = PORTS.plural
     has_status = True
     properties = {
         "Description": Property("string", "Description of the interface."),
