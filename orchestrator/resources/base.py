@@ -178,6 +178,13 @@ class ResourceType(OptionalVerbs):
         """Request the object and return at once."""
         raise NotImplementedError(self.name)
 
+    def admit(self, ctx: Context) -> None:
+        """Called before the start of a create is recorded. Send no request.
+
+        Raises:
+            AwaitingBudget: the service has too many requests in progress; the create begins later.
+        """
+
     def find(self, ctx: Context, token: str) -> str | Sequence[str] | None:
         """Return the physical id of the object that an earlier attempt with this token created, or None.
 

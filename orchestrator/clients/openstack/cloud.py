@@ -67,6 +67,16 @@ class OpenStack:
         """The transport of the credential's requests."""
         return _transport(self.cloud.session(), self.region)
 
+    def require_place(self, service: str) -> None:
+        """Refuse an operation whose request to a service would wait too long for its turn.
+
+        Raises:
+            AwaitingBudget: it would; nothing was sent.
+        """
+        require_place = getattr(self.transport, "require_place", None)  # scripted transports have no budget
+        if require_place is not None:
+            require_place(service, self.owner)
+
     @property
     def _arguments(self) -> tuple[Transport, float, str, ListLag, Mapping[str, Any] | None]:
         return self.transport, self.deadline_seconds, self.owner, self.lag, self.listed

@@ -61,6 +61,8 @@ def create(operation: ResourceOperation, wait_seconds: float, retries_left: int)
         waits = operation.services.incarnations.release(operation)
         if waits is not None:
             return StepResult(waits, state)
+    if fresh and external:
+        operation.resource_type.admit(operation.context("CREATE"))
     if fresh:
         state.attempt, state.action = state.attempt + 1, "CREATE"
     state.op = "CREATE"

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 import pytest
 
-from orchestrator.errors import ProviderBusy, ProviderFailed, ProviderSilent
+from orchestrator.errors import AwaitingBudget, ProviderBusy, ProviderFailed, ProviderSilent
 from orchestrator.operations.maintenance import orphan_searches, orphans
 from orchestrator.resources.base import Context
 from tests.scenarios.fake_cloud import Cloud, Crash, Thing, cloud_thing
@@ -26,6 +26,10 @@ class Port(Thing):
     name = "Cloud::Port"
     flight_seconds: ClassVar[float] = FLIGHT_SECONDS
     newest_first = False
+
+    def admit(self, ctx: Context) -> None:
+        if "admit" in self.cloud.on:
+            self.cloud.call("admit", ctx)
 
     def find(self, ctx: Context, token: str) -> Sequence[str]:
         self.cloud.call("find", ctx)
@@ -82,6 +86,17 @@ def test_the_object_of_a_lost_answer_is_found_at_once(world: World, cloud: Cloud
         world.deliver(1)
     assert world.state(uuid) == "CREATE_COMPLETE"
     assert cloud.calls == ["create a", "find a", "observe a"]
+
+
+def test_a_create_that_is_not_admitted_is_begun_later(world: World, cloud: Cloud) -> None:
+    silent(cloud, "admit", error=AwaitingBudget("cloud", 1.0))
+    uuid = world.create("s", {"a": port_()})
+    world.deliver(10)
+    [row] = world.rows("SELECT op, action, attempt FROM resource")
+    assert (row.op, row.action, row.attempt) == (None, "INIT", 0)
+    world.deliver_all()
+    assert world.state(uuid) == "CREATE_COMPLETE"
+    assert cloud.calls == ["admit a", "create a", "observe a"]
 
 
 def test_an_object_that_arrives_late_is_searched_every_few_seconds(world: World, cloud: Cloud) -> None:

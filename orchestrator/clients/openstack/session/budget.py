@@ -27,6 +27,8 @@ WAIT_SHARE: Final = 0.3  # of the deadline, if that is less
 USER_SHARE: Final = 0.7  # of the deadline, without a stack
 MAX_WAITING: Final = 8  # threads per budget: half of those of a worker
 AGED_SECONDS: Final = 2.0  # after which a request that reads is equal to one that changes something
+MAX_RETRY_SECONDS: Final = 8.0  # until an operation that was refused before its begin is tried again
+SMOOTHING: Final = 0.2  # share of the newest request in the average duration
 RETRY_SECONDS: Final = (0.5, 2.0)  # until a refused request is tried again
 
 
@@ -58,7 +60,22 @@ class Budget:
         self._service, self._limit = service, limit
         self._occupied: Counter[str] = Counter()
         self._waiters: list[_Waiter] = []
+        self._seconds = 0.0  # of a request, recent average
         self._lock = threading.Lock()
+
+    def require_place(self, owner: str) -> None:
+        """Refuse an operation that is not begun yet if its request would probably wait in vain: the requests
+        of the same stack that wait already take too long.
+
+        Raises:
+            AwaitingBudget: it would.
+        """
+        with self._lock:
+            waiting = sum(1 for waiter in self._waiters if waiter.impatient and waiter.owner == owner)
+            expected = (waiting + 1) * self._seconds / self._limit.value if waiting else 0.0
+        if expected > WAIT_SECONDS:
+            longest = min(expected, MAX_RETRY_SECONDS)
+            raise AwaitingBudget(self._service, random.uniform(longest / 2, longest))  # noqa: S311
 
     @contextmanager
     def place(
@@ -114,6 +131,7 @@ class Budget:
                 self._limit.record_busy(now)
             elif not place.failed:
                 self._limit.record_answer(kind, seconds, full=full, now=now)
+                self._seconds += (seconds - self._seconds) * SMOOTHING
             self._grant()
 
     def _grant(self) -> None:

@@ -85,6 +85,14 @@ class SessionTransport:
             )
         return answer
 
+    def require_place(self, service: str, owner: str) -> None:
+        """Refuse an operation whose request would wait too long for its turn (`Budget.require_place`).
+
+        Raises:
+            AwaitingBudget: it would.
+        """
+        budgets().of(service, self._region, self._tokens.project_id).require_place(owner)
+
     def versions(self, service: str, service_type: str, seconds: float) -> tuple[str, str]:
         """Return the lowest and the highest microversion of a service."""
         deadline = Deadline(seconds)

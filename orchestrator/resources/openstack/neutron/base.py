@@ -16,10 +16,10 @@ from orchestrator.resources.base import (
     Fault,
     Observation,
     Property,
-    ResourceType,
     Value,
 )
 from orchestrator.resources.capabilities import derived
+from orchestrator.resources.openstack.admission import AdmittedType
 from orchestrator.resources.openstack.conflicts import temporary_conflicts
 from orchestrator.resources.openstack.connection import openstack
 from orchestrator.resources.openstack.neutron.request_token import described, marked, unmarked
@@ -43,7 +43,7 @@ def network(ctx: Context) -> Network:
     return openstack(ctx).network
 
 
-class NeutronType(ResourceType):
+class NeutronType(AdmittedType):
     """A type whose resources are objects of a collection.
 
     A property is an attribute of the same name in requests, unless `api_names` gives another name or

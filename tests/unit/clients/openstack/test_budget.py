@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from orchestrator.clients.openstack.session import budget as budget_module
 from orchestrator.clients.openstack.session.budget import MAX_WAITING, Budget
 from orchestrator.clients.openstack.session.concurrency_limit import ConcurrencyLimit
 from orchestrator.errors import AwaitingBudget
@@ -113,6 +114,26 @@ def test_a_request_waits_a_few_seconds_and_is_refused(run: Run) -> None:
         pass
     assert caught.value.retry_after
     assert run.budget.waiting == 0
+
+
+def test_an_operation_is_not_begun_while_requests_of_its_stack_wait_for_long(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(budget_module, "WAIT_SECONDS", 0.001)
+    run.start("large", "l1")
+    run.start("large", "l2")
+    time.sleep(0.02)  # the duration of a request, which is measured
+    run.start("large", "l3", seconds=SECONDS)
+    run.release("l1", "l3")
+    run.budget.require_place("large")  # none waits
+    monkeypatch.setattr(budget_module, "WAIT_SECONDS", 4.0)
+    run.start("large", "l4")
+    run.budget.require_place("large")  # the wait is short
+    monkeypatch.setattr(budget_module, "WAIT_SECONDS", 0.001)
+    with pytest.raises(AwaitingBudget) as refused:
+        run.budget.require_place("large")
+    assert refused.value.retry_after is not None
+    run.budget.require_place("small")  # its request is the next
 
 
 def test_a_stack_with_many_waiting_requests_yields_to_another(run: Run) -> None:
