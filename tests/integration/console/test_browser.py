@@ -22,12 +22,14 @@ from tests.integration.api_world import Made, World, world  # noqa: F401 - a fix
 PACKAGES = Path(__file__).resolve().parents[3] / "tools" / "node_packages.sh"
 PROJECT = "demo"
 SIZES = ({"width": 390, "height": 844}, {"width": 1280, "height": 800}, {"width": 2560, "height": 1440})
-PAGES = ("", "stacks", "create")
+PAGES = ("", "stacks", "create", "repairs")
 TABS = (
     "",
     "/field",
     "/map",
     "/timeline",
+    "/history",
+    "/history?step=0",
     "/resources",
     "/resources/disk",
     "/events",
