@@ -21,6 +21,9 @@ TYPES: Final = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg
 PINS: Final = {
     # htmx.org 4.0.1, dist/htmx.min.js
     "vendor/htmx.min.js": "a0abb04f2f45a1f89d1d4844023245537e5e6014c87b144553e0607b4cc32130",
+    # uplot 1.6.32, dist/uPlot.iife.min.js and dist/uPlot.min.css
+    "vendor/uPlot.iife.min.js": "19c8d4c6ad88929a79f4ae49d6f7161566dfd0ba3d15cc495e974f787eb78f1f",
+    "vendor/uPlot.min.css": "df630c6a8d6f8eeaff264b50f73ce5b114f646ffd9a0bb74f049b0a00135fa04",
 }
 
 

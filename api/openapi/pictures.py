@@ -188,6 +188,13 @@ class Idle(Shape):
     ended_at: Instant = described("End.", "2026-01-01T12:10:00.000Z")
 
 
+class ThroughputBody(Shape):
+    """The operations in each hundredth of the time."""
+
+    in_progress: list[int] = described("Operations in progress.", [4, 2])
+    ended: list[int] = described("Operations that ended.", [0, 2])
+
+
 class TimelineBody(Shape):
     """The operations of an action."""
 
@@ -199,6 +206,7 @@ class TimelineBody(Shape):
     )
     in_progress: bool = described("Whether the action is in progress.", False)
     count: int = described("Number of operations.", 1)
+    throughput: ThroughputBody = described("Operations in progress and ended over time.")
     bars: list[TimelineBar] = described("In the order of their start; empty if there are more than `limit`.")
     lanes: list[TimelineLane] = described("Operations by type, if there are more than `limit`.")
     critical_path: list[CriticalStep] = described("The first requirement first; at most 300 with lanes.")

@@ -45,6 +45,7 @@ def _body(picture: Timeline) -> JsonObject:
         "ended_at": _time(picture.ended_at),
         "in_progress": picture.in_progress,
         "count": picture.count,
+        "throughput": {"in_progress": picture.throughput.in_progress, "ended": picture.throughput.ended},
         "bars": [_bar(bar, bar.name in critical) for bar in picture.bars],
         "lanes": [
             {

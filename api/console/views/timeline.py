@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import accumulate
 from typing import Final
 
+import orjson
 from flask import Blueprint, request, url_for
 
 from api.console.context import api, page, stack_path
@@ -19,6 +21,7 @@ LABELS: Final = 230  # width of the column of names, in pixels
 PLOT: Final = 930
 ROW: Final = 20
 LANE: Final = 44
+CHART: Final = 90  # height of the throughput
 TOP: Final = 26
 TICKS: Final = 6
 MAX_LISTED: Final = 50  # steps of the critical path in the list
@@ -48,6 +51,16 @@ class Line:
     area: str = ""  # path of the density
 
 
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """Operations in progress and ended over time."""
+
+    series: str  # JSON
+    area: str  # path of those in progress
+    line: str  # path of those that ended
+    most: int  # in progress at once
+
+
 @timeline.get("/<project>/stacks/<name>/<stack_id>/timeline")
 def show(project: str, name: str, stack_id: str) -> str:
     """Show the timeline."""
@@ -71,6 +84,7 @@ def show(project: str, name: str, stack_id: str) -> str:
         stack_id=stack_id,
         base=base,
         picture=body,
+        chart=_chart(body["throughput"], ended - begun),
         lines=lines,
         ticks=_ticks(axis, begun, ended, folded),
         folds=[_fold(fold, axis) for fold in folded],
@@ -81,8 +95,27 @@ def show(project: str, name: str, stack_id: str) -> str:
         height=height,
         labels=LABELS,
         row=ROW,
+        chart_height=CHART,
         live=not query["revision"],
     )
+
+
+def _chart(throughput: JsonMapping, seconds: float) -> Chart:
+    """Return the chart of the throughput: its values for the script, and its paths without scripts."""
+    in_progress, ended = throughput["in_progress"], list(accumulate(throughput["ended"]))
+    parts = max(1, len(ended))
+    series = {
+        "seconds": [round(seconds * (part + 1) / parts, 3) for part in range(len(ended))],
+        "in_progress": in_progress,
+        "ended": ended,
+    }
+    width, most, total = PLOT / parts, max([1, *in_progress]), max([1, *ended])
+    area, line = [f"M{LABELS} {CHART}"], [f"M{LABELS} {CHART}"]
+    for part, (number, sum_) in enumerate(zip(in_progress, ended, strict=True)):
+        x = LABELS + (part + 1) * width
+        area.append(f"V{CHART * (1 - number / most):.1f}H{x:.1f}")
+        line.append(f"L{x:.1f} {CHART * (1 - sum_ / total):.1f}")
+    return Chart(orjson.dumps(series).decode(), "".join(area) + f"V{CHART}Z", "".join(line), most)
 
 
 def _seconds(text: str | None) -> float:

@@ -46,6 +46,14 @@ class Fold:
     ended_at: float
 
 
+@dataclass(frozen=True, slots=True)
+class Throughput:
+    """The operations in each part of the time: those in progress, and those that ended in it."""
+
+    in_progress: list[int]
+    ended: list[int]
+
+
 def with_queues(bars: Iterable[Bar], requires: Mapping[str, Sequence[str]], begun_at: float) -> list[Bar]:
     """Return the bars in the order of their start. Each is queued since its last requirement ended, or since
     the action began.
@@ -115,6 +123,22 @@ class Axis:
         start, end = self._times[nth], self._times[nth + 1]
         share = (min(max(time, start), end) - start) / (end - start) if end > start else 0.0
         return self._places[nth] + share * (self._places[nth + 1] - self._places[nth])
+
+
+def throughput(
+    spans: Iterable[tuple[float, float | None]], begun_at: float, ended_at: float, parts: int
+) -> Throughput:
+    """Return the throughput of operations, each with its start and its end; None: in progress."""
+    starts, ends, length = [0] * parts, [0] * parts, max(1e-6, ended_at - begun_at)
+
+    def part(time: float) -> int:
+        return min(parts - 1, max(0, int(parts * (time - begun_at) / length)))
+
+    for start, end in spans:
+        starts[part(start)] += 1
+        if end is not None:
+            ends[part(end)] += 1
+    return Throughput(lanes_density(starts, ends), ends)
 
 
 def lanes_density(starts: Sequence[int], ends: Sequence[int]) -> list[int]:

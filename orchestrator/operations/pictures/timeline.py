@@ -11,9 +11,11 @@ from orchestrator.engine.pictures.timeline import (
     Bar,
     Fold,
     Step,
+    Throughput,
     critical_path,
     folds,
     lanes_density,
+    throughput,
     with_queues,
 )
 from orchestrator.store.connections.database import Database
@@ -44,6 +46,7 @@ class Timeline:
     ended_at: float  # now, if in progress
     in_progress: bool
     count: int
+    throughput: Throughput
     bars: Sequence[Bar] = ()
     lanes: Sequence[Lane] = ()
     path: Sequence[Step] = ()
@@ -76,6 +79,7 @@ def build(database: Database, stack: StackRow, number: int | None, limit: int = 
                 ended_at,
                 open_,
                 len(bars),
+                throughput([(bar.started_at, bar.ended_at) for bar in bars], begun_at, ended_at, PARTS),
                 bars,
                 path=critical_path(bars, requires),
                 folds=folds(spans, begun_at, ended_at),
@@ -95,9 +99,19 @@ def build(database: Database, stack: StackRow, number: int | None, limit: int = 
         lanes[0].ended_at if lanes else now,
         open_,
         sum(row.number for row in lanes),
+        _throughput(lanes),
         lanes=_lanes(lanes),
         path=steps,
     )
+
+
+def _throughput(rows: Sequence[LaneRow]) -> Throughput:
+    starts, ends = [0] * PARTS, [0] * PARTS
+    for row in rows:
+        starts[row.start - 1] += row.number
+        if not row.open and row.finish is not None:
+            ends[row.finish - 1] += row.number
+    return Throughput(lanes_density(starts, ends), ends)
 
 
 def _lanes(rows: Sequence[LaneRow]) -> list[Lane]:

@@ -66,6 +66,9 @@ def test_the_map_is_refreshed_and_keeps_focus_expansion_and_scroll_position(
 
 def test_many_events_cause_few_refreshes(chromium: Any, address: str, world: World, project: str) -> None:
     page = opened(chromium, f"{address}/ui{stack(world, project).path}/timeline")
+    messages: list[str] = []
+    page.on("console", lambda message: messages.append(message.text) if message.type == "error" else None)
+    page.on("pageerror", lambda error: messages.append(str(error)))
     requests: list[float] = []
     page.on("request", lambda request: requests.append(time.monotonic()) if "timeline" in request.url else 0)
     until = time.monotonic() + 3
@@ -75,6 +78,8 @@ def test_many_events_cause_few_refreshes(chromium: Any, address: str, world: Wor
     assert 1 <= len(requests) <= 2
     page.wait_for_timeout(2_500)
     assert len(requests) <= 3
+    assert page.locator("#throughput canvas").count() == 1  # the chart is kept
+    assert messages == []
     assert all(later - earlier > 1.9 for earlier, later in pairwise(requests))
     page.context.close()
 

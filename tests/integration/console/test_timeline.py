@@ -66,6 +66,8 @@ def test_operations_have_phases_and_a_critical_path(api: Client, world: World, p
     assert second["queued_at"] == first["ended_at"] == "2026-01-01T12:00:04.654Z"
     assert (second["failed"], first["failed"]) == (True, False)
     assert [step["resource_name"] for step in body["critical_path"]] == ["first", "second"]
+    assert sum(body["throughput"]["ended"]) == 2
+    assert body["throughput"]["in_progress"][-1] == 1
     assert len(body["idle"]) == 1
     assert api.get(f"{made.path}/timeline?revision=1")["timeline"]["count"] == 2
     api.get(f"{made.path}/timeline?revision=7", 404)
@@ -88,6 +90,8 @@ def test_a_large_action_has_a_lane_per_type(api: Client, world: World, project: 
     [lane] = body["lanes"]
     assert (lane["count"], lane["failed"], len(lane["density"])) == (2, 1, 100)
     assert max(lane["density"]) == 1
+    assert body["throughput"]["in_progress"] == lane["density"]
+    assert sum(body["throughput"]["ended"]) == 2
     assert [step["resource_name"] for step in body["critical_path"]] == ["first", "second"]
 
 
@@ -96,6 +100,8 @@ def test_the_page_draws_bars_and_lists_the_critical_path(world: World, project: 
     page = Browser(world.client()).text(f"/ui{made.path}/timeline")
     assert "2 operations in 1 min 1 s" in words(page)
     assert page.count("phase-queued") == 3  # two bars and the legend
+    assert "Operations that ended (line, up to 2)" in words(page)
+    assert "&#34;ended&#34;:[0," in page
     assert any(link.endswith("/resources/second") for link in links(page))
     assert "style=" not in page
 
@@ -128,4 +134,4 @@ def test_more_than_300_operations_are_drawn_as_lanes(world: World, project: str)
         ],
     )
     page = Browser(world.client()).text(f"/ui{made.path}/timeline")
-    assert page.count('class="area"') == 3
+    assert page.count('class="area"') == 4  # with the chart

@@ -14,6 +14,7 @@ from orchestrator.engine.pictures.timeline import (
     critical_path,
     folds,
     lanes_density,
+    throughput,
     with_queues,
 )
 
@@ -62,6 +63,13 @@ def test_an_axis_of_no_time_is_harmless() -> None:
 
 def test_the_density_counts_operations_in_progress() -> None:
     assert lanes_density([2, 1, 0], [0, 2, 1]) == [2, 3, 1]
+
+
+def test_the_throughput_has_the_operations_of_each_part_of_the_time() -> None:
+    found = throughput([(0, 4), (1, 9), (5, 5), (8, None)], 0, 10, 5)
+    assert found.in_progress == [2, 2, 3, 1, 2]
+    assert found.ended == [0, 0, 2, 0, 1]
+    assert throughput([], 5, 5, 2).in_progress == [0, 0]
 
 
 def test_a_trace_has_a_slice_per_operation_and_phase() -> None:
