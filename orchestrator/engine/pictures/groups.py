@@ -16,7 +16,7 @@ from itertools import chain, repeat
 from typing import Final, NamedTuple
 
 from orchestrator.engine.pictures.field import DRIFT, STATE_BITS, STATES
-from orchestrator.engine.pictures.levels import Requirements
+from orchestrator.engine.pictures.levels import SEPARATOR
 
 MAX_GROUPS: Final = 300
 MAX_EDGES: Final = 1_200
@@ -114,24 +114,40 @@ class StackMap:
     omitted_edges: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class StackGraph:
+    """The resources of a stack: the names of its rows in order, and the requirements of names, as texts
+    (`levels.py`).
+    """
+
+    names: Sequence[str]
+    nodes: Sequence[str] = ()
+    requires: Sequence[str] = ()
+
+
 def fine_groups(
     stacks: Iterable[int],
     types: Iterable[str],
     levels: Sequence[int],
     order: Sequence[int],
-    keys: Iterable[int],
-    graph: Requirements,
+    graphs: Iterable[StackGraph],
 ) -> FineGroups:
-    """Return the groups of rows, given in the order of stack and name, for positions in `order`. `keys` are
-    those of the rows in `graph`.
+    """Return the groups of rows, given in the order of stack and name, for positions in `order`. `graphs` has
+    the stacks in the same order.
     """
     numbers: dict[tuple[int, str, int], int] = {}
     of_row = array(
         "i", [numbers.setdefault(kind, len(numbers)) for kind in zip(stacks, types, levels, strict=True)]
     )
-    group_of = dict(zip(keys, of_row, strict=True)).get
-    dependents = chain.from_iterable(map(repeat, map(group_of, graph.nodes), graph.counts))
-    between = Counter(zip(dependents, map(group_of, graph.required), strict=True))
+    between, first = Counter[tuple[int | None, int | None]](), 0
+    for graph in graphs:
+        last = first + len(graph.names)
+        group_of = dict(zip(graph.names, of_row[first:last], strict=True)).get
+        counts = (text.count(SEPARATOR) + 1 for text in graph.requires)
+        dependents = chain.from_iterable(map(repeat, map(group_of, graph.nodes), counts))
+        required = chain.from_iterable(text.split(SEPARATOR) for text in graph.requires)
+        between.update(zip(dependents, map(group_of, required), strict=True))
+        first = last
     edges = {
         dependent << 32 | required: number
         for (dependent, required), number in between.items()

@@ -1,41 +1,40 @@
 """Levels of a graph: the length of the longest chain of requirements below each node.
 
-Nodes are named by keys: 64-bit numbers. A million nodes are ordered in about a second, so every step over all
-of them is a single loop or a function of the standard library.
+A million nodes are ordered in about a second, so every step over all of them is a single loop or a function
+of the standard library. Requirements are texts: lists would be traversed by the garbage collector.
 """
 
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from itertools import accumulate, islice, repeat
+from collections.abc import Iterable, Sequence
+from itertools import repeat
 from typing import Final
 
+SEPARATOR: Final = "\x7f"  # between the names of requirements; a name that contains it is unknown
 UNKNOWN: Final = 1 << 30  # above all levels
+MAX_TEXTS: Final = 100_000  # requirements whose level is kept for further nodes with the same
+MOST_LEFT: Final = 0.7  # of the nodes after a visit; if more are left, the other direction is tried
+SLOW_VISITS: Final = 3  # then the rest is sorted
 
 
-@dataclass(frozen=True, slots=True)
-class Requirements:
-    """The requirements of nodes: their keys, one after another, `counts[n]` of node n."""
+def levels(names: Iterable[str], nodes: Sequence[str], requires: Sequence[str]) -> array[int]:
+    """Return the level of each name. `requires` has the requirements of each node, joined by SEPARATOR.
 
-    nodes: array[int]
-    counts: array[int]
-    required: array[int]
-
-
-def levels(keys: Iterable[int], graph: Requirements) -> array[int]:
-    """Return the level of each key; nodes without requirements, and unknown keys, have level 0.
-
-    Requirements outside of the graph are ignored. Nodes on a cycle, and their dependents, have level 0.
+    Nodes without requirements, and unknown names, have level 0. Requirements that are no nodes are ignored.
+    Nodes on a cycle, and their dependents, have level 0.
     """
-    found: dict[int, int] = {}
-    _visit(found, reversed(graph.nodes), reversed(graph.counts), reversed(graph.required))
-    if len(found) < len(graph.nodes):
-        _visit(found, graph.nodes, graph.counts, iter(graph.required))
-    if len(found) < len(graph.nodes):
-        _visit_rest(found, graph)
-    return array("i", map(found.get, keys, repeat(0)))
+    found: dict[str, int] = {}
+    below = {"": -1}  # the highest level of requirements
+    slow, step = 0, -1  # a plan writes dependents before their requirements
+    while nodes and slow < SLOW_VISITS:
+        _visit(found, below, nodes[::step], requires[::step])
+        rest = [place for place, node in enumerate(nodes) if node not in found]
+        if len(rest) > MOST_LEFT * len(nodes):
+            slow, step = slow + 1, -step
+        nodes, requires = [nodes[place] for place in rest], [requires[place] for place in rest]
+    _visit_in_order(found, dict(zip(nodes, requires, strict=True)))
+    return array("i", map(found.get, names, repeat(0)))
 
 
 def order_by_level(levels_: Sequence[int]) -> tuple[array[int], list[int]]:
@@ -53,43 +52,37 @@ def counts_of(levels_: Sequence[int]) -> list[int]:
 
 
 def _visit(
-    found: dict[int, int], nodes: Iterable[int], counts: Iterable[int], required: Iterator[int]
+    found: dict[str, int], below: dict[str, int], nodes: Iterable[str], requires: Iterable[str]
 ) -> None:
-    """Add the levels of nodes whose requirements have one when they are reached.
-
-    A plan writes dependents before their requirements, so a single visit in reverse order finds nearly all.
-    """
-    level_of, take = found.get, required.__next__
-    for node, count in zip(nodes, counts, strict=True):
-        if count == 1:
-            below = level_of(take(), UNKNOWN)
-        elif count == 2:  # as the next case, without its iterators
-            below = max(level_of(take(), UNKNOWN), level_of(take(), UNKNOWN))
-        else:
-            below = max(map(level_of, islice(required, count), repeat(UNKNOWN)), default=-1)
-        if below < UNKNOWN:
-            found[node] = below + 1
+    """Add the levels of nodes whose requirements have one when they are reached."""
+    level_of, unknown = found.get, repeat(UNKNOWN)
+    for node, text in zip(nodes, requires, strict=True):
+        highest = below.get(text)
+        if highest is None:
+            highest = max(map(level_of, text.split(SEPARATOR), unknown))
+            if highest == UNKNOWN:
+                continue
+            if len(below) < MAX_TEXTS:
+                below[text] = highest
+        found[node] = highest + 1
 
 
-def _visit_rest(found: dict[int, int], graph: Requirements) -> None:
-    """Add the levels of the remaining nodes in topological order."""
-    rest = {node for node in graph.nodes if node not in found}
-    ends = accumulate(graph.counts)
+def _visit_in_order(found: dict[str, int], requires: dict[str, str]) -> None:
+    """Add the levels of further nodes in topological order."""
     needs = {
-        node: [key for key in graph.required[end - count : end] if key in rest or key in found]
-        for node, count, end in zip(graph.nodes, graph.counts, ends, strict=True)
-        if node in rest
+        node: [name for name in text.split(SEPARATOR) if name in requires or name in found]
+        for node, text in requires.items()
     }
-    dependents: dict[int, list[int]] = {}
+    dependents: dict[str, list[str]] = {}
     unmet = {}
     for node, required in needs.items():
-        waits_for = [key for key in required if key in rest]
+        waits_for = [name for name in required if name not in found]
         unmet[node] = len(waits_for)
-        for key in waits_for:
-            dependents.setdefault(key, []).append(node)
+        for name in waits_for:
+            dependents.setdefault(name, []).append(node)
     ready = [node for node, count in unmet.items() if not count]
     for node in ready:  # grows during the iteration
-        found[node] = 1 + max((found[key] for key in needs[node]), default=-1)
+        found[node] = 1 + max((found[name] for name in needs[node]), default=-1)
         for dependent in dependents.get(node, ()):
             unmet[dependent] -= 1
             if not unmet[dependent]:

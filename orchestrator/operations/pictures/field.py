@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from array import array
+from collections.abc import Iterator
 from itertools import accumulate, chain, repeat
 
+import orjson
+
 from orchestrator.engine.pictures.field import Field, with_drift
-from orchestrator.engine.pictures.groups import FineGroups, Tree, fine_groups
-from orchestrator.engine.pictures.levels import Requirements, levels, order_by_level
+from orchestrator.engine.pictures.groups import FineGroups, StackGraph, Tree, fine_groups
+from orchestrator.engine.pictures.levels import levels, order_by_level
 from orchestrator.store.connections.database import Database
 from orchestrator.store.pictures import field as stored
 from orchestrator.store.pictures.field import FieldRows, TreeStack
@@ -21,7 +24,7 @@ class FieldBuilder:
         """Take a stack."""
         self._database, self._stack = database, stack
         self._rows: FieldRows | None = None
-        self._graph: Requirements | None = None  # until the groups are computed
+        self._requires: dict[int, tuple[str, str]] = {}  # until the groups are computed
         self._below = array("i")
         self._order, self._levels = array("i"), list[int]()
         self._fine: FineGroups | None = None
@@ -53,22 +56,30 @@ class FieldBuilder:
         rows = self._rows
         assert rows is not None
         if self._fine is None:
-            assert self._graph is not None
             with self._database.borrow(hot=False) as db:
                 names = stored.type_names(db, rows.stacks)
             stacks = chain.from_iterable(repeat(stack_id, size) for stack_id, size in rows.sizes)
             types = map(names.get, rows.types, repeat(""))
-            self._fine = fine_groups(stacks, types, self._below, self._order, rows.keys, self._graph)
-            self._graph = None
+            self._fine = fine_groups(stacks, types, self._below, self._order, self._graphs(rows))
+            self._requires = {}
         owners = {item.id: item.owner_id for item in rows.stacks if item.owner_id is not None}
         names = {item.id: item.name for item in rows.stacks}
         return self._fine, Tree(self._stack.id, owners, names, {item.id: item.uuid for item in rows.stacks})
 
-    def _arrange(self, rows: FieldRows, graph: Requirements) -> None:
-        below = levels(rows.keys, graph)
+    def _arrange(self, rows: FieldRows, requires: dict[int, tuple[str, str]]) -> None:
+        self._requires, self._fine = requires, None
+        below = array("i")
+        for graph in self._graphs(rows):
+            below += levels(graph.names, graph.nodes, graph.requires)
         _add_parents(rows, below)
         self._order, self._levels = order_by_level(below)
-        self._rows, self._graph, self._below, self._fine = rows, graph, below, None
+        self._rows, self._below = rows, below
+
+    def _graphs(self, rows: FieldRows) -> Iterator[StackGraph]:
+        """Yield the graphs of the stacks, in the order of the rows."""
+        for (stack_id, _), names in zip(rows.sizes, rows.names, strict=True):
+            nodes, requires = self._requires.get(stack_id, ("[]", "[]"))
+            yield StackGraph(orjson.loads(names), orjson.loads(nodes), orjson.loads(requires))
 
 
 def _add_parents(rows: FieldRows, below: array[int]) -> None:

@@ -10,14 +10,17 @@ from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Final, Literal, NamedTuple
+from itertools import compress, islice
+from operator import eq
+from typing import Final, NamedTuple
 
+import orjson
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
 from orchestrator.engine.observation.verdicts import DRIFT as DRIFT_VERDICTS
 from orchestrator.engine.pictures.field import STATES
-from orchestrator.engine.pictures.levels import Requirements
+from orchestrator.engine.pictures.levels import SEPARATOR
 from orchestrator.store.connections.database import Database
 from orchestrator.store.observation.verdicts import CURRENT
 from orchestrator.store.stacks.stacks import StackRow
@@ -27,8 +30,9 @@ Db = Connection[TupleRow]
 
 FETCH_SIZE: Final = 20_000
 FIRST_STATE: Final = ord("A")  # letters for the states, because a text is cheaper than an array of bytes
+LEFTOVER: Final = 32  # added to the letter of a deposed row
 _CODE: Final = {name: code for code, name in enumerate(STATES)}
-_STATES: Final = bytes(max(0, byte - FIRST_STATE) for byte in range(256))
+_STATES: Final = bytes(max(0, byte - FIRST_STATE) % LEFTOVER for byte in range(256))
 
 # The state of a resource as its byte in a field.
 STATE: Final = f"""CASE
@@ -45,16 +49,15 @@ SELECT id, owner_id, parent_resource_id, name, uuid::text FROM stack
 WHERE root_id = %(root_id)s AND depth > %(depth)s AND deleted_at IS NULL ORDER BY depth, id
 """
 
-# The arrays of a stack in a row: a row per resource would cost more than all of the rest. Names and types are
-# 64-bit hashes. In the unlikely case of equal hashes of names, a resource is drawn at another level.
+# The arrays of a stack in a row: a row per resource would cost more than all of the rest. Types are 64-bit
+# hashes. The order is that of the index; replaced incarnations are left out afterwards.
 ROWS: Final = f"""
-SELECT x.stack_id, string_agg(int8send(x.id), ''), string_agg(chr({FIRST_STATE} + x.state), ''),
-    string_agg(int8send(x.key), ''), string_agg(int8send(hashtextextended(x.type, 0)), '')
+SELECT x.stack_id, string_agg(int8send(x.id), ''), string_agg(x.letter, ''), json_agg(x.name)::text,
+    string_agg(int8send(hashtextextended(x.type, 0)), '')
 FROM (
-    SELECT DISTINCT ON (r.stack_id, r.name) r.stack_id, r.id, {STATE} AS state, r.type,
-        hashtextextended(r.name, r.stack_id) AS key
-    FROM resource r WHERE r.stack_id = ANY(%(stacks)s)
-    ORDER BY r.stack_id, r.name, r.leftover, r.id DESC) AS x
+    SELECT r.stack_id, r.id, r.name, r.type,
+        chr({FIRST_STATE} + {STATE} + CASE WHEN r.leftover THEN {LEFTOVER} ELSE 0 END) AS letter
+    FROM resource r WHERE r.stack_id = ANY(%(stacks)s) ORDER BY r.stack_id, r.name) AS x
 GROUP BY x.stack_id ORDER BY x.stack_id
 """
 TYPES: Final = """
@@ -67,15 +70,13 @@ WHERE v.root_id = %(root_id)s AND v.confirmed AND {check_in("v.verdict", DRIFT_V
 
 # Of the latest definition of each name: that of the desired revision, or the last one of a resource that the
 # revision removes.
-REQUIREMENTS: Final = """
-SELECT string_agg(int8send(hashtextextended(d.name, d.stack_id)), ''),
-    string_agg(int4send(cardinality(d.requires)), ''), string_agg(x.keys, '')
-FROM resource_definition d CROSS JOIN LATERAL (
-    SELECT string_agg(int8send(hashtextextended(u.name, d.stack_id)), '') AS keys
-    FROM unnest(d.requires) AS u(name)) AS x
+REQUIREMENTS: Final = f"""
+SELECT d.stack_id, json_agg(d.name)::text, json_agg(array_to_string(d.requires, '{SEPARATOR}'))::text
+FROM resource_definition d
 WHERE d.stack_id = ANY(%(stacks)s) AND (d.valid_to IS NULL OR NOT EXISTS (
     SELECT 1 FROM resource_definition n
     WHERE n.stack_id = d.stack_id AND n.name = d.name AND n.valid_from > d.valid_from))
+GROUP BY d.stack_id
 """
 CHANGED: Final = f"""
 SELECT DISTINCT ON (r.stack_id, r.name) r.stack_id, r.name, r.id, {STATE}, EXISTS (
@@ -89,7 +90,11 @@ NAMES: Final = """
 SELECT r.id, r.name, r.type, r.action, r.status, s.name, s.uuid
 FROM resource r JOIN stack s ON s.id = r.stack_id WHERE r.id = ANY(%(ids)s)
 """
-SNAPSHOT: Final = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY"
+# Scans begin at the start of a table, because the rows of a plan are read fastest in their order.
+SNAPSHOT: Final = """
+SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY;
+SET LOCAL synchronize_seqscans = off
+"""
 
 
 class TreeStack(NamedTuple):
@@ -122,7 +127,7 @@ class FieldRows:
     sizes: tuple[tuple[int, int], ...]  # stacks by id, with their number of resources
     ids: array[int]
     states: bytearray
-    keys: array[int]  # of stack and name
+    names: tuple[str, ...]  # of each stack with resources: a list in JSON, because that needs least memory
     types: array[int]  # hashes
     drifted: frozenset[int]
 
@@ -149,19 +154,34 @@ def tree(db: Db, stack: StackRow) -> tuple[TreeStack, ...]:
 def read(db: Db, stack: StackRow) -> FieldRows:
     """Return the rows of the field of a stack."""
     stacks = tree(db, stack)
-    ids, states, keys, types = bytearray(), bytearray(), bytearray(), bytearray()
-    sizes = []
+    ids, states, types = array("q"), bytearray(), array("q")
+    sizes, names = [], []
     values = {"stacks": [item.id for item in stacks]}
-    for stack_id, its_ids, its_states, its_keys, its_types in db.execute(ROWS, values, binary=True):
+    for stack_id, *columns in db.execute(ROWS, values, binary=True):
+        its_ids, letters, its_types = numbers(columns[0]), columns[1].encode(), numbers(columns[3])
+        its_names = orjson.loads(columns[2])
+        if any(map(eq, its_names, islice(its_names, 1, None))):
+            kept = current(its_names, its_ids, letters)
+            its_ids, its_types = (array("q", compress(each, kept)) for each in (its_ids, its_types))
+            letters = bytes(compress(letters, kept))
+            columns[2] = orjson.dumps(list(compress(its_names, kept))).decode()
         ids += its_ids
-        states += its_states.encode()
-        keys += its_keys
+        states += letters.translate(_STATES)
         types += its_types
-        sizes.append((stack_id, len(its_states)))
-    states = states.translate(_STATES)
-    return FieldRows(
-        stacks, tuple(sizes), numbers(ids), states, numbers(keys), numbers(types), drifted(db, stack)
-    )
+        names.append(columns[2])
+        sizes.append((stack_id, len(its_ids)))
+    return FieldRows(stacks, tuple(sizes), ids, states, tuple(names), types, drifted(db, stack))
+
+
+def current(names: Sequence[str], ids: Sequence[int], letters: Sequence[int]) -> list[bool]:
+    """Return which rows are the current incarnations: the youngest of each name that is not deposed, or the
+    youngest of all.
+    """
+    ranks = [(letter - FIRST_STATE < LEFTOVER, id_) for letter, id_ in zip(letters, ids, strict=True)]
+    best: dict[str, tuple[bool, int]] = {}
+    for name, rank in zip(names, ranks, strict=True):
+        best[name] = max(best.get(name, rank), rank)
+    return [best[name] == rank for name, rank in zip(names, ranks, strict=True)]
 
 
 def type_names(db: Db, stacks: Sequence[TreeStack]) -> dict[int, str]:
@@ -175,16 +195,17 @@ def drifted(db: Db, stack: StackRow) -> frozenset[int]:
     return frozenset(row[0] for row in db.execute(DRIFTED, {"root_id": stack.root_id}).fetchall())
 
 
-def requirements(db: Db, stacks: Sequence[TreeStack]) -> Requirements:
-    """Return the requirements of the resources of stacks, by the keys of the rows."""
+def requirements(db: Db, stacks: Sequence[TreeStack]) -> dict[int, tuple[str, str]]:
+    """Return the requirements of the resources of each stack: names, and the requirements of each
+    (engine/pictures/levels.py), as lists in JSON.
+    """
     values = {"stacks": [item.id for item in stacks]}
-    [(nodes, counts, required)] = db.execute(REQUIREMENTS, values, binary=True).fetchall()
-    return Requirements(numbers(nodes or b""), numbers(counts or b"", "i"), numbers(required or b""))
+    return {row[0]: (row[1], row[2]) for row in db.execute(REQUIREMENTS, values, binary=True)}
 
 
-def numbers(data: bytes | bytearray, code: Literal["q", "i"] = "q") -> array[int]:
-    """Return numbers that PostgreSQL has sent, the most significant byte first."""
-    result = array(code, bytes(data))
+def numbers(data: bytes) -> array[int]:
+    """Return numbers of 64 bits that PostgreSQL has sent, the most significant byte first."""
+    result = array("q", data)
     if sys.byteorder == "little":
         result.byteswap()
     return result

@@ -108,6 +108,22 @@ def test_resources_are_ordered_by_level_stack_and_name(api: Client, world: World
     api.get(f"{root.path}/field/names?count=1001", 400)
 
 
+def test_only_the_current_incarnation_of_a_resource_is_shown(api: Client, world: World, project: str) -> None:
+    root = world.stack(project, "replaced")
+    for name, deposed, status in (
+        ("a", True, "COMPLETE"),
+        ("a", False, "FAILED"),
+        ("a", True, "COMPLETE"),
+        ("b", True, "COMPLETE"),
+        ("b", True, "FAILED"),
+        ("c", False, "COMPLETE"),
+    ):
+        world.resource(root, name, action="CREATE", status=status, leftover=deposed)
+    assert states(field(api, root).data) == ["failed", "failed", "complete"]
+    names = api.get(f"{root.path}/field/names")["resources"]
+    assert [item["resource_name"] for item in names] == ["a", "b", "c"]
+
+
 def test_an_unchanged_field_is_not_sent_again(api: Client, world: World, project: str) -> None:
     root = tree(world, project)
     tag = field(api, root).headers["ETag"]

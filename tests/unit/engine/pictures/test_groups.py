@@ -34,7 +34,7 @@ def picture(
 ) -> StackMap:
     stacks, types, levels, states = zip(*rows, strict=True)
     places = range(len(rows))
-    fine = fine_groups(stacks, types, levels, places, places, graph(len(rows), edges))
+    fine = fine_groups(stacks, types, levels, places, [graph(len(rows), edges)])
     return summarize(fine, bytes(states), tree, expansion)
 
 
