@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
@@ -102,9 +103,10 @@ class Ledger:
         self.entries.append(entry)
         return entry
 
-    def contradictions(self, *, settled: bool = True) -> list[str]:
+    def contradictions(self, *, settled: bool = True, once: bool = False) -> list[str]:
         """Return what does not agree: damage without its verdict, verdicts without damage, repairs that are
-        missing, too many or forbidden. Not `settled`: repairs may be under way.
+        missing, too many or forbidden. Not `settled`: repairs may be under way. `once`: the newest damage was
+        observed once, which is not enough for an error.
         """
         faults: dict[tuple[int, str, str], list[Any]] = {}
         for fault in self.query(FAULTS):
@@ -120,6 +122,8 @@ class Ledger:
             expected.update(
                 fault.fault_id for other in entry.also for fault in faults.get(other.key, ()) if fault.verdict
             )
+            if once and not mine and entry.damage.verdict == "failed":
+                continue
             if len(mine) != 1:
                 shown = [(fault.verdict, fault.differences) for fault in faults.get(entry.target.key, ())]
                 found.append(f"{entry}: {len(mine)} verdicts, among {shown}")
@@ -133,6 +137,11 @@ class Ledger:
                 if fault.fault_id not in expected
             ]
         return found
+
+    def outcome(self) -> dict[str, int]:
+        """Return the number of repairs by status."""
+        counted = Counter(repair.status for repair in self.query(REPAIRS))
+        return dict(sorted(counted.items()))
 
     def seconds_to_verdict(self) -> list[float]:
         """Return the times from each damage to its verdict."""
