@@ -79,7 +79,6 @@ def show(project: str, name: str, stack_id: str) -> str:
     path = body["critical_path"]
     return page(
         "timeline.html",
-        section="timeline",
         name=name,
         stack_id=stack_id,
         base=base,

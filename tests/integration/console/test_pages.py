@@ -131,6 +131,16 @@ def failure(world: World, stack: Made, name: str, reason: str, **values: str) ->
     )
 
 
+def test_long_values_are_folded(browser: Browser, world: World, project: str) -> None:
+    stack = world.stack(project, "long")
+    rules = [{"direction": "ingress", "port": number} for number in range(20)]
+    world.resource(stack, "one", action="CREATE", status="COMPLETE", attributes={"open": rules})
+    page = browser.text(page_of(stack, "/resources/one"))
+    assert "<details><summary>" in page.split("Attributes")[1]
+    assert "characters" in words(page)
+    assert "ingress" in page
+
+
 def test_secrets_are_masked_as_in_the_api(browser: Browser, world: World, project: str) -> None:
     stack = world.stack(project, "page")
     world.resource(stack, "one", attributes={"open": "plain", "shut": "hidden-value"})
