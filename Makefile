@@ -103,9 +103,9 @@ bench: $(STAMP)  ## measure the speed and print a table: make bench [SHAPES=flat
 bench-bars: $(STAMP)  ## check the guaranteed minimums of speed, all or BAR=growth,crowd; exits with 1 if any is missed
 	@$(BIN)/python -m tests.bench $(if $(BAR),--bar $(BAR),--bars) $(BENCH_ARGS)
 
-bench-ui: $(STAMP)  ## measure the console in Chromium: make bench-ui [SIZES=10,10000,1000000] [SCREENSHOTS=folder]
+bench-ui: $(STAMP)  ## measure the console in Chromium: make bench-ui [SIZES=10,10000,1000000] [WATCH_SECONDS=600] [SCREENSHOTS=folder]
 	@SUDO=1 tools/debian_package.sh chromium $(BROWSERS)
-	@$(BIN)/python -m tests.console_bench $(if $(SIZES),--sizes $(SIZES)) $(if $(SCREENSHOTS),--screenshots $(SCREENSHOTS))
+	@$(BIN)/python -m tests.console_bench $(if $(SIZES),--sizes $(SIZES)) $(if $(WATCH_SECONDS),--watch $(WATCH_SECONDS)) $(if $(SCREENSHOTS),--screenshots $(SCREENSHOTS))
 
 bench-openstack: $(STAMP)  ## measure the speed with OpenStack: make bench-openstack OPENSTACK_DIR=running one [PARTS=speed,cpu]
 	@$(if $(OPENSTACK_DIR),OPENSTACK_DIR="$(OPENSTACK_DIR)") $(BIN)/python -m tests.openstack.bench $(if $(PARTS),--parts $(PARTS))

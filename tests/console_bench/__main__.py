@@ -1,6 +1,7 @@
-"""`make bench-ui`: figures and screenshots of the pictures at 10, 10,000 and 1,000,000 resources.
+"""`make bench-ui`: figures of the pictures at 10, 10,000 and 1,000,000 resources, a watched stack that
+changes, and screenshots of every view.
 
-python -m tests.console_bench [--sizes 10,10000] [--screenshots FOLDER] [--bars]
+python -m tests.console_bench [--sizes 10,10000] [--watch SECONDS] [--screenshots FOLDER] [--bars]
 """
 
 from __future__ import annotations
@@ -13,14 +14,20 @@ from typing import Final
 
 import psycopg
 
+from tests.console_bench import gallery
 from tests.console_bench.measure import VIEWS, Figures, chromium, measure, screenshots
 from tests.console_bench.rows import write
 from tests.console_bench.server import server
+from tests.console_bench.watch import Watched, watch
 
 SIZES: Final = "10,10000,1000000"
 MAX_PICTURE_MILLISECONDS: Final = 1_000
 MAX_BYTES_BEFORE_DATA: Final = 150_000
 MAX_TASK_MILLISECONDS: Final = 100
+MAX_DELAY_SECONDS: Final = 1.0
+MAX_CORE_PER_VIEWER: Final = 0.01
+MAX_HEAP_GROWTH: Final = 0.02
+WATCHED_SIZE: Final = 100_000
 HEADINGS: Final = ("view", "resources", "response", "picture", "page", "assets", "data", "longest task")
 
 
@@ -28,6 +35,7 @@ def main() -> int:
     """Print a line per view and size; return 1 if a bar is missed and bars are requested."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--sizes", default=SIZES)
+    parser.add_argument("--watch", type=float, default=600.0, help="seconds; 0: no watched stack")
     parser.add_argument("--screenshots", type=Path)
     parser.add_argument("--bars", action="store_true", help="fail if a bar is missed")
     options = parser.parse_args()
@@ -46,6 +54,13 @@ def main() -> int:
                 if options.screenshots:
                     options.screenshots.mkdir(parents=True, exist_ok=True)
                     screenshots(browser, running.url, stack, options.screenshots)
+            if options.watch:
+                watched = watch(browser, running, write(db, WATCHED_SIZE), options.watch)
+                print("\n".join(watched.lines()), flush=True)
+                missed += _missed_while_watching(watched)
+            if options.screenshots:
+                with gallery.installation() as installation:
+                    gallery.screenshots(browser, installation, options.screenshots)
     print("\n".join(missed) or "all bars are met")
     return 1 if missed and options.bars else 0
 
@@ -68,6 +83,19 @@ def _missed(figures: Figures) -> list[str]:
         f"{figures.view} at {figures.size:,}: {name} {value:.0f}, the maximum is {most}"
         for name, value, most in checks
         if value > most
+    ]
+
+
+def _missed_while_watching(watched: Watched) -> list[str]:
+    """Return the bars that are missed while the stack changes."""
+    checks = (
+        ("delay until a change is shown (s)", max(watched.delays), MAX_DELAY_SECONDS),
+        ("share of a core per viewer", watched.core_per_viewer, MAX_CORE_PER_VIEWER),
+        ("growth of the heap", watched.heap_growth, MAX_HEAP_GROWTH),
+        ("longest task (ms)", watched.longest, MAX_TASK_MILLISECONDS),
+    )
+    return [
+        f"watched: {name} {value:.3f}, the maximum is {most}" for name, value, most in checks if value > most
     ]
 
 

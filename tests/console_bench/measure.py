@@ -14,7 +14,7 @@ from playwright.sync_api import Browser, sync_playwright
 from tests.console_bench.rows import BenchStack
 
 CHROMIUM: Final = "/usr/bin/chromium"
-SCREENS: Final = {"desktop": (1280, 800), "large": (1920, 1080), "phone": (390, 844)}
+SCREENS: Final = {"laptop": (1280, 800), "wide": (2560, 1440), "phone": (390, 844)}
 THEMES: Final = ("light", "dark")
 VIEWS: Final = ("field", "map", "timeline", "history")
 DRAWN_SECONDS: Final = 120.0
@@ -73,7 +73,7 @@ def measure(browser: Browser, url: str, stack: BenchStack, view: str) -> Figures
     page.set_default_timeout(DRAWN_SECONDS * 1_000)
     page.add_init_script(OBSERVE)
     page.goto(f"{url}{stack.path}/{view}")
-    _wait_drawn(page, view)
+    wait_drawn(page, view)
     found: dict[str, Any] = page.evaluate(READ)
     context.close()
     return Figures(view, stack.size, **found)
@@ -92,14 +92,14 @@ def screenshots(browser: Browser, url: str, stack: BenchStack, folder: Path) -> 
             page.set_default_timeout(DRAWN_SECONDS * 1_000)
             for view in VIEWS:
                 page.goto(f"{url}{stack.path}/{view}")
-                _wait_drawn(page, view)
+                wait_drawn(page, view)
                 page.screenshot(path=folder / f"{view}-{stack.size}-{name}-{theme}.png")
                 count += 1
             context.close()
     return count
 
 
-def _wait_drawn(page: Any, view: str) -> None:
+def wait_drawn(page: Any, view: str) -> None:
     """Wait until a canvas is drawn. The policy of the pages forbids `wait_for_function`."""
     deadline = time.monotonic() + DRAWN_SECONDS
     while view in {"field", "history"} and time.monotonic() < deadline:

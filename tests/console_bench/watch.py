@@ -1,0 +1,230 @@
+"""A watched stack that changes 2,000 times a second: delay, processor time per viewer, heap of the page."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import statistics
+import struct
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import httpx
+import orjson
+import psycopg
+from playwright.sync_api import Browser, CDPSession, Page
+
+from tests.console_bench.measure import OBSERVE, wait_drawn
+from tests.console_bench.rows import BenchStack
+from tests.console_bench.server import Server
+
+RATE: Final = 2_000  # changes per second
+BATCH_SECONDS: Final = 0.05
+VIEWERS: Final = 20  # beside the browser
+REFRESH_SECONDS: Final = 0.7  # as in field.js
+VIEWER_SECONDS: Final = 20.0
+WARM_UP_SECONDS: Final = 30.0
+PROBE_SECONDS: Final = 1.3
+DELAY_SECONDS: Final = 10.0
+
+# Resources begin and complete at random, each with its event.
+CHANGE: Final = """
+WITH changed AS (
+    UPDATE resource r SET action = 'CREATE',
+        status = CASE r.status WHEN 'COMPLETE' THEN 'IN_PROGRESS'::resource_status ELSE 'COMPLETE' END
+    FROM (SELECT DISTINCT 'r' || lpad((1 + random() * (%(size)s - 2))::integer::text, 7, '0') AS name
+        FROM generate_series(1, %(count)s)) AS x
+    WHERE r.stack_id = %(id)s AND r.name = x.name
+    RETURNING r.stack_id, r.name, r.type, r.physical_id, r.status)
+INSERT INTO event (stack_id, resource_name, resource_type, physical_id, action, status, reason)
+SELECT stack_id, name, type, physical_id, 'CREATE', status::text::event_status, 'state changed' FROM changed
+"""
+# The resource that nothing else changes.
+PROBE: Final = """
+WITH changed AS (
+    UPDATE resource SET action = 'CREATE', status = 'COMPLETE', suspended = %(suspended)s
+    WHERE stack_id = %(id)s AND name = 'r0000000' RETURNING *)
+INSERT INTO event (stack_id, resource_name, resource_type, physical_id, action, status, reason)
+SELECT stack_id, name, type, physical_id, 'SUSPEND', 'COMPLETE', 'state changed' FROM changed
+"""
+SHOWN: Final = """() => document.querySelector("[data-state=suspended] .amount").textContent"""
+
+
+@dataclass(slots=True)
+class Watched:
+    """What was measured."""
+
+    seconds: float
+    changes: float = 0.0  # per second
+    delays: list[float] = field(default_factory=list)  # seconds from the commit until it is shown
+    core_per_viewer: float = 0.0  # share of a core at the server
+    core_of_all: float = 0.0  # share of a core with a single viewer
+    heaps: list[int] = field(default_factory=list)  # bytes of the page, after garbage collections
+    memories: list[int] = field(default_factory=list)  # bytes of the server
+    longest: float = 0.0  # task of the main thread, in milliseconds
+
+    @property
+    def heap_growth(self) -> float:
+        """Return the growth of the heap between the first and the last third."""
+        third = max(1, len(self.heaps) // 3)
+        return statistics.median(self.heaps[-third:]) / statistics.median(self.heaps[:third]) - 1.0
+
+    def lines(self) -> list[str]:
+        """Return the report."""
+        delays = sorted(self.delays)
+        return [
+            f"watched for {self.seconds:.0f} s with {self.changes:,.0f} changes per second",
+            f"delay until a change is shown: median {statistics.median(delays):.2f} s, "
+            f"95 % {delays[int(0.95 * (len(delays) - 1))]:.2f} s, maximum {delays[-1]:.2f} s "
+            f"of {len(delays)}",
+            f"server: {self.core_per_viewer:.2%} of a core per viewer, {self.core_of_all:.0%} in all",
+            f"heap of the page: {self.heaps[0] / 1e6:.2f} MB first, {self.heaps[-1] / 1e6:.2f} MB last, "
+            f"growth {self.heap_growth:.1%}",
+            f"memory of the server: {self.memories[0] / 1e6:.0f} MB first, "
+            f"{self.memories[-1] / 1e6:.0f} MB last",
+            f"longest task of the main thread: {self.longest:.0f} ms",
+        ]
+
+
+def watch(browser: Browser, running: Server, stack: BenchStack, seconds: float) -> Watched:
+    """Watch the field of a stack in the browser while it changes."""
+    result = Watched(seconds)
+    context = browser.new_context(viewport={"width": 1280, "height": 800})
+    page = context.new_page()
+    page.add_init_script(OBSERVE)
+    page.goto(f"{running.url}{stack.path}/field")
+    wait_drawn(page, "field")
+    devtools = context.new_cdp_session(page)
+    with (
+        psycopg.connect(running.administrator, autocommit=True) as db,
+        _changing(running.administrator, stack, result),
+    ):
+        _probe_for(page, db, stack, result, WARM_UP_SECONDS)
+        alone = _core(running.pid, VIEWER_SECONDS)
+        with _viewers(running.url + stack.path):
+            crowded = _core(running.pid, VIEWER_SECONDS)
+        result.core_of_all, result.core_per_viewer = alone, (crowded - alone) / VIEWERS
+        end = time.monotonic() + seconds
+        while (left := end - time.monotonic()) > 0:
+            result.heaps.append(_heap(devtools))
+            result.memories.append(_memory(running.pid))
+            _probe_for(page, db, stack, result, min(left, max(10.0, seconds / 30)))
+        result.heaps.append(_heap(devtools))
+        result.memories.append(_memory(running.pid))
+    result.longest = page.evaluate("Math.max(0, ...window.longTasks)")
+    context.close()
+    return result
+
+
+@contextlib.contextmanager
+def _changing(url: str, stack: BenchStack, result: Watched) -> Iterator[None]:
+    """Change resources for a block."""
+    ends, changes, begun = threading.Event(), 0, time.monotonic()
+
+    def change() -> None:
+        nonlocal changes
+        with psycopg.connect(url, autocommit=True) as db:
+            due = time.monotonic()
+            while not ends.is_set():
+                values = {"id": stack.id, "size": stack.size, "count": round(RATE * BATCH_SECONDS)}
+                changes += db.execute(CHANGE, values).rowcount
+                due += BATCH_SECONDS
+                ends.wait(max(0.0, due - time.monotonic()))
+
+    thread = threading.Thread(target=change)
+    thread.start()
+    try:
+        yield
+    finally:
+        ends.set()
+        thread.join()
+        result.changes = changes / (time.monotonic() - begun)
+
+
+def _probe_for(page: Page, db: Any, stack: BenchStack, result: Watched, seconds: float) -> None:
+    """Change a resource repeatedly, and measure the time until the page shows it."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        suspended = page.evaluate(SHOWN) == "0"
+        db.execute(PROBE, {"id": stack.id, "suspended": suspended})
+        begun = time.monotonic()
+        while (page.evaluate(SHOWN) == "0") == suspended and time.monotonic() - begun < DELAY_SECONDS:
+            page.wait_for_timeout(10)
+        result.delays.append(time.monotonic() - begun)
+        page.wait_for_timeout(1_000 * PROBE_SECONDS)
+
+
+@contextlib.contextmanager
+def _viewers(address: str) -> Iterator[None]:
+    """Let viewers request the changes of the field for a block."""
+    ends = threading.Event()
+    threads = [threading.Thread(target=_view, args=(address, ends)) for _ in range(VIEWERS)]
+    for thread in threads:
+        thread.start()
+    try:
+        ends.wait(2.0)
+        yield
+    finally:
+        ends.set()
+        for thread in threads:
+            thread.join()
+
+
+def _view(address: str, ends: threading.Event) -> None:
+    """Request changes as the script of the page does."""
+    with httpx.Client(timeout=60.0) as client:
+        header = _header(client.get(f"{address}/field/data").raise_for_status().content)
+        while not ends.wait(REFRESH_SECONDS):
+            query = {"order": header["order"], "cursor": header["cursor"]}
+            answer = client.get(f"{address}/field/changes", params=query).raise_for_status()
+            header = _header(answer.content)
+
+
+def _header(body: bytes) -> Any:
+    return orjson.loads(body[8 : 8 + struct.unpack("<I", body[4:8])[0]])
+
+
+def _core(pid: int, seconds: float) -> float:
+    """Return the share of a core that a process and its children use."""
+    before, begun = _processor_seconds(pid), time.monotonic()
+    time.sleep(seconds)
+    return (_processor_seconds(pid) - before) / (time.monotonic() - begun)
+
+
+def _family(pid: int) -> set[int]:
+    """Return a process and its descendants."""
+    parents = {}
+    for entry in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            parents[int(entry.name)] = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
+    family = {pid}
+    while more := {child for child, parent in parents.items() if parent in family} - family:
+        family |= more
+    return family
+
+
+def _processor_seconds(pid: int) -> float:
+    ticks = 0
+    for each in _family(pid):
+        with contextlib.suppress(OSError):
+            fields = Path(f"/proc/{each}/stat").read_text().rpartition(")")[2].split()
+            ticks += int(fields[11]) + int(fields[12])
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
+def _memory(pid: int) -> int:
+    pages = 0
+    for each in _family(pid):
+        with contextlib.suppress(OSError):
+            pages += int(Path(f"/proc/{each}/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE")
+
+
+def _heap(devtools: CDPSession) -> int:
+    devtools.send("HeapProfiler.collectGarbage")
+    used: int = devtools.send("Runtime.getHeapUsage")["usedSize"]
+    return used
