@@ -35,13 +35,13 @@ DELAY_SECONDS: Final = 10.0
 CHANGE: Final = """
 WITH changed AS (
     UPDATE resource r SET action = 'CREATE',
-        status = CASE r.status WHEN 'COMPLETE' THEN 'IN_PROGRESS'::resource_status ELSE 'COMPLETE' END
+        status = CASE r.status WHEN 'COMPLETE' THEN 'IN_PROGRESS' ELSE 'COMPLETE' END
     FROM (SELECT DISTINCT 'r' || lpad((1 + random() * (%(size)s - 2))::integer::text, 7, '0') AS name
         FROM generate_series(1, %(count)s)) AS x
     WHERE r.stack_id = %(id)s AND r.name = x.name
     RETURNING r.stack_id, r.name, r.type, r.physical_id, r.status)
 INSERT INTO event (stack_id, resource_name, resource_type, physical_id, action, status, reason)
-SELECT stack_id, name, type, physical_id, 'CREATE', status::text::event_status, 'state changed' FROM changed
+SELECT stack_id, name, type, physical_id, 'CREATE', status, 'state changed' FROM changed
 """
 # The resource that nothing else changes.
 PROBE: Final = """
