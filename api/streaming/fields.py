@@ -1,7 +1,7 @@
 """The fields of watched stacks: kept current by a thread per process.
 
 A field is read completely once, and again after a pause. The thread applies the events of its tree, which
-the event hub distributes, at most four times a second. A viewer costs the bytes that have changed since its
+the event hub distributes four times a second. A viewer costs the bytes that have changed since its
 last request, and no query. A field without requests is dropped.
 
 Reads of a million resources take seconds, so few threads beside this one read fields again. The events
@@ -126,6 +126,7 @@ class Fields:
         self._database, self._events, self._tick = database, events, tick_seconds
         self._followed: dict[int, FollowedField] = {}
         self._lock = threading.Lock()
+        self._arrived = threading.Event()
         self._thread: threading.Thread | None = None
 
     def follow(self, stack: StackRow) -> FollowedField:
@@ -159,7 +160,7 @@ class Fields:
     def _begin(self, stack: StackRow) -> FollowedField:
         viewer = None
         try:
-            viewer = self._events.join(Scope(stack.project_id, ALL_LEVELS, stack), -1)
+            viewer = self._events.join(Scope(stack.project_id, ALL_LEVELS, stack), -1, self._arrived)
         except TooManyStreams:
             log.info("field_without_events", stack=str(stack.uuid))
         return FollowedField(stack, FieldBuilder(self._database, stack), viewer, time.monotonic())
@@ -177,8 +178,9 @@ class Fields:
                 db.close()
 
     def _watched(self) -> list[FollowedField]:
-        """Wait for the next tick; return the fields, none if the thread ends."""
-        time.sleep(self._tick)
+        """Wait for events or the next tick; return the fields, none if the thread ends."""
+        self._arrived.wait(self._tick)
+        self._arrived.clear()
         with self._lock:
             self._drop_idle()
             if not self._followed or is_ending():

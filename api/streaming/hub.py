@@ -61,6 +61,7 @@ class Subscriber:
     scope: Scope
     waiting: deque[tuple[EventRow, StackRow]] = field(default_factory=deque)
     behind: bool = True
+    arrived: threading.Event | None = None  # of a reader of several queues: set when events arrive
     _woken: threading.Condition = field(default_factory=threading.Condition)
 
     def put(self, items: Iterable[tuple[EventRow, StackRow]]) -> None:
@@ -73,6 +74,8 @@ class Subscriber:
                 self.waiting.clear()
                 self.behind = True
             self._woken.notify()
+        if self.arrived is not None:
+            self.arrived.set()
 
     def take(self, seconds: float) -> list[tuple[EventRow, StackRow]]:
         """Return the queued events, waiting up to `seconds` for the first."""
@@ -97,14 +100,14 @@ class EventHub:
         self._stacks: dict[int, StackRow] = {}
         self._forget_at = 0.0
 
-    def join(self, scope: Scope, share: int) -> Subscriber:
+    def join(self, scope: Scope, share: int, arrived: threading.Event | None = None) -> Subscriber:
         """Return a new subscriber, which must be released with `leave`. A project has at most `share`
-        subscribers, without limit if it is negative.
+        subscribers, without limit if it is negative. `arrived` is set when it has events.
 
         Raises:
             TooManyStreams: the limit of the process, or the share of the project, is reached.
         """
-        viewer = Subscriber(scope)
+        viewer = Subscriber(scope, arrived=arrived)
         with self._lock:
             of_project = sum(other.scope.project_id == scope.project_id for other in self._viewers)
             if 0 <= share <= of_project:

@@ -25,7 +25,7 @@ from tests.console_bench.server import Server
 RATE: Final = 2_000  # changes per second
 BATCH_SECONDS: Final = 0.05
 VIEWERS: Final = 20  # beside the browser
-REFRESH_SECONDS: Final = 0.7  # as in field.js
+REFRESH_SECONDS: Final = 0.5  # as in field.js
 VIEWER_SECONDS: Final = 20.0
 WARM_UP_SECONDS: Final = 30.0
 PROBE_SECONDS: Final = 1.3

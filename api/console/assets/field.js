@@ -6,8 +6,9 @@ import { bandOf, layOut, placeOf, positionAt } from "./field_layout.js";
 import { DRIFT, Painter, STATES } from "./field_paint.js";
 import { explain, notify } from "./page.js";
 
-const REFRESH_MILLISECONDS = 700;
-const QUIET_MILLISECONDS = 1_000;
+// With the 250 ms between two reads of events, a change is shown within a second.
+const REFRESH_MILLISECONDS = 500;
+const QUIET_MILLISECONDS = 600;
 const FAILED_MILLISECONDS = 4_000;
 
 /** @template {HTMLElement} T @param {string} id @returns {T} */
