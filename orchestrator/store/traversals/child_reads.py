@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 from psycopg import Connection
 from psycopg.rows import TupleRow
@@ -37,6 +38,14 @@ WHERE s.owner_id = %(stack_id)s AND s.parent_resource_id IS NOT NULL
 CAUSES = """
 SELECT reason FROM failure WHERE stack_id = %(stack_id)s AND traversal = %(traversal)s
 ORDER BY id LIMIT %(limit)s
+"""
+
+# The content of a child's revision, if it has reached the revision.
+REACHED = """
+SELECT v.id, v.template_hash, v.environment, v.files, v.parameters, v.sealed
+FROM stack s JOIN revision v ON v.id = s.revision_id
+WHERE s.id = %(stack_id)s AND s.good_revision_id = s.revision_id AND s.deleted_at IS NULL
+    AND v.template_hash = %(template_hash)s
 """
 
 MEMBERS = f"""
@@ -105,6 +114,24 @@ def state(db: Db, resource_id: int) -> ChildState | None:
 def stale_resources(db: Db, stack_id: int) -> list[str]:
     """Return the names of the resources whose child stacks, or stacks below these, were changed directly."""
     return [row[0] for row in db.execute(STALE_RESOURCES, {"stack_id": stack_id}).fetchall()]
+
+
+class RevisionContent(NamedTuple):
+    """The content of a revision with a given template."""
+
+    id: int
+    template_hash: bytes
+    environment: JsonObject
+    files: Mapping[str, str]
+    parameters: JsonObject
+    sealed: bytes | None
+
+
+def reached(db: Db, stack_id: int, template_hash: bytes) -> RevisionContent | None:
+    """Return the desired revision of a child that has reached it, if it has this template."""
+    values = {"stack_id": stack_id, "template_hash": template_hash}
+    row = db.execute(REACHED, values).fetchone()
+    return None if row is None else RevisionContent(*row)
 
 
 def causes(db: Db, child: ChildState) -> list[str]:

@@ -102,6 +102,12 @@ FROM stack s WHERE s.id = %(stack_id)s::bigint
 RETURNING id
 """
 
+# Whether a child has reached a revision, and none was requested since.
+IS_REACHED = """
+SELECT 1 FROM stack
+WHERE id = %(stack_id)s AND revision_id = %(revision_id)s AND good_revision_id = revision_id
+"""
+
 # A child inherits these settings whenever its parent changes it. A child never rolls back by itself: its
 # parent would repeat the request, and it would fail again, forever.
 START_CHILD_TRAVERSAL = """
@@ -196,6 +202,7 @@ class DesiredChild:
     timeout_mins: int | None = None
     adopted: bytes | None = None  # existing objects, encrypted: a new child adopts these
     restores: int | None = None  # the snapshot to be restored
+    revision_id: int | None = None  # the reached revision with the same content
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,12 +270,17 @@ def store(db: Db, desired: DesiredChild) -> None:
 def update(
     db: Db, child_id: int, desired: DesiredChild, *, converge: bool, automatic: bool = False
 ) -> StartedChild | None:
-    """Insert a child's next revision and start the traversal to it; return None if the child is gone. Run in
-    a transaction.
+    """Insert a child's next revision and start the traversal to it; return None if the child is gone. A child
+    that has reached a revision with the same content is repaired: it keeps the revision
+    (operations/adr/0019). Run in a transaction.
     """
     if not _lock_and_inherit(db, child_id, desired.timeout_mins):
         return None
     db.execute(CLEAR_STALE, {"stack_id": child_id})
+    if desired.revision_id is not None:
+        reached = {"stack_id": child_id, "revision_id": desired.revision_id}
+        if db.execute(IS_REACHED, reached).fetchone() is not None:
+            return _started(db, child_id, "UPDATE", converge=converge, automatic=automatic)
     while db.execute(LOCK_CONTENT, {"hash": hashlib.sha256(desired.template).digest()}).fetchone() is None:
         store(db, desired)
     action = "UPDATE" if desired.restores is None else "RESTORE"

@@ -10,6 +10,7 @@ from orchestrator.engine.check.child_status import ChildState, ChildStep
 from orchestrator.engine.check.outcome import Ready
 from orchestrator.json_types import JsonMapping
 from orchestrator.operations.children.child_view import StoredChildView
+from orchestrator.operations.children.reached_revision import reached_revision
 from orchestrator.operations.reconcile.nested.operation import (
     NestedOperation,
     failed,
@@ -67,6 +68,9 @@ def _set_child(nested: NestedOperation, step: SetChild, turn: int, adopted: Json
     )
     if existing is not None and operation.visit.stack.action == "RESTORE":
         desired = _restored(nested, desired, existing)
+    elif existing is not None:
+        same = reached_revision(nested.db, operation.services.cipher, existing.id, desired)
+        desired = replace(desired, revision_id=same)
     if existing is None and adopted is not None:
         desired = replace(desired, adopted=operation.services.cipher.seal(adopted))
     state.secret = state.secret or secret
