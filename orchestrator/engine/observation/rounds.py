@@ -8,6 +8,11 @@ GROWTH: Final = 2.0  # of the interval, per round without news
 MIN_IDLE_SHARE: Final = 20.0  # pause after a round, in durations of the round
 JITTER: Final = 0.1  # share of the interval
 
+MAX_SINGLE: Final = 50  # named objects of a group with a request each in a round
+OBJECTS_PER_REQUEST: Final = 20  # a list of so many objects costs a service about as much as a request
+HASTENED_SHARE: Final = 10.0  # from the start of a round to that of a hastened one, in durations of the round
+MIN_HASTENED: Final = 0.5  # seconds, likewise
+
 LOSS_SHARE: Final = 0.2
 MIN_LOST: Final = 5
 
@@ -22,6 +27,11 @@ def next_interval(previous: float, shortest: float, longest: float, *, news: boo
 def pause(interval: float, duration: float, random: float) -> float:
     """Return the seconds from the end of a round to the next one; `random` is in [0, 1)."""
     return max(interval - duration, duration * MIN_IDLE_SHARE) * (1 + JITTER * (2 * random - 1))
+
+
+def prefers_lists(named: int, objects: int) -> bool:
+    """Whether `named` objects of a group with lists are observed with the lists of all its `objects`."""
+    return named > min(MAX_SINGLE, 2 + objects // OBJECTS_PER_REQUEST)
 
 
 def is_mass_loss(lost: int, observed: int, share: float = LOSS_SHARE, minimum: int = MIN_LOST) -> bool:

@@ -8,11 +8,18 @@ from __future__ import annotations
 import time
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 from orchestrator import metrics
 from orchestrator.engine.messages import RoundMessage
-from orchestrator.engine.observation.rounds import MIN_IDLE_SHARE, is_mass_loss
+from orchestrator.engine.observation.rounds import (
+    HASTENED_SHARE,
+    MAX_SINGLE,
+    MIN_HASTENED,
+    MIN_IDLE_SHARE,
+    is_mass_loss,
+    prefers_lists,
+)
 from orchestrator.engine.observation.verdicts import GroupKind
 from orchestrator.errors import InvalidRequest
 from orchestrator.operations.context import Body, OperationContext
@@ -21,14 +28,13 @@ from orchestrator.operations.observation.single_round import observe_one
 from orchestrator.operations.reconcile.worker_context import WorkerContext
 from orchestrator.operations.request_body import read_object
 from orchestrator.resources.base import ResourceType
-from orchestrator.store.observation import groups, notices, watched
+from orchestrator.store.observation import notices, watched
 from orchestrator.store.observation.groups import Group, ObservedType
 from orchestrator.store.observation.verdicts import Db
 from orchestrator.store.observation.watched import Watched
 
 MAX_OBJECTS: Final = 1_000  # of a notification
 MAX_ID: Final = 255  # characters
-MAX_SINGLE: Final = 50  # objects of a group; for more of them, its lists are read
 MIN_PAUSE: Final = 0.25  # seconds between two rounds of a project
 AGAIN_SECONDS: Final = 1.0  # until an object is observed again
 
@@ -63,13 +69,23 @@ def note(
     db: Db, project_id: str, ids: Sequence[str], region: str, min_interval: float = 5.0
 ) -> list[RoundMessage]:
     """Note objects; return the message that observes them, unless one is under way."""
-    if notices.note(db, project_id, ids):
+    noted = notices.note(db, project_id, ids)
+    if not noted.known:
+        return []
+    if noted.is_full:
         notices.hasten_all(db, project_id, min_interval)
     return notices.ring(db, project_id, region)
 
 
-def observe_notified(engine: WorkerContext, db: Db, group: Group, place_of: PlaceOf) -> list[int]:
-    """Observe the noted objects of a project; return the groups that may have news."""
+class NotifiedRound(NamedTuple):
+    """The groups that may have news, and those whose rounds over lists begin now."""
+
+    touched: list[int]
+    hastened: list[int]
+
+
+def observe_notified(engine: WorkerContext, db: Db, group: Group, place_of: PlaceOf) -> NotifiedRound:
+    """Observe the noted objects of a project."""
     started = time.monotonic()
     noted = notices.take(db, group.project_id)
     items = watched.named(db, group.project_id, list(noted)) if noted else []
@@ -77,29 +93,31 @@ def observe_notified(engine: WorkerContext, db: Db, group: Group, place_of: Plac
     for item in items:
         if (of := place_of(item.type_name)) is not None:
             by_place[of.service, of.kind].append(item)
-    news: list[int] = []
+    result = NotifiedRound([], [])
     again: list[str] = []
     calls = 0
     for (service, kind), mine in by_place.items():
-        if kind == "lists" and len(mine) > MAX_SINGLE:
-            groups.hasten(db, group.project_id, [service])
-            continue
         held = notices.hold(db, group, service, kind)
         if held is None:  # a round is in progress, and may have read the lists before the change
             again += [item.physical_id for item in mine]
             continue
+        if kind == "lists" and prefers_lists(len(mine), held.objects):
+            notices.let_go(db, held, 0)
+            if notices.hasten(db, held, MIN_HASTENED, HASTENED_SHARE):
+                result.hastened.append(held.id)
+            continue
         found, lost = _observe(engine, db, held, mine[:MAX_SINGLE])
         again += [*found, *(item.physical_id for item in mine[MAX_SINGLE:])]
         notices.let_go(db, held, lost)
-        news.append(held.id)
-        calls += len(mine)
+        result.touched.append(held.id)
+        calls += len(mine[:MAX_SINGLE])
     left = set(again)
     notices.postpone(db, group.project_id, again, AGAIN_SECONDS)
     notices.remove(db, group.project_id, {id_: at for id_, at in noted.items() if id_ not in left})
     seconds = time.monotonic() - started
-    pause = max(MIN_PAUSE, seconds * MIN_IDLE_SHARE if calls == 0 else seconds)
+    pause = max(MIN_PAUSE, seconds if items else seconds * MIN_IDLE_SHARE)
     notices.finish(db, group, seconds=seconds, pause=pause, objects=len(items), calls=calls)
-    return news
+    return result
 
 
 def _observe(engine: WorkerContext, db: Db, group: Group, items: Sequence[Watched]) -> tuple[list[str], int]:

@@ -6,6 +6,7 @@ import random
 import secrets
 import time
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Final
 
 from orchestrator import metrics
@@ -47,7 +48,9 @@ def observe_group(engine: WorkerContext, group_id: int) -> Sequence[int]:
     touched: Sequence[int] = (group_id,)
     try:
         if group.kind == "notified":
-            touched = observe_notified(engine, db, group, lambda name: _observed_type(engine.types, name))
+            place_of = partial(_observed_type, engine.types)
+            notified = observe_notified(engine, db, group, place_of)
+            touched = [*notified.touched, *_observe_all(engine, notified.hastened)]
         elif (outcome := _ROUNDS[group.kind](engine, db, group)) is None:
             result = "continued"
         else:
@@ -66,6 +69,10 @@ def observe_group(engine: WorkerContext, group_id: int) -> Sequence[int]:
         _fail(engine.settings, db, group, error, time.monotonic() - started)
     metrics.observe_round(group.kind, result, time.monotonic() - started)
     return touched
+
+
+def _observe_all(engine: WorkerContext, group_ids: Sequence[int]) -> list[int]:
+    return [touched for group_id in group_ids for touched in observe_group(engine, group_id)]
 
 
 def _finish(settings: Settings, db: Db, group: Group, result: RoundResult, seconds: float) -> None:

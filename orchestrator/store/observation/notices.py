@@ -1,14 +1,14 @@
 """Objects that notifications name, and the group that observes them (operations/adr/0020).
 
-A row per object, however often it is named, and at most MAX_PENDING per project. A round takes the due rows,
-and removes those that were not named again meanwhile.
+A row per object of a resource, however often it is named, and at most MAX_PENDING per project. A round takes
+the due rows, and removes those that were not named again meanwhile.
 """
 
 from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Collection, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 from psycopg import Connection
 from psycopg.rows import TupleRow
@@ -23,8 +23,9 @@ REPEATED_SECONDS: Final = 0.2  # within which a repeated notification writes not
 
 NOTE: Final = """
 WITH x AS MATERIALIZED (
-    SELECT DISTINCT id FROM unnest(%(ids)s::text[]) AS u(id)
-    WHERE EXISTS (SELECT 1 FROM stack s WHERE s.project_id = %(project_id)s AND s.deleted_at IS NULL)
+    SELECT DISTINCT r.physical_id AS id FROM stack s JOIN resource r ON r.stack_id = s.id
+    WHERE s.project_id = %(project_id)s AND s.deleted_at IS NULL AND r.physical_id = ANY(%(ids)s)
+        AND NOT r.leftover AND r.action <> 'DELETE'
 ), room AS MATERIALIZED (
     SELECT greatest(%(most)s - (SELECT count(*) FROM observation_notice WHERE project_id = %(project_id)s), 0)
         AS n
@@ -39,8 +40,9 @@ WITH x AS MATERIALIZED (
     ORDER BY x.id LIMIT (SELECT n FROM room)
     ON CONFLICT DO NOTHING
 )
-SELECT (SELECT count(*) FROM x) > (SELECT n FROM room)
+SELECT (SELECT count(*) FROM x), (SELECT count(*) FROM x) > (SELECT n FROM room)
 """
+PROJECTS: Final = "SELECT DISTINCT project_id FROM observation_group WHERE region = %(region)s"
 # The next round begins no earlier than the pause after the last one. Without an effect if one is due anyway:
 # so a flood writes a row per round. Projects without stacks have no group.
 RING: Final = """
@@ -98,6 +100,17 @@ UPDATE observation_group SET lease = NULL, leased_until = NULL,
     loss_approved_by = CASE WHEN %(lost)s > 0 THEN NULL ELSE loss_approved_by END
 WHERE id = %(id)s AND lease = %(lease)s
 """
+# A round over the lists of a group, for many of its objects: it begins now (with `rung_at`), or when enough
+# time has passed since the last one.
+HASTEN: Final = """
+UPDATE observation_group g SET interval_seconds = 0, due_at = least(g.due_at, x.at),
+    rung_at = CASE WHEN x.at <= now() THEN now() ELSE g.rung_at END
+FROM (SELECT id, greatest(now(), observed_at + make_interval(secs => greatest(
+        %(shortest)s::float8, %(share)s::float8 * coalesce(seconds, 0)))) AS at
+    FROM observation_group WHERE id = %(id)s AND (leased_until IS NULL OR leased_until < now())) AS x
+WHERE g.id = x.id
+RETURNING x.at <= now()
+"""
 # All groups of a project, if more objects are named than are kept; not more often than the shortest interval.
 HASTEN_ALL: Final = """
 UPDATE observation_group g SET due_at = now(), interval_seconds = 0
@@ -109,8 +122,15 @@ WHERE g.id = x.id
 """
 
 
-def note(db: Db, project_id: str, ids: Collection[str]) -> bool:
-    """Note objects to be observed; return whether there was no room for all of them."""
+class Noted(NamedTuple):
+    """How many of the named objects exist, and whether there was no room for all of them."""
+
+    known: int
+    is_full: bool
+
+
+def note(db: Db, project_id: str, ids: Collection[str]) -> Noted:
+    """Note those objects that resources of the project have; others leave no trace."""
     values = {
         "project_id": project_id,
         "ids": list(ids),
@@ -118,13 +138,27 @@ def note(db: Db, project_id: str, ids: Collection[str]) -> bool:
         "repeated_seconds": REPEATED_SECONDS,
     }
     row = db.execute(NOTE, values).fetchone()
-    return row is not None and bool(row[0])
+    return Noted(0, is_full=False) if row is None else Noted(*row)
+
+
+def projects(db: Db, region: str) -> list[str]:
+    """Return the projects whose objects are observed."""
+    return [row[0] for row in db.execute(PROJECTS, {"region": region}).fetchall()]
 
 
 def ring(db: Db, project_id: str, region: str) -> list[RoundMessage]:
     """Make the observation of noted objects due; return its message if it is to begin now."""
     row = db.execute(RING, {"project_id": project_id, "region": region}).fetchone()
     return [RoundMessage(row[0], "notified", project_id)] if row is not None and row[1] else []
+
+
+def hasten(db: Db, group: Group, shortest: float, share: float) -> bool:
+    """Make a group due that is not held; return whether its round is to begin now. Otherwise it begins
+    `shortest` seconds, and `share` durations of the last round, after that.
+    """
+    values = {"id": group.id, "shortest": shortest, "share": share}
+    row = db.execute(HASTEN, values).fetchone()
+    return row is not None and bool(row[0])
 
 
 def hasten_all(db: Db, project_id: str, seconds: float) -> None:

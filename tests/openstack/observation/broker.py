@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import shutil
 import signal
@@ -10,9 +11,13 @@ import socket
 import subprocess
 import tempfile
 import time
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import urlsplit
+
+import amqp
 
 from tests.e2e.running import free_ports
 
@@ -87,15 +92,26 @@ class Sender:
     """Sends notifications as a service does with `driver = messagingv2`."""
 
     def __init__(self, url: str, exchange: str) -> None:
-        import oslo_messaging
-        from oslo_config import cfg
-
-        oslo_messaging.set_transport_defaults(exchange)
-        self.transport: Any = oslo_messaging.get_notification_transport(cfg.ConfigOpts(), url=url)
-        self._notifier = oslo_messaging.Notifier(
-            self.transport, f"{exchange}.host", driver="messagingv2", topics=["notifications"]
+        place = urlsplit(url)
+        self._connection = amqp.Connection(
+            f"{place.hostname}:{place.port}", userid=place.username, password=place.password, virtual_host="/"
         )
+        self._connection.connect()
+        self._channel, self._exchange = self._connection.channel(), exchange
+        self._channel.exchange_declare(exchange, "topic", durable=False, auto_delete=False)
 
-    def send(self, event: str, **payload: Any) -> None:
+    def send(self, event: str, topic: str = "notifications", **payload: Any) -> None:
         """Send a notification."""
-        self._notifier.info({}, event, payload)
+        content = {"event_type": event, "publisher_id": "host", "priority": "INFO", "payload": payload}
+        identity = {
+            "message_id": str(uuid.uuid4()),
+            "_unique_id": uuid.uuid4().hex,
+            "timestamp": "2026-01-01",
+        }
+        text = json.dumps({"oslo.version": "2.0", "oslo.message": json.dumps(content | identity)})
+        body = amqp.Message(text, content_type="application/json", content_encoding="utf-8")
+        self._channel.basic_publish(body, exchange=self._exchange, routing_key=f"{topic}.info")
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._connection.close()

@@ -98,14 +98,48 @@ def test_a_flood_keeps_a_row_per_object_and_a_message_per_round(told: Told):
     assert told.pending() == [told.id("a")]
 
 
-def test_more_objects_than_are_kept_make_the_lists_due(told: Told):
-    told.make(a=BOX)
+def test_more_objects_than_are_kept_make_the_lists_due(told: Told, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(notices, "MAX_PENDING", 2)
+    told.make(a=BOX, b=BOX, c=BOX)
     told.pass_pause()
-    told.tell(*(f"forged-{number}" for number in range(notices.MAX_PENDING)))
     told.db.execute("UPDATE observation_group SET due_at = now() + interval '1 hour'")
-    told.tell("one-more")
-    assert len(told.pending()) == notices.MAX_PENDING
+    told.tell(*(told.id(name) for name in "abc"))
+    assert len(told.pending()) == 2
     assert told.world.rows("SELECT 1 FROM observation_group WHERE kind = 'lists' AND due_at <= now()")
+
+
+def test_forged_names_take_no_room(told: Told):
+    told.make(a=BOX)
+    forged = [f"forged-{number}" for number in range(2 * notices.MAX_PENDING)]
+    assert told.tell(*forged) == []
+    assert told.pending() == []
+    assert told.tell(*forged, told.id("a"))
+    assert told.pending() == [told.id("a")]
+
+
+def test_many_named_objects_are_observed_with_their_list_at_once(told: Told):
+    told.make(**{f"r{number}": BOX for number in range(30)})
+    told.policy("heal")
+    told.pass_pause()
+    told.shelf.objects[told.id("r7")]["label"] = "red"
+    told.shelf.calls.clear()
+    told.deliver_rounds(told.tell(*told.shelf.boxes()))
+    assert told.repairs() == [("r7", "update", "started")]
+    assert [call for call in told.shelf.calls if call.startswith("list")] == ["list"]
+    assert told.pending() == []
+
+
+def test_lists_for_named_objects_pause_in_proportion_to_their_cost(told: Told):
+    told.make(**{f"r{number}": BOX for number in range(30)})
+    told.pass_pause()
+    told.db.execute("UPDATE observation_group SET seconds = 60 WHERE kind = 'lists'")
+    told.shelf.calls.clear()
+    told.deliver_rounds(told.tell(*told.shelf.boxes()))
+    assert told.shelf.calls == []
+    [group] = told.world.rows(
+        "SELECT due_at - observed_at AS pause FROM observation_group WHERE kind = 'lists'"
+    )
+    assert 30 <= group.pause.total_seconds() <= 600
 
 
 def test_an_object_that_is_named_again_during_its_observation_is_observed_again(told: Told):
@@ -135,6 +169,7 @@ def test_a_loss_of_many_objects_asks_for_an_approval_also_after_notifications(to
     told.make(**{f"r{number}": BOX for number in range(6)})
     told.policy("heal")
     ids = told.shelf.boxes()
+    told.pass_pause()
     told.shelf.objects.clear()
     told.deliver_rounds(told.tell(*ids))
     assert {status for _, _, status in told.repairs()} == {"pending"}

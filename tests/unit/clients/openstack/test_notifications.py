@@ -5,9 +5,17 @@ from __future__ import annotations
 import threading
 from typing import Any
 
+import orjson
 import pytest
 
-from orchestrator.clients.openstack.notifications import MAX_IDS, Named, listener, named_objects
+from orchestrator.clients.openstack.notification_queue import broker_urls
+from orchestrator.clients.openstack.notifications import (
+    MAX_IDS,
+    Named,
+    listener,
+    named_objects,
+    read_message,
+)
 
 ADMIN = {"project_id": "admins"}
 
@@ -15,20 +23,24 @@ ADMIN = {"project_id": "admins"}
 @pytest.mark.parametrize(
     ("event", "payload", "expected"),
     [
-        ("compute.instance.delete.end", {"tenant_id": "p", "instance_id": "i"}, Named("p", ("i",))),
+        (
+            "compute.instance.delete.end",
+            {"tenant_id": "p", "instance_id": "i"},
+            Named("p", ("i",), urgent=True),
+        ),
         (
             "instance.update",
             {"nova_object.name": "Instance", "nova_object.data": {"uuid": "i", "tenant_id": "p"}},
-            Named("p", ("i",)),
+            Named("p", ("i",), urgent=True),
         ),
-        ("port.delete.end", {"port_id": "a"}, Named("admins", ("a",))),
+        ("port.delete.end", {"port_id": "a"}, Named("admins", ("a",), urgent=True)),
         (
             "port.update.end",
             {"port": {"id": "a", "project_id": "p", "network_id": "n", "device_id": ""}},
-            Named("p", ("a", "n")),
+            Named("p", ("a", "n"), urgent=True),
         ),
-        ("volume.detach.end", {"tenant_id": "p", "volume_id": "v"}, Named("p", ("v",))),
-        ("compute.instance.delete.start", {"tenant_id": "p", "instance_id": "i"}, None),
+        ("volume.detach.end", {"tenant_id": "p", "volume_id": "v"}, Named("p", ("v",), urgent=True)),
+        ("volume.create.end", {"tenant_id": "p", "volume_id": "v"}, Named("p", ("v",))),
         ("port.update.end", None, None),
         ("port.update.end", [], None),
         ("port.update.end", {"port": "text"}, None),
@@ -38,6 +50,56 @@ ADMIN = {"project_id": "admins"}
 )
 def test_the_objects_of_a_notification(event: str, payload: Any, expected: Named | None):
     assert named_objects(ADMIN, event, payload) == expected
+
+
+def message(event: str, payload: Any, *, envelope: bool = True) -> bytes:
+    inner = {"event_type": event, "payload": payload, "_context_project_id": "admins", "priority": "INFO"}
+    outer = {"oslo.version": "2.0", "oslo.message": orjson.dumps(inner).decode()}
+    return orjson.dumps(outer if envelope else inner)
+
+
+@pytest.mark.parametrize("envelope", [True, False])
+def test_a_message_names_the_objects_of_its_payload(envelope: bool):
+    body = message("port.delete.end", {"port_id": "a"}, envelope=envelope)
+    assert read_message(body) == Named("admins", ("a",), urgent=True)
+
+
+@pytest.mark.parametrize(
+    "event", ["compute.instance.delete.start", "compute.instance.exists", "volume.usage", "image.send", "x"]
+)
+def test_events_without_a_change_are_left_out(event: str):
+    assert read_message(message(event, {"tenant_id": "p", "instance_id": "i"})) is None
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"{",
+        b"[]",
+        b'{"oslo.message": 7}',
+        b'{"oslo.message": "{"}',
+        b'{"oslo.message": "[]"}',
+        b'{"event_type": ["port.delete.end"], "payload": {"id": "a"}}',
+        b" " * 2_000_000,
+    ],
+)
+def test_a_malformed_message_names_nothing(body: bytes):
+    assert read_message(body) is None
+
+
+@pytest.mark.parametrize(
+    ("url", "expected"),
+    [
+        ("rabbit://u:p@host/", "amqp://u:p@host//"),
+        ("rabbit://u:p@host:5673/v", "amqp://u:p@host:5673/v"),
+        ("rabbit://u:p@a:1,u:p@b:2/v?ssl=1", "amqp://u:p@a:1/v?ssl=1;amqp://u:p@b:2/v?ssl=1"),
+        ("rabbit://u:p@a,b/", "amqp://u:p@a//;amqp://u:p@b//"),
+        ("rabbit://u:p%40q@a/", "amqp://u:p%40q@a//"),
+    ],
+)
+def test_urls_of_brokers(url: str, expected: str):
+    assert broker_urls(url) == expected
 
 
 def test_without_a_project_nothing_is_named():
@@ -62,8 +124,8 @@ def test_notifications_arrive_over_a_broker(exchange: str):
     received: list[Any] = []
     arrived = threading.Event()
 
-    def take(project_id: str, ids: Any) -> None:
-        received.append((project_id, list(ids)))
+    def take(named: Named) -> None:
+        received.append(named)
         arrived.set()
 
     url = "kombu+memory:////"
@@ -80,4 +142,4 @@ def test_notifications_arrive_over_a_broker(exchange: str):
     finally:
         oslo_messaging.set_transport_defaults("openstack")
         listening.stop()
-    assert received == [("p", ["i"])]
+    assert received == [Named("p", ("i",), urgent=True)]
