@@ -159,21 +159,35 @@ class NotAllowed(ValueError):
 
 
 class DeadlineStream(httpcore.NetworkStream):
-    """A connection whose operations end at the deadline of the exchange in progress."""
+    """A connection whose operations end at the deadline of the exchange in progress.
+
+    Small writes are sent together, before the next read: head and body of a request share a packet.
+    """
 
     def __init__(self, sock: socket.socket, current: Callable[[], Deadline]) -> None:
         """Take a connected socket."""
         self._sock, self._current = sock, current
+        self._unsent = b""
 
     def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
-        """Return available bytes, at most `max_bytes`."""
+        """Return available bytes, at most `max_bytes`. A request that the peer refuses to read may have been
+        answered.
+        """
+        if self._unsent:
+            with contextlib.suppress(httpcore.WriteError):
+                self._send(timeout)
         with _translated(httpcore.ReadTimeout, httpcore.ReadError):
             self._sock.settimeout(self._seconds(timeout))
             return self._sock.recv(max_bytes)
 
     def write(self, buffer: bytes, timeout: float | None = None) -> None:
-        """Send all bytes."""
-        view = memoryview(buffer)
+        """Send all bytes, at the latest before the next read."""
+        self._unsent = self._unsent + buffer if self._unsent else buffer
+        if len(self._unsent) >= PIECE:
+            self._send(timeout)
+
+    def _send(self, timeout: float | None) -> None:
+        view, self._unsent = memoryview(self._unsent), b""
         with _translated(httpcore.WriteTimeout, httpcore.WriteError):
             while view:
                 self._sock.settimeout(self._seconds(timeout))

@@ -12,13 +12,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import httpcore
+import httpx
 import pytest
 from keystoneauth1.exceptions import ConnectFailure, ConnectTimeout
 from keystoneauth1.session import Session
 
 from orchestrator.clients import deadline as module
 from orchestrator.clients.deadline import Deadline, is_healthy, open_response, read_body, resolve
-from orchestrator.clients.keystone.deadline_adapter import with_deadline
+from orchestrator.clients.keystone.deadline_adapter import parsed_url, with_deadline
 
 TREE = Path(__file__).resolve().parents[3]
 LIBRARIES = {"httpx", "httpcore", "requests", "urllib3", "http", "urllib", "aiohttp", "boto3"}
@@ -104,6 +105,52 @@ def test_an_exchange_ends_at_its_deadline(behaviour: Peer) -> None:
         with pytest.raises(httpcore.TimeoutException):
             exchange(port, 0.6, body=b"x" * 8_000_000 if behaviour is read_slowly else None)
         assert 0.5 < time.monotonic() - begun < 3
+
+
+def test_head_and_body_of_a_small_request_are_sent_together() -> None:
+    pieces = []
+
+    def serve(connection: socket.socket) -> None:
+        pieces.append(connection.recv(65_536))
+        connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+
+    with peer(serve) as port:
+        assert exchange(port, 5, body=b"{}") == b"ok"
+    assert pieces[0].endswith(b"\r\n\r\n{}")
+
+
+def test_an_answer_before_the_end_of_a_request_is_read() -> None:
+    def serve(connection: socket.socket) -> None:
+        connection.recv(64)
+        connection.sendall(b"HTTP/1.1 413 Too Large\r\nContent-Length: 5\r\nConnection: close\r\n\r\nlarge")
+        connection.shutdown(socket.SHUT_WR)
+        while connection.recv(65_536):
+            pass
+
+    with peer(serve) as port:
+        assert exchange(port, 5, body=b"x" * 8_000_000) == b"large"
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/",
+        "/v2.0/ports?limit=500&marker=a-b",
+        "/a/../b",
+        "/a/./b",
+        "/a//b",
+        "/a b?c=d e",
+        "/ä?ö=1",
+        "",
+        "/a%2Fb",
+    ],
+)
+@pytest.mark.parametrize("origin", ["http://127.0.0.1:80", "https://Cloud.example", "http://[::1]:9696"])
+def test_a_url_is_read_as_by_its_library(origin: str, path: str) -> None:
+    parsed = httpx.URL(origin + path)
+    expected = parsed.raw_scheme, parsed.raw_host, parsed.port, parsed.raw_path
+    url, host = parsed_url(origin + path)
+    assert ((url.scheme, url.host, url.port, url.target), host) == (expected, parsed.netloc)
 
 
 def test_a_tls_handshake_ends_at_the_deadline() -> None:
