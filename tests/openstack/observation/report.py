@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+
+import pytest
 
 from tests.openstack.observation.observed_world import ObservedWorld
 
@@ -13,13 +14,14 @@ from tests.openstack.observation.observed_world import ObservedWorld
 class Report:
     """Prints to the terminal, also while pytest captures the output of tests."""
 
-    def __init__(self, world: ObservedWorld) -> None:
+    def __init__(self, world: ObservedWorld, capture: pytest.CaptureFixture[str]) -> None:
         """Count the requests to the cloud of a world."""
-        self._world = world
+        self._world, self._capture = world, capture
 
     def show(self, text: str) -> None:
         """Print a line."""
-        print(text, file=sys.__stderr__, flush=True)
+        with self._capture.disabled():
+            print(text, flush=True)
 
     @contextmanager
     def measured(self, what: str) -> Iterator[None]:

@@ -44,7 +44,7 @@ SHARE: Final = 0.05  # of a core
 GROWTH: Final = 1_000_000  # bytes of the database in a quiet hour
 OUTAGE: Final[dict[str, object]] = {"status": 503}
 OUTAGE_ROUNDS: Final = 4  # two minutes
-QUIET_ROUNDS: Final = 60  # an hour
+QUIET_ROUNDS: Final = int(os.environ.get("OBSERVED_QUIET_ROUNDS", "60"))  # an hour
 ANSWERS: Final[tuple[dict[str, object], ...]] = (
     {},
     {"drop": True},
@@ -128,10 +128,12 @@ def inflict(world: ObservedWorld, ledger: Ledger, modes: dict[str, str], dice: r
 
 @pytest.mark.long
 @pytest.mark.timeout(4 * 3_600)
-def test_damage_among_many_objects_is_found_and_repaired_entry_by_entry(worlds: Worlds):
+def test_damage_among_many_objects_is_found_and_repaired_entry_by_entry(
+    worlds: Worlds, capsys: pytest.CaptureFixture[str]
+):
     modes, dice = build(worlds), random.Random(3)
     first = worlds[PROJECTS[0]]
-    ledger, report = Ledger(first.rows), Report(first)
+    ledger, report = Ledger(first.rows), Report(first, capsys)
     for _ in range(3):  # the first rounds of the project and of this process are no quiet ones
         first.discover()
         first.round()
