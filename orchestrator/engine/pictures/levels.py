@@ -13,7 +13,6 @@ from typing import Final
 
 SEPARATOR: Final = "\x7f"  # between the names of requirements; a name that contains it is unknown
 UNKNOWN: Final = 1 << 30  # above all levels
-MAX_TEXTS: Final = 100_000  # requirements whose level is kept for further nodes with the same
 MOST_LEFT: Final = 0.7  # of the nodes after a visit; if more are left, the other direction is tried
 SLOW_VISITS: Final = 3  # then the rest is sorted
 
@@ -25,15 +24,19 @@ def levels(names: Iterable[str], nodes: Sequence[str], requires: Sequence[str]) 
     Nodes on a cycle, and their dependents, have level 0.
     """
     found: dict[str, int] = {}
-    below = {"": -1}  # the highest level of requirements
     slow, step = 0, -1  # a plan writes dependents before their requirements
     while nodes and slow < SLOW_VISITS:
-        _visit(found, below, nodes[::step], requires[::step])
+        before = len(found)
+        _visit(found, nodes[::step], requires[::step])
+        if len(found) - before == len(nodes):
+            nodes = ()
+            break
         rest = [place for place, node in enumerate(nodes) if node not in found]
         if len(rest) > MOST_LEFT * len(nodes):
             slow, step = slow + 1, -step
         nodes, requires = [nodes[place] for place in rest], [requires[place] for place in rest]
-    _visit_in_order(found, dict(zip(nodes, requires, strict=True)))
+    if nodes:
+        _visit_in_order(found, dict(zip(nodes, requires, strict=True)))
     return array("i", map(found.get, names, repeat(0)))
 
 
@@ -51,20 +54,21 @@ def counts_of(levels_: Sequence[int]) -> list[int]:
     return counts
 
 
-def _visit(
-    found: dict[str, int], below: dict[str, int], nodes: Iterable[str], requires: Iterable[str]
-) -> None:
+def _visit(found: dict[str, int], nodes: Iterable[str], requires: Iterable[str]) -> None:
     """Add the levels of nodes whose requirements have one when they are reached."""
     level_of, unknown = found.get, repeat(UNKNOWN)
     for node, text in zip(nodes, requires, strict=True):
-        highest = below.get(text)
-        if highest is None:
-            highest = max(map(level_of, text.split(SEPARATOR), unknown))
-            if highest == UNKNOWN:
-                continue
-            if len(below) < MAX_TEXTS:
-                below[text] = highest
-        found[node] = highest + 1
+        if not text:
+            found[node] = 0
+            continue
+        first, several, rest = text.partition(SEPARATOR)
+        highest = level_of(first, UNKNOWN)
+        if several and SEPARATOR in rest:
+            highest = max(highest, *map(level_of, rest.split(SEPARATOR), unknown))
+        elif several:  # two requirements: twice as fast as the general case
+            highest = max(highest, level_of(rest, UNKNOWN))
+        if highest < UNKNOWN:
+            found[node] = highest + 1
 
 
 def _visit_in_order(found: dict[str, int], requires: dict[str, str]) -> None:
