@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from orchestrator.resources.base import Fault, Value
 from orchestrator.resources.builtin.deployed_server import NEEDS
+from orchestrator.resources.openstack.neutron.written_values import of_type
 from orchestrator.resources.openstack.nova.server.devices import LOCAL_DISKS, SOURCES, is_bootable
 from orchestrator.template.definition import ResourceDefinition
 
@@ -95,12 +96,10 @@ def required_subnets(written: Entry, resources: Mapping[str, ResourceDefinition]
     entries = _maps(written.get("networks"))
     networks = [entry.get("network", entry.get("uuid")) for entry in entries if "port" not in entry]
     selects = not entries or any("allocate_network" in entry for entry in entries)
-    for name, definition in resources.items():
-        if definition.type != SUBNET:
-            continue
-        network = written_properties(definition).get("network")
+    for subnet in of_type(resources, SUBNET):
+        network = written_properties(subnet).get("network")
         if selects or any(_may_be_equal(network, candidate) for candidate in networks):
-            yield name
+            yield subnet.name
 
 
 def _may_be_equal(first: object, second: object) -> bool:

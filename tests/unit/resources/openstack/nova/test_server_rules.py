@@ -163,3 +163,22 @@ def test_a_server_requires_the_subnets_of_its_networks():
 def test_a_server_whose_networks_nova_selects_requires_all_subnets():
     assert required() == ["other", "sub", "unknown"]
     assert required(networks=[{"allocate_network": "auto"}]) == ["other", "sub", "unknown"]
+
+
+def test_the_definitions_of_a_template_are_read_once_for_all_its_servers():
+    class Definitions(dict):
+        reads = 0
+
+        def values(self):
+            type(self).reads += 1
+            return super().values()
+
+        def items(self):
+            type(self).reads += 1
+            return super().items()
+
+    resources = Definitions({f"web{number}": definition(f"web{number}", SERVER.name) for number in range(9)})
+    resources["sub"] = definition("sub", "OS::Neutron::Subnet")
+    for server in list(dict.values(resources))[:-1]:
+        assert list(SERVER.implicit_requires(server, resources)) == ["sub"]
+    assert Definitions.reads == 1
