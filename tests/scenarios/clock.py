@@ -24,6 +24,7 @@ STARTS: Mapping[str, tuple[str, str]] = {
     "lost lease": ("resource", "lost_at"),
     "operation": ("resource", "op_started_at"),
     "outage end": ("resource", "reachable_since"),
+    "round message": ("observation_group", "rung_at"),
     "progress count": ("progress", "counted_at"),
     "sweep": ("sweep_turn", "begun_at"),
     "wait": ("graph_node", "waiting_since"),
@@ -33,10 +34,11 @@ SCHEDULES: Mapping[str, tuple[str, str]] = {
     "node": ("graph_node", "state = 'waiting' AND due_at <> 'infinity'"),
     "observation": ("observation", "true"),
     "observation pass": ("observation_pass", "true"),
+    "hastened round": ("observation_group", "due_at < now() + interval '1 minute'"),
     "signal": ("signal", "due_at <> 'infinity'"),
     "snapshot": ("snapshot", "due_at IS NOT NULL"),
 }
-LEASED = ("graph_node", "resource")
+LEASED = ("graph_node", "resource", "observation_group")
 
 
 def elapse(database: Database, seconds: float, *starts: str, where: str = "true", **values: Any) -> None:

@@ -76,6 +76,7 @@ class Provider:
     """Existing things, the log of requests, and the violations."""
 
     things: dict[str, Thing] = field(default_factory=dict)
+    lost: set[str] = field(default_factory=set)  # ids of things that others have removed
     copies: dict[str, str] = field(default_factory=dict)  # of things: token -> id
     log: list[tuple[str, str, str]] = field(default_factory=list)  # verb, name, id of each executed request
     calls: Counter[tuple[str, str]] = field(default_factory=Counter)  # by verb and name
@@ -210,6 +211,17 @@ class Provider:
         self.copies[ctx.token] = id_
         return ctx.token
 
+    def damage(self, id_: str, fault: str) -> None:
+        """Damage a thing behind the engine's back: it is `lost`, `dead`, or one of its properties changes."""
+        thing = self.things[id_]
+        if fault == "lost":
+            del self.things[id_]
+            self.lost.add(id_)
+        elif fault == "dead":
+            thing.error = fault
+        else:
+            thing.properties[fault] = "foreign"
+
     def release(self, ctx: Context, id_: str) -> None:
         """Let a thing leave its dock; it takes as many looks as its operations."""
         thing = self.things.get(id_)
@@ -262,6 +274,8 @@ class Provider:
         required = () if self.landing else self.required(thing.token)  # they may have changed
         for id_ in sorted(thing.stands_on | set(required)):
             below = self.things.get(id_)
+            if id_ in self.lost:
+                continue
             if below is None:
                 self.invalid.append(f"{what} on {id_}, which is not there")
             elif below.opened is not None and not self.landing:

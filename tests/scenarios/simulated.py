@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Protocol
@@ -82,6 +83,10 @@ class TimelessSweep(Sweep):
     """A sweep that counts no progress, and audits when nothing should be left to put right: never."""
 
     def _count(self, db: Any) -> None: ...
+
+    def _repair(self, db: Any) -> list[CheckMessage]:
+        self._repaired_at = -math.inf
+        return super()._repair(db)
 
     def _audit(self, db: Any) -> list[CheckMessage]:
         return []

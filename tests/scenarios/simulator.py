@@ -17,10 +17,12 @@ from typing import Any
 
 from sqlalchemy import text
 
-from orchestrator.engine.messages import CheckMessage, Message, ObservationMessage
+from orchestrator.engine.messages import CheckMessage, Message, ObservationMessage, RoundMessage
 from orchestrator.operations.maintenance import orphans as strays
 from orchestrator.operations.maintenance.sweep import Sweep
+from orchestrator.operations.observation.healing import repair_due_faults
 from orchestrator.operations.observation.observe import observe_resource
+from orchestrator.operations.observation.rounds import observe_group
 from orchestrator.operations.reconcile.check import check_nodes
 from orchestrator.operations.reconcile.worker_context import WorkerContext
 from orchestrator.resources.base import Context
@@ -36,6 +38,11 @@ from tests.scenarios.world import HOUR, World
 WORKERS = 3  # at once
 NO_FILES: Mapping[str, str] = {}
 TABLES = (
+    "repair",
+    "verdict_history",
+    "resource_verdict",
+    "observation_group",
+    "observation_rule",
     "stray",
     "observation",
     "observation_pass",
@@ -50,6 +57,9 @@ TABLES = (
 )
 
 
+Delivered = CheckMessage | ObservationMessage | RoundMessage
+
+
 @dataclass
 class Worker:
     """A process: connections and memory of its own."""
@@ -59,9 +69,11 @@ class Worker:
     sweep: Sweep
 
 
-def _order(message: CheckMessage | ObservationMessage) -> tuple[object, ...]:
+def _order(message: Delivered) -> tuple[object, ...]:
     if isinstance(message, ObservationMessage):
         return message.label, 0, "observe", message.resource_id
+    if isinstance(message, RoundMessage):
+        return message.label, 0, "round", message.group_id
     return message.label, message.traversal, message.queue, message.node_id
 
 
@@ -185,13 +197,15 @@ class Simulator(World):
 
     # Deliveries.
 
-    def deliver_one(self, message: CheckMessage | ObservationMessage) -> None:
+    def deliver_one(self, message: Delivered) -> None:
         worker = self.workers[self.depth]
         self.depth += 1
         try:
             rings: Sequence[Message]
             if isinstance(message, ObservationMessage):
                 rings = observe_resource(worker.engine, message.resource_id)
+            elif isinstance(message, RoundMessage):
+                rings = self._observe_group(worker, message.group_id)
             else:
                 durable, bulk = message.queue == "provider", message.queue == "bulk"
                 rings = check_nodes(
@@ -205,6 +219,11 @@ class Simulator(World):
             worker.engine = self.memory(worker.database)
         finally:
             self.depth -= 1
+
+    def _observe_group(self, worker: Worker, group_id: int) -> list[CheckMessage]:
+        """Carry out a round, and start the repairs that are due after it."""
+        touched, db = observe_group(worker.engine, group_id), worker.database.check_connection(durable=True)
+        return [message for id_ in touched for message in repair_due_faults(db, self.types, id_)]
 
     def step(self) -> bool:
         """Deliver a random message; with none left, sweep. Return False if that found nothing."""
@@ -220,8 +239,8 @@ class Simulator(World):
 
     def sweep_once(self) -> bool:
         """Make scheduled work due and sweep; return False if that found nothing."""
-        clock.make_due(self.database, "node", "snapshot", "observation", "observation pass")
-        self.elapse(HOUR, "enqueue")
+        clock.make_due(self.database, "node", "snapshot", "observation", "observation pass", "hastened round")
+        self.elapse(HOUR, "enqueue", "round message")
         if self.depth >= WORKERS:
             return False
         worker = self.workers[self.depth]
