@@ -4,7 +4,8 @@ WITH want AS MATERIALIZED (
     ORDER BY x.id FOR UPDATE OF n SKIP LOCKED
 ), r AS (
     UPDATE resource r
-    SET lost_at = CASE WHEN r.lease IS NULL THEN r.lost_at ELSE r.leased_until END,
+    SET lost_at = CASE WHEN r.lease IS NULL THEN r.lost_at
+        ELSE r.leased_until - make_interval(secs => %(seconds)s::float8 * 2 / 3) END,
         lease = %(lease)s, leased_until = clock_timestamp() + make_interval(secs => %(seconds)s)
     FROM want w
     WHERE r.id = ANY (ARRAY[w.resource_id]) AND (r.lease IS NULL OR r.leased_until < clock_timestamp())
