@@ -119,21 +119,24 @@ def test_a_request_waits_a_few_seconds_and_is_refused(run: Run) -> None:
 def test_an_operation_is_not_begun_while_requests_of_its_stack_wait_for_long(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(budget_module, "WAIT_SECONDS", 0.001)
+    def require(owner: str, longest: float) -> None:
+        with monkeypatch.context() as patched:
+            patched.setattr(budget_module, "WAIT_SECONDS", longest)
+            run.budget.require_place(owner)
+
+    monkeypatch.setattr(budget_module, "WAIT_SECONDS", SECONDS)
     run.start("large", "l1")
     run.start("large", "l2")
     time.sleep(0.02)  # the duration of a request, which is measured
-    run.start("large", "l3", seconds=SECONDS)
+    run.start("large", "l3")
     run.release("l1", "l3")
-    run.budget.require_place("large")  # none waits
-    monkeypatch.setattr(budget_module, "WAIT_SECONDS", 4.0)
+    require("large", 0.0001)  # none waits
     run.start("large", "l4")
-    run.budget.require_place("large")  # the wait is short
-    monkeypatch.setattr(budget_module, "WAIT_SECONDS", 0.001)
+    require("large", SECONDS)  # the wait is short
     with pytest.raises(AwaitingBudget) as refused:
-        run.budget.require_place("large")
+        require("large", 0.0001)
     assert refused.value.retry_after is not None
-    run.budget.require_place("small")  # its request is the next
+    require("small", 0.0001)  # its request is the next
 
 
 def test_a_stack_with_many_waiting_requests_yields_to_another(run: Run) -> None:
