@@ -40,7 +40,7 @@ class Source(NamedTuple):
 
 @pytest.fixture
 def source(api: Client, world: World, project: str) -> Source:
-    world.stack(project, "s")
+    world.resource(world.stack(project, "s"), "r", physical_id="one-id")
     return made(api, world, project)
 
 
@@ -64,6 +64,14 @@ def test_a_signed_notification_needs_no_token(source: Source, world: World, proj
     assert noted(world, project) == 0
     source.client.ask("POST", source.path, 202, data=body, headers=source.headers(body))
     assert noted(world, project) == 1
+
+
+def test_a_signed_notification_of_an_unknown_object_leaves_no_trace(
+    source: Source, world: World, project: str
+) -> None:
+    body = orjson.dumps({"objects": ["two-id"]})
+    source.client.ask("POST", source.path, 202, data=body, headers=source.headers(body))
+    assert noted(world, project) == 0
 
 
 def test_one_of_several_signatures_suffices(source: Source) -> None:
