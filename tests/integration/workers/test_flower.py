@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import os
 import socket
-import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -15,13 +14,13 @@ from typing import Any
 import httpx
 import pytest
 import redis
-from celery import Celery
 from celery.events.state import State, Task
 
 from orchestrator.embedded.process import Process
 from orchestrator.embedded.processes import flower
-from tasks.celery_settings import QUEUES, celery_settings
+from tasks.celery_settings import QUEUES
 from tests.integration.cluster import Cluster, eventually, local, new_cluster, thing_type_known
+from tests.integration.workers.task_events import TaskEvents
 from tests.plugins.thing_fixture import things
 
 __all__ = ["new_cluster", "thing_type_known", "things"]
@@ -31,32 +30,14 @@ class EventState:
     """Celery's event state, fed from the broker as Flower feeds it."""
 
     def __init__(self, broker_url: str) -> None:
-        self.app = Celery("watch", set_as_current=False)
-        self.app.conf.update(celery_settings(broker_url))
         self.state = State()
-        self.stopped = False
-        self.thread = threading.Thread(target=self._receive, daemon=True)
-        self.thread.start()
-
-    def _receive(self) -> None:
-        with self.app.connection_for_read() as connection:
-            receiver = self.app.events.Receiver(connection, handlers={"*": self.state.event})
-            while not self.stopped:
-                try:
-                    receiver.capture(limit=None, timeout=0.5, wakeup=False)
-                except TimeoutError:
-                    continue
+        self._events = TaskEvents(broker_url, {"*": self.state.event})
+        self.close = self._events.close
 
     def named(self, text: str) -> list[Task]:
         """Return the finished tasks whose arguments contain a text."""
         tasks = list(self.state.tasks.values())
         return [task for task in tasks if task.state in {"SUCCESS", "FAILURE"} and text in (task.args or "")]
-
-    def close(self) -> None:
-        """Stop receiving."""
-        self.stopped = True
-        self.thread.join(10)
-        self.app.close()
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -11,12 +10,11 @@ from typing import Any
 import orjson
 import psycopg
 import pytest
-from celery import Celery
 
 from orchestrator.store.connections.database import CHECKS_NAME
-from tasks.celery_settings import celery_settings
 from tests.conftest import OwnServer
 from tests.integration.cluster import Cluster, eventually, local, new_cluster, thing_type_known
+from tests.integration.workers.task_events import TaskEvents
 from tests.plugins.thing_fixture import things
 from tests.template_cluster import as_administrator
 
@@ -84,31 +82,15 @@ def test_no_process_polls_for_a_child(
 
 
 class Watched:
-    """Task events of the workers."""
+    """The tasks that workers have received."""
 
     def __init__(self, broker_url: str) -> None:
-        self.app = Celery("watch", set_as_current=False)
-        self.app.conf.update(celery_settings(broker_url))
         self.tasks: dict[str, dict[str, Any]] = {}
-        self.stopped = False
-        self.thread = threading.Thread(target=self._watch, daemon=True)
-        self.thread.start()
-
-    def _watch(self) -> None:
-        with self.app.connection_for_read() as connection:
-            receiver = self.app.events.Receiver(connection, handlers={"task-received": self._take})
-            while not self.stopped:
-                try:
-                    receiver.capture(limit=None, timeout=0.5, wakeup=False)
-                except TimeoutError:
-                    continue
+        self._events = TaskEvents(broker_url, {"task-received": self._take})
+        self.close = self._events.close
 
     def _take(self, event: dict[str, Any]) -> None:
         self.tasks[event["uuid"]] = event
-
-    def close(self) -> None:
-        self.stopped = True
-        self.thread.join(10)
 
 
 @pytest.fixture
