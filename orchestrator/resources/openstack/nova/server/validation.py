@@ -70,7 +70,8 @@ def faults_as_written(name: str, properties: Mapping[str, Value], written: Entry
     devices = properties.get(DEVICES) or ()
     legacy = properties.get("block_device_mapping") or ()
     unknown = [key for key in (DEVICES, "block_device_mapping") if key in written and not properties.get(key)]
-    if not written.get("image") and not unknown and not is_bootable(devices, legacy):
+    image = written.get("image") or properties.get("image")  # members of groups are written without values
+    if not image and not unknown and not is_bootable(devices, legacy):
         yield Fault(f"Neither image nor bootable volume is specified for instance {name}", alone=True)
     for entry in _maps(written.get("networks")):
         if not any(key in entry for key in ("network", "uuid", "port", "subnet", "allocate_network")):

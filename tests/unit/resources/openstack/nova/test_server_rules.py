@@ -84,6 +84,11 @@ def test_an_image_or_a_bootable_volume_is_required():
     assert faults(block_device_mapping=[{"device_name": "vda", "volume_id": "v1"}]) == []
 
 
+def test_a_member_of_a_group_is_written_without_values():
+    resources = {"0": definition("0", "OS::Nova::Server")}
+    assert SERVER.validate_among("0", {"flavor": "f1", "image": "i1"}, resources) == ()
+
+
 def test_an_image_that_is_not_known_yet_is_no_fault():
     resources = {"web": definition("web", "OS::Nova::Server", image={"get_attr": ["a", "b"]})}
     assert SERVER.validate_among("web", {"flavor": "f1"}, resources) == ()
