@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from orchestrator.resources.base import Fault
 from orchestrator.template.definition import ResourceDefinition
+from orchestrator.template.functions.member import NAME as MEMBER
 
 Definitions = Mapping[str, ResourceDefinition]
 
@@ -19,7 +20,7 @@ _FORMER: Final = "OS::Quantum::"
 _REFERENCES: Final = frozenset({"get_resource", "Ref"})
 # Functions that may return all properties of a resource; the names of properties do not contain "::".
 _MAPS: Final = frozenset(
-    {"get_param", "get_attr", "map_merge", "map_replace", "yaql", "if", "Ref", "resource_facade"}
+    {"get_param", "get_attr", "map_merge", "map_replace", "yaql", "if", "Ref", "resource_facade", MEMBER}
 )
 
 

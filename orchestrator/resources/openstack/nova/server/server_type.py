@@ -79,8 +79,7 @@ class Server(ListedServer):
         self, name: str, properties: Mapping[str, Value], resources: Mapping[str, ResourceDefinition]
     ) -> Sequence[Fault]:
         """Report missing properties."""
-        written = validation.written_properties(resources[name])
-        return tuple(validation.faults_as_written(name, properties, written))
+        return tuple(validation.faults_as_written(name, properties, resources[name]))
 
     def implicit_requires(
         self, definition: ResourceDefinition, resources: Mapping[str, ResourceDefinition]

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from orchestrator.resources.base import Fault, Value
 from orchestrator.resources.builtin.deployed_server import NEEDS
-from orchestrator.resources.openstack.neutron.written_values import of_type
+from orchestrator.resources.openstack.neutron.written_values import is_unset, of_type
 from orchestrator.resources.openstack.nova.server.devices import LOCAL_DISKS, SOURCES, is_bootable
 from orchestrator.template.definition import ResourceDefinition
 
@@ -63,15 +63,15 @@ def _network_faults(properties: Mapping[str, Value]) -> Iterator[Fault]:
         yield _conflict("security_groups", "networks/port")
 
 
-def faults_as_written(name: str, properties: Mapping[str, Value], written: Entry) -> Iterator[Fault]:
-    """Yield faults about absent values. `written` are the properties of the template, whose values may not be
-    known yet.
-    """
+def faults_as_written(
+    name: str, properties: Mapping[str, Value], definition: ResourceDefinition
+) -> Iterator[Fault]:
+    """Yield faults about absent values. The values that the definition writes may not be known yet."""
+    written = written_properties(definition)
     devices = properties.get(DEVICES) or ()
     legacy = properties.get("block_device_mapping") or ()
     unknown = [key for key in (DEVICES, "block_device_mapping") if key in written and not properties.get(key)]
-    image = written.get("image") or properties.get("image")  # members of groups are written without values
-    if not image and not unknown and not is_bootable(devices, legacy):
+    if is_unset(definition, "image") and not unknown and not is_bootable(devices, legacy):
         yield Fault(f"Neither image nor bootable volume is specified for instance {name}", alone=True)
     for entry in _maps(written.get("networks")):
         if not any(key in entry for key in ("network", "uuid", "port", "subnet", "allocate_network")):

@@ -84,9 +84,11 @@ def test_an_image_or_a_bootable_volume_is_required():
     assert faults(block_device_mapping=[{"device_name": "vda", "volume_id": "v1"}]) == []
 
 
-def test_a_member_of_a_group_is_written_without_values():
-    resources = {"0": definition("0", "OS::Nova::Server")}
-    assert SERVER.validate_among("0", {"flavor": "f1", "image": "i1"}, resources) == ()
+def test_properties_of_a_member_of_a_group_are_not_written_one_by_one():
+    """Its image may not be known yet either."""
+    resources = {"0": definition("0", "OS::Nova::Server", member=["definitions", "digest", "properties"])}
+    for known in ({}, {"image": "i1"}):
+        assert SERVER.validate_among("0", {"flavor": "f1", **known}, resources) == ()
 
 
 def test_an_image_that_is_not_known_yet_is_no_fault():
