@@ -19,6 +19,7 @@ from sqlalchemy import text
 
 from orchestrator.engine.messages import CheckMessage, Message, ObservationMessage, RoundMessage
 from orchestrator.operations.maintenance import orphans as strays
+from orchestrator.operations.maintenance.orphan_access import OrphanAccess
 from orchestrator.operations.maintenance.sweep import Sweep
 from orchestrator.operations.observation.healing import repair_due_faults
 from orchestrator.operations.observation.observe import observe_resource
@@ -300,7 +301,7 @@ class Simulator(World):
                 continue
             self.age()
             if not self.sweep_once() and not self.sweep_once():
-                strays.delete_orphans(self.database.check_connection(durable=True), self.types)
+                strays.delete_orphans(self.database.check_connection(durable=True), OrphanAccess(self.types))
                 return
         raise AssertionError("it never comes to rest")
 

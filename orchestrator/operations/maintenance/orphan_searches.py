@@ -4,17 +4,14 @@ removed (docs/internals/protocol.md rule 4). What is found is recorded as an orp
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
-from orchestrator.clients.keystone.cloud_session import Cloud
-from orchestrator.config import Settings
 from orchestrator.logs import logger
-from orchestrator.operations.resource_context.operation import with_provider_access
+from orchestrator.operations.maintenance.orphan_access import OrphanAccess
 from orchestrator.resources.base import Context, ResourceType
-from orchestrator.resources.software_api import UNCONNECTED, SoftwareStore
 from orchestrator.resources.verbs.values import found_ids
 from orchestrator.store.connections.database import UNREACHABLE
 from orchestrator.store.maintenance import orphan_searches as store
@@ -22,37 +19,13 @@ from orchestrator.store.maintenance import orphan_searches as store
 log = logger()
 
 
-def search_orphans(
-    db: Connection[TupleRow],
-    types: Mapping[str, ResourceType],
-    software: Callable[[str], SoftwareStore] = lambda _: UNCONNECTED,
-    limit: int = 20,
-    settings: Settings | None = None,
-    cloud: Callable[[int], Cloud | None] = lambda _: None,
-) -> int:
-    """Carry out the searches that are due; return the number of orphans found. The arguments are those of
-    `delete_orphans`.
-    """
-    return sum(
-        _searched(
-            db,
-            types,
-            search,
-            with_provider_access(
-                Context(
-                    name=search.physical_name,
-                    physical_name=search.physical_name,
-                    token=search.token,
-                    action="DELETE",
-                    software=software(search.project_id),
-                ),
-                settings,
-                search.project_id,
-                None if search.root_id is None else cloud(search.root_id),
-            ),
-        )
-        for search in store.due(db, limit)
-    )
+def search_orphans(db: Connection[TupleRow], access: OrphanAccess, limit: int = 20) -> int:
+    """Carry out the searches that are due; return the number of orphans found."""
+    found = 0
+    for search in store.due(db, limit):
+        ctx = access.context(search.physical_name, search.token, search.project_id, search.root_id)
+        found += _searched(db, access.types, search, ctx)
+    return found
 
 
 def _searched(

@@ -7,48 +7,26 @@ each object but one of several that `find` returned.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
-from orchestrator.clients.keystone.cloud_session import Cloud
-from orchestrator.config import Settings
 from orchestrator.logs import logger
-from orchestrator.operations.resource_context.operation import with_provider_access
+from orchestrator.operations.maintenance.orphan_access import OrphanAccess
 from orchestrator.resources.base import Context, Observation, ResourceType
-from orchestrator.resources.software_api import UNCONNECTED, SoftwareStore
 from orchestrator.store.connections.database import UNREACHABLE
 from orchestrator.store.maintenance import orphans as store
 
 log = logger()
 
 
-def delete_orphans(
-    db: Connection[TupleRow],
-    types: Mapping[str, ResourceType],
-    software: Callable[[str], SoftwareStore] = lambda _: UNCONNECTED,
-    limit: int = 20,
-    settings: Settings | None = None,
-    cloud: Callable[[int], Cloud | None] = lambda _: None,
-) -> int:
-    """Delete a few orphans without an owner; return the number of orphans handled.
-
-    `software` is the store of a project's software objects, `settings` have the addresses of other services,
-    and `cloud` returns the provider access of a tree by its root stack.
-    """
+def delete_orphans(db: Connection[TupleRow], access: OrphanAccess, limit: int = 20) -> int:
+    """Delete a few orphans without an owner; return the number of orphans handled."""
     dealt = 0
     for row in store.unhandled(db, limit):
-        ctx = Context(
-            name=row.physical_id,
-            physical_name=row.physical_id,
-            token=row.token,
-            action="DELETE",
-            software=software(row.project_id),
-        )
-        root_cloud = None if row.root_id is None else cloud(row.root_id)
-        ctx = with_provider_access(ctx, settings, row.project_id, root_cloud)
-        if row.adopted or _removed(db, types, row, ctx):
+        ctx = access.context(row.physical_id, row.token, row.project_id, row.root_id)
+        if row.adopted or _removed(db, access.types, row, ctx):
             store.mark_handled(db, row.id)
             dealt += 1
     return dealt

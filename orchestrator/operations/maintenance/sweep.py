@@ -22,6 +22,7 @@ from orchestrator.engine.messages import CheckMessage, Message, ObservationMessa
 from orchestrator.logs import logger
 from orchestrator.operations import queued_actions, stack_completion
 from orchestrator.operations.keystone.delegated_credentials import cloud_of_stack
+from orchestrator.operations.maintenance.orphan_access import OrphanAccess
 from orchestrator.operations.maintenance.orphan_searches import search_orphans
 from orchestrator.operations.maintenance.orphans import delete_orphans
 from orchestrator.operations.maintenance.purge import IncrementalPurge, Policy
@@ -221,14 +222,14 @@ class Sweep:
         if interval:
             groups.start_discoveries(db, self.settings.region_name, interval)
         messages = self._recover_stalled(db)
-        for handle in (search_orphans, delete_orphans):
-            handle(
-                db,
-                self.types,
-                lambda project_id: self._software(db, project_id),
-                settings=self.settings,
-                cloud=lambda root_id: self._cloud(db, root_id),
-            )
+        access = OrphanAccess(
+            self.types,
+            self.settings,
+            software=lambda project_id: self._software(db, project_id),
+            cloud=lambda root_id: self._cloud(db, root_id),
+        )
+        search_orphans(db, access)
+        delete_orphans(db, access)
         return messages
 
     def _cloud(self, db: Connection[TupleRow], root_id: int) -> Cloud | None:

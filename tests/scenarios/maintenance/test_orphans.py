@@ -9,6 +9,7 @@ import pytest
 from sqlalchemy import text
 
 from orchestrator.operations.maintenance import orphans
+from orchestrator.operations.maintenance.orphan_access import OrphanAccess
 from orchestrator.resources.base import Context, Created, Observation, ResourceType
 from tests.scenarios.world import World
 
@@ -37,6 +38,11 @@ class Cloud(ResourceType):
 
     def delete(self, ctx: Context, physical_id: str) -> None:
         self.things.pop(physical_id, None)
+
+
+def delete_orphans(world: World) -> int:
+    db = world.database.check_connection(durable=True)
+    return orphans.delete_orphans(db, OrphanAccess(world.types))
 
 
 @pytest.fixture
@@ -70,7 +76,7 @@ def test_a_second_thing_is_removed_and_the_resources_own_stays(world: World, clo
     [(own,)] = world.rows("SELECT physical_id FROM resource")
     record(world, cloud.make("late"))
     record(world, own)
-    assert orphans.delete_orphans(world.database.check_connection(durable=True), world.types) == 2
+    assert delete_orphans(world) == 2
     assert set(cloud.things) == {own}
     assert open_strays(world) == 0
 
@@ -82,7 +88,7 @@ def test_a_user_of_a_resource_under_creation_is_left_to_its_holder(world: World,
         connection.execute(
             text("UPDATE resource SET physical_id = NULL, op = 'CREATE', op_started_at = now()")
         )
-    assert orphans.delete_orphans(world.database.check_connection(durable=True), world.types) == 0
+    assert delete_orphans(world) == 0
     assert late in cloud.things
     assert open_strays(world) == 1
 
@@ -92,6 +98,6 @@ def test_a_user_without_a_resource_is_deleted(world: World, cloud: Cloud):
     record(world, late)
     world.delete("s")
     world.deliver_all()
-    orphans.delete_orphans(world.database.check_connection(durable=True), world.types)
+    delete_orphans(world)
     assert cloud.things == {}
     assert open_strays(world) == 0

@@ -4,14 +4,15 @@ kept, and the others are deleted.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import ClassVar
 
 import pytest
 
 from orchestrator.errors import AwaitingBudget, ProviderBusy, ProviderFailed, ProviderSilent
 from orchestrator.operations.maintenance import orphan_searches, orphans
-from orchestrator.resources.base import Context
+from orchestrator.operations.maintenance.orphan_access import OrphanAccess
+from orchestrator.resources.base import Context, Created, Value
 from tests.scenarios.fake_cloud import Cloud, Crash, Thing, cloud_thing
 from tests.scenarios.world import World
 
@@ -27,9 +28,17 @@ class Port(Thing):
     flight_seconds: ClassVar[float] = FLIGHT_SECONDS
     newest_first = False
 
+    def __init__(self, cloud: Cloud) -> None:
+        super().__init__(cloud)
+        self.created_with: list[Context] = []
+
     def admit(self, ctx: Context) -> None:
         if "admit" in self.cloud.on:
             self.cloud.call("admit", ctx)
+
+    def create(self, ctx: Context, props: Mapping[str, Value]) -> Created:
+        self.created_with.append(ctx)
+        return super().create(ctx, props)
 
     def find(self, ctx: Context, token: str) -> Sequence[str]:
         self.cloud.call("find", ctx)
@@ -62,14 +71,14 @@ def silent(cloud: Cloud, verb: str, *, duplicates: int = 0, error: BaseException
 
 
 def delete_orphans(world: World) -> int:
-    return orphans.delete_orphans(world.database.check_connection(durable=True), world.types)
+    return orphans.delete_orphans(world.database.check_connection(durable=True), OrphanAccess(world.types))
 
 
 def search_orphans(world: World) -> int:
     """Carry out all searches now."""
     db = world.database.check_connection(durable=True)
     db.execute("UPDATE stray SET search_due_at = clock_timestamp() WHERE search_until IS NOT NULL")
-    return orphan_searches.search_orphans(db, world.types)
+    return orphan_searches.search_orphans(db, OrphanAccess(world.types))
 
 
 def port_() -> dict[str, object]:
@@ -97,6 +106,19 @@ def test_a_create_that_is_not_admitted_is_begun_later(world: World, cloud: Cloud
     world.deliver_all()
     assert world.state(uuid) == "CREATE_COMPLETE"
     assert cloud.calls == ["admit a", "create a", "observe a"]
+
+
+def test_the_admission_and_the_create_have_the_same_context(world: World, cloud: Cloud, port: Port) -> None:
+    """So it is built once, and has the token of the request to come."""
+    admitted: list[Context] = []
+    cloud.on["admit"] = admitted.append
+    world.create("s", {"a": port_()})
+    world.deliver_all()
+    [context] = admitted
+    assert context is port.created_with[0]
+    assert context.token == next(iter(cloud.things.values()))
+    [row] = world.rows("SELECT attempt FROM resource")
+    assert context.token.endswith(f"-{row.attempt}")
 
 
 def test_an_object_that_arrives_late_is_searched_every_few_seconds(world: World, cloud: Cloud) -> None:

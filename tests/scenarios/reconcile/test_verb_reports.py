@@ -7,6 +7,7 @@ import pytest
 from orchestrator.errors import InvalidTemplate, ProviderError, ProviderUnreachable
 from orchestrator.operations.context import Body
 from orchestrator.operations.maintenance import orphans
+from orchestrator.operations.maintenance.orphan_access import OrphanAccess
 from orchestrator.operations.snapshots import snapshots
 from orchestrator.resources.base import Context
 from tests.scenarios.fake_cloud import Cloud, cloud_thing
@@ -185,9 +186,9 @@ def test_an_orphan_that_cannot_be_deleted_now_is_deleted_later(world: World, clo
         )
     cloud.on["delete"] = fails(error)
     db = world.database.check_connection(durable=True)
-    assert orphans.delete_orphans(db, world.types) == 0
+    assert orphans.delete_orphans(db, OrphanAccess(world.types)) == 0
     cloud.on.clear()
-    assert orphans.delete_orphans(db, world.types) == 2
+    assert orphans.delete_orphans(db, OrphanAccess(world.types)) == 2
     assert [*cloud.things] == ["a-1"]
 
 
