@@ -61,14 +61,15 @@ def create(operation: ResourceOperation, wait_seconds: float, retries_left: int)
         waits = operation.services.incarnations.release(operation)
         if waits is not None:
             return StepResult(waits, state)
-    if fresh and external:
-        operation.resource_type.admit(operation.context("CREATE"))
-    if fresh:
+    context = operation.context("CREATE", attempt=state.attempt + 1) if fresh else None
+    if context is not None:
+        if external:  # refused, nothing of this attempt is recorded
+            operation.resource_type.admit(context)
         state.attempt, state.action = state.attempt + 1, "CREATE"
     state.op = "CREATE"
     if external and not state.opened:  # also after a search, which takes time: the lease may be lost
         operation.record_start()
-    seen = _send_create(operation)
+    seen = _send_create(operation, context or operation.context("CREATE"))
     if seen is None or seen.step:
         seen = observe_operation(operation)
     return result_of(operation, seen, retries_left, started=fresh and not external)
@@ -87,11 +88,11 @@ def _earlier_request(
     return None
 
 
-def _send_create(operation: ResourceOperation) -> Observation | None:
+def _send_create(operation: ResourceOperation, context: Context) -> Observation | None:
     """Send the create request; return the object as the answer describes it. Until it is answered, it may be
     carried out at any time.
     """
-    state, type_, context = operation.state, operation.resource_type, operation.context("CREATE")
+    state, type_ = operation.state, operation.resource_type
     state.unanswered = type_.calls_out
     try:
         created = type_.create(context, state.properties)

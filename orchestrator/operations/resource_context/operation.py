@@ -133,11 +133,15 @@ class ResourceOperation(NamedTuple):
             self.visit, services.stored_context.db, services.cipher, services.settings
         )
 
-    def context(self, action: str, elapsed: float | None = None) -> Context:
-        """Return the context of a verb, `elapsed` seconds into the operation; None: as long as it is open."""
+    def context(self, action: str, elapsed: float | None = None, attempt: int | None = None) -> Context:
+        """Return the context of a verb, `elapsed` seconds into the operation; None: as long as it is open.
+        The token is that of the present attempt, or of `attempt`.
+        """
         services = self.services
         ctx = context(self.visit, self.state, action, elapsed, self.software, services.stored_context)
         ctx = replace(ctx, physical_name=self.physical_name)
+        if attempt is not None:
+            ctx = replace(ctx, token=request_token(self.resource.uuid, attempt))
         if (users := self.users()) is not None:
             ctx = replace(ctx, users=users)
         if not self.resource_type.calls_out:
@@ -216,6 +220,11 @@ def used_live_attributes(visit: ResourceVisit) -> frozenset[str]:
     return NO_NAMES if definition is None else frozenset(definition.body.get(USED_LIVE, NO_NAMES))
 
 
+def request_token(uuid: str, attempt: int) -> str:
+    """Return the token under which the create of an attempt is sent."""
+    return f"{uuid}-{attempt}"
+
+
 def context(
     visit: ResourceVisit,
     state: ResourceState,
@@ -229,7 +238,7 @@ def context(
     return Context(
         name=resource.name,
         physical_name=physical_name(visit.stack.name, resource.name, resource.uuid),
-        token=f"{resource.uuid}-{state.attempt}",
+        token=request_token(resource.uuid, state.attempt),
         action=action,
         elapsed_seconds=(resource.op_seconds or 0.0) if elapsed is None else elapsed,
         properties=state.properties,
