@@ -24,7 +24,7 @@ from orchestrator.operations.planning.traversal_plan import QueueOf, plan_of_cha
 from orchestrator.resources.base import ResourceType
 from orchestrator.store.nodes import hooks
 from orchestrator.store.planning import repair_diff
-from orchestrator.store.planning.bulk_writer import DefinitionRow, PlanTarget
+from orchestrator.store.planning.bulk_writer import PlanTarget
 from orchestrator.store.planning.repair_diff import StoredDefinition
 from orchestrator.store.traversals import child_reads
 
@@ -38,7 +38,6 @@ class DefinitionsInForce:
     """The definitions in force of the resources of a repair, in the place of those of a template."""
 
     stored: Mapping[str, StoredDefinition]
-    template: None = None
 
     @cached_property
     def desired(self) -> dict[str, DesiredRow]:
@@ -51,10 +50,6 @@ class DefinitionsInForce:
     def types_of(self, name: str) -> tuple[str, str | None]:
         """Return a resource's type as written, and the type that runs it, None for the same type."""
         return self.stored[name].type, self.stored[name].runs_as
-
-    def definition_row(self, name: str, id_: int) -> DefinitionRow:
-        """Never called: nothing is redefined."""
-        raise AssertionError(f"{name} is defined already, and needs no row {id_}")
 
 
 def write_repair(

@@ -15,10 +15,10 @@ from orchestrator.operations.planning.adopted_resources import AdoptedResources
 from orchestrator.operations.planning.traversal_plan import QueueOf, TraversalPlan, VisitedRow
 from orchestrator.store.planning import bulk_writer
 from orchestrator.store.planning.bulk_writer import DefinitionRow, PlanTarget
-from orchestrator.template.template import Template
 
 SLICE = 5_000  # maximum rows of each table per transaction
 
+DefinitionRowOf = Callable[[str, int], DefinitionRow]  # by name, with the id of the row
 WriteVisited = Callable[[Sequence[int]], Mapping[int, VisitedRow]]
 
 
@@ -26,18 +26,11 @@ class Definitions(Protocol):
     """The desired resources of a plan."""
 
     @property
-    def template(self) -> Template | None:
-        """The template; None: there is none, or it is the one in force."""
-
-    @property
     def desired(self) -> Mapping[str, DesiredRow]:
         """The desired rows by name."""
 
     def types_of(self, name: str) -> tuple[str, str | None]:
         """Return a resource's type as written, and the type that runs it, None for the same type."""
-
-    def definition_row(self, name: str, id_: int) -> DefinitionRow:
-        """Return the row of a definition."""
 
 
 class NodeWriter:
@@ -126,10 +119,13 @@ class ResourceWriter:
         planned: Definitions,
         changes: Changes,
         in_force: Mapping[str, tuple[int, bytes, int]],
+        definition_row: DefinitionRowOf | None = None,
         adopted: AdoptedResources | None = None,
     ) -> None:
-        """`in_force` has the current definitions by name: id, digest, first revision."""
-        self.db, self.target, self.planned = db, target, planned
+        """`in_force` has the current definitions by name: id, digest, first revision. `definition_row`
+        returns the row of a new definition; None: the definitions in force stay.
+        """
+        self.db, self.target, self.planned, self.definition_row = db, target, planned, definition_row
         self.changes, self.in_force, self.adopted = changes, in_force, adopted
 
     def write_row_changes(self) -> None:
@@ -145,7 +141,7 @@ class ResourceWriter:
             with self._slice():  # a row that a late worker is visiting stays and is deposed
                 bulk_writer.mark_deposed(self.db, dict.fromkeys(part))
                 bulk_writer.drop_rows(self.db, part)
-        if self.planned.template is None:
+        if self.definition_row is None:
             return
         names = self.planned.desired
         for part in batched([name for name in self.in_force if name not in names]):
@@ -175,16 +171,21 @@ class ResourceWriter:
         return visited
 
     def _is_redefined(self, name: str) -> bool:
+        if self.definition_row is None:
+            return False
         current = self.in_force.get(name)
         return current is None or current[1] != self.planned.desired[name].digest
 
     def _define(self, names: Sequence[str]) -> dict[str, int]:
+        definition_row = self.definition_row
+        if definition_row is None:
+            return {}
         changed = [name for name in names if name in self.in_force]
         if changed:
             bulk_writer.close_definitions(self.db, self.target, changed)
         ids = dict(zip(names, bulk_writer.new_ids(self.db, "resource_definition", len(names)), strict=True))
         bulk_writer.copy_definitions(
-            self.db, self.target, (self.planned.definition_row(name, ids[name]) for name in names)
+            self.db, self.target, (definition_row(name, ids[name]) for name in names)
         )
         return ids
 

@@ -90,7 +90,8 @@ class TemplatePlanner:
         adopted = None
         if stack.action == "ADOPT":
             adopted = AdoptedResources(self.cipher, plan_inputs.adopted_resources(db, stack.revision_id))
-        resources = ResourceWriter(db, target, planned, changes, in_force, adopted)
+        definition_row = None if planned.template is None else planned.definition_row
+        resources = ResourceWriter(db, target, planned, changes, in_force, definition_row, adopted)
         resources.write_row_changes()
 
         def put_hooks(ids: Mapping[int, int]) -> None:
