@@ -85,7 +85,7 @@ class Server(ListedServer):
         self, definition: ResourceDefinition, resources: Mapping[str, ResourceDefinition]
     ) -> Iterable[str]:
         """Require the subnets from which the server may get addresses."""
-        return validation.required_subnets(validation.written_properties(definition), resources)
+        return validation.required_subnets(definition, resources)
 
     def change(
         self, before: Mapping[str, Value], after: Mapping[str, Value], changed: frozenset[str]

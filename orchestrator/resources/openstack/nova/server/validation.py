@@ -7,7 +7,13 @@ from typing import Any, Final
 
 from orchestrator.resources.base import Fault, Value
 from orchestrator.resources.builtin.deployed_server import NEEDS
-from orchestrator.resources.openstack.neutron.written_values import is_unset, of_type
+from orchestrator.resources.openstack.neutron.written_values import (
+    is_unset,
+    may_equal,
+    member,
+    of_type,
+    written,
+)
 from orchestrator.resources.openstack.nova.server.devices import LOCAL_DISKS, SOURCES, is_bootable
 from orchestrator.template.definition import ResourceDefinition
 
@@ -67,21 +73,24 @@ def faults_as_written(
     name: str, properties: Mapping[str, Value], definition: ResourceDefinition
 ) -> Iterator[Fault]:
     """Yield faults about absent values. The values that the definition writes may not be known yet."""
-    written = written_properties(definition)
     devices = properties.get(DEVICES) or ()
     legacy = properties.get("block_device_mapping") or ()
-    unknown = [key for key in (DEVICES, "block_device_mapping") if key in written and not properties.get(key)]
+    unknown = [
+        key
+        for key in (DEVICES, "block_device_mapping")
+        if written(definition, key) is not None and not properties.get(key)
+    ]
     if is_unset(definition, "image") and not unknown and not is_bootable(devices, legacy):
         yield Fault(f"Neither image nor bootable volume is specified for instance {name}", alone=True)
-    for entry in _maps(written.get("networks")):
+    for entry in _maps(written(definition, "networks")):
         if not any(key in entry for key in ("network", "uuid", "port", "subnet", "allocate_network")):
             yield Fault(UNSPECIFIED + "network, port, allocate_network, subnet", "networks", alone=True)
-    for device in _maps(written.get("block_device_mapping")):
+    for device in _maps(written(definition, "block_device_mapping")):
         if "volume_id" not in device and "snapshot_id" not in device:
             given = f"for device mapping {device.get('device_name')}"
             message = f"Either volume_id or snapshot_id must be specified {given}"
             yield Fault(message, "block_device_mapping", alone=True)
-    for device in _maps(written.get(DEVICES)):
+    for device in _maps(written(definition, DEVICES)):
         if not any(key in device for key in (*SOURCES, "image_id", "volume_size", *LOCAL_DISKS)):
             message = (
                 "Either volume_id, snapshot_id, image_id, swap_size, ephemeral_size or ephemeral_format must "
@@ -90,30 +99,19 @@ def faults_as_written(
             yield Fault(message, DEVICES, alone=True)
 
 
-def required_subnets(written: Entry, resources: Mapping[str, ResourceDefinition]) -> Iterator[str]:
+def required_subnets(
+    definition: ResourceDefinition, resources: Mapping[str, ResourceDefinition]
+) -> Iterator[str]:
     """Yield the subnets of the template from which the server may get addresses: it is created after and
     deleted before them (docs/internals/resource-types.md §D).
     """
-    entries = _maps(written.get("networks"))
-    networks = [entry.get("network", entry.get("uuid")) for entry in entries if "port" not in entry]
+    entries = _maps(written(definition, "networks"))
+    networks = [member(entry, "network", "uuid") for entry in entries if "port" not in entry]
     selects = not entries or any("allocate_network" in entry for entry in entries)
     for subnet in of_type(resources, SUBNET):
-        network = written_properties(subnet).get("network")
-        if selects or any(_may_be_equal(network, candidate) for candidate in networks):
+        network = written(subnet, "network", "network_id")
+        if selects or any(may_equal(network, candidate) for candidate in networks):
             yield subnet.name
-
-
-def _may_be_equal(first: object, second: object) -> bool:
-    """Return whether two values as written may be equal: the result of a function is not known yet."""
-    return first == second or any(
-        isinstance(value, Mapping) and not value.keys() & {"get_resource", "Ref"} for value in (first, second)
-    )
-
-
-def written_properties(definition: ResourceDefinition) -> Entry:
-    """Return the properties of a resource as the template writes them."""
-    given = definition.body.get("properties")
-    return given if isinstance(given, Mapping) else {}
 
 
 def _maps(value: object) -> list[Entry]:

@@ -161,9 +161,11 @@ def required(**server):
 
 
 def test_a_server_requires_the_subnets_of_its_networks():
-    assert required(networks=[{"network": {"get_resource": "net"}}]) == ["sub", "unknown"]
+    assert required(networks=[{"network": {"get_resource": "net"}}]) == ["sub"]
+    assert required(networks=[{"uuid": {"get_resource": "net"}}]) == ["sub"]
     assert required(networks=[{"network": "public"}]) == ["other", "unknown"]
-    assert required(networks=[{"network": {"get_param": "q"}}]) == ["other", "sub", "unknown"]
+    assert required(networks=[{"network": {"get_param": "q"}}]) == ["other", "unknown"]
+    assert required(networks=[{"network": {"get_attr": ["x", "net"]}}]) == ["other", "sub", "unknown"]
     assert required(networks=[{"port": {"get_resource": "port"}}]) == []
 
 
