@@ -94,7 +94,7 @@ class ObservedService(Shape):
 
 
 class Counts(Shape):
-    """Resources of the stack by verdict, without nested stacks."""
+    """Resources of the stack and the stacks below it, by verdict."""
 
     in_step: int = described("In step, or without a provider.", 10)
     changed: int = described("Changed.", 1)

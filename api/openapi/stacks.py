@@ -125,6 +125,9 @@ class StackListed(StackCommon):
     progress: Progress | None = optional(
         "Progress of a stack that is IN_PROGRESS, with `with_progress`. Extension."
     )
+    drift: dict[str, int] | None = optional(
+        "Drifted resources, stacks below included, by verdict; `with_drift`. Extension.", {"missing": 1}
+    )
 
 
 class StackList(Shape):
@@ -295,6 +298,7 @@ class StackQuery(Page):
         "Include the progress of stacks that are IN_PROGRESS (right `stacks:progress`). Extension.",
         False,
     )
+    with_drift: bool | None = optional("Include the drift (right `observations:index`). Extension.", False)
     search: str | None = optional("Stacks with this text in their name, in any case.", "web")
     tags: Comma | None = optional("Stacks with all of these tags.")
     tags_any: Comma | None = optional("Stacks with any of these tags.")

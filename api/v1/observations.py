@@ -16,7 +16,7 @@ from orchestrator.engine.observation.verdicts import VERDICTS
 from orchestrator.errors import InvalidRequest
 from orchestrator.json_types import JsonObject
 from orchestrator.operations.observation import notified
-from orchestrator.store.observation import reads
+from orchestrator.store.observation import counts, reads
 from orchestrator.store.stacks.stacks import StackRow
 
 observations = Blueprint("observations", __name__)
@@ -52,7 +52,7 @@ def history(project_id: str) -> Response:
 
 @observations.get(OF_STACK)
 def of_stack(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa: ARG001 - every path starts with it
-    """List the resources of a stack, and of the stacks below a root stack, that are not in step."""
+    """List the resources of a stack and of the stacks below it that are not in step."""
     stack = get_stack(stack_name, stack_id)
     return _deviations(stack.project_id, stack)
 
@@ -77,7 +77,7 @@ def _deviations(project_id: str, stack: StackRow | None) -> Response:
         "services": [service_body(row) for row in reads.services(database, project_id)],
     }
     if stack is not None:
-        body["counts"] = reads.counts(database, stack)
+        body["counts"] = counts.all_verdicts(database, stack, counts.deviating(database, stack))
     return _paged(body, page, rows[-1].resource_id if len(rows) == limit else None)
 
 

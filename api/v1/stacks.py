@@ -26,9 +26,8 @@ from orchestrator.operations.runtime.parameter_cache import pseudo_parameters
 from orchestrator.operations.stacks.actions import requested_action
 from orchestrator.operations.stacks.update import is_empty_patch
 from orchestrator.security.policy import policy_of, require
-from orchestrator.store.observation import reads as observed
+from orchestrator.store.observation import counts as observed
 from orchestrator.store.stacks import progress, revisions
-from orchestrator.store.stacks.progress import Progress
 from orchestrator.store.stacks.revisions import RevisionRow
 from orchestrator.store.stacks.stacks import FILTERS, StackQuery, StackRow, count_stacks, list_stacks
 from orchestrator.template.formats import format_named
@@ -39,7 +38,7 @@ from orchestrator.template.versions import LATEST
 stacks = Blueprint("stacks", __name__)
 
 NO_DESCRIPTION: Final = "No description"
-SLICE: Final = 100  # stacks whose progress is read at once
+SLICE: Final = 100  # stacks whose progress and drift are read at once
 # Alternative names of filters that clients use.
 OTHER_NAMES: Final = {
     "stack_name": "name",
@@ -65,14 +64,14 @@ def index(project_id: str) -> Response:  # noqa: ARG001 - every path starts with
         links: JsonObject = {"links": [link("next", next_page.after(last["id"]))]} if full else {}
         return links if count is None else {**links, "count": count}
 
-    rows: Iterator[tuple[StackRow, Progress | None]]
-    if query_params.boolean("with_progress"):
-        require(policy_of(dependencies().settings), "stacks:progress", caller())
-        rows = _with_progress(list_stacks(database, scope, query))
-    else:
-        rows = ((row, None) for row in list_stacks(database, scope, query))
+    with_progress, with_drift = query_params.boolean("with_progress"), query_params.boolean("with_drift")
+    for wanted, right in ((with_progress, "stacks:progress"), (with_drift, "observations:index")):
+        if wanted:
+            require(policy_of(dependencies().settings), right, caller())
+    rows = list_stacks(database, scope, query)
+    counted = _counted(rows, with_progress=with_progress, with_drift=with_drift)
     return json_list(
-        "stacks", (_listed(row, links, admin=admin, counted=counted) for row, counted in rows), tail
+        "stacks", ({**_listed(row, links, admin=admin), **extras} for row, extras in counted), tail
     )
 
 
@@ -123,9 +122,9 @@ def show(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa: 
     counted = progress.read(dependencies().database, stack)
     if counted.total:  # the counts of an old stack were purged
         visible["progress"] = progress_body(counted)
-    verdicts = observed.counts(dependencies().database, stack)
-    if any(number for verdict, number in verdicts.items() if verdict != "in_step"):
-        visible["observation"] = verdicts
+    deviating = observed.deviating(dependencies().database, stack)
+    if any(deviating.values()):
+        visible["observation"] = observed.all_verdicts(dependencies().database, stack, deviating)
     if (pause := pause_of(dependencies().database, stack)) is not None:
         visible["observation_pause"] = pause
     if with_outputs and stack.deleted_at is None:
@@ -213,17 +212,28 @@ def _state(text: str) -> tuple[str | None, str]:
     return (action, status) if separator and action in STACK_ACTIONS else (None, text)
 
 
-def _with_progress(rows: Iterator[StackRow]) -> Iterator[tuple[StackRow, Progress | None]]:
-    """Yield stacks, each with its progress if it is in progress; a query for a slice of stacks."""
+def _counted(
+    rows: Iterator[StackRow], *, with_progress: bool, with_drift: bool
+) -> Iterator[tuple[StackRow, JsonObject]]:
+    """Yield stacks, each with its progress if it is in progress, and its drift; a query for a slice of
+    stacks.
+    """
+    database = dependencies().database
     while part := list(islice(rows, SLICE)):
-        counted = progress.read_several(dependencies().database, [row for row in part if row.in_progress])
-        yield from ((row, counted.get(row.id)) for row in part)
+        at_work = [row for row in part if row.in_progress] if with_progress else []
+        progresses = progress.read_several(database, at_work)
+        drifted = observed.drifted(database, part) if with_drift else {}
+        for row in part:
+            extras: JsonObject = {}
+            if row.id in progresses:
+                extras["progress"] = progress_body(progresses[row.id])
+            if row.id in drifted:
+                extras["drift"] = drifted[row.id]
+            yield row, extras
 
 
-def _listed(row: StackRow, links: Links, *, admin: bool, counted: Progress | None = None) -> JsonObject:
+def _listed(row: StackRow, links: Links, *, admin: bool) -> JsonObject:
     listed = {**_common(row, links), "description": "", "tags": list(row.tags) or None}
-    if counted is not None:
-        listed["progress"] = progress_body(counted)
     return {**listed, "project": row.project_id} if admin else listed
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -49,6 +49,15 @@ def watched(database: Database) -> Iterator[Work]:
         yield work
     finally:
         event.remove(database.engine, "before_cursor_execute", explain)
+
+
+def explained(db: Any, statement: str, values: Mapping[str, Any]) -> Work:
+    """Run a statement once, explained; `db` is a connection of the store."""
+    work = Work()
+    [(found,)] = db.execute("EXPLAIN (ANALYZE, FORMAT JSON) " + statement, values).fetchall()
+    _count(found[0]["Plan"], work)
+    work.statements.append((work.rows, statement))
+    return work
 
 
 def _count(plan: dict[str, Any], work: Work) -> None:

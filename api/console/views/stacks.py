@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from dataclasses import dataclass
 from typing import Final
 
@@ -16,7 +16,6 @@ stacks = Blueprint("stacks", __name__)
 
 PAGE: Final = 25
 MAX_NESTED: Final = 500  # nested stacks of a page
-MAX_DRIFTED: Final = 1_000  # resources
 STATES: Final = ("IN_PROGRESS", "FAILED", "COMPLETE")
 
 
@@ -26,7 +25,6 @@ class Line:
 
     stack: JsonMapping
     progress: Progress | None
-    drifted: int
     nested: list[JsonMapping]
 
 
@@ -34,15 +32,14 @@ class Line:
 def index(project: str) -> str:
     """List the stacks."""
     query = _query()
-    extras = {"limit": PAGE, "with_count": "true", "with_progress": str(may("stacks:progress")).lower()}
-    listed = api().get(path_of(project, "stacks"), query | extras)
+    extras = {"limit": PAGE, "with_count": "true", "with_progress": _if_permitted("stacks:progress")}
+    listed = api().get(path_of(project, "stacks"), query | extras | _drift())
     rows = listed["stacks"]
-    nested, drifted = _nested(project, rows), _drifted(project)
+    nested = _nested(project, rows)
     lines = [
         Line(
             row,
             Progress.of(row["progress"]) if "progress" in row else None,
-            sum(drifted[stack["id"]] for stack in (row, *nested[row["id"]])),
             nested[row["id"]],
         )
         for row in rows
@@ -72,14 +69,15 @@ def _nested(project: str, rows: list[JsonMapping]) -> dict[str, list[JsonMapping
     found: dict[str, list[JsonMapping]] = defaultdict(list)
     if rows:
         query = {"owner_id": [row["id"] for row in rows], "show_nested": "true", "limit": MAX_NESTED}
-        for child in api().get(path_of(project, "stacks"), query)["stacks"]:
+        for child in api().get(path_of(project, "stacks"), query | _drift())["stacks"]:
             found[child["parent"]].append(child)
     return found
 
 
-def _drifted(project: str) -> Counter[str]:
-    """Return the number of resources that are not in step, by the id of their stack."""
-    if not may("observations:index"):
-        return Counter()
-    listed = api().get(path_of(project, "observations"), {"limit": MAX_DRIFTED})
-    return Counter(row["stack_id"] for row in listed["observations"])
+def _drift() -> dict[str, object]:
+    """Return the option of a list of stacks with their drift."""
+    return {"with_drift": _if_permitted("observations:index")}
+
+
+def _if_permitted(right: str) -> str:
+    return str(may(right)).lower()

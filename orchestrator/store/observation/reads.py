@@ -11,10 +11,10 @@ import uuid as uuid_
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import Connection, Select, Text, and_, case, func, literal, or_, select
+from sqlalchemy import Select, Text, and_, case, func, literal, or_, select
 from sqlalchemy.dialects.postgresql import ARRAY
 
-from orchestrator.engine.observation.verdicts import OF_PROJECT, VERDICTS
+from orchestrator.engine.observation.verdicts import OF_PROJECT
 from orchestrator.json_types import JsonObject
 from orchestrator.store.connections.database import Database
 from orchestrator.store.connections.streaming import streamed
@@ -26,7 +26,7 @@ from orchestrator.store.tables.observation import (
     ResourceVerdict,
     VerdictHistory,
 )
-from orchestrator.store.tables.stacks import Revision, Stack
+from orchestrator.store.tables.stacks import Stack
 
 FILTERS: Final = ("verdict", "type", "service", "resource")
 MAX_PAGE: Final = 1_000
@@ -128,8 +128,9 @@ def deviations(
     """
     statement = _deviations().where(V.project_id == project_id)
     if stack is not None:
-        is_root = stack.root_id == stack.id
-        statement = statement.where(V.root_id == stack.id if is_root else V.stack_id == stack.id)
+        statement = statement.where(V.root_id == stack.root_id)
+        if stack.root_id != stack.id:
+            statement = statement.where(V.stack_id.in_(_tree(stack)))
     if after is not None:
         statement = statement.where(V.resource_id > after)
     for name, column in (("type", V.type), ("service", V.service), ("resource", V.name), ("verdict", SHOWN)):
@@ -164,6 +165,13 @@ def deviating(
     )
     with database.engine.connect() as connection:
         return {row[0]: ShortVerdict._make(row[1:]) for row in connection.execute(statement)}
+
+
+def _tree(stack: StackRow) -> Select[tuple[int]]:
+    """The ids of a stack and of the stacks below it."""
+    below = select(Stack.id).where(Stack.id == stack.id).cte(recursive=True)
+    below = below.union_all(select(Stack.id).join(below, Stack.owner_id == below.c.id))
+    return select(below.c.id)
 
 
 def _deviations() -> Select[Any]:
@@ -282,52 +290,3 @@ def in_step_since(database: Database, stack: StackRow, resource_id: int) -> dt.d
     statement = select(func.max(H.ended_at)).where(H.stack_id == stack.id, H.resource_id == resource_id)
     with database.engine.connect() as connection:
         return connection.execute(statement).scalar_one()
-
-
-def counts(database: Database, stack: StackRow) -> dict[str, int]:
-    """Return the number of resources of a stack, without the stacks below it, by verdict.
-
-    Resources are only counted if a service or the credential of the stack gives no answer.
-    """
-    found: dict[str, int] = dict.fromkeys(VERDICTS, 0)
-    deviating = (
-        select(SHOWN, func.count())
-        .select_from(V)
-        .join(Resource, Resource.id == V.resource_id)
-        .where(V.stack_id == stack.id, IS_CURRENT, IS_SHOWN)
-        .group_by(SHOWN)
-    )
-    with database.engine.connect() as connection:
-        for verdict, number in connection.execute(deviating):
-            found[verdict] = number
-        found["unknown"] += _unobserved(connection, stack)
-        if stack.revision_id is not None:
-            size = select(Revision.resource_count).where(Revision.id == stack.revision_id)
-            total = connection.execute(size).scalar_one_or_none() or 0
-            found["in_step"] = max(0, total - sum(found.values()))
-    return found
-
-
-def _unobserved(connection: Connection, stack: StackRow) -> int:
-    """Return the number of resources whose service or credential gives no answer, without those that have a
-    verdict of their own.
-    """
-    G, F = ObservationGroup, ObservationFault  # noqa: N806 - as V
-    refused = select(literal(1)).where(F.root_id == stack.root_id).exists()
-    failing = select(G.types).where(
-        G.project_id == stack.project_id,
-        G.kind.not_in(OF_PROJECT),
-        or_(G.failing_since.is_not(None), refused),
-    )
-    names = {name for types in connection.execute(failing).scalars() for name in types}
-    if not names:
-        return 0
-    own = select(literal(1)).where(V.resource_id == Resource.id, IS_CURRENT, IS_SHOWN).exists()
-    statement = select(func.count()).where(
-        Resource.stack_id == stack.id,
-        Resource.leftover.is_(False),
-        Resource.physical_id.is_not(None),
-        func.coalesce(Resource.runs_as, Resource.type).in_(sorted(names)),
-        ~own,
-    )
-    return int(connection.execute(statement).scalar_one())

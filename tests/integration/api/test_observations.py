@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import datetime as dt
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import pytest
 from sqlalchemy import select, update
 
+from orchestrator.store.observation import counts
 from orchestrator.store.tables.graph import Resource
 from orchestrator.store.tables.observation import (
     ObservationFault,
@@ -16,6 +18,7 @@ from orchestrator.store.tables.observation import (
     VerdictHistory,
 )
 from tests.integration.api_world import START, Client, Made, World, api, project, root, world
+from tests.scenarios.plans import explained
 
 __all__ = ["api", "project", "world"]
 
@@ -147,6 +150,100 @@ def test_a_stack_has_counts(api: Client, watched: Watched):
     watched.deviates("one")
     assert api.get(place)["counts"] == empty | {"in_step": 2, "missing": 1}
     assert api.get(watched.stack.path)["stack"]["observation"] == empty | {"in_step": 2, "missing": 1}
+
+
+class Tree(NamedTuple):
+    """A root stack, the stacks below it, and a stack beside the tree."""
+
+    root: Made
+    levels: list[Made]  # each below the one before
+    beside: Made
+
+
+@pytest.fixture
+def tree(world: World, watched: Watched) -> Tree:
+    """Three levels below a root stack without a deviation of its own; each of them has one."""
+    made = [watched.stack]
+    for level in (1, 2, 3):
+        owner = made[-1]
+        values = {"owner_id": owner.id, "root_id": watched.stack.id, "depth": level}
+        child = world.stack(
+            watched.project,
+            f"s-{level}",
+            revision={"resource_count": 2},
+            parent_resource="x",
+            parent_resource_id=world.resource(owner, f"x{level}"),
+            **values,
+        )
+        name = f"r{level}"
+        watched.ids[name] = world.resource(child, name, physical_id=f"{name}-id")
+        watched.deviates(name, ("changed", "missing", "missing")[level - 1], child, root_id=watched.stack.id)
+        made.append(child)
+    beside = world.stack(watched.project, "beside", revision={"resource_count": 1})
+    watched.ids["b"] = world.resource(beside, "b", physical_id="b-id")
+    watched.deviates("b", "failed", beside, unknown_since=LATER, unknown_reason="503")
+    return Tree(watched.stack, made[1:], beside)
+
+
+def test_the_counts_of_a_stack_include_every_level_below_it(api: Client, tree: Tree):
+    none = {"changed": 0, "failed": 0, "unknown": 0}
+    place = f"{tree.root.path}/observations"
+    assert api.get(place)["counts"] == none | {"in_step": 6, "changed": 1, "missing": 2}
+    assert api.get(tree.root.path)["stack"]["observation"]["missing"] == 2
+    below = api.get(f"{tree.levels[1].path}/observations")
+    assert below["counts"] == none | {"in_step": 2, "missing": 2}
+    assert [row["resource_name"] for row in below["observations"]] == ["r2", "r3"]
+
+
+def test_a_list_of_stacks_has_the_drift_of_every_level_below_them(api: Client, watched: Watched, tree: Tree):
+    place = f"{root(watched.project)}/stacks"
+    assert "drift" not in api.get(place)["stacks"][0]
+    found = {row["stack_name"]: row["drift"] for row in api.get(f"{place}?with_drift=true")["stacks"]}
+    none = {"changed": 0, "missing": 0, "failed": 0}
+    assert found == {"s": none | {"changed": 1, "missing": 2}, "beside": none}
+    nested = api.get(f"{place}?with_drift=true&show_nested=true&owner_id={tree.root.uuid}")["stacks"]
+    assert [row["drift"] for row in nested] == [none | {"changed": 1, "missing": 2}]
+
+
+def test_the_drift_of_a_list_is_not_shown_without_the_right(world: World, watched: Watched, tmp_path: Path):
+    rules = tmp_path / "policy.yaml"
+    rules.write_text("observations:index: []\n")
+    api, place = world.client(policy_file=rules), f"{root(watched.project)}/stacks"
+    assert len(api.get(place)["stacks"]) == 1
+    api.get(f"{place}?with_drift=true", 403)
+
+
+# Root stacks with a missing resource each.
+CROWD = """
+WITH x AS MATERIALIZED (
+    SELECT nextval(pg_get_serial_sequence('stack', 'id')) AS stack_id,
+        nextval(pg_get_serial_sequence('resource', 'id')) AS id, i
+    FROM generate_series(1, 5000) i
+), s AS (
+    INSERT INTO stack (id, root_id, uuid, project_id, name, action, status) OVERRIDING SYSTEM VALUE
+    SELECT stack_id, stack_id, gen_random_uuid(), %(project)s, 'crowd-' || i, 'CREATE', 'COMPLETE' FROM x
+), r AS (
+    INSERT INTO resource (id, uuid, stack_id, name, type, physical_id) OVERRIDING SYSTEM VALUE
+    SELECT id, gen_random_uuid(), stack_id, 'r', 'Test::Plain', 'p' || i FROM x
+)
+INSERT INTO resource_verdict (resource_id, stack_id, root_id, project_id, group_id, name, type, service,
+    verdict, confirmed, since, physical_id, observed_at)
+SELECT id, stack_id, stack_id, %(project)s, 0, 'r', 'Test::Plain', 'nova', 'missing', true, now(), 'p' || i,
+    now()
+FROM x
+"""
+
+
+def test_the_cost_of_drift_does_not_depend_on_the_stacks_beside_the_tree(
+    world: World, watched: Watched, tree: Tree
+):
+    with world.database.connect() as db:
+        db.execute(CROWD, {"project": watched.project})
+        db.execute("ANALYZE stack, resource, resource_verdict")
+    with world.database.borrow() as db:
+        values = {"roots": [tree.root.id], "stacks": [tree.root.id]}
+        work = explained(db, counts.BY_STACK, values)
+    assert work.rows < 40, work.scans
 
 
 def test_a_service_without_an_answer_makes_its_resources_unknown(api: Client, watched: Watched):

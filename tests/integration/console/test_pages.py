@@ -10,6 +10,7 @@ import pytest
 
 from orchestrator.security.tokens import create_token
 from orchestrator.store.tables.graph import Failure, GraphNode
+from orchestrator.store.tables.observation import ResourceVerdict
 from orchestrator.store.traversals.traversals import RevisionChanged
 from tests.integration.api_world import START, Made, World, project, world  # noqa: F401 - fixtures
 from tests.integration.console.console_world import Browser, links, words
@@ -64,6 +65,26 @@ def test_the_list_shows_the_progress_of_stacks_in_progress(
     page = words(browser.text(f"/ui/{project}/stacks"))
     assert "50 %" in page
     assert "25 %" in page
+
+
+def test_the_list_shows_the_drift_of_every_nested_level(browser: Browser, world: World, project: str) -> None:
+    stack = top = world.stack(project, "top")
+    for level in (1, 2, 3):
+        owner, place = stack, {"root_id": top.id, "depth": level, "parent_resource": "x"}
+        parent = world.resource(owner, "x")
+        stack = world.stack(project, f"level-{level}", owner_id=owner.id, parent_resource_id=parent, **place)
+    for name in "ab":
+        found = {"resource_id": world.resource(stack, name, physical_id=name), "physical_id": name}
+        where = {"stack_id": stack.id, "root_id": top.id, "project_id": project, "group_id": 0, "name": name}
+        what = {"type": "Test::Plain", "service": "nova", "verdict": "missing", "confirmed": True}
+        world.insert(ResourceVerdict, {**found, **where, **what, "since": START, "observed_at": START})
+    page = browser.text(f"/ui/{project}/stacks")
+    lines = [words(line) for line in page.split("<tr")[1:]]
+    for name in ("top", "level-1"):
+        [line] = [line for line in lines if f"{name} " in line]
+        assert "≠ 2 " in line
+    assert "2 missing" in words(browser.text(page_of(top, "/drift")))
+    assert "2 missing" in words(browser.text(page_of(stack, "/drift")))
 
 
 def test_every_page_of_a_stack_opens_and_shows_markup_as_text(
