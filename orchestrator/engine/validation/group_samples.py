@@ -7,7 +7,7 @@ group's child stack; its location is that of the definition in the parent templa
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -17,7 +17,9 @@ from orchestrator.errors import Diagnostic
 from orchestrator.json_types import JsonMapping
 from orchestrator.resources.groups.group_type import GroupType
 from orchestrator.resources.groups.resource_chain import ResourceChain
+from orchestrator.template.definition import ResourceDefinition
 from orchestrator.template.function_view import UNKNOWN
+from orchestrator.template.functions.member import part_of
 from orchestrator.template.group_template import PARAMETER, MemberDefinitions
 from orchestrator.template.parameters import ParameterValues
 from orchestrator.template.template import Template
@@ -28,10 +30,14 @@ _MEMBER: Final = re.compile(r"resources\.([^.]+)")
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """A sample member: a template with only this member, and the number of members it stands for."""
+    """A sample member: a template with only this member, and the number of members it stands for.
+
+    `written` has the member with the values of its definition in place of the functions that refer to them.
+    """
 
     template: Template
     values: ParameterValues
+    written: Mapping[str, ResourceDefinition]
     count: int
 
 
@@ -53,7 +59,10 @@ def samples(resource_type: GroupType, properties: JsonMapping, resolved: Resolve
     for part, definition in zip(planned.members.parts, resources.samples(), strict=True):
         if part.type:
             member = replace(definition, requires=frozenset())
-            yield Sample(replace(template, resources={member.name: member}), values, len(part.members))
+            only = replace(template, resources={member.name: member})
+            body = {key: part_of(planned.definitions[part.digest], member.name, key) for key in part.keys}
+            written = {member.name: replace(member, body={"type": part.type, **body})}
+            yield Sample(only, values, written, len(part.members))
 
 
 def group_fault(fault: Diagnostic, resource_type: GroupType, place: str, properties: str) -> Diagnostic:

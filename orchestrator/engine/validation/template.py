@@ -115,8 +115,10 @@ class _StackCheck:
         kinds: TypeResolver,
         tree: _Tree,
         nested: bool = False,
+        written: Mapping[str, ResourceDefinition] | None = None,
     ) -> None:
         self.template, self.kinds, self.tree, self.nested = template, kinds, tree, nested
+        self.written = written or template.resources  # as rules among resources see them
         self.keywords: Keywords = template.form.keywords
         self.view = HypotheticalStack(template, values, kinds.files, nested=nested)
         self.resources = len(template.resources)
@@ -217,9 +219,8 @@ class _StackCheck:
         if len(faults) > len(structure):
             resolved.report(fault for fault in faults if fault not in structure)
         if not faults and not failed:
-            siblings = self.template.resources
             type_faults = list(resource_type.validate(properties, self.tree.timeout_seconds))
-            type_faults += resource_type.validate_among(definition.name, properties, siblings)
+            type_faults += resource_type.validate_among(definition.name, properties, self.written)
             if not type_faults and self.tree.inquire is not None:
                 type_faults += self.tree.inquire(definition.name, resource_type, properties)
             resolved.report((), type_faults)
@@ -270,8 +271,7 @@ class _StackCheck:
         self, policy: object, resource_type: ResourceType, place: str
     ) -> Iterator[Diagnostic]:
         path = f"{place}.{self.keywords.deletion_policy}"
-        self.view.used_secret = self.view.used_uncreated = False
-        self.view.missed = None
+        self.view.used_secret, self.view.used_uncreated, self.view.missed = False, False, None
         try:
             policy = self.view.resolve(policy, path)
         except InvalidTemplate as error:
@@ -382,7 +382,7 @@ class _StackCheck:
             yield nested_too_deep(kinds.max_depth)
             return
         for sample in samples(resource_type, properties, resolved):
-            check = _StackCheck(sample.template, sample.values, kinds, self.tree, nested=True)
+            check = _StackCheck(sample.template, sample.values, kinds, self.tree, True, sample.written)
             yield from check.run()
             self.resources += sample.count * check.resources
 

@@ -25,6 +25,11 @@ def member(view: View, args: Any) -> Any:
     definition = table.get(digest)
     if definition is None:
         raise FunctionError(f"The definition of the member {name} does not exist any more")
+    return part_of(definition, name, key)
+
+
+def part_of(definition: Mapping[str, Any], name: str, key: str) -> Any:
+    """Return a key of a definition, for the member `name`."""
     value, index_var = definition.get(key), definition.get("index_var")
     return indexed(value, index_var, name) if index_var and key == INDEXED else value
 
