@@ -72,16 +72,16 @@ def environment_of(port: int) -> dict[str, str]:
     }
 
 
-def child(port: int, root: Path, database_url: str) -> Child:
-    """Return the simulated cloud as a process, with its objects in the database and its faults in
-    `root`/simulated.
+def child(port: int, root: Path, database_url: str, orchestration_url: str) -> Child:
+    """Return the simulated cloud as a process, with its objects in the database, its faults in
+    `root`/simulated, and the API at `orchestration_url` in its catalog.
     """
     folder = root / SIMULATED
     make(folder)
-    faults = ("--faults", str(folder / "faults.json"))
+    options = ("--faults", str(folder / "faults.json"), "--orchestration-url", orchestration_url)
     return Child(
         name="simulated-cloud",
-        argv=(sys.executable, "-m", "orchestrator.simulated", "--port", str(port), *faults),
+        argv=(sys.executable, "-m", "orchestrator.simulated", "--port", str(port), *options),
         env=os.environ | {f"{PREFIX}DATABASE_URL": database_url},
         cwd=root / "run",
         ready=lambda _pid: is_healthy(auth_url(port), PROBE_SECONDS),

@@ -28,9 +28,16 @@ def main() -> int:
     parser.add_argument(
         "--delays", type=delays_from, default="typical", help="typical, none, or server_build=2,..."
     )
+    parser.add_argument(
+        "--orchestration-url", default="", help="address of an orchestrator, for the service catalog"
+    )
     options = parser.parse_args()
-    database_url = os.environ.get(f"{PREFIX}DATABASE_URL")
-    cloud = SimulatedCloud(delays=options.delays, database_url=database_url, faults_file=options.faults)
+    cloud = SimulatedCloud(
+        delays=options.delays,
+        database_url=os.environ.get(f"{PREFIX}DATABASE_URL"),
+        faults_file=options.faults,
+        orchestration_url=options.orchestration_url,
+    )
     with contextlib.suppress(KeyboardInterrupt):
         asyncio.run(_run(cloud, options.port))
     return 0

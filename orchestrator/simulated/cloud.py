@@ -69,10 +69,15 @@ class SimulatedCloud:
         database_url: str | None = None,
         faults_file: Path | None = None,
         password: str = PASSWORD,
+        orchestration_url: str = "",
     ) -> None:
-        """Read the state from the database, if any; a new cloud receives its objects when it listens."""
+        """Read the state from the database, if any; a new cloud receives its objects when it listens.
+
+        With `orchestration_url`, the address of an orchestrator, the catalog has its services.
+        """
         self.delays = delays or Delays()
         self.password = password
+        self.orchestration_url = orchestration_url.rstrip("/")
         self.state = State(database_url)
         self.faults = Faults(faults_file)
         self.requests = RequestCounts()

@@ -28,6 +28,10 @@ SERVICES: Final = (  # name, type, path of the endpoint
     ("mistral", "workflowv2", "/v2"),
     ("swift", "object-store", "/v1/AUTH_$(project_id)s"),
 )
+STACK_SERVICES: Final = (  # at the orchestrator: name, type, path of the endpoint
+    ("heat", "orchestration", "/v1/$(project_id)s"),
+    ("heat-cfn", "cloudformation", "/v1"),
+)
 INTERFACES: Final = ("admin", "internal", "public")
 QUOTAS: Final = {
     "network": 500,
@@ -62,10 +66,19 @@ def ensure_contents(cloud: SimulatedCloud) -> None:
         cloud.cinder.types.create({"name": "__DEFAULT__", "description": "Default Volume Type"})
         cloud.cinder.types.create({"name": "fake", "extra_specs": {"volume_backend_name": "fake"}})
     for name, kind, path in SERVICES:
-        own = keystone.services.named(name) or _service(cloud, name, kind)
-        for endpoint in keystone.endpoints.table.where("service_id", own["id"]):
-            endpoint["url"] = cloud.services[name].base + path
-            keystone.endpoints.table.save(endpoint)
+        _set_endpoints(cloud, name, kind, cloud.services[name].base + path)
+    if cloud.orchestration_url:
+        for name, kind, path in STACK_SERVICES:
+            _set_endpoints(cloud, name, kind, cloud.orchestration_url + path)
+
+
+def _set_endpoints(cloud: SimulatedCloud, name: str, kind: str, url: str) -> None:
+    """Let the endpoints of a service have the present URL."""
+    keystone = cloud.keystone
+    own = keystone.services.named(name) or _service(cloud, name, kind)
+    for endpoint in keystone.endpoints.table.where("service_id", own["id"]):
+        endpoint["url"] = url
+        keystone.endpoints.table.save(endpoint)
 
 
 def _service(cloud: SimulatedCloud, name: str, kind: str) -> JsonObject:

@@ -151,10 +151,10 @@ class Up:
             template_cluster.copy_to(database.resolve(), FAST_SETTINGS)
         return forked_up(arguments, env)
 
-    def wait_ready(self, seconds: float = 60.0) -> Up:
-        """Return when it says that it is ready."""
+    def wait_ready(self, seconds: float = 60.0, words: str = "orchestrator stack create") -> Up:
+        """Return when it says that it is ready: when it has printed `words`."""
         patience = Patience(seconds)
-        while "orchestrator stack create" not in self.output:
+        while words not in self.output:
             assert self.process.stdout is not None
             readable: list[Any] = []
             while not readable and (left := patience.left()):

@@ -187,7 +187,7 @@ def start(
     steps.report("migrating the database schema")
     migrate.upgrade(database_url)
     if cloud_port is not None:
-        cloud = simulated_cloud.child(cloud_port, directory.root, database_url)
+        cloud = simulated_cloud.child(cloud_port, directory.root, database_url, settings.address)
         supervisor.start([cloud], on_ready=steps.ready)
     events = flower_port is not None
     children = processes.workers(env, directory.run, count=count, events=events, fork_server=forks)
