@@ -72,6 +72,14 @@ def stack_path(project: str, name: str, stack_id: str, *parts: str) -> str:
     return path_of(project, "stacks", name, stack_id, *parts)
 
 
+def draft_query() -> dict[str, object]:
+    """Return the query for a first picture. A refreshed part of a page, and a reader without scripts who
+    requests it (`complete`), wait for the complete one.
+    """
+    waits = "HX-Request" in request.headers or "complete" in request.args
+    return {} if waits else {"draft": "true"}
+
+
 def marker_of(document: JsonMapping, last: str) -> str:
     """Return the marker of the next page, empty on the last page."""
     links = document.get("links") or ()

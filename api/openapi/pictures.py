@@ -42,6 +42,7 @@ class FieldSummary(Shape):
     count: int = described("Number of resources, nested stacks included.", 2)
     counts: StateCounts = described("Resources by state.")
     levels_count: int = described("Number of levels of the graph.", 2)
+    draft: bool | None = optional("True for a first picture, without levels and names.", None)
     at: Instant | None = optional("Time of the states, if requested.", "2026-01-01T12:00:00.000Z")
     history_from: Instant | None = optional(
         "Time of the oldest event; in summaries, and with `at`.", "2026-01-01T11:00:00.000Z"
@@ -91,6 +92,16 @@ class PastQuery(Shape):
     )
 
 
+class PictureQuery(PastQuery):
+    """Selection of a time, or of a first picture."""
+
+    draft: bool | None = optional(
+        "Return a first picture, without levels, if the stack is large and not read yet; a request without "
+        "`draft` waits for the complete one.",
+        True,
+    )
+
+
 class FieldCursor(Shape):
     """The state of a viewer."""
 
@@ -131,6 +142,10 @@ class MapOmitted(Shape):
 class MapBody(Shape):
     """A map."""
 
+    draft: bool = described("Whether this is a first picture: all groups have level 0, without edges.", False)
+    newer_in_seconds: float | None = described(
+        "Time until resources that appeared or disappeared are shown; null if all are.", None
+    )
     count: int = described("Number of resources, nested stacks included.", 3)
     groups: list[MapGroup] = described("At most 300, by level.")
     edges: list[MapEdge] = described("At most 1,200.")
@@ -143,7 +158,7 @@ class MapShow(Shape):
     map: MapBody = described("The map.")
 
 
-class MapQuery(PastQuery):
+class MapQuery(PictureQuery):
     """Groups to open."""
 
     expand: list[str] | None = optional("Values of `expand` of groups, at most 20.", [f"stack:{UUID}"])
@@ -198,6 +213,10 @@ class ThroughputBody(Shape):
 class TimelineBody(Shape):
     """The operations of an action."""
 
+    draft: bool = described("Whether this is a first picture: operations counted by events, no path.", False)
+    newer_in_seconds: float | None = described(
+        "Time until the next read of a long action that has changed; null if nothing has.", None
+    )
     action: str = described("Action.", "CREATE")
     revision: int = described("Revision in force.", 1)
     begun_at: Instant = described("Start.", "2026-01-01T12:00:00.000Z")
@@ -224,6 +243,7 @@ class TimelineQuery(Shape):
 
     revision: int | None = optional("Revision, whose action is shown; default: the last action.", 1, ge=0)
     limit: int | None = optional("Maximum number of bars; default 300.", 300, ge=0, le=100_000)
+    draft: bool | None = optional("Return a first picture if reading the whole action takes long.", True)
 
 
 OPERATIONS: Final[Operations] = {
@@ -233,7 +253,7 @@ OPERATIONS: Final[Operations] = {
             200: Response("The field.", bytes, BINARY, {"ETag": "Hash of the field."}),
             304: Response("The field is that of `If-None-Match`."),
         },
-        query=PastQuery,
+        query=PictureQuery,
         text=FORMAT,
     ),
     "pictures.field_changes": Operation(
@@ -246,7 +266,7 @@ OPERATIONS: Final[Operations] = {
             "the cursor is unknown here, or too many changes followed it."
         ),
     ),
-    "pictures.field_summary": Operation(TAG, ok("The numbers.", FieldShow), query=PastQuery),
+    "pictures.field_summary": Operation(TAG, ok("The numbers.", FieldShow), query=PictureQuery),
     "timelines.show": Operation(TAG, ok("The timeline.", TimelineShow), query=TimelineQuery),
     "stack_maps.show": Operation(TAG, ok("The map.", MapShow), query=MapQuery),
     "pictures.field_names": Operation(TAG, ok("The names.", FieldNames), query=FieldRange),

@@ -10,12 +10,9 @@ meanwhile are applied at once, and once more to the result, which may be older.
 
 from __future__ import annotations
 
-import secrets
 import threading
 import time
 from array import array
-from collections import deque
-from dataclasses import dataclass, field
 from typing import Final, cast
 
 import psycopg
@@ -24,11 +21,13 @@ from flask import current_app
 
 from api.dependencies import dependencies
 from api.streaming.event_stream import hub
-from api.streaming.hub import EventHub, Scope, Subscriber, is_ending
-from orchestrator.engine.pictures.field import DRIFT, MAX_CHANGES, STATE_BITS, STATES, Field
+from api.streaming.followed_field import FollowedField, Names, Reload
+from api.streaming.hub import EventHub, Scope, is_ending
+from orchestrator.engine.pictures.field import DRIFT, STATE_BITS, STATES, Field
+from orchestrator.engine.pictures.groups import FineGroups, Tree
 from orchestrator.logs import logger
+from orchestrator.operations.pictures.draft import FieldDraft, draft_of
 from orchestrator.operations.pictures.field import FieldBuilder
-from orchestrator.operations.pictures.history import PastStates
 from orchestrator.rate_errors import TooManyStreams
 from orchestrator.store.connections.database import Database
 from orchestrator.store.pictures import field as stored
@@ -43,79 +42,12 @@ RELOAD_FACTOR: Final = 100
 SOON_SECONDS: Final = 1.0  # after resources have appeared or disappeared, and SOON_FACTOR times the duration
 SOON_FACTOR: Final = 10
 DRIFT_SECONDS: Final = 2.0
+DRAFT_SECONDS: Final = 5.0  # maximum age of a first picture
 MAX_RELOADS: Final = 2  # fields that are read again at the same time
 ALL_LEVELS: Final = 1_000
 _DELETING, _DELETED = STATES.index("deleting"), STATES.index("deleted")
 
 log = logger()
-
-
-@dataclass(slots=True)
-class Names:
-    """Resources with events, by stack and name."""
-
-    changed: set[tuple[int, str]] = field(default_factory=set)
-    deleted: set[tuple[int, str]] = field(default_factory=set)
-
-    def add(self, other: Names) -> None:
-        """Add resources."""
-        self.changed |= other.changed
-        self.deleted |= other.deleted
-
-
-@dataclass(slots=True, eq=False)
-class Reload:
-    """A complete read in a thread of its own."""
-
-    thread: threading.Thread
-    meanwhile: Names = field(default_factory=Names)
-
-
-@dataclass(slots=True, eq=False)
-class FollowedField:
-    """A field and its recent changes. `lock` protects everything but the reads of the database."""
-
-    stack: StackRow
-    builder: FieldBuilder
-    viewer: Subscriber | None  # None: events are not available, the field is read again instead
-    touched_at: float
-    lock: threading.Lock = field(default_factory=threading.Lock)
-    loading: threading.Lock = field(default_factory=threading.Lock)
-    current: Field | None = None
-    changes: deque[int] = field(default_factory=deque)  # positions, the newest last
-    number: int = 0  # of all changes of this field
-    seconds: float = 0.0  # duration of the last read
-    reload_at: float = 0.0
-    reload: Reload | None = None  # in progress
-    failed: bool = False  # a reload has failed: the field is dropped, the next request reads it
-    drift_at: float = 0.0
-    drifted: frozenset[int] = frozenset()
-    leaving: dict[tuple[int, str], int] = field(default_factory=dict)  # positions of resources being deleted
-    past: dict[tuple[str, str], PastStates] = field(default_factory=dict)  # by order and time
-    token: str = field(default_factory=lambda: secrets.token_hex(4))
-
-    @property
-    def cursor(self) -> str:
-        """Return the position of a viewer that has seen all changes."""
-        return f"{self.token}.{self.number}"
-
-    def since(self, order: str, cursor: str) -> list[int] | None:
-        """Return the positions that have changed since a cursor; None: the whole field is needed."""
-        token, _, number = cursor.partition(".")
-        if self.current is None or order != self.current.order or token != self.token or not number.isdigit():
-            return None
-        behind = self.number - int(number)
-        if not 0 <= behind <= len(self.changes):
-            return None
-        newest = (self.changes[-1 - nth] for nth in range(behind))
-        return sorted(set(newest))
-
-    def record(self, positions: list[int]) -> None:
-        """Note changed positions."""
-        self.number += len(positions)
-        self.changes.extend(positions)
-        while len(self.changes) > MAX_CHANGES:
-            self.changes.popleft()
 
 
 class Fields:
@@ -130,15 +62,8 @@ class Fields:
         self._thread: threading.Thread | None = None
 
     def follow(self, stack: StackRow) -> FollowedField:
-        """Return the field of a stack, current within two ticks."""
-        with self._lock:
-            followed = self._followed.get(stack.id)
-            if followed is None:
-                followed = self._followed[stack.id] = self._begin(stack)
-            followed.touched_at = time.monotonic()
-            if self._thread is None:
-                self._thread = threading.Thread(target=self._run, name="fields", daemon=True)
-                self._thread.start()
+        """Return the field of a stack, current within two ticks. The first request reads it completely."""
+        followed = self._touch(stack)
         if followed.current is None or (
             followed.viewer is None and time.monotonic() > followed.reload_at - RELOAD_SECONDS + SOON_SECONDS
         ):
@@ -146,6 +71,31 @@ class Fields:
                 if followed.current is None or followed.viewer is None:
                     self._load(followed)
         return followed
+
+    def draft(self, stack: StackRow) -> FieldDraft | None:
+        """Return the first picture of a large field that is not read yet; None if `follow` returns soon.
+
+        The complete read is not begun, because both would share the processors: the viewer requests it next.
+        """
+        followed = self._touch(stack)
+        with followed.drafting:
+            if followed.current is not None:
+                return None
+            if followed.draft is None or followed.draft.age_seconds > DRAFT_SECONDS:
+                followed.draft = draft_of(self._database, stack)
+            return followed.draft
+
+    def with_groups(self, followed: FollowedField) -> tuple[Field, FineGroups, Tree]:
+        """Return a field that was read with its groups. The caller holds no lock."""
+        with followed.lock:
+            current, groups = followed.current, followed.groups
+        if groups is None:
+            with followed.loading:  # the groups are those of the last read
+                groups = followed.groups or followed.builder.groups()
+                with followed.lock:
+                    current, followed.groups = followed.current, groups
+        assert current is not None
+        return current, *groups
 
     def close(self) -> None:
         """Drop all fields, and wait for the end of the thread."""
@@ -156,6 +106,18 @@ class Fields:
                 self._drop(followed)
         for each in reloads if thread is None else [*reloads, thread]:
             each.join()
+
+    def _touch(self, stack: StackRow) -> FollowedField:
+        """Return the field of a stack, which may not be read yet."""
+        with self._lock:
+            followed = self._followed.get(stack.id)
+            if followed is None:
+                followed = self._followed[stack.id] = self._begin(stack)
+            followed.touched_at = time.monotonic()
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._run, name="fields", daemon=True)
+                self._thread.start()
+            return followed
 
     def _begin(self, stack: StackRow) -> FollowedField:
         viewer = None
@@ -227,12 +189,16 @@ class Fields:
         """Read a field completely."""
         if followed.viewer is not None and followed.viewer.behind:
             self._events.resume(followed.viewer)
-        begun = time.monotonic()
-        fresh = followed.builder.build()
+        begun, announced = time.monotonic(), followed.announced
+        fresh = followed.builder.build(rearranges=announced != followed.shown)
+        groups = None if followed.groups is None else followed.builder.groups()
         followed.seconds = time.monotonic() - begun
         followed.reload_at = time.monotonic() + max(RELOAD_SECONDS, RELOAD_FACTOR * followed.seconds)
+        followed.shown = announced
+        if followed.announced != announced:
+            self._set_soon(followed)
         with followed.lock:
-            before = followed.current
+            before, followed.groups, followed.draft = followed.current, groups, None
             if before is not None and before.order == fresh.order:
                 followed.record(before.replace_states(bytes(fresh.states)))
                 return
@@ -242,6 +208,10 @@ class Fields:
 
     def _soon(self, followed: FollowedField) -> None:
         """Read a field again soon, because resources have appeared or disappeared."""
+        followed.announced += 1
+        self._set_soon(followed)
+
+    def _set_soon(self, followed: FollowedField) -> None:
         at = time.monotonic() + max(SOON_SECONDS, SOON_FACTOR * followed.seconds)
         followed.reload_at = min(followed.reload_at, at)
 

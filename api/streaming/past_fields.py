@@ -1,22 +1,30 @@
-"""The field that a request asks for: the present one, or the states at a past time (`at`)."""
+"""The field that a request asks for: the present one, its first picture (`draft`), or the states at a past
+time (`at`).
+"""
 
 from __future__ import annotations
 
 import datetime as dt
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
 from api.dependencies import dependencies
 from api.request import query_params
-from api.streaming.fields import FollowedField, fields
+from api.streaming.fields import fields
+from api.streaming.followed_field import FollowedField
 from orchestrator.engine.pictures.field import Field
 from orchestrator.engine.pictures.groups import FineGroups, Tree
 from orchestrator.errors import InvalidRequest
 from orchestrator.json_types import JsonObject
+from orchestrator.operations.pictures.draft import FieldDraft
 from orchestrator.operations.pictures.history import PastStates, oldest_event, past_states
 from orchestrator.store.stacks.stacks import StackRow
 
 MAX_PAST: Final = 8  # past times kept per field
+PRESENT: Final = dt.timedelta(seconds=1)  # as late as the states of a watched field
+RECENT: Final = dt.timedelta(seconds=30)  # the first picture of a later time is that of the present
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +34,17 @@ class Shown:
     header: JsonObject
     states: bytes
     tag: str
-    groups: tuple[FineGroups, Tree] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ShownGroups:
+    """Groups of a field, and the number of resources by group and byte."""
+
+    fine: FineGroups
+    tree: Tree
+    numbers: Mapping[tuple[int, int], int]
+    is_draft: bool = False
+    newer_in_seconds: float | None = None
 
 
 def current_field(followed: FollowedField) -> Field:
@@ -40,34 +58,66 @@ def header_of(followed: FollowedField, current: Field) -> JsonObject:
     return {**current.summary(), "cursor": followed.cursor}
 
 
-def picture_of(stack: StackRow, *, with_groups: bool = False) -> Shown:
+def picture_of(stack: StackRow) -> Shown:
     """Return the field of a stack now, or at the time in the query.
 
     Raises:
-        InvalidRequest: the time is invalid.
+        InvalidRequest: the query is invalid.
     """
     at = _time(query_params.text("at"))
+    if (draft := _draft(stack, at)) is not None:
+        shown = draft.field()
+        header = {**shown.summary(), "cursor": "", "draft": True, **({} if at is None else {"at": _text(at)})}
+        return Shown(header, bytes(shown.states), shown.tag)
     followed = fields().follow(stack)
-    if at is None and not with_groups:
+    if at is None:
         with followed.lock:
             current = current_field(followed)
             return Shown(header_of(followed, current), bytes(current.states), current.tag)
-    with followed.loading:  # groups and past states have the order of this field
+    with followed.loading:  # past states have the order of this field
         with followed.lock:
             current = current_field(followed)
-            header, states, tag = header_of(followed, current), bytes(current.states), current.tag
-        groups = followed.builder.groups() if with_groups else None
-        if at is None:
-            return Shown(header, states, tag, groups)
         past = _past(followed, stack, current, at)
-    field = Field(current.ids, past.states, current.levels)
+    shown = Field(current.ids, past.states, current.levels, current.order)
     header = {
-        **header_of(followed, field),
+        **header_of(followed, shown),
         "at": _text(past.at),
         "history_from": _text(past.since),
         "omitted": past.omitted,
     }
-    return Shown(header, bytes(past.states), field.tag, groups)
+    return Shown(header, bytes(past.states), shown.tag)
+
+
+def groups_of(stack: StackRow) -> ShownGroups:
+    """Return the groups of a field now, or at the time in the query.
+
+    Raises:
+        InvalidRequest: the query is invalid.
+    """
+    at = _time(query_params.text("at"))
+    if (draft := _draft(stack, at)) is not None:
+        first = draft.groups()
+        return ShownGroups(first.fine, first.tree, first.numbers, is_draft=True)
+    followed = fields().follow(stack)
+    present, fine, tree = fields().with_groups(followed)
+    if at is None:
+        with followed.lock:
+            numbers = present.group_counts(fine.of)
+        return ShownGroups(fine, tree, numbers, newer_in_seconds=followed.newer_in_seconds)
+    with followed.loading:
+        with followed.lock:
+            current = current_field(followed)
+        past = _past(followed, stack, current, at)
+        fine, tree = followed.groups or (fine, tree)  # of the same read
+    return ShownGroups(fine, tree, Counter(zip(fine.of, past.states, strict=True)))
+
+
+def _draft(stack: StackRow, at: dt.datetime | None) -> FieldDraft | None:
+    """Return the first picture of the present if it was requested and the field is not read yet."""
+    is_past = at is not None and dt.datetime.now(dt.UTC) - at > RECENT
+    if not query_params.boolean("draft") or is_past:
+        return None
+    return fields().draft(stack)
 
 
 def history_from(stack: StackRow) -> str:
@@ -78,11 +128,15 @@ def history_from(stack: StackRow) -> str:
 def _past(followed: FollowedField, stack: StackRow, current: Field, at: dt.datetime) -> PastStates:
     database = dependencies().database
     since = oldest_event(database, stack.id) or stack.created_at
-    at = min(max(at, since), dt.datetime.now(dt.UTC))
+    now = dt.datetime.now(dt.UTC)
+    at = min(max(at, since), now)
     key = current.order, at.isoformat()
     found = followed.past.get(key)
+    if found is None and now - at < PRESENT:
+        found = PastStates(at, since, bytearray(current.states), 0)
     if found is None:
         found = past_states(database, followed.builder, at, since)
+    if key not in followed.past:
         while len(followed.past) >= MAX_PAST:
             followed.past.pop(next(iter(followed.past)))
         followed.past[key] = found

@@ -31,7 +31,7 @@ COMPRESSED_BYTES: Final = 1_024  # a longer response is compressed if the client
 @pictures.get("/<project_id>/stacks/<stack_name>/<stack_id>/field")
 def field(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa: ARG001 - every path starts with it
     """Return a byte per resource, nested stacks included, in the order of level, stack and name."""
-    query_params.require_known("at")
+    query_params.require_known("at", "draft")
     shown = picture_of(get_stack(stack_name, stack_id))
     tag = shown.tag
     response = Response(mimetype=BINARY)
@@ -67,7 +67,7 @@ def field_changes(project_id: str, stack_name: str, stack_id: str) -> Response: 
 @pictures.get("/<project_id>/stacks/<stack_name>/<stack_id>/field/summary")
 def field_summary(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa: ARG001 - as above
     """Return the number of resources by state, nested stacks included."""
-    query_params.require_known("at")
+    query_params.require_known("at", "draft")
     stack = get_stack(stack_name, stack_id)
     return json_response({"field": {"history_from": history_from(stack), **picture_of(stack).header}})
 

@@ -7,7 +7,7 @@ from flask import Blueprint, Response
 from api.request import query_params
 from api.request.stack_lookup import get_stack
 from api.response.serialization import json_response
-from api.streaming.past_fields import picture_of
+from api.streaming.past_fields import ShownGroups, groups_of
 from orchestrator.engine.pictures.groups import Group, StackMap, Tree, parse_expansion, summarize
 from orchestrator.errors import InvalidRequest
 from orchestrator.json_types import JsonObject
@@ -18,22 +18,21 @@ stack_maps = Blueprint("stack_maps", __name__)
 @stack_maps.get("/<project_id>/stacks/<stack_name>/<stack_id>/map")
 def show(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa: ARG001 - every path starts with it
     """Return at most 300 groups of resources with their counts by state, and the edges between them."""
-    query_params.require_known("expand", "at")
-    shown = picture_of(get_stack(stack_name, stack_id), with_groups=True)
-    assert shown.groups is not None
-    (fine, tree), states, count = shown.groups, shown.states, len(shown.states)
-    expanded = query_params.texts("expand")
-    expansion = parse_expansion(expanded, tree)
+    query_params.require_known("expand", "at", "draft")
+    shown = groups_of(get_stack(stack_name, stack_id))
+    expansion = parse_expansion(query_params.texts("expand"), shown.tree)
     if expansion is None:
         raise InvalidRequest("'expand' has the values of 'expand' in the groups of a map, at most 20.")
-    return json_response({"map": map_body(summarize(fine, states, tree, expansion), tree, count)})
+    picture = summarize(shown.fine, shown.numbers, shown.tree, expansion)
+    return json_response({"map": _body(picture, shown)})
 
 
-def map_body(picture: StackMap, tree: Tree, count: int) -> JsonObject:
-    """Return a map in the format of responses."""
+def _body(picture: StackMap, shown: ShownGroups) -> JsonObject:
     return {
-        "count": count,
-        "groups": [_group(group, tree) for group in picture.groups],
+        "draft": shown.is_draft,
+        "newer_in_seconds": shown.newer_in_seconds,
+        "count": sum(shown.numbers.values()),
+        "groups": [_group(group, shown.tree) for group in picture.groups],
         "edges": [
             {"dependent": dependent, "required": required, "count": number}
             for dependent, required, number in picture.edges

@@ -11,7 +11,8 @@ from api.dependencies import dependencies
 from api.request import query_params
 from api.request.stack_lookup import get_stack
 from api.response.serialization import json_response
-from orchestrator.engine.pictures.timeline import MAX_BARS, Bar, Step
+from api.streaming.timelines import timelines as timelines_of
+from orchestrator.engine.pictures.timeline import Bar, Step
 from orchestrator.errors import InvalidRequest, NotFound
 from orchestrator.json_types import JsonObject
 from orchestrator.operations.pictures import timeline as built
@@ -25,20 +26,26 @@ MAX_LIMIT: Final = 100_000  # bars of a response
 @timelines.get("/<project_id>/stacks/<stack_name>/<stack_id>/timeline")
 def show(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa: ARG001 - every path starts with it
     """Return the operations of the last action, or of a revision, with their phases and the critical path."""
-    query_params.require_known("revision", "limit")
+    query_params.require_known("revision", "limit", "draft")
     number, limit = query_params.integer("revision"), query_params.integer("limit")
     if limit is not None and limit > MAX_LIMIT:
         raise InvalidRequest(f"'limit' is at most {MAX_LIMIT}.")
     stack = get_stack(stack_name, stack_id)
-    found = built.build(dependencies().database, stack, number, MAX_BARS if limit is None else limit)
+    newer_in = None
+    if limit is None:
+        found, newer_in = timelines_of().read(stack, number, is_draft=query_params.boolean("draft"))
+    else:
+        found = built.build(dependencies().database, stack, number, limit)
     if found is None:
         raise NotFound("Action", "last") if number is None else NotFound("Revision", str(number))
-    return json_response({"timeline": _body(found)})
+    return json_response({"timeline": _body(found, newer_in)})
 
 
-def _body(picture: Timeline) -> JsonObject:
+def _body(picture: Timeline, newer_in: float | None) -> JsonObject:
     critical = {step.name for step in picture.path}
     return {
+        "draft": picture.is_draft,
+        "newer_in_seconds": newer_in,
         "action": picture.action,
         "revision": picture.revision,
         "begun_at": _time(picture.begun_at),

@@ -20,39 +20,60 @@ from tests.template_cluster import FAST_SETTINGS
 
 
 @dataclass(frozen=True, slots=True)
+class Running:
+    """A running PostgreSQL."""
+
+    postgres: Postgres
+    pid: int
+
+    @property
+    def administrator(self) -> str:
+        """URL of the database for the superuser."""
+        return self.postgres.administrator_url(DATABASE)
+
+
+@dataclass(frozen=True, slots=True)
 class Server:
     """A running API."""
 
     url: str
     administrator: str  # URL of the database
     pid: int
+    database_pid: int
 
 
 @contextlib.contextmanager
-def server() -> Iterator[Server]:
-    """Keep an API with an empty database running for a block."""
+def database() -> Iterator[Running]:
+    """Keep an empty database running for a block."""
     with tempfile.TemporaryDirectory(prefix="console-bench-") as name:
         folder = Path(name)
         folder.chmod(0o711)
         template_cluster.copy_to(folder / "postgres", FAST_SETTINGS)
         postgres = Postgres(folder / "postgres", FAST_SETTINGS)
-        with running(postgres.child(), folder / "postgres.log"):
-            port = _free_port()
-            log = folder / "api.log"
-            child = Child(
-                name="orchestrator api",
-                argv=(sys.executable, "-m", "orchestrator.cli.main", "api", "--port", str(port)),
-                env={key: value for key, value in os.environ.items() if not key.startswith(PREFIX)}
-                | {
-                    f"{PREFIX}DATABASE_URL": postgres.url(),
-                    f"{PREFIX}ENCRYPTION_KEYS": new_key(),
-                    f"{PREFIX}AUTH": "none",
-                    f"{PREFIX}BROKER_URL": "redis://127.0.0.1:1/0",
-                },
-                ready=lambda _pid: _accepts(port),
-            )
-            with running(child, log, ready_seconds=120.0) as process:
-                yield Server(f"http://127.0.0.1:{port}", postgres.administrator_url(DATABASE), process.pid)
+        with running(postgres.child(), folder / "postgres.log") as process:
+            yield Running(postgres, process.pid)
+
+
+@contextlib.contextmanager
+def server(database_: Running) -> Iterator[Server]:
+    """Keep an API process running for a block. Each begins without any picture."""
+    with tempfile.TemporaryDirectory(prefix="console-bench-api-") as name:
+        postgres, port = database_.postgres, _free_port()
+        child = Child(
+            name="orchestrator api",
+            argv=(sys.executable, "-m", "orchestrator.cli.main", "api", "--port", str(port)),
+            env={key: value for key, value in os.environ.items() if not key.startswith(PREFIX)}
+            | {
+                f"{PREFIX}DATABASE_URL": postgres.url(),
+                f"{PREFIX}ENCRYPTION_KEYS": new_key(),
+                f"{PREFIX}AUTH": "none",
+                f"{PREFIX}BROKER_URL": "redis://127.0.0.1:1/0",
+            },
+            ready=lambda _pid: _accepts(port),
+        )
+        with running(child, Path(name) / "api.log", ready_seconds=120.0) as process:
+            address = f"http://127.0.0.1:{port}"
+            yield Server(address, postgres.administrator_url(DATABASE), process.pid, database_.pid)
 
 
 def _accepts(port: int) -> bool:

@@ -8,7 +8,7 @@ import statistics
 import struct
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -28,6 +28,15 @@ VIEWERS: Final = 20  # beside the browser
 REFRESH_SECONDS: Final = 0.5  # as in field.js
 VIEWER_SECONDS: Final = 20.0
 WARM_UP_SECONDS: Final = 30.0
+PAGES: Final = {
+    "summary": "",
+    "resources": "/resources",
+    "events": "/events",
+    "map": "/map",
+    "timeline": "/timeline",
+}
+PAUSE_SECONDS: Final = {"/map": 2.0, "/timeline": 2.0}  # as in live.js, by default 1 s
+REFRESH_FACTOR: Final = 20
 PROBE_SECONDS: Final = 1.3
 DELAY_SECONDS: Final = 10.0
 
@@ -63,6 +72,7 @@ class Watched:
     delays: list[float] = field(default_factory=list)  # seconds from the commit until it is shown
     core_per_viewer: float = 0.0  # share of a core at the server
     core_of_all: float = 0.0  # share of a core with a single viewer
+    core_per_page: dict[str, float] = field(default_factory=dict)  # as above, of the pages that are refreshed
     heaps: list[int] = field(default_factory=list)  # bytes of the page, after garbage collections
     memories: list[int] = field(default_factory=list)  # bytes of the server
     longest: float = 0.0  # task of the main thread, in milliseconds
@@ -82,6 +92,8 @@ class Watched:
             f"95 % {delays[int(0.95 * (len(delays) - 1))]:.2f} s, maximum {delays[-1]:.2f} s "
             f"of {len(delays)}",
             f"server: {self.core_per_viewer:.2%} of a core per viewer, {self.core_of_all:.0%} in all",
+            "API and database, share of a core per viewer of other pages: "
+            + ", ".join(f"{page} {share:.2%}" for page, share in self.core_per_page.items()),
             f"heap of the page: {self.heaps[0] / 1e6:.2f} MB first, {self.heaps[-1] / 1e6:.2f} MB last, "
             f"growth {self.heap_growth:.1%}",
             f"memory of the server: {self.memories[0] / 1e6:.0f} MB first, "
@@ -105,9 +117,14 @@ def watch(browser: Browser, running: Server, stack: BenchStack, seconds: float) 
     ):
         _probe_for(page, db, stack, result, WARM_UP_SECONDS)
         alone = _core(running.pid, VIEWER_SECONDS)
-        with _viewers(running.url + stack.path):
+        with _viewers(_view, running.url + stack.path):
             crowded = _core(running.pid, VIEWER_SECONDS)
         result.core_of_all, result.core_per_viewer = alone, (crowded - alone) / VIEWERS
+        alone = _core(running.pid, VIEWER_SECONDS, running.database_pid)
+        for name, path in PAGES.items():
+            with _viewers(_refresh, running.url + stack.path + path):
+                share = _core(running.pid, VIEWER_SECONDS, running.database_pid)
+            result.core_per_page[name] = (share - alone) / VIEWERS
         end = time.monotonic() + seconds
         while (left := end - time.monotonic()) > 0:
             result.heaps.append(_heap(devtools))
@@ -159,10 +176,10 @@ def _probe_for(page: Page, db: Any, stack: BenchStack, result: Watched, seconds:
 
 
 @contextlib.contextmanager
-def _viewers(address: str) -> Iterator[None]:
-    """Let viewers request the changes of the field for a block."""
+def _viewers(view: Callable[[str, threading.Event], None], address: str) -> Iterator[None]:
+    """Let viewers request an address for a block."""
     ends = threading.Event()
-    threads = [threading.Thread(target=_view, args=(address, ends)) for _ in range(VIEWERS)]
+    threads = [threading.Thread(target=view, args=(address, ends)) for _ in range(VIEWERS)]
     for thread in threads:
         thread.start()
     try:
@@ -184,15 +201,27 @@ def _view(address: str, ends: threading.Event) -> None:
             header = _header(answer.content)
 
 
+def _refresh(address: str, ends: threading.Event) -> None:
+    """Request a page as live.js does while there are always new events."""
+    with httpx.Client(timeout=60.0, headers={"HX-Request": "true"}) as client:
+        pause = PAUSE_SECONDS.get("/" + address.rpartition("/")[2], 1.0)
+        wait = 0.0
+        while not ends.wait(wait):
+            begun = time.monotonic()
+            client.get(address).raise_for_status()
+            took = time.monotonic() - begun
+            wait = max(pause, REFRESH_FACTOR * took) - took
+
+
 def _header(body: bytes) -> Any:
     return orjson.loads(body[8 : 8 + struct.unpack("<I", body[4:8])[0]])
 
 
-def _core(pid: int, seconds: float) -> float:
-    """Return the share of a core that a process and its children use."""
-    before, begun = _processor_seconds(pid), time.monotonic()
+def _core(pid: int, seconds: float, *others: int) -> float:
+    """Return the share of a core that processes and their children use."""
+    before, begun = sum(map(_processor_seconds, (pid, *others))), time.monotonic()
     time.sleep(seconds)
-    return (_processor_seconds(pid) - before) / (time.monotonic() - begun)
+    return (sum(map(_processor_seconds, (pid, *others))) - before) / (time.monotonic() - begun)
 
 
 def _family(pid: int) -> set[int]:

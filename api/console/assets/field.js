@@ -46,15 +46,19 @@ async function draw() {
   layout = layOut(states.length, header?.levels ?? [], width, height);
   painter.reset();
   const text = layout.shared > 1 ? `A pixel shows the worst of ${layout.shared} resources.` : "";
-  element("field-scale").textContent = text;
+  element("field-scale").textContent = header?.draft ? "The levels follow in a few seconds." : text;
   mark();
-  if (await painter.all(layout, states)) performance.mark("field-drawn");
+  if (!(await painter.all(layout, states))) return;
+  performance.mark("field-drawn");
+  if (!header?.draft) performance.mark("field-complete");
 }
 
 /** Show the numbers of the legend. */
 function count() {
   if (!header) return;
   element("field-count").textContent = grouped.format(header.count);
+  element("field-levels").textContent = grouped.format(header.levels_count);
+  element("field-in-levels").hidden = Boolean(header.draft);
   for (const item of element("field-legend").children) {
     const line = /** @type {HTMLElement} */ (item);
     const number = header.counts[line.dataset.state ?? ""] ?? 0;
@@ -65,7 +69,8 @@ function count() {
 }
 
 /** Take a response: the whole field, or changes.
- * @param {ArrayBuffer} buffer */
+ * @param {ArrayBuffer} buffer
+ * @returns {Promise<boolean>} whether it is a first picture */
 async function take(buffer) {
   const { header: next, rest } = parse(buffer);
   const reordered = next.order !== header?.order;
@@ -78,7 +83,7 @@ async function take(buffer) {
       selected = hovered = -1;
     }
     await draw();
-    return;
+    return Boolean(next.draft);
   }
   const { positions, bytes } = changesOf(next, rest);
   positions.forEach((position, nth) => {
@@ -86,6 +91,7 @@ async function take(buffer) {
   });
   painter.some(layout, states, positions);
   if (positions.includes(selected)) void announce();
+  return false;
 }
 
 /** Request changes for as long as the page is visible. */
@@ -134,13 +140,23 @@ function inWords(position) {
   return states[position] & DRIFT ? `${state}, drift` : state;
 }
 
+/** The name of a resource, null if it was deleted or is not known yet.
+ * @param {number} position @returns {Promise<import("./field_data.js").Named | null>} */
+async function nameOf(position) {
+  return header && !header.draft ? names.of(position, header.count).catch(() => null) : null;
+}
+
 /** Say which resource is selected. */
 async function announce() {
   const position = selected;
   if (position < 0 || !header) return;
-  const found = await names.of(position, header.count).catch(() => null);
+  const found = await nameOf(position);
   if (position !== selected) return;
   announced.replaceChildren();
+  if (header.draft) {
+    announced.textContent = `${inWords(position)}; the names follow in a few seconds.`;
+    return;
+  }
   if (!found) {
     announced.textContent = "The resource was deleted.";
     return;
@@ -180,7 +196,7 @@ function level(step) {
 
 async function openSelected() {
   if (selected < 0 || !header) return;
-  const found = await names.of(selected, header.count).catch(() => null);
+  const found = await nameOf(selected);
   if (found) location.assign(found.url);
 }
 
@@ -220,7 +236,7 @@ canvas.addEventListener("mousemove", async (event) => {
     tip.hidden = true;
     return;
   }
-  const found = await names.of(position, header.count).catch(() => null);
+  const found = await nameOf(position);
   if (hovered !== position || !found) return;
   tip.textContent = `${found.resource_name} · ${inWords(position)} · ${found.resource_type} · ${found.stack_name}`;
   tip.hidden = false;
@@ -242,8 +258,10 @@ new ResizeObserver(() => {
 }).observe(plane);
 
 try {
-  const query = at ? `?${new URLSearchParams({ at })}` : "";
-  await take(await (await request(`${url}/data${query}`)).arrayBuffer());
+  const query = new URLSearchParams(at ? { at, draft: "true" } : { draft: "true" });
+  const isDraft = await take(await (await request(`${url}/data?${query}`)).arrayBuffer());
+  query.delete("draft");
+  if (isDraft) await take(await (await request(`${url}/data?${query}`)).arrayBuffer());
 } catch (error) {
   if (!(error instanceof RequestFailed)) throw error;
   notify(explain(error.status));

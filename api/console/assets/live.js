@@ -1,6 +1,6 @@
 // @ts-check
-/** Refreshes the live part of a page when the stack has new events: at most once per pause, not while the page
- * is hidden, and less often if a refresh takes long. */
+/** Refreshes the live part of a page when the stack has new events, and when the server expects a newer picture:
+ * at most once per pause, not while the page is hidden, and less often if a refresh takes long. */
 
 import { explain, notify } from "./page.js";
 
@@ -21,12 +21,13 @@ async function visible() {
 }
 
 /** Return a function that requests a refresh. Requests during a refresh or the pause after it cause one refresh.
- * @param {() => Promise<void>} refresh
+ * `settles` repeats the last refresh once, because the server follows events with a delay.
+ * @param {() => Promise<boolean>} refresh returns whether the next one takes as long
  * @param {number} pause
- * @param {boolean} settles the last refresh is repeated once: the server follows the events with a delay
- * @returns {() => void} */
-export function merged(refresh, pause, settles) {
+ * @returns {(settles: boolean) => void} */
+export function merged(refresh, pause) {
   let wanted = false;
+  let repeats = false;
   let repeated = false;
   let running = false;
   async function run() {
@@ -34,17 +35,17 @@ export function merged(refresh, pause, settles) {
     await sleep(MERGE);
     while (wanted || repeated) {
       await visible();
-      repeated = wanted && settles;
-      wanted = false;
+      repeated = repeats;
+      wanted = repeats = false;
       const begun = performance.now();
-      await refresh();
-      const took = performance.now() - begun;
+      const took = (await refresh()) ? performance.now() - begun : 0;
       await sleep(Math.max(pause, SHARE * took) - took);
     }
     running = false;
   }
-  return () => {
+  return (settles) => {
     wanted = true;
+    repeats ||= settles;
     if (!running) void run();
   };
 }
@@ -67,15 +68,27 @@ export function follow(address, changed) {
   addEventListener("pagehide", () => source.close(), { once: true });
 }
 
-/** Let htmx replace the live part, and wait for it. */
+/** Let htmx replace the live part, and wait for it. Only the first complete picture has to wait for its data.
+ * @returns {Promise<boolean>} */
 async function refresh() {
+  const newerIn = document.getElementById("live")?.dataset.newerIn;
   const done = new Promise((resolve) => document.addEventListener("htmx:finally:request", resolve, { once: true }));
   document.body.dispatchEvent(new CustomEvent("live"));
   await Promise.race([done, sleep(LONGEST)]);
+  expect();
+  return Number(newerIn) !== 0;
 }
 
-const live = document.querySelector("[data-stream]");
-if (live instanceof HTMLElement && live.dataset.stream && "EventSource" in window) {
-  const pause = Number(live.dataset.pause);
-  follow(live.dataset.stream, merged(refresh, pause || PAUSE, pause > 0));
+/** Request a refresh at the time at which the server expects a newer picture, if it does. */
+function expect() {
+  clearTimeout(expected);
+  const seconds = document.getElementById("live")?.dataset.newerIn;
+  if (seconds) expected = setTimeout(() => request(false), 1000 * Number(seconds));
 }
+
+const live = document.getElementById("live");
+const pause = Number(live?.dataset.pause);
+const request = merged(refresh, pause || PAUSE);
+let expected = 0;
+expect();
+if (live?.dataset.stream && "EventSource" in window) follow(live.dataset.stream, () => request(pause > 0));

@@ -8,7 +8,7 @@ import orjson
 from flask import Blueprint, Response, request, url_for
 
 from api.console.api_client import ApiError
-from api.console.context import api, page, stack_path
+from api.console.context import api, draft_query, page, stack_path
 
 field = Blueprint("field", __name__)
 
@@ -28,7 +28,7 @@ STATES: Final = (
 @field.get(PLACE)
 def show(project: str, name: str, stack_id: str) -> str:
     """Show the field, and the counts by state."""
-    summary = api().get(stack_path(project, name, stack_id, "field", "summary"))["field"]
+    summary = api().get(stack_path(project, name, stack_id, "field", "summary"), draft_query())["field"]
     return page("field.html", section="stacks", name=name, stack_id=stack_id, field=summary, states=STATES)
 
 
@@ -65,7 +65,7 @@ def _passed_on(project: str, name: str, stack_id: str, *parts: str) -> Response:
         )
         if header in request.headers
     }
-    query = {key: request.args.get(key, "") for key in (("order", "cursor") if parts else ("at",))}
+    query = {key: request.args.get(key, "") for key in (("order", "cursor") if parts else ("at", "draft"))}
     path = stack_path(project, name, stack_id, "field", *parts)
     chunks, status, found = api().open(path, query, headers=headers)
     body = b"".join(chunks)

@@ -6,9 +6,9 @@ import datetime as dt
 from dataclasses import dataclass
 from typing import Final
 
-from flask import Blueprint, request
+from flask import Blueprint, request, url_for
 
-from api.console.context import api, page, stack_path
+from api.console.context import api, draft_query, page, stack_path
 from api.console.formats import moment
 from api.console.views.field import STATES
 from api.console.views.map import drawing
@@ -17,6 +17,7 @@ from orchestrator.json_types import JsonMapping
 history = Blueprint("history", __name__)
 
 STEPS: Final = 100  # positions of the slider between the oldest event and now
+MAX_AT_ONCE: Final = 20_000  # resources whose past states the first response of a page contains
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,11 +32,17 @@ class Slider:
 @history.get("/<project>/stacks/<name>/<stack_id>/history")
 def show(project: str, name: str, stack_id: str) -> str:
     """Show field and map at a step of the slider."""
-    path = (project, name, stack_id)
-    slider = _slider(api().get(stack_path(*path, "field", "summary"))["field"])
+    path, drafts = (project, name, stack_id), draft_query()
+    present = api().get(stack_path(*path, "field", "summary"), drafts)["field"]
+    slider = _slider(present)
     at = slider.at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
-    summary = api().get(stack_path(*path, "field", "summary"), {"at": at})["field"]
-    body = api().get(stack_path(*path, "map"), {"at": at})["map"]
+    query, is_past = {"at": at, **drafts}, slider.step < STEPS
+    is_pending = bool(drafts) and is_past and present["count"] > MAX_AT_ONCE
+    if is_pending:  # the script and the live part request the states of that time
+        summary, body = {**present, "at": at, "pending": True}, None
+    else:
+        summary = api().get(stack_path(*path, "field", "summary"), query)["field"]
+        body = api().get(stack_path(*path, "map"), query)["map"]
     return page(
         "history.html",
         name=name,
@@ -45,7 +52,9 @@ def show(project: str, name: str, stack_id: str) -> str:
         steps=STEPS,
         states=STATES,
         picture=body,
-        **drawing(body, project, name, stack_id, []),
+        newer_in=0 if body is None or body["draft"] else None,
+        complete_url=url_for(".show", step=slider.step, at=at, **(request.view_args or {})),
+        **({} if body is None else drawing(body, project, name, stack_id, [])),
     )
 
 
@@ -55,4 +64,12 @@ def _slider(summary: JsonMapping) -> Slider:
     step = min(int(text), STEPS) if text.isascii() and text.isdigit() and len(text) < 5 else STEPS
     now = dt.datetime.now(dt.UTC)
     since = moment(summary["history_from"]) or now
-    return Slider(step, since, since + (now - since) * step / STEPS)
+    return Slider(step, since, _requested_time() or since + (now - since) * step / STEPS)
+
+
+def _requested_time() -> dt.datetime | None:
+    """Return the time of the first response, so that a refreshed part shows the same."""
+    try:
+        return moment(request.args.get("at"))
+    except ValueError:
+        return None

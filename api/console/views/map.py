@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 
 from flask import Blueprint, request, url_for
 
-from api.console.context import api, page, stack_path
+from api.console.context import api, draft_query, page, stack_path
 from api.console.drawing import anchor, shortened
 from api.console.views.field import STATES
 from orchestrator.engine.pictures import map_layout
@@ -44,12 +44,14 @@ class BoxView:
 def show(project: str, name: str, stack_id: str) -> str:
     """Show the map."""
     expanded = request.args.getlist("expand")
-    body = api().get(stack_path(project, name, stack_id, "map"), {"expand": expanded})["map"]
+    query = {"expand": expanded, **draft_query()}
+    body = api().get(stack_path(project, name, stack_id, "map"), query)["map"]
     return page(
         "map.html",
         name=name,
         stack_id=stack_id,
         picture=body,
+        newer_in=0 if body["draft"] else body["newer_in_seconds"],
         expanded=expanded,
         states=STATES,
         **drawing(body, project, name, stack_id, expanded),

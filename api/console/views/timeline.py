@@ -9,7 +9,7 @@ from typing import Final
 import orjson
 from flask import Blueprint, request, url_for
 
-from api.console.context import api, page, stack_path
+from api.console.context import api, draft_query, page, stack_path
 from api.console.drawing import anchor, shortened
 from api.console.formats import duration, moment
 from orchestrator.engine.pictures.timeline import Axis, Fold
@@ -64,7 +64,7 @@ class Chart:
 @timeline.get("/<project>/stacks/<name>/<stack_id>/timeline")
 def show(project: str, name: str, stack_id: str) -> str:
     """Show the timeline."""
-    query = {"revision": request.args.get("revision", "")}
+    query = {"revision": request.args.get("revision", ""), **draft_query()}
     body = api().get(stack_path(project, name, stack_id, "timeline"), query)["timeline"]
     begun, ended = _seconds(body["begun_at"]), _seconds(body["ended_at"])
     folded = [Fold(_seconds(idle["begun_at"]), _seconds(idle["ended_at"])) for idle in body["idle"]]
@@ -96,6 +96,7 @@ def show(project: str, name: str, stack_id: str) -> str:
         row=ROW,
         chart_height=CHART,
         live=not query["revision"],
+        newer_in=0 if body["draft"] else body["newer_in_seconds"],
     )
 
 

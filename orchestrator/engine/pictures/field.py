@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import struct
 from array import array
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
@@ -33,13 +34,17 @@ class Field:
     ids: array[int]
     states: bytearray
     levels: list[int]  # number of resources per level
-    order: str = ""  # version of the order: a hash of the ids
+    order: str = ""  # version of the order; by default a hash of ids and levels
     counts: list[int] = field(default_factory=list)  # resources by the value of their byte
     _index: _Index | None = None
+    _groups: array[int] | None = None  # group of each position
+    _group_counts: Counter[tuple[int, int]] = field(default_factory=Counter)
 
     def __post_init__(self) -> None:
         """Derive the version and the counts."""
-        self.order = hashlib.blake2b(self.ids.tobytes(), digest_size=8).hexdigest()
+        if not self.order:
+            levels = array("q", self.levels).tobytes()
+            self.order = hashlib.blake2b(self.ids.tobytes() + levels, digest_size=8).hexdigest()
         self.counts = byte_counts(self.states)
 
     def position(self, id_: int) -> int | None:
@@ -56,7 +61,20 @@ class Field:
         self.states[position] = state
         self.counts[before] -= 1
         self.counts[state] += 1
+        if self._groups is not None:
+            group = self._groups[position]
+            self._group_counts[group, before] -= 1
+            self._group_counts[group, state] += 1
         return True
+
+    def group_counts(self, groups: array[int]) -> dict[tuple[int, int], int]:
+        """Return the number of resources by group and byte. The first call counts all; later ones for the
+        same groups cost as much as there are groups, because each change is counted when it happens.
+        """
+        if self._groups is not groups:
+            self._group_counts = Counter(zip(groups, self.states, strict=True))
+            self._groups = groups
+        return {key: number for key, number in self._group_counts.items() if number}
 
     def replace_states(self, states: bytes) -> list[int]:
         """Set all bytes; return the positions that differ."""
@@ -68,8 +86,8 @@ class Field:
             for position in range(start, min(start + size, len(states)))
             if before[position] != states[position]
         ]
-        self.states[:] = states
-        self.counts = byte_counts(states)
+        for position in found:
+            self.change(position, states[position])
         return found
 
     @property
@@ -81,7 +99,7 @@ class Field:
         """Return the counts."""
         body: JsonObject = {
             "order": self.order,
-            "count": len(self.ids),
+            "count": len(self.states),
             "counts": dict.fromkeys(STATES, 0) | {"drift": 0},
             "levels_count": len(self.levels),
             "levels": self.levels if len(self.levels) <= MAX_BANDS else [],

@@ -183,9 +183,10 @@ class _Coarseness:
     types: frozenset[str] | None = None  # those that keep their groups
 
 
-def summarize(fine: FineGroups, states: bytes | bytearray, tree: Tree, expansion: Expansion) -> StackMap:
-    """Return the map of a field with these states."""
-    numbers = Counter(zip(fine.of, states, strict=True))
+def summarize(
+    fine: FineGroups, numbers: Mapping[tuple[int, int], int], tree: Tree, expansion: Expansion
+) -> StackMap:
+    """Return the map of a field, given the number of its resources by fine group and byte."""
     sizes = Counter[int]()
     for (group, _), number in numbers.items():
         sizes[group] += number

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import accumulate, chain, repeat
 
 import orjson
@@ -18,7 +18,9 @@ from orchestrator.store.stacks.stacks import StackRow
 
 
 class FieldBuilder:
-    """Builds the field of a stack repeatedly. The order is computed again only if the resources differ."""
+    """Builds the field of a stack repeatedly. The order is computed again only if the resources differ, or if
+    the requirements may have changed.
+    """
 
     def __init__(self, database: Database, stack: StackRow) -> None:
         """Take a stack."""
@@ -29,11 +31,11 @@ class FieldBuilder:
         self._order, self._levels = array("i"), list[int]()
         self._fine: FineGroups | None = None
 
-    def build(self) -> Field:
-        """Read the present state of all resources."""
+    def build(self, *, rearranges: bool = False) -> Field:
+        """Read the present state of all resources; with `rearranges` also their requirements again."""
         with stored.snapshot(self._database) as db:
             rows = stored.read(db, self._stack)
-            if self._rows is None or rows.ids != self._rows.ids:
+            if rearranges or self._rows is None or rows.ids != self._rows.ids:
                 self._arrange(rows, stored.requirements(db, rows.stacks))
         with_drift(rows.ids, rows.states, rows.drifted)
         order = self._order
@@ -41,10 +43,10 @@ class FieldBuilder:
         return Field(ids, bytearray(map(rows.states.__getitem__, order)), self._levels)
 
     @property
-    def stacks(self) -> tuple[TreeStack, ...]:
-        """Return the stacks of the field that was built last."""
+    def rows(self) -> FieldRows:
+        """Return the rows of the field that was built last."""
         assert self._rows is not None
-        return self._rows.stacks
+        return self._rows
 
     @property
     def order(self) -> array[int]:
@@ -57,14 +59,12 @@ class FieldBuilder:
         assert rows is not None
         if self._fine is None:
             with self._database.borrow(hot=False) as db:
-                names = stored.type_names(db, rows.stacks)
+                types_by_hash = stored.type_names(db, rows.stacks)
             stacks = chain.from_iterable(repeat(stack_id, size) for stack_id, size in rows.sizes)
-            types = map(names.get, rows.types, repeat(""))
+            types = map(types_by_hash.get, rows.types, repeat(""))
             self._fine = fine_groups(stacks, types, self._below, self._order, self._graphs(rows))
             self._requires = {}
-        owners = {item.id: item.owner_id for item in rows.stacks if item.owner_id is not None}
-        names = {item.id: item.name for item in rows.stacks}
-        return self._fine, Tree(self._stack.id, owners, names, {item.id: item.uuid for item in rows.stacks})
+        return self._fine, tree_of(self._stack, rows.stacks)
 
     def _arrange(self, rows: FieldRows, requires: dict[int, tuple[str, str]]) -> None:
         self._requires, self._fine = requires, None
@@ -80,6 +80,13 @@ class FieldBuilder:
         for (stack_id, _), names in zip(rows.sizes, rows.names, strict=True):
             nodes, requires = self._requires.get(stack_id, ("[]", "[]"))
             yield StackGraph(orjson.loads(names), orjson.loads(nodes), orjson.loads(requires))
+
+
+def tree_of(stack: StackRow, stacks: Sequence[TreeStack]) -> Tree:
+    """Return the names and owners of the stacks below a stack."""
+    owners = {item.id: item.owner_id for item in stacks if item.owner_id is not None}
+    names = {item.id: item.name for item in stacks}
+    return Tree(stack.id, owners, names, {item.id: item.uuid for item in stacks})
 
 
 def _add_parents(rows: FieldRows, below: array[int]) -> None:

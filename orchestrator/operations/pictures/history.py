@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import compress, count, repeat
+from operator import or_
+from typing import Final
+
+import orjson
 
 from orchestrator.engine.pictures.field import DRIFT, STATES
 from orchestrator.operations.pictures.field import FieldBuilder
@@ -13,6 +19,7 @@ from orchestrator.store.pictures.field import snapshot
 
 PLANNED, COMPLETE = STATES.index("planned"), STATES.index("complete")
 GONE = frozenset({STATES.index("deleting"), STATES.index("deleted")})
+NO_EVENT = 255
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,27 +42,55 @@ def past_states(database: Database, builder: FieldBuilder, at: dt.datetime, sinc
     """Return the states at a time, in the order of the field that was built last. `since` is the time of the
     oldest event; a resource that is older and has no event is complete.
     """
-    stacks, order = builder.stacks, builder.order
+    rows, omitted = builder.rows, 0
     with snapshot(database) as db:
-        events = {key: (state, live) for key, state, live in stored.events_at(db, stacks, at)}
-        drifted = stored.drift_at(db, stacks, at)
-        rows = [
-            state_at(events.pop(key, None), existed=existed, is_older=is_older)
-            | (DRIFT if key in drifted else 0)
-            for key, existed, is_older in stored.rows_at(db, stacks, at, since)
-        ]
-    omitted = sum(state not in GONE for state, _ in events.values())
-    known = len(rows)
-    return PastStates(
-        at, since, bytearray([rows[place] if place < known else PLANNED for place in order]), omitted
-    )
+        events = stored.events_at(db, rows.stacks, at)
+        drifted = stored.drift_at(db, rows.stacks, at)
+        codes, flags = bytearray(), bytearray(len(rows.ids))
+        for (stack_id, _), names in zip(rows.sizes, rows.names, strict=True):
+            its_names = orjson.loads(names)
+            its_events = _by_name(*events.pop(stack_id, ("[]", b"")))
+            found = bytes(map(its_events.get, its_names, repeat(NO_EVENT)))
+            omitted += _omitted(its_events, its_names, found)
+            if drifted:
+                for place, name in enumerate(its_names, len(codes)):
+                    flags[place] = DRIFT if (stack_id, name) in drifted else 0
+            codes += found
+        omitted += sum(_omitted(_by_name(*left), (), b"") for left in events.values())
+        is_older = stored.older(db, rows.stacks, since) if NO_EVENT in codes else frozenset()
+        gone = [rows.ids[place] for place in compress(count(), codes.translate(_IS_GONE))]
+        existed = stored.existed(db, gone, at)
+    states = codes.translate(_STATE)
+    for place in compress(count(), codes.translate(_IS_SPECIAL)) if is_older or existed else ():
+        id_ = rows.ids[place]
+        states[place] = state_at(codes[place], existed=id_ in existed, is_older=id_ in is_older)
+    if drifted:
+        states = bytearray(map(or_, states, flags))
+    return PastStates(at, since, bytearray(map(states.__getitem__, builder.order)), omitted)
 
 
-def state_at(event: tuple[int, int | None] | None, *, existed: bool, is_older: bool) -> int:
+def _by_name(names: str, codes: bytes) -> dict[str, int]:
+    return dict(zip(orjson.loads(names), codes, strict=True))
+
+
+def _omitted(events: dict[str, int], names: Sequence[str], found: bytes) -> int:
+    """Return the number of resources that have events, are not shown, and were not deleted at the time."""
+    if len(events) == len(found) - found.count(NO_EVENT):
+        return 0
+    return sum(events[name] >> 3 not in GONE for name in events.keys() - set(names))
+
+
+def state_at(code: int, *, existed: bool, is_older: bool) -> int:
     """Return the state of a resource after its last event, given with the last event that is not of a
-    delete. The delete of a replaced object is not that of the resource, which existed.
+    delete (store/pictures/history.py). The delete of a replaced object is not that of the resource, which
+    existed.
     """
-    if event is None:
+    if code == NO_EVENT:
         return COMPLETE if is_older else PLANNED
-    state, live = event
-    return live if state in GONE and existed and live is not None else state
+    state, live = code >> 3, code & 7
+    return live if state in GONE and existed and live != stored.NO_STATE else state
+
+
+_STATE: Final = bytes(state_at(code, existed=False, is_older=False) for code in range(256))
+_IS_GONE: Final = bytes(code != NO_EVENT and code >> 3 in GONE for code in range(256))
+_IS_SPECIAL: Final = bytes(code == NO_EVENT or code >> 3 in GONE for code in range(256))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 from array import array
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import compress, islice
@@ -28,7 +28,6 @@ from orchestrator.store.tables.base import check_in
 
 Db = Connection[TupleRow]
 
-FETCH_SIZE: Final = 20_000
 FIRST_STATE: Final = ord("A")  # letters for the states, because a text is cheaper than an array of bytes
 LEFTOVER: Final = 32  # added to the letter of a deposed row
 _CODE: Final = {name: code for code, name in enumerate(STATES)}
@@ -90,10 +89,12 @@ NAMES: Final = """
 SELECT r.id, r.name, r.type, r.action, r.status, s.name, s.uuid
 FROM resource r JOIN stack s ON s.id = r.stack_id WHERE r.id = ANY(%(ids)s)
 """
-# Scans begin at the start of a table, because the rows of a plan are read fastest in their order.
+# Scans begin at the start of a table, because the rows of a plan are read fastest in their order. Groups by
+# name have a row per resource, and should not be written to disk.
 SNAPSHOT: Final = """
 SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY;
-SET LOCAL synchronize_seqscans = off
+SET LOCAL synchronize_seqscans = off;
+SET LOCAL work_mem = '64MB'
 """
 
 
@@ -166,11 +167,16 @@ def read(db: Db, stack: StackRow) -> FieldRows:
             letters = bytes(compress(letters, kept))
             columns[2] = orjson.dumps(list(compress(its_names, kept))).decode()
         ids += its_ids
-        states += letters.translate(_STATES)
+        states += decoded(letters)
         types += its_types
         names.append(columns[2])
         sizes.append((stack_id, len(its_ids)))
     return FieldRows(stacks, tuple(sizes), ids, states, tuple(names), types, drifted(db, stack))
+
+
+def decoded(letters: str | bytes) -> bytearray:
+    """Return the states that letters stand for."""
+    return bytearray((letters.encode() if isinstance(letters, str) else letters).translate(_STATES))
 
 
 def current(names: Sequence[str], ids: Sequence[int], letters: Sequence[int]) -> list[bool]:
@@ -209,15 +215,6 @@ def numbers(data: bytes) -> array[int]:
     if sys.byteorder == "little":
         result.byteswap()
     return result
-
-
-def slices(db: Db, query: str, values: Mapping[str, object]) -> Iterator[list[TupleRow]]:
-    """Yield the rows of a query in slices."""
-    with db.cursor(name="slices") as cursor:
-        cursor.itersize = FETCH_SIZE
-        cursor.execute(query, values, binary=True)
-        while rows := cursor.fetchmany(FETCH_SIZE):
-            yield rows
 
 
 def changed(db: Db, resources: Iterable[tuple[int, str]]) -> list[tuple[int, str, int, int, bool]]:

@@ -56,18 +56,19 @@ SELECT DISTINCT ON (d.name) d.name, d.requires FROM resource_definition d
 WHERE d.stack_id = %(stack_id)s AND d.name = ANY(%(names)s) AND d.valid_from <= %(number)s
 ORDER BY d.name, d.valid_from DESC
 """
+# `date_part` is faster than `extract`, whose result is numeric.
 LANES: Final = f"""
 WITH bar AS MATERIALIZED ({_OF_ACTION}
 ), whole AS (
-    SELECT extract(epoch FROM %(since)s)::float8 AS begun_at,
-        extract(epoch FROM CASE WHEN bool_or(ended_at IS NULL) THEN now()
-            ELSE max(ended_at) END)::float8 + 1e-3 AS ended_at
+    SELECT date_part('epoch', %(since)s::timestamptz) AS begun_at,
+        date_part('epoch', CASE WHEN bool_or(ended_at IS NULL) THEN now()
+            ELSE max(ended_at) END) + 1e-3 AS ended_at
     FROM bar
 ), placed AS (
     SELECT b.type, b.failed, b.ended_at IS NULL AS open,
-        least(%(parts)s, greatest(1, width_bucket(extract(epoch FROM b.started_at)::float8, w.begun_at,
+        least(%(parts)s, greatest(1, width_bucket(date_part('epoch', b.started_at), w.begun_at,
             w.ended_at, %(parts)s))) AS start,
-        least(%(parts)s, greatest(1, width_bucket(extract(epoch FROM b.ended_at)::float8, w.begun_at,
+        least(%(parts)s, greatest(1, width_bucket(date_part('epoch', b.ended_at), w.begun_at,
             w.ended_at, %(parts)s))) AS finish
     FROM bar b CROSS JOIN whole w
 )
@@ -82,6 +83,35 @@ SELECT count(DISTINCT x.name) > %(limit)s FROM (
     WHERE e.stack_id = %(stack_id)s AND e.id > %(first)s AND (%(last)s::bigint IS NULL OR e.id < %(last)s)
         AND e.created_at >= %(since)s AND e.resource_type <> '{STACK}'
     ORDER BY e.id LIMIT 4 * %(limit)s + 4) AS x
+"""
+
+IS_LONG: Final = """
+SELECT count(*) > %(limit)s FROM (
+    SELECT 1 FROM event e
+    WHERE e.stack_id = %(stack_id)s AND e.id > %(first)s AND (%(last)s::bigint IS NULL OR e.id < %(last)s)
+    LIMIT %(limit)s + 1) AS x
+"""
+# The begins and ends of operations, without names: a resource with several operations counts several times.
+COUNTS: Final = f"""
+WITH whole AS (
+    SELECT date_part('epoch', %(since)s::timestamptz) AS begun_at,
+        date_part('epoch', coalesce(CASE WHEN %(until)s::timestamptz IS NOT NULL THEN (
+            SELECT e.created_at FROM event e
+            WHERE e.stack_id = %(stack_id)s AND (%(last)s::bigint IS NULL OR e.id < %(last)s)
+            ORDER BY e.id DESC LIMIT 1) END, now())) + 1e-3 AS ended_at)
+SELECT x.type, x.status, x.part, x.number, w.begun_at, w.ended_at FROM (
+    SELECT e.resource_type AS type, e.status, least(%(parts)s, greatest(1, width_bucket(
+        date_part('epoch', e.created_at), (SELECT begun_at FROM whole), (SELECT ended_at FROM whole),
+        %(parts)s))) AS part, count(*) AS number
+    FROM event e
+    WHERE e.stack_id = %(stack_id)s AND e.id > %(first)s AND (%(last)s::bigint IS NULL OR e.id < %(last)s)
+        AND e.created_at >= %(since)s AND e.resource_type <> '{STACK}' AND NOT ({FINDING})
+    GROUP BY 1, 2, 3) AS x CROSS JOIN whole w
+"""
+# The last event in the order of transactions, and whether no earlier one can appear any more.
+VERSION: Final = """
+SELECT e.xid::text || '.' || e.id, e.xid < pg_snapshot_xmin(pg_current_snapshot()) FROM event e
+WHERE e.stack_id = %(stack_id)s ORDER BY e.xid DESC, e.id DESC LIMIT 1
 """
 
 # From the resource that ended last: each time the requirement that became ready last.
@@ -158,6 +188,17 @@ class LaneRow(NamedTuple):
     last: str  # the resource that ended last
 
 
+class CountRow(NamedTuple):
+    """Events of operations of a type in a part of the time; times in seconds since the epoch."""
+
+    type: str
+    status: str
+    part: int
+    number: int
+    begun_at: float  # of the action
+    ended_at: float  # of the action
+
+
 def action_events(db: Db, stack: StackRow, number: int | None) -> ActionEvents | None:
     """Return the events of the last action, or of the action with a revision; None if there was none."""
     row = db.execute(REVISION, {"stack_id": stack.id, "number": number}).fetchone()
@@ -195,6 +236,26 @@ def is_large(db: Db, of: ActionEvents, limit: int) -> bool:
     """Whether an action has certainly more than `limit` operations; cheaper than reading them."""
     row = db.execute(IS_LARGE, {**of.values, "limit": limit}).fetchone()
     return row is not None and bool(row[0])
+
+
+def is_long(db: Db, of: ActionEvents, limit: int) -> bool:
+    """Whether an action has more than `limit` events."""
+    row = db.execute(IS_LONG, {**of.values, "limit": limit}).fetchone()
+    return row is not None and bool(row[0])
+
+
+def counts(db: Db, of: ActionEvents) -> list[CountRow]:
+    """Return the number of begins and ends by type and part of the time."""
+    rows = db.execute(COUNTS, {**of.values, "parts": PARTS, "until": of.until}).fetchall()
+    return [CountRow._make(row) for row in rows]
+
+
+def version(db: Db, stack_id: int) -> str | None:
+    """Return the version of the events of a stack, None while a transaction may add earlier ones."""
+    row = db.execute(VERSION, {"stack_id": stack_id}).fetchone()
+    if row is None:
+        return ""
+    return row[0] if row[1] else None
 
 
 def critical_path(db: Db, of: ActionEvents, last: str) -> list[tuple[str, str, float | None]]:

@@ -15,6 +15,7 @@ import pytest
 from sqlalchemy import update
 
 from orchestrator.engine.pictures.field import STATES, Field
+from orchestrator.operations.pictures import draft
 from orchestrator.operations.pictures.field import FieldBuilder
 from orchestrator.store.tables.graph import Resource
 from tests.integration.api_world import Client, Made, World, api, project, world  # noqa: F401 - fixtures
@@ -164,9 +165,9 @@ def test_a_slow_reload_of_a_field_delays_no_changes(
         field(api, stack)
     reads, may_end, build = threading.Event(), threading.Event(), FieldBuilder.build
 
-    def build_later(builder: FieldBuilder) -> Field:
-        found = build(builder)
-        if [stack.id for stack in builder.stacks] == [slow.id]:
+    def build_later(builder: FieldBuilder, **options: bool) -> Field:
+        found = build(builder, **options)
+        if [stack.id for stack in builder.rows.stacks] == [slow.id]:
             reads.set()
             may_end.wait(30)
         return found
@@ -205,6 +206,23 @@ def test_a_long_field_is_compressed(api: Client, world: World, project: str) -> 
     answer = field(api, root, **{"Accept-Encoding": "gzip"})
     assert answer.headers["Content-Encoding"] == "gzip"
     assert len(answer.data) < 500
+
+
+def test_the_first_picture_of_a_large_field_has_no_levels(
+    world: World, project: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = tree(world, project)
+    world.resource(root, "old", action="CREATE", status="COMPLETE", leftover=True)
+    monkeypatch.setattr(draft, "LARGE", 4)
+    api = world.client()
+    summary = api.get(f"{root.path}/field/summary?draft=true")["field"]
+    assert (summary["draft"], summary["count"], summary["levels_count"]) == (True, 5, 0)
+    assert summary["counts"]["complete"] == 2
+    first = api.http.get(f"/v1{root.path}/field?draft=true").data
+    assert sorted(states(first)) == ["complete", "complete", "failed", "in_progress", "planned"]
+    assert states(first)[0] == "complete"  # the row that was planned last
+    assert states(field(api, root).data)[-1] == "planned"
+    assert "draft" not in read(api.http.get(f"/v1{root.path}/field?draft=true").data)[0]
 
 
 def test_the_page_counts_states_and_links_to_the_lists(world: World, project: str) -> None:

@@ -3,11 +3,16 @@
 # ruff: noqa: F811 - fixtures are imported
 from __future__ import annotations
 
+import datetime as dt
 import re
+from html import unescape
 
 import pytest
 
-from orchestrator.operations.pictures.history import COMPLETE, GONE, PLANNED, state_at
+from api.console.views import history
+from orchestrator.operations.pictures import draft
+from orchestrator.operations.pictures.history import COMPLETE, GONE, NO_EVENT, PLANNED, state_at
+from orchestrator.store.pictures.history import NO_STATE
 from orchestrator.store.tables.observation import ResourceVerdict, VerdictHistory
 from tests.integration.api_world import Client, Made, World, api, project, world  # noqa: F401 - fixtures
 from tests.integration.console.console_world import Browser, links, words
@@ -99,11 +104,39 @@ def test_a_time_before_the_history_is_its_beginning(api: Client, world: World, p
 
 
 def test_the_delete_of_a_replaced_object_is_not_that_of_its_resource() -> None:
-    assert state_at((DELETED, COMPLETE), existed=True, is_older=False) == COMPLETE
-    assert state_at((DELETED, COMPLETE), existed=False, is_older=False) == DELETED
-    assert state_at((DELETED, None), existed=True, is_older=False) == DELETED
-    assert state_at(None, existed=True, is_older=True) == COMPLETE
-    assert state_at(None, existed=True, is_older=False) == PLANNED
+    replaced, deleted = 8 * DELETED + COMPLETE, 8 * DELETED + NO_STATE
+    assert state_at(replaced, existed=True, is_older=False) == COMPLETE
+    assert state_at(replaced, existed=False, is_older=False) == DELETED
+    assert state_at(deleted, existed=True, is_older=False) == DELETED
+    assert state_at(NO_EVENT, existed=True, is_older=True) == COMPLETE
+    assert state_at(NO_EVENT, existed=True, is_older=False) == PLANNED
+
+
+def test_the_present_is_that_of_the_field(world: World, project: str) -> None:
+    made, api = past(world, project), world.client()
+    world.resource(made, "silent", action="CREATE", status="FAILED")  # without an event
+    now = dt.datetime.now(dt.UTC).isoformat()
+    answer = api.http.get(f"/v1{made.path}/field", query_string={"at": now})
+    assert states(answer.data) == ["failed", "complete", "failed"]
+
+
+def test_a_large_stack_shows_a_past_time_after_its_page(
+    world: World, project: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(history, "MAX_AT_ONCE", 1)
+    made, browser = past(world, project), Browser(world.client())
+    page = browser.text(f"/ui{made.path}/history?step=0")
+    assert 'data-newer-in="0"' in page
+    assert 'class="map"' not in page
+    [place] = re.findall(r'data-hx-get="([^"]*)"', page)
+    whole = browser.text(unescape(place), headers={"HX-Request": "true"})
+    assert re.findall(r'data-at="([^"]*)"', whole) == re.findall(r'data-at="([^"]*)"', page)
+    assert 'class="map"' in whole
+    assert "Not shown, as deleted since" not in page
+    monkeypatch.setattr(draft, "LARGE", 1)
+    first = Browser(world.client()).text(f"/ui{made.path}/history")
+    assert 'class="map"' in first  # of the present, without levels
+    assert 'data-newer-in="0"' in first
 
 
 def test_the_page_moves_through_the_history_without_scripts(world: World, project: str) -> None:

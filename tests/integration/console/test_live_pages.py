@@ -3,10 +3,16 @@
 # ruff: noqa: F811 - fixtures are imported
 from __future__ import annotations
 
+import threading
 import time
 from itertools import pairwise
 from typing import Any
 
+import pytest
+
+from orchestrator.engine.pictures.field import Field
+from orchestrator.operations.pictures import draft
+from orchestrator.operations.pictures.field import FieldBuilder
 from tests.integration.api_world import Made, World, project, world  # noqa: F401 - fixtures
 from tests.integration.console.test_browser import address, chromium  # noqa: F401 - fixtures
 from tests.integration.console.test_timeline import at, stack
@@ -62,6 +68,53 @@ def test_the_map_is_refreshed_and_keeps_focus_expansion_and_scroll_position(
     namespaces = "[...document.querySelectorAll('svg *')].every((item) => item instanceof SVGElement)"
     assert page.evaluate(namespaces)
     page.context.close()
+
+
+def test_a_map_is_refreshed_when_the_server_expects_a_newer_one(
+    chromium: Any, address: str, world: World, project: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    may_end, build = threading.Event(), FieldBuilder.build
+
+    def build_later(builder: FieldBuilder, **options: bool) -> Field:
+        if any(options.values()):  # after an event
+            may_end.wait(60)
+        return build(builder, **options)
+
+    monkeypatch.setattr(FieldBuilder, "build", build_later)
+    root = world.stack(project, "late")
+    world.resource(root, "a")
+    page = opened(chromium, f"{address}/ui{root.path}/map")
+    world.resource(root, "b")
+    world.event(root, "b")
+    for send in (True, False, False):  # the event, its repetition, and then only what the server expects
+        with page.expect_response(lambda response: "hx-request" in response.request.headers, timeout=60_000):
+            if send:
+                page.evaluate("stream.onmessage()")
+    assert "1 resources" in page.inner_text("main")
+    may_end.set()
+    page.wait_for_selector("text=2 resources", timeout=60_000)
+    page.wait_for_selector("#live:not([data-newer-in])", state="attached", timeout=60_000)
+    page.context.close()
+
+
+def test_a_first_picture_is_replaced_by_the_complete_one(
+    chromium: Any, address: str, world: World, project: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(draft, "LARGE", 1)
+    for view, text in (
+        ("map", "requirements on the left"),
+        ("field", "in 2 levels"),
+        ("history", "2 levels"),
+    ):
+        root = world.stack(project, f"large-{view}")
+        world.resource(root, "a")
+        world.resource(root, "b", ["a"])
+        page = opened(chromium, f"{address}/ui{root.path}/{view}")
+        page.wait_for_selector(f"text={text}")
+        page.wait_for_selector("#live[data-newer-in]", state="detached")
+        if view != "map":
+            page.wait_for_selector("#field-scale:empty", state="attached")
+        page.context.close()
 
 
 def test_many_events_cause_few_refreshes(chromium: Any, address: str, world: World, project: str) -> None:

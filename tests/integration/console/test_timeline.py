@@ -5,7 +5,13 @@ from __future__ import annotations
 
 import datetime as dt
 import uuid
+from typing import Any
 
+import pytest
+
+from api.streaming import timelines
+from orchestrator.operations.pictures import timeline
+from orchestrator.operations.pictures.timeline import Timeline
 from orchestrator.store.tables.events import Event
 from orchestrator.store.tables.graph import GraphNode, Resource, ResourceDefinition
 from tests.integration.api_world import START, Client, Made, World, api, project, world  # noqa: F401 - fixtures
@@ -106,7 +112,8 @@ def test_the_page_draws_bars_and_lists_the_critical_path(world: World, project: 
     assert "style=" not in page
 
 
-def test_more_than_300_operations_are_drawn_as_lanes(world: World, project: str) -> None:
+def wide(world: World, project: str) -> Made:
+    """A stack whose create has 301 operations of three types, a second each."""
     made = world.stack(
         project, "wide", traversal=1, action_started_at=START, revision={"traversal": 1, "created_at": START}
     )
@@ -126,12 +133,63 @@ def test_more_than_300_operations_are_drawn_as_lanes(world: World, project: str)
                 "resource_name": name,
                 "resource_type": f"T{n % 3}",
                 "action": "CREATE",
-                "status": "COMPLETE",
                 "reason": "",
-                "created_at": at(n),
+                "created_at": at(n + second),
+                "status": status,
             }
             for n, name in enumerate(names)
+            for second, status in enumerate(("IN_PROGRESS", "COMPLETE"))
         ],
     )
+    return made
+
+
+def test_more_than_300_operations_are_drawn_as_lanes(world: World, project: str) -> None:
+    made = wide(world, project)
     page = Browser(world.client()).text(f"/ui{made.path}/timeline")
     assert page.count('class="area"') == 4  # with the chart
+
+
+def test_the_first_picture_of_a_long_action_counts_its_events(
+    world: World, project: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(timeline, "LONG", 600)
+    made, api = wide(world, project), world.client()
+    first, whole = (api.get(f"{made.path}/timeline{query}")["timeline"] for query in ("?draft=true", ""))
+    assert (first["draft"], whole["draft"]) == (True, False)
+    assert first["critical_path"] == []
+    assert first["count"] == whole["count"] == 301
+    assert [lane["density"] for lane in first["lanes"]] == [lane["density"] for lane in whole["lanes"]]
+    assert first["throughput"] == whole["throughput"]
+    assert api.get(f"{made.path}/timeline?draft=true")["timeline"]["draft"] is False  # it is kept
+    page = Browser(world.client()).text(f"/ui{made.path}/timeline?revision=1")
+    assert 'data-newer-in="0"' in page
+    [link] = [link for link in links(page) if "complete=1" in link]
+    assert "Critical path" in Browser(world.client()).text(link)
+
+
+def test_viewers_of_a_long_action_share_a_read(
+    world: World, project: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(timeline, "LONG", 600)
+    monkeypatch.setattr(timelines, "PAUSE_FACTOR", 1e6)
+    made, api, reads = wide(world, project), world.client(), []
+    build = timeline.build
+
+    def counted(*values: Any) -> Timeline | None:
+        reads.append(values)
+        return build(*values)
+
+    monkeypatch.setattr(timeline, "build", counted)
+    for _ in range(3):
+        assert api.get(f"{made.path}/timeline")["timeline"]["count"] == 301
+    world.event(made, "new", status="IN_PROGRESS", created_at=at(400))
+    outdated = api.get(f"{made.path}/timeline")["timeline"]
+    assert (len(reads), outdated["count"]) == (1, 301)
+    assert outdated["newer_in_seconds"] > 0
+    monkeypatch.setattr(timelines, "PAUSE_FACTOR", 0)
+    other = world.client()
+    api.get(f"{made.path}/timeline")
+    assert other.get(f"{made.path}/timeline")["timeline"]["count"] == 302
+    world.event(made, "newer", status="IN_PROGRESS", created_at=at(401))
+    assert other.get(f"{made.path}/timeline")["timeline"]["count"] == 303

@@ -88,11 +88,22 @@ def test_counts_follow_the_changes() -> None:
     assert found.summary()["counts"]["drift"] == 0
 
 
+def test_counts_of_groups_follow_the_changes() -> None:
+    found, groups = field(0, 0, 2, 2), array("i", [0, 1, 1, 1])
+    assert found.group_counts(groups) == {(0, 0): 1, (1, 0): 1, (1, 2): 2}
+    found.change(1, 2)
+    found.replace_states(bytes([3, 2, 2, 2]))
+    assert found.group_counts(groups) == {(0, 3): 1, (1, 2): 3}
+    assert found.group_counts(array("i", [0, 0, 0, 0])) == {(0, 3): 1, (0, 2): 3}
+
+
 def test_the_tag_depends_on_order_and_states() -> None:
     assert field(0, 1).tag == field(0, 1).tag
     assert field(0, 1).tag != field(0, 2).tag
     assert field(0, 1).order == field(0, 2).order
     assert field(0, 1).order != field(0, 1, 2).order
+    ids = array("q", [1, 2])
+    assert Field(ids, bytearray(2), [2]).order != Field(ids, bytearray(2), [1, 1]).order
 
 
 def test_drift_is_a_flag_beside_the_state() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 import pytest
@@ -35,7 +36,7 @@ def picture(
     stacks, types, levels, states = zip(*rows, strict=True)
     places = range(len(rows))
     fine = fine_groups(stacks, types, levels, places, [graph(len(rows), edges)])
-    return summarize(fine, bytes(states), tree, expansion)
+    return summarize(fine, Counter(zip(fine.of, states, strict=True)), tree, expansion)
 
 
 def test_resources_of_a_type_and_level_are_a_group() -> None:
@@ -47,6 +48,12 @@ def test_resources_of_a_type_and_level_are_a_group() -> None:
     ]
     assert found.edges == ((1, 0, 3),)
     assert [group.size for group in found.groups] == [2, 2]
+
+
+def test_a_state_without_resources_is_left_out() -> None:
+    fine = fine_groups([1], ["A"], [0], [0], [graph(1, [])])
+    found = summarize(fine, {(0, FAILED): 1}, ROOT, CLOSED)
+    assert [dict(group.counts) for group in found.groups] == [{"failed": 1}]
 
 
 def test_a_nested_stack_is_a_group_until_it_is_expanded() -> None:
