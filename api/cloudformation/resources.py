@@ -18,7 +18,8 @@ from orchestrator.security.resource_credentials import require
 from orchestrator.security.signatures import Refused
 from orchestrator.store.events.events import EventQuery, EventRow, event_uuid, list_events
 from orchestrator.store.stacks import revisions, stacks
-from orchestrator.store.stacks.resources import ResourceRow, get_resource, list_resources, stack_with
+from orchestrator.store.stacks.physical_ids import stack_with
+from orchestrator.store.stacks.resources import ResourceRow, get_resource, list_resources
 from orchestrator.store.stacks.stacks import StackRow
 
 MAX_RESOURCES: Final = 10_000  # resources in a response without pages

@@ -15,17 +15,20 @@ from psycopg.rows import TupleRow
 
 from orchestrator.engine.messages import RoundMessage
 from orchestrator.store.observation.groups import LEASE_SECONDS, Group
+from orchestrator.store.stacks.physical_ids import IS_NAMED
 
 Db = Connection[TupleRow]
 
 MAX_PENDING: Final = 1_000  # objects of a project
 REPEATED_SECONDS: Final = 0.2  # within which a repeated notification writes nothing
 
-NOTE: Final = """
-WITH x AS MATERIALIZED (
-    SELECT DISTINCT r.physical_id AS id FROM stack s JOIN resource r ON r.stack_id = s.id
-    WHERE s.project_id = %(project_id)s AND s.deleted_at IS NULL AND r.physical_id = ANY(%(ids)s)
-        AND NOT r.leftover AND r.action <> 'DELETE'
+NOTE: Final = f"""
+WITH r AS MATERIALIZED (
+    SELECT r.physical_id, r.stack_id FROM resource r
+    WHERE {IS_NAMED} AND NOT r.leftover AND r.action <> 'DELETE'
+), x AS MATERIALIZED (
+    SELECT DISTINCT r.physical_id AS id FROM r JOIN stack s ON s.id = r.stack_id
+    WHERE s.project_id = %(project_id)s AND s.deleted_at IS NULL
 ), room AS MATERIALIZED (
     SELECT greatest(%(most)s - (SELECT count(*) FROM observation_notice WHERE project_id = %(project_id)s), 0)
         AS n

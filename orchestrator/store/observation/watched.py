@@ -17,6 +17,7 @@ from orchestrator.engine.check.visit import ResourceVisit
 from orchestrator.store.nodes import repository
 from orchestrator.store.nodes.visit_sql import VISIT_COLUMNS, VISIT_JOINS
 from orchestrator.store.observation.rules import TREE
+from orchestrator.store.stacks.physical_ids import IS_NAMED
 
 Db = Connection[TupleRow]
 
@@ -48,9 +49,13 @@ WHERE s.project_id = %(project_id)s AND s.deleted_at IS NULL AND {TYPE} = ANY(%(
 """
 FOLLOWING = f"{SCAN} ORDER BY r.id LIMIT %(limit)s"
 NAMED = f"""
-SELECT r.id, r.physical_id, {VERSION}, {TYPE}, s.root_id
-FROM stack s JOIN resource r ON r.stack_id = s.id
-WHERE s.project_id = %(project_id)s AND s.deleted_at IS NULL AND r.physical_id = ANY(%(ids)s) AND {AT_REST}
+WITH r AS MATERIALIZED (
+    SELECT r.id, r.physical_id, {VERSION} AS version, {TYPE} AS type, r.stack_id FROM resource r
+    WHERE {IS_NAMED} AND {AT_REST}
+)
+SELECT r.id, r.physical_id, r.version, r.type, s.root_id
+FROM r JOIN stack s ON s.id = r.stack_id
+WHERE s.project_id = %(project_id)s AND s.deleted_at IS NULL
 ORDER BY r.id
 """
 

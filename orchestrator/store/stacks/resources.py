@@ -12,14 +12,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from psycopg import Connection
-from psycopg.errors import QueryCanceled
 from psycopg.rows import TupleRow
-from sqlalchemy import ColumnElement, Row, Select, Text, and_, false, func, literal, null, or_, select, text
+from sqlalchemy import ColumnElement, Row, Select, Text, and_, false, func, literal, null, or_, select
 from sqlalchemy.dialects.postgresql import ARRAY, distinct_on
-from sqlalchemy.exc import OperationalError
 from sqlalchemy.orm import aliased
 
-from orchestrator.errors import LimitExceeded
 from orchestrator.json_types import JsonMapping
 from orchestrator.store.connections.database import Database
 from orchestrator.store.connections.prepared import fetch_prepared
@@ -28,7 +25,6 @@ from orchestrator.store.stacks.stacks import StackRow, descendants
 from orchestrator.store.tables.graph import Resource, ResourceDefinition
 from orchestrator.store.tables.stacks import Revision, Stack
 
-LOOKING: Final = text("SET LOCAL statement_timeout = '5s'")
 COUNT_UP_TO: Final = """
 SELECT count(*) FROM (SELECT 1 FROM resource WHERE stack_id = %(stack_id)s LIMIT %(limit)s) AS found
 """
@@ -214,33 +210,6 @@ def get_resource(database: Database, stack: StackRow, name: str) -> ResourceRow 
     with database.engine.connect() as connection:
         row = connection.execute(statement).one_or_none()
     return _row(row) if row is not None else None
-
-
-def stack_with(database: Database, project_id: str, physical_id: str) -> uuid_.UUID | None:
-    """Return the live stack of a project with a resource of that physical id, None if there is none.
-
-    It has no index: the time grows with the project, up to the limit LOOKING.
-
-    Raises:
-        LimitExceeded: it took longer.
-    """
-    statement = (
-        select(Stack.uuid)
-        .join(Resource, Resource.stack_id == Stack.id)
-        .where(Stack.project_id == project_id, Stack.deleted_at.is_(None))
-        .where(Resource.physical_id == physical_id, Resource.leftover.is_(False))
-        .limit(1)
-    )
-    with database.engine.connect() as connection, connection.begin():
-        connection.execute(LOOKING)
-        try:
-            return connection.execute(statement).scalar_one_or_none()
-        except OperationalError as error:
-            if not isinstance(error.orig, QueryCanceled):
-                raise
-            raise LimitExceeded(
-                "The project has too many resources to find a resource by its physical id."
-            ) from error
 
 
 def get_incarnations(database: Database, stack: StackRow, ids: Sequence[int]) -> dict[int, ResourceRow]:

@@ -113,6 +113,12 @@ class Resource(Base):
         Index("ix_resource_stack_name", "stack_id", "name"),
         Index("ix_resource_leftover", "stack_id", postgresql_where=text("leftover")),
         Index("ix_resource_op", "stack_id", postgresql_where=text("op IS NOT NULL")),
+        # Of the hash: an id may be longer than a row of an index.
+        Index(
+            "ix_resource_physical_id",
+            text("hashtextextended(physical_id, 0)"),
+            postgresql_where=text("physical_id IS NOT NULL"),
+        ),
         {"postgresql_with": {"fillfactor": "60", **AGGRESSIVE_AUTOVACUUM}},
     )
 
