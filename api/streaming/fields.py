@@ -72,14 +72,15 @@ class Fields:
                     self._load(followed)
         return followed
 
-    def draft(self, stack: StackRow) -> FieldDraft | None:
-        """Return the first picture of a large field that is not read yet; None if `follow` returns soon.
+    def draft(self, stack: StackRow, *, with_groups: bool = False) -> FieldDraft | None:
+        """Return the first picture of a large field that is not read yet, or whose groups are not; None if
+        `follow` and `with_groups` return soon.
 
         The complete read is not begun, because both would share the processors: the viewer requests it next.
         """
         followed = self._touch(stack)
         with followed.drafting:
-            if followed.current is not None:
+            if followed.current is not None and not (with_groups and followed.groups is None):
                 return None
             if followed.draft is None or followed.draft.age_seconds > DRAFT_SECONDS:
                 followed.draft = draft_of(self._database, stack)

@@ -95,7 +95,7 @@ def groups_of(stack: StackRow) -> ShownGroups:
         InvalidRequest: the query is invalid.
     """
     at = _time(query_params.text("at"))
-    if (draft := _draft(stack, at)) is not None:
+    if (draft := _draft(stack, at, with_groups=True)) is not None:
         first = draft.groups()
         return ShownGroups(first.fine, first.tree, first.numbers, is_draft=True)
     followed = fields().follow(stack)
@@ -107,17 +107,22 @@ def groups_of(stack: StackRow) -> ShownGroups:
     with followed.loading:
         with followed.lock:
             current = current_field(followed)
+            fine, tree = followed.groups or (fine, tree)  # of the same read
         past = _past(followed, stack, current, at)
-        fine, tree = followed.groups or (fine, tree)  # of the same read
-    return ShownGroups(fine, tree, Counter(zip(fine.of, past.states, strict=True)))
+        with followed.lock:
+            is_present = past.states == current.states
+            numbers = current.group_counts(fine.of) if is_present else {}
+    if not is_present:
+        numbers = Counter(zip(fine.of, past.states, strict=True))
+    return ShownGroups(fine, tree, numbers)
 
 
-def _draft(stack: StackRow, at: dt.datetime | None) -> FieldDraft | None:
+def _draft(stack: StackRow, at: dt.datetime | None, *, with_groups: bool = False) -> FieldDraft | None:
     """Return the first picture of the present if it was requested and the field is not read yet."""
     is_past = at is not None and dt.datetime.now(dt.UTC) - at > RECENT
     if not query_params.boolean("draft") or is_past:
         return None
-    return fields().draft(stack)
+    return fields().draft(stack, with_groups=with_groups)
 
 
 def history_from(stack: StackRow) -> str:

@@ -78,13 +78,15 @@ def draft(database: Database, stack: StackRow, number: int | None) -> Timeline |
         of = stored.action_events(db, stack, number)
         if of is None:
             return None
-        rows = stored.counts(db, of)
+        last = None if _is_open(stack, of) else stored.last_event(db, of)
+        ended_at = (last or time.time()) + 1e-3
+        rows = stored.counts(db, of, ended_at)
     counted = _of_events(rows)
     return Timeline(
         of.action,
         of.number,
         of.since.timestamp(),
-        rows[0].ended_at if rows else time.time(),
+        ended_at,
         _is_open(stack, of),
         sum(counts.number for counts in counted.values()),
         _throughput(counted),

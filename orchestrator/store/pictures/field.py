@@ -90,11 +90,13 @@ SELECT r.id, r.name, r.type, r.action, r.status, s.name, s.uuid
 FROM resource r JOIN stack s ON s.id = r.stack_id WHERE r.id = ANY(%(ids)s)
 """
 # Scans begin at the start of a table, because the rows of a plan are read fastest in their order. Groups by
-# name have a row per resource, and should not be written to disk.
+# name have a row per resource, and should not be written to disk. Compiling a statement takes longer than a
+# first picture.
 SNAPSHOT: Final = """
 SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY;
 SET LOCAL synchronize_seqscans = off;
-SET LOCAL work_mem = '64MB'
+SET LOCAL work_mem = '64MB';
+SET LOCAL jit = off
 """
 
 

@@ -91,22 +91,18 @@ SELECT count(*) > %(limit)s FROM (
     WHERE e.stack_id = %(stack_id)s AND e.id > %(first)s AND (%(last)s::bigint IS NULL OR e.id < %(last)s)
     LIMIT %(limit)s + 1) AS x
 """
+LAST: Final = """
+SELECT e.created_at FROM event e
+WHERE e.stack_id = %(stack_id)s AND (%(last)s::bigint IS NULL OR e.id < %(last)s) ORDER BY e.id DESC LIMIT 1
+"""
 # The begins and ends of operations, without names: a resource with several operations counts several times.
 COUNTS: Final = f"""
-WITH whole AS (
-    SELECT date_part('epoch', %(since)s::timestamptz) AS begun_at,
-        date_part('epoch', coalesce(CASE WHEN %(until)s::timestamptz IS NOT NULL THEN (
-            SELECT e.created_at FROM event e
-            WHERE e.stack_id = %(stack_id)s AND (%(last)s::bigint IS NULL OR e.id < %(last)s)
-            ORDER BY e.id DESC LIMIT 1) END, now())) + 1e-3 AS ended_at)
-SELECT x.type, x.status, x.part, x.number, w.begun_at, w.ended_at FROM (
-    SELECT e.resource_type AS type, e.status, least(%(parts)s, greatest(1, width_bucket(
-        date_part('epoch', e.created_at), (SELECT begun_at FROM whole), (SELECT ended_at FROM whole),
-        %(parts)s))) AS part, count(*) AS number
-    FROM event e
-    WHERE e.stack_id = %(stack_id)s AND e.id > %(first)s AND (%(last)s::bigint IS NULL OR e.id < %(last)s)
-        AND e.created_at >= %(since)s AND e.resource_type <> '{STACK}' AND NOT ({FINDING})
-    GROUP BY 1, 2, 3) AS x CROSS JOIN whole w
+SELECT e.resource_type, e.status, least(%(parts)s, greatest(1, width_bucket(
+    date_part('epoch', e.created_at), %(begun_at)s::float8, %(ended_at)s::float8, %(parts)s))), count(*)
+FROM event e
+WHERE e.stack_id = %(stack_id)s AND e.id > %(first)s AND (%(last)s::bigint IS NULL OR e.id < %(last)s)
+    AND e.created_at >= %(since)s AND e.resource_type <> '{STACK}' AND NOT ({FINDING})
+GROUP BY 1, 2, 3
 """
 # The last event in the order of transactions, and whether no earlier one can appear any more.
 VERSION: Final = """
@@ -189,14 +185,12 @@ class LaneRow(NamedTuple):
 
 
 class CountRow(NamedTuple):
-    """Events of operations of a type in a part of the time; times in seconds since the epoch."""
+    """Events of operations of a type in a part of the time."""
 
     type: str
     status: str
     part: int
     number: int
-    begun_at: float  # of the action
-    ended_at: float  # of the action
 
 
 def action_events(db: Db, stack: StackRow, number: int | None) -> ActionEvents | None:
@@ -244,10 +238,16 @@ def is_long(db: Db, of: ActionEvents, limit: int) -> bool:
     return row is not None and bool(row[0])
 
 
-def counts(db: Db, of: ActionEvents) -> list[CountRow]:
+def last_event(db: Db, of: ActionEvents) -> float | None:
+    """Return the time of the last event of an action, in seconds since the epoch; None without any."""
+    row = db.execute(LAST, of.values).fetchone()
+    return None if row is None else row[0].timestamp()
+
+
+def counts(db: Db, of: ActionEvents, ended_at: float) -> list[CountRow]:
     """Return the number of begins and ends by type and part of the time."""
-    rows = db.execute(COUNTS, {**of.values, "parts": PARTS, "until": of.until}).fetchall()
-    return [CountRow._make(row) for row in rows]
+    values = {**of.values, "parts": PARTS, "begun_at": of.since.timestamp(), "ended_at": ended_at}
+    return [CountRow._make(row) for row in db.execute(COUNTS, values).fetchall()]
 
 
 def version(db: Db, stack_id: int) -> str | None:

@@ -85,6 +85,9 @@ def test_the_first_map_of_a_large_stack_has_types_only(
         ("tree-nest", 2, [0, 0]),
     ]
     assert first["groups"][0]["counts"] == {"complete": 1, "failed": 1, "in_progress": 1}
+    with_field = world.client()
+    with_field.get(f"{root.path}/field/summary")
+    assert with_field.get(f"{root.path}/map?draft=true")["map"]["draft"] is True  # the groups are not read
     page = Browser(world.client()).text(f"/ui{root.path}/map")
     assert 'data-newer-in="0"' in page
     [link] = [link for link in links(page) if "complete=1" in link]
