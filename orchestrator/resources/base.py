@@ -9,6 +9,7 @@ gone". Types register under the entry point group `orchestrator.resource_types`.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from orchestrator.deprecation import RenamedAttribute, adopt_renamed_methods, renamed_names
@@ -79,6 +80,7 @@ class ResourceType(OptionalVerbs):
     finds_by_token: ClassVar[bool] = True  # False: `find` also finds equal objects of other owners
     shares_objects: ClassVar[bool] = False  # incarnations of a resource with the same id are the same object
     delete_retry_seconds: ClassVar[float] = 60.0  # between deletes of an object in error; 0: they fail
+    delete_stalled_seconds: ClassVar[float] = 0.0  # after which a delete without an end is repeated; 0: never
     physical_name_limit: ClassVar[int | None] = None  # longest physical name, if the provider has a limit
     early_attributes: ClassVar[frozenset[str]] = frozenset()  # known before the resource is ready
     needs_ready: ClassVar[bool | frozenset[str]] = False  # waits for ready requirements (of these properties)
@@ -178,12 +180,13 @@ class ResourceType(OptionalVerbs):
         """Request the object and return at once."""
         raise NotImplementedError(self.name)
 
-    def admit(self, ctx: Context) -> None:
-        """Called before the start of a create is recorded. Send no request.
+    def admit(self, ctx: Context) -> AbstractContextManager[None]:
+        """Entered before the start of a create is recorded, and left after its request. Send no request.
 
         Raises:
             AwaitingBudget: the service has too many requests in progress; the create begins later.
         """
+        return nullcontext()
 
     def find(self, ctx: Context, token: str) -> str | Sequence[str] | None:
         """Return the physical id of the object that an earlier attempt with this token created, or None.

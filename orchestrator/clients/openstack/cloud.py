@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property
 from typing import Any, Final
 from weakref import WeakKeyDictionary
@@ -67,15 +68,17 @@ class OpenStack:
         """The transport of the credential's requests."""
         return _transport(self.cloud.session(), self.region)
 
-    def require_place(self, service: str) -> None:
-        """Refuse an operation whose request to a service would wait too long for its turn.
+    def reserved(self, service: str) -> AbstractContextManager[None]:
+        """Reserve a place for the requests of this thread to a service, during the body.
 
         Raises:
-            AwaitingBudget: it would; nothing was sent.
+            AwaitingBudget: the service has too many requests in progress; nothing was sent.
         """
-        require_place = getattr(self.transport, "require_place", None)  # scripted transports have no budget
-        if require_place is not None:
-            require_place(service, self.owner)
+        reserved = getattr(self.transport, "reserved", None)  # scripted transports have no budget
+        place: AbstractContextManager[None] = (
+            nullcontext() if reserved is None else reserved(service, self.owner)
+        )
+        return place
 
     @property
     def _arguments(self) -> tuple[Transport, float, str, ListLag, Mapping[str, Any] | None]:

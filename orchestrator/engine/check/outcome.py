@@ -179,7 +179,8 @@ class DeleteProgress(NamedTuple):
 
     seconds: float = 0.0  # since the last answered request
     retry_seconds: float = 0.0  # after which the delete of an object in error is repeated; 0: never
-    repeated: bool = False  # by this visit
+    repeated: bool = False  # by this visit, for an object in error
+    stalled_seconds: float = 0.0  # after which a delete is repeated in any case; 0: never
 
     def is_due(self, observation: Observation, attempts: Attempts | None) -> bool:
         """Whether to repeat the request, as long as `attempts` are left. It would only disturb an object that
@@ -188,6 +189,11 @@ class DeleteProgress(NamedTuple):
         in_error = observation.exists and bool(observation.error)
         left = attempts is None or attempts.left > 0
         return in_error and left and self.seconds >= self.retry_seconds > 0
+
+    def is_stalled(self, observation: Observation) -> bool:
+        """Whether the provider may have lost the request: it neither ended nor failed for so long."""
+        in_progress = observation.exists and not observation.error
+        return in_progress and self.seconds >= self.stalled_seconds > 0
 
 
 def retry_seconds(failed: int, max_seconds: float) -> float:

@@ -61,7 +61,9 @@ def _deleted(
             resource_type.advance(ctx, physical_id, {}, observation.step)
             return resource_type.observe(ctx, physical_id)
         pause = resource_type.delete_retry_seconds or ResourceType.delete_retry_seconds
-        due = observation.error and row.requested_seconds >= pause
+        if not observation.error:
+            pause = resource_type.delete_stalled_seconds
+        due = row.requested_seconds >= pause > 0
         if not observation.exists or not due:
             return observation
     resource_type.delete(ctx, physical_id)

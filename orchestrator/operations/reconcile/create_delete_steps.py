@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import Final
 
@@ -61,15 +62,15 @@ def create(operation: ResourceOperation, wait_seconds: float, retries_left: int)
         waits = operation.services.incarnations.release(operation)
         if waits is not None:
             return StepResult(waits, state)
-    context = operation.context("CREATE", attempt=state.attempt + 1) if fresh else None
-    if context is not None:
-        if external:  # refused, nothing of this attempt is recorded
-            operation.resource_type.admit(context)
-        state.attempt, state.action = state.attempt + 1, "CREATE"
-    state.op = "CREATE"
-    if external and not state.opened:  # also after a search, which takes time: the lease may be lost
-        operation.record_start()
-    seen = _send_create(operation, context or operation.context("CREATE"))
+    context = operation.context("CREATE", attempt=state.attempt + 1) if fresh else operation.context("CREATE")
+    # Refused, nothing of this attempt is recorded.
+    with operation.resource_type.admit(context) if fresh and external else nullcontext():
+        if fresh:
+            state.attempt, state.action = state.attempt + 1, "CREATE"
+        state.op = "CREATE"
+        if external and not state.opened:  # also after a search, which takes time: the lease may be lost
+            operation.record_start()
+        seen = _send_create(operation, context)
     if seen is None or seen.step:
         seen = observe_operation(operation)
     return result_of(operation, seen, retries_left, started=fresh and not external)
@@ -248,12 +249,14 @@ def _delete_object(
     pause = type_.delete_retry_seconds if repeats else 0.0
     if attempts is not None and not attempts.failed:
         pause = min(pause, FIRST_DELETE_RETRY_SECONDS)
-    progress = DeleteProgress(0.0 if request else operation.resource.requested_seconds or 0.0, pause)
+    seconds = 0.0 if request else operation.resource.requested_seconds or 0.0
+    progress = DeleteProgress(seconds, pause, stalled_seconds=type_.delete_stalled_seconds)
     if not request:
         observation = observe_and_advance(operation, context)
-        if not progress.is_due(observation, attempts):
+        in_error = progress.is_due(observation, attempts)
+        if not in_error and not progress.is_stalled(observation):
             return observation, progress
-        progress = DeleteProgress(0.0, progress.retry_seconds, repeated=True)
+        progress = DeleteProgress(0.0, progress.retry_seconds, repeated=in_error)
     seen = type_.delete(context(), state.physical_id or "")
     state.requested = True
     if seen is None or seen.step:

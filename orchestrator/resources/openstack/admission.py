@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
+
 from orchestrator.resources.base import Context, ResourceType
 from orchestrator.resources.openstack.connection import openstack
 
 
 class AdmittedType(ResourceType):
-    """A type whose creates begin when its service can process their requests soon."""
+    """A type whose creates begin when its service has a place for their requests."""
 
-    def admit(self, ctx: Context) -> None:
-        """Refuse a create whose request would wait too long for its turn.
+    def admit(self, ctx: Context) -> AbstractContextManager[None]:
+        """Reserve a place for the create request.
 
         Raises:
-            AwaitingBudget: it would; nothing was sent.
+            AwaitingBudget: there is none; nothing was sent.
         """
-        if ctx.cloud is not None:
-            openstack(ctx).require_place(self.service)
+        return nullcontext() if ctx.cloud is None else openstack(ctx).reserved(self.service)

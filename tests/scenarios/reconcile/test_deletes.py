@@ -14,6 +14,7 @@ from tests.scenarios.fake_cloud import Cloud, Crash, Thing
 from tests.scenarios.world import World
 
 RETRY_SECONDS = 60.0
+STALLED_SECONDS = 300.0
 
 
 class Disk(Thing):
@@ -21,6 +22,7 @@ class Disk(Thing):
 
     name = "Cloud::Disk"
     delete_retry_seconds: ClassVar[float] = RETRY_SECONDS
+    delete_stalled_seconds: ClassVar[float] = STALLED_SECONDS
 
     def __init__(self, cloud: Cloud) -> None:
         super().__init__(cloud)
@@ -137,6 +139,22 @@ def test_an_object_in_error_is_deleted_again_after_a_while(world: World, disk: D
     world.deliver_all()
     assert world.state(uuid) == "DELETE_COMPLETE"
     assert cloud.calls.count("delete a") == 3
+
+
+def test_a_delete_that_the_provider_has_lost_is_repeated(world: World, disk: Disk, cloud: Cloud) -> None:
+    uuid = created(world)
+    disk.observations = [BUSY] * 10
+    world.delete("s")
+    while world.messages:
+        world.deliver(1)
+    for requests in (1, 2, 3):
+        world.retry()
+        assert cloud.calls.count("delete a") == requests
+        world.elapse(STALLED_SECONDS, "delete request")
+        world.retry()
+        assert cloud.calls.count("delete a") == requests + 1
+    world.deliver_all()
+    assert world.state(uuid) == "DELETE_COMPLETE"
 
 
 def test_an_object_that_stays_in_error_fails_the_delete(world: World, disk: Disk, cloud: Cloud) -> None:

@@ -62,10 +62,29 @@ class Budget:
         self._waiters: list[_Waiter] = []
         self._seconds = 0.0  # of a request, recent average
         self._lock = threading.Lock()
+        self._mine = threading.local()  # `reserved`: whether the thread occupies a place for all its requests
 
-    def require_place(self, owner: str) -> None:
-        """Refuse an operation that is not begun yet if its request would probably wait in vain: the requests
-        of the same stack that wait already take too long.
+    @contextmanager
+    def reserved(self, owner: str) -> Iterator[None]:
+        """Occupy a place during the body for the requests of this thread: an operation begins when its
+        request cannot be refused any more.
+
+        Raises:
+            AwaitingBudget: there is none; the operation is not to begin.
+        """
+        self._require_short_wait(owner)
+        self._acquire(_Waiter(owner, True, time.monotonic()), WAIT_SECONDS)
+        self._mine.reserved = True
+        try:
+            yield
+        finally:
+            self._mine.reserved = False
+            with self._lock:
+                self._free(owner)
+
+    def _require_short_wait(self, owner: str) -> None:
+        """Refuse an operation whose request would probably wait in vain: the requests of the same stack that
+        wait already take too long.
 
         Raises:
             AwaitingBudget: it would.
@@ -87,14 +106,19 @@ class Budget:
         Raises:
             AwaitingBudget: there is none; nothing was sent.
         """
-        impatient = owner and not background
-        longest = min(WAIT_SECONDS, seconds * WAIT_SHARE) if impatient else seconds * USER_SHARE
-        self._acquire(_Waiter(owner, changes, time.monotonic(), background), longest)
+        reserved = getattr(self._mine, "reserved", False)
+        if not reserved:
+            impatient = owner and not background
+            longest = min(WAIT_SECONDS, seconds * WAIT_SHARE) if impatient else seconds * USER_SHARE
+            self._acquire(_Waiter(owner, changes, time.monotonic(), background), longest)
         place, begun = Place(), time.monotonic()
         try:
             yield place
         finally:
-            self._release(owner, kind, time.monotonic() - begun, place)
+            with self._lock:
+                self._record(kind, time.monotonic() - begun, place)
+                if not reserved:
+                    self._free(owner)
 
     @property
     def limit(self) -> int:
@@ -120,19 +144,21 @@ class Budget:
                 self._waiters.remove(waiter)
         raise AwaitingBudget(self._service, random.uniform(*RETRY_SECONDS))  # noqa: S311
 
-    def _release(self, owner: str, kind: str, seconds: float, place: Place) -> None:
+    def _record(self, kind: str, seconds: float, place: Place) -> None:
         now = time.monotonic()
-        with self._lock:
+        if place.busy:
+            self._limit.record_busy(now)
+        elif not place.failed:
             full = self._occupied.total() >= self._limit.value
-            self._occupied[owner] -= 1
-            if not self._occupied[owner]:
-                del self._occupied[owner]
-            if place.busy:
-                self._limit.record_busy(now)
-            elif not place.failed:
-                self._limit.record_answer(kind, seconds, full=full, now=now)
-                self._seconds += (seconds - self._seconds) * SMOOTHING
-            self._grant()
+            self._limit.record_answer(kind, seconds, full=full, now=now)
+            self._seconds += (seconds - self._seconds) * SMOOTHING
+        self._grant()
+
+    def _free(self, owner: str) -> None:
+        self._occupied[owner] -= 1
+        if not self._occupied[owner]:
+            del self._occupied[owner]
+        self._grant()
 
     def _grant(self) -> None:
         while self._waiters and self._occupied.total() < self._limit.value:

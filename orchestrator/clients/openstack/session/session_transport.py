@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from functools import cache
 from typing import Any, Final
 from weakref import WeakKeyDictionary
@@ -85,13 +86,13 @@ class SessionTransport:
             )
         return answer
 
-    def require_place(self, service: str, owner: str) -> None:
-        """Refuse an operation whose request would wait too long for its turn (`Budget.require_place`).
+    def reserved(self, service: str, owner: str) -> AbstractContextManager[None]:
+        """Reserve a place for the requests of this thread during the body (`Budget.reserved`).
 
         Raises:
-            AwaitingBudget: it would.
+            AwaitingBudget: there is none.
         """
-        budgets().of(service, self._region, self._tokens.project_id).require_place(owner)
+        return budgets().of(service, self._region, self._tokens.project_id).reserved(owner)
 
     def versions(self, service: str, service_type: str, seconds: float) -> tuple[str, str]:
         """Return the lowest and the highest microversion of a service."""

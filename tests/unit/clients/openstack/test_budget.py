@@ -122,7 +122,7 @@ def test_an_operation_is_not_begun_while_requests_of_its_stack_wait_for_long(
     def require(owner: str, longest: float) -> None:
         with monkeypatch.context() as patched:
             patched.setattr(budget_module, "WAIT_SECONDS", longest)
-            run.budget.require_place(owner)
+            run.budget._require_short_wait(owner)
 
     monkeypatch.setattr(budget_module, "WAIT_SECONDS", SECONDS)
     run.start("large", "l1")
@@ -137,6 +137,29 @@ def test_an_operation_is_not_begun_while_requests_of_its_stack_wait_for_long(
         require("large", 0.0001)
     assert refused.value.retry_after is not None
     require("small", 0.0001)  # its request is the next
+
+
+def test_requests_of_an_operation_use_its_reserved_place(run: Run) -> None:
+    run.start("a", "1")
+    with run.budget.reserved("b"):
+        for name in ("read", "change"):
+            with run.budget.place("b", changes=name == "change", kind="x", seconds=0.0):
+                run.order.append(name)
+        run.start("a", "2")  # waits: both places are occupied
+        assert run.order == ["1", "read", "change"]
+    until(lambda: run.order[-1] == "2")
+
+
+def test_an_operation_without_a_place_is_not_begun(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(budget_module, "WAIT_SECONDS", 0.05)
+    run.start("a", "1")
+    run.start("a", "2")
+    with pytest.raises(AwaitingBudget), run.budget.reserved("b"):
+        pass
+    run.gates["1"].set()
+    with run.budget.reserved("b"):
+        pass
+    assert run.budget.waiting == 0
 
 
 def test_a_stack_with_many_waiting_requests_yields_to_another(run: Run) -> None:

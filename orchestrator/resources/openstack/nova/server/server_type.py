@@ -59,6 +59,7 @@ class Server(ListedServer):
     name = "OS::Nova::Server"
     support_version = "2014.1"
     physical_name_limit = MAX_NAME
+    delete_stalled_seconds = state.DELETE_STALLED_SECONDS
     stateful = True
     stateful_in_groups = False
     can_snapshot = True

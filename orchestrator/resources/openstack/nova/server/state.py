@@ -41,6 +41,9 @@ WAITING: Final = frozenset(
     }
 )
 STEADY: Final = frozenset({"ACTIVE", "SHUTOFF", "PAUSED", "SUSPENDED"})  # in which an update may end
+# A server stays in `deleting` for ever if nova's message to its compute service was lost: the API answers
+# before the message is delivered. Another delete is harmless, and sends it again.
+DELETE_STALLED_SECONDS: Final = 300.0
 GONE: Final = frozenset({"SOFT_DELETED"})  # deleted, and kept for a while by the operator's setting
 
 
