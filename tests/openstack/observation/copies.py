@@ -6,6 +6,7 @@ Stacks are created through the engine once; a copy has the same rows, with ids, 
 
 from __future__ import annotations
 
+import hashlib
 import re
 import uuid
 from collections.abc import Iterable, Iterator, Mapping
@@ -17,6 +18,7 @@ from orchestrator.engine.physical_names import physical_name, short_id
 from orchestrator.json_types import JsonObject
 from orchestrator.operations.resource_context.state import ResourceState, output_digest
 from orchestrator.resources.base import ResourceType
+from orchestrator.template.group_template import PARAMETER, Definition, is_members
 from tests.openstack.observation.observed_world import ObservedWorld
 
 TREE: Final = "SELECT id FROM stack WHERE root_id = %(root)s"
@@ -75,6 +77,10 @@ class Prototype:
         self.objects = objects_of(world) - earlier
         cut = self._shortened_names()
         self._text = {table: _marked(orjson.dumps(rows).decode(), cut) for table, rows in self._rows.items()}
+        self._templates = {
+            row["template_hash"]: _marked(self._content(row["template_hash"]), cut)
+            for row in self._rows["revision"]
+        }
         self._objects = [
             (kind, _marked(orjson.dumps(row).decode(), cut))
             for kind, row in _cloud_rows(world)
@@ -89,12 +95,15 @@ class Prototype:
         words |= {short_id(row["uuid"]): short_id(words[row["uuid"]]) for row in self._rows["resource"]}
         words |= {old.replace("-", ""): new.replace("-", "") for old, new in words.items()}
         words |= dict(self._digests(words, name))
+        words |= dict(self._member_digests(words, name))
         numbers = {table: self._new_ids(table, rows) for table, rows in self._rows.items()}
         with self._db.transaction():
             for table, (_, references) in TABLES.items():
                 rows = orjson.loads(self._replaced(self._text[table], words, name))
                 for row in rows:
                     _renumber(row, references, numbers)
+                if table == "revision":
+                    self._write_templates(rows, words, name)
                 self._write(table, rows)
         ports = self._world.cloud.neutron.ports
         for kind, text in self._objects:
@@ -125,6 +134,15 @@ class Prototype:
             assert parts <= known.keys(), f"an unknown digest of {row['name']}"
             yield from known.items()
 
+    def _member_digests(self, words: Mapping[str, str], name: str) -> Iterator[tuple[str, str]]:
+        """Yield the digests of the definitions of members with those of the copy."""
+        for row in self._rows["revision"]:
+            template = self._templates[row["template_hash"]]
+            for part in orjson.loads(template)["parts"] if is_members(template) else ():
+                value = row["parameters"][PARAMETER][part["digest"]]
+                body = orjson.loads(self._replaced(orjson.dumps(value).decode(), words, name))
+                yield part["digest"], Definition(part["type"], body, body.pop("index_var", None)).digest
+
     def _type(self, row: JsonObject) -> ResourceType | None:
         return self._world.types.get(row["runs_as"] or row["type"])
 
@@ -132,10 +150,26 @@ class Prototype:
         query = f"SELECT row_to_json(t)::text FROM {table} t WHERE {column} IN ({TREE}) ORDER BY id"
         return [orjson.loads(text) for (text,) in self._db.execute(query, {"root": root})]
 
+    def _content(self, digest: str) -> str:
+        found = self._db.execute("SELECT body FROM content WHERE hash = %s::bytea", (digest,)).fetchone()
+        assert found is not None
+        return bytes(found[0]).decode()
+
     def _new_ids(self, table: str, rows: Iterable[JsonObject]) -> dict[int, int]:
         old = [row["id"] for row in rows]
         query = f"SELECT nextval(pg_get_serial_sequence('{table}', 'id')) FROM generate_series(1, %s)"
         return dict(zip(old, (id_ for (id_,) in self._db.execute(query, (len(old),))), strict=True))
+
+    def _write_templates(self, revisions: list[JsonObject], words: Mapping[str, str], name: str) -> None:
+        """Write the templates of the copy: that of a group contains ids of other resources."""
+        for row in revisions:
+            body = self._templates[row["template_hash"]]
+            changed = self._replaced(body, words, name).encode()
+            row["template_hash"] = f"\\x{hashlib.sha256(changed).hexdigest()}"
+            self._db.execute(
+                "INSERT INTO content (hash, body) VALUES (%s::bytea, %s) ON CONFLICT DO NOTHING",
+                (row["template_hash"], changed),
+            )
 
     def _write(self, table: str, rows: list[JsonObject]) -> None:
         self._db.execute(

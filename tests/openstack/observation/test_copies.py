@@ -10,6 +10,8 @@ import pytest
 
 from tests.openstack.observation import fleet
 from tests.openstack.observation.copies import TABLES, TREE, Prototype, objects_of
+from tests.openstack.observation.damage import DAMAGE, SERVER
+from tests.openstack.observation.ledger import targets
 from tests.openstack.observation.observed_world import ObservedWorld
 
 FILES: Final = {fleet.MEMBER_FILE: orjson.dumps(fleet.member()).decode()}
@@ -57,8 +59,36 @@ def test_a_copied_stack_is_in_step_repaired_and_deleted(observed: ObservedWorld)
     assert objects_of(observed) == known
 
 
+def test_a_copied_group_has_reached_its_template(observed: ObservedWorld):
+    """A repair of a member gives a child stack a new revision only if its template is not as desired."""
+    earlier = objects_of(observed)
+    observed.settle(observed.submit("original", fleet.scaled(2), files=FILES), "CREATE_COMPLETE")
+    Prototype(observed, "original", earlier).copy("copied")
+    observed.policy("heal")
+    observed.discover()
+    observed.round()
+    mine = [target for target in targets(observed.rows) if target.root == "copied"]
+    lost = next(target for target in mine if target.type == SERVER)
+    before = _revisions(observed, "copied")
+    next(damage for damage in DAMAGE if (damage.type, damage.kind) == (SERVER, "deleted")).inflict(
+        observed.cloud, lost.physical_id
+    )
+    observed.round()
+
+    observed.heal()
+
+    assert lost.physical_id not in {target.physical_id for target in targets(observed.rows)}
+    assert _revisions(observed, "copied") == before
+
+
+def _revisions(world: ObservedWorld, name: str) -> dict[int, int]:
+    """Return the revision of each stack of a tree."""
+    query = f"SELECT id, revision_id FROM stack WHERE id IN ({TREE})"
+    return dict(world.db.execute(query, {"root": world.stack_row(name).id}))
+
+
 def _rows(world: ObservedWorld, name: str) -> dict[str, list[Any]]:
-    """Return the rows of a stack with numbers in place of what is its own."""
+    """Return the rows of a stack with numbers in place of its own ids."""
     root = world.stack_row(name).id
     found: dict[str, list[Any]] = {}
     seen: dict[str, str] = {}
