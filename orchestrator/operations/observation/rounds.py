@@ -120,9 +120,11 @@ def _longest(settings: Settings, db: Db, group: Group) -> float:
 
 def _discover(engine: WorkerContext, db: Db, group: Group) -> RoundOutcome:
     """Find the groups of a project, and observe them soon if a stack has changed. The types of all resources
-    are read only then, and from time to time.
+    are read only then, and from time to time. While a stack is at work its types may increase: the discovery
+    is complete only at rest.
     """
-    changed = group.observed_at is None or watched.is_changed(db, group.project_id, group.observed_at)
+    at_work, started = watched.activity(db, group.project_id, group.observed_at)
+    changed = at_work or started
     minute = int(group.round_at.timestamp() // 60)
     if not changed and (minute + group.id) % QUIET_MINUTES:
         return RoundResult(group.objects, 0, news=False)
@@ -136,6 +138,9 @@ def _discover(engine: WorkerContext, db: Db, group: Group) -> RoundOutcome:
         return None
     if group.observed_at and changed:
         groups.hasten(db, group.project_id, {type_.service for type_ in found if type_.kind == "lists"})
+    if at_work:
+        groups.proceed(db, group, 0, len(found), _longest(engine.settings, db, group))
+        return None
     return RoundResult(len(found), 0, news=False)
 
 

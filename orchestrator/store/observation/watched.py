@@ -33,12 +33,11 @@ SELECT DISTINCT {TYPE} FROM stack s JOIN resource r ON r.stack_id = s.id
 WHERE s.project_id = %(project_id)s AND s.deleted_at IS NULL AND r.physical_id IS NOT NULL
 """
 
-# Whether a stack of the project has been at work since.
-IS_CHANGED = """
-SELECT EXISTS (
-    SELECT 1 FROM stack WHERE project_id = %(project_id)s AND deleted_at IS NULL
-        AND (status = 'IN_PROGRESS' OR action_started_at > %(since)s))
-    OR NOT EXISTS (SELECT 1 FROM stack WHERE project_id = %(project_id)s AND deleted_at IS NULL)
+# Whether a stack of the project is at work, and whether an action has started since; without stacks as well.
+ACTIVITY = """
+SELECT coalesce(bool_or(status = 'IN_PROGRESS'), false),
+    coalesce(bool_or(action_started_at > coalesce(%(since)s::timestamptz, '-infinity')), true)
+FROM stack WHERE project_id = %(project_id)s AND deleted_at IS NULL
 """
 
 SCAN = f"""
@@ -79,6 +78,13 @@ FROM (
 {VISIT_JOINS}"""
 
 
+class Activity(NamedTuple):
+    """The activity of the stacks of a project."""
+
+    at_work: bool  # an action is in progress
+    started: bool  # an action has started since, or there is no stack
+
+
 class Watched(NamedTuple):
     """A resource at rest, with the id of its object."""
 
@@ -111,10 +117,11 @@ def types_in_use(db: Db, project_id: str) -> list[str]:
     return [row[0] for row in db.execute(TYPES, {"project_id": project_id}).fetchall()]
 
 
-def is_changed(db: Db, project_id: str, since: dt.datetime) -> bool:
-    """Return whether a stack of a project has been at work since a time."""
-    row = db.execute(IS_CHANGED, {"project_id": project_id, "since": since}).fetchone()
-    return row is not None and bool(row[0])
+def activity(db: Db, project_id: str, since: dt.datetime | None) -> Activity:
+    """Return the activity of a project since a time, None: since ever."""
+    row = db.execute(ACTIVITY, {"project_id": project_id, "since": since}).fetchone()
+    assert row is not None
+    return Activity(*row)
 
 
 def scan(db: Db, project_id: str, types: Collection[str]) -> Iterator[Watched]:

@@ -129,6 +129,16 @@ def test_stacks_of_a_project_share_a_list(watch: Watch):
     assert watch.group().objects == 4
 
 
+def test_types_that_appear_after_a_discovery_during_the_create_are_found(watch: Watch):
+    watch.world.create("s", {"box": {"type": "Shelf::Box", "properties": {"label": "blue"}}})
+    watch.discover()
+    assert watch.world.rows("SELECT FROM observation_group WHERE kind = 'lists'") == []
+    watch.deliver()
+    watch.discover()
+    watch.round()
+    assert watch.group().objects == 1
+
+
 def test_a_deleted_object_is_confirmed_and_reported(watch: Watch):
     uuid = observed(watch)
     del watch.shelf.objects["boxes-2"]
