@@ -16,6 +16,7 @@ from psycopg.rows import TupleRow
 
 from orchestrator import metrics
 from orchestrator.config import Settings
+from orchestrator.engine.check.outcome import error_text
 from orchestrator.engine.messages import CheckMessage
 from orchestrator.engine.observation import policies
 from orchestrator.engine.observation import repairs as rules_of_repair
@@ -34,6 +35,7 @@ from orchestrator.operations.observation.faults import Damaged, fault_of, set_pr
 from orchestrator.operations.observation.repair_units import memberships
 from orchestrator.resources.base import ResourceType
 from orchestrator.resources.groups.group_type import GroupType
+from orchestrator.store.connections.database import UNREACHABLE
 from orchestrator.store.observation import repair_starts, repairs, rules
 from orchestrator.store.observation.repair_starts import MarkRow
 from orchestrator.store.observation.repairs import DecisionRow, FaultRow, Loss, StackState
@@ -44,6 +46,8 @@ log = logger()
 
 DEFAULT_LIMITS: Final = Limits()
 MAX_FAULTS: Final = 500  # decided at a time
+NOT_STARTED_SECONDS: Final = 60.0  # after the start of a repair has failed
+MAX_REASON: Final = 500
 
 _STATUS: Final[Mapping[str, RepairStatus]] = {
     "report": "reported",
@@ -115,7 +119,23 @@ def repair_due_faults(
     for decision_row in decided:
         if decision_row.status == "given_up":
             metrics.count_repair("given_up")
-    return [message for root_id, first in starts.items() for message in _start(db, root_id, first)]
+    messages: list[CheckMessage] = []
+    for root_id, first in starts.items():
+        try:
+            messages += _start(db, root_id, first)
+        except UNREACHABLE:
+            raise
+        except Exception as error:  # a fault of this code must not stop the repairs of other stacks
+            log.exception("repair_error", stack_id=root_id)
+            repairs.decide(db, [_not_started(chosen[id_], error) for id_ in first])
+    return messages
+
+
+def _not_started(choice: tuple[Case, Action], error: Exception) -> DecisionRow:
+    """Return the decision about a repair whose start has failed: it is tried again later."""
+    case, action = choice
+    reason = f"the repair could not be started: {error_text(error)}"[:MAX_REASON]
+    return DecisionRow(case.row.id, action, "waiting", reason, NOT_STARTED_SECONDS, "")
 
 
 def _admission(

@@ -31,6 +31,9 @@ class MarkRow(NamedTuple):
     recover: bool  # in place, by the type
 
 
+# The values of a difference in a text; an absent value is null.
+FOUND, EXPECTED = (f"coalesce(left(d ->> '{side}', 100), 'null')" for side in ("found", "expected"))
+
 MARK: Final = f"""
 WITH v AS MATERIALIZED (
     SELECT v.id, v.resource_id, coalesce(nullif(i.names, ''), v.reason) AS reason, v.observed_at,
@@ -61,8 +64,8 @@ WITH i AS MATERIALIZED (
 SELECT w.stack_id, w.name, w.type, w.physical_id, 'UPDATE', 'IN_PROGRESS',
     'Automatic repair (' || w.action || '), observed ' || w.verdict || ': ' || CASE
         WHEN w.verdict = 'changed' THEN (
-            SELECT string_agg((d ->> 'property') || ' is ' || left(d ->> 'found', 100) || ' instead of '
-                || left(d ->> 'expected', 100), ', ') FROM jsonb_array_elements(w.differences) AS d)
+            SELECT string_agg(concat(d ->> 'property', ' is ', {FOUND}, ' instead of ',
+                {EXPECTED}), ', ') FROM jsonb_array_elements(w.differences) AS d)
         ELSE w.fault_reason END, true
 FROM w
 """

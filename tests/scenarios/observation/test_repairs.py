@@ -10,6 +10,7 @@ import pytest
 
 from orchestrator.operations.observation.healing import repair_due_faults
 from orchestrator.resources.base import Context, Created, Observation, Property, Value
+from orchestrator.store.observation import repair_starts
 from tests.scenarios.observation.shelf import Box, Shelf
 from tests.scenarios.observation.test_rounds import Watch
 from tests.scenarios.world import World
@@ -126,6 +127,42 @@ def test_a_missing_object_is_created_again_and_nothing_else_is_touched(healer: H
     assert healer.heal() == [("a", "recreate", "done")]
     reasons = healer.world.event_reasons(uuid, "a")
     assert any("Automatic repair (recreate), observed missing" in text for text in reasons)
+
+
+def test_a_lost_value_is_corrected_and_named(healer: Healer):
+    uuid = healer.make(a=BOX)
+    healer.policy("heal")
+    healer.shelf.objects[healer.id("a")]["label"] = None
+    healer.round()
+    assert healer.heal() == [("a", "update", "started")]
+    assert healer.shelf.objects[healer.id("a")]["label"] == "blue"
+    assert any("label is null instead of blue" in text for text in healer.world.event_reasons(uuid, "a"))
+
+
+def test_a_repair_that_cannot_be_started_stops_no_other(healer: Healer, monkeypatch: pytest.MonkeyPatch):
+    healer.make(a=BOX)
+    healer.world.create("other", {"b": BOX})
+    healer.deliver()
+    healer.discover()
+    healer.round()
+    healer.policy("heal")
+    healer.policy("heal", "other")
+    for name in ("a", "b"):
+        healer.remove(name)
+    healer.round()
+    first, begin = healer.world.stack_row("s").id, repair_starts.begin
+
+    def failing(db: Any, root_id: int, *values: Any, **named: Any) -> Any:
+        if root_id == first:
+            raise ValueError("an unknown fault")
+        return begin(db, root_id, *values, **named)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(repair_starts, "begin", failing)
+        assert healer.heal() == [("a", "recreate", "waiting"), ("b", "recreate", "started")]
+    [row] = healer.world.rows("SELECT reason, due_at > now() AS later FROM repair WHERE name = 'a'")
+    assert (row.reason, row.later) == ("the repair could not be started: ValueError: an unknown fault", True)
+    assert ("a", "recreate", "started") in healer.heal()
 
 
 def test_a_changed_property_is_corrected_in_place(healer: Healer):
