@@ -12,7 +12,7 @@ from orchestrator.operations.observation import repair_requests, rules
 from orchestrator.operations.observation.healing import repair_due_faults
 from orchestrator.security.encryption import Cipher
 from orchestrator.simulated.cloud import SimulatedCloud
-from orchestrator.store.observation import groups, reads
+from orchestrator.store.observation import counts, groups, repairs
 from tests.openstack.stacks.cloud_world import CloudWorld
 
 LISTS: Final = ("/servers/detail$", "/v2.0/[a-z-]+$", "/volumes/detail$")
@@ -43,7 +43,8 @@ class ObservedWorld(CloudWorld):
 
     def counts(self, stack: str) -> dict[str, int]:
         """Return the number of resources of a stack by verdict."""
-        found = reads.counts(self.database, self.stack_row(stack))
+        row = self.stack_row(stack)
+        found = counts.all_verdicts(self.database, row, counts.deviating(self.database, row))
         return {verdict: number for verdict, number in found.items() if number}
 
     def hide_everything(self) -> None:
@@ -72,15 +73,23 @@ class ObservedWorld(CloudWorld):
     def heal(self) -> None:
         """Decide about all faults, carry the repairs out, and observe the results."""
         self.db.execute("UPDATE repair SET due_at = now() WHERE due_at IS NOT NULL")
-        while started := repair_due_faults(self.db, self.types):
-            self.messages += started
+        while self._start_repairs():
             self._settle()
             self.db.execute(
                 "UPDATE repair SET due_at = now() WHERE due_at IS NOT NULL AND status = 'waiting'"
             )
-        repair_due_faults(self.db, self.types)  # notes the ends
         self.round()
-        repair_due_faults(self.db, self.types)  # notes the results
+        self._start_repairs()  # notes the results
+        self._settle()
+
+    def _start_repairs(self) -> bool:
+        """Decide about all due faults, a part at a time; return whether a repair has started."""
+        before, started = -1, False
+        while (left := len(repairs.due(self.db, MANY))) != before:
+            messages = repair_due_faults(self.db, self.types)
+            self.messages += messages
+            before, started = left, started or bool(messages)
+        return started
 
     def _settle(self) -> None:
         self.db.execute(QUIET)
