@@ -11,7 +11,9 @@ import io
 import re
 import ssl
 import threading
-from collections.abc import Iterable, Iterator, Mapping
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import lru_cache
@@ -51,6 +53,63 @@ class HttpAnswer(NamedTuple):
     reason: str
 
 
+class IdleConnections:
+    """Open connections without a request, by origin and verification.
+
+    httpcore's pool examines each of its connections at the begin and at the end of each request. Here a
+    request examines the connection that it takes: the one used last.
+    """
+
+    def __init__(self, seconds: float, clock: Callable[[], float] = time.monotonic) -> None:
+        """Keep a connection for `seconds` without a request."""
+        self._seconds, self._clock = seconds, clock
+        self._idle: dict[object, deque[tuple[float, httpcore.HTTPConnection]]] = {}
+        self._pruned_at = clock()
+        self._lock = threading.Lock()
+
+    def take(self, key: object) -> httpcore.HTTPConnection | None:
+        """Return a connection that the peer has not closed, None without one."""
+        while True:
+            with self._lock:
+                idle = self._idle.get(key)
+                if not idle:
+                    return None
+                _, connection = idle.pop()
+            if not connection.has_expired():
+                return connection
+            connection.close()
+
+    def put(self, key: object, connection: httpcore.HTTPConnection) -> None:
+        """Keep a connection, and close those that were kept for too long."""
+        now = self._clock()
+        with self._lock:
+            expired = self._expired(now)
+            self._idle.setdefault(key, deque()).append((now + self._seconds, connection))
+        for old in expired:
+            old.close()
+
+    def clear(self) -> None:
+        """Close all."""
+        with self._lock:
+            idle, self._idle = self._idle, {}
+        for connections in idle.values():
+            for _, connection in connections:
+                connection.close()
+
+    def _expired(self, now: float) -> list[httpcore.HTTPConnection]:
+        """Remove and return the connections that were kept for too long, once a second."""
+        expired: list[httpcore.HTTPConnection] = []
+        if now < self._pruned_at + 1.0:
+            return expired
+        self._pruned_at = now
+        for key, connections in list(self._idle.items()):
+            while connections and connections[0][0] < now:
+                expired.append(connections.popleft()[1])
+            if not connections:
+                del self._idle[key]
+        return expired
+
+
 @contextmanager
 def call_deadline(deadline: Deadline) -> Iterator[None]:
     """Let all requests of this thread end at `deadline`, those of keystoneauth1 for a token included."""
@@ -68,7 +127,9 @@ class DeadlineAdapter(BaseAdapter):
         """Open no connection yet."""
         super().__init__()
         self._seconds = seconds
-        self._pools: dict[tuple[object, object], httpcore.ConnectionPool] = {}
+        self._idle = IdleConnections(KEPT_SECONDS)
+        self._backend = DeadlineBackend(_current.get)
+        self._contexts: dict[tuple[object, object], ssl.SSLContext] = {}
         self._lock = threading.Lock()
         self._responses = HTTPAdapter()  # builds requests' response objects; sends nothing
 
@@ -144,36 +205,38 @@ class DeadlineAdapter(BaseAdapter):
         target, netloc = parsed_url(url)
         fields = [(b"Host", netloc), *((_bytes(name), _bytes(value)) for name, value in headers)]
         body = content if content is None or isinstance(content, bytes) else iter(content)
+        trust = verify, tuple(cert) if isinstance(cert, list) else cert
+        key = (target.scheme, target.host, target.port, *trust)
         token = _current.set(deadline)
         try:
-            pool = self._pool(verify, cert)
-            with pool.stream(method, target, headers=fields, content=body) as response:
+            connection = self._idle.take(key) or self._new_connection(target.origin, trust)
+            with connection.stream(method, target, headers=fields, content=body) as response:
                 data = read_body(response, MAX_BYTES)
         finally:
             _current.reset(token)
         if len(data) > MAX_BYTES:
             raise TooLarge("the response is too large")
+        if connection.is_idle():
+            self._idle.put(key, connection)
         reason = response.extensions.get("reason_phrase", b"").decode("latin-1")
         return HttpAnswer(response.status, list(response.headers), data, reason)
 
     def close(self) -> None:
         """Close the kept connections."""
-        with self._lock:
-            pools, self._pools = list(self._pools.values()), {}
-        for pool in pools:
-            pool.close()
+        self._idle.clear()
 
-    def _pool(self, verify: bool | str, cert: Any) -> httpcore.ConnectionPool:
-        key = (verify, tuple(cert) if isinstance(cert, list) else cert)
+    def _new_connection(
+        self, origin: httpcore.Origin, trust: tuple[bool | str, Any]
+    ) -> httpcore.HTTPConnection:
         with self._lock:
-            if key not in self._pools:
-                self._pools[key] = httpcore.ConnectionPool(
-                    network_backend=DeadlineBackend(_current.get),
-                    ssl_context=_context(verify, cert),
-                    max_connections=None,
-                    keepalive_expiry=KEPT_SECONDS,
-                )
-            return self._pools[key]
+            if trust not in self._contexts:
+                self._contexts[trust] = _context(*trust)
+        return httpcore.HTTPConnection(
+            origin,
+            ssl_context=self._contexts[trust],
+            keepalive_expiry=KEPT_SECONDS,
+            network_backend=self._backend,
+        )
 
 
 def with_deadline(session: Any, seconds: float) -> Any:
