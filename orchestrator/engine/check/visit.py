@@ -68,6 +68,7 @@ class ResourceView(NamedTuple):
     reachable_seconds: float | None = None  # since the operation was opened, and since the last outage
     step: str | None = None  # of the open operation, started last
     requested_seconds: float | None = None  # since the delete of the open operation was answered
+    released: bool = False  # a release of its object was requested, and not taken back
 
     @property
     def suspect(self) -> bool:
@@ -184,6 +185,9 @@ class _ResourceFields(NamedTuple):
     waiting_seconds: float | None = None  # since the first wait of this node
     early_pending: bool | None = None  # early dependents are not released yet; None: it has none
     early_released: bool | None = None  # early dependents were released
+    # Read with a claim only:
+    credential_id: int | None = None  # of the stack's tree
+    others_hold: bool = True  # other incarnations may hold what this one needs
 
 
 class ResourceVisit(_ResourceFields, _NodeVisit):

@@ -40,7 +40,7 @@ class OtherIncarnations:
         """Let the other incarnations release what this one needs. Return the wait for it, None if all have
         released it.
         """
-        if self.lease is None:  # a local type
+        if self.lease is None or not operation.visit.others_hold:
             return None
         for id_, type_name in incarnations.others(self.db, operation.visit):
             resource_type = self.worker.types.get(type_name)
@@ -92,7 +92,8 @@ class OtherIncarnations:
         Return the wait for it, None if nothing is missing.
         """
         type_, state, id_ = operation.resource_type, operation.state, operation.resource.id
-        if self.lease is None or not type_.can_release or not incarnations.is_released(self.db, id_):
+        # Only the holder of the lease, which is this visit, changes it.
+        if self.lease is None or not type_.can_release or not operation.resource.released:
             return None
         waits = self.release(operation)
         if waits is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from orchestrator.engine.check.visit import ControlVisit, ResourceVisit, Visit
 from orchestrator.engine.messages import CheckMessage
@@ -25,7 +25,9 @@ from orchestrator.operations.reconcile.resource_visits import BatchContext, row_
 from orchestrator.operations.resource_context.state import ResourceState
 from orchestrator.store.nodes import hooks as store_hooks
 from orchestrator.store.nodes import repository
-from orchestrator.store.nodes.outcome_builder import OutcomeStatement
+from orchestrator.store.nodes.outcome_builder import Next, OutcomeStatement
+
+WAKE_NEWER: Final = frozenset({Next.BLOCKED, Next.EARLY})  # statements that do so themselves
 
 log = logger()
 
@@ -95,7 +97,8 @@ class OutcomeWriter(NamedTuple):
                 late.append(item.visit)
                 if batch.lease is not None:
                     self._record_orphan(item.visit, item.state, item.row)
-        if batch.lease is not None:  # a newer traversal may have started during a provider's call
+        # A newer traversal may have started during a provider's call.
+        if batch.lease is not None and statement.next not in WAKE_NEWER:
             messages += self._wake_newer(item.visit for item in items)
         fails = statement.halts
         return Written(messages, late, {item.visit.stack.id for item in items if fails or item.visit.halted})

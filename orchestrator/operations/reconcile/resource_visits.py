@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from dataclasses import replace
 from functools import cache, partial
@@ -92,8 +92,11 @@ def batch_context(worker: WorkerContext, db: repository.CheckConnection, lease: 
         partial(_record_step, worker, db, lease),
         partial(_record_snapshot, worker, db),
         OtherIncarnations(worker, db, lease),
-        # its credential is read and decrypted once
-        cache(partial(cloud_of_stack, lambda: nullcontext(db), worker.cipher, worker.settings)),
+        cache(
+            partial(
+                cloud_of_stack, lambda: nullcontext(db), worker.cipher, worker.settings, opened=worker.opened
+            )
+        ),
     )
     return BatchContext(worker, db, lease, services, [])
 
@@ -303,13 +306,13 @@ def _record_intent(
     db: repository.CheckConnection,
     lease: int | None,
     row: dict[str, Any],
-    write: Callable[[repository.CheckConnection, Sequence[JsonMapping], int], frozenset[int]],
+    write: Callable[[repository.CheckConnection, JsonMapping, int], bool],
 ) -> bool:
     """Record what a request will do, durably, before it is sent; False: the lease is lost."""
     while True:
         called_at = time.monotonic()
         try:
-            if lease is None or not write(db, [row], lease):
+            if lease is None or not write(db, row, lease):
                 return False
         except UNREACHABLE:
             raise

@@ -64,7 +64,7 @@ class OperationServices(NamedTuple):
     record_step: RecordStart
     record_snapshot: RecordSnapshot
     incarnations: Incarnations
-    cloud_of: Callable[[int], Cloud | None]  # the cloud as the user of a stack tree, by its root
+    cloud_of: Callable[[int, int | None], Cloud | None]  # as the user of a tree, by its root and credential
 
 
 class ResourceOperation(NamedTuple):
@@ -163,7 +163,7 @@ class ResourceOperation(NamedTuple):
 
     def _cloud(self) -> Cloud | None:
         """Return the cloud as the stack's user."""
-        return self.services.cloud_of(self.visit.stack.root_id)
+        return self.services.cloud_of(self.visit.stack.root_id, self.visit.credential_id)
 
 
 def is_current(operation: ResourceOperation) -> bool:

@@ -13,15 +13,14 @@ from psycopg import Connection
 from psycopg.rows import TupleRow
 
 from orchestrator.engine.check.visit import ResourceView, ResourceVisit
-from orchestrator.store.nodes.visit_sql import LOST_AT
+from orchestrator.store.nodes.visit_sql import HOLDS, LOST_AT
 
 Db = Connection[TupleRow]
 
-OTHERS: Final = """
-SELECT id, coalesce(runs_as, type) FROM resource
-WHERE stack_id = %(stack_id)s AND name = %(name)s AND id <> %(id)s AND leftover AND attempt > 0
-    AND released IS NOT TRUE
-ORDER BY id
+OTHERS: Final = f"""
+SELECT o.id, coalesce(o.runs_as, o.type) FROM resource o
+WHERE o.stack_id = %(stack_id)s AND o.name = %(name)s AND o.id <> %(id)s AND {HOLDS}
+ORDER BY o.id
 """
 # As a claim (`visit_sql.CLAIM`): the fields of a ResourceView. Nothing is held for a superseded visit.
 HOLD: Final = f"""
@@ -42,7 +41,6 @@ LET_GO: Final = """
 UPDATE resource SET lease = NULL, leased_until = NULL, released = %(released)s
 WHERE id = %(id)s AND lease = %(lease)s
 """
-IS_RELEASED: Final = "SELECT released IS NOT NULL FROM resource WHERE id = %(id)s"
 MARK: Final = (
     "UPDATE resource SET released = %(released)s WHERE id = %(id)s AND lease = %(lease)s RETURNING id"
 )
@@ -88,12 +86,6 @@ def hold(db: Db, visit: ResourceVisit, id_: int, lease: int, seconds: float) -> 
 def let_go(db: Db, id_: int, lease: int, *, released: bool) -> None:
     """Give the lease of another incarnation back, and record whether its release was observed."""
     db.execute(LET_GO, {"id": id_, "lease": lease, "released": released})
-
-
-def is_released(db: Db, id_: int) -> bool:
-    """Whether a release of the object was requested, and not taken back."""
-    row = db.execute(IS_RELEASED, {"id": id_}).fetchone()
-    return row is not None and bool(row[0])
 
 
 def mark(db: Db, id_: int, lease: int, released: bool | None) -> bool:

@@ -250,7 +250,7 @@ _OPEN_OPERATION: Final = OutcomeStatement(
     events=STARTED_EVENT,
     next=Next.NOTHING,
 )
-BEGIN: Final = render(_OPEN_OPERATION, leased=True, rows="many")
+BEGIN: Final = render(_OPEN_OPERATION, leased=True, rows="one")
 
 # Records the next step of an operation, with the results of the step before it, under the same condition.
 _OPEN_STEP: Final = OutcomeStatement(
@@ -261,7 +261,7 @@ _OPEN_STEP: Final = OutcomeStatement(
     events=None,
     next=Next.NOTHING,
 )
-BEGIN_STEP: Final = render(_OPEN_STEP, leased=True, rows="many")
+BEGIN_STEP: Final = render(_OPEN_STEP, leased=True, rows="one")
 
 WAKE_NEWER_TRAVERSALS: Final = f"""
 WITH i AS (SELECT n.id AS node_id, n.stack_id, n.resource_id FROM graph_node n WHERE n.id = ANY(%(ids)s)),

@@ -72,7 +72,12 @@ def settled(rows: Sequence[tuple[Any, ...]], root: str) -> Settled:
 
 def claim(db: CheckConnection, ids: Sequence[int], traversal: int, lease: int, seconds: float) -> list[int]:
     """Claim nodes and their resources for a visit; return the claimed nodes. Committed on return."""
-    values = {"ids": list(ids), "traversal": traversal, "lease": lease, "seconds": seconds}
+    values = {
+        "ids": _bigints(ids),
+        "traversal": str(traversal),
+        "lease": str(lease),
+        "seconds": str(seconds),
+    }
     claimed = [row[0] for row in retried(db, sql.CLAIM, values)]
     if len(claimed) < len(ids):
         _defer(db, ids, claimed, traversal)
@@ -106,8 +111,10 @@ def defer_busy(db: CheckConnection, ids: Sequence[int], traversal: int) -> None:
 def read_claimed(db: CheckConnection, ids: Sequence[int], lease: int) -> list[Visit]:
     """Read claimed nodes, in a snapshot later than the claim (docs/internals/protocol.md rule 2)."""
     return [
-        control_visit(row) if row[RESOURCE_ID] is None else resource_visit(row)
-        for row in fetch_prepared(db, sql.READ_CLAIMED, {"ids": list(ids), "lease": lease})
+        control_visit(row)
+        if row[RESOURCE_ID] is None
+        else resource_visit(row)._replace(credential_id=row[-2], others_hold=bool(row[-1]))
+        for row in fetch_prepared(db, sql.READ_CLAIMED, {"ids": _bigints(ids), "lease": str(lease)})
     ]
 
 
@@ -153,17 +160,20 @@ def _read_again(db: CheckConnection, visit: ResourceVisit, statement: str) -> Re
     return resource_visit(row)
 
 
-def begin(db: CheckConnection, rows: Sequence[JsonMapping], lease: int) -> frozenset[int]:
-    """Open an operation, durably, before the provider is called; return the resources that were written."""
-    return frozenset(row[1] for row in retried(db, ending.BEGIN, {"rows": Json(list(rows)), "lease": lease}))
+def begin(db: CheckConnection, row: JsonMapping, lease: int) -> bool:
+    """Open an operation, durably, before the provider is called; return whether the resource was written."""
+    return _written(db, ending.BEGIN, row, lease)
 
 
-def begin_step(db: CheckConnection, rows: Sequence[JsonMapping], lease: int) -> frozenset[int]:
-    """Record the next step of an open operation, durably, before it is carried out; return the resources that
-    were written.
+def begin_step(db: CheckConnection, row: JsonMapping, lease: int) -> bool:
+    """Record the next step of an open operation, durably, before it is carried out; return whether the
+    resource was written.
     """
-    values = {"rows": Json(list(rows)), "lease": lease}
-    return frozenset(row[1] for row in retried(db, ending.BEGIN_STEP, values))
+    return _written(db, ending.BEGIN_STEP, row, lease)
+
+
+def _written(db: CheckConnection, statement: str, row: JsonMapping, lease: int) -> bool:
+    return bool(retried(db, statement, single_row_parameters({**row, "lease": lease}, statement)))
 
 
 def write_outcome(
@@ -196,6 +206,11 @@ def single_row_parameters(row: JsonMapping, statement: str) -> JsonObject:
         value = row.get(name)
         values[name] = value if value is None or value.__class__ is str else _text(value)
     return values
+
+
+def _bigints(values: Sequence[int]) -> str:
+    """Return an array in PostgreSQL's text format, for `prepared.as_texts`."""
+    return "{" + ",".join(map(str, values)) + "}"
 
 
 def _text(value: object) -> str:
@@ -252,7 +267,7 @@ def drop_unclaimed(db: CheckConnection, ids: Sequence[int]) -> None:
 
 def wake_newer_traversals(db: CheckConnection, ids: Sequence[int], root: str) -> list[CheckMessage]:
     """Return messages for nodes of newer traversals that waited for these nodes' resources."""
-    return settled(retried(db, ending.WAKE_NEWER_TRAVERSALS, {"ids": list(ids)}), root).messages
+    return settled(retried(db, ending.WAKE_NEWER_TRAVERSALS, {"ids": _bigints(ids)}), root).messages
 
 
 def refill_window(db: CheckConnection, root_id: int, root: str, window: int) -> Settled:
@@ -328,7 +343,7 @@ def resource_visit(row: tuple[Any, ...]) -> ResourceVisit:
     return ResourceVisit(  # type: ignore[call-arg]  # a row of Any
         *row[:7],
         StackView(*(*row[7:21], row[61])),
-        ResourceView(*row[21:45], *row[54:59]),
+        ResourceView(*(*row[21:45], *row[54:59], row[62])),
         definition,
         inputs,
         row[51] or (),

@@ -16,6 +16,9 @@ from __future__ import annotations
 QUEUED = "n.state IN ('queued', '')"
 CHECKING = "n.state IN ('checking', '')"
 
+# Whether a deposed incarnation o of a resource may hold what another incarnation needs.
+HOLDS = "o.leftover AND o.attempt > 0 AND o.released IS NOT TRUE"
+
 NODE_COLUMNS = "n.id, n.kind, n.traversal, n.queue, n.label, n.retry_count, n.lost_leases"
 
 
@@ -47,7 +50,8 @@ def visit_columns(revision: str = "s.revision_id") -> str:
     extract(epoch FROM clock_timestamp() - n.waiting_since)::float8, r.marked_unhealthy, r.observed,
     extract(epoch FROM clock_timestamp() - greatest(r.op_started_at, r.reachable_since))::float8,
     r.step, extract(epoch FROM clock_timestamp() - r.requested_at)::float8,
-    n.early_needed_by && n.needed_by, NOT n.early_needed_by <@ n.needed_by, s.automatic
+    n.early_needed_by && n.needed_by, NOT n.early_needed_by <@ n.needed_by, s.automatic,
+    r.released IS NOT NULL
 """
 
 
@@ -87,10 +91,17 @@ CROSS JOIN LATERAL (
 
 VISIT_JOINS = visit_joins()
 
+# Of a claimed resource also the id of the credential of its tree, and whether deposed incarnations may hold
+# what it needs. Only the name selects them: there may be very many deposed resources in a stack.
 READ_CLAIMED = f"""
-SELECT {VISIT_COLUMNS}
+SELECT {VISIT_COLUMNS}, c.id, others.hold
 FROM graph_node n
-{VISIT_JOINS}WHERE n.id = ANY(%(ids)s) AND n.lease = %(lease)s
+{VISIT_JOINS}LEFT JOIN credential c ON c.stack_id = ANY (ARRAY[s.root_id]) AND c.state = 'held'
+CROSS JOIN LATERAL (
+    SELECT bool_or({HOLDS}) AS hold FROM resource o
+    WHERE o.stack_id = n.stack_id AND o.name = r.name AND o.id <> r.id
+) AS others
+WHERE n.id = ANY(%(ids)s) AND n.lease = %(lease)s
 ORDER BY n.id
 """
 
@@ -125,7 +136,8 @@ LOST_AT = """CASE WHEN r.lease IS NULL THEN r.lost_at
 
 CLAIM = f"""
 WITH want AS MATERIALIZED (
-    SELECT n.id, n.resource_id FROM unnest(%(ids)s) AS x(id) JOIN graph_node n ON n.id = ANY (ARRAY[x.id])
+    SELECT n.id, n.resource_id FROM unnest(%(ids)s::bigint[]) AS x(id)
+    JOIN graph_node n ON n.id = ANY (ARRAY[x.id])
     WHERE x.id > 0 AND n.traversal + 0 = %(traversal)s AND {QUEUED}
     ORDER BY x.id FOR UPDATE OF n SKIP LOCKED
 ), r AS (

@@ -1,7 +1,5 @@
-WITH i AS MATERIALIZED (
-    SELECT *
-        FROM json_to_recordset(%(rows)s) AS x(node_id bigint, resource_id bigint, stack_id bigint, name text, type text, action text, started boolean, physical_id text, properties json, metadata json, sealed text, definition_id bigint, requires bigint[], input_digests text[], op text, attempt integer, traversal bigint, automatic boolean)
-    WHERE x.node_id > 0 AND x.resource_id > 0 AND x.stack_id > 0
+WITH i AS NOT MATERIALIZED (
+    SELECT %(resource_id)s::bigint AS resource_id, %(stack_id)s::bigint AS stack_id, %(name)s::text AS name, %(type)s::text AS type, %(action)s::text AS action, %(started)s::boolean AS started, %(physical_id)s::text AS physical_id, %(properties)s::json AS properties, %(metadata)s::json AS metadata, %(sealed)s::text AS sealed, %(definition_id)s::bigint AS definition_id, %(requires)s::bigint[] AS requires, %(input_digests)s::text[] AS input_digests, %(op)s::text AS op, %(attempt)s::integer AS attempt, %(traversal)s::bigint AS traversal, %(automatic)s::boolean AS automatic
 )
 , r AS (
     UPDATE resource r
@@ -25,6 +23,5 @@ WITH i AS MATERIALIZED (
     FROM i JOIN r ON r.id = i.resource_id
     CROSS JOIN LATERAL (VALUES ('IN_PROGRESS', 'state changed'), (NULL, NULL)) AS x(status, reason)
     WHERE CASE WHEN x.status = 'IN_PROGRESS' THEN i.started ELSE false END
-    ORDER BY i.node_id, x.status <> 'IN_PROGRESS'
 )
 SELECT 'held', r.id, NULL, NULL, NULL FROM r

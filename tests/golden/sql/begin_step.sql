@@ -1,7 +1,5 @@
-WITH i AS MATERIALIZED (
-    SELECT *
-        FROM json_to_recordset(%(rows)s) AS x(node_id bigint, resource_id bigint, stack_id bigint, physical_id text, properties json, metadata json, data json, sealed text, traversal bigint, step text)
-    WHERE x.node_id > 0 AND x.resource_id > 0 AND x.stack_id > 0
+WITH i AS NOT MATERIALIZED (
+    SELECT %(resource_id)s::bigint AS resource_id, %(stack_id)s::bigint AS stack_id, %(physical_id)s::text AS physical_id, %(properties)s::json AS properties, %(metadata)s::json AS metadata, %(data)s::json AS data, %(sealed)s::text AS sealed, %(traversal)s::bigint AS traversal, %(step)s::text AS step
 )
 , r AS (
     UPDATE resource r

@@ -1,5 +1,6 @@
 WITH want AS MATERIALIZED (
-    SELECT n.id, n.resource_id FROM unnest(%(ids)s) AS x(id) JOIN graph_node n ON n.id = ANY (ARRAY[x.id])
+    SELECT n.id, n.resource_id FROM unnest(%(ids)s::bigint[]) AS x(id)
+    JOIN graph_node n ON n.id = ANY (ARRAY[x.id])
     WHERE x.id > 0 AND n.traversal + 0 = %(traversal)s AND n.state IN ('queued', '')
     ORDER BY x.id FOR UPDATE OF n SKIP LOCKED
 ), r AS (

@@ -14,8 +14,9 @@ n.id, n.kind, n.traversal, n.queue, n.label, n.retry_count, n.lost_leases,
     extract(epoch FROM clock_timestamp() - n.waiting_since)::float8, r.marked_unhealthy, r.observed,
     extract(epoch FROM clock_timestamp() - greatest(r.op_started_at, r.reachable_since))::float8,
     r.step, extract(epoch FROM clock_timestamp() - r.requested_at)::float8,
-    n.early_needed_by && n.needed_by, NOT n.early_needed_by <@ n.needed_by, s.automatic
-
+    n.early_needed_by && n.needed_by, NOT n.early_needed_by <@ n.needed_by, s.automatic,
+    r.released IS NOT NULL
+, c.id, others.hold
 FROM graph_node n
 
 JOIN stack s ON s.id = ANY (ARRAY[n.stack_id])
@@ -35,5 +36,10 @@ CROSS JOIN LATERAL (
     FROM resource q
     WHERE q.stack_id = CASE WHEN n.kind = 'update' THEN n.stack_id END AND q.name = ANY(d.requires) AND NOT q.leftover
 ) AS inputs
+LEFT JOIN credential c ON c.stack_id = ANY (ARRAY[s.root_id]) AND c.state = 'held'
+CROSS JOIN LATERAL (
+    SELECT bool_or(o.leftover AND o.attempt > 0 AND o.released IS NOT TRUE) AS hold FROM resource o
+    WHERE o.stack_id = n.stack_id AND o.name = r.name AND o.id <> r.id
+) AS others
 WHERE n.id = ANY(%(ids)s) AND n.lease = %(lease)s
 ORDER BY n.id

@@ -15,7 +15,8 @@ n.id, n.kind, n.traversal, n.queue, n.label, n.retry_count, n.lost_leases,
     extract(epoch FROM clock_timestamp() - n.waiting_since)::float8, r.marked_unhealthy, r.observed,
     extract(epoch FROM clock_timestamp() - greatest(r.op_started_at, r.reachable_since))::float8,
     r.step, extract(epoch FROM clock_timestamp() - r.requested_at)::float8,
-    n.early_needed_by && n.needed_by, NOT n.early_needed_by <@ n.needed_by, s.automatic
+    n.early_needed_by && n.needed_by, NOT n.early_needed_by <@ n.needed_by, s.automatic,
+    r.released IS NOT NULL
 
 FROM graph_node n
 
