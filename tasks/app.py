@@ -39,6 +39,7 @@ from orchestrator.security.keystone import domain_admin
 from orchestrator.store.connections.database import open_database
 from orchestrator.store.schema.version import require_current
 from tasks import metrics_server
+from tasks.broker_connections import install_transport
 from tasks.broker_stats import BrokerStats
 from tasks.celery_settings import celery_settings
 from tasks.fair_queues import WorkerReport
@@ -51,6 +52,7 @@ from tasks.webhook_delivery import WebhookDeliveryThread
 log = logger()
 
 
+install_transport()
 app = Celery("orchestrator", include=["tasks.check", "tasks.observe", "tasks.signal"])
 app.conf.update(celery_settings(broker_url(settings())))
 projects = StackProjects(lambda: engine().database)

@@ -1,20 +1,30 @@
-"""Connections to the broker for sending, lent to one thread at a time.
+"""Connections to the broker: those for sending, lent to one thread at a time, and the transport of workers.
 
 Opening a connection costs a request as much as the rest of its publication, and an API process has many
 threads of which few send at the same time. Hence the threads share the open connections.
+
+A worker receives through kombu's transport. In every turn of the event loop this registers each of its
+sockets with the poller again, which refuses all of them: a system call and an exception for each, and a
+message takes two or three turns. `Transport` registers them only when necessary.
 """
 
 from __future__ import annotations
 
 import os
+import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any, Final
 
 import kombu
 import redis
+from kombu.transport import TRANSPORT_ALIASES
 from kombu.transport.redis import Channel
+from kombu.transport.redis import Transport as RedisTransport
+
+REGISTER_SECONDS: Final = 1.0  # until known sockets are registered again: a poller forgets closed ones
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,3 +91,47 @@ class BrokerConnections:
         opened.connect()  # type: ignore[no-untyped-call]
         opened.send_command("CLIENT", "REPLY", "OFF")  # type: ignore[no-untyped-call]
         return BrokerConnection(connection, opened, channel.global_keyprefix)
+
+
+class Turn:
+    """The part of a turn that requests messages, and registers the sockets if that is necessary."""
+
+    def __init__(
+        self,
+        cycle: Any,
+        registered: Collection[int],
+        request_and_register: Callable[[], object],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """`cycle` has the sockets of the transport; `registered` are those that the event loop knows."""
+        self._cycle, self._registered, self._clock = cycle, registered, clock
+        self._request_and_register = request_and_register
+        self._due_at = clock()
+
+    def __call__(self) -> None:
+        """Request messages; register the sockets if one is new, and every REGISTER_SECONDS."""
+        now = self._clock()
+        if now < self._due_at:
+            self._cycle.on_poll_start()
+            if all(socket in self._registered for socket in self._cycle.fds):
+                return
+        self._due_at = now + REGISTER_SECONDS
+        self._request_and_register()
+
+
+class Transport(RedisTransport):
+    """kombu's transport for Redis and Valkey."""
+
+    def register_with_event_loop(self, connection: Any, loop: Any) -> None:
+        """Take part in the turns of a worker's event loop."""
+        before = set(loop.on_tick)
+        super().register_with_event_loop(connection, loop)
+        for own in loop.on_tick - before:
+            loop.on_tick.discard(own)
+            loop.on_tick.add(Turn(self.cycle, loop.readers, own))
+
+
+def install_transport() -> None:
+    """Use `Transport` for Redis and Valkey; called before the first connection of this process."""
+    name = f"{__name__}:{Transport.__name__}"
+    TRANSPORT_ALIASES.update({"redis": name, "rediss": name})
