@@ -29,15 +29,23 @@ class Unobserved:
 Evidence = Observation | Unlisted | Unobserved
 
 
-def judge(recorded: Recorded, evidence: Evidence, before: Standing = IN_STEP) -> Standing:
-    """Return what is known about a resource after an observation. It is equal to `before` without news."""
+def judge(
+    recorded: Recorded, evidence: Evidence, before: Standing = IN_STEP, *, after_outage: bool = False
+) -> Standing:
+    """Return what is known about a resource after an observation. It is equal to `before` without news.
+
+    `after_outage`: the service gave no answer before. In its first second a Neutron server answers 404, and
+    with empty lists, for objects that exist: an absence then counts in the second observation in a row.
+    """
     match evidence:
         case Unlisted():
             return before
         case Unobserved(reason):
             return unobserved(before, reason)
         case Observation(exists=False):
-            return before if before == Standing("missing", MISSING) else Standing("missing", MISSING)
+            known = before.fact == "missing" and before.confirmed
+            after = Standing("missing", MISSING, confirmed=known or not after_outage)
+            return before if before == after else after
         case Observation(error=error) if error:
             return _after_error(evidence, before)
         case Observation(ready=False):

@@ -36,8 +36,8 @@ class Difference(NamedTuple):
 class Standing:
     """The last fact about a resource, and why there is no newer one.
 
-    An unconfirmed failure was observed once. With `unknown` the fact stays: nothing is concluded from a
-    provider that gives no answer.
+    An unconfirmed failure, or absence after an outage, was observed once. With `unknown` the fact stays:
+    nothing is concluded from a provider that gives no answer.
     """
 
     fact: Fact = "in_step"

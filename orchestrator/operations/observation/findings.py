@@ -81,6 +81,7 @@ class RoundResult(NamedTuple):
     credential_id: int | None = None
     lost: int = 0
     restored: bool = False
+    unconfirmed: bool = False  # a verdict needs another observation
 
 
 class Lease:
@@ -115,6 +116,7 @@ class Findings:
         self.with_accepted: set[int] = set()  # resources with accepted differences
         self._new: list[tuple[Watched, Standing]] = []
         self.news = 0
+        self.unconfirmed = False  # whether a verdict needs another observation
         self.missing = sum(1 for standing in self.known.values() if standing.fact == "missing")
 
     def before(self, item: Watched) -> Standing:
@@ -123,7 +125,8 @@ class Findings:
 
     def judge(self, item: Watched, visit: ResourceVisit, recorded: Recorded, evidence: Evidence) -> Standing:
         """Add the evidence of an observation; return what it proves."""
-        after = judge(recorded, evidence, self.before(item))
+        before = self.before(item)
+        after = judge(recorded, evidence, before, after_outage=self._group.failing or bool(before.unknown))
         if after.differences and self._acceptances:
             shown = self._without_accepted(visit, after)
             if shown != after:
@@ -152,6 +155,7 @@ class Findings:
             return
         self.missing += (after.fact == "missing") - (before.fact == "missing")
         self._new.append((item, after))
+        self.unconfirmed = self.unconfirmed or not after.confirmed
         if len(self._new) >= BATCH:
             self.write()
 

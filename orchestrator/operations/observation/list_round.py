@@ -192,7 +192,7 @@ class ListRound:
 
     def _is_due(self, item: Watched) -> bool:
         before = self.findings.before(item)
-        missing = before.fact == "missing"
+        missing = before.fact == "missing" and before.confirmed
         return bool(before.unknown) or self.engine.look_ups.is_due(item.id, item.version, missing=missing)
 
     def _look_up_one(self, item: Watched) -> tuple[str, bool]:
@@ -206,12 +206,12 @@ class ListRound:
         state = load_state(visit, self.engine.cipher)
         ctx = context_in_list(type_, visit, state, self._cloud(item.root_id), {})
         evidence = evidence_of(lambda: type_.observe(ctx, item.physical_id))
-        self.findings.judge(item, visit, recorded_values(type_, found, state, ctx), evidence)
+        after = self.findings.judge(item, visit, recorded_values(type_, found, state, ctx), evidence)
         if isinstance(evidence, Unobserved):
             return evidence.reason, False
         if not isinstance(evidence, Observation):
             return "", False
-        self.engine.look_ups.note(item.id, item.version, missing=not evidence.exists)
+        self.engine.look_ups.note(item.id, item.version, missing=after.fact == "missing" and after.confirmed)
         return "", not evidence.exists and self.findings.before(item).fact != "missing"
 
     def _cloud(self, root_id: int) -> Cloud | None:

@@ -80,7 +80,7 @@ def _finish(settings: Settings, db: Db, group: Group, result: RoundResult, secon
     interval = next_interval(
         group.interval_seconds, settings.observation_min_interval_seconds, longest, news=result.news
     )
-    if group.kind != "lists":
+    if group.kind != "lists" and not result.unconfirmed:
         interval = longest
     end = RoundEnd(
         pause(interval, seconds, random.random()),  # noqa: S311 - jitter

@@ -71,7 +71,9 @@ class SingleRound:
             groups.proceed(self.db, self.group, self.items[-1].id, observed, PAUSE_SECONDS)
             return None
         verdicts.end_void(self.db, self.group)
-        return RoundResult(observed, observed, bool(self.findings.news))
+        return RoundResult(
+            observed, observed, bool(self.findings.news), unconfirmed=self.findings.unconfirmed
+        )
 
 
 class Seen(NamedTuple):

@@ -100,7 +100,7 @@ class ResourceVerdict(Base):
     type: Mapped[str]
     service: Mapped[str]
     verdict: Mapped[str]  # the last fact
-    confirmed: Mapped[bool]  # false: an error that was observed once
+    confirmed: Mapped[bool]  # false: an error, or an absence after an outage, that was observed once
     reason: Mapped[str] = mapped_column(server_default="")
     differences: Mapped[list[JsonObject]] = mapped_column(JSONB, server_default=text("'[]'"))
     since: Mapped[dt.datetime]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
@@ -103,10 +103,10 @@ class Ledger:
         self.entries.append(entry)
         return entry
 
-    def contradictions(self, *, settled: bool = True, once: bool = False) -> list[str]:
+    def contradictions(self, *, settled: bool = True, once: Collection[str] = ()) -> list[str]:
         """Return what does not agree: damage without its verdict, verdicts without damage, repairs that are
-        missing, too many or forbidden. Not `settled`: repairs may be under way. `once`: the newest damage was
-        observed once, which is not enough for an error.
+        missing, too many or forbidden. Not `settled`: repairs may be under way. `once`: verdicts for which
+        an observation of the newest damage was not enough.
         """
         faults: dict[tuple[int, str, str], list[Any]] = {}
         for fault in self.query(FAULTS):
@@ -122,7 +122,7 @@ class Ledger:
             expected.update(
                 fault.fault_id for other in entry.also for fault in faults.get(other.key, ()) if fault.verdict
             )
-            if once and not mine and entry.damage.verdict == "failed":
+            if not mine and entry.damage.verdict in once:
                 continue
             if len(mine) != 1:
                 shown = [(fault.verdict, fault.differences) for fault in faults.get(entry.target.key, ())]

@@ -171,6 +171,16 @@ def test_a_missing_object_is_missing_and_later_back():
     assert judged(GONE, UNREADY) == IN_STEP
 
 
+def test_an_absence_after_an_outage_counts_in_two_observations():
+    base = recorded()
+    first = judge(base, GONE, after_outage=True)
+    assert first.verdict == "in_step"
+    assert judge(base, GONE, first) == MISSED
+    assert judge(base, GONE, first, after_outage=True) == first  # another outage
+    assert judge(base, SEEN, first) == IN_STEP
+    assert judge(base, GONE, MISSED, after_outage=True) == MISSED
+
+
 def test_an_object_missing_in_a_list_proves_nothing():
     assert judged(Unlisted()) == IN_STEP
     assert judged(GONE, Unlisted()) == MISSED

@@ -1,0 +1,54 @@
+"""Absences after an outage of a provider: they count in two observations (operations/adr/0017)."""
+# ruff: noqa: F811 - the fixture is a parameter of the tests
+
+from __future__ import annotations
+
+from tests.scenarios.observation.test_rounds import MIN, Watch, observed, watch  # noqa: F401 - a fixture
+
+SOON = "SELECT due_at < now() + interval '15 seconds' AS soon FROM observation_group WHERE kind = 'single'"
+
+
+def outage(watch: Watch) -> None:
+    """Carry out a round without an answer; then the service is back."""
+    watch.shelf.breaks_after = 0
+    watch.round()
+    assert watch.group().failing_since is not None
+    watch.shelf.breaks_after = None
+
+
+def test_an_absence_in_the_first_answers_after_an_outage_proves_nothing(watch: Watch):
+    observed(watch, 3)
+    outage(watch)
+    denied = watch.shelf.objects.pop("boxes-1")
+    watch.round()
+    assert watch.verdicts() == {}
+    assert watch.group().interval_seconds == MIN
+    watch.shelf.objects["boxes-1"] = denied
+    watch.round()
+    assert watch.verdicts() == {}
+
+
+def test_an_object_that_is_lost_in_an_outage_is_missing_in_the_second_round(watch: Watch):
+    observed(watch, 3)
+    outage(watch)
+    del watch.shelf.objects["boxes-1"]
+    watch.round()
+    assert watch.verdicts() == {}
+    watch.round()
+    assert list(watch.verdicts().values()) == ["missing"]
+
+
+def test_an_absence_after_an_outage_of_a_service_without_lists_is_observed_again_soon(watch: Watch):
+    watch.stack(2, "Shelf::Crate")
+    watch.discover()
+    watch.shelf.silent = True
+    watch.round("single")
+    watch.shelf.silent = False
+    watch.db.execute("DELETE FROM circuit_breaker")
+    del watch.shelf.objects["crates-1"]
+    watch.round("single")
+    assert watch.verdicts() == {}
+    [row] = watch.world.rows(SOON)
+    assert row.soon
+    watch.round("single")
+    assert list(watch.verdicts().values()) == ["missing"]
