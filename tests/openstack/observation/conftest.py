@@ -14,6 +14,8 @@ from tests.openstack.observation.observed_world import ObservedWorld
 from tests.openstack.stacks.conftest import kept_stacks  # noqa: F401 - a fixture
 from tests.scenarios.warm_database import Kept
 
+USED: set[str] = set()  # addresses of earlier clouds, whose users are known to the sessions of this process
+
 
 @pytest.fixture
 def own_cloud() -> Iterator[SimulatedCloud]:
@@ -23,6 +25,11 @@ def own_cloud() -> Iterator[SimulatedCloud]:
     thread = LoopThread()
     cloud = SimulatedCloud()
     thread.run(cloud.listen())
+    while cloud.auth_url in USED:
+        thread.run(cloud.close())
+        cloud = SimulatedCloud()
+        thread.run(cloud.listen())
+    USED.add(cloud.auth_url)
     yield cloud
     thread.run(cloud.close())
     thread.stop()

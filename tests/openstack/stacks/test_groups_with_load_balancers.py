@@ -35,6 +35,7 @@ def resources(size: int, *instances: str) -> dict[str, Any]:
             LaunchConfigurationName=ref("config"),
             MinSize=size,
             MaxSize=size,
+            VPCZoneIdentifier=["private-subnet"],  # other tests of this process may have networks
             LoadBalancerNames=[ref("balancer")],
         ),
         "out": of("OS::Heat::Value", value={"get_attr": ["group", "InstanceList"]}),

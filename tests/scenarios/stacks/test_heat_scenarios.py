@@ -236,6 +236,7 @@ def test_10_a_resource_caught_being_made_is_made_once_and_then_brought_to_the_la
     expected = chain("blarg", "wibble")
     expected["C"]["properties"]["looks"] = 3
     world.update("s", expected)
+    world.go()  # in less than an hour, after which C would exceed its ready timeout
     world.rest()
     assert world.state(uuid) == "UPDATE_COMPLETE"
     world.verify(expected)

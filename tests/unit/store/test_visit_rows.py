@@ -34,10 +34,11 @@ def test_a_row_with_a_resource_is_a_resource_visit():
         True,
         False,
         True,
+        True,
     )
     assert row[repository.RESOURCE_ID] == RESOURCE.id
     marked = RESOURCE._replace(marked_unhealthy=True, observed="ready", reachable_seconds=0.5)
-    marked = marked._replace(step="confirm", requested_seconds=7.0)
+    marked = marked._replace(step="confirm", requested_seconds=7.0, released=True)
     assert repository.resource_visit(row) == ResourceVisit(
         *NODE,
         STACK._replace(automatic=True),
@@ -69,6 +70,7 @@ def test_a_resource_may_have_no_definition_no_inputs_and_no_hooks():
         None,
         None,
         None,
+        False,
         False,
     )
     assert repository.resource_visit(row) == ResourceVisit(*NODE, STACK, RESOURCE, None, (), ())
