@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,8 +14,8 @@ from playwright.sync_api import Browser, Page
 
 from orchestrator.embedded import simulated_cloud
 from orchestrator.simulated.contents import PASSWORD
-from tests.console_bench.measure import SCREENS, THEMES, wait_drawn
-from tests.e2e.running import Up, free_ports
+from tests.console_bench.measure import screens, wait_drawn
+from tests.e2e.running import Up, eventually, free_ports
 
 USER: Final = "demo"  # and the name of its project
 EXAMPLES: Final = Path(__file__).resolve().parents[2] / "examples"
@@ -123,13 +122,13 @@ def _stacks(api: httpx.Client, compute: str) -> dict[str, str]:
     shop = _create(api, "shop", template, files)
     region = _create(api, "region", *_nested())
     queue = _create(api, "queue", (EXAMPLES / "waiting.yaml").read_text())
-    _wait(lambda: _has_ended(api, shop) and _has_ended(api, region))
+    eventually(lambda: _has_ended(api, shop) and _has_ended(api, region), PATIENCE_SECONDS)
     body = {"template": template, "files": files, "parameters": {"web_count": 3}, "tags": "blue,production"}
     api.put(shop, json=body).raise_for_status()
-    _wait(lambda: _has_ended(api, shop))
+    eventually(lambda: _has_ended(api, shop), PATIENCE_SECONDS)
     [server, *_] = api.get(f"{compute}/servers").json()["servers"]
     api.delete(f"{compute}/servers/{server['id']}").raise_for_status()
-    _wait(lambda: api.get("/observations").json()["observations"])
+    eventually(lambda: api.get("/observations").json()["observations"], PATIENCE_SECONDS)
     return {"shop": shop, "region": region, "queue": queue}
 
 
@@ -156,32 +155,17 @@ def _has_ended(api: httpx.Client, path: str) -> bool:
     return not status.endswith("IN_PROGRESS")
 
 
-def _wait(holds: Callable[[], object]) -> None:
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    while not holds():
-        if time.monotonic() > deadline:
-            raise TimeoutError("the stacks of the pictures are not ready")
-        time.sleep(0.3)
-
-
 def screenshots(browser: Browser, running: Installation, folder: Path) -> int:
     """Write a picture of each view, screen and theme; return their number."""
     count = 0
-    for screen, (width, height) in SCREENS.items():
-        for theme in THEMES:
-            context = browser.new_context(
-                viewport={"width": width, "height": height},
-                color_scheme=theme,  # type: ignore[arg-type]
-            )
-            page = context.new_page()
-            page.goto(running.address("overview"))
-            page.screenshot(path=folder / f"sign-in-{screen}-{theme}.png")
-            _fill_sign_in(page)
-            for view in VIEWS:
-                _open(page, running, view)
-                page.screenshot(path=folder / f"{view}-{screen}-{theme}.png", full_page=True)
-                count += 1
-            context.close()
+    for page, screen in screens(browser):
+        page.goto(running.address("overview"))
+        page.screenshot(path=folder / f"sign-in-{screen}.png")
+        _fill_sign_in(page)
+        for view in VIEWS:
+            _open(page, running, view)
+            page.screenshot(path=folder / f"{view}-{screen}.png", full_page=True)
+            count += 1
     return count
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser, Page, sync_playwright
 
 from tests.console_bench.rows import BenchStack
 
@@ -93,23 +93,28 @@ def _opened(browser: Browser, url: str, stack: BenchStack, view: str) -> dict[st
     return found
 
 
-def screenshots(browser: Browser, url: str, stack: BenchStack, folder: Path) -> int:
-    """Write a picture of each view, screen and theme; return their number."""
-    count = 0
-    for name, (width, height) in SCREENS.items():
+def screens(browser: Browser) -> Iterator[tuple[Page, str]]:
+    """Yield a new page for each screen and theme, with their names."""
+    for screen, (width, height) in SCREENS.items():
         for theme in THEMES:
             context = browser.new_context(
                 viewport={"width": width, "height": height},
                 color_scheme=theme,  # type: ignore[arg-type]
             )
-            page = context.new_page()
-            page.set_default_timeout(DRAWN_SECONDS * 1_000)
-            for view in VIEWS:
-                page.goto(f"{url}{stack.path}/{view}")
-                wait_drawn(page, view)
-                page.screenshot(path=folder / f"{view}-{stack.size}-{name}-{theme}.png")
-                count += 1
+            yield context.new_page(), f"{screen}-{theme}"
             context.close()
+
+
+def screenshots(browser: Browser, url: str, stack: BenchStack, folder: Path) -> int:
+    """Write a picture of each view, screen and theme; return their number."""
+    count = 0
+    for page, screen in screens(browser):
+        page.set_default_timeout(DRAWN_SECONDS * 1_000)
+        for view in VIEWS:
+            page.goto(f"{url}{stack.path}/{view}")
+            wait_drawn(page, view)
+            page.screenshot(path=folder / f"{view}-{stack.size}-{screen}.png")
+            count += 1
     return count
 
 

@@ -15,6 +15,8 @@ from collections.abc import Callable, Collection, Iterator
 from typing import Any, Final
 from urllib.parse import urlsplit
 
+from kombu import Connection, Consumer, Queue
+
 from orchestrator.logs import logger
 
 log = logger()
@@ -66,8 +68,6 @@ class NotificationQueue:
             self._stopped.wait(pause)
 
     def _receive(self) -> None:
-        from kombu import Connection, Consumer, Queue  # noqa: PLC0415 - only where a broker is configured
-
         with Connection(
             self._urls, connect_timeout=CONNECT_SECONDS, heartbeat=HEARTBEAT_SECONDS
         ) as connection:
@@ -92,8 +92,6 @@ class NotificationQueue:
         """Bind the queue to those exchanges that exist; yield them. In a flood an answer on the connection of
         the messages would come behind all of them: this is another connection.
         """
-        from kombu import Connection  # noqa: PLC0415 - as above
-
         with Connection(self._urls, connect_timeout=CONNECT_SECONDS) as connection:
             for name in sorted(exchanges):
                 channel = connection.channel()

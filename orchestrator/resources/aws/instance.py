@@ -36,7 +36,6 @@ class Instance(MappedType):
     service = "nova"
     endpoint_type = "compute"
     physical_name_limit = MAX_NAME
-    delete_stalled_seconds = Server.delete_stalled_seconds
     stateful = True
     stateful_in_groups = False
     target_type = Server

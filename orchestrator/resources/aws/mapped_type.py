@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import cached_property
 from typing import ClassVar
@@ -19,6 +20,7 @@ class MappedType(ResourceType):
     live_show = True
     target_type: ClassVar[type[ResourceType]]
     lists: ClassVar[str] = derived(lambda type_: type_.target_type.lists)
+    delete_stalled_seconds: ClassVar[float] = derived(lambda type_: type_.target_type.delete_stalled_seconds)
     # By property: the properties of the target that change with it.
     changes: ClassVar[Mapping[str, tuple[str, ...]]] = {}
 
@@ -38,6 +40,10 @@ class MappedType(ResourceType):
     def attribute_values(self, ctx: Context, physical_id: str, observation: Observation) -> JsonObject:
         """Return the attributes; `observation` is the target's."""
         return {}
+
+    def admit(self, ctx: Context) -> AbstractContextManager[None]:
+        """Reserve a place for the target's request."""
+        return self.target.admit(ctx)
 
     def create(self, ctx: Context, props: Mapping[str, Value]) -> Created:
         """Request the object."""

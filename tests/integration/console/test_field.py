@@ -6,9 +6,7 @@ from __future__ import annotations
 import json
 import struct
 import threading
-import time
 import uuid
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -18,9 +16,9 @@ from orchestrator.engine.pictures.field import STATES, Field
 from orchestrator.operations.pictures import draft
 from orchestrator.operations.pictures.field import FieldBuilder
 from orchestrator.store.tables.graph import Resource
+from tests.e2e.running import eventually
 from tests.integration.api_world import Client, Made, World, api, project, world  # noqa: F401 - fixtures
 from tests.integration.console.console_world import Browser, links, words
-from tests.patience import Patience
 
 
 def read(body: bytes) -> tuple[dict[str, Any], bytes]:
@@ -52,13 +50,6 @@ def complete(world: World, stack: Made, name: str) -> None:
             .values(action="CREATE", status="COMPLETE")
         )
     world.event(stack, name)
-
-
-def wait_for(holds: Callable[[], bool]) -> None:
-    patience = Patience(10.0)
-    while not holds() and patience.left():
-        time.sleep(0.05)
-    assert holds()
 
 
 def tree(world: World, project: str) -> Made:
@@ -144,7 +135,7 @@ def test_a_viewer_receives_the_bytes_that_changed(api: Client, world: World, pro
 
     assert changes()[0]["changed"] == 0
     complete(world, root, "b")
-    wait_for(lambda: bool(changes()[0]["changed"]))
+    eventually(lambda: bool(changes()[0]["changed"]))
     after, rest = changes()
     assert rest == struct.pack("<I", 1) + bytes([STATES.index("complete")])
     assert after["counts"]["complete"] == 1
@@ -177,7 +168,7 @@ def test_a_slow_reload_of_a_field_delays_no_changes(
     assert reads.wait(30)
     for stack in (slow, other):
         complete(world, stack, "b")
-    wait_for(lambda: [counts(api, stack)["complete"] for stack in (slow, other)] == [1, 1])
+    eventually(lambda: [counts(api, stack)["complete"] for stack in (slow, other)] == [1, 1])
     may_end.set()
     api.http.application.extensions["fields"].close()  # waits for the read
     assert counts(api, slow)["complete"] == 1

@@ -11,9 +11,10 @@ from sqlalchemy import update
 from api.streaming import fields
 from orchestrator.operations.pictures import draft
 from orchestrator.store.tables.graph import ResourceDefinition
+from tests.e2e.running import eventually
 from tests.integration.api_world import Client, Made, World, api, project, world  # noqa: F401 - fixtures
 from tests.integration.console.console_world import Browser, links, words
-from tests.integration.console.test_field import complete, tree, wait_for
+from tests.integration.console.test_field import complete, tree
 
 
 def shown(api: Client, stack: Made) -> Any:
@@ -46,11 +47,11 @@ def test_a_map_says_when_it_shows_new_resources_and_dependencies(
     for name in ("c", "d"):
         world.resource(root, name, type=name)
     world.event(root, "c")
-    wait_for(lambda: shown(api, root)["newer_in_seconds"] is not None)
+    eventually(lambda: shown(api, root)["newer_in_seconds"] is not None)
     outdated = shown(api, root)
     assert outdated["count"] == 2
     assert 0 < outdated["newer_in_seconds"] < 10
-    wait_for(lambda: shown(api, root)["newer_in_seconds"] is None)
+    eventually(lambda: shown(api, root)["newer_in_seconds"] is None)
     assert shown(api, root)["count"] == 4
     with world.database.engine.begin() as connection:
         depends = update(ResourceDefinition).where(
@@ -58,7 +59,7 @@ def test_a_map_says_when_it_shows_new_resources_and_dependencies(
         )
         connection.execute(depends.values(requires=["a"]))
     world.event(root, root.name, physical_id=str(root.uuid))  # an action ends
-    wait_for(lambda: bool(shown(api, root)["edges"]))
+    eventually(lambda: bool(shown(api, root)["edges"]))
 
 
 def test_a_map_counts_changes(api: Client, world: World, project: str) -> None:
@@ -68,7 +69,7 @@ def test_a_map_counts_changes(api: Client, world: World, project: str) -> None:
     [group] = shown(api, root)["groups"]
     assert group["counts"] == {"planned": 2}
     complete(world, root, "b")
-    wait_for(lambda: shown(api, root)["groups"][0]["counts"] == {"planned": 1, "complete": 1})
+    eventually(lambda: shown(api, root)["groups"][0]["counts"] == {"planned": 1, "complete": 1})
 
 
 def test_the_first_map_of_a_large_stack_has_types_only(

@@ -18,12 +18,19 @@ from tests.openstack.observation.broker import Sender
 
 EVENT = "compute.instance.update"
 TICK_SECONDS = 0.01
+CONNECTED = "connected"
 
 
 def start(**settings: Any) -> subprocess.Popen[str]:
-    """Start to send: `url` of the broker, `topic`, `project`, `known` ids, `rate` per second, `seconds`."""
+    """Start to send: `url` of the broker, `topic`, `project`, `known` ids, `rate` per second, `seconds`.
+
+    Return when the process is connected.
+    """
     command = [sys.executable, "-m", "tests.openstack.observation.flood", json.dumps(settings)]
-    return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    assert process.stdout.readline() == f"{CONNECTED}\n"
+    return process
 
 
 def main() -> None:
@@ -31,6 +38,7 @@ def main() -> None:
     settings: dict[str, Any] = json.loads(sys.argv[1])
     known, rate, project = settings["known"], settings["rate"], settings["project"]
     sender, sent, began = Sender(settings["url"], "nova"), 0, time.monotonic()
+    print(CONNECTED, flush=True)
     while (passed := time.monotonic() - began) < settings["seconds"]:
         while sent < passed * rate:
             id_ = known[sent // 2 % len(known)] if sent % 2 else str(uuid.uuid4())

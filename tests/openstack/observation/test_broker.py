@@ -166,7 +166,6 @@ class Load(NamedTuple):
 
 def _during(servers: Fleet, topic: str, damaged: list[Server]) -> Load:
     """Send notifications of a topic; measure requests and the repairs of some servers meanwhile."""
-    until = time.monotonic() + FLOOD_SECONDS
     sender = flood.start(
         url=servers.url,
         topic=topic,
@@ -175,9 +174,9 @@ def _during(servers: Fleet, topic: str, damaged: list[Server]) -> Load:
         rate=FLOOD_RATE,
         seconds=FLOOD_SECONDS,
     )
+    until = time.monotonic() + FLOOD_SECONDS
     requests: list[float] = []
     faults, before = [], servers.spent()
-    time.sleep(2.0)  # the interpreter starts
     for server in damaged:
         faults.append(servers.damage(server))
         requests += [_request(servers) for _ in range(10)]

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import replace
 
 import pytest
 
+from orchestrator.clients.openstack.cloud import OpenStack
 from orchestrator.errors import ProviderError
 from orchestrator.resources.aws.instance import Instance
 from orchestrator.resources.aws.security_group import Ec2SecurityGroup
 from orchestrator.resources.aws.volume import Ec2Volume, Ec2VolumeAttachment
 from orchestrator.resources.base import Context, Observation
+from orchestrator.resources.openstack.nova.server.server_type import Server
 from orchestrator.testing.scripted_cloud import ScriptedCloud
 
 REQUIRED = {"ImageId": "image", "InstanceType": "flavor"}
@@ -44,6 +47,17 @@ def context(kind, script, action="CREATE", **given):
 
 
 class TestInstances:
+    def test_a_create_reserves_a_place_at_nova(self, script, monkeypatch):
+        reserved = []
+        monkeypatch.setattr(
+            OpenStack, "reserved", lambda _cloud, service: nullcontext(reserved.append(service))
+        )
+        with Instance().admit(context(Instance(), script, **REQUIRED)):
+            assert reserved == ["nova"]
+
+    def test_a_lost_delete_is_repeated_as_that_of_a_server(self):
+        assert Instance().delete_stalled_seconds == Server().delete_stalled_seconds > 0
+
     def test_every_property_reaches_nova(self, script):
         kind = Instance()
         ctx = context(
