@@ -7,9 +7,14 @@ from dataclasses import dataclass
 from typing import Final
 
 import psycopg
+from psycopg.types.json import Jsonb
+
+from orchestrator.template.parse import Limits
+from orchestrator.template.template import load
 
 PROJECT: Final = "bench"
 LAYERS: Final = 12
+TEMPLATE: Final = {"heat_template_version": "2018-08-31", "description": "resources written by SQL"}
 TYPES: Final = (
     "OS::Neutron::Net",
     "OS::Neutron::Subnet",
@@ -30,7 +35,7 @@ CONTENT: Final = "INSERT INTO content (hash, body) VALUES (sha256('{}'), '{}') O
 REVISION: Final = """
 WITH v AS (
     INSERT INTO revision (stack_id, number, action, template_hash, outline, traversal)
-    VALUES (%(id)s, 1, 'CREATE', sha256('{}'), '{}', 1) RETURNING id, stack_id)
+    VALUES (%(id)s, 1, 'CREATE', sha256('{}'), %(outline)s, 1) RETURNING id, stack_id)
 UPDATE stack s SET revision_id = v.id FROM v WHERE s.id = v.stack_id
 """
 
@@ -105,6 +110,7 @@ def write(db: psycopg.Connection[tuple[object, ...]], size: int, project: str = 
         "width": max(1, -(-size // LAYERS)),
         "types": list(TYPES),
         "kinds": len(TYPES),
+        "outline": Jsonb(load(TEMPLATE, Limits()).outline()),
     }
     for statement in (ROOT, CONTENT, REVISION, RESOURCES, DEFINITIONS, EVENTS, NODES):
         db.execute(statement, values) if "%(" in statement else db.execute(statement)

@@ -9,6 +9,7 @@ import struct
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -177,18 +178,17 @@ def _probe_for(page: Page, db: Any, stack: BenchStack, result: Watched, seconds:
 
 @contextlib.contextmanager
 def _viewers(view: Callable[[str, threading.Event], None], address: str) -> Iterator[None]:
-    """Let viewers request an address for a block."""
+    """Let viewers request an address for a block. Raises the error of a viewer at its end."""
     ends = threading.Event()
-    threads = [threading.Thread(target=view, args=(address, ends)) for _ in range(VIEWERS)]
-    for thread in threads:
-        thread.start()
-    try:
-        ends.wait(2.0)
-        yield
-    finally:
-        ends.set()
-        for thread in threads:
-            thread.join()
+    with ThreadPoolExecutor(VIEWERS) as threads:
+        viewers = [threads.submit(view, address, ends) for _ in range(VIEWERS)]
+        try:
+            ends.wait(2.0)
+            yield
+        finally:
+            ends.set()
+    for viewer in viewers:
+        viewer.result()
 
 
 def _view(address: str, ends: threading.Event) -> None:
