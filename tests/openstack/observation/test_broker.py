@@ -58,8 +58,8 @@ class Server(NamedTuple):
 class Fleet:
     """Healthy servers under the policy `heal`, and the services' notifications."""
 
-    def __init__(self, on: Installation, url: str) -> None:
-        self.on, self.url, self.nova = on, url, Sender(url, "nova")
+    def __init__(self, on: Installation, url: str, nova: Sender) -> None:
+        self.on, self.url, self.nova = on, url, nova
         self.project = on.cloud.session().get_project_id()
         for number in range(STACKS):
             on.request("POST", "/stacks", json={"stack_name": f"s{number}", "template": fleet.fleet(SERVERS)})
@@ -118,7 +118,8 @@ def servers() -> Iterator[Fleet]:
             "ORCHESTRATOR_OBSERVATION_INTERVAL_SECONDS": "60",
         }
         with installation(None, settings=settings) as on:
-            yield Fleet(on, url)
+            with contextlib.closing(Sender(url, "nova")) as nova:
+                yield Fleet(on, url, nova)
 
 
 def shown(name: str, seconds: list[float]) -> str:
