@@ -189,7 +189,7 @@ def usual_seconds(on: Watched, injector: Injector) -> dict[str, float]:
 
 
 @contextmanager
-def _running(directory: Path | None, outage: float) -> Iterator[tuple[Watched, Injector]]:
+def running(directory: Path | None, outage: float) -> Iterator[tuple[Watched, Injector]]:
     """Keep an orchestrator running, for a member of the project."""
     deaths = Deaths()
     try:
@@ -214,7 +214,7 @@ def main(only: str, skip: str, outage: float) -> None:
     directory = chosen_directory()
     faults = chosen(only, skip, real=directory is not None)
     harmful = []
-    with _running(directory, outage) as (on, injector):
+    with running(directory, outage) as (on, injector):
         usual = usual_seconds(on, injector)
         for fault in faults:
             try:

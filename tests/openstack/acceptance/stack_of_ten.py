@@ -71,12 +71,13 @@ def template(*, changed: bool = False, suffix: str = "") -> dict[str, Any]:
     return {"heat_template_version": "2021-04-16", "resources": resources}
 
 
-def wrong_counts(items: Iterable[Item]) -> str:
-    """Return how the objects differ from those of a complete stack, "" if they do not."""
+def wrong_counts(items: Iterable[Item], *, stacks: int = 1) -> str:
+    """Return how the objects differ from those of complete stacks, "" if they do not."""
     found = Counter(item.collection for item in items)
     counted = (found | OBJECTS).keys() - UNCOUNTED
-    wrong = {key: (found[key], OBJECTS[key]) for key in counted if found[key] != OBJECTS[key]}
-    return ", ".join(f"{count} {key}, not {right}" for key, (count, right) in sorted(wrong.items()))
+    expected = {key: stacks * OBJECTS[key] for key in counted}
+    wrong = {key: (found[key], expected[key]) for key in sorted(counted) if found[key] != expected[key]}
+    return ", ".join(f"{count} {key}, not {right}" for key, (count, right) in wrong.items())
 
 
 def _of(kind: str, **properties: Any) -> dict[str, Any]:

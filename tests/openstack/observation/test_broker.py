@@ -117,9 +117,11 @@ def servers() -> Iterator[Fleet]:
             "ORCHESTRATOR_NOTIFICATIONS_URL": url,
             "ORCHESTRATOR_OBSERVATION_INTERVAL_SECONDS": "60",
         }
-        with installation(None, settings=settings) as on:
-            with contextlib.closing(Sender(url, "nova")) as nova:
-                yield Fleet(on, url, nova)
+        with (
+            installation(None, settings=settings) as on,
+            contextlib.closing(Sender(url, "nova")) as nova,
+        ):
+            yield Fleet(on, url, nova)
 
 
 def shown(name: str, seconds: list[float]) -> str:

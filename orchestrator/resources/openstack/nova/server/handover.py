@@ -7,12 +7,13 @@ template's ports, and the fixed addresses of its own ports and of nova's ports.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from orchestrator.clients.openstack.networking.network import PORTS
 from orchestrator.errors import ProviderConflict
 from orchestrator.json_types import JsonObject
-from orchestrator.resources.base import Context
+from orchestrator.resources.base import Context, Observation
 from orchestrator.resources.openstack.connection import openstack
 from orchestrator.resources.openstack.nova.base import compute
 from orchestrator.resources.openstack.nova.server import interfaces, state
@@ -21,7 +22,12 @@ Entry = Mapping[str, Any]
 
 
 def release(ctx: Context, server_id: str) -> None:
-    """Request the release; repeated requests have no further effect."""
+    """Request the release; repeated requests have no further effect. A build must end first: Nova detaches
+    nothing before, and attaches the ports late.
+    """
+    server = compute(ctx).current_server(server_id)
+    if server is not None and state.is_changing(server):
+        return
     for port_id in _attached(ctx, server_id):
         _detach(ctx, server_id, port_id)
     for port in _own_ports(ctx):
@@ -30,19 +36,25 @@ def release(ctx: Context, server_id: str) -> None:
 
 
 def _detach(ctx: Context, server_id: str, port_id: str) -> None:
-    """Request the detachment. Nova refuses it for a server in error; neutron then frees the port."""
+    """Request the detachment. Nova refuses it for a server in error; neutron then frees the port. Nova also
+    refuses it for a server with a task in progress; a later request repeats it.
+    """
     try:
         compute(ctx).detach_interface(server_id, port_id)
     except ProviderConflict:
         server = compute(ctx).current_server(server_id)
+        if server is not None and state.is_changing(server):
+            return
         if server is None or state.status_of(server) != "ERROR":
             raise
         openstack(ctx).network.update(PORTS, port_id, {"device_id": "", "device_owner": ""})
 
 
-def is_released(ctx: Context, server_id: str) -> bool:
-    """Return whether nothing is left to release."""
-    return not _attached(ctx, server_id)
+def observe_release(ctx: Context, server: Mapping[str, Any]) -> Observation:
+    """Return the observation of a server that is to release its ports and addresses."""
+    if state.is_changing(server):
+        return replace(state.waiting(server), released=False)
+    return Observation(exists=True, released=not _attached(ctx, server["id"]))
 
 
 def reclaim(ctx: Context, server_id: str) -> None:

@@ -203,7 +203,7 @@ class Server(ListedServer):
             case "SNAPSHOT":
                 return images.observe_snapshot(ctx)
             case "RELEASE":
-                return Observation(exists=True, released=handover.is_released(ctx, server["id"]))
+                return handover.observe_release(ctx, server)
         if status == "ACTIVE":
             return Observation(exists=True)
         reason = f"'status': expected 'ACTIVE', got '{status}'"
@@ -214,7 +214,7 @@ class Server(ListedServer):
         server = None if physical_id.startswith(PORTS_ONLY) else compute(ctx).current_server(physical_id)
         if server is None or state.status_of(server) in ("DELETED", "SOFT_DELETED"):
             return False
-        if state.status_of(server) == "BUILD" or state.task_of(server):
+        if state.is_changing(server):
             raise ProviderBusy(state.waiting(server).reason, retry_after=state.POLL_SECONDS)
         return state.status_of(server) != "ERROR"
 

@@ -58,6 +58,11 @@ def task_of(server: Server) -> str | None:
     return task
 
 
+def is_changing(server: Server) -> bool:
+    """Return whether nova builds the server, or carries out another task."""
+    return status_of(server) == "BUILD" or bool(task_of(server))
+
+
 def fault_text(server: Server) -> str:
     """Return Heat's text for a server in error."""
     fault = server.get("fault") or {}

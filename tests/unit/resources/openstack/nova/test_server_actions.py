@@ -149,6 +149,31 @@ def test_a_replaced_server_gives_up_ports_and_addresses_and_regains_them(cloud, 
     assert cloud.sent("PUT")[-1].body == {"port": restored}
 
 
+@pytest.mark.parametrize(("status", "task"), [("BUILD", None), ("ACTIVE", "rebuilding")])
+def test_a_server_with_a_task_in_progress_releases_its_ports_at_its_end(cloud, context_of, status, task):
+    ctx = context_of(given(networks=[{"port": "p1"}]), action="RELEASE")
+    serve(cloud, status, task)
+    cloud.answers("GET", "/servers/s1/os-interface", {"interfaceAttachments": []})
+    SERVER.release(ctx, "s1")
+    seen = SERVER.observe(ctx, "s1")
+    assert not seen.released
+    assert status in seen.reason
+    assert cloud.sent("DELETE") == []
+    serve(cloud)
+    cloud.answers("GET", "/servers/s1/os-interface", {"interfaceAttachments": [interface("p1")]})
+    cloud.answers("DELETE", ".*", None, status=202)
+    SERVER.release(ctx, "s1")
+    assert cloud.sent("DELETE", "/servers/s1/os-interface/p1")
+
+
+def test_a_server_that_nova_does_not_detach_from_is_an_error(cloud, context_of):
+    serve(cloud, "RESCUE")
+    cloud.answers("GET", "/servers/s1/os-interface", {"interfaceAttachments": [interface("p1")]})
+    cloud.answers("DELETE", ".*", {"conflictingRequest": {"message": "vm_state rescued"}}, status=409)
+    with pytest.raises(ProviderConflict, match="rescued"):
+        SERVER.release(context_of(given(networks=[{"port": "p1"}]), action="RELEASE"), "s1")
+
+
 # Live attributes.
 
 
