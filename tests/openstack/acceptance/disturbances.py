@@ -62,6 +62,14 @@ class Deaths:
         shutil.rmtree(self.directory)
 
 
+def set_faults(on: Installation, directory: Path | None, rules: Mapping[str, Any]) -> None:
+    """Replace all faults of the control plane of a directory, or else of the simulated cloud."""
+    folder = on.up.data_dir / "simulated" if directory is None else directory / "run"
+    new = folder / "faults.new"
+    new.write_bytes(orjson.dumps(rules))
+    new.replace(folder / "faults.json")
+
+
 @dataclass
 class Injector:
     """The faults of a cloud, and the processes of cloud and orchestrator."""
@@ -71,18 +79,9 @@ class Injector:
     deaths: Deaths
     outage_seconds: float
 
-    @property
-    def path(self) -> Path:
-        """The file of the faults."""
-        if self.directory is not None:
-            return self.directory / "run" / "faults.json"
-        return self.on.up.data_dir / "simulated" / "faults.json"
-
     def set(self, rules: Mapping[str, Any]) -> None:
         """Replace all faults."""
-        new = self.path.with_suffix(".new")
-        new.write_bytes(orjson.dumps(rules))
-        new.replace(self.path)
+        set_faults(self.on, self.directory, rules)
 
     @contextmanager
     def present(self, fault: Fault, action: str) -> Iterator[None]:

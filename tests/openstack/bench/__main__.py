@@ -21,6 +21,7 @@ import click
 from orchestrator.config import PREFIX
 from tests.bench.judging import Verdict
 from tests.bench.processes import Usage, Watch
+from tests.openstack.acceptance.disturbances import set_faults
 from tests.openstack.acceptance.installation import Installation, chosen_directory, installation
 from tests.openstack.bench import stacks
 from tests.openstack.bench.counts import requests_received, requests_sent, shown
@@ -40,6 +41,8 @@ MEMBER: Final = "demo"  # as users are; for administrators, nova's lists contain
 VALIDATION_SECONDS, LOOKUPS = 2.0, 10
 TIMES_ALONE: Final = 2.0
 TIMES_WAITING: Final = 0.7
+# A fake hypervisor builds at once, so that the requests of the services take nearly all time.
+BUILD_SECONDS: Final = (0.0, 10.0, 30.0)
 
 
 def measure_speed(on: Installation, rounds: int = ROUNDS) -> Iterator[Verdict]:
@@ -70,24 +73,34 @@ def measure_speed(on: Installation, rounds: int = ROUNDS) -> Iterator[Verdict]:
     yield Verdict("GETs for a server and its port", gets / SERVERS, "", 1.0)
 
 
-def measure_readiness(directory: Path | None, rounds: int = ROUNDS) -> Iterator[Verdict]:
-    """Create a stack whose resources start when their requirements exist, or when they are ready, in turn."""
-    template, seconds = stacks.three_tiers(), dict[str, list[float]]()
+def measure_readiness(
+    directory: Path | None, rounds: int = ROUNDS, builds: Sequence[float] = BUILD_SECONDS
+) -> Iterator[Verdict]:
+    """Create a stack whose resources start when their requirements exist, or when they are ready, in turn.
+
+    `builds`: seconds for which the hypervisor builds a server.
+    """
+    template = stacks.three_tiers()
     waiting = {f"{PREFIX}EARLY_RELEASE": "false"}
     with (
         installation(directory, workers=2) as early,
         installation(directory, workers=2, settings=waiting) as ready,
     ):
-        for number in range(rounds):
-            for kind, on in (("early", early), ("ready", ready)):
-                name = f"so-readiness-{kind}-{number}-{uuid.uuid4().hex[:6]}"
-                created = stacks.create(on, name, template)
-                seconds.setdefault(kind, []).append(created)
-                stacks.delete(on, name)
-            click.echo(", ".join(f"{kind} {times[-1]:.1f} s" for kind, times in seconds.items()))
-    ratio = median(seconds["early"]) / median(seconds["ready"])
-    count = len(template["resources"])
-    yield Verdict(f"{count} resources with early dependents, times without", ratio, "", TIMES_WAITING)
+        for build in builds:
+            seconds = dict[str, list[float]]()
+            for number in range(rounds):
+                for kind, on in (("early", early), ("ready", ready)):
+                    set_faults(on, directory, {"spawn": {"match": "", "delay": build}} if build else {})
+                    name = f"so-readiness-{kind}-{number}-{uuid.uuid4().hex[:6]}"
+                    created = stacks.create(on, name, template)
+                    seconds.setdefault(kind, []).append(created)
+                    set_faults(on, directory, {})
+                    stacks.delete(on, name)
+                times = ", ".join(f"{kind} {times[-1]:.1f} s" for kind, times in seconds.items())
+                click.echo(f"builds of {build:.0f} s: {times}")
+            ratio = median(seconds["early"]) / median(seconds["ready"])
+            title = f"{len(template['resources'])} resources, builds of {build:.0f} s, times without"
+            yield Verdict(title, ratio, "", TIMES_WAITING)
 
 
 def measure_validation(on: Installation) -> Iterator[Verdict]:
