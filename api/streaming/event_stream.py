@@ -6,6 +6,9 @@ browsers do, and receives every event exactly once. Messages of other types repo
 action. A comment is sent periodically as a keep-alive; it advances the id, so that a quiet client does not
 resume far back.
 
+A merged stream has a message for all events of a read, with their number in place of their contents. It does
+not read past events: `caught-up`, which may be repeated, stands for them.
+
 A stream ends after a maximum duration, and when its credentials are no longer valid. A client that reconnects
 is authenticated again.
 """
@@ -72,12 +75,21 @@ def stream(stack: StackRow | None, project_id: str, after: Position | None) -> R
     scope = Scope(project_id, query_params.levels(), stack)
     filters = query_params.filters(FILTERS)
     ends = query_params.boolean("until_end") and stack is not None
+    merges = query_params.boolean("merged")
     gone, session = _is_gone(), current_session()
     quotas = cast(CachedQuotas, current_app.extensions["quotas"])
     viewer = room.join(scope, int(quotas.limit(project_id, "event_streams")))
     in_flight.exempt(request.environ)
     following = Following(
-        deps, room, viewer, filters, Links(), after or tail.START, ends, lambda: gone() or session.is_over()
+        deps,
+        room,
+        viewer,
+        filters,
+        Links(),
+        after or tail.START,
+        ends,
+        lambda: gone() or session.is_over(),
+        merges,
     )
     answer = Response(following.frames(), mimetype=TYPE)
     answer.call_on_close(lambda: room.leave(viewer))
@@ -98,6 +110,7 @@ class Following:
     position: Position
     ends: bool
     is_gone: Callable[[], bool]
+    merges: bool = False
     _caught_up: bool = False
     _begun: float = field(default_factory=time.monotonic)
 
@@ -118,17 +131,36 @@ class Following:
                         return
                 heard = time.monotonic()
                 continue
-            result = self.viewer.take(LOOK_SECONDS)
-            for event, stack in result:
-                if (event.xid, event.id) > self.position and self._is_wanted(event):
-                    yield self._frame(event, stack)
-                    heard = time.monotonic()
-                    if self._is_end(event):
-                        yield self._ended()
-                        return
+            for frame, ended in self._new_frames(self._new()):
+                yield frame
+                heard = time.monotonic()
+                if ended:
+                    yield self._ended()
+                    return
             if time.monotonic() - heard > HEARTBEAT_SECONDS:
                 heard = time.monotonic()
                 yield b": still here\n\n"
+
+    def _new(self) -> list[EventItem]:
+        """Wait for events; return those after the position."""
+        return [
+            (event, stack)
+            for event, stack in self.viewer.take(LOOK_SECONDS)
+            if (event.xid, event.id) > self.position and self._is_wanted(event)
+        ]
+
+    def _new_frames(self, items: list[EventItem]) -> Iterator[tuple[bytes, bool]]:
+        """Yield the messages for new events, each with whether the stream ends after it."""
+        if self.merges and items:
+            last, _ = items[-1]
+            self.position = Position(last.xid, last.id)
+            yield (
+                self._message("message", {"events": len(items)}),
+                any(self._is_end(event) for event, _ in items),
+            )
+            return
+        for event, stack in items:
+            yield self._frame(event, stack), self._is_end(event)
 
     def _over(self) -> bool:
         return live.is_ending() or self.is_gone() or time.monotonic() - self._begun > STREAM_SECONDS
@@ -145,7 +177,7 @@ class Following:
         newest = tail.stack_events(self.deps.database, own_stack) if own_stack else 0
         while True:
             settled = tail.end_position(self.deps.database)
-            for event, stack in self._settled():
+            for event, stack in () if self.merges else self._settled():
                 yield self._frame(event, stack), False
                 if self._is_end(event):
                     yield self._ended(), True
@@ -154,7 +186,7 @@ class Following:
                 break
             time.sleep(self.hub.poll_seconds)  # an earlier transaction is still open
         self.position = max(self.position, settled)
-        if not self._caught_up:
+        if self.merges or not self._caught_up:
             self._caught_up = True
             yield self._message("caught-up", self._standing(now)), False
         if self.ends and now is not None and not now.in_progress:

@@ -142,6 +142,12 @@ class EventHub:
             viewer.waiting.clear()
             viewer.behind = False
 
+    @property
+    def position(self) -> stream.Position | None:
+        """Return the position up to which events were distributed; None while no stream waits for events."""
+        with self._lock:
+            return None if self._thread is None else self._position
+
     def _run(self) -> None:
         while True:
             time.sleep(self.poll_seconds)
@@ -168,10 +174,12 @@ class EventHub:
             result = [
                 (row, self._stacks[row.stack_id]) for row in walked.rows if row.stack_id in self._stacks
             ]
+            found = {row.stack_id: stack for row, stack in result}
             with self._lock:  # a subscriber that resumes now reads these events by itself
                 self._position = walked.position
                 for viewer in self._viewers if result else ():
-                    relevant = [item for item in result if self._concerns(viewer.scope, item[1])]
+                    concerned = {id_ for id_, stack in found.items() if self._concerns(viewer.scope, stack)}
+                    relevant = [item for item in result if item[0].stack_id in concerned]
                     if relevant:
                         viewer.put(relevant)
             if walked.drained:

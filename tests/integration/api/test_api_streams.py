@@ -145,6 +145,35 @@ def test_a_stream_of_an_idle_stack_sends_its_history_and_ends(
     assert stream.names(4) == ["a", "caught-up", "end"]
 
 
+def test_a_merged_stream_sends_numbers_of_events(
+    world: World, project: str, follow: Follow, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stack = world.stack(project, "s", status="IN_PROGRESS")
+    world.event(stack, "past")
+    stream = follow(f"{stack.path}/events?merged=true&resource_name=a")
+    assert stream.names(1) == ["caught-up"]
+    with psycopg.connect(world.database.url) as together:
+        for name in "aaba":
+            together.execute(INSERT, (stack.id, name))
+    message = stream.message()
+    assert message is not None
+    assert (message["event"], message["events"], "resource_name" in message) == ("message", 3, False)
+    monkeypatch.setattr(hub, "MAX_QUEUED_EVENTS", 1)
+    with psycopg.connect(world.database.url) as together:
+        for name in "aa":
+            together.execute(INSERT, (stack.id, name))
+    assert stream.names(1) == ["caught-up"]  # a queue without room: the number is not known
+
+
+def test_a_merged_stream_ends_with_the_action(world: World, project: str, follow: Follow) -> None:
+    stack = world.stack(project, "s", status="IN_PROGRESS")
+    stream = follow(f"{stack.path}/events?merged=true&until_end=true")
+    assert stream.names(1) == ["caught-up"]
+    write_event(world, stack, "COMPLETE")
+    assert stream.names(2) == ["message", "end"]
+    assert stream.message() is None
+
+
 def test_a_tree_is_followed_as_deep_as_asked(world: World, project: str, follow: Follow) -> None:
     stacks, above = [world.stack(project, "s", status="IN_PROGRESS")], None
     for number, name in enumerate(("one", "two"), start=1):
