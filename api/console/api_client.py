@@ -18,6 +18,7 @@ from werkzeug.test import run_wsgi_app
 
 from api import postponement
 from api.console.mount import MOUNT, Wsgi
+from api.streaming.shared_responses import SHARES
 from orchestrator.json_types import JsonMapping, JsonObject
 
 Query = Mapping[str, object]
@@ -38,6 +39,7 @@ DROPPED: Final = (
     "wsgi.input_terminated",
 )
 SAFE: Final = "GET"
+REFRESH: Final = "HTTP_HX_REQUEST"  # header of a request that refreshes a part of a page
 JSON: Final = "application/json"
 
 
@@ -61,23 +63,30 @@ class ApiClient:
         """Take the API's application, the browser's request, and the headers with the credentials."""
         self._api, self._environ, self._credentials = api, environ, credentials
 
-    def get(self, path: str, query: Query | None = None) -> JsonObject:
-        """Return the document at a path below `/v1`.
+    def get(self, path: str, query: Query | None = None, *, shared: bool = False) -> JsonObject:
+        """Return the document at a path below `/v1`. With `shared`, a refreshed page may receive the response
+        to another page that is refreshed at the same time.
 
         Raises:
             ApiError: the response is an error.
         """
-        return self.send(SAFE, path, query=query)
+        shares = {SHARES: "true"} if shared and REFRESH in self._environ else None
+        return self.send(SAFE, path, query=query, headers=shares)
 
     def send(
-        self, method: str, path: str, body: JsonMapping | None = None, query: Query | None = None
+        self,
+        method: str,
+        path: str,
+        body: JsonMapping | None = None,
+        query: Query | None = None,
+        headers: Mapping[str, str] | None = None,
     ) -> JsonObject:
         """Send a request; return the document of the response, empty without any.
 
         Raises:
             ApiError: the response is an error.
         """
-        chunks, status, _headers = self.open(path, query, method=method, body=body)
+        chunks, status, _headers = self.open(path, query, method=method, body=body, headers=headers)
         data = _joined(chunks)
         document = _document(data)
         if status >= 400:

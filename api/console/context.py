@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any, Final, cast
 
-from flask import Response, g, redirect, render_template, request, url_for
+import orjson
+from flask import Response, current_app, g, redirect, render_template, request, url_for
 
 from api.console.api_client import ApiClient
 from api.dependencies import caller, dependencies
 from orchestrator.json_types import JsonMapping
+from orchestrator.operations.runtime.caches import BoundedCache
 from orchestrator.security.caller import Caller
 from orchestrator.security.policy import allowed, policy_of
 
@@ -27,7 +32,17 @@ TABS: Final = (
     ("revisions.template", "Template"),
     ("revisions.index", "Revisions"),
 )  # endpoint and label of the pages of a stack
+RENDERED: Final = "orchestrator.console.rendered"  # extension: pages that were rendered last
+MAX_RENDERED: Final = 32
 DEFAULT_PROJECT: Final = "demo"  # without authentication, as in the command line
+
+
+@dataclass(slots=True, eq=False)
+class Rendered:
+    """A page that is rendered once for several viewers."""
+
+    rendering: threading.Lock = field(default_factory=threading.Lock)
+    html: str | None = None
 
 
 def api() -> ApiClient:
@@ -62,6 +77,28 @@ def page(template: str, /, **values: object) -> str:
     return render_template(template, **values)
 
 
+def live_page(template: str, /, **values: object) -> str:
+    """Return a page as HTML that many viewers refresh at the same time. A refreshed part with the same
+    values, for callers with the same rights, is rendered once per second: ages are in seconds.
+    """
+    if not refreshes():
+        return page(template, **values)
+    who: Caller | None = g.get("caller")
+    rights = (who.roles, who.is_admin) if who is not None else ()
+    key = (template, request.script_root, request.full_path, rights, int(time.time()), orjson.dumps(values))
+    rendered: BoundedCache[object, Rendered] = current_app.extensions[RENDERED]
+    found = rendered.get_or_make(key, Rendered)
+    with found.rendering:
+        if found.html is None:
+            found.html = page(template, **values)
+        return found.html
+
+
+def refreshes() -> bool:
+    """Whether the request refreshes a part of a page, which needs neither the head nor the navigation."""
+    return "HX-Request" in request.headers
+
+
 def redirect_to(endpoint: str, **values: Any) -> Response:
     """Return a redirect to a page."""
     return cast(Response, redirect(url_for(endpoint, **values), 303))
@@ -76,7 +113,7 @@ def draft_query() -> dict[str, object]:
     """Return the query for a first picture. A refreshed part of a page, and a reader without scripts who
     requests it (`complete`), wait for the complete one.
     """
-    waits = "HX-Request" in request.headers or "complete" in request.args
+    waits = refreshes() or "complete" in request.args
     return {} if waits else {"draft": "true"}
 
 
@@ -91,6 +128,7 @@ def console_context() -> dict[str, object]:
     who, project = g.get("caller"), project_of(request.view_args)
     return {
         "project": project,
+        "refreshes": refreshes(),
         "project_name": project_name(who, project or ""),
         "user": who.user if who is not None else "",
         "is_anonymous": dependencies().settings.auth == "none",

@@ -53,4 +53,4 @@ def remaining(
     elapsed = ((now or dt.datetime.now(dt.UTC)) - begun).total_seconds()
     expected = elapsed / progress.ready * rest
     shortest, longest = RANGE
-    return expected * shortest, expected * longest
+    return round(expected * shortest, 1), round(expected * longest, 1)

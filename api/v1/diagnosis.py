@@ -12,6 +12,7 @@ from api.dependencies import dependencies
 from api.request import query_params
 from api.request.stack_lookup import get_stack
 from api.response.serialization import json_response, link, time
+from api.streaming.shared_responses import shared
 from orchestrator.errors import InvalidRequest, ResourceNotFound
 from orchestrator.json_types import JsonMapping, JsonObject
 from orchestrator.operations.diagnosis.explain import Summary, explain, summarize
@@ -30,6 +31,7 @@ MAX_REPAIRS: Final = 50
 
 
 @why.get("/<project_id>/stacks/<stack_name>/<stack_id>/why")
+@shared
 def of_stack(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa: ARG001 - every path starts with it
     """Return the unfinished nodes of a stack, those that block further nodes first."""
     stack = get_stack(stack_name, stack_id)

@@ -15,6 +15,7 @@ from api.request.stack_lookup import get_stack
 from api.response.errors import HttpNotFound
 from api.response.serialization import Links, event_in_list, event_with_stack, json_list, json_response
 from api.streaming import event_stream
+from api.streaming.shared_responses import shared
 from orchestrator.errors import InvalidRequest
 from orchestrator.store.events import stream as tail
 from orchestrator.store.events.events import FILTERS, EventQuery, get_event, list_events, read_sequence
@@ -28,6 +29,7 @@ AT_ONCE: Final = 1_000  # maximum events per response to `after`
 
 
 @events.get("/<project_id>/stacks/<stack_name>/<stack_id>/events")
+@shared
 def index(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa: ARG001 - every path starts with it
     """List the stack's events, newest first by default."""
     stack = get_stack(stack_name, stack_id)

@@ -13,6 +13,7 @@ from api.request.stack_lookup import get_stack
 from api.response.failures import diagnostics
 from api.response.observations import ListedVerdicts, observation_of
 from api.response.serialization import Links, below, json_list, json_response, link, time
+from api.streaming.shared_responses import shared
 from orchestrator.errors import InvalidRequest, ResourceNotFound
 from orchestrator.json_types import JsonMapping, JsonObject
 from orchestrator.operations.context import OperationContext
@@ -42,6 +43,7 @@ resources = Blueprint("resources", __name__)
 
 
 @resources.get("/<project_id>/stacks/<stack_name>/<stack_id>/resources")
+@shared
 def index(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa: ARG001 - every path starts with it
     """List the resources by name; with `limit` (extension) a page after the name `marker`."""
     query_params.refuse_unknown([*FILTERS, SEARCH, "nested_depth", "with_detail", "limit", "marker"])

@@ -15,6 +15,7 @@ from api.request.body import read_body
 from api.request.stack_lookup import get_stack
 from api.response.failures import diagnostics
 from api.response.serialization import Links, NextPage, json_list, json_response, link, time
+from api.streaming.shared_responses import shared
 from api.v1.diagnosis import progress_body, queued_action_body
 from api.v1.outputs import output_body
 from orchestrator.engine.states import STACK_ACTIONS
@@ -97,6 +98,7 @@ def create(project_id: str) -> Response:  # noqa: ARG001 - as above
 
 
 @stacks.get("/<project_id>/stacks/<stack_name>/<stack_id>")
+@shared
 def show(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa: ARG001 - every path starts with it
     """Return a stack."""
     with_outputs = query_params.boolean("resolve_outputs", default=True)

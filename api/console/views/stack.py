@@ -8,7 +8,7 @@ from flask import Blueprint, Response, request
 
 from api.console import actions
 from api.console.api_client import location_path
-from api.console.context import api, marker_of, page, path_of, redirect_to, stack_path
+from api.console.context import api, live_page, marker_of, page, path_of, redirect_to, stack_path
 from api.console.failures import leaves
 from api.console.progress import Progress, remaining
 from api.console.views import repairs
@@ -41,9 +41,9 @@ def find(project: str, name: str) -> Response:
 def summary(project: str, name: str, stack_id: str) -> str:
     """Show the state in a sentence, the progress, and the reasons for waiting."""
     shown = read_stack(project, name, stack_id)
-    why = api().get(stack_path(project, name, stack_id, "why"), {"limit": CAUSES})["why"]
+    why = api().get(stack_path(project, name, stack_id, "why"), {"limit": CAUSES}, shared=True)["why"]
     progress = Progress.of(why["progress"])
-    return page(
+    return live_page(
         "stack_summary.html",
         stack=shown,
         tab="summary",
@@ -62,10 +62,12 @@ def resources(project: str, name: str, stack_id: str) -> str:
     query: dict[str, object] = {key: request.args.get(key, "") for key in ("status", "type", "marker")}
     wanted = request.args.get("name", "").strip()
     listed = api().get(
-        stack_path(project, name, stack_id, "resources"), query | {"limit": PAGE, "search": wanted}
+        stack_path(project, name, stack_id, "resources"),
+        query | {"limit": PAGE, "search": wanted},
+        shared=True,
     )
     rows = listed["resources"]
-    return page(
+    return live_page(
         "stack_resources.html",
         stack=read_stack(project, name, stack_id),
         tab="resources",
@@ -84,8 +86,9 @@ def events(project: str, name: str, stack_id: str) -> str:
     listed = api().get(
         stack_path(project, name, stack_id, "events"),
         query | {"limit": PAGE, "nested_depth": ALL_LEVELS if depth == "yes" else 0},
+        shared=True,
     )["events"]
-    return page(
+    return live_page(
         "stack_events.html",
         stack=read_stack(project, name, stack_id),
         tab="events",
@@ -98,10 +101,9 @@ def events(project: str, name: str, stack_id: str) -> str:
 
 @stack.get(f"{BASE}/events/stream")
 def stream(project: str, name: str, stack_id: str) -> Response:
-    """Pass the events of the stack on, as they are written."""
-    chunks, status, headers = api().open(
-        stack_path(project, name, stack_id, "events", "stream"), {"nested_depth": ALL_LEVELS, "after": "now"}
-    )
+    """Tell the page that the stack has new events; the page needs nothing else of them."""
+    query = {"nested_depth": ALL_LEVELS, "after": "now", "merged": "true"}
+    chunks, status, headers = api().open(stack_path(project, name, stack_id, "events", "stream"), query)
     return Response(chunks, status, headers)
 
 
@@ -158,7 +160,8 @@ def read_stack(
         "resolve_outputs": str(resolve_outputs).lower(),
         "with_diagnostics": str(with_diagnostics).lower(),
     }
-    shown: JsonObject = api().get(stack_path(project, name, stack_id), query)["stack"]
+    path = stack_path(project, name, stack_id)
+    shown: JsonObject = api().get(path, query, shared=not resolve_outputs)["stack"]
     return shown
 
 

@@ -1,0 +1,92 @@
+"""Responses shared by pages that are refreshed at the same time.
+
+The event hub announces new events to all pages of a stack at once, and they request the same lists. The first
+request reads; further requests with the same rights receive its response, each after its own authentication
+and authorization. A response is shared only until the hub distributes newer events, so that a page never
+receives a state older than an announced event.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import wraps
+from typing import Final, ParamSpec, cast
+
+from flask import Response, current_app, request
+
+from api.dependencies import caller
+from api.streaming.event_stream import hub
+from api.streaming.hub import EventHub
+from orchestrator.operations.runtime.caches import BoundedCache
+from orchestrator.store.events.stream import Position
+
+SHARES: Final = "orchestrator.shares"  # WSGI key of a request that accepts a shared response
+MAX_AGE_SECONDS: Final = 0.25  # not all changes have events
+MAX_KEPT: Final = 64
+MAX_KEPT_BYTES: Final = 256 * 1_024  # of a response
+
+Key = tuple[object, ...]
+Values = ParamSpec("Values")
+
+
+@dataclass(slots=True, eq=False)
+class Kept:
+    """The last response to a request."""
+
+    reading: threading.Lock = field(default_factory=threading.Lock)
+    body: bytes | None = None
+    position: Position | None = None  # of the hub when the read began
+    read_at: float = 0.0  # when it began
+
+
+class SharedResponses:
+    """The responses of this process that are shared."""
+
+    def __init__(self, events: EventHub, clock: Callable[[], float] = time.monotonic) -> None:
+        """Take the hub that announces events to the pages."""
+        self._events, self._clock = events, clock
+        self._kept = BoundedCache[Key, Kept](MAX_KEPT)
+
+    def get(self, key: Key, make: Callable[[], Response]) -> Response:
+        """Return the response to a request, which is the same for all requests of a key."""
+        kept = self._kept.get_or_make(key, Kept)
+        with kept.reading:
+            position, now = self._events.position, self._clock()
+            if (
+                kept.body is not None
+                and position == kept.position is not None
+                and now - kept.read_at < MAX_AGE_SECONDS
+            ):
+                return Response(kept.body, mimetype="application/json")
+            kept.body, kept.position, kept.read_at = None, position, now
+            response = make()
+            if response.status_code == 200 and not response.is_streamed:
+                body = response.get_data()
+                kept.body = body if len(body) <= MAX_KEPT_BYTES else None
+            return response
+
+
+def shared(view: Callable[Values, Response]) -> Callable[Values, Response]:
+    """Let a view with a JSON response share it with requests that accept that."""
+
+    @wraps(view)
+    def respond(*args: Values.args, **values: Values.kwargs) -> Response:
+        who = caller()
+        if SHARES not in request.environ or who.bearer is not None:
+            return view(*args, **values)
+        rights = who.project_id, who.roles, who.is_admin
+        key = (request.root_url, request.path, request.query_string, rights)
+        return _responses().get(key, lambda: view(*args, **values))
+
+    return respond
+
+
+def _responses() -> SharedResponses:
+    """Return the shared responses of the application."""
+    created = current_app.extensions.get("shared_responses")
+    if created is None:
+        created = current_app.extensions.setdefault("shared_responses", SharedResponses(hub()))
+    return cast(SharedResponses, created)
