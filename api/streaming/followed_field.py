@@ -6,7 +6,9 @@ import secrets
 import threading
 import time
 from collections import deque
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Final
 
 from api.streaming.hub import Subscriber
@@ -17,7 +19,11 @@ from orchestrator.operations.pictures.field import FieldBuilder
 from orchestrator.operations.pictures.history import PastStates
 from orchestrator.store.stacks.stacks import StackRow
 
+MAX_RESPONSES: Final = 16  # kept until the next change
+MAX_RESPONSE_BYTES: Final = 256 * 1_024
 MIN_WAIT_SECONDS: Final = 1.0  # until a viewer asks for a newer picture
+
+Content = tuple[bytes, str]  # of a response, with its encoding
 
 
 @dataclass(slots=True)
@@ -67,6 +73,8 @@ class FollowedField:
     drifted: frozenset[int] = frozenset()
     leaving: dict[tuple[int, str], int] = field(default_factory=dict)  # positions of resources being deleted
     past: dict[tuple[str, str], PastStates] = field(default_factory=dict)  # by order and time
+    version: tuple[str, int] = "", 0  # order and number of the changes that `responses` contain
+    responses: dict[Hashable, Content] = field(default_factory=dict)
     token: str = field(default_factory=lambda: secrets.token_hex(4))
 
     @property
@@ -82,8 +90,22 @@ class FollowedField:
         behind = self.number - int(number)
         if not 0 <= behind <= len(self.changes):
             return None
-        newest = (self.changes[-1 - nth] for nth in range(behind))
-        return sorted(set(newest))
+        return sorted(set(islice(reversed(self.changes), behind)))
+
+    def response(self, request: Hashable, make: Callable[[], Content]) -> Content:
+        """Return the response to a request for changes. Viewers who have seen the same changes share it until
+        the next change. The caller holds the lock.
+        """
+        assert self.current is not None
+        version = self.current.order, self.number
+        if version != self.version:
+            self.version, self.responses = version, {}
+        found = self.responses.get(request)
+        if found is None:
+            found = make()
+            if len(self.responses) < MAX_RESPONSES and len(found[0]) <= MAX_RESPONSE_BYTES:
+                self.responses[request] = found
+        return found
 
     @property
     def is_outdated(self) -> bool:

@@ -41,7 +41,7 @@ def field(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa:
     if request.if_none_match.contains(tag):
         response.status_code = 304
         return response
-    _set_body(response, encode(shown.header, shown.states))
+    _set_content(response, *_content(encode(shown.header, shown.states), compresses=_accepts_gzip()))
     return response
 
 
@@ -50,17 +50,23 @@ def field_changes(project_id: str, stack_name: str, stack_id: str) -> Response: 
     """Return the bytes of a field that have changed since a cursor, or the whole field."""
     query_params.require_known("order", "cursor")
     followed = fields().follow(get_stack(stack_name, stack_id))
-    with followed.lock:
+    order, cursor = query_params.text("order") or "", query_params.text("cursor") or ""
+
+    def encoded() -> bytes:
         current = current_field(followed)
-        positions = followed.since(query_params.text("order") or "", query_params.text("cursor") or "")
-        header = header_of(followed, current)
+        positions, header = followed.since(order, cursor), header_of(followed, current)
         if positions is None:
-            body = encode(header, bytes(current.states))
-        else:
-            body = encode_changes(header, positions, current.states)
+            return encode(header, bytes(current.states))
+        return encode_changes(header, positions, current.states)
+
     response = Response(mimetype=BINARY)
     response.headers["Cache-Control"] = "no-store"
-    _set_body(response, body)
+    compresses = _accepts_gzip()
+    with followed.lock:
+        body, coding = followed.response(
+            (order, cursor, compresses), lambda: _content(encoded(), compresses=compresses)
+        )
+    _set_content(response, body, coding)
     return response
 
 
@@ -103,9 +109,18 @@ def _named(row: stored.NamedResource | None) -> JsonObject | None:
     }
 
 
-def _set_body(response: Response, body: bytes) -> None:
-    """Set the content, compressed if the client accepts it."""
-    if len(body) > COMPRESSED_BYTES and request.accept_encodings.quality("gzip") > 0:
-        body = gzip.compress(body, 1, mtime=0)
-        response.headers["Content-Encoding"] = "gzip"
+def _accepts_gzip() -> bool:
+    return request.accept_encodings.quality("gzip") > 0
+
+
+def _content(body: bytes, *, compresses: bool) -> tuple[bytes, str]:
+    """Return a content and its encoding, empty if it is not compressed."""
+    if compresses and len(body) > COMPRESSED_BYTES:
+        return gzip.compress(body, 1, mtime=0), "gzip"
+    return body, ""
+
+
+def _set_content(response: Response, body: bytes, coding: str) -> None:
+    if coding:
+        response.headers["Content-Encoding"] = coding
     response.set_data(body)

@@ -166,4 +166,4 @@ def encode_changes(header: JsonMapping, positions: Sequence[int], states: bytes 
     text = orjson.dumps({**header, "changed": len(positions)})
     text += b" " * (-len(text) % 4)  # aligns the positions
     packed = struct.pack(f"<{len(positions)}I", *positions)
-    return MAGIC + struct.pack("<I", len(text)) + text + packed + bytes(states[at] for at in positions)
+    return MAGIC + struct.pack("<I", len(text)) + text + packed + bytes(map(states.__getitem__, positions))

@@ -3,6 +3,7 @@
 # ruff: noqa: F811 - fixtures are imported
 from __future__ import annotations
 
+import gzip
 import json
 import struct
 import threading
@@ -12,6 +13,7 @@ from typing import Any
 import pytest
 from sqlalchemy import update
 
+from api.v1 import pictures
 from orchestrator.engine.pictures.field import STATES, Field
 from orchestrator.operations.pictures import draft
 from orchestrator.operations.pictures.field import FieldBuilder
@@ -229,3 +231,16 @@ def test_the_page_counts_states_and_links_to_the_lists(world: World, project: st
     header, _ = read(data.data)
     changed = browser.open(f"/ui{root.path}/field/changes?order={header['order']}&cursor={header['cursor']}")
     assert read(changed.data)[0]["changed"] == 0
+
+
+def test_viewers_share_compressed_changes_only_with_viewers_who_accept_them(
+    api: Client, world: World, project: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pictures, "COMPRESSED_BYTES", 1)
+    root = tree(world, project)
+    path = f"/v1{root.path}/field/changes"
+    plain, packed, again = (
+        api.http.get(path, headers=headers) for headers in ({}, {"Accept-Encoding": "gzip"}, {})
+    )
+    assert plain.data == again.data == gzip.decompress(packed.data)
+    assert [item.headers.get("Content-Encoding") for item in (plain, packed, again)] == [None, "gzip", None]
