@@ -54,7 +54,8 @@ ON CONFLICT (stack_id) DO UPDATE SET traversal = excluded.traversal, counts = ex
     counted_at = excluded.counted_at, seconds = excluded.seconds, final = excluded.final
 """
 
-# Of each stack the last count and, for a small traversal in progress, the present numbers.
+# Of each stack the last count and, for a small traversal in progress, the present numbers. The conditions on
+# the last count are inside: outside of the subquery, they would be checked after counting.
 READ: Final = f"""
 SELECT x.stack_id, p.counts, p.counted_at, p.final, fresh.counts, fresh.total, now()
 FROM unnest(%(stacks)s::bigint[], %(traversals)s::bigint[]) AS x(stack_id, traversal)
@@ -64,10 +65,12 @@ LEFT JOIN LATERAL (
         SELECT n.state, count(*) AS n FROM (
             SELECT g.state FROM graph_node g
             WHERE g.stack_id = x.stack_id AND g.traversal = x.traversal
-                AND {check_in("g.kind", RESOURCE_KINDS)}
+                AND {check_in("g.kind", RESOURCE_KINDS)} AND p.final IS NOT TRUE
+                AND coalesce((SELECT sum(o.n::bigint) FROM jsonb_each_text(p.counts) AS o(state, n)), 0)
+                    < %(most)s
             LIMIT %(most)s) n
         GROUP BY n.state) c
-    ) fresh ON p.final IS NOT TRUE
+    ) fresh ON true
 """
 
 
