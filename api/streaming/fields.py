@@ -28,6 +28,7 @@ from orchestrator.engine.pictures.groups import FineGroups, Tree
 from orchestrator.logs import logger
 from orchestrator.operations.pictures.draft import FieldDraft, draft_of
 from orchestrator.operations.pictures.field import FieldBuilder
+from orchestrator.operations.runtime.memory import release_memory
 from orchestrator.rate_errors import TooManyStreams
 from orchestrator.store.connections.database import Database
 from orchestrator.store.pictures import field as stored
@@ -202,10 +203,11 @@ class Fields:
             before, followed.groups, followed.draft = followed.current, groups, None
             if before is not None and before.order == fresh.order:
                 followed.record(before.replace_states(bytes(fresh.states)))
-                return
-            followed.current = fresh
-            followed.changes.clear()
-            followed.leaving.clear()
+            else:
+                followed.current = fresh
+                followed.changes.clear()
+                followed.leaving.clear()
+        release_memory()
 
     def _soon(self, followed: FollowedField) -> None:
         """Read a field again soon, because resources have appeared or disappeared."""

@@ -18,6 +18,7 @@ from api.dependencies import dependencies
 from orchestrator.operations.pictures import timeline as built
 from orchestrator.operations.pictures.timeline import Timeline
 from orchestrator.operations.runtime.caches import BoundedCache
+from orchestrator.operations.runtime.memory import release_memory
 from orchestrator.store.connections.database import Database
 from orchestrator.store.stacks.stacks import StackRow
 
@@ -89,6 +90,7 @@ class Timelines:
         begun = time.monotonic()
         picture = built.build(self._database, stack, number)
         now = time.monotonic()
+        release_memory()
         if picture is not None:
             kept.last = Read(picture, version, now - begun, now + PAUSE_FACTOR * (now - begun))
         return picture, None
