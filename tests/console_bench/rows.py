@@ -82,6 +82,12 @@ SELECT stack_id, stack_id, 1, 'update', id, 'check', name,
     CASE WHEN action <> 'INIT' AND status = 'COMPLETE' THEN updated_at END, (action = 'INIT')::int
 FROM resource WHERE stack_id = %(id)s
 """
+# As the sweep counts.
+PROGRESS: Final = """
+INSERT INTO progress (stack_id, traversal, counts, counted_at, seconds, final)
+SELECT %(id)s, 1, jsonb_object_agg(state, n), now(), 0.1, false
+FROM (SELECT state, count(*) AS n FROM graph_node WHERE stack_id = %(id)s GROUP BY state) c
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +118,7 @@ def write(db: psycopg.Connection[tuple[object, ...]], size: int, project: str = 
         "kinds": len(TYPES),
         "outline": Jsonb(load(TEMPLATE, Limits()).outline()),
     }
-    for statement in (ROOT, CONTENT, REVISION, RESOURCES, DEFINITIONS, EVENTS, NODES):
+    for statement in (ROOT, CONTENT, REVISION, RESOURCES, DEFINITIONS, EVENTS, NODES, PROGRESS):
         db.execute(statement, values) if "%(" in statement else db.execute(statement)
     db.execute("ANALYZE resource, resource_definition, event, graph_node, stack")
     return BenchStack(int(str(row[0])), id_, name, size)

@@ -10,6 +10,7 @@ import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from orchestrator.config import PREFIX
 from orchestrator.embedded.postgres import DATABASE, Postgres
@@ -17,6 +18,8 @@ from orchestrator.embedded.process import Child, running
 from orchestrator.security.encryption import new_key
 from tests import template_cluster
 from tests.template_cluster import FAST_SETTINGS
+
+STREAMS: Final = 32  # of the viewers
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +71,8 @@ def server(database_: Running) -> Iterator[Server]:
                 f"{PREFIX}ENCRYPTION_KEYS": new_key(),
                 f"{PREFIX}AUTH": "none",
                 f"{PREFIX}BROKER_URL": "redis://127.0.0.1:1/0",
+                f"{PREFIX}MAX_EVENT_STREAMS": str(STREAMS),
+                f"{PREFIX}MAX_EVENT_STREAMS_PER_TENANT": "-1",
             },
             ready=lambda _pid: _accepts(port),
         )

@@ -38,6 +38,8 @@ PAGES: Final = {
 }
 PAUSE_SECONDS: Final = {"/map": 2.0, "/timeline": 2.0}  # as in live.js, by default 1 s
 REFRESH_FACTOR: Final = 20
+MERGE_SECONDS: Final = 0.05
+MAX_SHOWN: Final = 13  # values of a course
 PROBE_SECONDS: Final = 1.3
 DELAY_SECONDS: Final = 10.0
 
@@ -95,12 +97,17 @@ class Watched:
             f"server: {self.core_per_viewer:.2%} of a core per viewer, {self.core_of_all:.0%} in all",
             "API and database, share of a core per viewer of other pages: "
             + ", ".join(f"{page} {share:.2%}" for page, share in self.core_per_page.items()),
-            f"heap of the page: {self.heaps[0] / 1e6:.2f} MB first, {self.heaps[-1] / 1e6:.2f} MB last, "
-            f"growth {self.heap_growth:.1%}",
-            f"memory of the server: {self.memories[0] / 1e6:.0f} MB first, "
-            f"{self.memories[-1] / 1e6:.0f} MB last",
+            f"heap of the page, growth {self.heap_growth:.1%}; over time in MB: {_course(self.heaps, 2)}",
+            f"memory of the server over time in MB: {_course(self.memories, 0)}",
             f"longest task of the main thread: {self.longest:.0f} ms",
         ]
+
+
+def _course(values: list[int], digits: int) -> str:
+    """Return values in bytes as numbers in MB, at equal distances."""
+    count = min(MAX_SHOWN, len(values))
+    places = [round(nth * (len(values) - 1) / max(1, count - 1)) for nth in range(count)]
+    return ", ".join(f"{values[place] / 1e6:.{digits}f}" for place in places)
 
 
 def watch(browser: Browser, running: Server, stack: BenchStack, seconds: float) -> Watched:
@@ -123,7 +130,7 @@ def watch(browser: Browser, running: Server, stack: BenchStack, seconds: float) 
         result.core_of_all, result.core_per_viewer = alone, (crowded - alone) / VIEWERS
         alone = _core(running.pid, VIEWER_SECONDS, running.database_pid)
         for name, path in PAGES.items():
-            with _viewers(_refresh, running.url + stack.path + path):
+            with _viewers(_refresh, running.url + stack.path, path):
                 share = _core(running.pid, VIEWER_SECONDS, running.database_pid)
             result.core_per_page[name] = (share - alone) / VIEWERS
         end = time.monotonic() + seconds
@@ -177,11 +184,11 @@ def _probe_for(page: Page, db: Any, stack: BenchStack, result: Watched, seconds:
 
 
 @contextlib.contextmanager
-def _viewers(view: Callable[[str, threading.Event], None], address: str) -> Iterator[None]:
+def _viewers(view: Callable[..., None], *address: str) -> Iterator[None]:
     """Let viewers request an address for a block. Raises the error of a viewer at its end."""
     ends = threading.Event()
     with ThreadPoolExecutor(VIEWERS) as threads:
-        viewers = [threads.submit(view, address, ends) for _ in range(VIEWERS)]
+        viewers = [threads.submit(view, ends, *address) for _ in range(VIEWERS)]
         try:
             ends.wait(2.0)
             yield
@@ -191,7 +198,7 @@ def _viewers(view: Callable[[str, threading.Event], None], address: str) -> Iter
         viewer.result()
 
 
-def _view(address: str, ends: threading.Event) -> None:
+def _view(ends: threading.Event, address: str) -> None:
     """Request changes as the script of the page does."""
     with httpx.Client(timeout=60.0) as client:
         header = _header(client.get(f"{address}/field/data").raise_for_status().content)
@@ -201,16 +208,31 @@ def _view(address: str, ends: threading.Event) -> None:
             header = _header(answer.content)
 
 
-def _refresh(address: str, ends: threading.Event) -> None:
-    """Request a page as live.js does while there are always new events."""
-    with httpx.Client(timeout=60.0, headers={"HX-Request": "true"}) as client:
-        pause = PAUSE_SECONDS.get("/" + address.rpartition("/")[2], 1.0)
-        wait = 0.0
-        while not ends.wait(wait):
+def _refresh(ends: threading.Event, stack: str, path: str) -> None:
+    """Follow the stream of a stack and request a page, as live.js does."""
+    pause, news = PAUSE_SECONDS.get(path, 1.0), threading.Event()
+    with ThreadPoolExecutor(1) as thread, httpx.Client(timeout=60.0) as client:
+        stream = thread.submit(_follow, ends, f"{stack}/events/stream", news)
+        while not ends.is_set():
+            if not news.wait(0.1) or ends.wait(MERGE_SECONDS):
+                continue
+            news.clear()
             begun = time.monotonic()
-            client.get(address).raise_for_status()
+            client.get(f"{stack}{path}", headers={"HX-Request": "true"}).raise_for_status()
             took = time.monotonic() - begun
-            wait = max(pause, REFRESH_FACTOR * took) - took
+            ends.wait(max(pause, REFRESH_FACTOR * took) - took)
+    stream.result()
+
+
+def _follow(ends: threading.Event, address: str, news: threading.Event) -> None:
+    """Follow a stream of events."""
+    with httpx.stream("GET", address, timeout=60.0) as response:
+        response.raise_for_status()
+        for line in response.iter_lines():
+            if line.startswith("data:"):
+                news.set()
+            if ends.is_set():
+                return
 
 
 def _header(body: bytes) -> Any:
