@@ -70,8 +70,9 @@ class WebhookDeliveryThread(threading.Thread):
         """Deliver until stopped."""
         while not self._stopped.wait(self.poll_seconds):
             try:
-                for group in self._groups:
-                    self._distribute(group)
+                if self.sender.any_due():
+                    for group in self._groups:
+                        self._distribute(group)
             except (psycopg.Error, sqlalchemy.exc.SQLAlchemyError) as error:
                 log.warning("webhooks_read_failed", error=str(error))
             except Exception:

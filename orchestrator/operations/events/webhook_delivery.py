@@ -56,6 +56,11 @@ class WebhookSender:
         """Return the duration of a lease: longer than a delivery, including name resolution."""
         return self.settings.webhook_timeout * 2 + 5
 
+    def any_due(self) -> bool:
+        """Return whether to claim."""
+        with self.database.borrow() as db:
+            return webhooks.any_due(db)
+
     def claim(
         self, limit: int, *, slow: bool, share: int | None = None, busy: Mapping[str, int] | None = None
     ) -> Sequence[tuple[Claimed, int]]:

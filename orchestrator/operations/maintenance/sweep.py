@@ -36,7 +36,7 @@ from orchestrator.security.encryption import Cipher
 from orchestrator.store import circuit_breakers, observations
 from orchestrator.store.connections.database import UNREACHABLE, Database, try_lock, unlock
 from orchestrator.store.events import webhooks
-from orchestrator.store.maintenance import stalled, sweep_queries
+from orchestrator.store.maintenance import stalled, sweep_queries, sweep_turn
 from orchestrator.store.nodes import repository
 from orchestrator.store.observation import groups
 from orchestrator.store.signals import queue
@@ -90,25 +90,22 @@ class Sweep:
         if self._db is None or self._db.closed:
             self._db = self.database.connect(hot=True, replan=True, name="orchestrator-sweep")
             sweep_queries.bound_transactions(self._db)
-        db = self._db
-        with db.transaction():
-            if not sweep_queries.acquire_sweep_turn(db, LOCK, self.min_interval):
-                return []
-            messages: list[Message] = [*self._enqueue_due(db)]
-            sent = queue.due(db, self.settings.re_enqueue_seconds, MAX_ROWS)
-            metrics.count_recovered("signal", len(sent))
-            messages += sent
-            if self.settings.observation_interval_seconds:
-                messages += groups.due(db, MAX_ROWS)
-            observed = observations.due(db, self.settings.re_enqueue_seconds, MAX_ROWS)
-            metrics.count_recovered("observation", len(observed))
-            messages += observed
-        messages += self._enqueue_queued(db)
-        self._rung_until = webhooks.mark_due(db, self._rung_until)
-        messages += self._end(db)
-        messages += self._continue_observations(db)
-        messages += self._repair(db)
-        self._count(db)
+        db, messages = self._db, list[Message]()
+        turn = sweep_turn.take(db, self.min_interval, self.settings.stack_action_timeout)
+        if turn is None:
+            return []
+        if turn.due:
+            messages += self._enqueue_all_due(db)
+        if turn.queued:
+            messages += self._enqueue_queued(db)
+        self._rung_until = webhooks.mark_due(db, self._rung_until) if turn.webhooks else None
+        messages += self._end(db) if turn.ending else self._audited(db)
+        if turn.passes:
+            messages += self._continue_observations(db)
+        if turn.faults:
+            messages += self._repair(db)
+        if turn.counts:
+            self._count(db)
         return messages
 
     def purge(self) -> None:
@@ -120,6 +117,22 @@ class Sweep:
         """Close the connection; the next sweep opens a new connection."""
         if self._db is not None:
             self._db.close()
+
+    def _enqueue_all_due(self, db: Connection[TupleRow]) -> list[Message]:
+        """Return messages for all due work, unless another sweep does so now."""
+        with db.transaction():
+            if not sweep_turn.lock(db, LOCK):
+                return []
+            messages: list[Message] = [*self._enqueue_due(db)]
+            sent = queue.due(db, self.settings.re_enqueue_seconds, MAX_ROWS)
+            metrics.count_recovered("signal", len(sent))
+            messages += sent
+            if self.settings.observation_interval_seconds:
+                messages += groups.due(db, MAX_ROWS)
+            observed = observations.due(db, self.settings.re_enqueue_seconds, MAX_ROWS)
+            metrics.count_recovered("observation", len(observed))
+            messages += observed
+        return messages
 
     def _enqueue_due(self, db: Connection[TupleRow]) -> list[CheckMessage]:
         messages = sweep_queries.due(db, MAX_ROWS)
@@ -187,10 +200,7 @@ class Sweep:
             metrics.count_recovered("queued_action", 1)
             messages += queued_actions.start_or_drop(db, stack_id)
         cleanup.delete_pending_snapshots(db, self.types, self.cipher, self.settings)
-        if time.monotonic() - self._audited_at > AUDIT_SECONDS:
-            self._audited_at = time.monotonic()
-            messages += self._audit(db)
-        return messages
+        return messages + self._audited(db)
 
     def _continue_observations(self, db: Connection[TupleRow]) -> list[ObservationMessage]:
         messages: list[ObservationMessage] = []
@@ -212,6 +222,13 @@ class Sweep:
         except Exception:
             log.exception("repair_error")
             return []
+
+    def _audited(self, db: Connection[TupleRow]) -> list[CheckMessage]:
+        """Audit every AUDIT_SECONDS; return the messages to send."""
+        if time.monotonic() - self._audited_at <= AUDIT_SECONDS:
+            return []
+        self._audited_at = time.monotonic()
+        return self._audit(db)
 
     def _audit(self, db: Connection[TupleRow]) -> list[CheckMessage]:
         for root in sweep_queries.roots(db):

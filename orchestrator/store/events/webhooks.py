@@ -16,6 +16,7 @@ from typing import Final
 from psycopg import Connection
 from psycopg.rows import TupleRow, class_row
 
+from orchestrator.store.connections.prepared import fetch_prepared
 from orchestrator.store.events.stream import Position
 
 Db = Connection[TupleRow]
@@ -121,6 +122,7 @@ WHERE w.state = 'active' AND EXISTS (
 """
 # The n-th due webhook of a project with m deliveries in progress has rank n + m: low ranks are claimed first,
 # and ranks above the project's share are not claimed.
+ANY_DUE: Final = "SELECT EXISTS (SELECT 1 FROM webhook WHERE state = 'active' AND due_at <= now())"
 CLAIM: Final = """
 WITH busy AS (
     SELECT * FROM unnest(%(projects)s::text[], %(deliveries)s::integer[]) AS b (project_id, deliveries)
@@ -222,6 +224,11 @@ def mark_due(db: Db, rung_until: int | None) -> int | None:
     elif until > rung_until:
         db.execute(MARK_DUE, {"first": str(rung_until), "next": str(until)})
     return until
+
+
+def any_due(db: Db) -> bool:
+    """Return whether a delivery is due; it may have been claimed already."""
+    return bool(fetch_prepared(db, ANY_DUE, {})[0][0])
 
 
 def claim(

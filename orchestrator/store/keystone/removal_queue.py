@@ -14,6 +14,8 @@ from typing import Final, Generic, TypeVar
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
+from orchestrator.store.connections.prepared import fetch_prepared
+
 Db = Connection[TupleRow]
 
 T = TypeVar("T")
@@ -63,8 +65,8 @@ class RemovalQueue(Generic[T]):
 
     def claim(self, db: Db, seconds: float) -> Removal[T] | None:
         """Claim an object that is due, for `seconds`; return None if there is none."""
-        row = db.execute(self._claim, {"seconds": seconds}).fetchone()
-        return None if row is None else Removal(row[0], row[1], self._read(*row[2:]))
+        rows = fetch_prepared(db, self._claim, {"seconds": str(seconds)})
+        return Removal(rows[0][0], rows[0][1], self._read(*rows[0][2:])) if rows else None
 
     def delete_row(self, db: Db, id_: int) -> None:
         """Delete the row of a removed object."""

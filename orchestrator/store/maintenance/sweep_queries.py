@@ -18,17 +18,6 @@ from orchestrator.store.tables.base import check_in
 
 Db = Connection[TupleRow]
 
-# Whether no sweep is running or has started recently; if so, the lock is held until the transaction ends. Two
-# sweeps that ask at the same moment may both get it, which costs only a sweep.
-TRY_TURN = """
-SELECT CASE WHEN EXISTS (
-        SELECT 1 FROM sweep_turn WHERE begun_at > clock_timestamp() - make_interval(secs => %(apart)s))
-    THEN false ELSE pg_try_advisory_xact_lock(%(lock)s) END
-"""
-RECORD_TURN = """INSERT INTO sweep_turn (id, begun_at) VALUES (1, clock_timestamp())
-ON CONFLICT (id) DO UPDATE SET begun_at = excluded.begun_at
-"""
-
 # Operations of a traversal are followed to their end, also after the stack was failed at once by a cancel or
 # a timeout: for up to a day beyond the timeout.
 FOLLOWED = """
@@ -161,17 +150,6 @@ BOUND_TRANSACTIONS = "SET idle_in_transaction_session_timeout = '30s'"
 def bound_transactions(db: Db) -> None:
     """Have the server end this connection when it idles in a transaction for 30 seconds."""
     db.execute(BOUND_TRANSACTIONS)
-
-
-def acquire_sweep_turn(db: Db, lock: int, spacing: float) -> bool:
-    """Return whether to sweep. If so, other sweeps are locked out until the transaction ends. No sweep starts
-    while another is running, or within `spacing` seconds of the start of the last.
-    """
-    row = db.execute(TRY_TURN, {"lock": lock, "apart": spacing}).fetchone()
-    acquired = row is not None and bool(row[0])
-    if acquired:
-        db.execute(RECORD_TURN)
-    return acquired
 
 
 def due(db: Db, limit: int) -> list[CheckMessage]:

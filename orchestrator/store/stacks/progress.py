@@ -125,8 +125,12 @@ def _progress(
 
 def due(db: Connection[TupleRow], limit: int = 100) -> list[tuple[int, int, bool]]:
     """Return the stacks to count now: stack, traversal, and whether it has ended."""
-    values = {"factor": IDLE_FACTOR, "every": EVERY_SECONDS, "limit": limit, "few": MAX_COUNTED_NODES}
-    return [(row[0], row[1], row[2]) for row in db.execute(DUE, values).fetchall()]
+    return [(row[0], row[1], row[2]) for row in db.execute(DUE, due_values(limit)).fetchall()]
+
+
+def due_values(limit: int = 1) -> Mapping[str, object]:
+    """Return the values of the statement DUE."""
+    return {"factor": IDLE_FACTOR, "every": EVERY_SECONDS, "limit": limit, "few": MAX_COUNTED_NODES}
 
 
 def count(db: Connection[TupleRow], stack_id: int, traversal: int, *, final: bool) -> None:

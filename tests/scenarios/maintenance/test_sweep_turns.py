@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from orchestrator.operations.maintenance.sweep import Sweep
+from orchestrator.store.connections.prepared import PreparedConnection
 from tests.scenarios.world import World, test_resource
 
 
@@ -47,3 +48,37 @@ def test_any_worker_sweeps_when_the_interval_is_over(world: World, worker: Calla
     assert worker(60.0).run() != []
     world.elapse(61, "sweep")
     assert worker(60.0).run() != []
+
+
+@pytest.fixture
+def statements(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Return a list that collects the statements of connections for checks and sweeps."""
+    sent: list[str] = []
+    execute, fetched = PreparedConnection.execute, PreparedConnection.fetched
+
+    def recorded(call: Callable[..., object]) -> Callable[..., object]:
+        def record(connection: PreparedConnection, query: str, *values: object, **options: object) -> object:
+            sent.append(query)
+            return call(connection, query, *values, **options)
+
+        return record
+
+    monkeypatch.setattr(PreparedConnection, "execute", recorded(execute))
+    monkeypatch.setattr(PreparedConnection, "fetched", recorded(fetched))
+    return sent
+
+
+def test_a_sweep_without_work_is_a_single_statement(
+    world: World, worker: Callable[[float], Sweep], statements: list[str]
+) -> None:
+    uuid = world.create("s", {"a": test_resource()})
+    world.deliver_all()
+    assert world.state(uuid) == "CREATE_COMPLETE"
+    world.sweep.run()  # it counts the progress of the stack for the last time
+    first, second = worker(0.0), worker(60.0)
+    for sweep in (first, second):
+        sweep.run()  # it connects
+    statements.clear()
+    assert first.run() == []
+    assert second.run() == []
+    assert len(statements) == 2, statements
