@@ -19,9 +19,11 @@ from tasks import task_events
 from tasks.app import app, engine
 from tasks.celery_settings import QUEUES
 from tasks.execution import execution
-from tasks.publisher import TASK
+from tasks.publisher import OBSERVE_QUEUE, TASK
 
 log = logger()
+
+EXTERNAL = ("provider", OBSERVE_QUEUE)  # queues of types whose state is a provider's
 
 # Seconds before each try; a broken connection is replaced at once, a restarting database needs longer.
 PAUSES = (0.0, 0.2, 1.0, 2.0)
@@ -50,7 +52,7 @@ def check(self: Any, node_ids: list[int], traversal: int) -> str | None:
                     engine(),
                     node_ids,
                     traversal,
-                    durable=running.queue == "provider",
+                    durable=running.queue in EXTERNAL,
                     bulk=running.queue == "bulk",
                     lease=lease,
                     again=tried > 0,

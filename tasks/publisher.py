@@ -45,6 +45,8 @@ OBSERVE_TASK = "observe"
 OBSERVE_QUEUE = "observe"
 ROUND_TASK = "observe_group"
 PROJECT_HEADER = "project"  # of a message
+# Nodes of a task that is answered by a shared list; fewer are not worth a list.
+MIN_TOGETHER, MAX_TOGETHER = 3, 25
 MAX_SHOWN = 5  # resources named in the arguments that Flower shows
 
 TEMPLATE_ARGUMENTS: Final[Mapping[str, tuple[Any, ...]]] = {
@@ -154,8 +156,8 @@ class Dispatcher:
 
         checks = [message for message in messages if isinstance(message, CheckMessage)]
         for group in self._groups(checks):
-            first = group[0]
-            add(first.queue, first.root, self.render(group, projects.get(first.root, ""), parent_id))
+            root = group[0].root
+            add(_queue_of(group), root, self.render(group, projects.get(root, ""), parent_id))
         for message in messages:
             if not isinstance(message, CheckMessage):
                 queue = SIGNAL_QUEUE if isinstance(message, SignalMessage) else OBSERVE_QUEUE
@@ -173,17 +175,18 @@ class Dispatcher:
             connection.redis.send_command(*arguments, check_health=False)  # type: ignore[no-untyped-call]
 
     def _groups(self, messages: Sequence[CheckMessage]) -> Iterable[Sequence[CheckMessage]]:
-        if self.batch == 1:
+        if self.batch == 1 and not any(message.shared_list for message in messages):
             return ([message] for message in messages)
         return self._batches(messages)
 
     def _batches(self, messages: Sequence[CheckMessage]) -> Iterable[Sequence[CheckMessage]]:
-        def batch_key(message: CheckMessage) -> tuple[str, int, str]:
-            return message.queue, message.traversal, message.root
+        def batch_key(message: CheckMessage) -> tuple[str, int, str, str]:
+            return message.queue, message.traversal, message.root, message.shared_list
 
-        for (queue, _, _), same in groupby(sorted(messages, key=batch_key), key=batch_key):
+        for (queue, _, _, shared_list), same in groupby(sorted(messages, key=batch_key), key=batch_key):
             group = list(same)
-            step = self.batch if queue == "check" else 1
+            together = MAX_TOGETHER if shared_list and len(group) >= MIN_TOGETHER else 1
+            step = self.batch if queue == "check" else together
             yield from (group[start : start + step] for start in range(0, len(group), step))
 
     def render(
@@ -192,7 +195,7 @@ class Dispatcher:
         """Return the message that makes a worker check these nodes, in the broker's format, after its id."""
         first = group[0]
         arguments = [[message.node_id for message in group], first.traversal]
-        target = Target(TASK, first.queue, first.root, project, parent_id)
+        target = Target(TASK, _queue_of(group), first.root, project, parent_id)
         return self._filled(target, arguments, describe(group))
 
     def render_other(
@@ -278,6 +281,11 @@ def _observe_stub(resource_id: int) -> None:
 
 def _round_stub(group_id: int) -> None:
     """Signature of the task for a round of the observation; the body is in `observe.py`."""
+
+
+def _queue_of(group: Sequence[CheckMessage]) -> str:
+    """Return the queue of a message: observations that share a task have their own."""
+    return OBSERVE_QUEUE if len(group) > 1 and group[0].shared_list else group[0].queue
 
 
 def describe(group: Sequence[CheckMessage]) -> str:

@@ -7,13 +7,16 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class CheckMessage:
-    """Request to visit a node. `label` and `root` are only for monitoring."""
+    """Request to visit a node. `label` and `root` are only for monitoring. `shared_list` is the list that
+    shows the progress of an open operation: nodes with the same list may share a task (operations/adr/0022).
+    """
 
     node_id: int
     traversal: int
     queue: str
     label: str = ""  # the resource's name
     root: str = ""  # the root stack's uuid: Celery's root_id
+    shared_list: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,6 +28,7 @@ OTHERS = {
     "read_queued": visit_sql.READ_QUEUED,
     "read_queued_one": visit_sql.READ_QUEUED_ONE,
     "read_with_operation_inputs": visit_sql.READ_WITH_OPERATION_INPUTS,
+    "separate": visit_sql.SEPARATE,
     "settle_clean_nodes": outcome_sql.SETTLE_CLEAN_NODES,
     "settle_nodes": outcome_sql.SETTLE_NODES,
     "wake_newer_traversals": outcome_sql.WAKE_NEWER_TRAVERSALS,

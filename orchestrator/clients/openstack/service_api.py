@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Final, NamedTuple
 from urllib.parse import parse_qsl, urlsplit
 
 from orchestrator.clients.contacts import note_contact
+from orchestrator.clients.only_lists import asked_at, list_request, require_own_request
 from orchestrator.clients.openstack.errors import error_of, reported_by
 from orchestrator.clients.openstack.session.shared_lists import LAG_TIMES, SharedList, SharedLists, Unlisted
 from orchestrator.clients.openstack.transport import Answer, Content, Query, Request, Transport
@@ -170,18 +171,21 @@ class ServiceApi:
             NotListedYet: a young object is newer than the list.
             Unlisted: the object needs a request of its own.
         """
-        asked_at = time.monotonic()
+        asked = asked_at()
         listing = shared.of(self.service, target.path, str(target.query), target.microversion or "")
-        since = max(asked_at - self._lag.of(listing), shared.changed_at(id_))
+        since = max(asked - self._lag.of(listing), shared.changed_at(id_))
         if now and not self._lag.deleting:
-            since = asked_at
-        until = asked_at + self._seconds
+            since = asked
+        until = time.monotonic() + self._seconds
 
         def fetch() -> Iterator[JsonObject]:
-            for item in self.listed(target.path, target.key, target.query, microversion=target.microversion):
-                if time.monotonic() > until:
-                    raise ProviderUnreachable(f"{self.service} lists its objects too slowly")
-                yield item
+            with list_request():
+                for item in self.listed(
+                    target.path, target.key, target.query, microversion=target.microversion
+                ):
+                    if time.monotonic() > until:
+                        raise ProviderUnreachable(f"{self.service} lists its objects too slowly")
+                    yield item
 
         return listing.read(
             id_,
@@ -317,7 +321,12 @@ class ServiceApi:
         headers: Headers | None = None,
         accepted: Collection[int] = (),
     ) -> Answer:
-        """Send a request; return the answer with status and headers. Statuses in `accepted` are no error."""
+        """Send a request; return the answer with status and headers. Statuses in `accepted` are no error.
+
+        Raises:
+            NeedsOwnRequest: only shared lists may be requested (`only_lists.py`).
+        """
+        require_own_request()
         request = Request(
             service=self.service,
             service_type=self.service_type,

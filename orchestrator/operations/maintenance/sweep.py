@@ -80,10 +80,14 @@ class Sweep:
     _followed: set[tuple[int, int]] = field(default_factory=set)
     _rung_until: int | None = None  # last event up to which webhooks were marked due
     _purging: IncrementalPurge = field(init=False)
+    _shared_lists: Mapping[str, str] = field(init=False)  # by the name of the resource type
 
     def __post_init__(self) -> None:
         """Take the limits from the settings."""
         self._purging = IncrementalPurge(Policy.of(self.settings))
+        self._shared_lists = {
+            name: f"{type_.service}/{type_.lists}" for name, type_ in self.types.items() if type_.lists
+        }
 
     def run(self) -> list[Message]:
         """Sweep once, unless another process sweeps or has just swept; return the messages to send."""
@@ -135,7 +139,7 @@ class Sweep:
         return messages
 
     def _enqueue_due(self, db: Connection[TupleRow]) -> list[CheckMessage]:
-        messages = sweep_queries.due(db, MAX_ROWS)
+        messages = sweep_queries.due(db, MAX_ROWS, self._shared_lists)
         metrics.count_recovered("due", len(messages))
         lost = sweep_queries.expired_leases(db, MAX_ROWS)
         metrics.count_recovered("lease_lost", len(lost))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
-from typing import NamedTuple
+from math import inf
+from typing import Final, NamedTuple
 
 from orchestrator import metrics
 from orchestrator.engine.check.visit import ControlVisit, ResourceVisit, Visit
@@ -12,11 +14,20 @@ from orchestrator.logs import logger, set_log_context
 from orchestrator.operations import stack_completion
 from orchestrator.operations.reconcile.checked_node import CheckedNode
 from orchestrator.operations.reconcile.outcome_writer import OutcomeWriter
-from orchestrator.operations.reconcile.pending import Drop, Enqueue, Join, NeedsLease, Pending
+from orchestrator.operations.reconcile.pending import (
+    Drop,
+    Enqueue,
+    Join,
+    NeedsLease,
+    Pending,
+    Separate,
+)
 from orchestrator.operations.reconcile.resource_visits import BatchContext, visit_resource
 from orchestrator.store.planning import small_plans
 
 log = logger()
+
+TOGETHER_SECONDS: Final = 1.0  # for the visits after the first one of a batch that shares a list
 
 
 class CheckedBatch(NamedTuple):
@@ -33,11 +44,14 @@ def check_batch(
     if not visits:
         return CheckedBatch([], [])
     results: list[Pending] = []
+    until = inf
     for visit in visits:
         set_log_context(visit.log_context)
-        result = _visit(batch, visit, plan_inputs)
+        result = _visit(batch, visit, plan_inputs) if time.monotonic() < until else Separate(visit)
         if result is not None:
             results.append(result)
+        if batch.together and until == inf:  # the first visit may have waited for the list
+            until = time.monotonic() + TOGETHER_SECONDS
     needing_lease = [result.visit for result in results if isinstance(result, NeedsLease)]
     writer = OutcomeWriter.of(batch, visits[0])
     messages = writer.write(results)

@@ -7,8 +7,10 @@ returned, to be sent after the commit.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Collection, Sequence
 
+from orchestrator.clients.only_lists import Together
 from orchestrator.engine.check.visit import ResourceVisit, Visit
 from orchestrator.engine.messages import CheckMessage
 from orchestrator.logs import set_log_context
@@ -36,9 +38,10 @@ def check_nodes(
     """Advance nodes of a traversal as far as possible now; return the messages to send.
 
     `durable` is for external types: their commits are on disk before the next step
-    (docs/internals/protocol.md rule 5). `bulk` nodes have no resource: they plan, join and finish. `again`
-    repeats a call that the database interrupted, with its `lease`: the claimed resources are continued.
-    A summary of each visit is appended to `checked`.
+    (docs/internals/protocol.md rule 5); several nodes of them are answered by a list that they share, and
+    released for tasks of their own otherwise (adr/0022). `bulk` nodes have no resource: they plan, join and
+    finish. `again` repeats a call that the database interrupted, with its `lease`: the claimed resources are
+    continued. A summary of each visit is appended to `checked`.
 
     Raises:
         UNREACHABLE: the database is away, or has interrupted this call.
@@ -52,7 +55,9 @@ def check_nodes(
             messages, remaining = _check_without_lease(engine, ids, traversal, checked, may_plan=may_plan)
             ids = [id_ for id_ in ids if id_ in remaining or again]
         if ids:
-            messages += _check_with_lease(engine, ids, traversal, lease, checked, again=again)
+            messages += _check_with_lease(
+                engine, ids, traversal, lease, checked, again=again, external=durable
+            )
         return messages
     finally:
         set_log_context(None)
@@ -66,6 +71,7 @@ def _check_with_lease(
     checked: list[CheckedNode],
     *,
     again: bool,
+    external: bool,
 ) -> list[CheckMessage]:
     db = engine.database.check_connection(durable=True)
     claimed = repository.claim(db, ids, traversal, lease, engine.settings.lease_seconds)
@@ -83,7 +89,8 @@ def _check_with_lease(
     if again:  # it was not renewed since
         repository.renew(db, leases, engine.settings.lease_seconds)
     with engine.leases.keep(leases):
-        batch = batch_context(engine, db, lease)
+        together = Together(len(visits), time.monotonic()) if external and len(visits) > 1 else None
+        batch = batch_context(engine, db, lease, together)
         messages = check_batch(batch, visits).messages
     checked += batch.checked
     return messages

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+from orchestrator.clients.only_lists import NeedsOwnRequest
 from orchestrator.engine.check.decide import (
     Abandon,
     Adopt,
@@ -122,6 +123,7 @@ def execute(
     except (
         Superseded,
         OperationNotRecorded,
+        NeedsOwnRequest,
         *UNREACHABLE,
     ):  # no outcome
         raise

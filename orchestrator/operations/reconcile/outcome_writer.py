@@ -72,6 +72,8 @@ class OutcomeWriter(NamedTuple):
             failing |= written.failing
         if drops:
             messages += self._drop([visit.node_id for visit in drops])
+        if pending.separate:
+            messages += self._separate([visit.node_id for visit in pending.separate])
         for stack_id in failing:
             messages += stack_completion.drain(self.batch.worker.database, stack_id, self.traversal)
         return messages
@@ -172,6 +174,14 @@ class OutcomeWriter(NamedTuple):
             repository.drop_unclaimed(batch.db, ids)
             return []
         return self._released(repository.drop(batch.db, ids, batch.lease, self.root))
+
+    def _separate(self, ids: Sequence[int]) -> list[CheckMessage]:
+        batch = self.batch
+        if batch.lease is None:
+            return []
+        messages = repository.separate(batch.db, ids, batch.lease, self.root).messages
+        batch.worker.windows.enqueued(self.root_id, len(messages), 0)
+        return messages
 
     def _released(self, settled: repository.Settled) -> list[CheckMessage]:
         """Return the messages for released dependents; nodes without work are settled at once."""

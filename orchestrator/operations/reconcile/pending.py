@@ -44,6 +44,12 @@ class Drop(NamedTuple):
     visit: Visit
 
 
+class Separate(NamedTuple):
+    """A visit that is not answered by a shared list: it is released for a task of its own (adr/0022)."""
+
+    visit: Visit
+
+
 class Restart(NamedTuple):
     """A node whose traversal was replaced by a new one of the same action, with its messages."""
 
@@ -69,7 +75,7 @@ class Enqueue(NamedTuple):
     messages: Sequence[CheckMessage]
 
 
-Pending = Write | Transition | Pause | Drop | Restart | Join | NeedsLease | Enqueue
+Pending = Write | Transition | Pause | Drop | Separate | Restart | Join | NeedsLease | Enqueue
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +86,7 @@ class Partition:
     transitions: Sequence[Transition] = ()
     pauses: Sequence[Pause] = ()
     drops: Sequence[Visit] = ()
+    separate: Sequence[Visit] = ()
     joins: Sequence[ControlVisit] = ()
     needing_lease: Sequence[ControlVisit] = ()
     messages: Sequence[CheckMessage] = ()
@@ -91,6 +98,7 @@ def partition(results: Iterable[Pending]) -> Partition:
     transitions: list[Transition] = []
     pauses: list[Pause] = []
     drops: list[Visit] = []
+    separate: list[Visit] = []
     joins: list[ControlVisit] = []
     needing_lease: list[ControlVisit] = []
     messages: list[CheckMessage] = []
@@ -104,6 +112,8 @@ def partition(results: Iterable[Pending]) -> Partition:
                 pauses.append(result)
             case Drop():
                 drops.append(result.visit)
+            case Separate():
+                separate.append(result.visit)
             case Restart():
                 drops.append(result.visit)
                 messages += result.messages
@@ -113,4 +123,4 @@ def partition(results: Iterable[Pending]) -> Partition:
                 needing_lease.append(result.visit)
             case Enqueue():
                 messages += result.messages
-    return Partition(writes, transitions, pauses, drops, joins, needing_lease, messages)
+    return Partition(writes, transitions, pauses, drops, separate, joins, needing_lease, messages)

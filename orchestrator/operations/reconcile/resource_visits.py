@@ -7,15 +7,26 @@ from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from dataclasses import replace
 from functools import cache, partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 from uuid import uuid4
 
 import psycopg
 from psycopg.types.json import Json
 
 from orchestrator import metrics
+from orchestrator.clients.only_lists import NeedsOwnRequest, Together, only_lists
 from orchestrator.engine.check import hooks
-from orchestrator.engine.check.decide import Abandon, Adopt, Create, Recreate, ReissueUpdate, Step, decide
+from orchestrator.engine.check.decide import (
+    Abandon,
+    Adopt,
+    Create,
+    Delete,
+    Observe,
+    Recreate,
+    ReissueUpdate,
+    Step,
+    decide,
+)
 from orchestrator.engine.check.outcome import (
     ChildTransition,
     Failed,
@@ -43,7 +54,15 @@ from orchestrator.operations.reconcile.outcome_rows import (
     ready_columns,
     was_healthy,
 )
-from orchestrator.operations.reconcile.pending import Drop, Pause, Pending, Restart, Transition, Write
+from orchestrator.operations.reconcile.pending import (
+    Drop,
+    Pause,
+    Pending,
+    Restart,
+    Separate,
+    Transition,
+    Write,
+)
 from orchestrator.operations.reconcile.worker_context import WorkerContext
 from orchestrator.operations.resource_context.early_outputs import misled_dependents
 from orchestrator.operations.resource_context.large_values import has_large_values
@@ -79,9 +98,12 @@ class BatchContext(NamedTuple):
     lease: int | None
     services: OperationServices
     checked: list[CheckedNode]  # a summary of each visit, for the dashboard
+    together: Together | None = None  # visits that are answered by a shared list only (adr/0022)
 
 
-def batch_context(worker: WorkerContext, db: repository.CheckConnection, lease: int | None) -> BatchContext:
+def batch_context(
+    worker: WorkerContext, db: repository.CheckConnection, lease: int | None, together: Together | None = None
+) -> BatchContext:
     """Return the context of a batch."""
     services = OperationServices(
         worker.cipher,
@@ -98,7 +120,11 @@ def batch_context(worker: WorkerContext, db: repository.CheckConnection, lease: 
             )
         ),
     )
-    return BatchContext(worker, db, lease, services, [])
+    if together:
+        services = services._replace(
+            record_start=_leave_alone, record_step=_leave_alone, record_snapshot=_leave_alone
+        )
+    return BatchContext(worker, db, lease, services, [], together)
 
 
 def visit_resource(batch: BatchContext, visit: ResourceVisit) -> Pending | None:
@@ -113,6 +139,8 @@ def visit_resource(batch: BatchContext, visit: ResourceVisit) -> Pending | None:
     step = decide(visit, type_)
     if isinstance(step, Abandon):
         return Drop(visit)
+    if batch.together and not _only_observes(visit, step):
+        return Separate(visit)
     if visit.early_released and isinstance(step, Recreate) and not visit.halted:
         return _plan_again(batch, visit)
     if visit.hooks and (hook := hooks.before(visit, step)):
@@ -122,13 +150,34 @@ def visit_resource(batch: BatchContext, visit: ResourceVisit) -> Pending | None:
         batch.checked.append(resource_checked(visit, "visit", failed))
         return pending_outcome(batch, visit, StepResult(failed, load_state(visit, worker.cipher)))
     try:
-        return _run(batch, visit, type_, step)
+        with only_lists(batch.together):
+            return _run(batch, visit, type_, step)
+    except NeedsOwnRequest:
+        return Separate(visit)
     except Superseded:
         log.info("lease_lost", resource=resource.name, stack=visit.stack.uuid)
         return Drop(visit)
     except OperationNotRecorded as error:  # the lease expires, and another visit follows
         log.warning("operation_not_started", resource=resource.name, error=str(error))
         return None
+
+
+def _only_observes(visit: ResourceVisit, step: Step) -> bool:
+    """Whether a visit observes an operation whose request was answered. A node that perhaps has ended its
+    worker is visited alone.
+    """
+    if visit.lost_leases or visit.hooks or visit.resource.released:
+        return False
+    return isinstance(step, Observe) or (isinstance(step, Delete) and not (step.request or step.find_first))
+
+
+def _leave_alone(*_: object) -> NoReturn:
+    """Record nothing for a visit that shares a list: what would follow is a request.
+
+    Raises:
+        NeedsOwnRequest: always.
+    """
+    raise NeedsOwnRequest("the object needs a step of its own")
 
 
 def _plan_again(batch: BatchContext, visit: ResourceVisit) -> Restart:

@@ -7,6 +7,7 @@ never waits for a check, nor a check for a sweep.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from psycopg import Connection
@@ -37,7 +38,10 @@ UPDATE graph_node n
 SET state = CASE WHEN {RUNNING} THEN 'queued' ELSE 'dropped' END, due_at = NULL, rings = 0,
     rung_at = CASE WHEN {RUNNING} THEN now() END
 FROM o JOIN stack s ON s.id = o.stack_id JOIN stack root ON root.id = s.root_id
-WHERE n.id = o.id RETURNING n.id, n.traversal, n.queue, n.label, root.uuid::text, n.state
+WHERE n.id = o.id RETURNING n.id, n.traversal, n.queue, n.label, root.uuid::text, n.state, (
+    SELECT coalesce(r.runs_as, r.type) FROM resource r WHERE r.id = ANY (ARRAY[n.resource_id])
+        AND n.retry_count = 0 AND n.lost_leases = 0 AND n.unreachable_tries = 0
+        AND r.physical_id IS NOT NULL AND (r.op = 'CREATE' OR r.op = 'DELETE' AND r.requested_at IS NOT NULL))
 """
 
 # A lost lease is not a retry: it has its own counter and its own back-off (docs/internals/protocol.md rule
@@ -152,9 +156,16 @@ def bound_transactions(db: Db) -> None:
     db.execute(BOUND_TRANSACTIONS)
 
 
-def due(db: Db, limit: int) -> list[CheckMessage]:
-    """Queue the waiting nodes that are due."""
-    return _queued(db.execute(DUE, {"limit": limit}).fetchall())
+def due(db: Db, limit: int, shared_lists: Mapping[str, str]) -> list[CheckMessage]:
+    """Queue the waiting nodes that are due. `shared_lists` are those of resource types: the messages of nodes
+    that only observe an operation without faults name theirs.
+    """
+    rows = db.execute(DUE, {"limit": limit}).fetchall()
+    return [
+        CheckMessage(id_, traversal, queue, label, root, shared_lists.get(type_name or "", ""))
+        for id_, traversal, queue, label, root, state, type_name in rows
+        if state == "queued"
+    ]
 
 
 def expired_leases(db: Db, limit: int) -> list[CheckMessage]:

@@ -260,6 +260,11 @@ def drop(db: CheckConnection, ids: Sequence[int], lease: int, root: str) -> Sett
     return settled(retried(db, ending.DROP, {"ids": list(ids), "lease": lease}), root)
 
 
+def separate(db: CheckConnection, ids: Sequence[int], lease: int, root: str) -> Settled:
+    """Release claimed nodes and their resources unchanged; return a message for each."""
+    return settled(retried(db, sql.SEPARATE, {"ids": _bigints(ids), "lease": str(lease)}), root)
+
+
 def drop_unclaimed(db: CheckConnection, ids: Sequence[int]) -> None:
     """Drop queued nodes that were not claimed, if their traversal is over."""
     db.execute(ending.DROP_UNCLAIMED, {"ids": list(ids)})

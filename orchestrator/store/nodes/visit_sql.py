@@ -215,6 +215,20 @@ UPDATE graph_node SET state = 'queued', lease = NULL, leased_until = NULL, rung_
 WHERE id = %(id)s AND state = 'checking' AND lease = %(lease)s
 """
 
+# Nodes of a task that was to observe several of them: each is visited in a task of its own (adr/0022).
+SEPARATE = """
+WITH released AS (
+    UPDATE graph_node n
+    SET state = 'queued', lease = NULL, leased_until = NULL, rung_at = now(), rings = 0
+    WHERE n.id = ANY (%(ids)s::bigint[]) AND n.state = 'checking' AND n.lease = %(lease)s
+    RETURNING n.id, n.traversal, n.queue, n.label, n.resource_id
+), r AS (
+    UPDATE resource r SET lease = NULL, leased_until = NULL
+    FROM released WHERE r.id = ANY (ARRAY[released.resource_id]) AND r.lease = %(lease)s
+)
+SELECT 'send', id, traversal, queue, label FROM released
+"""
+
 REFILL_WINDOW = """
 WITH outstanding AS (
     SELECT count(*) AS n FROM (

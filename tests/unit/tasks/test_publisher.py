@@ -22,7 +22,16 @@ from orchestrator.errors import Misconfigured
 from tasks.broker_connections import BrokerConnections
 from tasks.celery_settings import QUEUES, celery_settings
 from tasks.fair_queues import KEY_PREFIX, LANES
-from tasks.publisher import OBSERVE_TASK, SIGNAL_TASK, TASK, Dispatcher, broker_url, describe
+from tasks.publisher import (
+    MAX_TOGETHER,
+    MIN_TOGETHER,
+    OBSERVE_TASK,
+    SIGNAL_TASK,
+    TASK,
+    Dispatcher,
+    broker_url,
+    describe,
+)
 
 ROOT = "6d9b4d2c-0000-4000-8000-000000000001"
 
@@ -144,6 +153,23 @@ def test_a_batch_holds_nodes_of_one_traversal_and_one_root(broker: FakeBroker):
 def test_only_local_types_share_messages(broker: FakeBroker):
     publish(broker, [CheckMessage(n, 1, "provider") for n in range(3)], batch=5)
     assert [message["body"][0][0] for message in broker.messages("provider", 3)] == [[0], [1], [2]]
+
+
+def test_observations_with_the_same_list_share_a_message_of_the_queue_observe(broker: FakeBroker):
+    def due(ids: range, shared_list: str, traversal: int = 1) -> list[Message]:
+        return [CheckMessage(n, traversal, "provider", shared_list=shared_list) for n in ids]
+
+    count = MAX_TOGETHER + 4
+    few = due(range(200, 200 + MIN_TOGETHER - 1), "neutron/ports")
+    publish(broker, [*due(range(count), "nova/servers"), *few, *due(range(300, 304), "nova/servers", 2)])
+    together = [message["body"][0] for message in broker.messages("observe", 3)]
+    assert together == [
+        [list(range(MAX_TOGETHER)), 1],
+        [list(range(MAX_TOGETHER, count)), 1],
+        [[300, 301, 302, 303], 2],
+    ]
+    alone = [message["body"][0][0] for message in broker.messages("provider", len(few))]
+    assert alone == [[200], [201]]
 
 
 def test_a_signal_message_names_its_resource(broker: FakeBroker):

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Final
 
+from orchestrator.clients.only_lists import asked_at, observed_together
 from orchestrator.errors import ProviderBusy, ProviderError, ProviderUnreachable
 from orchestrator.json_types import JsonObject
 
@@ -88,18 +89,18 @@ class SharedList:
             Unlisted: too few objects are observed, the object was never in the list, or it must not be read.
             ProviderBusy: the service does not respond.
         """
-        asked_at = time.monotonic()
+        now = time.monotonic()
         known = self._snapshot
-        crowded = self._is_crowded(id_, asked_at)
+        crowded = self._is_crowded(id_, now)
         if known.started_at >= since and id_ in known.objects:
             return known.objects[id_]
         if not crowded:
             raise Unlisted
         if young and known.started_at >= since and id_ not in self._seen:
             raise NotListedYet
-        newest = since if deleting else asked_at
+        newest = since if deleting else max(since, asked_at())
         for required in (since, newest) if known.started_at < since < newest else (newest,):
-            objects = self._read_since(required, fetch, asked_at + seconds).objects
+            objects = self._read_since(required, fetch, now + seconds).objects
             if id_ in objects:
                 return objects[id_]
         if not (was_listed or id_ in self._seen):
@@ -117,7 +118,7 @@ class SharedList:
                 self._observed[before] -= 1
                 if not self._observed[before]:
                     del self._observed[before]
-            return len(self._observed) >= MIN_OBJECTS * self._snapshot.pages
+            return max(len(self._observed), observed_together()) >= MIN_OBJECTS * self._snapshot.pages
 
     def _read_since(self, required: float, fetch: Fetch, until: float) -> _Snapshot:
         """Return a list whose request began at `required` or later; request it unless another thread does."""

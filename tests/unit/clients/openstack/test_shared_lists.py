@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from orchestrator.clients.only_lists import NeedsOwnRequest, Together, only_lists
 from orchestrator.clients.openstack.cloud import OpenStack
 from orchestrator.clients.openstack.session import shared_lists
 from orchestrator.clients.openstack.session.shared_lists import NotListedYet, SharedLists
@@ -264,3 +265,26 @@ def test_lists_of_keystone_are_not_shared() -> None:
     for number in range(9):
         identity.observed("/users", "user", str(number))
     assert len(cloud.requests) == 9
+
+
+def test_objects_that_are_observed_together_cost_a_single_list() -> None:
+    nova = Nova()
+    cloud = OpenStack(nova.cloud)
+    ids = list(nova.servers)
+    with only_lists(Together(len(ids), time.monotonic())):
+        assert [observe(cloud, id_)["id"] for id_ in ids] == ids
+    assert nova.counts() == (1, 0)
+
+
+def test_objects_that_are_observed_together_are_requested_no_other_way() -> None:
+    nova = Nova()
+    cloud = OpenStack(nova.cloud)
+    with only_lists(Together(50, time.monotonic())):
+        with pytest.raises(NeedsOwnRequest):
+            observe(cloud, "unknown")
+        with pytest.raises(NeedsOwnRequest):
+            cloud.compute.act("s1", "suspend")
+    assert nova.counts() == (1, 0)
+    assert nova.sent("POST") == []
+    cloud.compute.act("s1", "suspend")
+    assert len(nova.sent("POST")) == 1
