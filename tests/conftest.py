@@ -27,6 +27,7 @@ from orchestrator.embedded.valkey import Valkey, connect
 from orchestrator.simulated.cloud import SimulatedCloud
 from orchestrator.simulated.server import LoopThread
 from tests import template_cluster
+from tests.collection import rotation
 from tests.template_cluster import FAST_SETTINGS
 
 # A loaded machine generates slowly; that says nothing about the code under test.
@@ -36,6 +37,12 @@ settings.load_profile("any_machine")
 
 # Garbage collections take a tenth of the time in which thousands of tests are loaded, and find nothing.
 gc_policy.disable_collection()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Share the compilation of the test modules among parallel processes (tests/collection.py)."""
+    if plugin := rotation():
+        config.pluginmanager.register(plugin)
 
 
 def pytest_collection_finish() -> None:
