@@ -85,7 +85,7 @@ class ReadLife(Life):
         return super().is_to_be_put_right(stack) or stack.action == "SNAPSHOT"
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", range(3))
 def test_all_answers_agree_in_any_sequence(world: Simulator, seed: int):
     live(world, 5_000 + seed, ReadLife)
 
