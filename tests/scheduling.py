@@ -8,9 +8,11 @@ from typing import Any, Final
 
 from xdist.scheduler import LoadScopeScheduling
 
-# Tests of a group run in the same process, one after the other, and share its servers.
+# Tests of a group run in the same process, one after the other, and share its servers or its installation.
 GROUPS: Final = {
     "tests/clients/": "tests/clients",
+    "tests/e2e/test_plugin_package.py": "tests/e2e/wheel",
+    "tests/e2e/test_wheel.py": "tests/e2e/wheel",
     "tests/hostile/test_expensive_expressions.py": "tests/hostile/tenants",
     "tests/hostile/test_large_outputs.py": "tests/hostile/tenants",
     "tests/hostile/test_signal_floods.py": "tests/hostile/tenants",
