@@ -21,6 +21,8 @@ STATUSES: Final = {
 }
 UNKNOWN: Final = ("idle", "–", "unknown")
 TIME: Final = re.compile(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)Z")
+# A state, or an action in progress, in a sentence of the API.
+STATE: Final = re.compile(r"\b[A-Z]+_(?:COMPLETE|FAILED|IN_PROGRESS)\b|\b[A-Z]+(?= is in progress)")
 UNITS: Final = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
 
 
@@ -83,10 +85,27 @@ def number(value: int | None) -> str:
     return "–" if value is None else f"{value:,}".replace(",", "\u202f")
 
 
+def counted(value: int, noun: str) -> str:
+    """Return a number with its noun: `1 resource`, `2 resources`."""
+    return f"{number(value)} {noun}{'' if value == 1 else 's'}"
+
+
+def states(text: str) -> str:
+    """Return a sentence with its states in words, as everywhere on the pages."""
+    return STATE.sub(lambda found: status_text(found[0]), text)
+
+
 def clock(text: str, now: dt.datetime | None = None) -> str:
     """Return a text with its times shortened: without the date if it is today."""
     today = (now or dt.datetime.now(dt.UTC)).date().isoformat()
     return TIME.sub(lambda found: f"{'' if found[1] == today else found[1] + ' '}{found[2]} UTC", text)
+
+
+def event_place(event: JsonMapping, stack_id: str) -> str:
+    """Return the name of the nested stack of an event, empty for another event."""
+    found = linked_stack(event, "stack")
+    is_nested = found is not None and found[1] not in (stack_id, event["physical_resource_id"])
+    return found[0] if found is not None and is_nested else ""
 
 
 def event_page(event: JsonMapping, project: str) -> str:
@@ -115,6 +134,9 @@ def register(app: Flask) -> None:
         "age": age,
         "duration": duration,
         "number": number,
+        "counted": counted,
+        "states": states,
+        "event_place": event_place,
         "event_page": event_page,
         "clock": clock,
         "sentence": lambda text: text[:1].upper() + text[1:],

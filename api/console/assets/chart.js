@@ -3,6 +3,8 @@
 
 const HEIGHT = 180;
 const COUNTS = [1, 10, 100, 1_000, 10_000, 100_000].flatMap((size) => [size, 2 * size, 5 * size]); // between lines
+const TIMES = [0.001, 0.01, 0.1, 1, 10].flatMap((size) => [size, 2 * size, 5 * size]).slice(0, -1); // seconds, as above
+for (const minutes of [0.5, 1, 2, 5, 10, 30, 60, 120, 300, 600, 1_440, 2_880, 7_200, 14_400]) TIMES.push(60 * minutes);
 const { uPlot } = /** @type {any} */ (window);
 
 /** @type {any} */
@@ -21,7 +23,7 @@ function values(figure) {
 /** @param {number} seconds @returns {string} */
 function duration(seconds) {
   if (seconds < 120) return `${Number(seconds.toFixed(2))} s`;
-  return seconds < 7_200 ? `${Math.round(seconds / 60)} min` : `${Number((seconds / 3_600).toFixed(1))} h`;
+  return seconds < 7_200 ? `${Number((seconds / 60).toFixed(1))} min` : `${Number((seconds / 3_600).toFixed(1))} h`;
 }
 
 /** @param {HTMLElement} figure @param {HTMLElement} place */
@@ -33,20 +35,25 @@ function build(figure, place) {
     cursor: { drag: { setScale: false, x: false, y: false } },
     scales: { x: { time: false }, ended: { range: fromZero }, running: { range: fromZero } },
     axes: [
-      { ...axis, values: (/** @type {any} */ _, /** @type {number[]} */ ticks) => ticks.map(duration) },
+      { ...axis, incrs: TIMES, values: (/** @type {any} */ _, /** @type {number[]} */ ticks) => ticks.map(duration) },
       { ...axis, scale: "ended", incrs: COUNTS },
       { ...axis, scale: "running", side: 1, grid: { show: false }, incrs: COUNTS },
     ],
     series: [
       { label: "Time", value: (/** @type {any} */ _, /** @type {number | null} */ at) => (at === null ? "–" : duration(at)) },
-      { label: "Ended", scale: "ended", stroke: colour("--ok"), width: 2, points: { show: false } },
+      { label: "Ended", value: amount, scale: "ended", stroke: colour("--ok"), width: 2, points: { show: false } },
       {
-        label: "In progress", scale: "running", stroke: colour("--field-in_progress"),
+        label: "In progress", value: amount, scale: "running", stroke: colour("--field-in_progress"),
         fill: `${colour("--field-in_progress")}55`, points: { show: false },
       },
     ],
   };
   chart = new uPlot(options, values(figure), place);
+}
+
+/** @param {any} _chart @param {number | null} number @returns {string} the value at the pointer */
+function amount(_chart, number) {
+  return number === null ? "–" : String(number);
 }
 
 /** @param {any} _chart @param {number} _least @param {number} most @returns {[number, number]} */

@@ -58,6 +58,8 @@ function count() {
   if (!header) return;
   element("field-count").textContent = grouped.format(header.count);
   element("field-levels").textContent = grouped.format(header.levels_count);
+  element("field-noun").textContent = header.count === 1 ? "resource" : "resources";
+  element("field-levels-noun").textContent = header.levels_count === 1 ? "level" : "levels";
   element("field-in-levels").hidden = Boolean(header.draft);
   for (const item of element("field-legend").children) {
     const line = /** @type {HTMLElement} */ (item);

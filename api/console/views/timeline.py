@@ -59,6 +59,7 @@ class Chart:
     area: str  # path of those in progress
     line: str  # path of those that ended
     most: int  # in progress at once
+    ended: int
 
 
 @timeline.get("/<project>/stacks/<name>/<stack_id>/timeline")
@@ -115,7 +116,13 @@ def _chart(throughput: JsonMapping, seconds: float) -> Chart:
         x = LABELS + (part + 1) * width
         area.append(f"V{CHART * (1 - number / most):.1f}H{x:.1f}")
         line.append(f"L{x:.1f} {CHART * (1 - sum_ / total):.1f}")
-    return Chart(orjson.dumps(series).decode(), "".join(area) + f"V{CHART}Z", "".join(line), most)
+    return Chart(
+        orjson.dumps(series).decode(),
+        "".join(area) + f"V{CHART}Z",
+        "".join(line),
+        most,
+        sum(throughput["ended"]),
+    )
 
 
 def _seconds(text: str | None) -> float:

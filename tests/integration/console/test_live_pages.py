@@ -90,7 +90,7 @@ def test_a_map_is_refreshed_when_the_server_expects_a_newer_one(
         with page.expect_response(lambda response: "hx-request" in response.request.headers, timeout=60_000):
             if send:
                 page.evaluate("stream.onmessage()")
-    assert "1 resources" in page.inner_text("main")
+    assert "1 resource in 1 group" in page.inner_text("main")
     may_end.set()
     page.wait_for_selector("text=2 resources", timeout=60_000)
     page.wait_for_selector("#live:not([data-newer-in])", state="attached", timeout=60_000)

@@ -297,3 +297,23 @@ def test_the_form_of_an_update_has_no_masked_values(browser: Browser, world: Wor
     assert "******" not in page
     assert "secret-value" not in page
     assert "&#34;size&#34;: 3" in page
+
+
+def test_events_of_nested_stacks_have_the_name_of_their_stack(
+    browser: Browser, world: World, project: str
+) -> None:
+    root = world.stack(project, "outer")
+    child = world.stack(project, "inner", owner_id=root.id, root_id=root.id, depth=1, parent_resource="x")
+    world.event(root, "a")
+    world.event(child, "b")
+    world.event(child, "inner", physical_id=str(child.uuid))
+    page = words(browser.text(page_of(root, "/events")))
+    assert page.count("in inner") == 1
+    assert "b in inner" in page
+    assert "in inner" not in words(browser.text(page_of(child, "/events")))
+
+
+def test_the_summary_has_states_in_words(browser: Browser, world: World, project: str) -> None:
+    page = words(browser.text(page_of(world.stack(project, "done"))))
+    assert "create complete" in page
+    assert "CREATE_COMPLETE" not in page

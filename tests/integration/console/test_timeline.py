@@ -112,6 +112,17 @@ def test_the_page_draws_bars_and_lists_the_critical_path(world: World, project: 
     assert "style=" not in page
 
 
+def test_the_page_counts_operations_in_progress_as_such(world: World, project: str) -> None:
+    made = stack(world, project)
+    world.event(made, "third", status="IN_PROGRESS", created_at=at(61.5))
+    browser = Browser(world.client())
+    page = words(browser.text(f"/ui{made.path}/timeline"))
+    assert "3 operations in" in page
+    assert "(line, up to 2)" in page
+    assert "Last action" not in page
+    assert "Last action" in words(browser.text(f"/ui{made.path}/timeline?revision=1"))
+
+
 def wide(world: World, project: str) -> Made:
     """A stack whose create has 301 operations of three types, a second each."""
     made = world.stack(
