@@ -21,6 +21,7 @@ OrchestratorError
 │       ├── AwaitingBudget         enough requests to it are in progress; nothing was sent
 │       ├── ProviderInUse          another object does not permit the request at present
 │       ├── ServiceUnavailable     its circuit breaker is open
+│       ├── AbsenceInDoubt         orchestrator/engine/check/absence.py
 │       └── ProviderSilent         no answer; the request may be carried out
 │           └── ProviderFailed     an internal error was the answer; the request may have been carried out
 ├── Superseded            a newer traversal owns this stack; stop quietly

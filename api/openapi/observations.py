@@ -113,7 +113,7 @@ class Observations(Shape):
 
 
 class History(Shape):
-    """Ended verdicts."""
+    """Ended verdicts, of a stack with the stacks below it."""
 
     history: list[PastVerdict] = described("The latest first.")
     links: list[Link] | None = optional("`next`, if the page is full.")

@@ -59,7 +59,7 @@ def of_stack(project_id: str, stack_name: str, stack_id: str) -> Response:  # no
 
 @observations.get(f"{OF_STACK}/history")
 def history_of_stack(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa: ARG001 - as above
-    """List the ended verdicts of a stack, the latest first."""
+    """List the ended verdicts of a stack and of the stacks below it, the latest first."""
     stack = get_stack(stack_name, stack_id)
     return _history(stack.project_id, stack)
 

@@ -5,14 +5,27 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Final
 
-_contacts: ContextVar[set[str] | None] = ContextVar("contacts", default=None)
+NOT_FOUND: Final = 404
+
+
+@dataclass(slots=True)
+class Contacts:
+    """The services that a verb has called, and whether a service does not know an object."""
+
+    services: set[str] = field(default_factory=set)
+    unknown_object: bool = False
+
+
+_contacts: ContextVar[Contacts | None] = ContextVar("contacts", default=None)
 
 
 @contextmanager
-def recorded_contacts(services: set[str]) -> Iterator[None]:
-    """Add the services that are called during the body, in this thread."""
-    token = _contacts.set(services)
+def recorded_contacts(contacts: Contacts) -> Iterator[None]:
+    """Record the requests of this thread during the body."""
+    token = _contacts.set(contacts)
     try:
         yield
     finally:
@@ -21,6 +34,13 @@ def recorded_contacts(services: set[str]) -> Iterator[None]:
 
 def note_contact(service: str) -> None:
     """Note a request to a service."""
-    services = _contacts.get()
-    if services is not None:
-        services.add(service)
+    contacts = _contacts.get()
+    if contacts is not None:
+        contacts.services.add(service)
+
+
+def note_answer(status: int) -> None:
+    """Note the status of an answer."""
+    contacts = _contacts.get()
+    if contacts is not None and status == NOT_FOUND:
+        contacts.unknown_object = True

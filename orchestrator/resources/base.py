@@ -181,10 +181,10 @@ class ResourceType(OptionalVerbs):
         raise NotImplementedError(self.name)
 
     def admit(self, ctx: Context) -> AbstractContextManager[None]:
-        """Entered before the start of a create is recorded, and left after its request. Send no request.
+        """Entered before the start of a create is recorded, and left after its request. Change nothing.
 
         Raises:
-            AwaitingBudget: the service has too many requests in progress; the create begins later.
+            ProviderBusy: the service cannot be called at present; the create begins later.
         """
         return nullcontext()
 

@@ -17,13 +17,15 @@ Db = Connection[TupleRow]
 FAILURES_TO_OPEN: Final = 3  # calls in a row without an answer
 OUTAGES_APART_SECONDS: Final = 60.0  # shorter interruptions of an outage start no new outage
 KEPT_SECONDS: Final = 3_600  # after the last answer
+DOUBT_SECONDS: Final = 10.0  # after an outage, in which absences are confirmed
 PROBE_LEASE_SECONDS: Final = 30.0  # after which another visit may call the service
 MAX_NOTED_STACKS: Final = 1_000  # with an event about the same outage
 MAX_WOKEN: Final = 1_000  # nodes; further nodes become due by themselves
 
 READ = """
 SELECT failures, opened_at IS NOT NULL, last_error,
-    greatest(probe_at, probing_until) > clock_timestamp()
+    greatest(probe_at, probing_until) > clock_timestamp(),
+    coalesce(answered_at > clock_timestamp() - make_interval(secs => %(doubt_seconds)s), false)
 FROM circuit_breaker WHERE project_id = %(project_id)s AND service = %(service)s
 """
 
@@ -98,15 +100,26 @@ class BreakerState:
     is_open: bool = False
     last_error: str = ""
     blocked: bool = False
+    recovered: bool = False  # it answers again since a short time
+
+    @property
+    def after_outage(self) -> bool:
+        """Whether the service gave no answer a short time ago: an absence is in doubt."""
+        return self.failures > 0 or self.recovered
 
 
 ANSWERING: Final = BreakerState()
+RECOVERED: Final = BreakerState(recovered=True)
 
 
 def read(db: Db, project_id: str, service: str) -> BreakerState:
     """Return the state of a service for a project."""
-    row = db.execute(READ, {"project_id": project_id, "service": service}).fetchone()
-    return ANSWERING if row is None else BreakerState(row[0], row[1], row[2], bool(row[1] and row[3]))
+    values = {"project_id": project_id, "service": service, "doubt_seconds": DOUBT_SECONDS}
+    row = db.execute(READ, values).fetchone()
+    if row is None:
+        return ANSWERING
+    failures, is_open, last_error, paused, recovered = row
+    return BreakerState(failures, is_open, last_error, bool(is_open and paused), recovered)
 
 
 def start_probe(db: Db, project_id: str, service: str) -> bool:
@@ -134,6 +147,16 @@ def close(db: Db, project_id: str, service: str) -> bool:
     """Record an answer; return whether the breaker was open."""
     row = db.execute(CLOSE, {"project_id": project_id, "service": service, "most": MAX_WOKEN}).fetchone()
     return row is not None and bool(row[0])
+
+
+def is_in_doubt(db: Db, project_id: str, service: str) -> bool:
+    """Return whether an absence that a service has just reported is in doubt (operations/adr/0023). The
+    report is an answer, which ends the outage.
+    """
+    state = read(db, project_id, service)
+    if state.failures:
+        close(db, project_id, service)
+    return state.after_outage
 
 
 def note_stack(db: Db, project_id: str, service: str, stack_id: int) -> None:

@@ -21,6 +21,7 @@ BASE: Final = "/<project>/stacks/<name>/<stack_id>"
 CAUSES: Final = 3  # entries of `why` on the summary
 PAGE: Final = 50
 MAX_REPAIRS: Final = 10  # shown of those that wait for an approval
+MAX_ENDED: Final = 20  # verdicts that have ended
 ALL_LEVELS: Final = 100  # the API reduces it to its limit
 STATES: Final = ("COMPLETE", "FAILED", "IN_PROGRESS")
 VERDICTS: Final = ("changed", "missing", "failed", "unknown")
@@ -129,6 +130,7 @@ def drift(project: str, name: str, stack_id: str) -> str:
     query: dict[str, object] = {key: request.args.get(key, "") for key in ("verdict", "marker")}
     listed = api().get(stack_path(project, name, stack_id, "observations"), query | {"limit": PAGE})
     rows, shown = listed["observations"], read_stack(project, name, stack_id)
+    ended = api().get(stack_path(project, name, stack_id, "observations", "history"), {"limit": MAX_ENDED})
     waiting = [] if shown["deletion_time"] else repairs.pending(project, stack_id=stack_id, limit=MAX_REPAIRS)
     return page(
         "stack_drift.html",
@@ -138,6 +140,7 @@ def drift(project: str, name: str, stack_id: str) -> str:
         effects=repairs.ACTIONS,
         tab="drift",
         rows=rows,
+        ended=ended["history"],
         counts=listed["counts"],
         verdicts=VERDICTS,
         query=query,

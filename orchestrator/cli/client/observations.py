@@ -10,6 +10,7 @@ from orchestrator.cli.client.connection import Connection, StackId
 from orchestrator.json_types import JsonObject
 
 MAX_PAGES = 10_000
+MAX_PAGE = 1_000
 
 
 class Observations:
@@ -27,8 +28,19 @@ class Observations:
         rows = [row for page in pages for row in page["observations"]]
         return {**pages[0], "observations": rows}
 
-    def _pages(self, path: str, verdicts: tuple[str, ...]) -> Iterator[JsonObject]:
-        query: dict[str, Any] = {"limit": 1_000}
+    def history(self, stack: StackId | None, limit: int, verdicts: tuple[str, ...] = ()) -> list[JsonObject]:
+        """Return at most `limit` verdicts that have ended, of a stack with those below it or of the project,
+        the latest first.
+        """
+        place, rows = "" if stack is None else f"{stack.path}/", list[JsonObject]()
+        for page in self._pages(f"{place}observations/history", verdicts, min(limit, MAX_PAGE)):
+            rows += page["history"]
+            if len(rows) >= limit:
+                break
+        return rows[:limit]
+
+    def _pages(self, path: str, verdicts: tuple[str, ...], size: int = MAX_PAGE) -> Iterator[JsonObject]:
+        query: dict[str, Any] = {"limit": size}
         if verdicts:
             query["verdict"] = list(verdicts)
         for _ in range(MAX_PAGES):

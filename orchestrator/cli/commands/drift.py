@@ -61,6 +61,42 @@ def show(session: Session, *, name: str | None, all_: bool) -> None:
 
 
 @drift.command()
+@click.argument("name", metavar="[STACK]", required=False)
+@click.option("--all", "all_", is_flag=True, help="All stacks of the project.")
+@click.option(
+    "--limit", type=click.IntRange(1), default=50, show_default=True, metavar="COUNT",
+    help="Maximum number of verdicts.",
+)  # fmt: skip
+@client_command
+def history(session: Session, *, name: str | None, all_: bool, limit: int) -> None:
+    """Show differences that have ended, with nested stacks, the latest first."""
+    if (name is None) != all_:
+        raise Failure("Name a stack, or use --all.")
+    stack = None if name is None else session.client.stacks.find(name)
+    rows = session.client.observations.history(stack, limit)
+    if session.as_json:
+        session.document({"history": rows})
+        return
+    shown = [
+        (
+            row["stack_name"],
+            row["resource_name"],
+            row["resource_type"],
+            row["verdict"],
+            render.time(row["first_seen"]),
+            render.time(row["ended"]),
+            details(row),
+        )
+        for row in rows
+    ]
+    if shown:
+        columns = ("STACK", "RESOURCE", "TYPE", "VERDICT", "FIRST SEEN", "ENDED", "DETAILS")
+        render.table(session.out(), columns, shown)
+    else:
+        session.say(f"No difference of {f'stack {stack.name}' if stack else 'the project'} has ended.")
+
+
+@drift.command()
 @stack_argument
 @click.argument("path")
 @click.option("--reason", required=True, help="Reason, shown with the accepted differences.")

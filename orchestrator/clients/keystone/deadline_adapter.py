@@ -38,6 +38,8 @@ PLAIN: Final = re.compile(
 
 _current: ContextVar[Deadline] = ContextVar("keystone_deadline")
 _call: ContextVar[Deadline | None] = ContextVar("call_deadline", default=None)
+# The open connections for the next requests of a thread (`DeadlineAdapter.connected`).
+_held: ContextVar[dict[object, httpcore.HTTPConnection] | None] = ContextVar("held_connections", default=None)
 
 
 class TooLarge(Exception):
@@ -51,6 +53,18 @@ class HttpAnswer(NamedTuple):
     headers: list[tuple[bytes, bytes]]
     content: bytes
     reason: str
+
+
+class OpenStream(httpcore.NetworkBackend):
+    """A connection that is open before its first request."""
+
+    def __init__(self, stream: httpcore.NetworkStream) -> None:
+        """Take the stream."""
+        self._stream = stream
+
+    def connect_tcp(self, *_args: Any, **_kwargs: Any) -> httpcore.NetworkStream:
+        """Return the stream."""
+        return self._stream
 
 
 class IdleConnections:
@@ -203,13 +217,14 @@ class DeadlineAdapter(BaseAdapter):
             TooLarge: the response has more than MAX_BYTES.
         """
         target, netloc = parsed_url(url)
+        trust = _trust(verify, cert)
+        key = _key(target, trust)
         fields = [(b"Host", netloc), *((_bytes(name), _bytes(value)) for name, value in headers)]
         body = content if content is None or isinstance(content, bytes) else iter(content)
-        trust = verify, tuple(cert) if isinstance(cert, list) else cert
-        key = (target.scheme, target.host, target.port, *trust)
         token = _current.set(deadline)
         try:
-            connection = self._idle.take(key) or self._new_connection(target.origin, trust)
+            connection = (_held.get() or {}).pop(key, None) or self._idle.take(key)
+            connection = connection or self._new_connection(target.origin, trust, self._backend)
             with connection.stream(method, target, headers=fields, content=body) as response:
                 data = read_body(response, MAX_BYTES)
         finally:
@@ -221,12 +236,43 @@ class DeadlineAdapter(BaseAdapter):
         reason = response.extensions.get("reason_phrase", b"").decode("latin-1")
         return HttpAnswer(response.status, list(response.headers), data, reason)
 
+    @contextmanager
+    def connected(
+        self, url: str, deadline: Deadline, *, verify: bool | str = True, cert: Any = None
+    ) -> Iterator[None]:
+        """Hold a connection for the next request of this thread to an origin, during the body.
+
+        Raises:
+            httpcore.ConnectError, httpcore.ConnectTimeout: it cannot be opened.
+        """
+        target, _ = parsed_url(url)
+        trust = _trust(verify, cert)
+        key = _key(target, trust)
+        connection, stream = self._idle.take(key), None
+        if connection is None:
+            token = _current.set(deadline)
+            try:
+                stream = self._backend.connect_tcp(target.host.decode("ascii"), target.origin.port)
+            finally:
+                _current.reset(token)
+            connection = self._new_connection(target.origin, trust, OpenStream(stream))
+        held = {key: connection}
+        mark = _held.set(held)
+        try:
+            yield
+        finally:
+            _held.reset(mark)
+            if held and stream is None:  # no request was sent
+                self._idle.put(key, connection)
+            elif held and stream is not None:
+                stream.close()
+
     def close(self) -> None:
         """Close the kept connections."""
         self._idle.clear()
 
     def _new_connection(
-        self, origin: httpcore.Origin, trust: tuple[bool | str, Any]
+        self, origin: httpcore.Origin, trust: tuple[bool | str, Any], backend: httpcore.NetworkBackend
     ) -> httpcore.HTTPConnection:
         with self._lock:
             if trust not in self._contexts:
@@ -235,7 +281,7 @@ class DeadlineAdapter(BaseAdapter):
             origin,
             ssl_context=self._contexts[trust],
             keepalive_expiry=KEPT_SECONDS,
-            network_backend=self._backend,
+            network_backend=backend,
         )
 
 
@@ -245,6 +291,15 @@ def with_deadline(session: Any, seconds: float) -> Any:
     for scheme in ("http://", "https://"):
         session.session.mount(scheme, adapter)
     return session
+
+
+def _trust(verify: bool | str, cert: Any) -> tuple[bool | str, Any]:
+    return verify, tuple(cert) if isinstance(cert, list) else cert
+
+
+def _key(target: httpcore.URL, trust: tuple[bool | str, Any]) -> object:
+    """Return the key of the connections that may carry a request."""
+    return (target.scheme, target.host, target.port, *trust)
 
 
 def _sooner(deadline: Deadline) -> Deadline:

@@ -28,6 +28,7 @@ from orchestrator.errors import ProviderError
 
 NO_CLOUD: Final = "this installation has no cloud: set ORCHESTRATOR_AUTH=keystone"
 CALL_SECONDS: Final = 20.0
+ADMITTING: Final = {api.service: api.service_type for api in (Compute, Network, BlockStorage)}
 
 # A transport for each session of keystoneauth1 and region: it keeps discovered endpoints.
 _transports: WeakKeyDictionary[Any, dict[str, Transport]] = WeakKeyDictionary()
@@ -69,14 +70,17 @@ class OpenStack:
         return _transport(self.cloud.session(), self.region)
 
     def reserved(self, service: str) -> AbstractContextManager[None]:
-        """Reserve a place for the requests of this thread to a service, during the body.
+        """Reserve a place and a connection for the requests of this thread to a service, during the body.
 
         Raises:
-            AwaitingBudget: the service has too many requests in progress; nothing was sent.
+            AwaitingBudget: the service has too many requests in progress.
+            ProviderUnreachable: there is no connection.
         """
         reserved = getattr(self.transport, "reserved", None)  # scripted transports have no budget
-        place: AbstractContextManager[None] = (
-            nullcontext() if reserved is None else reserved(service, self.owner)
+        if reserved is None:
+            return nullcontext()
+        place: AbstractContextManager[None] = reserved(
+            service, ADMITTING[service], self.owner, self.deadline_seconds
         )
         return place
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Final, NamedTuple
 from urllib.parse import parse_qsl, urlsplit
 
-from orchestrator.clients.contacts import note_contact
+from orchestrator.clients.contacts import note_answer, note_contact
 from orchestrator.clients.only_lists import asked_at, list_request, require_own_request
 from orchestrator.clients.openstack.errors import error_of, reported_by
 from orchestrator.clients.openstack.session.shared_lists import LAG_TIMES, SharedList, SharedLists, Unlisted
@@ -349,6 +349,7 @@ class ServiceApi:
                 lists = getattr(self._transport, "lists", None)
                 if request.changes and isinstance(lists, SharedLists):
                     lists.note_change(path)
+            note_answer(answer.status)
             if answer.status >= 400 and answer.status not in accepted:
                 raise error_of(self.service, answer.status, answer.headers, answer.json())
         return answer

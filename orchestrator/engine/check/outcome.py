@@ -7,6 +7,7 @@ from enum import Enum
 from typing import Final, NamedTuple
 
 from orchestrator.backoff import backoff_seconds, requested_seconds
+from orchestrator.engine.check.absence import AbsenceInDoubt
 from orchestrator.engine.check.child_status import ChildStep
 from orchestrator.errors import (
     UNREACHABLE_ERRORS,
@@ -246,7 +247,7 @@ def outcome_of_error(error: Exception, *, name: str, attempts: Attempts) -> Outc
     """Return the outcome of an error raised by a verb. An unreachable provider is tried again without limit:
     the timeout of the stack ends it.
     """
-    if isinstance(error, AwaitingBudget):
+    if isinstance(error, AwaitingBudget | AbsenceInDoubt):  # no outage
         return Wait(error.retry_after, str(error))
     if isinstance(error, UNREACHABLE_ERRORS):
         return Wait(unreachable_seconds(error, attempts), error_text(error), unreachable=True)

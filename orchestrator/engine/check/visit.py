@@ -185,6 +185,7 @@ class _ResourceFields(NamedTuple):
     waiting_seconds: float | None = None  # since the first wait of this node
     early_pending: bool | None = None  # early dependents are not released yet; None: it has none
     early_released: bool | None = None  # early dependents were released
+    absent: bool = False  # after an outage the last visit observed that an object does not exist
     # Read with a claim only:
     credential_id: int | None = None  # of the stack's tree
     others_hold: bool = True  # other incarnations may hold what this one needs

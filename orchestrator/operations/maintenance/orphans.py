@@ -15,6 +15,7 @@ from psycopg.rows import TupleRow
 from orchestrator.logs import logger
 from orchestrator.operations.maintenance.orphan_access import OrphanAccess
 from orchestrator.resources.base import Context, Observation, ResourceType
+from orchestrator.store import circuit_breakers
 from orchestrator.store.connections.database import UNREACHABLE
 from orchestrator.store.maintenance import orphans as store
 
@@ -36,10 +37,14 @@ def _removed(
     db: Connection[TupleRow], types: Mapping[str, ResourceType], row: store.OrphanRow, ctx: Context
 ) -> bool:
     """Request an orphan's deletion, once, and follow it; return whether it is deleted. After an error it is
-    repeated later.
+    repeated later, and so is a request after which the orphan did not exist, if its service gave no answer a
+    short time ago.
     """
     try:
         gone = not _deleted(db, types[row.type], row, ctx).exists
+        if gone and _is_in_doubt(db, types[row.type], row):
+            store.forget_request(db, row.id)
+            return False
     except UNREACHABLE:  # the database, not the provider
         raise
     except Exception as error:  # of whichever kind: the sweep has more to do than this orphan
@@ -48,6 +53,12 @@ def _removed(
     if gone:
         log.warning("orphan_deleted", physical_id=row.physical_id, type=row.type)
     return gone
+
+
+def _is_in_doubt(db: Connection[TupleRow], resource_type: ResourceType, row: store.OrphanRow) -> bool:
+    """Whether the service may report the absence of an object that exists (adr/0023)."""
+    service = resource_type.service or resource_type.name
+    return circuit_breakers.is_in_doubt(db, row.project_id, service)
 
 
 def _deleted(

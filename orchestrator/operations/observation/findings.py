@@ -33,6 +33,7 @@ from orchestrator.operations.resource_context.state import ResourceState, load_s
 from orchestrator.operations.software.type_store import DeploymentStore
 from orchestrator.resources.base import Context, Observation, ResourceType, Value
 from orchestrator.resources.stack_context import StackLocation
+from orchestrator.store import circuit_breakers
 from orchestrator.store.connections.database import UNREACHABLE
 from orchestrator.store.observation import groups, rules, verdicts
 from orchestrator.store.observation.groups import Group
@@ -116,7 +117,6 @@ class Findings:
         self.with_accepted: set[int] = set()  # resources with accepted differences
         self._new: list[tuple[Watched, Standing]] = []
         self.news = 0
-        self.unconfirmed = False  # whether a verdict needs another observation
         self.missing = sum(1 for standing in self.known.values() if standing.fact == "missing")
 
     def before(self, item: Watched) -> Standing:
@@ -126,7 +126,8 @@ class Findings:
     def judge(self, item: Watched, visit: ResourceVisit, recorded: Recorded, evidence: Evidence) -> Standing:
         """Add the evidence of an observation; return what it proves."""
         before = self.before(item)
-        after = judge(recorded, evidence, before, after_outage=self._group.failing or bool(before.unknown))
+        after_outage = self._group.failing or bool(before.unknown) or self._after_outage(evidence)
+        after = judge(recorded, evidence, before, after_outage=after_outage)
         if after.differences and self._acceptances:
             shown = self._without_accepted(visit, after)
             if shown != after:
@@ -134,6 +135,12 @@ class Findings:
                 after = shown
         self._add(item, after)
         return after
+
+    def _after_outage(self, evidence: Evidence) -> bool:
+        """Whether the service gave other visits no answer a short time ago; of interest for an absence."""
+        if not isinstance(evidence, Observation) or evidence.exists:
+            return False
+        return circuit_breakers.is_in_doubt(self._db, self._group.project_id, self._group.service)
 
     def _without_accepted(self, visit: ResourceVisit, standing: Standing) -> Standing:
         resource, stack_id, now = visit.resource, visit.stack.id, self._group.round_at
@@ -155,7 +162,6 @@ class Findings:
             return
         self.missing += (after.fact == "missing") - (before.fact == "missing")
         self._new.append((item, after))
-        self.unconfirmed = self.unconfirmed or not after.confirmed
         if len(self._new) >= BATCH:
             self.write()
 

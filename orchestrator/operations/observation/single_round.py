@@ -71,9 +71,9 @@ class SingleRound:
             groups.proceed(self.db, self.group, self.items[-1].id, observed, PAUSE_SECONDS)
             return None
         verdicts.end_void(self.db, self.group)
-        return RoundResult(
-            observed, observed, bool(self.findings.news), unconfirmed=self.findings.unconfirmed
-        )
+        # Of all tasks of the round, not of this one only.
+        unconfirmed = verdicts.has_unconfirmed(self.db, self.group)
+        return RoundResult(observed, observed, bool(self.findings.news), unconfirmed=unconfirmed)
 
 
 class Seen(NamedTuple):
@@ -97,7 +97,7 @@ def observe_one(
         return None
     visit = found.visit
     ctx = replace(full_context(engine, db, visit), listed={})
-    guarded = GuardedType(type_, engine.breakers, visit)
+    guarded = GuardedType(type_, engine.breakers, visit, doubts=False)  # the findings judge an absence
 
     def observe() -> Observation:
         try:

@@ -7,6 +7,7 @@ from contextlib import nullcontext
 from dataclasses import replace
 from typing import Final
 
+from orchestrator.engine.check.absence import AbsenceInDoubt
 from orchestrator.engine.check.change import ADOPT, Evidence, Replace, decide_change
 from orchestrator.engine.check.decide import Delete, Recreate
 from orchestrator.engine.check.outcome import (
@@ -21,7 +22,13 @@ from orchestrator.engine.check.outcome import (
     failure_reason,
     outcome_of_delete,
 )
-from orchestrator.errors import UNREACHABLE_ERRORS, ProviderError, ProviderFailed, ProviderSilent
+from orchestrator.errors import (
+    UNREACHABLE_ERRORS,
+    ProviderBusy,
+    ProviderError,
+    ProviderFailed,
+    ProviderSilent,
+)
 from orchestrator.operations.reconcile.comparison import comparison, type_changed
 from orchestrator.operations.reconcile.desired_state import apply_definition
 from orchestrator.operations.reconcile.step_outcomes import (
@@ -107,7 +114,7 @@ def _send_create(operation: ResourceOperation, context: Context) -> Observation 
         state.unanswered = False  # a refusal is an answer
         # An earlier request, carried out only now, may be the reason: its name or address is in use.
         repeated = operation.resource.op == "CREATE"
-        if not (repeated and type_.can_find and _find_at_once(operation, context)):
+        if not (repeated and type_.can_find and _find_at_once(operation, context, doubts=True)):
             raise
         return None
     state.unanswered = False
@@ -117,12 +124,19 @@ def _send_create(operation: ResourceOperation, context: Context) -> Observation 
     return created.observation
 
 
-def _find_at_once(operation: ResourceOperation, context: Context) -> bool | None:
+def _find_at_once(operation: ResourceOperation, context: Context, *, doubts: bool = False) -> bool | None:
     """Return whether a create without an answer was carried out already, None if the search has failed: its
     error is not reported instead of the first error.
+
+    Raises:
+        AbsenceInDoubt: `doubts`, and an object was not found that may exist.
     """
     try:
         return find_object(operation, context)
+    except AbsenceInDoubt:
+        if doubts:
+            raise
+        return None
     except (ProviderError, *UNREACHABLE_ERRORS):
         return None
 
@@ -140,7 +154,8 @@ def recreate(operation: ResourceOperation, step: Recreate, retries_left: int) ->
     try:
         observation, _ = _delete_object(operation, lambda: operation.context("DELETE"), request=step.request)
     except ProviderError as error:
-        refused = not (isinstance(error, ProviderSilent) or state.requested or not step.request)
+        sent = isinstance(error, ProviderSilent | AbsenceInDoubt) or state.requested
+        refused = step.request and not sent
         state.unanswered = not refused or operation.resource.lost_seconds is not None
         raise
     if observation.exists:
@@ -148,7 +163,12 @@ def recreate(operation: ResourceOperation, step: Recreate, retries_left: int) ->
     state.physical_id = state.op = state.reference_id = None
     state.unanswered = state.requested = False  # the next object has its own delete
     state.data, state.attributes, state.given_metadata = {}, {}, None
-    return create(operation, 0.0, retries_left)
+    try:
+        return create(operation, 0.0, retries_left)
+    except ProviderBusy:
+        if state.op is None:  # its start was refused: the object is gone, and the next one not requested
+            state.op, state.attempt = "CREATE", state.attempt + 1
+        raise
 
 
 def _ready_after_all(operation: ResourceOperation) -> StepResult | None:
@@ -242,7 +262,8 @@ def _delete_object(
 ) -> tuple[Observation, DeleteProgress]:
     """Request the delete of the object if that is due, and observe it; return the progress as well.
 
-    `attempts` limits the repetitions for an object in error; None: no limit.
+    `attempts` limits the repetitions for an object in error; None: no limit. A request after which the object
+    did not exist, in doubt, was perhaps not carried out: it is repeated if a later visit finds the object.
     """
     state, type_ = operation.state, operation.resource_type
     repeats = type_.calls_out and not operation.visit.halted
@@ -251,6 +272,10 @@ def _delete_object(
         pause = min(pause, FIRST_DELETE_RETRY_SECONDS)
     seconds = 0.0 if request else operation.resource.requested_seconds or 0.0
     progress = DeleteProgress(seconds, pause, stalled_seconds=type_.delete_stalled_seconds)
+    if request and operation.visit.absent:
+        observation = type_.observe(context(), state.physical_id or "")
+        if not observation.exists:
+            return observation, progress
     if not request:
         observation = observe_and_advance(operation, context)
         in_error = progress.is_due(observation, attempts)
@@ -260,5 +285,9 @@ def _delete_object(
     seen = type_.delete(context(), state.physical_id or "")
     state.requested = True
     if seen is None or seen.step:
-        seen = observe_and_advance(operation, context)
+        try:
+            seen = observe_and_advance(operation, context)
+        except AbsenceInDoubt:
+            state.requested = False
+            raise
     return seen, progress

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from orchestrator.clients.only_lists import NeedsOwnRequest
+from orchestrator.engine.check.absence import AbsenceInDoubt
 from orchestrator.engine.check.decide import (
     Abandon,
     Adopt,
@@ -128,6 +129,7 @@ def execute(
     ):  # no outcome
         raise
     except Exception as error:
+        state.absent = isinstance(error, AbsenceInDoubt)
         outcome = _search_soon(operation, error_outcome(operation, error))
         if isinstance(outcome, Failed):
             outcome = _earlier_operation_pending(operation, step) or outcome

@@ -128,6 +128,7 @@ def outcome_row(visit: ResourceVisit, result: StepResult, cipher: Cipher, *, cla
         "value_digest": state.value_digest,
         "retried": False,
         "unreachable": False,
+        "absent": state.absent,
         "unanswered": state.unanswered,
         "requested": state.requested,
     }

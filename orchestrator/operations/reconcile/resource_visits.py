@@ -199,6 +199,7 @@ def _run(batch: BatchContext, visit: ResourceVisit, type_: ResourceType, step: S
     result = _execute(batch, operation, step, retries_left)
     if isinstance(operation.resource_type, GuardedType):
         operation.resource_type.finish()
+        result.state.absent = operation.state.absent or operation.resource_type.absent
     _count(batch, visit, type(step).__name__.lower(), result.outcome)
     if misled_dependents(visit, result.outcome, result.state) and not visit.halted:
         return _plan_again(batch, visit)

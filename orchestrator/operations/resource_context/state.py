@@ -58,6 +58,7 @@ class ResourceState:
     step: str | None = None  # of the open operation, started last
     corrected: bool = False  # recorded properties were replaced by observed ones
     requested: bool = False  # this visit's delete request was answered
+    absent: bool = False  # after an outage: an absence was observed, and the object was not seen since
     # Of a scaling group: encrypted details of the signal that refreshes it after a failure.
     refresh_signal: bytes | None = None
 

@@ -3,32 +3,39 @@
 The verbs of an external type are called through a `GuardedType`. It records calls without an answer per
 service and project, in the database. After a few of them in a row the breaker opens: further calls raise
 `ServiceUnavailable` at once, except for one probe at a time. The first answer closes it.
+
+After an outage an absence is in doubt: it counts when a later visit observes it as well (adr/0023).
 """
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from typing import Any, Final, NamedTuple, cast
 
 import psycopg
 
 from orchestrator import metrics
-from orchestrator.clients.contacts import recorded_contacts
+from orchestrator.clients.contacts import Contacts, recorded_contacts
+from orchestrator.engine.check.absence import AbsenceInDoubt, reports_absence
 from orchestrator.engine.check.outcome import MAX_CHECK_RETRIES, UNREACHABLE_MAX_SECONDS, error_text
 from orchestrator.engine.check.visit import ResourceVisit
 from orchestrator.errors import (
     UNREACHABLE_ERRORS,
     AwaitingBudget,
+    ProviderError,
+    ProviderFailed,
     ProviderInUse,
+    ProviderNotFound,
     ProviderQuotaExceeded,
     ServiceUnavailable,
 )
 from orchestrator.logs import logger
-from orchestrator.resources.base import ResourceType
+from orchestrator.resources.base import Context, ResourceType
 from orchestrator.store import circuit_breakers
-from orchestrator.store.circuit_breakers import ANSWERING, BreakerState
+from orchestrator.store.circuit_breakers import RECOVERED, BreakerState
 from orchestrator.store.connections.database import Database
 
 log = logger()
@@ -115,7 +122,7 @@ class CircuitBreakers:
         if not self.state(project_id, service).failures:
             return
         was_open = circuit_breakers.close(self._db(), project_id, service)
-        self.keep(project_id, service, ANSWERING)
+        self.keep(project_id, service, RECOVERED)
         if was_open:
             metrics.count_breaker(service, "closed")
             log.info("circuit_breaker_closed", service=service, project=project_id)
@@ -142,20 +149,39 @@ class GuardedType:
         visit: ResourceVisit,
         *,
         always: bool = False,
+        doubts: bool = True,
     ) -> None:
-        """Guard the calls of this visit; `always`: call even while the breaker is open."""
+        """Guard the calls of this visit; `always`: call even while the breaker is open. `doubts`: an absence
+        after an outage is no result of a verb, unless the last visit of the node has observed it too.
+        """
         self._type, self._breakers, self._visit, self._always = resource_type, breakers, visit, always
         self._service = resource_type.service or resource_type.name
-        self._called = False
+        self._called = self._permitted = False
         self._contacts: set[str] = set()
         self._failures: dict[str, Exception] = {}  # by the service that gave no answer
+        self._doubts, self._confirms = doubts, visit.absent
+        self.absent = visit.absent  # observed after an outage; the object was not seen since
 
     def __getattr__(self, name: str) -> Any:
         """Return an attribute of the type; verbs are guarded, and look-ups of names are recorded."""
         value = getattr(self._type, name)
         if name == "read_properties":
             return self._recorded(value)
-        return self._guarded(value) if name in VERBS else value
+        return self._guarded(name, value) if name in VERBS else value
+
+    @contextmanager
+    def admit(self, ctx: Context) -> Iterator[None]:
+        """Enter the type's own admission, and refuse a create while the breaker is open: its start is then
+        not recorded.
+
+        Raises:
+            ServiceUnavailable: the breaker is open.
+            ProviderBusy: the type does not admit it.
+        """
+        self._permit()
+        with ExitStack() as admission:
+            self._recorded(admission.enter_context)(self._type.admit(ctx))
+            yield
 
     def finish(self) -> None:
         """Record the answers of the visit. A visit is an answer if all its calls are: a service may still
@@ -168,47 +194,83 @@ class GuardedType:
         for service in {self._service, *self._contacts} if self._called else self._contacts:
             self._breakers.answered(self._visit, service)
 
-    def _recorded(self, read: Callable[..., Any]) -> Callable[..., Any]:
+    @property
+    def after_outage(self) -> bool:
+        """Whether a service of this visit gave no answer a short time ago. An internal error is an answer."""
+        if any(not isinstance(error, ProviderFailed) for error in self._failures.values()):
+            return True
+        project_id, services = self._visit.stack.project_id, {self._service, *self._contacts}
+        return bool(self._visit.unreachable_tries) or any(
+            self._breakers.state(project_id, service).after_outage for service in sorted(services)
+        )
+
+    def _recorded(self, read: Callable[..., Any], contacts: Contacts | None = None) -> Callable[..., Any]:
         """Return a function that records the services it calls."""
 
         def call(*args: Any, **named: Any) -> Any:
+            noted = Contacts() if contacts is None else contacts
             try:
-                with recorded_contacts(self._contacts):
+                with recorded_contacts(noted):
                     return read(*args, **named)
             except (AwaitingBudget, ProviderInUse, ProviderQuotaExceeded):  # no call, or an answer
                 raise
             except UNREACHABLE_ERRORS as error:
                 self._failures[getattr(error, "service", "") or self._service] = error
                 raise
+            finally:
+                self._contacts |= noted.services
 
         return call
 
-    def _guarded(self, verb: Callable[..., Any]) -> Callable[..., Any]:
-        recorded = self._recorded(verb)
-
+    def _guarded(self, name: str, verb: Callable[..., Any]) -> Callable[..., Any]:
         def call(*args: Any, **named: Any) -> Any:
-            called_before = self._called
-            if not called_before:
-                self._permit()
+            called_before, contacts = self._called, Contacts()
+            self._permit()
             self._called = True
             try:
-                return recorded(*args, **named)
+                result = self._recorded(verb, contacts)(*args, **named)
             except AwaitingBudget:  # no call
                 self._called = called_before
                 raise
+            except ProviderNotFound as error:
+                self._judge_absence(absent=True, cause=error)
+                raise
+            absent = reports_absence(name, result, unknown_object=contacts.unknown_object)
+            if absent is not None and not (absent and name == "find" and self._all_refused):
+                self._judge_absence(absent=absent)
+            return result
 
         return call
 
+    @property
+    def _all_refused(self) -> bool:
+        """Whether every create of the resource was refused, before this visit: there is no object."""
+        return self._visit.resource.lost_seconds is None
+
+    def _judge_absence(self, *, absent: bool, cause: ProviderError | None = None) -> None:
+        """Take note that an object exists or not.
+
+        Raises:
+            AbsenceInDoubt: it does not exist, after an outage, and the last visit has not observed that.
+        """
+        if not absent:
+            self._confirms = self.absent = False
+        elif self._doubts and self.after_outage:
+            self.absent = True
+            if self._failures or not self._confirms:
+                raise AbsenceInDoubt(self._service) from cause
+
     def _permit(self) -> None:
-        """Refuse the call while the breaker is open.
+        """Refuse the first call while the breaker is open.
 
         Raises:
             ServiceUnavailable: it is open, and another visit probes the service or has just done so.
         """
-        if self._always:
+        if self._always or self._called or self._permitted:
             return
         project_id, service = self._visit.stack.project_id, self._service
         state = self._breakers.state(project_id, service)
         if state.is_open and (state.blocked or not self._breakers.start_probe(project_id, service)):
             self._breakers.note(self._visit, service)
             raise ServiceUnavailable(service, state.last_error)
+        self._permitted = True

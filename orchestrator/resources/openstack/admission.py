@@ -9,12 +9,12 @@ from orchestrator.resources.openstack.connection import openstack
 
 
 class AdmittedType(ResourceType):
-    """A type whose creates begin when its service has a place for their requests."""
+    """A type whose creates begin when its service has a place and a connection for their requests."""
 
     def admit(self, ctx: Context) -> AbstractContextManager[None]:
-        """Reserve a place for the create request.
+        """Reserve a place and a connection for the create request.
 
         Raises:
-            AwaitingBudget: there is none; nothing was sent.
+            ProviderBusy: there is none; nothing was sent.
         """
         return nullcontext() if ctx.cloud is None else openstack(ctx).reserved(self.service)

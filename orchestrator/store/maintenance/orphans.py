@@ -29,6 +29,7 @@ MARK_HANDLED: Final = "UPDATE stray SET handled_at = now() WHERE id = %(id)s"
 
 
 MARK_REQUESTED: Final = "UPDATE stray SET requested_at = clock_timestamp() WHERE id = %(id)s"
+FORGET_REQUEST: Final = "UPDATE stray SET requested_at = NULL WHERE id = %(id)s"
 UNHANDLED_OF: Final = """
 SELECT physical_id FROM stray WHERE resource_id = %(id)s AND handled_at IS NULL AND search_until IS NULL
 """
@@ -87,6 +88,11 @@ def record_duplicates(
 def mark_requested(db: Db, orphan_id: int) -> None:
     """Record that the delete of an orphan was answered."""
     db.execute(MARK_REQUESTED, {"id": orphan_id})
+
+
+def forget_request(db: Db, orphan_id: int) -> None:
+    """Record that the delete of an orphan is to be requested again."""
+    db.execute(FORGET_REQUEST, {"id": orphan_id})
 
 
 def mark_handled(db: Db, orphan_id: int) -> None:

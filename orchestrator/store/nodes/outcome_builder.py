@@ -54,6 +54,7 @@ COLUMNS: Final = {
     "wait_seconds": "float8",
     "retried": "boolean",
     "unreachable": "boolean",
+    "absent": "boolean",
     "aborted": "boolean",
     "traversal": "bigint",
     "unanswered": "boolean",

@@ -65,7 +65,7 @@ SETTLE_PREVIOUS_OPERATION: Final = OutcomeStatement(
         op = NULL, op_started_at = NULL, lost_at = NULL, lease = NULL, leased_until = NULL""",
     node=NodeEffect(
         set="""state = 'queued', lease = NULL, leased_until = NULL, rung_at = now(), rings = 0,
-        last_error = NULL""",
+        last_error = NULL, absent = false""",
         returning="n.id, n.traversal, n.queue, n.label",
     ),
     next=Next.NODE,
@@ -89,7 +89,7 @@ REPLACE: Final = OutcomeStatement(
 """,
     node=NodeEffect(
         set="""state = 'queued', resource_id = m.id, lease = NULL, leased_until = NULL, rung_at = now(),
-        rings = 0, retry_count = 0, last_error = NULL""",
+        rings = 0, retry_count = 0, last_error = NULL, absent = false""",
         source="JOIN replacement m ON m.replaces = i.resource_id",
         returning="n.id, n.traversal, n.queue, n.label",
     ),
@@ -129,6 +129,7 @@ _WAITING: Final = NodeEffect(
             WHEN n.unreachable_tries = 0 THEN n.last_error END,
         retry_count = n.retry_count + i.retried::int,
         unreachable_tries = CASE WHEN i.unreachable THEN least(n.unreachable_tries + 1, 1000) ELSE 0 END,
+        absent = i.absent AND NOT i.unreachable,
         due_at = CASE WHEN i.wait_seconds IS NULL THEN 'infinity'
             ELSE clock_timestamp() + make_interval(secs => i.wait_seconds) END"""
 )

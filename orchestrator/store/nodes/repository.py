@@ -356,6 +356,7 @@ def resource_visit(row: tuple[Any, ...]) -> ResourceVisit:
         row[53],
         row[59],
         row[60],
+        row[63],
     )
 
 

@@ -39,15 +39,22 @@ WITH RECURSIVE deviating AS MATERIALIZED (
 SELECT c.id, c.verdict, sum(c.number)::bigint FROM counted c
 WHERE c.id = ANY(%(stacks)s) GROUP BY c.id, c.verdict
 """
-_BELOW: Final = """
+# All stacks of a tree have its root; a branch is read level by level.
+_TREE: Final = """
+WITH below AS (
+    SELECT s.id, s.revision_id FROM stack s WHERE s.root_id = %(stack_id)s AND s.deleted_at IS NULL
+)"""
+_BRANCH: Final = """
 WITH RECURSIVE below AS (
     SELECT s.id, s.revision_id FROM stack s WHERE s.id = %(stack_id)s
     UNION ALL
     SELECT s.id, s.revision_id FROM below b JOIN stack s ON s.owner_id = b.id WHERE s.deleted_at IS NULL
 )"""
-SIZE: Final = f"""{_BELOW}
+_SIZE: Final = """
 SELECT coalesce(sum(v.resource_count), 0)::bigint FROM below b JOIN revision v ON v.id = b.revision_id
 """
+SIZE_OF_TREE: Final = f"{_TREE}{_SIZE}"
+SIZE_OF_BRANCH: Final = f"{_BRANCH}{_SIZE}"
 # The types of the services that give no answer; all, if the credential of the tree is refused.
 FAILING_TYPES: Final = f"""
 SELECT DISTINCT unnest(g.types) FROM observation_group g
@@ -55,11 +62,13 @@ WHERE g.project_id = %(project_id)s AND NOT {check_in("g.kind", OF_PROJECT)}
     AND (g.failing_since IS NOT NULL
         OR EXISTS (SELECT 1 FROM observation_fault f WHERE f.root_id = %(root_id)s))
 """
-UNOBSERVED: Final = f"""{_BELOW}
+_UNOBSERVED: Final = f"""
 SELECT count(*) FROM below b JOIN resource r ON r.stack_id = b.id
 WHERE NOT r.leftover AND r.physical_id IS NOT NULL AND coalesce(r.runs_as, r.type) = ANY(%(types)s)
     AND NOT EXISTS (SELECT 1 FROM resource_verdict v WHERE v.resource_id = r.id AND {IS_SHOWN})
 """
+UNOBSERVED_IN_TREE: Final = f"{_TREE}{_UNOBSERVED}"
+UNOBSERVED_IN_BRANCH: Final = f"{_BRANCH}{_UNOBSERVED}"
 
 
 def drifted(database: Database, stacks: Sequence[StackRow]) -> dict[int, dict[str, int]]:
@@ -88,7 +97,8 @@ def deviating(database: Database, stack: StackRow) -> dict[str, int]:
 def all_verdicts(database: Database, stack: StackRow, deviating: dict[str, int]) -> dict[str, int]:
     """Return the number of resources by verdict; a resource is in step unless it deviates."""
     with database.borrow() as db:
-        [(total,)] = fetch_prepared(db, SIZE, {"stack_id": stack.id})
+        statement = SIZE_OF_TREE if stack.root_id == stack.id else SIZE_OF_BRANCH
+        [(total,)] = fetch_prepared(db, statement, {"stack_id": stack.id})
     return {"in_step": max(0, total - sum(deviating.values())), **deviating}
 
 
@@ -107,5 +117,6 @@ def _unobserved(database: Database, stack: StackRow) -> int:
     if not types:
         return 0
     with database.borrow(hot=False) as db:  # it may read all resources of the tree
-        [(number,)] = db.execute(UNOBSERVED, {"stack_id": stack.id, "types": types}).fetchall()
+        statement = UNOBSERVED_IN_TREE if stack.root_id == stack.id else UNOBSERVED_IN_BRANCH
+        [(number,)] = db.execute(statement, {"stack_id": stack.id, "types": types}).fetchall()
     return int(number)

@@ -11,7 +11,7 @@ import uuid as uuid_
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import Select, Text, and_, case, func, literal, or_, select
+from sqlalchemy import Select, Text, and_, case, desc, func, literal, or_, select, true
 from sqlalchemy.dialects.postgresql import ARRAY
 
 from orchestrator.engine.observation.verdicts import OF_PROJECT
@@ -32,7 +32,7 @@ FILTERS: Final = ("verdict", "type", "service", "resource")
 MAX_PAGE: Final = 1_000
 MAX_DEVIATING: Final = 100_000  # verdicts read for a list of resources
 
-V = ResourceVerdict
+V, H = ResourceVerdict, VerdictHistory
 SHOWN: Final = case((V.unknown_since.is_not(None), literal("unknown")), else_=V.verdict)
 IS_CURRENT: Final = and_(
     V.physical_id == Resource.physical_id,
@@ -209,31 +209,45 @@ def history(
     before: int | None = None,
     limit: int = MAX_PAGE,
 ) -> list[PastVerdict]:
-    """Return ended verdicts of a project or a stack, the latest first; `before` is an id."""
-    H = VerdictHistory  # noqa: N806 - as V
+    """Return ended verdicts of a project, or of a stack and the stacks below it, the latest first; `before`
+    is an id. The cost depends on the page; for a nested stack also on the number of the stacks below it.
+    """
+    newest = _ended(project_id, filters, before)
+    if stack is not None and stack.root_id == stack.id:
+        newest = newest.where(H.root_id == stack.id)
+    elif stack is not None:
+        branch = _tree(stack).cte()
+        of_each = newest.where(H.stack_id == branch.c.id).order_by(H.id.desc()).limit(limit).lateral()
+        newest = select(of_each).select_from(branch.join(of_each, true()))
+    rows = newest.order_by(desc("id")).limit(limit).subquery()
     statement = (
         select(
-            H.id,
-            H.fault_id,
-            H.project_id,
+            rows.c.id,
+            rows.c.fault_id,
+            rows.c.project_id,
             Stack.name,
             Stack.uuid,
-            H.name,
-            H.type,
-            H.service,
-            H.physical_id,
-            H.verdict,
-            H.reason,
-            H.differences,
-            H.first_seen_at,
-            H.last_seen_at,
-            H.ended_at,
+            rows.c.name,
+            rows.c.type,
+            rows.c.service,
+            rows.c.physical_id,
+            rows.c.verdict,
+            rows.c.reason,
+            rows.c.differences,
+            rows.c.first_seen_at,
+            rows.c.last_seen_at,
+            rows.c.ended_at,
         )
-        .join(Stack, Stack.id == H.stack_id)
-        .where(H.project_id == project_id)
+        .join(Stack, Stack.id == rows.c.stack_id)
+        .order_by(rows.c.id.desc())
     )
-    if stack is not None:
-        statement = statement.where(H.stack_id == stack.id)
+    with database.engine.connect() as connection:
+        return [PastVerdict._make(row) for row in connection.execute(statement)]
+
+
+def _ended(project_id: str, filters: Mapping[str, Sequence[str]], before: int | None) -> Select[Any]:
+    """The ended verdicts of a project that pass the filters."""
+    statement = select(H).where(H.project_id == project_id)
     if before is not None:
         statement = statement.where(H.id < before)
     for name, column in (
@@ -244,9 +258,7 @@ def history(
     ):
         if name in filters:
             statement = statement.where(column.in_(list(filters[name])))
-    with database.engine.connect() as connection:
-        rows = connection.execute(statement.order_by(H.id.desc()).limit(limit))
-        return [PastVerdict._make(row) for row in rows]
+    return statement
 
 
 def services(database: Database, project_id: str, type_name: str | None = None) -> list[ServiceState]:
@@ -286,7 +298,6 @@ def refusal_of(database: Database, root_id: int) -> Refusal | None:
 
 def in_step_since(database: Database, stack: StackRow, resource_id: int) -> dt.datetime | None:
     """Return the end of the last verdict on a resource."""
-    H = VerdictHistory  # noqa: N806 - as V
     statement = select(func.max(H.ended_at)).where(H.stack_id == stack.id, H.resource_id == resource_id)
     with database.engine.connect() as connection:
         return connection.execute(statement).scalar_one()

@@ -27,16 +27,16 @@ CURRENT: Final = """v.physical_id = r.physical_id
     AND (r.observed_at IS NULL OR v.observed_at >= r.observed_at)"""
 _SAME: Final = f"v.verdict = r.fact AND v.confirmed <= r.confirmed AND {CURRENT}"
 
-_COLUMNS: Final = "resource_id, stack_id, project_id, name, type, service, verdict"
+_COLUMNS: Final = "resource_id, stack_id, root_id, project_id, name, type, service, verdict"
 _HISTORY: Final = f"""
     INSERT INTO verdict_history (fault_id, {_COLUMNS}, reason, differences, physical_id, first_seen_at,
         last_seen_at)"""
 _LAST_SEEN: Final = "greatest(v.observed_at, least(%(seen_at)s, now()))"
 _ENDED_FACT: Final = f"""
-    SELECT v.id, v.resource_id, v.stack_id, v.project_id, v.name, v.type, v.service, v.verdict, v.reason,
-        v.differences, v.physical_id, v.since, {_LAST_SEEN}"""
+    SELECT v.id, v.resource_id, v.stack_id, v.root_id, v.project_id, v.name, v.type, v.service, v.verdict,
+        v.reason, v.differences, v.physical_id, v.since, {_LAST_SEEN}"""
 _ENDED_UNKNOWN: Final = f"""
-    SELECT v.id, v.resource_id, v.stack_id, v.project_id, v.name, v.type, v.service, 'unknown',
+    SELECT v.id, v.resource_id, v.stack_id, v.root_id, v.project_id, v.name, v.type, v.service, 'unknown',
         v.unknown_reason, '[]'::jsonb, v.physical_id, v.unknown_since, {_LAST_SEEN}"""
 _IS_DRIFT: Final = f"{check_in('v.verdict', DRIFT)} AND v.confirmed"
 
@@ -116,6 +116,12 @@ FROM resource_verdict v JOIN resource r ON r.id = v.resource_id
 WHERE v.group_id = %(group_id)s AND {CURRENT}
 """
 
+HAS_UNCONFIRMED = f"""
+SELECT EXISTS (
+    SELECT 1 FROM resource_verdict v JOIN resource r ON r.id = v.resource_id
+    WHERE v.group_id = %(group_id)s AND NOT v.confirmed AND v.unknown_since IS NULL AND {CURRENT})
+"""
+
 
 class NewStanding(NamedTuple):
     """What a round found about a version of a resource."""
@@ -160,6 +166,12 @@ def record(db: Db, group: Group, found: Iterable[NewStanding]) -> set[int]:
         "seen_at": _seen_at(group),
     }
     return {row[0] for row in db.execute(RECORD, values).fetchall()}
+
+
+def has_unconfirmed(db: Db, group: Group) -> bool:
+    """Return whether a verdict on a resource of the group needs another observation."""
+    row = db.execute(HAS_UNCONFIRMED, {"group_id": group.id}).fetchone()
+    return row is not None and bool(row[0])
 
 
 def end_void(db: Db, group: Group) -> int:

@@ -162,6 +162,7 @@ class GraphNode(Base):
     retry_count: Mapped[int] = mapped_column(SmallInteger, server_default=text("0"))
     lost_leases: Mapped[int] = mapped_column(SmallInteger, server_default=text("0"))
     unreachable_tries: Mapped[int] = mapped_column(SmallInteger, server_default=text("0"))  # in a row
+    absent: Mapped[bool] = mapped_column(server_default=text("false"))  # observed once after an outage
     due_at: Mapped[dt.datetime | None]
     rung_at: Mapped[dt.datetime | None]
     rings: Mapped[int] = mapped_column(SmallInteger, server_default=text("0"))

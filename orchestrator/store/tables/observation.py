@@ -129,6 +129,7 @@ class VerdictHistory(Base):
     fault_id: Mapped[int]
     resource_id: Mapped[int]
     stack_id: Mapped[int]
+    root_id: Mapped[int | None]  # null: written by a release that did not record it
     project_id: Mapped[str]
     name: Mapped[str]
     type: Mapped[str]
@@ -144,6 +145,7 @@ class VerdictHistory(Base):
     __table_args__ = (
         CheckConstraint(check_in("verdict", VERDICTS), name="verdict_known"),
         Index("ix_verdict_history_stack", "stack_id", "id"),
+        Index("ix_verdict_history_root", "root_id", "id"),
         Index("ix_verdict_history_project", "project_id", "id"),
         Index("ix_verdict_history_ended", "ended_at"),
     )

@@ -168,6 +168,12 @@ DETACH = (
     UPDATE graph_node n SET root_id = own.id FROM own
     WHERE n.stack_id IN (SELECT own.id UNION ALL SELECT below.id FROM below)
         AND {check_not_in("n.state", NODE_ENDS)}
+), verdicts AS (
+    UPDATE resource_verdict v SET root_id = own.id FROM own
+    WHERE v.stack_id IN (SELECT own.id UNION ALL SELECT below.id FROM below)
+), ended AS (
+    UPDATE verdict_history h SET root_id = own.id FROM own
+    WHERE h.stack_id IN (SELECT own.id UNION ALL SELECT below.id FROM below)
 )
 UPDATE stack s SET root_id = own.id, depth = s.depth - own.depth FROM below, own WHERE s.id = below.id
 """

@@ -1,6 +1,6 @@
 WITH i AS MATERIALIZED (
     SELECT *
-        FROM json_to_recordset(%(rows)s) AS x(node_id bigint, resource_id bigint, stack_id bigint, name text, type text, action text, status text, reason text, started boolean, physical_id text, reference_id text, properties json, attributes json, metadata json, data json, sealed text, definition_id bigint, requires bigint[], input_digests text[], value_digest text, op text, attempt integer, wait_seconds float8, retried boolean, unreachable boolean, aborted boolean, traversal bigint, unanswered boolean, requested boolean, has_early_attributes boolean, automatic boolean)
+        FROM json_to_recordset(%(rows)s) AS x(node_id bigint, resource_id bigint, stack_id bigint, name text, type text, action text, status text, reason text, started boolean, physical_id text, reference_id text, properties json, attributes json, metadata json, data json, sealed text, definition_id bigint, requires bigint[], input_digests text[], value_digest text, op text, attempt integer, wait_seconds float8, retried boolean, unreachable boolean, absent boolean, aborted boolean, traversal bigint, unanswered boolean, requested boolean, has_early_attributes boolean, automatic boolean)
     WHERE x.node_id > 0 AND x.resource_id > 0 AND x.stack_id > 0
 )
 , r AS (
@@ -45,6 +45,7 @@ WITH i AS MATERIALIZED (
             WHEN n.unreachable_tries = 0 THEN n.last_error END,
         retry_count = n.retry_count + i.retried::int,
         unreachable_tries = CASE WHEN i.unreachable THEN least(n.unreachable_tries + 1, 1000) ELSE 0 END,
+        absent = i.absent AND NOT i.unreachable,
         due_at = CASE WHEN i.wait_seconds IS NULL THEN 'infinity'
             ELSE clock_timestamp() + make_interval(secs => i.wait_seconds) END,
         needed_by = ARRAY(SELECT d FROM unnest(n.needed_by) AS d WHERE d <> ALL (early.needed_by))

@@ -293,20 +293,18 @@ def test_a_loss_is_shown_with_its_service(api: Client, watched: Watched):
     assert service["loss"] == {"since": "2026-01-01T13:00:00Z", "lost": 9, "of": 10}
 
 
+def ended(watched: Watched, stack: Made, root: Made, number: int, **values: Any) -> None:
+    """Insert a verdict that has ended."""
+    row = {"fault_id": number, "resource_id": number, "stack_id": stack.id, "root_id": root.id}
+    row |= {"project_id": watched.project, "name": f"h{number}", "type": "Test::Plain", "service": "nova"}
+    row |= {"physical_id": "x", "first_seen_at": START, "last_seen_at": LATER, "verdict": "missing"}
+    watched.world.insert(VerdictHistory, row | values)
+
+
 def test_the_history_has_the_latest_verdict_first(world: World, api: Client, watched: Watched):
-    common = {
-        "resource_id": watched.ids["one"],
-        "stack_id": watched.stack.id,
-        "project_id": watched.project,
-        "name": "one",
-        "type": "Test::Plain",
-        "service": "nova",
-        "physical_id": "x",
-        "first_seen_at": START,
-        "last_seen_at": LATER,
-    }
     for number, verdict in enumerate(("missing", "changed")):
-        world.insert(VerdictHistory, {**common, "fault_id": number, "verdict": verdict})
+        of_one = {"resource_id": watched.ids["one"], "name": "one", "verdict": verdict}
+        ended(watched, watched.stack, watched.stack, number, **of_one)
     for place in (root(watched.project), watched.stack.path):
         found = api.get(f"{place}/observations/history")["history"]
         assert [row["verdict"] for row in found] == ["changed", "missing"]
@@ -315,8 +313,27 @@ def test_the_history_has_the_latest_verdict_first(world: World, api: Client, wat
         [row] = api.get(f"{place}/observations/history?{following}")["history"]
         assert row["verdict"] == "missing"
     with world.database.engine.connect() as connection:
-        ended = connection.execute(select(VerdictHistory.ended_at).limit(1)).scalar_one()
-    assert shown(api, watched, "one")["since"] == ended.isoformat()[:19] + "Z"
+        ended_at = connection.execute(select(VerdictHistory.ended_at).limit(1)).scalar_one()
+    assert shown(api, watched, "one")["since"] == ended_at.isoformat()[:19] + "Z"
+
+
+def test_the_history_of_a_stack_includes_every_level_below_it(api: Client, watched: Watched, tree: Tree):
+    ended(watched, tree.beside, tree.beside, 0)
+    for number, stack in enumerate((tree.root, *tree.levels, tree.root), 1):
+        ended(watched, stack, tree.root, number)
+
+    def names(stack: Made, query: str = "") -> list[tuple[str, str]]:
+        rows = api.get(f"{stack.path}/observations/history{query}")["history"]
+        return [(row["stack_name"], row["resource_name"]) for row in rows]
+
+    expected = [("s", "h5"), ("s-3", "h4"), ("s-2", "h3"), ("s-1", "h2"), ("s", "h1")]
+    assert names(tree.root) == expected
+    assert names(tree.root, "?limit=2") == expected[:2]
+    assert names(tree.root, "?resource=h2&resource=h0") == [("s-1", "h2")]
+    assert names(tree.levels[1]) == expected[1:3]
+    assert names(tree.levels[1], "?limit=1") == expected[1:2]
+    assert names(tree.levels[2]) == expected[1:2]
+    assert names(tree.beside) == [("beside", "h0")]
 
 
 def test_a_list_of_resources_has_the_verdicts_that_are_not_in_step(api: Client, watched: Watched):

@@ -10,7 +10,7 @@ import pytest
 
 from orchestrator.security.tokens import create_token
 from orchestrator.store.tables.graph import Failure, GraphNode
-from orchestrator.store.tables.observation import ResourceVerdict
+from orchestrator.store.tables.observation import ResourceVerdict, VerdictHistory
 from orchestrator.store.traversals.traversals import RevisionChanged
 from tests.integration.api_world import START, Made, World, project, world  # noqa: F401 - fixtures
 from tests.integration.console.console_world import Browser, links, words
@@ -78,12 +78,17 @@ def test_the_list_shows_the_drift_of_every_nested_level(browser: Browser, world:
         where = {"stack_id": stack.id, "root_id": top.id, "project_id": project, "group_id": 0, "name": name}
         what = {"type": "Test::Plain", "service": "nova", "verdict": "missing", "confirmed": True}
         world.insert(ResourceVerdict, {**found, **where, **what, "since": START, "observed_at": START})
+    past = {key: value for key, value in where.items() if key != "group_id"}
+    past |= {"fault_id": 1, "verdict": "failed", "reason": "broken", "type": "Old::Type", "service": "nova"}
+    world.insert(VerdictHistory, {**found, **past, "first_seen_at": START, "last_seen_at": START})
     page = browser.text(f"/ui/{project}/stacks")
     lines = [words(line) for line in page.split("<tr")[1:]]
     for name in ("top", "level-1"):
         [line] = [line for line in lines if f"{name} " in line]
         assert "≠ 2 " in line
-    assert "2 missing" in words(browser.text(page_of(top, "/drift")))
+    drift = words(browser.text(page_of(top, "/drift")))
+    assert "2 missing" in drift
+    assert "Old::Type in level-3 failed broken" in drift
     assert "2 missing" in words(browser.text(page_of(stack, "/drift")))
 
 

@@ -253,6 +253,32 @@ def test_a_retained_child_is_a_stack_of_its_own(world: World, cloud: Cloud):
     assert (world.state(middle.uuid), cloud.things) == ("DELETE_COMPLETE", {})
 
 
+def test_a_retained_child_keeps_its_verdicts(world: World):
+    uuid = world.create("s", {"child": nested(deletion_policy="Retain")}, files={CHILD: text(PLAIN)})
+    deliver(world)
+    common = "resource_id, stack_id, root_id, project_id, name, type, service, verdict, physical_id"
+    values = "r.id, r.stack_id, s.root_id, 'p1', r.name, r.type, 'x', 'missing', 'x'"
+    found = "FROM resource r JOIN stack s ON s.id = r.stack_id WHERE s.owner_id IS NOT NULL"
+    with world.database.engine.begin() as connection:
+        connection.execute(
+            sql(
+                f"""INSERT INTO resource_verdict ({common}, group_id, confirmed, since, observed_at)
+                SELECT {values}, 0, true, now(), now() {found}"""
+            )
+        )
+        connection.execute(
+            sql(
+                f"""INSERT INTO verdict_history ({common}, fault_id, first_seen_at, last_seen_at)
+                SELECT {values}, 1, now(), now() {found}"""
+            )
+        )
+    world.delete("s")
+    deliver(world)
+    assert world.state(uuid) == "DELETE_COMPLETE"
+    for table in ("resource_verdict", "verdict_history"):
+        assert [row.root_id for row in world.rows(f"SELECT root_id FROM {table}")] == [child(world).id]
+
+
 def test_a_retained_child_is_let_go_of_also_when_its_removal_pauses_at_a_hook(world: World, cloud: Cloud):
     hooks = {"resource_registry": {"resources": {"child": {"hooks": "post-delete"}}}}
     retained = {"child": nested(deletion_policy="Retain")}

@@ -3,6 +3,10 @@
 
 from __future__ import annotations
 
+import pytest
+
+from orchestrator.operations.observation import single_round
+from orchestrator.store import circuit_breakers
 from tests.scenarios.observation.test_rounds import MIN, Watch, observed, watch  # noqa: F401 - a fixture
 
 SOON = "SELECT due_at < now() + interval '15 seconds' AS soon FROM observation_group WHERE kind = 'single'"
@@ -52,3 +56,32 @@ def test_an_absence_after_an_outage_of_a_service_without_lists_is_observed_again
     assert row.soon
     watch.round("single")
     assert list(watch.verdicts().values()) == ["missing"]
+
+
+def test_an_absence_after_an_outage_that_only_visits_have_seen_proves_nothing(watch: Watch):
+    observed(watch, 3)
+    circuit_breakers.record_failure(watch.db, "p1", watch.group().service, "no answer", 1.0)
+    denied = watch.shelf.objects.pop("boxes-1")
+    watch.round()
+    assert watch.verdicts() == {}
+    watch.shelf.objects["boxes-1"] = denied
+    watch.round()
+    assert watch.verdicts() == {}
+
+
+def test_an_error_that_the_first_task_of_a_round_has_observed_is_observed_again_soon(
+    watch: Watch, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(single_round, "MAX_ITEMS", 2)
+    watch.stack(3, "Shelf::Crate")
+    watch.discover()
+    [first, *_] = watch.world.rows("SELECT physical_id FROM resource ORDER BY id")
+    watch.shelf.objects[first.physical_id]["error"] = "broken"
+    watch.round("single")
+    [row] = watch.world.rows(SOON)
+    assert row.soon  # the second task
+    watch.round("single")
+    assert watch.group("single").after_id == 0
+    assert watch.verdicts() == {}
+    [row] = watch.world.rows(SOON)
+    assert row.soon

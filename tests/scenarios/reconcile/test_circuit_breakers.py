@@ -37,6 +37,18 @@ def test_an_outage_costs_a_single_call_at_a_time(world: World, cloud: Cloud):
     assert set(cloud.made.values()) == {1}
 
 
+def test_creates_that_an_open_breaker_refuses_have_not_begun(world: World, cloud: Cloud):
+    uuid = world.create("s", SERVERS)
+    cloud.outage.add("create")
+    world.retry(3)
+    cloud.outage.clear()
+    begun = {call.removeprefix("create ") for call in cloud.calls if call.startswith("create ")}
+    assert len(begun) < len(SERVERS) / 2
+    world.deliver_all()
+    assert world.state(uuid) == "CREATE_COMPLETE"
+    assert {call.removeprefix("find ") for call in cloud.calls if call.startswith("find ")} <= begun
+
+
 def test_resources_of_another_service_go_on(world: World, cloud: Cloud):
     world.create("s", {**SERVERS, "other": cloud_thing(type="Cloud::Machine")})
     cloud.on["create"] = lambda ctx: cloud.refuse_answer() if ctx.name != "other" else None

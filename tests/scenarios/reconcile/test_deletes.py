@@ -92,7 +92,8 @@ def test_a_request_without_an_answer_is_repeated(world: World, cloud: Cloud, err
     world.delete("s")
     world.deliver_all()
     assert world.state(uuid) == "DELETE_COMPLETE"
-    assert cloud.calls[-3:] == ["delete a", "delete a", "observe a"]
+    # After a request without an answer, the absence is confirmed.
+    assert cloud.calls[-4:] == ["delete a", "delete a", "observe a", "observe a"]
 
 
 def test_an_observation_without_an_answer_repeats_no_request(world: World, disk: Disk, cloud: Cloud) -> None:

@@ -73,6 +73,8 @@ def silent(cloud: Cloud, verb: str, *, duplicates: int = 0, error: BaseException
 
 
 def delete_orphans(world: World) -> int:
+    """Delete the orphans long after the request without an answer (adr/0023)."""
+    world.database.check_connection(durable=True).execute("DELETE FROM circuit_breaker")
     return orphans.delete_orphans(world.database.check_connection(durable=True), OrphanAccess(world.types))
 
 
@@ -108,6 +110,17 @@ def test_a_create_that_is_not_admitted_is_begun_later(world: World, cloud: Cloud
     world.deliver_all()
     assert world.state(uuid) == "CREATE_COMPLETE"
     assert cloud.calls == ["admit a", "create a", "observe a"]
+
+
+def test_an_object_whose_second_create_is_not_admitted_is_created_later(world: World, cloud: Cloud) -> None:
+    uuid = world.create("s", {"a": cloud_thing(type=Port.name, errors=1)})
+    while world.messages:
+        world.deliver(1)
+    silent(cloud, "admit", error=AwaitingBudget("cloud", 1.0))
+    world.deliver_all()
+    assert world.state(uuid) == "CREATE_COMPLETE"
+    assert list(cloud.things) == [world.resource("a").physical_id]
+    assert cloud.made == {"a": 2}
 
 
 def test_the_admission_and_the_create_have_the_same_context(world: World, cloud: Cloud, port: Port) -> None:

@@ -80,3 +80,29 @@ def test_a_stack_or_all_is_required(run: Run) -> None:
         result = run("drift", *arguments)
         assert result.exit_code == 1
         assert "use --all" in result.output
+
+
+def ended(name: str, **options: Any) -> dict[str, Any]:
+    return deviation(name, "missing", reason="gone", first_seen=AT, ended=AT, **options)
+
+
+def test_the_history_lists_ended_differences_of_nested_stacks(stub: Stub, run: Run) -> None:
+    rows = [ended("db", stack_name="shop-group-x"), ended("web")]
+    stub.add("shop", answers={"observations/history": {"history": rows}})
+    result = run("drift", "history", "shop")
+    assert result.exit_code == 0
+    assert [line.split()[:2] for line in result.output.splitlines()[1:]] == [
+        ["shop-group-x", "db"],
+        ["shop", "web"],
+    ]
+
+
+def test_the_history_ends_at_the_limit(stub: Stub, run: Run) -> None:
+    stub.answers["GET observations/history"] = {"history": [ended("a"), ended("b"), ended("c")]}
+    result = run("drift", "history", "--all", "--limit", "2", "--json")
+    assert [row["resource_name"] for row in json.loads(result.output)["history"]] == ["a", "b"]
+
+
+def test_a_history_without_verdicts_says_so(stub: Stub, run: Run) -> None:
+    stub.add("shop", answers={"observations/history": {"history": []}})
+    assert run("drift", "history", "shop").output == "No difference of stack shop has ended.\n"

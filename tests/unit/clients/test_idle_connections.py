@@ -77,6 +77,25 @@ def test_a_connection_that_the_service_has_closed_is_not_used_again() -> None:
         assert serving.requests == [1, 1]
 
 
+def test_a_held_connection_is_open_before_its_request_and_kept_after_it() -> None:
+    with service() as serving, contextlib.closing(DeadlineAdapter(5.0)) as adapter:
+        url = f"http://127.0.0.1:{serving.port}/y"
+        with adapter.connected(url, Deadline(5.0)):
+            assert [get(adapter, serving.port) for _ in range(2)] == [b"{}"] * 2
+        with adapter.connected(url, Deadline(5.0)):
+            pass
+        assert get(adapter, serving.port) == b"{}"
+        assert serving.requests == [3]
+
+
+def test_a_held_connection_without_a_request_is_closed() -> None:
+    with service() as serving, contextlib.closing(DeadlineAdapter(5.0)) as adapter:
+        with adapter.connected(f"http://127.0.0.1:{serving.port}/y", Deadline(5.0)):
+            pass
+        assert serving.closed.wait(5.0)
+        assert serving.requests == [0]
+
+
 def test_simultaneous_requests_have_a_connection_each_and_the_last_one_is_used_first() -> None:
     idle = IdleConnections(5.0)
     with service() as serving:

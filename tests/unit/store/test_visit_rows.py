@@ -35,6 +35,7 @@ def test_a_row_with_a_resource_is_a_resource_visit():
         False,
         True,
         True,
+        True,
     )
     assert row[repository.RESOURCE_ID] == RESOURCE.id
     marked = RESOURCE._replace(marked_unhealthy=True, observed="ready", reachable_seconds=0.5)
@@ -50,6 +51,7 @@ def test_a_row_with_a_resource_is_a_resource_visit():
         1.5,
         True,
         False,
+        True,
     )
 
 
@@ -70,6 +72,7 @@ def test_a_resource_may_have_no_definition_no_inputs_and_no_hooks():
         None,
         None,
         None,
+        False,
         False,
         False,
     )

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from functools import cache
 from typing import Any, Final
 from weakref import WeakKeyDictionary
@@ -23,7 +23,7 @@ from orchestrator.clients.keystone.deadline_adapter import (
     TooLarge,
     call_deadline,
 )
-from orchestrator.clients.openstack.errors import exchange_failures
+from orchestrator.clients.openstack.errors import exchange_failures, reported_by
 from orchestrator.clients.openstack.session.budget import Budgets
 from orchestrator.clients.openstack.session.endpoints import Endpoint, find_endpoint
 from orchestrator.clients.openstack.session.measurement import measured
@@ -86,13 +86,26 @@ class SessionTransport:
             )
         return answer
 
-    def reserved(self, service: str, owner: str) -> AbstractContextManager[None]:
-        """Reserve a place for the requests of this thread during the body (`Budget.reserved`).
+    @contextmanager
+    def reserved(self, service: str, service_type: str, owner: str, seconds: float) -> Iterator[None]:
+        """Reserve a place for the requests of this thread (`Budget.reserved`) and a connection for the first,
+        during the body.
 
         Raises:
-            AwaitingBudget: there is none.
+            AwaitingBudget: there is no place.
+            ProviderUnreachable: Keystone or the service does not respond.
+            ProviderError: the credentials are not valid, or the service has no endpoint.
         """
-        return budgets().of(service, self._region, self._tokens.project_id).reserved(owner)
+        deadline = Deadline(seconds)
+        with reported_by(service), call_deadline(deadline):
+            self._tokens.current(deadline)
+            url = self._endpoint(service, service_type, deadline).url
+        budget = budgets().of(service, self._region, self._tokens.project_id)
+        with budget.reserved(owner), ExitStack() as held:
+            with reported_by(service), exchange_failures(service):
+                trust = {"verify": self._session.verify, "cert": self._session.cert}
+                held.enter_context(_connections.connected(url, deadline, **trust))
+            yield
 
     def versions(self, service: str, service_type: str, seconds: float) -> tuple[str, str]:
         """Return the lowest and the highest microversion of a service."""

@@ -135,6 +135,21 @@ def test_a_refused_connection_means_that_nothing_was_sent() -> None:
         assert str(error).startswith("Keystone: ")
 
 
+def test_a_create_without_a_connection_is_not_admitted() -> None:
+    with fake_cloud() as fake:
+        fake.service_url = "http://127.0.0.1:1"  # the port of no service
+        for place in ("nova: ", "Keystone: "):
+            with pytest.raises(ProviderUnreachable, match=place), OpenStack(fake.cloud()).reserved("nova"):
+                raise AssertionError("admitted")
+            fake.url = fake.service_url
+
+
+def test_an_admitted_create_is_sent(fake: FakeCloud) -> None:
+    cloud = OpenStack(fake.cloud())
+    with cloud.reserved("nova"):
+        assert cloud.compute.post("/servers", {}) == {"path": "/compute/v2.1/servers"}
+
+
 def test_a_service_that_is_not_in_the_catalog_is_an_error(fake: FakeCloud) -> None:
     with pytest.raises(ProviderError, match="network service in RegionOne region not found") as caught:
         OpenStack(fake.cloud()).network.get("/x")
