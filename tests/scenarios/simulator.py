@@ -34,6 +34,7 @@ from tests.scenarios.faults import CALM, Faults
 from tests.scenarios.provider import Provider
 from tests.scenarios.simulated import HeldByTheTest, SimulatedDatabase, TimelessSweep, TimelessWindows
 from tests.scenarios.thing_order import dependents, required
+from tests.scenarios.warm_database import plan_once
 from tests.scenarios.world import HOUR, World
 
 WORKERS = 3  # at once
@@ -95,6 +96,7 @@ class Simulator(World):
         self.workers = [self.worker() for _ in range(WORKERS)]
         for worker in self.workers:  # work that only the first seed would do
             worker.sweep.run()
+            plan_once(worker.sweep._db)
             for durable in (True, False):
                 worker.database.check_connection(durable=durable)
         self.provider.fate = self.fate

@@ -75,10 +75,14 @@ class World:
         self.messages: list[Message] = []
         self.seams = Seams()
         self.sweep = Sweep(self.database, self.settings, self.types, self.cipher)
+        self._kept_sweeps = None
+        if (kept := kept_at(url)) and self.database is kept.database:
+            self.sweep._db = self._kept_sweeps = kept.sweep_connection()
 
     def open(self, url: str) -> Database:
         """Return the database as this world's processes reach it."""
-        return kept_at(url) or Database(url, NAME)
+        kept = kept_at(url)
+        return kept.database if kept else Database(url, NAME)
 
     def new_engine(self) -> WorkerContext:
         """A worker's worth of memory, empty."""
@@ -91,11 +95,13 @@ class World:
 
     def close(self) -> None:
         self.seams.remove()
-        if self.database is not kept_at(self.database.url):
+        kept = kept_at(self.database.url)
+        if kept is None or self.database is not kept.database:
             self.database.engine.dispose()
             for durable in (True, False):
                 self.database.check_connection(durable=durable).close()
-        self.sweep.close()
+        if self.sweep._db is not self._kept_sweeps:
+            self.sweep.close()
 
     # Requests of a user.
 
