@@ -25,7 +25,7 @@ class StreamFilter(Shape):
     resource_name: list[str] | None = optional("Filter by resource.", ["one"])
     resource_type: list[str] | None = optional("Filter by resource type.", ["OS::Heat::RandomString"])
     merged: bool | None = optional(
-        "Send the number of new events up to four times a second, without their contents.", False
+        "Send the number of new events up to twice a second, without their contents.", False
     )
 
 

@@ -6,8 +6,9 @@ browsers do, and receives every event exactly once. Messages of other types repo
 action. A comment is sent periodically as a keep-alive; it advances the id, so that a quiet client does not
 resume far back.
 
-A merged stream has a message for all events of a read, with their number in place of their contents. It does
-not read past events: `caught-up`, which may be repeated, stands for them.
+A merged stream has a message for all events of half a second, with their number in place of their contents;
+the first event after a pause is announced at once. It does not read past events: `caught-up`, which may be
+repeated, stands for them.
 
 A stream ends after a maximum duration, and when its credentials are no longer valid. A client that reconnects
 is authenticated again.
@@ -46,6 +47,7 @@ STREAM_SECONDS: Final = 600.0
 LOOK_SECONDS: Final = 1.0  # seconds between checks for a disconnected client
 AGAIN_MILLISECONDS: Final = 500  # milliseconds before a disconnected client reconnects
 AT_ONCE: Final = 1_000  # events per read
+MERGED_SECONDS: Final = 0.5  # between two messages of a merged stream
 
 EventItem = tuple[EventRow, StackRow]
 
@@ -158,6 +160,7 @@ class Following:
                 self._message("message", {"events": len(items)}),
                 any(self._is_end(event) for event, _ in items),
             )
+            time.sleep(MERGED_SECONDS)  # events are queued during the pause
             return
         for event, stack in items:
             yield self._frame(event, stack), self._is_end(event)
