@@ -144,10 +144,15 @@ class Following:
                 yield b": still here\n\n"
 
     def _new(self) -> list[EventItem]:
-        """Wait for events; return those after the position."""
+        """Wait for events; return those after the position. They are in order: if the first one is after the
+        position, all are.
+        """
+        items = self.viewer.take(LOOK_SECONDS)
+        if not items or (not self.filters and (items[0][0].xid, items[0][0].id) > self.position):
+            return items
         return [
             (event, stack)
-            for event, stack in self.viewer.take(LOOK_SECONDS)
+            for event, stack in items
             if (event.xid, event.id) > self.position and self._is_wanted(event)
         ]
 
@@ -158,7 +163,7 @@ class Following:
             self.position = Position(last.xid, last.id)
             yield (
                 self._message("message", {"events": len(items)}),
-                any(self._is_end(event) for event, _ in items),
+                self.ends and any(self._is_end(event) for event, _ in items),
             )
             time.sleep(MERGED_SECONDS)  # events are queued during the pause
             return

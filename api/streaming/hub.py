@@ -179,7 +179,9 @@ class EventHub:
                 self._position = walked.position
                 for viewer in self._viewers if result else ():
                     concerned = {id_ for id_, stack in found.items() if self._concerns(viewer.scope, stack)}
-                    relevant = [item for item in result if item[0].stack_id in concerned]
+                    relevant = result
+                    if len(concerned) < len(found):
+                        relevant = [item for item in result if item[0].stack_id in concerned]
                     if relevant:
                         viewer.put(relevant)
             if walked.drained:
