@@ -34,10 +34,9 @@ _PASSES: Final = "EXISTS (SELECT 1 FROM observation_pass WHERE due_at <= now())"
 _FAULTS: Final = "EXISTS (SELECT 1 FROM repair) OR EXISTS (SELECT 1 FROM resource_verdict)"
 _COUNTS: Final = f"EXISTS ({progress.DUE})"
 
-# Two sweeps that ask at the same moment may both get the turn, which costs only a sweep.
-TAKE: Final = f"""
-WITH turn AS (
-    INSERT INTO sweep_turn AS t (id, begun_at)
+# Two sweeps that ask at the same moment may both get the turn, which costs only a sweep. The first line names
+# the table: a log of statements shows it.
+TAKE: Final = f"""WITH turn AS (INSERT INTO sweep_turn AS t (id, begun_at)
     SELECT 1, clock_timestamp() WHERE NOT EXISTS (
         SELECT 1 FROM sweep_turn WHERE begun_at > clock_timestamp() - make_interval(secs => %(apart)s))
     ON CONFLICT (id) DO UPDATE SET begun_at = excluded.begun_at
