@@ -134,7 +134,8 @@ def execute(
         if isinstance(outcome, Failed):
             outcome = _earlier_operation_pending(operation, step) or outcome
         elif _is_refused_in_failed_stack(operation):
-            outcome = Failed(failure_reason("Error", operation.resource.name, error_text(error)))
+            reason = f"{state.op} aborted: {error_text(error)}"
+            outcome = Failed(failure_reason("Error", operation.resource.name, reason))
         if isinstance(step, RunAction) and step.action == "CHECK":
             outcome = _not_observed(operation, error, outcome)
         if isinstance(outcome, Wait) and state.op is None and operation.resource.op is None:

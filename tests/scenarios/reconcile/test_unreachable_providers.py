@@ -150,6 +150,21 @@ def test_a_resource_waits_for_the_budget_of_its_service(world: World, cloud: Clo
     assert len(cloud.things) == (0 if verb == "delete" else 1)
 
 
+def test_a_create_without_a_place_is_aborted_when_its_stack_fails(world: World, cloud: Cloud):
+    def refused(ctx: Context) -> None:
+        if ctx.name == "b":
+            raise ProviderError("no disk")
+        raise AwaitingBudget("nova", 1.0)
+
+    cloud.on["create"] = refused
+    uuid = world.create("s", {"a": server(), "b": server()})
+    world.retry(MANY_ATTEMPTS)
+    assert world.state(uuid) == "CREATE_FAILED"
+    reason = "Error: resources.a: CREATE aborted: AwaitingBudget: waiting for nova's budget"
+    assert world.resource("a").status_reason == reason
+    assert not cloud.things
+
+
 # A failed operation, then an update
 
 
