@@ -10,12 +10,12 @@ from typing import Final
 
 from orchestrator.store.nodes.outcome_builder import (
     IS_SMALL,
-    LEASED_NODE,
     EventRule,
     Next,
     NodeEffect,
     OutcomeStatement,
 )
+from orchestrator.store.nodes.outcome_fences import LEASED_NODE
 from orchestrator.store.nodes.outcome_sql import SETTLE
 from orchestrator.store.nodes.visit_sql import QUEUED
 

@@ -20,7 +20,16 @@ from typing import Final, Literal
 
 from orchestrator.engine.states import STATES_VISITED
 from orchestrator.store.nodes.large_values import LARGE_BYTES
-from orchestrator.store.nodes.visit_sql import CHECKING, QUEUED
+from orchestrator.store.nodes.outcome_fences import (
+    FREE_RESOURCE,
+    LEASED_NODE,
+    LEASED_OR_EXPIRED_NODE,
+    LEASED_RESOURCE,
+    LOCK_CLAIMED_NODE,
+    REPLACED_RESOURCE,
+    lock_queued_node,
+)
+from orchestrator.store.nodes.visit_sql import QUEUED
 from orchestrator.store.tables.base import check_in
 
 # The columns of an outcome row, and their types. Many rows are a JSON array. A single row is a list of
@@ -179,6 +188,8 @@ def _render(statement: OutcomeStatement, leased: bool, many: bool) -> str:
     parts = [NEW_IDS] if statement.replacement else []
     if not leased:
         parts.append(lock_queued_node(with_dependents=merged))
+    elif statement.replacement:
+        parts.append(LOCK_CLAIMED_NODE)
     parts.append(_resource(statement, leased))
     if statement.replacement:
         parts.append(f", replacement AS ({statement.replacement})")
@@ -235,34 +246,9 @@ NEW_IDS: Final = """
 )"""
 
 
-def lock_queued_node(*, with_dependents: bool = False) -> str:
-    """Return the CTE that locks a node without a claim.
-
-    It matches a node once, in the current traversal of its stack, while the node still visits the resource
-    that was read: a replacement may have taken its place.
-    """
-    ids = "n.id, n.id || n.needed_by AS node_ids" if with_dependents else "n.id"
-    return f"""
-, locked AS MATERIALIZED (
-    SELECT {ids} FROM i JOIN graph_node n ON n.id = ANY (ARRAY[i.node_id])
-    JOIN stack s ON s.id = ANY (ARRAY[n.stack_id])
-    WHERE {QUEUED} AND n.resource_id = i.resource_id AND n.traversal = s.traversal
-        AND (s.halted_traversal IS DISTINCT FROM s.traversal OR i.continued)
-    ORDER BY i.node_id FOR UPDATE OF n
-)"""
-
-
-# The lease fences a claimed resource. A row with a traversal is written only while that is the stack's.
-LEASED_RESOURCE: Final = """i WHERE r.id = ANY (ARRAY[i.resource_id]) AND r.lease = %(lease)s
-        AND (i.traversal IS NULL
-            OR i.traversal = (SELECT s.traversal FROM stack s WHERE s.id = ANY (ARRAY[i.stack_id])))"""
-# A resource that was not claimed is written while it is free and has the status that the visit read.
-FREE_RESOURCE: Final = """i, locked WHERE locked.id = i.node_id AND r.id = ANY (ARRAY[i.resource_id])
-        AND (r.lease IS NULL OR r.leased_until < clock_timestamp()) AND r.status = i.status_read"""
-
-
 def _resource(statement: OutcomeStatement, leased: bool) -> str:
-    guard = LEASED_RESOURCE if leased else FREE_RESOURCE
+    claimed = REPLACED_RESOURCE if statement.replacement else LEASED_RESOURCE
+    guard = claimed if leased else FREE_RESOURCE
     change = (
         f"DELETE FROM resource r USING {guard}"
         if statement.resource is None
@@ -273,12 +259,6 @@ def _resource(statement: OutcomeStatement, leased: bool) -> str:
     {change}
     RETURNING {statement.returning}
 )"""
-
-
-LEASED_NODE: Final = f"{CHECKING} AND n.lease = %(lease)s"
-LEASED_OR_EXPIRED_NODE: Final = (
-    "(n.state = 'checking' AND n.lease = %(lease)s OR n.state IN ('queued', 'waiting'))"
-)
 
 
 def _node(node: NodeEffect, leased: bool) -> str:

@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import Final
 
 from orchestrator.store.nodes.outcome_builder import (
-    LEASED_NODE,
     RELEASED_ROWS,
     STARTED_EVENT,
     WAKE_BLOCKED,
@@ -23,6 +22,7 @@ from orchestrator.store.nodes.outcome_builder import (
     render,
     state_events,
 )
+from orchestrator.store.nodes.outcome_fences import LEASED_NODE
 from orchestrator.store.nodes.visit_sql import CHECKING, QUEUED
 
 SETTLE: Final = OutcomeStatement(

@@ -6,11 +6,16 @@ WITH i AS MATERIALIZED (
 , new_ids AS MATERIALIZED (
     SELECT i.resource_id, nextval('resource_id_seq') AS id FROM i
 )
+, locked AS MATERIALIZED (
+    SELECT n.id FROM i JOIN graph_node n ON n.id = ANY (ARRAY[i.node_id])
+    WHERE n.state IN ('checking', '') AND n.lease = %(lease)s
+    ORDER BY i.node_id FOR UPDATE OF n
+)
 , r AS (
     UPDATE resource r
     SET leftover = true, lease = NULL, leased_until = NULL,
         replaced_by = (SELECT new_ids.id FROM new_ids WHERE new_ids.resource_id = r.id)
-    FROM i WHERE r.id = ANY (ARRAY[i.resource_id]) AND r.lease = %(lease)s
+    FROM i, locked WHERE locked.id = i.node_id AND r.id = ANY (ARRAY[i.resource_id]) AND r.lease = %(lease)s
         AND (i.traversal IS NULL
             OR i.traversal = (SELECT s.traversal FROM stack s WHERE s.id = ANY (ARRAY[i.stack_id])))
     RETURNING r.id, r.replaced_by, r.type, r.physical_id

@@ -22,7 +22,7 @@ FIRST = {
     "v": {"type": "OS::Heat::Value", "properties": {"value": {"get_resource": "b"}}},
 }
 SECOND = {"a": thing(a="2"), "b": FIRST["b"], "v": FIRST["v"], "d": thing("v", a="1")}
-MOMENTS = 1100  # of the whole life; `test_there_are_no_more_moments_than_those` says when that is too few
+MOMENTS = 800  # of the whole life; `test_there_are_no_more_moments_than_those` says when that is too few
 STRIDE = 128
 
 
