@@ -28,12 +28,10 @@ def reports_absence(verb: str, result: object, *, unknown_object: bool) -> bool 
     """
     if verb in ACTING and unknown_object:
         return True
-    match result:
-        case Observation(exists=exists):
-            return not exists
-    match verb:
-        case "find":
-            return not found_ids(result)  # type: ignore[arg-type]  # a result of `find`
-        case "is_healthy_after_failure":
-            return not result
+    if isinstance(result, Observation):
+        return not result.exists
+    if verb == "find":
+        return not found_ids(result)  # type: ignore[arg-type]  # a result of `find`
+    if verb == "is_healthy_after_failure":
+        return not result
     return None

@@ -131,16 +131,7 @@ class Trial:
         return self.on.watcher.wait(self.name, self.fault.limit_seconds)
 
     def _request(self, action: str, *, changed: bool = True) -> None:
-        if action == DELETE:
-            self.on.user.request("DELETE", f"/stacks/{self.name}")
-            return
-        new = action == CREATE
-        content = template(changed=changed and not new, suffix=self.name)
-        body = {"template": content, "timeout_mins": TIMEOUT_MINUTES}
-        if new:
-            self.on.user.request("POST", "/stacks", json={"stack_name": self.name, **body})
-        else:
-            self.on.user.request("PUT", f"/stacks/{self.name}", json=body)
+        request_action(self.on.user, action, self.name, changed=changed, timeout_minutes=TIMEOUT_MINUTES)
 
     def _wrong(self, action: str) -> str:
         """Return how the objects differ from the stack's."""
@@ -159,6 +150,21 @@ class Trial:
         while (left := sorted(self.on.objects() - self.before)) and time.monotonic() < until:
             time.sleep(2.0)
         return left
+
+
+def request_action(
+    user: Installation, action: str, name: str, *, timeout_minutes: int, changed: bool = True
+) -> None:
+    """Request an action on a stack of ten; `changed`: an update with other values."""
+    if action == DELETE:
+        user.request("DELETE", f"/stacks/{name}")
+        return
+    content = template(changed=changed and action == UPDATE, suffix=name)
+    body = {"template": content, "timeout_mins": timeout_minutes}
+    if action == CREATE:
+        user.request("POST", "/stacks", json={"stack_name": name, **body})
+    else:
+        user.request("PUT", f"/stacks/{name}", json=body)
 
 
 def chosen(only: str, skip: str, *, real: bool) -> list[Fault]:

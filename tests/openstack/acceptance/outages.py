@@ -20,10 +20,10 @@ import click
 
 from tests.openstack.acceptance.disturbances import Injector
 from tests.openstack.acceptance.fault_table import ALL, CREATE, DELETE, UPDATE, Fault
-from tests.openstack.acceptance.faults import DONE, SETTLED_SECONDS, Watched, running
+from tests.openstack.acceptance.faults import DONE, SETTLED_SECONDS, Watched, request_action, running
 from tests.openstack.acceptance.installation import Failed, chosen_directory
 from tests.openstack.acceptance.inventory import Item
-from tests.openstack.acceptance.stack_of_ten import template, wrong_counts
+from tests.openstack.acceptance.stack_of_ten import wrong_counts
 
 SERVICES: Final = "nova-api,neutron,cinder-api,keystone,glance,placement"
 TIMEOUT_MINUTES: Final = 60
@@ -91,15 +91,7 @@ class Outage:
         return self.on.watcher.wait(name, self.injector.outage_seconds + RECOVERY_SECONDS)
 
     def _request(self, action: str, name: str, *, changed: bool = True) -> None:
-        if action == DELETE:
-            self.on.user.request("DELETE", f"/stacks/{name}")
-            return
-        content = template(changed=changed and action == UPDATE, suffix=name)
-        body = {"template": content, "timeout_mins": TIMEOUT_MINUTES}
-        if action == CREATE:
-            self.on.user.request("POST", "/stacks", json={"stack_name": name, **body})
-        else:
-            self.on.user.request("PUT", f"/stacks/{name}", json=body)
+        request_action(self.on.user, action, name, changed=changed, timeout_minutes=TIMEOUT_MINUTES)
 
     def _settled(self, stacks: int) -> str:
         """Return how the objects differ from those of stacks, when services had the time to delete theirs."""

@@ -197,6 +197,22 @@ def test_a_worker_without_its_lease_can_no_longer_write(world: World, cloud: Clo
     assert world.events(uuid).count("a CREATE_COMPLETE") == 1
 
 
+def test_a_worker_whose_node_was_released_replaces_nothing(world: World):
+    """The sweep releases the node; the resource keeps the lease until another visit claims it."""
+    uuid = world.create("s", {"a": test_resource(), "b": cloud_thing(value="1")})
+    world.deliver_all()
+
+    def released() -> None:
+        world.forget_leases()
+        assert world.sweep_once()
+
+    world.before("write_outcome", released, outcome="replace")
+    world.update("s", {"a": test_resource(), "b": cloud_thing(value="2")})
+    world.deliver_all()
+    assert world.state(uuid) == "UPDATE_COMPLETE"
+    assert [row.name for row in world.rows("SELECT name FROM resource ORDER BY name")] == ["a", "b"]
+
+
 # 6. Planning is a row: resumable, over at the next slice when superseded, in an order that lets work begin.
 
 
