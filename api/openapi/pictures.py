@@ -37,6 +37,7 @@ class StateCounts(Shape):
 class FieldSummary(Shape):
     """The numbers of a field."""
 
+    stack_status: State = described("Present status of the stack.", "CREATE_COMPLETE")
     order: str = described("Version of the order; it changes with the resources.", "2c5d0fd8a1b2c3d4")
     cursor: str = described("Position for `field/changes`.", "1f2e3d4c.17")
     count: int = described("Number of resources, nested stacks included.", 2)
@@ -142,6 +143,7 @@ class MapOmitted(Shape):
 class MapBody(Shape):
     """A map."""
 
+    stack_status: State = described("Present status of the stack.", "CREATE_COMPLETE")
     draft: bool = described("Whether this is a first picture: all groups have level 0, without edges.", False)
     newer_in_seconds: float | None = described(
         "Time until resources that appeared or disappeared are shown; null if all are.", None
@@ -213,6 +215,7 @@ class ThroughputBody(Shape):
 class TimelineBody(Shape):
     """The operations of an action."""
 
+    stack_status: State = described("Present status of the stack.", "CREATE_COMPLETE")
     draft: bool = described("Whether this is a first picture: operations counted by events, no path.", False)
     newer_in_seconds: float | None = described(
         "Time until the next read of a long action that has changed; null if nothing has.", None

@@ -53,9 +53,13 @@ def current_field(followed: FollowedField) -> Field:
     return followed.current
 
 
-def header_of(followed: FollowedField, current: Field) -> JsonObject:
+def header_of(stack: StackRow, followed: FollowedField, current: Field) -> JsonObject:
     """Return the header of responses."""
-    return {**current.summary(), "cursor": followed.cursor}
+    return _header(stack, current, followed.cursor)
+
+
+def _header(stack: StackRow, shown: Field, cursor: str) -> JsonObject:
+    return {**shown.summary(), "cursor": cursor, "stack_status": f"{stack.action}_{stack.status}"}
 
 
 def picture_of(stack: StackRow) -> Shown:
@@ -67,25 +71,30 @@ def picture_of(stack: StackRow) -> Shown:
     at = _time(query_params.text("at"))
     if (draft := _draft(stack, at)) is not None:
         shown = draft.field()
-        header = {**shown.summary(), "cursor": "", "draft": True, **({} if at is None else {"at": _text(at)})}
-        return Shown(header, bytes(shown.states), shown.tag)
+        header = {**_header(stack, shown, ""), "draft": True, **({} if at is None else {"at": _text(at)})}
+        return _shown(header, shown)
     followed = fields().follow(stack)
     if at is None:
         with followed.lock:
             current = current_field(followed)
-            return Shown(header_of(followed, current), bytes(current.states), current.tag)
+            return _shown(header_of(stack, followed, current), current)
     with followed.loading:  # past states have the order of this field
         with followed.lock:
             current = current_field(followed)
         past = _past(followed, stack, current, at)
     shown = Field(current.ids, past.states, current.levels, current.order)
     header = {
-        **header_of(followed, shown),
+        **header_of(stack, followed, shown),
         "at": _text(past.at),
         "history_from": _text(past.since),
         "omitted": past.omitted,
     }
-    return Shown(header, bytes(past.states), shown.tag)
+    return _shown(header, shown)
+
+
+def _shown(header: JsonObject, field: Field) -> Shown:
+    """Return a picture; its tag changes with everything that it shows."""
+    return Shown(header, bytes(field.states), f"{field.tag}-{header['stack_status']}")
 
 
 def groups_of(stack: StackRow) -> ShownGroups:

@@ -49,12 +49,13 @@ def field(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa:
 def field_changes(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa: ARG001 - as above
     """Return the bytes of a field that have changed since a cursor, or the whole field."""
     query_params.require_known("order", "cursor")
-    followed = fields().follow(get_stack(stack_name, stack_id))
+    stack = get_stack(stack_name, stack_id)
+    followed = fields().follow(stack)
     order, cursor = query_params.text("order") or "", query_params.text("cursor") or ""
 
     def encoded() -> bytes:
         current = current_field(followed)
-        positions, header = followed.since(order, cursor), header_of(followed, current)
+        positions, header = followed.since(order, cursor), header_of(stack, followed, current)
         if positions is None:
             return encode(header, bytes(current.states))
         return encode_changes(header, positions, current.states)
@@ -64,7 +65,8 @@ def field_changes(project_id: str, stack_name: str, stack_id: str) -> Response: 
     compresses = _accepts_gzip()
     with followed.lock:
         body, coding = followed.response(
-            (order, cursor, compresses), lambda: _content(encoded(), compresses=compresses)
+            (order, cursor, stack.action, stack.status, compresses),
+            lambda: _content(encoded(), compresses=compresses)
         )
     _set_content(response, body, coding)
     return response

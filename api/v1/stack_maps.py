@@ -19,12 +19,13 @@ stack_maps = Blueprint("stack_maps", __name__)
 def show(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa: ARG001 - every path starts with it
     """Return at most 300 groups of resources with their counts by state, and the edges between them."""
     query_params.require_known("expand", "at", "draft")
-    shown = groups_of(get_stack(stack_name, stack_id))
+    stack = get_stack(stack_name, stack_id)
+    shown = groups_of(stack)
     expansion = parse_expansion(query_params.texts("expand"), shown.tree)
     if expansion is None:
         raise InvalidRequest("'expand' has the values of 'expand' in the groups of a map, at most 20.")
     picture = summarize(shown.fine, shown.numbers, shown.tree, expansion)
-    return json_response({"map": _body(picture, shown)})
+    return json_response({"map": {"stack_status": f"{stack.action}_{stack.status}", **_body(picture, shown)}})
 
 
 def _body(picture: StackMap, shown: ShownGroups) -> JsonObject:

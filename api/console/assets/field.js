@@ -32,6 +32,7 @@ const grouped = { format: (/** @type {number} */ value) => english.format(value)
 let states = new Uint8Array(0);
 /** @type {import("./field_data.js").Header | null} */
 let header = null;
+let status = place.dataset.status; // of the stack, as the head of the page shows it
 let layout = layOut(0, [], 1, 1);
 let selected = -1;
 let hovered = -1;
@@ -78,6 +79,10 @@ async function take(buffer) {
   const reordered = next.order !== header?.order;
   header = next;
   count();
+  if (status !== next.stack_status) {
+    status = next.stack_status;
+    document.body.dispatchEvent(new CustomEvent("live"));
+  }
   if (next.changed === undefined) {
     states = rest;
     if (reordered) {

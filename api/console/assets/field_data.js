@@ -1,7 +1,7 @@
 // @ts-check
 /** Data of a field: the bytes, their changes, and the names of a range. */
 
-/** @typedef {{order: string, cursor: string, count: number, counts: Record<string, number>, levels: number[], levels_count: number, changed?: number, draft?: boolean}} Header */
+/** @typedef {{stack_status: string, order: string, cursor: string, count: number, counts: Record<string, number>, levels: number[], levels_count: number, changed?: number, draft?: boolean}} Header */
 /** @typedef {{resource_name: string, resource_type: string, resource_status: string, stack_name: string, url: string}} Named */
 
 const BLOCK = 128; // names per request

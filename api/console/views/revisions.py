@@ -83,7 +83,7 @@ def _one(project: str, name: str, stack_id: str, number: str, problem: str) -> s
     return page(
         "revision.html",
         stack=read_stack(project, name, stack_id),
-        tab="template",
+        tab="template" if shown["is_desired"] else "revisions",
         revision=shown,
         problem=problem,
         template=_indented(text) if len(text) <= MAX_TEMPLATE else "",

@@ -18,6 +18,7 @@ from orchestrator.engine.pictures.field import STATES, Field
 from orchestrator.operations.pictures import draft
 from orchestrator.operations.pictures.field import FieldBuilder
 from orchestrator.store.tables.graph import Resource
+from orchestrator.store.tables.stacks import Stack
 from tests.e2e.running import eventually
 from tests.integration.api_world import Client, Made, World, api, project, world  # noqa: F401 - fixtures
 from tests.integration.console.console_world import Browser, links, words
@@ -52,6 +53,11 @@ def complete(world: World, stack: Made, name: str) -> None:
             .values(action="CREATE", status="COMPLETE")
         )
     world.event(stack, name)
+
+
+def set_status(world: World, stack: Made, status: str) -> None:
+    with world.database.engine.begin() as connection:
+        connection.execute(update(Stack).where(Stack.id == stack.id).values(status=status))
 
 
 def tree(world: World, project: str) -> Made:
@@ -123,6 +129,23 @@ def test_an_unchanged_field_is_not_sent_again(api: Client, world: World, project
     tag = field(api, root).headers["ETag"]
     again = field(api, root, **{"If-None-Match": tag})
     assert (again.status_code, again.data) == (304, b"")
+
+
+def test_a_new_status_of_the_stack_is_sent_without_changes_of_resources(
+    api: Client, world: World, project: str
+) -> None:
+    root = world.stack(project, "ending", status="IN_PROGRESS")
+    world.resource(root, "a")
+    whole = field(api, root)
+    header, _ = read(whole.data)
+    assert header["stack_status"] == "CREATE_IN_PROGRESS"
+    changes = f"/v1{root.path}/field/changes?order={header['order']}&cursor={header['cursor']}"
+    assert read(api.http.get(changes).data)[0]["stack_status"] == "CREATE_IN_PROGRESS"
+    set_status(world, root, "COMPLETE")
+    after, _ = read(api.http.get(changes).data)
+    assert (after["changed"], after["stack_status"]) == (0, "CREATE_COMPLETE")
+    again = field(api, root, **{"If-None-Match": whole.headers["ETag"]})
+    assert read(again.data)[0]["stack_status"] == "CREATE_COMPLETE"
 
 
 def test_a_viewer_receives_the_bytes_that_changed(api: Client, world: World, project: str) -> None:

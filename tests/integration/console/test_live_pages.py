@@ -15,6 +15,7 @@ from orchestrator.operations.pictures import draft
 from orchestrator.operations.pictures.field import FieldBuilder
 from tests.integration.api_world import Made, World, project, world  # noqa: F401 - fixtures
 from tests.integration.console.test_browser import address, chromium  # noqa: F401 - fixtures
+from tests.integration.console.test_field import set_status
 from tests.integration.console.test_timeline import at, stack
 
 # A stream that the test controls.
@@ -67,6 +68,20 @@ def test_the_map_is_refreshed_and_keeps_focus_expansion_and_scroll_position(
     assert page.locator("text=Inner").count() >= 1
     namespaces = "[...document.querySelectorAll('svg *')].every((item) => item instanceof SVGElement)"
     assert page.evaluate(namespaces)
+    page.context.close()
+
+
+def test_the_head_of_a_field_follows_the_status_of_the_stack(
+    chromium: Any, address: str, world: World, project: str
+) -> None:
+    root = world.stack(project, "ending", status="IN_PROGRESS")
+    world.resource(root, "a")
+    page = opened(chromium, f"{address}/ui{root.path}/field")
+    assert "create in progress" in page.inner_text("h1")
+    page.focus("#field-canvas")
+    set_status(world, root, "COMPLETE")
+    page.wait_for_selector("h1 >> text=create complete")
+    assert page.evaluate("document.activeElement.id") == "field-canvas"
     page.context.close()
 
 

@@ -3,6 +3,7 @@
 # ruff: noqa: F811 - fixtures are imported
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import orjson
@@ -17,6 +18,7 @@ from tests.integration.console.console_world import Browser, links, words
 
 MARKUP = "<script>alert(1)</script>"
 TABS = ("", "/resources", "/events", "/failures", "/drift", "/outputs")
+PICTURES = ("/field", "/map", "/history", "/history?step=0", "/revisions")
 
 
 @pytest.fixture
@@ -90,6 +92,16 @@ def test_the_list_shows_the_drift_of_every_nested_level(browser: Browser, world:
     assert "2 missing" in drift
     assert "Old::Type in level-3 failed broken" in drift
     assert "2 missing" in words(browser.text(page_of(stack, "/drift")))
+
+
+@pytest.mark.parametrize("rest", [*TABS, *PICTURES])
+def test_every_page_of_a_stack_has_its_status_in_the_heading(
+    browser: Browser, world: World, project: str, rest: str
+) -> None:
+    stack = world.stack(project, "headed", status="FAILED")
+    world.resource(stack, "one")
+    [heading] = re.findall(r"<h1>.*?</h1>", browser.text(page_of(stack, rest)), re.DOTALL)
+    assert "create failed" in words(heading)
 
 
 def test_every_page_of_a_stack_opens_and_shows_markup_as_text(
@@ -269,6 +281,7 @@ def test_a_revision_shows_its_template_and_offers_a_rollback(
     assert "2021-04-16" in page
     assert "******" in page  # the hidden parameter
     assert "1" in words(browser.text(page_of(stack, "/revisions")))
+    assert f'href="{page_of(stack, "/template")}" aria-current="page"' in page
     browser.submit(page_of(stack, "/revisions/1/rollback"), {})
     browser.open(page_of(stack, "/revisions/9"), 404)
     browser.open(page_of(stack, "/revisions?marker=x"), 400)

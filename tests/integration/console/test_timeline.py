@@ -104,6 +104,7 @@ def test_a_large_action_has_a_lane_per_type(api: Client, world: World, project: 
 def test_the_page_draws_bars_and_lists_the_critical_path(world: World, project: str) -> None:
     made = stack(world, project)
     page = Browser(world.client()).text(f"/ui{made.path}/timeline")
+    assert "timed ✕ create failed" in words(page)
     assert "2 operations in 1 min 1 s" in words(page)
     assert page.count("phase-queued") == 3  # two bars and the legend
     assert "Operations that ended (line, up to 2)" in words(page)
