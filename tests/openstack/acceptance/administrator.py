@@ -50,6 +50,11 @@ def _detach_port(admin: OpenStack, ids: Ids, number: str) -> None:
     admin.compute.detach_interface(ids[f"server{number}"], ids[f"port{number}"])
 
 
+def _no_device(admin: OpenStack, ids: Ids, number: str) -> bool:
+    port = admin.network.find_one(f"/ports/{ids[f'port{number}']}") or {"port": {"device_id": ""}}
+    return not port["port"]["device_id"]
+
+
 def _detach_disk(admin: OpenStack, ids: Ids, number: str) -> None:
     admin.compute.detach_volume(ids[f"server{number}"], ids[f"disk{number}"])
 
@@ -109,7 +114,7 @@ DAMAGE: Final = (
         "changed",
         _server(lambda admin, id_: admin.compute.update_server(id_, {"name": "renamed"})),
     ),
-    Damage("without its port", "server", "changed", _detach_port),
+    Damage("without its port", "server", "changed", _detach_port, is_done=_no_device),
     Damage("renamed", "port", "changed", _port(name="renamed")),
     Damage("without groups", "port", "changed", _port(security_groups=[])),
     Damage(

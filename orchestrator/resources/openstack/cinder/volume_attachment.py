@@ -24,6 +24,10 @@ from orchestrator.schema.translation import Resolve, Rule
 FREE_SECONDS: Final = 60.0  # until a volume that is in use elsewhere is no longer waited for
 REMOVE: Final = "remove_unknown_attachment"  # step: nova does not know the attachment
 REPEAT: Final = "repeat_detachment"  # step: nova has given it up
+LOST: Final = (
+    "Nova has lost the request to attach volume {0.volume} to server {0.server}: the volume stays reserved. "
+    "An administrator can end the reservation; the delete of the server ends it, too"
+)
 TEMPORARY: Final = frozenset({"BadRequest", "Conflict"})
 
 
@@ -170,11 +174,14 @@ def _detach(ctx: Context, pair: Pair) -> None:
     try:
         openstack(ctx).compute.detach_volume(pair.server, pair.volume)
     except ProviderError as error:
-        if error.kind not in TEMPORARY or ctx.elapsed_seconds > FREE_SECONDS:
+        if error.kind not in TEMPORARY:
             raise
         volume = block_storage(ctx).current_volume(pair.volume)
-        if volume is None or state.status_of(volume) in ("detaching", "available"):
+        if volume is None or state.status_of(volume) in ("detaching", "available") or failed.is_lost(volume):
             return
+        is_attaching = state.status_of(volume) in state.ATTACHING  # an earlier request is not carried out yet
+        if ctx.elapsed_seconds > FREE_SECONDS and not is_attaching:
+            raise
         raise ProviderBusy(str(error), retry_after=state.POLL_SECONDS) from error
 
 
@@ -206,9 +213,11 @@ def _attaching(ctx: Context, pair: Pair, volume: state.Volume) -> Observation:
     """Return the progress of an attachment; nova does not know one that has failed."""
     observation = state.waiting(volume)
     requested = ctx.action in ("CREATE", "UPDATE") and ctx.elapsed_seconds > failed.STUCK_SECONDS
-    if requested and state.status_of(volume) in state.ATTACHING and not _is_listed(ctx, pair):
+    if not requested or state.status_of(volume) not in state.ATTACHING:
+        return observation
+    if not _is_listed(ctx, pair):
         return replace(observation, step=REMOVE)
-    return observation
+    return replace(observation, error=LOST.format(pair)) if failed.is_lost(volume) else observation
 
 
 def _detached(ctx: Context, pair: Pair) -> Observation:
@@ -216,6 +225,8 @@ def _detached(ctx: Context, pair: Pair) -> Observation:
     volume = block_storage(ctx).current_volume(pair.volume)
     if volume is None:
         return Observation(exists=False)
+    if failed.is_lost(volume):
+        return Observation(exists=False)  # the server never had it
     if pair.server not in state.servers_of(volume) and state.status_of(volume) != "detaching":
         return Observation(exists=_is_listed(ctx, pair), ready=False, retry_after=state.POLL_SECONDS)
     observation = state.waiting(volume)

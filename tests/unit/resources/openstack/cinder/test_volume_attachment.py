@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -114,6 +115,20 @@ def test_an_attachment_that_has_failed_at_cinder_is_removed_and_tried_again(clou
     assert [request.path for request in cloud.sent("DELETE")] == ["/attachments/a1"]
     serve(cloud, "available")
     assert ATTACHMENT.observe(ctx, "v1").replaceable
+
+
+@pytest.mark.parametrize(("age", "is_lost"), [(600.0, False), (1_000.0, True)])
+def test_an_attachment_whose_request_nova_has_lost_fails_and_can_be_deleted(cloud, context_of, age, is_lost):
+    serve(cloud, "reserved", listed=("v1",), age=age)
+    observation = ATTACHMENT.observe(context_of(PROPS, data=DATA, elapsed_seconds=age), "v1")
+    assert ("lost the request to attach volume v1 to server s1" in observation.error) is is_lost
+    assert not observation.replaceable
+    refusal = {"badRequest": {"message": "volume must be in use to detach"}}
+    cloud.answers("DELETE", "/servers/s1/os-volume_attachments/v1", refusal, status=400)
+    ctx = context_of(PROPS, data=DATA, action="DELETE", elapsed_seconds=90.0)
+    with nullcontext() if is_lost else pytest.raises(ProviderBusy):
+        ATTACHMENT.delete(ctx, "v1")
+    assert ATTACHMENT.observe(ctx, "v1").exists is not is_lost
 
 
 @pytest.mark.parametrize(
