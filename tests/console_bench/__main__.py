@@ -15,6 +15,7 @@ from typing import Final
 import httpx
 import psycopg
 
+from orchestrator.embedded.postgres import DATABASE
 from tests.console_bench import gallery
 from tests.console_bench.measure import VIEWS, Figures, chromium, measure, screenshots
 from tests.console_bench.rows import PROJECT, write
@@ -52,7 +53,7 @@ def main() -> int:
     parser.add_argument("--bars", action="store_true", help="fail if a bar is missed")
     options = parser.parse_args()
     missed = []
-    with database() as postgres, psycopg.connect(postgres.administrator, autocommit=True) as db:
+    with database() as postgres, psycopg.connect(postgres.administrator_url(DATABASE), autocommit=True) as db:
         stacks = [write(db, int(size)) for size in options.sizes.split(",")]
         with chromium() as browser:
             with server(postgres) as running:

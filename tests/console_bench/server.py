@@ -23,45 +23,31 @@ STREAMS: Final = 32  # of the viewers
 
 
 @dataclass(frozen=True, slots=True)
-class Running:
-    """A running PostgreSQL."""
-
-    postgres: Postgres
-    pid: int
-
-    @property
-    def administrator(self) -> str:
-        """URL of the database for the superuser."""
-        return self.postgres.administrator_url(DATABASE)
-
-
-@dataclass(frozen=True, slots=True)
 class Server:
     """A running API."""
 
     url: str
     administrator: str  # URL of the database
     pid: int
-    database_pid: int
 
 
 @contextlib.contextmanager
-def database() -> Iterator[Running]:
+def database() -> Iterator[Postgres]:
     """Keep an empty database running for a block."""
     with tempfile.TemporaryDirectory(prefix="console-bench-") as name:
         folder = Path(name)
         folder.chmod(0o711)
         template_cluster.copy_to(folder / "postgres", FAST_SETTINGS)
         postgres = Postgres(folder / "postgres", FAST_SETTINGS)
-        with running(postgres.child(), folder / "postgres.log") as process:
-            yield Running(postgres, process.pid)
+        with running(postgres.child(), folder / "postgres.log"):
+            yield postgres
 
 
 @contextlib.contextmanager
-def server(database_: Running) -> Iterator[Server]:
+def server(postgres: Postgres) -> Iterator[Server]:
     """Keep an API process running for a block. Each begins without any picture."""
     with tempfile.TemporaryDirectory(prefix="console-bench-api-") as name:
-        postgres, port = database_.postgres, _free_port()
+        port = _free_port()
         child = Child(
             name="orchestrator api",
             argv=(sys.executable, "-m", "orchestrator.cli.main", "api", "--port", str(port)),
@@ -78,7 +64,7 @@ def server(database_: Running) -> Iterator[Server]:
         )
         with running(child, Path(name) / "api.log", ready_seconds=120.0) as process:
             address = f"http://127.0.0.1:{port}"
-            yield Server(address, postgres.administrator_url(DATABASE), process.pid, database_.pid)
+            yield Server(address, postgres.administrator_url(DATABASE), process.pid)
 
 
 def _accepts(port: int) -> bool:

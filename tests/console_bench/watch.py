@@ -63,6 +63,11 @@ WITH changed AS (
 INSERT INTO event (stack_id, resource_name, resource_type, physical_id, action, status, reason)
 SELECT stack_id, name, type, physical_id, 'SUSPEND', 'COMPLETE', 'state changed' FROM changed
 """
+# Of the API, without those that change the stack, and without vacuum and the like, which the changes cause.
+API_BACKENDS: Final = """
+SELECT pid FROM pg_stat_activity
+WHERE backend_type = 'client backend' AND NOT usename = current_user AND datname = current_database()
+"""
 SHOWN: Final = """() => document.querySelector("[data-state=suspended] .amount").textContent"""
 
 
@@ -128,11 +133,13 @@ def watch(browser: Browser, running: Server, stack: BenchStack, seconds: float) 
         with _viewers(_view, running.url + stack.path):
             crowded = _core(running.pid, VIEWER_SECONDS)
         result.core_of_all, result.core_per_viewer = alone, (crowded - alone) / VIEWERS
-        alone = _core(running.pid, VIEWER_SECONDS, running.database_pid)
+        before = _core(running.pid, VIEWER_SECONDS, db)
         for name, path in PAGES.items():
             with _viewers(_refresh, running.url + stack.path, path):
-                share = _core(running.pid, VIEWER_SECONDS, running.database_pid)
-            result.core_per_page[name] = (share - alone) / VIEWERS
+                share = _core(running.pid, VIEWER_SECONDS, db)
+            after = _core(running.pid, VIEWER_SECONDS, db)
+            result.core_per_page[name] = (share - (before + after) / 2) / VIEWERS
+            before = after
         end = time.monotonic() + seconds
         while (left := end - time.monotonic()) > 0:
             result.heaps.append(_heap(devtools))
@@ -239,11 +246,11 @@ def _header(body: bytes) -> Any:
     return orjson.loads(body[8 : 8 + struct.unpack("<I", body[4:8])[0]])
 
 
-def _core(pid: int, seconds: float, *others: int) -> float:
-    """Return the share of a core that processes and their children use."""
-    before, begun = sum(map(_processor_seconds, (pid, *others))), time.monotonic()
+def _core(pid: int, seconds: float, db: Any = None) -> float:
+    """Return the share of a core that a process and its children use, and with `db` their backends."""
+    before, begun = _processor_seconds(pid, db), time.monotonic()
     time.sleep(seconds)
-    return (sum(map(_processor_seconds, (pid, *others))) - before) / (time.monotonic() - begun)
+    return (_processor_seconds(pid, db) - before) / (time.monotonic() - begun)
 
 
 def _family(pid: int) -> set[int]:
@@ -258,9 +265,11 @@ def _family(pid: int) -> set[int]:
     return family
 
 
-def _processor_seconds(pid: int) -> float:
-    ticks = 0
-    for each in _family(pid):
+def _processor_seconds(pid: int, db: Any) -> float:
+    ticks, processes = 0, _family(pid)
+    if db is not None:
+        processes |= {backend for (backend,) in db.execute(API_BACKENDS)}
+    for each in processes:
         with contextlib.suppress(OSError):
             fields = Path(f"/proc/{each}/stat").read_text().rpartition(")")[2].split()
             ticks += int(fields[11]) + int(fields[12])
