@@ -13,7 +13,7 @@ from werkzeug.exceptions import NotFound as NoSuchPath
 
 from api.console import assets, error_pages, formats, session
 from api.console.api_client import ApiClient
-from api.console.context import MAX_RENDERED, RENDERED, Rendered, console_context, project_of
+from api.console.context import MAX_RENDERED, RENDERED, console_context, project_of
 from api.console.mount import Wsgi
 from api.console.views import actions, field, overview, repairs, resource, revisions, sign_in, stack, stacks
 from api.console.views.history import history
@@ -23,7 +23,7 @@ from api.dependencies import Dependencies, dependencies
 from api.middleware import access_log, cross_site
 from api.middleware.failed_logins import FailedLogins
 from orchestrator.errors import AccessDenied, InvalidRequest, NotFound, Unauthenticated
-from orchestrator.operations.runtime.caches import BoundedCache
+from orchestrator.operations.runtime.caches import Slots
 from orchestrator.security.authenticators import Authenticator
 from orchestrator.security.caller import for_project
 
@@ -78,7 +78,7 @@ def create_console(api: Flask, wsgi: Wsgi) -> Flask:
     console.extensions["authenticator"] = api.extensions["authenticator"]
     console.extensions["failed_logins"] = api.extensions["failed_logins"]
     console.extensions[API] = wsgi
-    console.extensions[RENDERED] = BoundedCache[object, Rendered](MAX_RENDERED)
+    console.extensions[RENDERED] = Slots[object, str](MAX_RENDERED)
     formats.register(console)
     error_pages.register(console)
     console.context_processor(console_context)

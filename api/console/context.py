@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any, Final, cast
 
 import orjson
@@ -14,7 +12,7 @@ from flask import Response, current_app, g, redirect, render_template, request, 
 from api.console.api_client import ApiClient
 from api.dependencies import caller, dependencies
 from orchestrator.json_types import JsonMapping
-from orchestrator.operations.runtime.caches import BoundedCache
+from orchestrator.operations.runtime.caches import Slots
 from orchestrator.security.caller import Caller
 from orchestrator.security.policy import allowed, policy_of
 
@@ -35,14 +33,6 @@ TABS: Final = (
 RENDERED: Final = "orchestrator.console.rendered"  # extension: pages that were rendered last
 MAX_RENDERED: Final = 32
 DEFAULT_PROJECT: Final = "demo"  # without authentication, as in the command line
-
-
-@dataclass(slots=True, eq=False)
-class Rendered:
-    """A page that is rendered once for several viewers."""
-
-    rendering: threading.Lock = field(default_factory=threading.Lock)
-    html: str | None = None
 
 
 def api() -> ApiClient:
@@ -86,12 +76,12 @@ def live_page(template: str, /, **values: object) -> str:
     who: Caller | None = g.get("caller")
     rights = (who.roles, who.is_admin) if who is not None else ()
     key = (template, request.script_root, request.full_path, rights, int(time.time()), orjson.dumps(values))
-    rendered: BoundedCache[object, Rendered] = current_app.extensions[RENDERED]
-    found = rendered.get_or_make(key, Rendered)
-    with found.rendering:
-        if found.html is None:
-            found.html = page(template, **values)
-        return found.html
+    rendered: Slots[object, str] = current_app.extensions[RENDERED]
+    slot = rendered.of(key)
+    with slot.lock:
+        if slot.value is None:
+            slot.value = page(template, **values)
+        return slot.value
 
 
 def refreshes() -> bool:

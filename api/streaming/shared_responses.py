@@ -8,19 +8,17 @@ receives a state older than an announced event.
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from functools import wraps
-from typing import Final, ParamSpec, cast
+from typing import Final, NamedTuple, ParamSpec, cast
 
 from flask import Response, current_app, request
 
 from api.dependencies import caller
 from api.streaming.event_stream import hub
 from api.streaming.hub import EventHub
-from orchestrator.operations.runtime.caches import BoundedCache
+from orchestrator.operations.runtime.caches import Slots
 from orchestrator.store.events.stream import Position
 
 SHARES: Final = "orchestrator.shares"  # WSGI key of a request that accepts a shared response
@@ -32,14 +30,12 @@ Key = tuple[object, ...]
 Values = ParamSpec("Values")
 
 
-@dataclass(slots=True, eq=False)
-class Kept:
+class Kept(NamedTuple):
     """The last response to a request."""
 
-    reading: threading.Lock = field(default_factory=threading.Lock)
-    body: bytes | None = None
-    position: Position | None = None  # of the hub when the read began
-    read_at: float = 0.0  # when it began
+    body: bytes
+    position: Position | None  # of the hub when the read began
+    read_at: float  # when it began
 
 
 class SharedResponses:
@@ -48,24 +44,25 @@ class SharedResponses:
     def __init__(self, events: EventHub, clock: Callable[[], float] = time.monotonic) -> None:
         """Take the hub that announces events to the pages."""
         self._events, self._clock = events, clock
-        self._kept = BoundedCache[Key, Kept](MAX_KEPT)
+        self._kept = Slots[Key, Kept](MAX_KEPT)
 
     def get(self, key: Key, make: Callable[[], Response]) -> Response:
         """Return the response to a request, which is the same for all requests of a key."""
-        kept = self._kept.get_or_make(key, Kept)
-        with kept.reading:
+        slot = self._kept.of(key)
+        with slot.lock:
             position, now = self._events.position, self._clock()
+            kept = slot.value
             if (
-                kept.body is not None
+                kept is not None
                 and position == kept.position is not None
                 and now - kept.read_at < MAX_AGE_SECONDS
             ):
                 return Response(kept.body, mimetype="application/json")
-            kept.body, kept.position, kept.read_at = None, position, now
+            slot.value = None
             response = make()
             if response.status_code == 200 and not response.is_streamed:
                 body = response.get_data()
-                kept.body = body if len(body) <= MAX_KEPT_BYTES else None
+                slot.value = Kept(body, position, now) if len(body) <= MAX_KEPT_BYTES else None
             return response
 
 

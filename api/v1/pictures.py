@@ -66,7 +66,7 @@ def field_changes(project_id: str, stack_name: str, stack_id: str) -> Response: 
     with followed.lock:
         body, coding = followed.response(
             (order, cursor, stack.action, stack.status, compresses),
-            lambda: _content(encoded(), compresses=compresses)
+            lambda: _content(encoded(), compresses=compresses),
         )
     _set_content(response, body, coding)
     return response

@@ -1,10 +1,11 @@
-"""Caches shared by the threads of a process, for content that never changes."""
+"""Caches shared by the threads of a process."""
 
 from __future__ import annotations
 
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 from orchestrator.store.connections.database import Database
@@ -44,6 +45,28 @@ class BoundedCache(Generic[Key, Value]):
             found = make()
             self.put(key, found)
         return found
+
+
+@dataclass(slots=True, eq=False)
+class Slot(Generic[Value]):
+    """A value that one thread makes while the others wait."""
+
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    value: Value | None = None  # its reader decides whether it is current
+
+
+class Slots(Generic[Key, Value]):
+    """The slots created last, bounded by their number."""
+
+    def __init__(self, size: int) -> None:
+        """Keep up to `size` slots."""
+        self._slots = BoundedCache[Key, Slot[Value]](size)
+        self._lock = threading.Lock()
+
+    def of(self, key: Key) -> Slot[Value]:
+        """Return the slot of a key, the same for all threads."""
+        with self._lock:
+            return self._slots.get_or_make(key, Slot)
 
 
 class FileCache:
