@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from orchestrator.clients.keystone.cloud_session import Cloud, Orchestrations
 from orchestrator.clients.region_catalog import catalog_of
@@ -33,7 +33,6 @@ from orchestrator.operations.resource_context.state import (
 from orchestrator.operations.runtime.caches import FileCache
 from orchestrator.resources.base import EMPTY_CATALOG, Context, Observation, ResourceType, StackContext
 from orchestrator.resources.software_api import UNCONNECTED, SoftwareStore
-from orchestrator.resources.stack_context import NO_REQUIRED_RESOURCES, StackLocation
 from orchestrator.schema.translation import Finder, Resolve
 from orchestrator.security.encryption import Cipher
 from orchestrator.store.nodes.large_values import Part
@@ -138,20 +137,17 @@ class ResourceOperation(NamedTuple):
         The token is that of the present attempt, or of `attempt`.
         """
         services = self.services
-        ctx = context(self.visit, self.state, action, elapsed, self.software, services.stored_context)
-        ctx = replace(ctx, physical_name=self.physical_name)
+        values: dict[str, Any] = {"physical_name": self.physical_name}
         if attempt is not None:
-            ctx = replace(ctx, token=request_token(self.resource.uuid, attempt))
+            values["token"] = request_token(self.resource.uuid, attempt)
         if (users := self.users()) is not None:
-            ctx = replace(ctx, users=users)
-        if not self.resource_type.calls_out:
-            return ctx
-        return with_provider_access(
-            replace(ctx, stack_context=self.stack_context),
-            services.settings,
-            self.visit.stack.project_id,
-            self._cloud(),
-        )
+            values["users"] = users
+        if self.resource_type.calls_out:
+            project_id, cloud = self.visit.stack.project_id, self._cloud()
+            values["stack_context"] = self.stack_context
+            values |= provider_access(services.settings, project_id, cloud)
+        software, stored = self.software, services.stored_context
+        return context(self.visit, self.state, action, elapsed, software, stored, values)
 
     def finder(self) -> Finder | None:
         """Return the look-up for the type's `Resolve` rules, None without a cloud or such rules."""
@@ -179,9 +175,14 @@ def with_provider_access(
     ctx: Context, settings: Settings | None, project_id: str, cloud: Cloud | None = None
 ) -> Context:
     """Return a context with the project, the region catalog and the cloud session of an external type."""
+    return replace(ctx, **provider_access(settings, project_id, cloud))
+
+
+def provider_access(settings: Settings | None, project_id: str, cloud: Cloud | None) -> dict[str, Any]:
+    """Return these fields of a context."""
     further = None if cloud is None else Orchestrations(cloud)
     catalog = EMPTY_CATALOG if settings is None else catalog_of(settings, project_id, further)
-    return replace(ctx, project_id=project_id, catalog=catalog, cloud=cloud)
+    return {"project_id": project_id, "catalog": catalog, "cloud": cloud}
 
 
 def record_observation(state: ResourceState, resource_type: ResourceType, observation: Observation) -> None:
@@ -232,27 +233,32 @@ def context(
     elapsed: float | None = None,
     software: SoftwareStore = UNCONNECTED,
     stored_context: StoredStackContext | None = None,
+    further: Mapping[str, Any] | None = None,
 ) -> Context:
-    """Return the context of a verb, `elapsed` seconds into the operation; None: as long as it is open."""
+    """Return the context of a verb, `elapsed` seconds into the operation; None: as long as it is open. Its
+    fields `further` are made with the others: a copy per field would cost a tenth of a check.
+    """
     resource = visit.resource
-    return Context(
-        name=resource.name,
-        physical_name=physical_name(visit.stack.name, resource.name, resource.uuid),
-        token=request_token(resource.uuid, state.attempt),
-        action=action,
-        elapsed_seconds=(resource.op_seconds or 0.0) if elapsed is None else elapsed,
-        properties=state.properties,
-        data=state.data,
-        metadata=state.metadata or {},
-        step=state.step or "",
-        stack_timeout_seconds=visit.stack.timeout_seconds or 3600.0,
-        secret=state.secret,
-        software=software,
-        location=StackLocation() if stored_context is None else stored_context.place(visit),
-        required_resources=NO_REQUIRED_RESOURCES
-        if stored_context is None
-        else stored_context.required_resources(visit, state),
-        used_attributes=used_live_attributes(visit),
-        early_pending=bool(visit.early_pending),
-        copy_first=action == "DELETE" and demands_copy(visit),
-    )
+    fields: dict[str, Any] = {
+        "name": resource.name,
+        "token": request_token(resource.uuid, state.attempt),
+        "action": action,
+        "elapsed_seconds": (resource.op_seconds or 0.0) if elapsed is None else elapsed,
+        "properties": state.properties,
+        "data": state.data,
+        "metadata": state.metadata or {},
+        "step": state.step or "",
+        "stack_timeout_seconds": visit.stack.timeout_seconds or 3600.0,
+        "secret": state.secret,
+        "software": software,
+        "used_attributes": used_live_attributes(visit),
+        "early_pending": bool(visit.early_pending),
+        "copy_first": action == "DELETE" and demands_copy(visit),
+        **(further or {}),
+    }
+    if "physical_name" not in fields:
+        fields["physical_name"] = physical_name(visit.stack.name, resource.name, resource.uuid)
+    if stored_context is not None:
+        fields["location"] = stored_context.place(visit)
+        fields["required_resources"] = stored_context.required_resources(visit, state)
+    return Context(**fields)
