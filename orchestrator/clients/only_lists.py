@@ -11,8 +11,11 @@ from contextvars import ContextVar
 from typing import NamedTuple
 
 
-class NeedsOwnRequest(Exception):
-    """An object that is observed in a group needs a request of its own."""
+class NeedsOwnRequest(BaseException):
+    """An object that is observed in a group needs a request of its own.
+
+    No answer of a provider: it passes types and steps that take every `Exception` for one.
+    """
 
 
 class Together(NamedTuple):

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from orchestrator.clients.only_lists import NeedsOwnRequest
 from orchestrator.engine.check.absence import AbsenceInDoubt
 from orchestrator.engine.check.decide import (
     Abandon,
@@ -124,7 +123,6 @@ def execute(
     except (
         Superseded,
         OperationNotRecorded,
-        NeedsOwnRequest,
         *UNREACHABLE,
     ):  # no outcome
         raise

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import ClassVar
 
 import pytest
@@ -23,12 +23,16 @@ class Listed(Thing):
     name = "Cloud::Listed"
     lists = "things"
     properties: ClassVar = {**Thing.properties, "alone": Property("boolean", "Not in a list.", default=False)}
-    attributes: ClassVar = {"value": Attribute("The text.")}
+    attributes: ClassVar = {"value": Attribute("The text."), "seen": Attribute("Read alone.", live=True)}
 
     def observe(self, ctx: Context, physical_id: str) -> Observation:
         if ctx.properties.get("alone"):
             require_own_request()
         return super().observe(ctx, physical_id)
+
+    def read_attributes(self, ctx: Context, physical_id: str, names: Iterable[str]) -> dict[str, object]:
+        require_own_request()
+        return {"seen": f"seen {ctx.name}"}
 
 
 @pytest.fixture
@@ -95,6 +99,15 @@ def test_an_object_that_needs_a_request_of_its_own_delays_no_other(world: World,
     world.deliver_all()
     assert cloud.made == {"a": 1, "b": 1, "c": 1}
     assert world.status("b") == "CREATE_COMPLETE"
+
+
+def test_a_live_attribute_is_read_in_a_task_of_its_own(world: World, cloud: Cloud) -> None:
+    start(world, a=thing(), b=thing(), after=test_resource({"get_attr": ["a", "seen"]}))
+    world.sweep_once()
+    assert deliver_together(world) == [2]
+    world.deliver_all()
+    [after] = world.resources("after")
+    assert after.properties["value"] == "seen a"
 
 
 def test_a_create_in_such_a_task_is_left_to_a_task_of_its_own(world: World, cloud: Cloud) -> None:
