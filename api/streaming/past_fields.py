@@ -59,7 +59,7 @@ def header_of(stack: StackRow, followed: FollowedField, current: Field) -> JsonO
 
 
 def _header(stack: StackRow, shown: Field, cursor: str) -> JsonObject:
-    return {**shown.summary(), "cursor": cursor, "stack_status": f"{stack.action}_{stack.status}"}
+    return {**shown.summary(), "cursor": cursor, "stack_status": stack.state}
 
 
 def picture_of(stack: StackRow) -> Shown:

@@ -65,7 +65,7 @@ def field_changes(project_id: str, stack_name: str, stack_id: str) -> Response: 
     compresses = _accepts_gzip()
     with followed.lock:
         body, coding = followed.response(
-            (order, cursor, stack.action, stack.status, compresses),
+            (order, cursor, stack.state, compresses),
             lambda: _content(encoded(), compresses=compresses),
         )
     _set_content(response, body, coding)

@@ -25,7 +25,7 @@ def show(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa: 
     if expansion is None:
         raise InvalidRequest("'expand' has the values of 'expand' in the groups of a map, at most 20.")
     picture = summarize(shown.fine, shown.numbers, shown.tree, expansion)
-    return json_response({"map": {"stack_status": f"{stack.action}_{stack.status}", **_body(picture, shown)}})
+    return json_response({"map": {"stack_status": stack.state, **_body(picture, shown)}})
 
 
 def _body(picture: StackMap, shown: ShownGroups) -> JsonObject:

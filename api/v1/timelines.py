@@ -38,9 +38,7 @@ def show(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa: 
         found = built.build(dependencies().database, stack, number, limit)
     if found is None:
         raise NotFound("Action", "last") if number is None else NotFound("Revision", str(number))
-    return json_response(
-        {"timeline": {"stack_status": f"{stack.action}_{stack.status}", **_body(found, newer_in)}}
-    )
+    return json_response({"timeline": {"stack_status": stack.state, **_body(found, newer_in)}})
 
 
 def _body(picture: Timeline, newer_in: float | None) -> JsonObject:

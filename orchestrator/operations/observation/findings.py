@@ -137,7 +137,9 @@ class Findings:
         return after
 
     def _after_outage(self, evidence: Evidence) -> bool:
-        """Whether the service gave other visits no answer a short time ago; of interest for an absence."""
+        """Whether the service gave other visits no answer a short time ago; of interest for an absence, each
+        of which has needed a request of its own.
+        """
         if not isinstance(evidence, Observation) or evidence.exists:
             return False
         return circuit_breakers.is_in_doubt(self._db, self._group.project_id, self._group.service)

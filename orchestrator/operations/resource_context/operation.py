@@ -235,12 +235,13 @@ def context(
     stored_context: StoredStackContext | None = None,
     further: Mapping[str, Any] | None = None,
 ) -> Context:
-    """Return the context of a verb, `elapsed` seconds into the operation; None: as long as it is open. Its
-    fields `further` are made with the others: a copy per field would cost a tenth of a check.
+    """Return the context of a verb, `elapsed` seconds into the operation; None: as long as it is open. The
+    fields `further` replace those derived here: a copy of a context costs as much as a new one.
     """
     resource = visit.resource
     fields: dict[str, Any] = {
         "name": resource.name,
+        "physical_name": physical_name(visit.stack.name, resource.name, resource.uuid),
         "token": request_token(resource.uuid, state.attempt),
         "action": action,
         "elapsed_seconds": (resource.op_seconds or 0.0) if elapsed is None else elapsed,
@@ -256,8 +257,6 @@ def context(
         "copy_first": action == "DELETE" and demands_copy(visit),
         **(further or {}),
     }
-    if "physical_name" not in fields:
-        fields["physical_name"] = physical_name(visit.stack.name, resource.name, resource.uuid)
     if stored_context is not None:
         fields["location"] = stored_context.place(visit)
         fields["required_resources"] = stored_context.required_resources(visit, state)

@@ -79,6 +79,17 @@ def hide(cloud: Cloud) -> Callable[[], None]:
 # Deletes
 
 
+def lose_create(cloud: Cloud) -> None:
+    """Let the next create be carried out without an answer; searches fail."""
+
+    def lose(_: Context) -> None:
+        del cloud.on["created"]
+        cloud.outage.add("find")
+        raise ProviderSilent("no answer")
+
+    cloud.on["created"] = lose
+
+
 def test_a_delete_without_an_object_after_an_outage_is_repeated_when_the_object_is_back(
     world: World, cloud: Cloud
 ) -> None:
@@ -182,12 +193,7 @@ def test_an_object_to_be_created_again_is_deleted_although_it_seemed_to_be_absen
 def test_the_object_of_a_lost_create_is_deleted_although_no_search_found_it_at_first(
     world: World, cloud: Cloud
 ) -> None:
-    def lose(_: Context) -> None:
-        del cloud.on["created"]
-        cloud.outage.add("find")
-        raise ProviderSilent("no answer")
-
-    cloud.on["created"] = lose
+    lose_create(cloud)
     uuid = world.create("s", {"a": a_server()})
     while world.messages:
         world.deliver()
@@ -240,12 +246,7 @@ def test_an_object_that_was_just_created_is_not_created_again(world: World, clou
 def test_a_lost_create_is_not_repeated_after_a_single_search_without_a_result(
     world: World, cloud: Cloud
 ) -> None:
-    def lose(_: Context) -> None:
-        del cloud.on["created"]
-        cloud.outage.add("find")
-        raise ProviderSilent("no answer")
-
-    cloud.on["created"] = lose
+    lose_create(cloud)
     uuid = world.create("s", {"a": a_server()})
     while world.messages:
         world.deliver()
