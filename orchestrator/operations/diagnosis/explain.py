@@ -240,8 +240,8 @@ def _revision(stack: StackRow, state: StackState) -> str:
     """Return the statement that the stack has not reached its desired revision, if so."""
     if stack.reached or state.desired_number is None or stack.action == "DELETE":
         return ""
-    last = "no revision was reached" if state.good_number is None else f"the last was {state.good_number}"
-    return f". It has not reached revision {state.desired_number}: {last}"
+    last = "" if state.good_number is None else f": the last was {state.good_number}"
+    return f". It has not reached revision {state.desired_number}{last}"
 
 
 def _queue(stack: StackRow) -> str:

@@ -160,7 +160,7 @@ def test_a_failed_stack_reports_every_cause_and_a_remedy(api: Client, world: Wor
     assert [cause["resource_name"] for cause in reported["causes"]] == [f"r{n}" for n in range(10)]
     assert reported["causes_count"] == 12
     assert reported["text"].endswith(
-        "because of 12 failures. It has not reached revision 1: no revision was reached. "
+        "because of 12 failures. It has not reached revision 1. "
         "An update, with the same or a new template, continues from the current state"
     )
 

@@ -326,6 +326,7 @@ def test_events_of_nested_stacks_have_the_name_of_their_stack(
     world.event(child, "b")
     world.event(child, "inner", physical_id=str(child.uuid))
     page = words(browser.text(page_of(root, "/events")))
+    assert "Time Status Resource Reason" in page  # a phone shows two columns
     assert page.count("in inner") == 1
     assert "b in inner" in page
     assert "in inner" not in words(browser.text(page_of(child, "/events")))
