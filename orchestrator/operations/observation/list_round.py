@@ -192,8 +192,9 @@ class ListRound:
 
     def _is_due(self, item: Watched) -> bool:
         before = self.findings.before(item)
-        missing = before.fact == "missing" and before.confirmed
-        return bool(before.unknown) or self.engine.look_ups.is_due(item.id, item.version, missing=missing)
+        if before.unknown or not before.confirmed:  # the pauses are for proven results
+            return True
+        return self.engine.look_ups.is_due(item.id, item.version, missing=before.fact == "missing")
 
     def _look_up_one(self, item: Watched) -> tuple[str, bool]:
         """Return why the object could not be observed, and whether it does not exist."""
@@ -211,7 +212,8 @@ class ListRound:
             return evidence.reason, False
         if not isinstance(evidence, Observation):
             return "", False
-        self.engine.look_ups.note(item.id, item.version, missing=after.fact == "missing" and after.confirmed)
+        if after.confirmed:
+            self.engine.look_ups.note(item.id, item.version, missing=after.fact == "missing")
         return "", not evidence.exists and self.findings.before(item).fact != "missing"
 
     def _cloud(self, root_id: int) -> Cloud | None:

@@ -42,6 +42,18 @@ def test_an_object_that_is_lost_in_an_outage_is_missing_in_the_second_round(watc
     assert list(watch.verdicts().values()) == ["missing"]
 
 
+def test_an_object_that_was_looked_up_before_the_outage_is_missing_in_the_second_round(watch: Watch):
+    observed(watch, 3)
+    watch.shelf.hidden.add("boxes-1")
+    watch.round()
+    outage(watch)
+    del watch.shelf.objects["boxes-1"]
+    watch.round()
+    assert watch.verdicts() == {}
+    watch.round()
+    assert list(watch.verdicts().values()) == ["missing"]
+
+
 def test_an_absence_after_an_outage_of_a_service_without_lists_is_observed_again_soon(watch: Watch):
     watch.stack(2, "Shelf::Crate")
     watch.discover()
