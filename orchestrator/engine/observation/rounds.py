@@ -34,6 +34,13 @@ def prefers_lists(named: int, objects: int) -> bool:
     return named > min(MAX_SINGLE, 2 + objects // OBJECTS_PER_REQUEST)
 
 
+def estimated_loss(gone: int, looked_up: int, left: int) -> int:
+    """Return how many of the objects left to be looked up are lost, if the same share of them is as of those
+    looked up.
+    """
+    return round(left * gone / looked_up) if looked_up else 0
+
+
 def is_mass_loss(lost: int, observed: int, share: float = LOSS_SHARE, minimum: int = MIN_LOST) -> bool:
     """Whether so many objects disappeared within a round that a fault of the provider is more likely."""
     return lost >= minimum and lost > share * observed

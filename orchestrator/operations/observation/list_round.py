@@ -13,7 +13,7 @@ import orjson
 from orchestrator import metrics
 from orchestrator.clients.keystone.cloud_session import Cloud
 from orchestrator.engine.observation.judgement import Unobserved
-from orchestrator.engine.observation.rounds import is_mass_loss
+from orchestrator.engine.observation.rounds import estimated_loss, is_mass_loss
 from orchestrator.engine.observation.verdicts import IN_STEP
 from orchestrator.errors import ProviderError
 from orchestrator.logs import logger
@@ -173,7 +173,8 @@ class ListRound:
 
     def _look_up(self, missing: Sequence[Watched]) -> tuple[int, int]:
         """Look missing objects up by their ids. Return how many seem to be lost since the last round, and how
-        many are left for the next round.
+        many are left for the next round. Of these, the same share seems to be lost as of the others: a list
+        that was cut off lacks objects that exist.
         """
         new = [item for item in missing if self._is_due(item)]
         new.sort(key=lambda item: bool(self.findings.before(item).unknown))
@@ -181,7 +182,7 @@ class ListRound:
         for number, item in enumerate(new):
             if number >= MAX_LOOK_UPS or time.monotonic() > until:
                 left = len(new) - number
-                return (gone + left if gone else 0), left
+                return gone + estimated_loss(gone, number, left), left
             evidence_reason, is_gone = self._look_up_one(item)
             gone += is_gone
             silent = silent + 1 if evidence_reason else 0

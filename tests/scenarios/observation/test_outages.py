@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from orchestrator.operations.observation import single_round
+from orchestrator.operations.observation import list_round, single_round
 from orchestrator.store import circuit_breakers
 from tests.scenarios.observation.test_rounds import MIN, Watch, observed, watch  # noqa: F401 - a fixture
 
@@ -52,6 +52,27 @@ def test_an_object_that_was_looked_up_before_the_outage_is_missing_in_the_second
     assert watch.verdicts() == {}
     watch.round()
     assert list(watch.verdicts().values()) == ["missing"]
+
+
+def test_a_list_that_is_cut_off_is_no_mass_loss(watch: Watch, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(list_round, "MAX_LOOK_UPS", 5)
+    observed(watch, 20)
+    watch.shelf.hidden.update(watch.shelf.boxes()[:12])
+    del watch.shelf.objects["boxes-1"]
+    watch.round()
+    assert watch.group().loss_since is None
+    assert watch.verdicts() == {"r0": "missing"}
+
+
+def test_objects_that_are_still_to_be_looked_up_count_for_a_mass_loss(
+    watch: Watch, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(list_round, "MAX_LOOK_UPS", 2)
+    observed(watch, 20)
+    for name in watch.shelf.boxes()[:12]:
+        del watch.shelf.objects[name]
+    watch.round()
+    assert watch.group().lost == 12
 
 
 def test_an_absence_after_an_outage_of_a_service_without_lists_is_observed_again_soon(watch: Watch):
