@@ -20,6 +20,15 @@ def outage(watch: Watch) -> None:
     watch.shelf.breaks_after = None
 
 
+def assert_a_loss_in_an_outage_is_reported_in_the_second_round(watch: Watch) -> None:
+    outage(watch)
+    del watch.shelf.objects["boxes-1"]
+    watch.round()
+    assert watch.verdicts() == {}
+    watch.round()
+    assert list(watch.verdicts().values()) == ["missing"]
+
+
 def test_an_absence_in_the_first_answers_after_an_outage_proves_nothing(watch: Watch):
     observed(watch, 3)
     outage(watch)
@@ -34,24 +43,14 @@ def test_an_absence_in_the_first_answers_after_an_outage_proves_nothing(watch: W
 
 def test_an_object_that_is_lost_in_an_outage_is_missing_in_the_second_round(watch: Watch):
     observed(watch, 3)
-    outage(watch)
-    del watch.shelf.objects["boxes-1"]
-    watch.round()
-    assert watch.verdicts() == {}
-    watch.round()
-    assert list(watch.verdicts().values()) == ["missing"]
+    assert_a_loss_in_an_outage_is_reported_in_the_second_round(watch)
 
 
 def test_an_object_that_was_looked_up_before_the_outage_is_missing_in_the_second_round(watch: Watch):
     observed(watch, 3)
     watch.shelf.hidden.add("boxes-1")
     watch.round()
-    outage(watch)
-    del watch.shelf.objects["boxes-1"]
-    watch.round()
-    assert watch.verdicts() == {}
-    watch.round()
-    assert list(watch.verdicts().values()) == ["missing"]
+    assert_a_loss_in_an_outage_is_reported_in_the_second_round(watch)
 
 
 def test_a_list_that_is_cut_off_is_no_mass_loss(watch: Watch, monkeypatch: pytest.MonkeyPatch):
