@@ -6,7 +6,6 @@ from typing import Final
 
 from orchestrator.errors import ProviderBusy
 from orchestrator.resources.base import Observation
-from orchestrator.resources.verbs.values import found_ids
 
 CONFIRM_SECONDS: Final = 3.0  # until the absence is observed again: the state passes in the first second
 # Verbs that request something: an object that a service does not know is left as it is.
@@ -30,8 +29,4 @@ def reports_absence(verb: str, result: object, *, unknown_object: bool) -> bool 
         return True
     if isinstance(result, Observation):
         return not result.exists
-    if verb == "find":
-        return not found_ids(result)  # type: ignore[arg-type]  # a result of `find`
-    if verb == "is_healthy_after_failure":
-        return not result
-    return None
+    return not result if verb in ("find", "is_healthy_after_failure") else None
