@@ -7,6 +7,7 @@ import pytest
 
 from orchestrator.operations.observation import list_round, single_round
 from orchestrator.store import circuit_breakers
+from orchestrator.store.observation import watched
 from tests.scenarios.observation.test_rounds import MIN, Watch, observed, watch  # noqa: F401 - a fixture
 
 SOON = "SELECT due_at < now() + interval '15 seconds' AS soon FROM observation_group WHERE kind = 'single'"
@@ -55,12 +56,14 @@ def test_an_object_that_was_looked_up_before_the_outage_is_missing_in_the_second
 
 def test_a_list_that_is_cut_off_is_no_mass_loss(watch: Watch, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(list_round, "MAX_LOOK_UPS", 5)
+    monkeypatch.setattr(watched, "SCAN", f"{watched.SCAN} ORDER BY r.id")  # otherwise without an order
     observed(watch, 20)
-    watch.shelf.hidden.update(watch.shelf.boxes()[:12])
-    del watch.shelf.objects["boxes-1"]
+    first, *others = watch.world.rows("SELECT name, physical_id FROM resource ORDER BY id LIMIT 12")
+    watch.shelf.hidden.update(row.physical_id for row in others)
+    del watch.shelf.objects[first.physical_id]  # one of those that the round looks up
     watch.round()
     assert watch.group().loss_since is None
-    assert watch.verdicts() == {"r0": "missing"}
+    assert watch.verdicts() == {first.name: "missing"}
 
 
 def test_objects_that_are_still_to_be_looked_up_count_for_a_mass_loss(
