@@ -102,6 +102,8 @@ def catalog_of(settings: Settings, project_id: str, further: Mapping[str, Endpoi
         }
     if further is None:
         return Catalog(endpoints, own_region)
+    if not endpoints:
+        return Catalog(further, own_region)
     return Catalog(ChainMap(endpoints, cast(MutableMapping[str, Endpoint], further)), own_region)
 
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 
 from orchestrator.config import Settings
 from orchestrator.operations.children.loader import ChildStackLoader
+from orchestrator.operations.keystone.access import KeystoneAccess
 from orchestrator.operations.planning.planner import Planner
 from orchestrator.operations.planning.process import PlanNodeHandler, start_planner
 from orchestrator.operations.reconcile.worker_context import WorkerContext
@@ -54,4 +55,5 @@ def build_worker_context(
         planner.stacks.files,
         planner.stacks,
         CircuitBreakers(database, settings.retry_max_seconds),
+        KeystoneAccess(database, cipher, settings),
     )

@@ -29,7 +29,6 @@ from orchestrator.errors import Forbidden, InvalidRequest, Unavailable
 from orchestrator.logs import logger
 from orchestrator.operations.context import OperationContext
 from orchestrator.operations.keystone.reaper import Reaper
-from orchestrator.operations.runtime.caches import BoundedCache
 from orchestrator.security.caller import Caller, Login
 from orchestrator.security.encryption import Cipher
 from orchestrator.security.keystone import service_user
@@ -45,8 +44,6 @@ LOGIN_FAILURE: Final = "AuthorizationFailure: "  # in the reason of a stack
 CREATION_SECONDS: Final = 120.0  # from recording a credential to a stack that holds it: exceeds any request
 
 Borrow = Callable[[], AbstractContextManager[Db]]
-OpenedCredentials = BoundedCache[int, Delegation]  # decrypted, by the id of their row, which never changes
-MAX_OPENED: Final = 1_000
 
 
 class MissingCredential(InvalidRequest):
@@ -200,31 +197,19 @@ def _discarded_on_error(database: Database, id_: int | None) -> Iterator[None]:
         raise
 
 
-def cloud_of_stack(
-    borrow: Borrow,
-    cipher: Cipher,
-    settings: Settings,
-    root_id: int,
-    credential_id: int | None = None,
-    opened: OpenedCredentials | None = None,
-) -> Cloud | None:
+def cloud_of_stack(borrow: Borrow, cipher: Cipher, settings: Settings, root_id: int) -> Cloud | None:
     """Return the cloud as the user of a stack tree, None without Keystone. The credential is read and
-    decrypted on use, unless its id is known and it was `opened` before.
+    decrypted on first use.
     """
     if settings.auth != "keystone":
         return None
 
     def open_session() -> Any:
-        delegation = None if opened is None or credential_id is None else opened.get(credential_id)
-        if delegation is None:
-            with borrow() as db:
-                credential = store.held(db, root_id)
-            if credential is None:
-                return None
-            delegation = Delegation(**cipher.open(credential.sealed))
-            if opened is not None:
-                opened.put(credential.id, delegation)
-        return keystone_session(service_user(settings), delegation)
+        with borrow() as db:
+            credential = store.held(db, root_id)
+        if credential is None:
+            return None
+        return keystone_session(service_user(settings), Delegation(**cipher.open(credential.sealed)))
 
     return _cloud(settings, open_session)
 

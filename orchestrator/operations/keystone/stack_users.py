@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import secrets
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Final
 
 from orchestrator.clients.keystone.stack_domain import EntityKind, StackDomain
@@ -30,7 +29,14 @@ MAX_NAME: Final = 64  # characters that every Keystone accepts
 BEING_REMOVED: Final = "its user at Keystone is being removed"
 
 
-stack_domain = lru_cache(maxsize=8)(StackDomain)  # made for each context of a verb
+def configured_domain(settings: Settings) -> StackDomain | None:
+    """Return the stack domain, None if none is configured.
+
+    Raises:
+        Misconfigured: its settings are incomplete.
+    """
+    admin = domain_admin(settings)
+    return None if admin is None else StackDomain(admin)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,18 +48,6 @@ class StackUserProvisioner:
     settings: Settings
     domain: StackDomain
     visit: ResourceVisit
-
-    @classmethod
-    def of(
-        cls, visit: ResourceVisit, db: Db, cipher: Cipher, settings: Settings
-    ) -> StackUserProvisioner | None:
-        """Return the provisioner for a visit, None if no stack domain is configured.
-
-        Raises:
-            Misconfigured: the domain's settings are incomplete.
-        """
-        admin = domain_admin(settings)
-        return None if admin is None else cls(db, cipher, settings, stack_domain(admin), visit)
 
     def make(self) -> StackUser:
         """Return the resource's user; create it at the first call.
@@ -132,11 +126,11 @@ class ReadOnlyStackUser:
     @classmethod
     def of(cls, resource_id: int, db: Db, cipher: Cipher, settings: Settings) -> ReadOnlyStackUser | None:
         """Return the user of a resource, None if no stack domain is configured."""
-        admin = domain_admin(settings)
-        if admin is None:
+        domain = configured_domain(settings)
+        if domain is None:
             return None
         user = store.held(db, resource_id)
-        return cls(None if user is None else to_stack_user(user, cipher, settings, StackDomain(admin)))
+        return cls(None if user is None else to_stack_user(user, cipher, settings, domain))
 
     def make(self) -> StackUser:
         """Return the user; never create it.

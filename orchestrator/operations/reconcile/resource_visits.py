@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from contextlib import nullcontext
 from dataclasses import replace
-from functools import cache, partial
+from functools import partial
 from typing import Any, NamedTuple, NoReturn
 from uuid import uuid4
 
@@ -42,7 +41,6 @@ from orchestrator.errors import InvalidTemplate, NotFound, Superseded
 from orchestrator.json_types import JsonMapping
 from orchestrator.logs import logger
 from orchestrator.operations.children.loader import LazyStackContext
-from orchestrator.operations.keystone.delegated_credentials import cloud_of_stack
 from orchestrator.operations.reconcile.checked_node import CheckedNode, resource_checked
 from orchestrator.operations.reconcile.execution import execute, report_aborted
 from orchestrator.operations.reconcile.incarnations import OtherIncarnations
@@ -114,11 +112,7 @@ def batch_context(
         partial(_record_step, worker, db, lease),
         partial(_record_snapshot, worker, db),
         OtherIncarnations(worker, db, lease),
-        cache(
-            partial(
-                cloud_of_stack, lambda: nullcontext(db), worker.cipher, worker.settings, opened=worker.opened
-            )
-        ),
+        worker.keystone,
     )
     if together:
         services = services._replace(

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 
 from orchestrator.config import Settings
 from orchestrator.operations.children.loader import ChildStackLoader
-from orchestrator.operations.keystone.delegated_credentials import MAX_OPENED, OpenedCredentials
+from orchestrator.operations.keystone.access import KeystoneAccess
 from orchestrator.operations.planning.process import PlanNodeHandler
-from orchestrator.operations.runtime.caches import BoundedCache, FileCache
+from orchestrator.operations.runtime.caches import FileCache
 from orchestrator.operations.runtime.circuit_breaker import CircuitBreakers
 from orchestrator.operations.runtime.dispatch_window import Windows
 from orchestrator.operations.runtime.lease_keeper import Leases
@@ -36,6 +36,6 @@ class WorkerContext:
     files: FileCache
     stacks: ChildStackLoader
     breakers: CircuitBreakers
+    keystone: KeystoneAccess
     unchanged: UnchangedObjects = field(default_factory=UnchangedObjects)
     look_ups: LookUps = field(default_factory=LookUps)
-    opened: OpenedCredentials = field(default_factory=lambda: BoundedCache(MAX_OPENED))

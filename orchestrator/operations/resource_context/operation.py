@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any, NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from orchestrator.clients.keystone.cloud_session import Cloud, Orchestrations
-from orchestrator.clients.region_catalog import catalog_of
+from orchestrator.clients.region_catalog import Catalog, catalog_of
 from orchestrator.config import Settings
 from orchestrator.engine.check.change import NO_NAMES
 from orchestrator.engine.check.outcome import Postponed
@@ -17,6 +17,7 @@ from orchestrator.engine.physical_names import physical_name
 from orchestrator.errors import Superseded
 from orchestrator.json_types import JsonMapping
 from orchestrator.lookups.finder import CloudFinder
+from orchestrator.operations.keystone.access import KeystoneAccess
 from orchestrator.operations.keystone.stack_users import StackUserProvisioner
 from orchestrator.operations.resource_context.large_values import reserve
 from orchestrator.operations.resource_context.stack_context import StoredStackContext
@@ -33,6 +34,7 @@ from orchestrator.operations.resource_context.state import (
 from orchestrator.operations.runtime.caches import FileCache
 from orchestrator.resources.base import EMPTY_CATALOG, Context, Observation, ResourceType, StackContext
 from orchestrator.resources.software_api import UNCONNECTED, SoftwareStore
+from orchestrator.resources.stack_context import NO_REQUIRED_RESOURCES, StackLocation, StackUsers
 from orchestrator.schema.translation import Finder, Resolve
 from orchestrator.security.encryption import Cipher
 from orchestrator.store.nodes.large_values import Part
@@ -63,7 +65,19 @@ class OperationServices(NamedTuple):
     record_step: RecordStart
     record_snapshot: RecordSnapshot
     incarnations: Incarnations
-    cloud_of: Callable[[int, int | None], Cloud | None]  # as the user of a tree, by its root and credential
+    keystone: KeystoneAccess
+
+
+class ProviderAccess(NamedTuple):
+    """The fields of a context by which an external type reaches its provider."""
+
+    project_id: str = ""
+    catalog: Catalog = EMPTY_CATALOG
+    cloud: Cloud | None = None
+
+
+NO_ACCESS: Final = ProviderAccess()
+NO_LOCATION: Final = StackLocation()
 
 
 class ResourceOperation(NamedTuple):
@@ -126,28 +140,32 @@ class ResourceOperation(NamedTuple):
     def users(self) -> StackUserProvisioner | None:
         """Return the stack's Keystone users, None where it has none."""
         services = self.services
-        if not self.resource_type.needs_lease or services.settings.auth != "keystone":
+        if not self.resource_type.needs_lease:
             return None
-        return StackUserProvisioner.of(
-            self.visit, services.stored_context.db, services.cipher, services.settings
-        )
+        return services.keystone.users(self.visit, services.stored_context.db)
 
     def context(self, action: str, elapsed: float | None = None, attempt: int | None = None) -> Context:
         """Return the context of a verb, `elapsed` seconds into the operation; None: as long as it is open.
         The token is that of the present attempt, or of `attempt`.
         """
-        services = self.services
-        values: dict[str, Any] = {"physical_name": self.physical_name}
-        if attempt is not None:
-            values["token"] = request_token(self.resource.uuid, attempt)
-        if (users := self.users()) is not None:
-            values["users"] = users
-        if self.resource_type.calls_out:
-            project_id, cloud = self.visit.stack.project_id, self._cloud()
-            values["stack_context"] = self.stack_context
-            values |= provider_access(services.settings, project_id, cloud)
-        software, stored = self.software, services.stored_context
-        return context(self.visit, self.state, action, elapsed, software, stored, values)
+        services, type_ = self.services, self.resource_type
+        access, stack_context = NO_ACCESS, None
+        if type_.calls_out:
+            access = provider_access(services.settings, self.visit.stack.project_id, self._cloud())
+            stack_context = self.stack_context
+        return context(
+            self.visit,
+            self.state,
+            action,
+            elapsed,
+            self.software,
+            services.stored_context,
+            attempt=attempt,
+            name_limit=type_.physical_name_limit,
+            users=self.users(),
+            stack_context=stack_context,
+            access=access,
+        )
 
     def finder(self) -> Finder | None:
         """Return the look-up for the type's `Resolve` rules, None without a cloud or such rules."""
@@ -159,7 +177,7 @@ class ResourceOperation(NamedTuple):
 
     def _cloud(self) -> Cloud | None:
         """Return the cloud as the stack's user."""
-        return self.services.cloud_of(self.visit.stack.root_id, self.visit.credential_id)
+        return self.services.keystone.cloud(self.visit.stack.root_id, self.visit.credential_id)
 
 
 def is_current(operation: ResourceOperation) -> bool:
@@ -175,14 +193,15 @@ def with_provider_access(
     ctx: Context, settings: Settings | None, project_id: str, cloud: Cloud | None = None
 ) -> Context:
     """Return a context with the project, the region catalog and the cloud session of an external type."""
-    return replace(ctx, **provider_access(settings, project_id, cloud))
+    access = provider_access(settings, project_id, cloud)
+    return replace(ctx, project_id=access.project_id, catalog=access.catalog, cloud=access.cloud)
 
 
-def provider_access(settings: Settings | None, project_id: str, cloud: Cloud | None) -> dict[str, Any]:
+def provider_access(settings: Settings | None, project_id: str, cloud: Cloud | None) -> ProviderAccess:
     """Return these fields of a context."""
     further = None if cloud is None else Orchestrations(cloud)
     catalog = EMPTY_CATALOG if settings is None else catalog_of(settings, project_id, further)
-    return {"project_id": project_id, "catalog": catalog, "cloud": cloud}
+    return ProviderAccess(project_id, catalog, cloud)
 
 
 def record_observation(state: ResourceState, resource_type: ResourceType, observation: Observation) -> None:
@@ -233,31 +252,40 @@ def context(
     elapsed: float | None = None,
     software: SoftwareStore = UNCONNECTED,
     stored_context: StoredStackContext | None = None,
-    further: Mapping[str, Any] | None = None,
+    *,
+    attempt: int | None = None,
+    name_limit: int | None = None,
+    users: StackUsers | None = None,
+    stack_context: StackContext | None = None,
+    access: ProviderAccess = NO_ACCESS,
 ) -> Context:
     """Return the context of a verb, `elapsed` seconds into the operation; None: as long as it is open. The
-    fields `further` replace those derived here: a copy of a context costs as much as a new one.
+    token is that of the present attempt, or of `attempt`; `name_limit` that of the type.
     """
-    resource = visit.resource
-    fields: dict[str, Any] = {
-        "name": resource.name,
-        "physical_name": physical_name(visit.stack.name, resource.name, resource.uuid),
-        "token": request_token(resource.uuid, state.attempt),
-        "action": action,
-        "elapsed_seconds": (resource.op_seconds or 0.0) if elapsed is None else elapsed,
-        "properties": state.properties,
-        "data": state.data,
-        "metadata": state.metadata or {},
-        "step": state.step or "",
-        "stack_timeout_seconds": visit.stack.timeout_seconds or 3600.0,
-        "secret": state.secret,
-        "software": software,
-        "used_attributes": used_live_attributes(visit),
-        "early_pending": bool(visit.early_pending),
-        "copy_first": action == "DELETE" and demands_copy(visit),
-        **(further or {}),
-    }
-    if stored_context is not None:
-        fields["location"] = stored_context.place(visit)
-        fields["required_resources"] = stored_context.required_resources(visit, state)
-    return Context(**fields)
+    resource, stack = visit.resource, visit.stack
+    return Context(
+        name=resource.name,
+        physical_name=physical_name(stack.name, resource.name, resource.uuid, name_limit),
+        token=request_token(resource.uuid, state.attempt if attempt is None else attempt),
+        action=action,
+        elapsed_seconds=(resource.op_seconds or 0.0) if elapsed is None else elapsed,
+        properties=state.properties,
+        data=state.data,
+        metadata=state.metadata or {},
+        stack_timeout_seconds=stack.timeout_seconds or 3600.0,
+        secret=state.secret,
+        software=software,
+        project_id=access.project_id,
+        catalog=access.catalog,
+        cloud=access.cloud,
+        stack_context=stack_context,
+        location=NO_LOCATION if stored_context is None else stored_context.place(visit),
+        required_resources=NO_REQUIRED_RESOURCES
+        if stored_context is None
+        else stored_context.required_resources(visit, state),
+        users=users,
+        step=state.step or "",
+        used_attributes=used_live_attributes(visit),
+        early_pending=bool(visit.early_pending),
+        copy_first=action == "DELETE" and demands_copy(visit),
+    )
