@@ -30,8 +30,8 @@ _in_list_request: ContextVar[bool] = ContextVar("in_list_request", default=False
 
 
 @contextmanager
-def only_lists(together: Together | None) -> Iterator[None]:
-    """Refuse requests of this thread during the body, except those for shared lists; None: refuse none."""
+def only_lists(together: Together) -> Iterator[None]:
+    """Refuse requests of this thread during the body, except those for shared lists."""
     token = _together.set(together)
     try:
         yield

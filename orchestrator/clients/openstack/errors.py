@@ -74,14 +74,22 @@ def error_of(service: str, status: int, headers: Any, body: Any) -> ProviderErro
     return ProviderError(message, kind)
 
 
-@contextmanager
-def reported_by(service: str) -> Iterator[None]:
-    """Name the service in errors that name none: login failures are those of keystone."""
-    try:
-        yield
-    except ProviderError as error:
-        error.service = error.service or service
-        raise
+class ReportedBy:
+    """Names a service in the errors of the body that name none: login failures are those of keystone."""
+
+    __slots__ = ("_service",)
+
+    def __init__(self, service: str) -> None:
+        """Take the name of the service."""
+        self._service = service
+
+    def __enter__(self) -> None:
+        """Begin the body."""
+
+    def __exit__(self, _type: object, error: BaseException | None, _traceback: object) -> None:
+        """Name the service in an error."""
+        if isinstance(error, ProviderError):
+            error.service = error.service or self._service
 
 
 @contextmanager

@@ -5,13 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, ClassVar, Final, NamedTuple
 from urllib.parse import parse_qsl, urlsplit
 
 from orchestrator.clients.contacts import note_answer, note_contact
 from orchestrator.clients.only_lists import asked_at, list_request, require_own_request
-from orchestrator.clients.openstack.errors import error_of, reported_by
+from orchestrator.clients.openstack.errors import ReportedBy, error_of
 from orchestrator.clients.openstack.session.shared_lists import LAG_TIMES, SharedList, SharedLists, Unlisted
 from orchestrator.clients.openstack.transport import Answer, Content, Query, Request, Transport
 from orchestrator.errors import ProviderNotFound, ProviderUnreachable
@@ -26,8 +26,7 @@ IMAGE_PATCH: Final = "application/openstack-images-v2.1-json-patch"  # glance ac
 Headers = Mapping[str, str]
 
 
-@dataclass(frozen=True, slots=True)
-class _ListTarget:
+class _ListTarget(NamedTuple):
     path: str
     key: str
     query: Query
@@ -342,7 +341,7 @@ class ServiceApi:
             background=self._listed is not None,
         )
         note_contact(self.service)
-        with reported_by(self.service):
+        with ReportedBy(self.service):
             try:
                 answer = self._transport.send(request, self._seconds)
             finally:
@@ -356,7 +355,7 @@ class ServiceApi:
 
     def supports(self, microversion: str) -> bool:
         """Whether the service offers a microversion."""
-        with reported_by(self.service):
+        with ReportedBy(self.service):
             lowest, highest = self._transport.versions(self.service, self.service_type, self._seconds)
         return bool(highest) and _number(lowest) <= _number(microversion) <= _number(highest)
 
@@ -370,6 +369,7 @@ def _object(answer: Answer) -> JsonObject:
     return value if isinstance(value, dict) else {}
 
 
+@lru_cache(maxsize=256)  # there are few: those of requests, and the limits of services
 def _number(version: str) -> tuple[int, ...]:
     return tuple(int(part) for part in version.split("."))
 

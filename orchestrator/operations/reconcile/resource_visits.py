@@ -144,6 +144,8 @@ def visit_resource(batch: BatchContext, visit: ResourceVisit) -> Pending | None:
         batch.checked.append(resource_checked(visit, "visit", failed))
         return pending_outcome(batch, visit, StepResult(failed, load_state(visit, worker.cipher)))
     try:
+        if batch.together is None:
+            return _run(batch, visit, type_, step)
         with only_lists(batch.together):
             return _run(batch, visit, type_, step)
     except NeedsOwnRequest:

@@ -11,14 +11,16 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from functools import partial
+from types import TracebackType
 from typing import Any, Final, NamedTuple, cast
 
 import psycopg
 
 from orchestrator import metrics
-from orchestrator.clients.contacts import Contacts, recorded_contacts
+from orchestrator.clients.contacts import Contacts
 from orchestrator.engine.check.absence import AbsenceInDoubt, reports_absence
 from orchestrator.engine.check.outcome import MAX_CHECK_RETRIES, UNREACHABLE_MAX_SECONDS, error_text
 from orchestrator.engine.check.visit import ResourceVisit
@@ -163,25 +165,22 @@ class GuardedType:
         self.absent = visit.absent  # observed after an outage; the object was not seen since
 
     def __getattr__(self, name: str) -> Any:
-        """Return an attribute of the type; verbs are guarded, and look-ups of names are recorded."""
+        """Return an attribute of the type, and keep it for the rest of the visit; verbs are guarded, and
+        look-ups of names are recorded.
+        """
         value = getattr(self._type, name)
         if name == "read_properties":
-            return self._recorded(value)
-        return self._guarded(name, value) if name in VERBS else value
+            value = partial(self.record, Contacts(), value)
+        elif name in VERBS:
+            value = self._guarded(name, value)
+        setattr(self, name, value)
+        return value
 
-    @contextmanager
-    def admit(self, ctx: Context) -> Iterator[None]:
-        """Enter the type's own admission, and refuse a create while the breaker is open: its start is then
-        not recorded.
-
-        Raises:
-            ServiceUnavailable: the breaker is open.
-            ProviderBusy: the type does not admit it.
+    def admit(self, ctx: Context) -> GuardedAdmission:
+        """Return the type's own admission. Entered, it refuses a create while the breaker is open: its start
+        is then not recorded.
         """
-        self._permit()
-        with ExitStack() as admission:
-            self._recorded(admission.enter_context)(self._type.admit(ctx))
-            yield
+        return GuardedAdmission(self, self._type, ctx)
 
     def finish(self) -> None:
         """Record the answers of the visit. A visit is an answer if all its calls are: a service may still
@@ -204,31 +203,26 @@ class GuardedType:
             self._breakers.state(project_id, service).after_outage for service in sorted(services)
         )
 
-    def _recorded(self, read: Callable[..., Any], contacts: Contacts | None = None) -> Callable[..., Any]:
-        """Return a function that records the services it calls."""
-
-        def call(*args: Any, **named: Any) -> Any:
-            noted = Contacts() if contacts is None else contacts
-            try:
-                with recorded_contacts(noted):
-                    return read(*args, **named)
-            except (AwaitingBudget, ProviderInUse, ProviderQuotaExceeded):  # no call, or an answer
-                raise
-            except UNREACHABLE_ERRORS as error:
-                self._failures[getattr(error, "service", "") or self._service] = error
-                raise
-            finally:
-                self._contacts |= noted.services
-
-        return call
+    def record(self, contacts: Contacts, call: Callable[..., Any], *args: Any, **named: Any) -> Any:
+        """Call a function of the type, and record the services that it calls."""
+        try:
+            with contacts:
+                return call(*args, **named)
+        except (AwaitingBudget, ProviderInUse, ProviderQuotaExceeded):  # no call, or an answer
+            raise
+        except UNREACHABLE_ERRORS as error:
+            self._failures[getattr(error, "service", "") or self._service] = error
+            raise
+        finally:
+            self._contacts |= contacts.services
 
     def _guarded(self, name: str, verb: Callable[..., Any]) -> Callable[..., Any]:
         def call(*args: Any, **named: Any) -> Any:
             called_before, contacts = self._called, Contacts()
-            self._permit()
+            self.permit()
             self._called = True
             try:
-                result = self._recorded(verb, contacts)(*args, **named)
+                result = self.record(contacts, verb, *args, **named)
             except AwaitingBudget:  # no call
                 self._called = called_before
                 raise
@@ -260,7 +254,7 @@ class GuardedType:
             if self._failures or not self._confirms:
                 raise AbsenceInDoubt(self._service) from cause
 
-    def _permit(self) -> None:
+    def permit(self) -> None:
         """Refuse the first call while the breaker is open.
 
         Raises:
@@ -274,3 +268,33 @@ class GuardedType:
             self._breakers.note(self._visit, service)
             raise ServiceUnavailable(service, state.last_error)
         self._permitted = True
+
+
+class GuardedAdmission:
+    """The admission of a type, behind its circuit breaker."""
+
+    _admission: AbstractContextManager[None]
+
+    def __init__(self, guarded: GuardedType, type_: ResourceType, ctx: Context) -> None:
+        """Enter nothing yet."""
+        self._guarded, self._type, self._ctx = guarded, type_, ctx
+
+    def __enter__(self) -> None:
+        """Enter the admission.
+
+        Raises:
+            ServiceUnavailable: the breaker is open.
+            ProviderBusy: the type does not admit the create.
+        """
+        self._guarded.permit()
+        self._admission = self._type.admit(self._ctx)
+        self._guarded.record(Contacts(), self._admission.__enter__)
+
+    def __exit__(
+        self,
+        type_: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> bool | None:
+        """Leave the admission."""
+        return self._admission.__exit__(type_, error, traceback)

@@ -23,7 +23,7 @@ from orchestrator.clients.keystone.deadline_adapter import (
     TooLarge,
     call_deadline,
 )
-from orchestrator.clients.openstack.errors import exchange_failures, reported_by
+from orchestrator.clients.openstack.errors import ReportedBy, exchange_failures
 from orchestrator.clients.openstack.session.budget import Budgets
 from orchestrator.clients.openstack.session.endpoints import Endpoint, find_endpoint
 from orchestrator.clients.openstack.session.measurement import measured
@@ -97,12 +97,12 @@ class SessionTransport:
             ProviderError: the credentials are not valid, or the service has no endpoint.
         """
         deadline = Deadline(seconds)
-        with reported_by(service), call_deadline(deadline):
+        with ReportedBy(service), call_deadline(deadline):
             self._tokens.current(deadline)
             url = self._endpoint(service, service_type, deadline).url
         budget = budgets().of(service, self._region, self._tokens.project_id)
         with budget.reserved(owner), ExitStack() as held:
-            with reported_by(service), exchange_failures(service):
+            with ReportedBy(service), exchange_failures(service):
                 trust = {"verify": self._session.verify, "cert": self._session.cert}
                 held.enter_context(_connections.connected(url, deadline, **trust))
             yield

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from orchestrator.clients.deadline import Deadline
 from orchestrator.clients.keystone.cloud_session import provider_errors
-from orchestrator.clients.openstack.errors import reported_by
+from orchestrator.clients.openstack.errors import ReportedBy
 from orchestrator.clients.openstack.session.single_flight import SingleFlight
 from orchestrator.errors import ProviderError, ProviderUnreachable
 
@@ -78,7 +78,7 @@ class Tokens:
         return False
 
     def _fetch(self, refused: str = "") -> str:
-        with reported_by("keystone"), provider_errors(), keystone_failures():
+        with ReportedBy("keystone"), provider_errors(), keystone_failures():
             if refused:
                 self._session.invalidate()
             token = self._session.get_token()
