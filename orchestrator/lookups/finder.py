@@ -63,6 +63,8 @@ class CloudFinder:
         key = _key(self._project_id, self._cloud.region, finder, entity, value)
         if key is None:
             return value
+        if (known := self._recent.get(key)) is not None:  # of most resources in a stack
+            return known
         cloud = OpenStack(self._cloud, self._seconds, owner=self._owner)
         find = partial(self._look_up, cloud, key.kind, key.value)
         try:

@@ -10,8 +10,9 @@ rule applies to each item. Null counts as absent. Unknown values (`unknown`) are
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any, Final
 
 from orchestrator.errors import NotFound
@@ -19,6 +20,7 @@ from orchestrator.json_types import JsonMapping, JsonObject
 from orchestrator.schema.properties import PropertyFault, join
 
 Path = tuple[str, ...]
+Place = tuple[str | int, ...]  # names of properties and members, and indices of items
 Finder = Callable[[str, str, Any], Any]  # (finder, entity, value) -> the value to use
 
 _NEVER: Final = object()  # is no value
@@ -105,8 +107,8 @@ def translate(
             case Replace():
                 work.replace(rule)
             case Delete():
-                for holder, name, _ in work.places(rule.path):
-                    holder.pop(name, None)
+                for holder, _ in work.holders(rule.path):
+                    holder.pop(rule.path[-1], None)
             case Resolve():
                 work.resolve(rule)
     return work.values, work.faults
@@ -119,21 +121,25 @@ class _Translation:
         self.values, self.path, self.finder, self.unknown = values, path, finder, unknown
         self.faults: list[PropertyFault] = []
 
-    def places(self, path: Path) -> Iterator[tuple[JsonObject, str, str]]:
-        """Yield the maps that may contain the last name of `path`, each with that name and its path."""
-        holders: list[tuple[JsonObject, str]] = [(self.values, self.path)]
+    def holders(self, path: Path) -> list[tuple[JsonObject, Place]]:
+        """Return the maps that may contain the last name of `path`, each with its place in the values."""
+        holders: list[tuple[JsonObject, Place]] = [(self.values, ())]
         for name in path[:-1]:
-            holders = [
-                inner for holder, place in holders for inner in _maps(holder.get(name), join(place, name))
-            ]
-        for holder, place in holders:
-            yield holder, path[-1], join(place, path[-1])
+            inner: list[tuple[JsonObject, Place]] = []
+            for holder, place in holders:
+                value = holder.get(name)
+                if isinstance(value, dict):
+                    inner.append((value, (*place, name)))
+                elif isinstance(value, list):
+                    members = enumerate(value)
+                    inner += [(item, (*place, name, at)) for at, item in members if isinstance(item, dict)]
+            holders = inner
+        return holders
 
     def first(self, path: Path) -> Any:
         """Return the value at `path`, None if it does not exist."""
-        return next(
-            (value for holder, name, _ in self.places(path) if (value := holder.get(name)) is not None), None
-        )
+        values = (holder.get(path[-1]) for holder, _ in self.holders(path))
+        return next((value for value in values if value is not None), None)
 
     def add(self, rule: Add) -> None:
         added = list(rule.items)
@@ -145,7 +151,8 @@ class _Translation:
             added += [rule.make(item) for item in sources] if rule.make else sources
         if not added:
             return
-        for holder, name, _ in self.places(rule.path):
+        name = rule.path[-1]
+        for holder, _ in self.holders(rule.path):
             current = holder.get(name)
             if current is None:
                 holder[name] = _copy(added)
@@ -157,8 +164,8 @@ class _Translation:
         replacement = rule.value if literal else self.first(rule.source) if rule.source else None
         if replacement is None and not rule.sibling:
             return
-        taken = False
-        for holder, name, place in self.places(rule.path):
+        taken, name = False, rule.path[-1]
+        for holder, place in self.holders(rule.path):
             new = holder.get(name)
             old = holder.get(rule.sibling) if rule.sibling else replacement
             if old is None:
@@ -166,28 +173,29 @@ class _Translation:
             if new is None or literal:
                 holder[name] = _copy(old)
             elif new is not self.unknown and old is not self.unknown:
-                self._conflict(rule, place)
+                self._conflict(rule, (*place, name))
                 continue
             taken = True
             if rule.sibling:
                 del holder[rule.sibling]
         if rule.source and taken:
-            for holder, name, _ in self.places(rule.source):
-                holder.pop(name, None)
+            for holder, _ in self.holders(rule.source):
+                holder.pop(rule.source[-1], None)
 
     def resolve(self, rule: Resolve) -> None:
-        if self.finder is None:
+        if self.finder is None or rule.path[0] not in self.values:
             return
-        for holder, name, place in self.places(rule.path):
+        name = rule.path[-1]
+        for holder, place in self.holders(rule.path):
             value = holder.get(name)
             if isinstance(value, list):
                 holder[name] = [
-                    self._resolve(rule, item, join(place, index)) for index, item in enumerate(value)
+                    self._resolve(rule, item, (*place, name, at)) for at, item in enumerate(value)
                 ]
             elif value is not None:
-                holder[name] = self._resolve(rule, value, place)
+                holder[name] = self._resolve(rule, value, (*place, name))
 
-    def _resolve(self, rule: Resolve, value: object, place: str) -> Any:
+    def _resolve(self, rule: Resolve, value: object, place: Place) -> Any:
         entity = self.values.get(rule.entity_of) if rule.entity_of else rule.entity
         known = value not in (None, "") and value is not self.unknown and isinstance(entity, str)
         if self.finder is None or not known:
@@ -195,27 +203,23 @@ class _Translation:
         try:
             return self.finder(rule.finder, entity, value)
         except (NotFound, ValueError) as error:
-            self.faults.append(PropertyFault("wrong-value", str(error), place, place))
+            self._fault("wrong-value", str(error), place)
             return value
 
-    def _conflict(self, rule: Replace, place: str) -> None:
+    def _conflict(self, rule: Replace, place: Place) -> None:
         old = (*rule.path[:-1], rule.sibling) if rule.sibling else rule.source
         names = f"{'.'.join(rule.path)}, {'.'.join(old)}"
         message = f"Cannot define the following properties at the same time: {names}"
-        self.faults.append(PropertyFault("conflicting-properties", message, place, place))
+        self._fault("conflicting-properties", message, place)
 
-
-def _maps(value: object, place: str) -> Iterator[tuple[JsonObject, str]]:
-    """Yield `value` if it is a map, or the maps in it if it is a list."""
-    if isinstance(value, dict):
-        yield value, place
-    elif isinstance(value, list):
-        for index, item in enumerate(value):
-            if isinstance(item, dict):
-                yield item, join(place, index)
+    def _fault(self, code: str, message: str, place: Place) -> None:
+        where = reduce(join, place, self.path)
+        self.faults.append(PropertyFault(code, message, where, where))
 
 
 def _copy(value: object) -> Any:
+    if value.__class__ is str:  # by far the most; to ask whether it is a mapping takes longer
+        return value
     if isinstance(value, Mapping):
         return {key: _copy(member) for key, member in value.items()}
     if isinstance(value, list | tuple):

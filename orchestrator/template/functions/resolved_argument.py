@@ -90,7 +90,9 @@ def measure(value: Any, max_values: int = MAX_VALUES) -> bool:
             if values > max_values:
                 raise FunctionError(f"The value would hold more than {max_values} values")
             if container.__class__ is dict:
-                characters += sum(len(key) for key in container if key.__class__ is str)
+                for key in container:
+                    if key.__class__ is str:
+                        characters += len(key)
             for item in container.values() if container.__class__ is dict else container:
                 type_ = item.__class__
                 if type_ is str:
