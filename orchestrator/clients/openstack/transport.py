@@ -6,8 +6,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from typing import Any, Protocol, runtime_checkable
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple, Protocol, runtime_checkable
 from urllib.parse import urlencode
 
 import orjson
@@ -15,19 +15,20 @@ import orjson
 Query = Mapping[str, Any]
 Content = bytes | Iterable[bytes]
 
+NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
 
-@dataclass(frozen=True, slots=True)
-class Request:
+
+class Request(NamedTuple):
     """A request to a service; `path` is relative to the endpoint of the major version: `/servers`."""
 
     service: str  # as Heat names it: nova
     service_type: str  # as the catalog names it: compute
     method: str
     path: str
-    query: Query = field(default_factory=dict)  # a list is a repeated key; None is left out
+    query: Query = NOTHING  # a list is a repeated key; None is left out
     body: Any = None  # a JSON value; None: no body
     content: Content | None = None  # a body that is no JSON
-    headers: Mapping[str, str] = field(default_factory=dict)
+    headers: Mapping[str, str] = NOTHING
     microversion: str | None = None
     root: str = ""  # between the endpoint and the path: /lbaas
     owner: str = ""  # the tree of stacks; trees share the budget of a service fairly
@@ -36,6 +37,8 @@ class Request:
     @property
     def target(self) -> str:
         """The path below the endpoint, with the query."""
+        if not self.query:
+            return self.root + self.path
         given = {key: value for key, value in self.query.items() if value is not None}
         query = f"?{urlencode(given, doseq=True)}" if given else ""
         return f"{self.root}{self.path}{query}"
@@ -52,12 +55,11 @@ class Request:
         return f"{self.method} {parts[0]}/{parts[-1] if len(parts) > 2 or parts[-1] == 'detail' else ''}"
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(NamedTuple):
     """The answer of a service."""
 
     status: int
-    headers: Mapping[str, str] = field(default_factory=dict)  # names in lower case
+    headers: Mapping[str, str] = NOTHING  # names in lower case
     content: bytes = b""
 
     def json(self) -> Any:

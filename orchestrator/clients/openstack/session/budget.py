@@ -58,7 +58,8 @@ class Budget:
     def __init__(self, service: str, limit: ConcurrencyLimit) -> None:
         """`service` is named in the reason of a wait."""
         self._service, self._limit = service, limit
-        self._occupied: Counter[str] = Counter()
+        self._occupied: dict[str, int] = {}  # places by owner
+        self._in_use = 0  # their sum
         self._waiters: list[_Waiter] = []
         self._seconds = 0.0  # of a request, recent average
         self._lock = threading.Lock()
@@ -73,7 +74,7 @@ class Budget:
             AwaitingBudget: there is none; the operation is not to begin.
         """
         self._require_short_wait(owner)
-        self._acquire(_Waiter(owner, True, time.monotonic()), WAIT_SECONDS)
+        self._acquire(owner, WAIT_SECONDS, changes=True)
         self._mine.reserved = True
         try:
             yield
@@ -89,6 +90,8 @@ class Budget:
         Raises:
             AwaitingBudget: it would.
         """
+        if not self._waiters:
+            return
         with self._lock:
             waiting = sum(1 for waiter in self._waiters if waiter.impatient and waiter.owner == owner)
             expected = (waiting + 1) * self._seconds / self._limit.value if waiting else 0.0
@@ -110,7 +113,7 @@ class Budget:
         if not reserved:
             impatient = owner and not background
             longest = min(WAIT_SECONDS, seconds * WAIT_SHARE) if impatient else seconds * USER_SHARE
-            self._acquire(_Waiter(owner, changes, time.monotonic(), background), longest)
+            self._acquire(owner, longest, changes=changes, background=background)
         place, begun = Place(), time.monotonic()
         try:
             yield place
@@ -130,8 +133,12 @@ class Budget:
         """The number of waiting requests."""
         return len(self._waiters)
 
-    def _acquire(self, waiter: _Waiter, seconds: float) -> None:
+    def _acquire(self, owner: str, seconds: float, *, changes: bool, background: bool = False) -> None:
         with self._lock:
+            if not self._waiters and self._in_use < self._limit.value:
+                self._occupy(owner)
+                return
+            waiter = _Waiter(owner, changes, time.monotonic(), background)
             self._waiters.append(waiter)
             self._grant()
             if sum(1 for other in self._waiters if other.impatient) > MAX_WAITING:
@@ -149,32 +156,37 @@ class Budget:
         if place.busy:
             self._limit.record_busy(now)
         elif not place.failed:
-            full = self._occupied.total() >= self._limit.value
+            full = self._in_use >= self._limit.value
             self._limit.record_answer(kind, seconds, full=full, now=now)
             self._seconds += (seconds - self._seconds) * SMOOTHING
         self._grant()
 
+    def _occupy(self, owner: str) -> None:
+        self._occupied[owner] = self._occupied.get(owner, 0) + 1
+        self._in_use += 1
+
     def _free(self, owner: str) -> None:
-        self._occupied[owner] -= 1
-        if not self._occupied[owner]:
-            del self._occupied[owner]
+        left = self._occupied.pop(owner) - 1
+        if left:
+            self._occupied[owner] = left
+        self._in_use -= 1
         self._grant()
 
     def _grant(self) -> None:
-        while self._waiters and self._occupied.total() < self._limit.value:
+        while self._waiters and self._in_use < self._limit.value:
             now = time.monotonic()
             waiter = min(self._waiters, key=lambda waiter: self._rank(waiter, now))
             self._waiters.remove(waiter)
-            self._occupied[waiter.owner] += 1
+            self._occupy(waiter.owner)
             waiter.end(granted=True)
 
     def _rank(self, waiter: _Waiter, now: float) -> tuple[bool, bool, int, float]:
         reads = not waiter.changes and now - waiter.since < AGED_SECONDS
-        return waiter.background, reads, self._occupied[waiter.owner], waiter.since
+        return waiter.background, reads, self._occupied.get(waiter.owner, 0), waiter.since
 
     def _evict(self) -> None:
         """Refuse a request of the stack with most of them: one that reads if possible, the newest."""
-        load = Counter(waiter.owner for waiter in self._waiters) + self._occupied
+        load = Counter(waiter.owner for waiter in self._waiters) + Counter(self._occupied)
         waiter = max(
             (waiter for waiter in self._waiters if waiter.impatient),
             key=lambda waiter: (load[waiter.owner], not waiter.changes, waiter.since),

@@ -172,9 +172,12 @@ class SharedLists:
     def of(self, *key: str) -> SharedList:
         """Return a list by its service, path, query and microversion."""
         with self._lock:
-            if len(self._lists) >= MAX_LISTS and key not in self._lists:
-                self._lists.clear()
-            return self._lists.setdefault(key, SharedList())
+            known = self._lists.get(key)
+            if known is None:
+                if len(self._lists) >= MAX_LISTS:
+                    self._lists.clear()
+                known = self._lists[key] = SharedList()
+            return known
 
     def note_change(self, path: str) -> None:
         """Record that a request changed the object in a path: earlier lists are no longer read for it."""
