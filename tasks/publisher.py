@@ -145,6 +145,8 @@ class Dispatcher:
 
     def _rendered(self, messages: Sequence[Message], parent_id: str | None) -> list[Group]:
         """Return the rendered messages by queue and root stack."""
+        if not messages:  # most tasks release nothing
+            return []
         rounds = [message for message in messages if isinstance(message, RoundMessage)]
         stacks = frozenset(m.root for m in messages if m.root and not isinstance(m, RoundMessage))
         projects = {**self.projects(stacks), **{message.root: message.project for message in rounds}}

@@ -49,6 +49,9 @@ class Registry(Mapping[str, ResourceType]):
 
     def get(self, name: str, default: ResourceType | None = None) -> ResourceType | None:  # type: ignore[override]
         """Return the type, `default` if it is not registered."""
+        loaded = self._kinds.get(name)
+        if loaded is not None:
+            return loaded
         return self[name] if name in self else default  # noqa: SIM401 - this is `get`
 
     def __iter__(self) -> Iterator[str]:

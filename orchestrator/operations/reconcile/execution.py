@@ -118,7 +118,7 @@ def execute(
     try:
         result = _abort_if_stack_failed(operation, run(operation, step, retries_left))
         if _is_side_step(operation, step) and isinstance(result.outcome, Ready):
-            return replace(result, outcome=PreviousOperationEnded(result.outcome.observation))
+            return result._replace(outcome=PreviousOperationEnded(result.outcome.observation))
         return result
     except (
         Superseded,
@@ -187,7 +187,7 @@ def report_aborted(operation: ResourceOperation, result: StepResult) -> StepResu
     """Report an operation that outlasts its failed stack as aborted; it is followed as before."""
     visit, outcome = operation.visit, result.outcome
     if isinstance(outcome, Wait) and visit.halted and visit.stack.status == "FAILED":
-        return replace(result, outcome=replace(outcome, aborted=True))
+        return result._replace(outcome=replace(outcome, aborted=True))
     return result
 
 

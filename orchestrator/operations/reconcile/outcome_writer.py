@@ -90,9 +90,11 @@ class OutcomeWriter(NamedTuple):
         """Write the outcomes of a statement."""
         batch, db = self.batch, self.batch.db
         rows = [item.row for item in items]
-        with child_transitions.child_side_effects(db, items) as finish:
-            settled = repository.write_outcome(db, statement, rows, batch.lease, self.root, self._budget())
-            finish(settled)
+        settled = child_transitions.write_with_side_effects(
+            db,
+            items,
+            lambda: repository.write_outcome(db, statement, rows, batch.lease, self.root, self._budget()),
+        )
         messages, late = self._released(settled), list[Visit]()
         for item in items:
             if item.row["resource_id"] not in settled.held:
@@ -159,10 +161,12 @@ class OutcomeWriter(NamedTuple):
 
     def _pause_after(self, pause: Pause) -> bool:
         db, row = self.batch.db, pause.row
-        with child_transitions.child_side_effects(db, [pause]) as finish:
+
+        def write() -> repository.Settled:
             paused = store_hooks.pause_after(db, row, pause.hook, self.batch.lease)
-            finish(repository.Settled([], frozenset({row["resource_id"]} if paused else ())))
-        return paused
+            return repository.Settled([], frozenset({row["resource_id"]} if paused else ()))
+
+        return bool(child_transitions.write_with_side_effects(db, [pause], write).held)
 
     def _settle(self, joins: Sequence[ControlVisit], lease: int) -> list[CheckMessage]:
         ids = [visit.node_id for visit in joins]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from orchestrator.engine.check.visit import ControlVisit, ResourceVisit, Visit
@@ -78,18 +77,17 @@ class Enqueue(NamedTuple):
 Pending = Write | Transition | Pause | Drop | Separate | Restart | Join | NeedsLease | Enqueue
 
 
-@dataclass(frozen=True, slots=True)
-class Partition:
+class Partition(NamedTuple):
     """Pending results by their sort; outcomes also by statement, in the order of the visits."""
 
-    writes: Mapping[OutcomeStatement, list[Write]] = field(default_factory=dict)
-    transitions: Sequence[Transition] = ()
-    pauses: Sequence[Pause] = ()
-    drops: Sequence[Visit] = ()
-    separate: Sequence[Visit] = ()
-    joins: Sequence[ControlVisit] = ()
-    needing_lease: Sequence[ControlVisit] = ()
-    messages: Sequence[CheckMessage] = ()
+    writes: Mapping[OutcomeStatement, list[Write]]
+    transitions: Sequence[Transition]
+    pauses: Sequence[Pause]
+    drops: Sequence[Visit]
+    separate: Sequence[Visit]
+    joins: Sequence[ControlVisit]
+    needing_lease: Sequence[ControlVisit]
+    messages: Sequence[CheckMessage]
 
 
 def partition(results: Iterable[Pending]) -> Partition:

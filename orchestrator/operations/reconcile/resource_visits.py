@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple, NoReturn
 from uuid import uuid4
@@ -200,7 +199,7 @@ def _run(batch: BatchContext, visit: ResourceVisit, type_: ResourceType, step: S
     if misled_dependents(visit, result.outcome, result.state) and not visit.halted:
         return _plan_again(batch, visit)
     if observation is not visit and isinstance(result.outcome, Ready):
-        result = replace(result, outcome=PreviousOperationEnded(result.outcome.observation))
+        result = result._replace(outcome=PreviousOperationEnded(result.outcome.observation))
     if isinstance(result.outcome, Replaced):
         replacement = _replace_inline(batch, visit, type_, result.desired)
         if replacement is not None:

@@ -251,9 +251,9 @@ def end_operation(operation: ResourceOperation, result: StepResult) -> StepResul
     match result.outcome:
         case Failed(reason=reason) if not is_current(operation):
             ended = PreviousOperationEnded(observation_from_state(state), reason)
-            return replace(result, outcome=ended)
+            return result._replace(outcome=ended)
         case Ready(observation=seen) if not is_current(operation):
-            return replace(result, outcome=PreviousOperationEnded(seen))
+            return result._replace(outcome=PreviousOperationEnded(seen))
         case Ready():
             record_requirements(operation)
     return result
@@ -292,10 +292,10 @@ def _follow_pending(operation: ResourceOperation, result: StepResult) -> StepRes
         return reissue_update(operation)
     if isinstance(decide_change(comparison(operation, state), PREEMPT), Replace):
         type_.cancel(operation.context(state.op or ""), state.physical_id or "")
-        return replace(result, outcome=Replaced())
+        return result._replace(outcome=Replaced())
     state.value_digest = output_digest(state, type_.live_attributes)  # dependents no longer wait for it
     ended = PreviousOperationEnded(observation_from_state(state, "Given up for a newer template"))
-    return replace(result, outcome=ended)
+    return result._replace(outcome=ended)
 
 
 def _is_recovering(operation: ResourceOperation) -> bool:

@@ -73,8 +73,7 @@ class DesiredResource(NamedTuple):
     secret_properties: frozenset[str] = NO_NAMES
 
 
-@dataclass(frozen=True, slots=True)
-class StepResult:
+class StepResult(NamedTuple):
     """The outcome of a visit, and the resource's state after it; `started` if its operation began in it.
 
     `desired` is the evaluated definition of a resource to be replaced: its replacement uses it again.

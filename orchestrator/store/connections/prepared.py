@@ -142,7 +142,8 @@ class PreparedConnection(psycopg.Connection[TupleRow]):
         if prepared is None:
             return self.execute(statement, values).fetchall()
         result = self.pgconn.exec_prepared(prepared.name, dumped, formats)
-        self._raise_failed(result)
+        if result.status not in OK_STATUSES:
+            self._raise_failed(result)
         return prepared.rows(self, result)
 
     def _named(self, text: bytes, types: tuple[int, ...]) -> Prepared | None:

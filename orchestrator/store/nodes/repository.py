@@ -8,7 +8,7 @@ cost a single round trip.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import orjson
 from psycopg import Connection, errors
@@ -113,7 +113,7 @@ def read_claimed(db: CheckConnection, ids: Sequence[int], lease: int) -> list[Vi
     return [
         control_visit(row)
         if row[RESOURCE_ID] is None
-        else resource_visit(row)._replace(credential_id=row[-2], others_hold=bool(row[-1]))
+        else resource_visit(row, row[-2], others_hold=bool(row[-1]))
         for row in fetch_prepared(db, sql.READ_CLAIMED, {"ids": _bigints(ids), "lease": str(lease)})
     ]
 
@@ -204,7 +204,10 @@ def single_row_parameters(row: JsonMapping, statement: str) -> JsonObject:
     values: dict[str, object] = {}
     for name in numbered(statement)[1]:
         value = row.get(name)
-        values[name] = value if value is None or value.__class__ is str else _text(value)
+        if value is None or value.__class__ is str:
+            values[name] = value
+        else:
+            values[name] = str(value) if value.__class__ in _PLAIN else _text(value)
     return values
 
 
@@ -213,10 +216,13 @@ def _bigints(values: Sequence[int]) -> str:
     return "{" + ",".join(map(str, values)) + "}"
 
 
+_PLAIN: Final = frozenset({int, bool, float})  # classes of most values that are no texts
+
+
 def _text(value: object) -> str:
     """Return a column's value in PostgreSQL's text format: with text parameters one plan serves all rows."""
     if isinstance(value, tuple):
-        return "{" + ",".join([f'"{item}"' for item in value]) + "}"
+        return "{" + ",".join([f'"{item}"' for item in value]) + "}" if value else "{}"
     if isinstance(value, dict):
         return orjson.dumps(value).decode()
     return str(value)
@@ -341,8 +347,10 @@ def retried(
                 raise
 
 
-def resource_visit(row: tuple[Any, ...]) -> ResourceVisit:
-    """Return the visit in a row of VISIT_COLUMNS that has a resource."""
+def resource_visit(
+    row: tuple[Any, ...], credential_id: int | None = None, *, others_hold: bool = True
+) -> ResourceVisit:
+    """Return the visit in a row of VISIT_COLUMNS that has a resource; the rest is read with a claim only."""
     definition = None if row[45] is None else DefinitionView(*row[45:50])
     inputs = tuple([NodeData(*data) for data in row[50]]) if row[50] else ()
     return ResourceVisit(  # type: ignore[call-arg]  # a row of Any
@@ -357,6 +365,8 @@ def resource_visit(row: tuple[Any, ...]) -> ResourceVisit:
         row[59],
         row[60],
         row[63],
+        credential_id,
+        others_hold,
     )
 
 

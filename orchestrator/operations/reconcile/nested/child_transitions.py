@@ -7,9 +7,9 @@ whichever moment. A child is locked before the rows of its parent, as at its own
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 from uuid import UUID
 
 from psycopg import errors
@@ -162,42 +162,39 @@ def _start_snapshot(db: repository.CheckConnection, child_id: int, uuid: UUID) -
     return StartedChild(started.traversal, started.message)
 
 
-@contextmanager
-def child_side_effects(
-    db: repository.CheckConnection, items: Sequence[Write | Pause]
-) -> Iterator[Callable[[repository.Settled], None]]:
-    """Write outcomes in a transaction with their effects on child stacks: the causes of a failure, the
+def write_with_side_effects(
+    db: repository.CheckConnection, items: Sequence[Write | Pause], write: Callable[[], repository.Settled]
+) -> repository.Settled:
+    """Write outcomes; in a transaction if they have effects on child stacks: the causes of a failure, the
     detachment of a retained resource's child, and the signals of a scaling group that wait for the end of an
-    operation. Call the yielded function with the settled rows.
+    operation.
     """
-    causes = {item.row["resource_id"]: item.row.pop("causes") for item in items if item.row.get("causes")}
-    released = {item.row["resource_id"]: item.row.pop("detached_child", None) for item in items}
-    detached = {resource_id: child_id for resource_id, child_id in released.items() if child_id is not None}
-    groups = {
-        item.row["resource_id"]: item.state.refresh_signal
-        for item in items
-        if item.state is not None and item.state.refresh_signal is not None
-    }
+    causes, detached, groups = dict[int, Any](), dict[int, int](), dict[int, bytes]()
+    for item in items:
+        id_, row, state = item.row["resource_id"], item.row, item.state
+        if row.get("causes"):
+            causes[id_] = row.pop("causes")
+        if (child_id := row.pop("detached_child", None)) is not None:
+            detached[id_] = child_id
+        if state is not None and state.refresh_signal is not None:
+            groups[id_] = state.refresh_signal
     if not causes and not detached and not groups:
-        yield lambda _: None
-        return
-
-    def finish(settled: repository.Settled) -> None:
-        for item in items:
-            held_id = item.row["resource_id"] if item.row["resource_id"] in settled.held else None
-            if held_id in causes:
-                visit = item.visit
-                children.propagate_failures(
-                    db, visit.stack.id, visit.traversal, item.row["name"], causes[held_id]
-                )
-            if held_id in detached:
-                children.detach(db, detached[held_id])
-            if held_id is not None and held_id in groups:
-                group_resize.resume(db, held_id)
-                if item.row.get("status") == "FAILED":
-                    group_resize.refresh(db, held_id, groups[held_id])
-
+        return write()
     with db.transaction():
         for child_id in sorted(detached.values()):
             children.lock_child(db, child_id)  # a child before the rows of its parent
-        yield finish
+        settled = write()
+        for item in items:
+            visit, id_ = item.visit, item.row["resource_id"]
+            if id_ not in settled.held:
+                continue
+            if id_ in causes:
+                name = item.row["name"]
+                children.propagate_failures(db, visit.stack.id, visit.traversal, name, causes[id_])
+            if id_ in detached:
+                children.detach(db, detached[id_])
+            if id_ in groups:
+                group_resize.resume(db, id_)
+                if item.row.get("status") == "FAILED":
+                    group_resize.refresh(db, id_, groups[id_])
+    return settled

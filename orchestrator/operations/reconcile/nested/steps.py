@@ -89,7 +89,7 @@ def _run_step(
         case RunAction(action=action):
             result = run_child_action(nested, action)
             if action == "CHECK" and isinstance(result.outcome, Failed):  # the check of the stack continues
-                return replace(result, outcome=Unhealthy(result.outcome.reason))
+                return result._replace(outcome=Unhealthy(result.outcome.reason))
             return result
         case Adopt():
             return _adopt(nested)
@@ -110,7 +110,7 @@ def _compare(nested: NestedOperation) -> StepResult:
     desired = apply_definition(operation)
     if desired.external_id is not None:
         message = f"external_id is not supported for {resource.type}, which is a stack"
-        return replace(failed(nested, "NotSupported", message), state=before)
+        return failed(nested, "NotSupported", message)._replace(state=before)
     if child is None or child.gone:
         state.action = "CREATE" if resource.action == "INIT" else "UPDATE"
         return advance(nested, 0)
