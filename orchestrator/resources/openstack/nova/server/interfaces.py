@@ -33,7 +33,6 @@ KEYS: Final = (
     "port_extra_properties",
     "tag",
 )
-OWN_PORT_KEYS: Final = ("subnet", "port_extra_properties", "floating_ip")
 PLACE_KEYS: Final = ("network", "subnet", "fixed_ip", "port")
 RENAMED: Final = {"qos_policy": "qos_policy_id"}
 MAX_NAME: Final = 255
@@ -56,7 +55,8 @@ def entries(props: Mapping[str, Value]) -> list[JsonObject]:
 
 def needs_own_port(entry: Entry) -> bool:
     """Return whether the server creates the port of an entry itself."""
-    return not entry.get("port") and any(entry.get(key) for key in OWN_PORT_KEYS)
+    special = entry.get("subnet") or entry.get("port_extra_properties") or entry.get("floating_ip")
+    return not entry.get("port") and bool(special)
 
 
 def create_own_ports(ctx: Context, props: Mapping[str, Value], wanted: Sequence[Entry]) -> list[JsonObject]:
@@ -95,8 +95,11 @@ def own_port_ids(ctx: Context) -> list[str]:
 
 def remaining_ports(ctx: Context) -> list[str]:
     """Return the own ports that exist."""
+    ids = own_port_ids(ctx)
+    if not ids:
+        return []
     neutron = openstack(ctx).network
-    return [port_id for port_id in own_port_ids(ctx) if neutron.find(PORTS, port_id) is not None]
+    return [port_id for port_id in ids if neutron.find(PORTS, port_id) is not None]
 
 
 def early_address(ctx: Context, own_ports: Sequence[Mapping[str, Any]]) -> JsonObject:
@@ -312,9 +315,14 @@ def _serves(interface: Mapping[str, Any], entry: Entry) -> bool:
 
 
 def _marks(ctx: Context, wanted: Sequence[Entry]) -> Iterator[str]:
-    """Yield a description for the own port of each entry: equal for each attempt, different for each port."""
+    """Yield a description for the own port of each entry: equal for each attempt, different for each port;
+    "" for an entry without one.
+    """
     seen: Counter[str] = Counter()
     for entry in wanted:
+        if not needs_own_port(entry):
+            yield ""
+            continue
         text = _text(entry)
         seen[text] += 1
         digest = hashlib.sha256(f"{text} {seen[text]}".encode()).hexdigest()[:12]

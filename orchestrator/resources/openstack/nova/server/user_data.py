@@ -31,6 +31,7 @@ CFN_DATA: Final = "x-cfninitdata"
 SCRIPT: Final = "x-shellscript"
 SUFFIX: Final = ".py"
 MAX_FIXED_PARTS: Final = 64
+MAX_ENDPOINTS: Final = 8  # an installation has one
 PART_HANDLER_FILE: Final = f"part-handler{SUFFIX}"  # the names that the agents of the images expect
 USER_DATA_RUNNER_FILE: Final = f"loguserdata{SUFFIX}"
 
@@ -75,7 +76,7 @@ def _message(ctx: Context, content: str, metadata: JsonMapping, data_format: str
         parts += _user_parts(content)
     if metadata:
         parts.append(_part(json.dumps(metadata), CFN_DATA, "cfn-init-data"))
-    return _multipart(parts, boundary=f"==={uuid.uuid5(uuid.NAMESPACE_OID, ctx.token)}===")
+    return _multipart(parts, boundary=f"==={ctx.token}===")
 
 
 def _multipart(parts: Iterable[str], boundary: str) -> str:
@@ -94,20 +95,21 @@ def _user_parts(content: str) -> list[str]:
     return [_part(content, SCRIPT, "userdata")]
 
 
-def _addresses(endpoint: str) -> list[str]:
+@lru_cache(maxsize=MAX_ENDPOINTS)
+def _addresses(endpoint: str) -> tuple[str, ...]:
     """Return the address of this API, as the cfn tools read it."""
     if not endpoint:
-        return []
+        return ()
     url = urlsplit(endpoint)
     settings = (
         "[Boto]\ndebug = 0\n"
         f"is_secure = {int(url.scheme == 'https')}\nhttps_validate_certificates = 1\n"
         f"cfn_region_name = heat\ncfn_region_endpoint = {url.hostname}\n"
     )
-    return [
+    return (
         _fixed_part(f"{endpoint}/v1/", CFN_DATA, "cfn-metadata-server"),
         _fixed_part(settings, CFN_DATA, "cfn-boto-cfg"),
-    ]
+    )
 
 
 def _part(content: str, subtype: str, filename: str = "") -> str:
