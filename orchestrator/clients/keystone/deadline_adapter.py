@@ -1,8 +1,8 @@
 """Transport of keystoneauth1's sessions with a wall-clock limit; requires the extra `keystone`.
 
 keystoneauth1 sends its requests with the library requests, whose timeout applies to each read. This adapter
-sends them through `clients/deadline.py` instead. Connections are kept for following requests. Responses are
-read completely, up to MAX_BYTES. Proxies of the environment are not used.
+sends them over connections of `clients/http_connection.py` instead, which are kept for following requests.
+Responses are read completely, up to MAX_BYTES. Proxies of the environment are not used.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import httpcore
 import httpx
@@ -26,7 +26,8 @@ import requests
 from requests.adapters import BaseAdapter, HTTPAdapter
 from urllib3 import HTTPHeaderDict, HTTPResponse
 
-from orchestrator.clients.deadline import PIECE, Deadline, DeadlineBackend, read_body, verifying
+from orchestrator.clients.deadline import PIECE, Deadline, verifying
+from orchestrator.clients.http_connection import HttpAnswer, HttpConnection, TooLarge
 
 MAX_BYTES: Final = 64 * 1024 * 1024  # of a response
 KEPT_SECONDS: Final = 5.0  # that an idle connection is kept
@@ -36,53 +37,25 @@ PLAIN: Final = re.compile(
     r"(?P<origin>https?://[A-Za-z0-9:\[\]._-]+)(?P<path>/(?:[A-Za-z0-9_~/-]|(?<!/)\.)*(?:\?[A-Za-z0-9_.~/:&=-]*)?)"
 )
 
-_current: ContextVar[Deadline] = ContextVar("keystone_deadline")
 _call: ContextVar[Deadline | None] = ContextVar("call_deadline", default=None)
 # The open connections for the next requests of a thread (`DeadlineAdapter.connected`).
-_held: ContextVar[dict[object, httpcore.HTTPConnection] | None] = ContextVar("held_connections", default=None)
-
-
-class TooLarge(Exception):
-    """The response has more than MAX_BYTES."""
-
-
-class HttpAnswer(NamedTuple):
-    """A response with its complete body."""
-
-    status: int
-    headers: list[tuple[bytes, bytes]]
-    content: bytes
-    reason: str
-
-
-class OpenStream(httpcore.NetworkBackend):
-    """A connection that is open before its first request."""
-
-    def __init__(self, stream: httpcore.NetworkStream) -> None:
-        """Take the stream."""
-        self._stream = stream
-
-    def connect_tcp(self, *_args: Any, **_kwargs: Any) -> httpcore.NetworkStream:
-        """Return the stream."""
-        return self._stream
+_held: ContextVar[dict[object, HttpConnection] | None] = ContextVar("held_connections", default=None)
 
 
 class IdleConnections:
-    """Open connections without a request, by origin and verification.
-
-    httpcore's pool examines each of its connections at the begin and at the end of each request. Here a
-    request examines the connection that it takes: the one used last.
+    """Open connections without a request, by origin and verification. A request examines only the connection
+    that it takes, the most recently used.
     """
 
     def __init__(self, seconds: float, clock: Callable[[], float] = time.monotonic) -> None:
         """Keep a connection for `seconds` without a request."""
         self._seconds, self._clock = seconds, clock
-        self._idle: dict[object, deque[tuple[float, httpcore.HTTPConnection]]] = {}
+        self._idle: dict[object, deque[tuple[float, HttpConnection]]] = {}
         self._pruned_at = clock()
         self._lock = threading.Lock()
 
-    def take(self, key: object) -> httpcore.HTTPConnection | None:
-        """Return a connection that the peer has not closed, None without one."""
+    def take(self, key: object) -> HttpConnection | None:
+        """Return a connection that the peer has not closed, or None."""
         while True:
             with self._lock:
                 idle = self._idle.get(key)
@@ -93,7 +66,7 @@ class IdleConnections:
                 return connection
             connection.close()
 
-    def put(self, key: object, connection: httpcore.HTTPConnection) -> None:
+    def put(self, key: object, connection: HttpConnection) -> None:
         """Keep a connection, and close those that were kept for too long."""
         now = self._clock()
         with self._lock:
@@ -110,9 +83,9 @@ class IdleConnections:
             for _, connection in connections:
                 connection.close()
 
-    def _expired(self, now: float) -> list[httpcore.HTTPConnection]:
+    def _expired(self, now: float) -> list[HttpConnection]:
         """Remove and return the connections that were kept for too long, once a second."""
-        expired: list[httpcore.HTTPConnection] = []
+        expired: list[HttpConnection] = []
         if now < self._pruned_at + 1.0:
             return expired
         self._pruned_at = now
@@ -142,7 +115,6 @@ class DeadlineAdapter(BaseAdapter):
         super().__init__()
         self._seconds = seconds
         self._idle = IdleConnections(KEPT_SECONDS)
-        self._backend = DeadlineBackend(_current.get)
         self._contexts: dict[tuple[object, object], ssl.SSLContext] = {}
         self._lock = threading.Lock()
         self._responses = HTTPAdapter()  # builds requests' response objects; sends nothing
@@ -220,21 +192,12 @@ class DeadlineAdapter(BaseAdapter):
         trust = _trust(verify, cert)
         key = _key(target, trust)
         fields = [(b"Host", netloc), *((_bytes(name), _bytes(value)) for name, value in headers)]
-        body = content if content is None or isinstance(content, bytes) else iter(content)
-        token = _current.set(deadline)
-        try:
-            connection = (_held.get() or {}).pop(key, None) or self._idle.take(key)
-            connection = connection or self._new_connection(target.origin, trust, self._backend)
-            with connection.stream(method, target, headers=fields, content=body) as response:
-                data = read_body(response, MAX_BYTES)
-        finally:
-            _current.reset(token)
-        if len(data) > MAX_BYTES:
-            raise TooLarge("the response is too large")
-        if connection.is_idle():
+        connection = (_held.get() or {}).pop(key, None) or self._idle.take(key)
+        connection = connection or self._new_connection(target, trust)
+        answer = connection.exchange(_bytes(method), target.target, fields, content, deadline, MAX_BYTES)
+        if connection.is_reusable:
             self._idle.put(key, connection)
-        reason = response.extensions.get("reason_phrase", b"").decode("latin-1")
-        return HttpAnswer(response.status, list(response.headers), data, reason)
+        return answer
 
     @contextmanager
     def connected(
@@ -248,41 +211,30 @@ class DeadlineAdapter(BaseAdapter):
         target, _ = parsed_url(url)
         trust = _trust(verify, cert)
         key = _key(target, trust)
-        connection, stream = self._idle.take(key), None
+        connection, is_new = self._idle.take(key), False
         if connection is None:
-            token = _current.set(deadline)
-            try:
-                stream = self._backend.connect_tcp(target.host.decode("ascii"), target.origin.port)
-            finally:
-                _current.reset(token)
-            connection = self._new_connection(target.origin, trust, OpenStream(stream))
+            connection, is_new = self._new_connection(target, trust), True
+            connection.open(deadline)
         held = {key: connection}
         mark = _held.set(held)
         try:
             yield
         finally:
             _held.reset(mark)
-            if held and stream is None:  # no request was sent
+            if held and not is_new:  # no request was sent
                 self._idle.put(key, connection)
-            elif held and stream is not None:
-                stream.close()
+            elif held:
+                connection.close()
 
     def close(self) -> None:
         """Close the kept connections."""
         self._idle.clear()
 
-    def _new_connection(
-        self, origin: httpcore.Origin, trust: tuple[bool | str, Any], backend: httpcore.NetworkBackend
-    ) -> httpcore.HTTPConnection:
+    def _new_connection(self, target: httpcore.URL, trust: tuple[bool | str, Any]) -> HttpConnection:
         with self._lock:
             if trust not in self._contexts:
                 self._contexts[trust] = _context(*trust)
-        return httpcore.HTTPConnection(
-            origin,
-            ssl_context=self._contexts[trust],
-            keepalive_expiry=KEPT_SECONDS,
-            network_backend=backend,
-        )
+        return HttpConnection(target, self._contexts[trust], KEPT_SECONDS)
 
 
 def with_deadline(session: Any, seconds: float) -> Any:
@@ -309,7 +261,7 @@ def _sooner(deadline: Deadline) -> Deadline:
 
 
 def _content(body: Any) -> bytes | Iterator[bytes] | None:
-    """Return the body of a request, in the form for httpcore."""
+    """Return the body of a request of the library requests."""
     if body is None or isinstance(body, str | bytes):
         return body.encode() if isinstance(body, str) else body
     pieces = iter(lambda: body.read(PIECE), b"") if hasattr(body, "read") else iter(body)

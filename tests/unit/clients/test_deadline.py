@@ -28,9 +28,14 @@ HARMLESS = {
     "httpx.URL", "httpx.InvalidURL", "httpx.Headers", "httpx.codes", "httpx.create_ssl_context",
     "httpcore.URL", "httpcore.Response", "httpcore.TimeoutException", "httpcore.NetworkError",
     "httpcore.ProtocolError", "httpcore.UnsupportedProtocol", "httpcore.ConnectError",
-    "httpcore.ConnectTimeout", "urllib.parse", "http.HTTPStatus", "http.server",
+    "httpcore.ConnectTimeout", "httpcore.LocalProtocolError", "httpcore.RemoteProtocolError",
+    "urllib.parse", "http.HTTPStatus", "http.server",
 }  # fmt: skip
-HELPERS = {"orchestrator/clients/deadline.py", "orchestrator/clients/keystone/deadline_adapter.py"}
+HELPERS = {
+    "orchestrator/clients/deadline.py",
+    "orchestrator/clients/http_connection.py",
+    "orchestrator/clients/keystone/deadline_adapter.py",
+}
 COMMAND_LINE = "orchestrator/cli/"  # a process of the user, which follows event streams without end
 
 Peer = Callable[[socket.socket], None]

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import httpcore
 
 from orchestrator.clients.deadline import Deadline
+from orchestrator.clients.http_connection import HttpConnection
 from orchestrator.clients.keystone.deadline_adapter import DeadlineAdapter, IdleConnections
 
 ANSWER = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"
@@ -57,9 +58,10 @@ def get(adapter: DeadlineAdapter, port: int) -> bytes:
     return adapter.exchange("GET", f"http://127.0.0.1:{port}/x", (), None, Deadline(5.0)).content
 
 
-def used(port: int) -> httpcore.HTTPConnection:
-    connection = httpcore.HTTPConnection(httpcore.Origin(b"http", b"127.0.0.1", port))
-    assert connection.request("GET", f"http://127.0.0.1:{port}/").status == 200
+def used(port: int) -> HttpConnection:
+    connection = HttpConnection(httpcore.URL(f"http://127.0.0.1:{port}/"), None, 5.0)
+    answer = connection.exchange(b"GET", b"/", [(b"Host", b"x")], None, Deadline(5.0), 100)
+    assert answer.status == 200
     return connection
 
 

@@ -17,12 +17,8 @@ from weakref import WeakKeyDictionary
 import orjson
 
 from orchestrator.clients.deadline import Deadline
-from orchestrator.clients.keystone.deadline_adapter import (
-    DeadlineAdapter,
-    HttpAnswer,
-    TooLarge,
-    call_deadline,
-)
+from orchestrator.clients.http_connection import HttpAnswer, TooLarge
+from orchestrator.clients.keystone.deadline_adapter import DeadlineAdapter, call_deadline
 from orchestrator.clients.openstack.errors import ReportedBy, exchange_failures
 from orchestrator.clients.openstack.session.budget import Budgets
 from orchestrator.clients.openstack.session.endpoints import Endpoint, find_endpoint
