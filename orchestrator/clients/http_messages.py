@@ -173,6 +173,8 @@ class ResponseReader:
             self._failure = f"unexpected status {status}"
         elif not framing.is_supported:
             self._failure = "unsupported Transfer-Encoding"
+        elif b"\0" in reason:
+            self._failure = "NUL in the reason"
         elif status >= 200:
             self.status, self.reason, self.headers = status, reason, fields
             self.is_complete = self._to_head or status in WITHOUT_BODY

@@ -70,6 +70,7 @@ MALFORMED = {
     "line feeds": b"HTTP/1.1 200 OK\nContent-Length: 2\n\nok",
     "continued line": OK + b"X-Long: a\r\n b\r\n" + TWO + b"\r\nok",
     "NUL": OK + b"X-Nul: a\0b\r\n" + TWO + b"\r\nok",
+    "NUL in the reason": b"HTTP/1.1 200 O\0K\r\n" + TWO + b"\r\nok",
     "space in a name": OK + b"Content-Length : 2\r\n\r\nok",
     "protocol": b"SSH-2.0-OpenSSH_9.9\r\n",
     "status": b"HTTP/1.1 099 Low\r\n\r\n",
