@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
+from itertools import chain
 from typing import Any, ClassVar, Final, NamedTuple
 from urllib.parse import parse_qsl, urlsplit
 
@@ -177,14 +178,14 @@ class ServiceApi:
             since = asked
         until = time.monotonic() + self._seconds
 
-        def fetch() -> Iterator[JsonObject]:
+        def fetch() -> Iterator[Sequence[JsonObject]]:
             with list_request():
-                for item in self.listed(
+                for page in self.pages(
                     target.path, target.key, target.query, microversion=target.microversion
                 ):
                     if time.monotonic() > until:
                         raise ProviderUnreachable(f"{self.service} lists its objects too slowly")
-                    yield item
+                    yield page
 
         return listing.read(
             id_,
@@ -261,14 +262,26 @@ class ServiceApi:
         microversion: str | None = None,
         page: int | None = PAGE,
     ) -> Iterator[JsonObject]:
-        """Yield the objects of a list, page by page; `key` is the name of the list in the answer. `page` is
-        the size of a page; None: the list knows no limit.
+        """Yield the objects of a list; as `pages`."""
+        return chain.from_iterable(self.pages(path, key, query, microversion=microversion, page=page))
+
+    def pages(
+        self,
+        path: str,
+        key: str,
+        query: Query | None = None,
+        *,
+        microversion: str | None = None,
+        page: int | None = PAGE,
+    ) -> Iterator[Sequence[JsonObject]]:
+        """Yield the pages of a list; `key` is the name of the list in the answer. `page` is the size of a
+        page; None: the list knows no limit.
         """
         values = {**({} if page is None else {"limit": page}), **(query or {})}
         seen: set[str] = set()
         for _ in range(MAX_PAGES):
             answer = self.get(path, values, microversion=microversion)
-            yield from answer.get(key) or ()
+            yield answer.get(key) or ()
             following = _next_page(answer, key)
             if following is None or following in seen:
                 return

@@ -28,7 +28,7 @@ MAX_SEEN: Final = 20_000
 MAX_CHANGES: Final = 5_000
 MAX_LISTS: Final = 200
 
-Fetch = Callable[[], Iterable[JsonObject]]
+Fetch = Callable[[], Iterable[Iterable[JsonObject]]]  # the pages of the list
 
 
 class Unlisted(Exception):
@@ -138,7 +138,7 @@ class SharedList:
     def _fetch(self, fetch: Fetch) -> _Snapshot:
         started_at, snapshot, failure = time.monotonic(), None, None
         try:
-            objects = {str(item["id"]): item for item in fetch() if "id" in item}
+            objects = {str(item["id"]): item for page in fetch() for item in page if "id" in item}
             snapshot = _Snapshot(started_at, objects, time.monotonic() - started_at)
             return snapshot
         except ProviderError as error:
