@@ -97,7 +97,11 @@ class PreparedConnection(psycopg.Connection[TupleRow]):
     """A connection in autocommit with a single cursor: rows are fetched before the next statement runs."""
 
     _only: psycopg.Cursor[TupleRow] | None = None
-    _prepared_names: dict[tuple[bytes, tuple[int, ...]], Prepared] | None = None
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        """Prepare no statement yet."""
+        super().__init__(*arguments, **options)
+        self._statements: dict[tuple[bytes, tuple[int, ...]], Prepared] = {}  # by text and types
 
     def execute(
         self, query: Any, params: Any = None, *, prepare: bool | None = None, binary: bool = False
@@ -123,7 +127,7 @@ class PreparedConnection(psycopg.Connection[TupleRow]):
             return self._fetched(statement, values)
         except errors.InvalidSqlStatementName:
             # After a rollback psycopg deallocates all statements of the connection, including these.
-            self._prepared_names = None
+            self._statements = {}
             if self.info.transaction_status != pq.TransactionStatus.IDLE:
                 raise
             return self._fetched(statement, values)
@@ -138,7 +142,7 @@ class PreparedConnection(psycopg.Connection[TupleRow]):
             transformer = Transformer(self)
             dumped = transformer.dump_sequence(arguments, [PyFormat.AUTO] * len(arguments))
             types, formats = transformer.types or (), transformer.formats
-        prepared = self._named(text, types)
+        prepared = self._statements.get((text, types)) or self._newly_prepared(text, types)
         if prepared is None:
             return self.execute(statement, values).fetchall()
         result = self.pgconn.exec_prepared(prepared.name, dumped, formats)
@@ -146,24 +150,18 @@ class PreparedConnection(psycopg.Connection[TupleRow]):
             self._raise_failed(result)
         return prepared.rows(self, result)
 
-    def _named(self, text: bytes, types: tuple[int, ...]) -> Prepared | None:
-        """Return a statement as prepared on the server, None when the limit of prepared statements is
-        reached.
-        """
-        names = self._prepared_names
-        if names is None:
-            names = self._prepared_names = {}
-        prepared = names.get((text, types))
-        if prepared is None and len(names) < PREPARED:
-            prepared = Prepared(statement_name(text, types))
-            result = self.pgconn.prepare(prepared.name, text, types)
-            if result.error_field(pq.DiagnosticField.SQLSTATE) == DUPLICATE_PREPARED:
-                names[text, types] = prepared
-                if self.info.transaction_status == pq.TransactionStatus.INERROR:
-                    self._raise_failed(result)
-                return prepared
+    def _newly_prepared(self, text: bytes, types: tuple[int, ...]) -> Prepared | None:
+        """Prepare a statement on the server; None when the limit of prepared statements is reached."""
+        if len(self._statements) >= PREPARED:
+            return None
+        prepared = Prepared(statement_name(text, types))
+        result = self.pgconn.prepare(prepared.name, text, types)
+        if result.error_field(pq.DiagnosticField.SQLSTATE) != DUPLICATE_PREPARED:
             self._raise_failed(result)
-            names[text, types] = prepared
+        elif self.info.transaction_status == pq.TransactionStatus.INERROR:
+            self._statements[text, types] = prepared
+            self._raise_failed(result)
+        self._statements[text, types] = prepared
         return prepared
 
     def _raise_failed(self, result: Any) -> None:
