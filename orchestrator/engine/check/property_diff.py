@@ -71,8 +71,9 @@ def needs_other_type(recorded: str, desired: str) -> bool:
     A template replaces another template in the existing child stack, and a substitute takes over a resource
     of its deprecated type (docs/internals/engine-semantics.md §6, rule 1).
     """
-    taken_over = SUBSTITUTES.get(recorded) == desired or (is_template(recorded) and is_template(desired))
-    return recorded != desired and not taken_over
+    if recorded == desired:
+        return False
+    return SUBSTITUTES.get(recorded) != desired and not (is_template(recorded) and is_template(desired))
 
 
 def as_stored(properties: JsonMapping) -> JsonObject:

@@ -29,10 +29,12 @@ def server_name(ctx: Context, props: Mapping[str, Value]) -> str:
 
 
 def server_request(
-    ctx: Context, props: Mapping[str, Value], own_ports: Sequence[Mapping[str, Any]]
+    ctx: Context,
+    props: Mapping[str, Value],
+    wanted: Sequence[Mapping[str, Any]],
+    own_ports: Sequence[Mapping[str, Any]],
 ) -> JsonObject:
-    """Return the body of the request."""
-    wanted = interfaces.entries(props)
+    """Return the body of the request; `wanted` are the entries of `networks`."""
     request: JsonObject = {
         "name": server_name(ctx, props),
         "flavorRef": props["flavor"],

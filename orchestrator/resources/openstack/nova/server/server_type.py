@@ -118,13 +118,13 @@ class Server(ListedServer):
         wanted = interfaces.entries(props)
         own_ports = interfaces.create_own_ports(ctx, props, wanted)
         try:
-            server_id = _request_server(ctx, props, own_ports)
+            server_id = _request_server(ctx, props, wanted, own_ports)
         except ProviderSilent:  # the server may exist
             raise
         except ProviderError:
             interfaces.abandon_ports(ctx, own_ports)
             raise
-        data = steps.stored_data(ctx, props, own_ports)
+        data = steps.stored_data(ctx, props, wanted, own_ports)
         pause = state.build_pause(0.0, build_times.RECENT.fastest(_kind(ctx)))
         seen = state.accepted("is BUILD", seconds=pause)
         if ctx.early_pending:
@@ -285,8 +285,13 @@ class Server(ListedServer):
         handover.reclaim(ctx, physical_id)
 
 
-def _request_server(ctx: Context, props: Mapping[str, Value], own_ports: Sequence[JsonObject]) -> str:
-    body = request.server_request(ctx, props, own_ports)
+def _request_server(
+    ctx: Context,
+    props: Mapping[str, Value],
+    wanted: Sequence[JsonObject],
+    own_ports: Sequence[JsonObject],
+) -> str:
+    body = request.server_request(ctx, props, wanted, own_ports)
     hints = props.get("scheduler_hints")
     try:
         return str(compute(ctx).create_server(body, hints)["id"])

@@ -87,12 +87,14 @@ def advance(ctx: Context, server_id: str, props: Mapping[str, Value], step: str)
 def recovered_data(ctx: Context, props: Mapping[str, Value]) -> JsonObject:
     """Return the data of a server whose create had no answer."""
     wanted = interfaces.entries(props)
-    return stored_data(ctx, props, interfaces.find_own_ports(ctx, wanted))
+    return stored_data(ctx, props, wanted, interfaces.find_own_ports(ctx, wanted))
 
 
-def stored_data(ctx: Context, props: Mapping[str, Value], own_ports: list[JsonObject]) -> JsonObject:
-    """Return the data to store with a new server."""
-    return {**agent.agent_data(ctx, props), "ports": own_ports, "networks": interfaces.entries(props)}
+def stored_data(
+    ctx: Context, props: Mapping[str, Value], wanted: list[JsonObject], own_ports: list[JsonObject]
+) -> JsonObject:
+    """Return the data to store with a new server; `wanted` are the entries of `networks`."""
+    return {**agent.agent_data(ctx, props), "ports": own_ports, "networks": wanted}
 
 
 def _attach(ctx: Context, server_id: str, props: Mapping[str, Value], data: JsonObject) -> JsonObject:
