@@ -13,6 +13,8 @@ from pathlib import Path
 import pytest
 
 from orchestrator.clients.keystone.cloud_session import Cloud
+from orchestrator.clients.openstack.networking.load_balancing import LOAD_BALANCERS
+from orchestrator.errors import ProviderError
 from orchestrator.simulated.cloud import SimulatedCloud
 from tests.openstack.acceptance.installation import open_cloud, variables_of
 from tests.openstack.driver import Driver
@@ -72,3 +74,14 @@ def driver(cloud: Cloud) -> Iterator[Driver]:
 def member(member_cloud: Cloud) -> Iterator[Driver]:
     """Return a driver as a member."""
     yield from _driver(member_cloud)
+
+
+@pytest.fixture
+def octavia(driver: Driver) -> None:
+    """Skip the test on a cloud without Octavia."""
+    try:
+        list(driver.openstack.load_balancing.search(LOAD_BALANCERS, name="none"))
+    except ProviderError as error:
+        if error.kind != "EndpointNotFound":
+            raise
+        pytest.skip("the cloud has no Octavia")

@@ -41,7 +41,7 @@ def test_a_listed_object_is_observed_like_a_single_one_and_in_step(driver: Drive
     _require_equal_in_lists(driver)
 
 
-def test_the_parts_of_a_load_balancer_are_observed_in_lists(driver: Driver):
+def test_the_parts_of_a_load_balancer_are_observed_in_lists(driver: Driver, octavia: None):
     net = driver.create("OS::Neutron::Net", {})
     subnet = driver.create("OS::Neutron::Subnet", {"network": net, "cidr": "10.78.0.0/24"})
     balancer = driver.create("OS::Octavia::LoadBalancer", {"vip_subnet": subnet})

@@ -1,4 +1,4 @@
-"""Tests that need Octavia, and instances for its load balancers."""
+"""Instances for load balancers."""
 
 from __future__ import annotations
 
@@ -9,21 +9,7 @@ import pytest
 
 from orchestrator.clients.keystone.cloud_session import Cloud
 from orchestrator.clients.openstack.cloud import OpenStack
-from orchestrator.clients.openstack.networking.load_balancing import LOAD_BALANCERS
 from orchestrator.clients.openstack.networking.network import NETWORKS
-from orchestrator.errors import ProviderError
-from tests.openstack.driver import Driver
-
-
-@pytest.fixture
-def octavia(driver: Driver) -> None:
-    """Skip the test on a cloud without Octavia."""
-    try:
-        list(driver.openstack.load_balancing.search(LOAD_BALANCERS, name="none"))
-    except ProviderError as error:
-        if error.kind != "EndpointNotFound":
-            raise
-        pytest.skip("the cloud has no Octavia")
 
 
 @pytest.fixture(scope="session")
