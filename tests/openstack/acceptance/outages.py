@@ -88,7 +88,15 @@ class Outage:
         )
 
     def _wait(self, name: str) -> str:
-        return self.on.watcher.wait(name, self.injector.outage_seconds + RECOVERY_SECONDS)
+        """Return the status after an action. Without Keystone, the API refuses the requests of the wait."""
+        until = time.monotonic() + self.injector.outage_seconds + RECOVERY_SECONDS
+        while True:
+            try:
+                return self.on.watcher.wait(name, until - time.monotonic())
+            except Failed as failure:
+                if ": 503 " not in str(failure) or time.monotonic() > until:
+                    raise
+            time.sleep(1.0)
 
     def _request(self, action: str, name: str, *, changed: bool = True) -> None:
         request_action(self.on.user, action, name, changed=changed, timeout_minutes=TIMEOUT_MINUTES)
