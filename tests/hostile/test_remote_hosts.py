@@ -146,7 +146,11 @@ def test_a_unix_socket_is_rejected(env: dict[str, str], tmp_path: Path) -> None:
                 connection.sendall(LIST + b"\r\n")
                 return status(received(connection)) == 403
 
-        eventually(path.exists, PATIENCE_SECONDS)
+        def listens() -> bool:  # a bound socket exists before it accepts connections
+            with socket.socket(socket.AF_UNIX) as connection:
+                return connection.connect_ex(str(path)) == 0
+
+        eventually(listens, PATIENCE_SECONDS)
         assert rejected()
     finally:
         process.stop()
