@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 
 import httpcore
 
-from orchestrator.clients.deadline import Accept, Deadline, DeadlineBackend
+from orchestrator.clients.deadline import Deadline, DeadlineBackend
 from orchestrator.clients.http_messages import Content, Fields, ResponseReader, request_body, request_head
 
 READ_BYTES: Final = 64 * 1024
@@ -41,13 +41,10 @@ class HttpConnection:
     Not thread-safe. `is_reusable`: the last exchange left it open for the next request.
     """
 
-    def __init__(
-        self, url: httpcore.URL, context: ssl.SSLContext | None, seconds: float, accept: Accept | None = None
-    ) -> None:
+    def __init__(self, url: httpcore.URL, context: ssl.SSLContext | None, seconds: float) -> None:
         """Open nothing yet.
 
-        `context` verifies the peer of an https URL, `accept` restricts the addresses, and the connection
-        expires after `seconds` without a request.
+        `context` verifies the peer of an https URL; the connection expires after `seconds` without a request.
 
         Raises:
             httpcore.UnsupportedProtocol: the scheme is neither http nor https.
@@ -56,7 +53,7 @@ class HttpConnection:
             raise httpcore.UnsupportedProtocol(f"the scheme {url.scheme.decode('latin-1')} is not supported")
         self._host, self._port = url.host.decode("ascii"), url.origin.port
         self._context = context if url.scheme == b"https" else None
-        self._backend = DeadlineBackend(_current.get, accept)
+        self._backend = DeadlineBackend(_current.get)
         self._stream: httpcore.NetworkStream | None = None
         self._seconds, self._expires_at = seconds, 0.0
         self.is_reusable = False
@@ -66,7 +63,6 @@ class HttpConnection:
 
         Raises:
             httpcore.ConnectError, httpcore.ConnectTimeout: it is not possible.
-            ValueError: no address is allowed.
         """
         token = _current.set(deadline)
         try:
@@ -83,7 +79,6 @@ class HttpConnection:
             httpcore.ConnectError, httpcore.ConnectTimeout: nothing was sent.
             httpcore.TimeoutException, httpcore.NetworkError, httpcore.ProtocolError: no response.
             TooLarge: its body has more than `most` bytes.
-            ValueError: no address is allowed.
         """
         self.is_reusable = False
         token = _current.set(deadline)

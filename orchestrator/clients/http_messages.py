@@ -197,7 +197,7 @@ class ResponseReader:
 
 
 class _Framing(NamedTuple):
-    """What the fields of a response state about its end."""
+    """The end of a response, according to its fields."""
 
     is_stated: bool  # a length or chunks; otherwise it ends with the connection
     is_supported: bool

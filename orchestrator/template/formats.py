@@ -126,7 +126,6 @@ class Format:
 # The internal format of a group's child. It is not among the installed formats, so requests cannot use it
 # (`template/group_template.py`).
 GROUP_FORMAT: Final = Format("orchestrator_members", "1", {MEMBER.name: MEMBER})
-GROUP_NAME: Final = GROUP_FORMAT.name
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,7 +230,7 @@ def all_formats() -> Mapping[str, Format]:
 
 def format_named(name: str) -> Format:
     """Return the format with this name, or that of groups; see `Installed.named`."""
-    return GROUP_FORMAT if name == GROUP_NAME else installed().named(name)
+    return GROUP_FORMAT if name == GROUP_FORMAT.name else installed().named(name)
 
 
 def find_format(key: str, value: str) -> Format | None:

@@ -1,4 +1,4 @@
-"""Access of checks to Keystone: the clouds and the users of stacks, and what a process keeps of them."""
+"""Access of checks to Keystone: the clouds and the users of stacks, with the caches of a process."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from orchestrator.clients.deadline import Deadline, NotAllowed
+from orchestrator.clients.deadline import Deadline
 from orchestrator.clients.http_connection import HttpConnection, TooLarge
 from orchestrator.clients.http_messages import Content
 from orchestrator.clients.keystone.deadline_adapter import DeadlineAdapter
@@ -299,9 +299,6 @@ def test_a_failure_before_the_request_is_one_of_the_connection(adapter: Deadline
         port = listener.getsockname()[1]
     with pytest.raises(httpcore.ConnectError):
         ask(adapter, f"http://127.0.0.1:{port}/")
-    url = httpcore.URL(f"http://127.0.0.1:{port}/")
-    with pytest.raises(NotAllowed):
-        HttpConnection(url, None, 5.0, accept=lambda address: address != "127.0.0.1").open(Deadline(5.0))
     with pytest.raises(httpcore.UnsupportedProtocol):
         HttpConnection(httpcore.URL("ftp://127.0.0.1/"), None, 5.0)
 

@@ -316,7 +316,7 @@ def _serves(interface: Mapping[str, Any], entry: Entry) -> bool:
 
 def _marks(ctx: Context, wanted: Sequence[Entry]) -> Iterator[str]:
     """Yield a description for the own port of each entry: equal for each attempt, different for each port;
-    "" for an entry without one.
+    "" for an entry without an own port.
     """
     seen: Counter[str] = Counter()
     for entry in wanted:

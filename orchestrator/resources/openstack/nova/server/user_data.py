@@ -31,7 +31,7 @@ CFN_DATA: Final = "x-cfninitdata"
 SCRIPT: Final = "x-shellscript"
 SUFFIX: Final = ".py"
 MAX_FIXED_PARTS: Final = 64
-MAX_ENDPOINTS: Final = 8  # an installation has one
+MAX_ENDPOINTS: Final = 8  # an installation has a single endpoint
 PART_HANDLER_FILE: Final = f"part-handler{SUFFIX}"  # the names that the agents of the images expect
 USER_DATA_RUNNER_FILE: Final = f"loguserdata{SUFFIX}"
 
