@@ -1,14 +1,18 @@
 """The turns of a worker's event loop, with kombu's loop and poller."""
 
+import math
 import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from datetime import UTC, datetime
+from uuid import UUID
 
 import pytest
 from kombu.asynchronous import Hub
+from kombu.utils import json as kombu_json
 
-from tasks.broker_connections import REGISTER_SECONDS, Turn
+from tasks.broker_connections import REGISTER_SECONDS, Turn, decoded
 
 
 class Sockets:
@@ -98,6 +102,15 @@ from tasks.broker_connections import install_transport
 install_transport()
 print(*{Connection(url).get_transport_cls().__module__ for url in sys.argv[1:]})
 """
+DECODERS = """
+from kombu import serialization
+from kombu.transport import redis
+from tasks import broker_connections
+broker_connections.orjson.loads = lambda text: f"orjson: {text}"
+broker_connections.install_transport()
+print(redis.loads('{"body": ""}'))
+print(serialization.loads(b"[[7], 1]", "application/json", "utf-8", accept={"application/json"}))
+"""
 
 
 def test_workers_use_this_transport_for_every_url_of_a_broker() -> None:
@@ -105,3 +118,38 @@ def test_workers_use_this_transport_for_every_url_of_a_broker() -> None:
     command = [sys.executable, "-c", CHOSEN, *URLS]
     chosen = subprocess.run(command, capture_output=True, check=True, text=True).stdout
     assert chosen.split() == ["tasks.broker_connections"]
+
+
+def test_workers_decode_the_envelope_and_the_body_of_a_message_with_orjson() -> None:
+    """In a process of its own: the decoders are kombu's, and global."""
+    command = [sys.executable, "-c", DECODERS]
+    printed = subprocess.run(command, capture_output=True, check=True, text=True).stdout
+    assert printed.splitlines() == ['orjson: {"body": ""}', "orjson: b'[[7], 1]'"]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        [[[7], 1], {}, {"callbacks": None, "chord": "ä"}],
+        {"at": datetime(2026, 1, 2, tzinfo=UTC), "id": UUID(int=7), "raw": b"\xff"},
+        {"limit": math.inf},
+        "__type__",
+    ],
+)
+def test_a_message_is_decoded_as_kombu_does(value: object) -> None:
+    text = kombu_json.dumps(value)
+    assert decoded(text) == decoded(text.encode()) == kombu_json.loads(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("", "Expecting value"),
+        ("{", "Expecting property name"),
+        (b"\xff", "can't decode byte"),
+        ('{"__type__": "unknown", "__value__": 1}', "Unsupported type"),
+    ],
+)
+def test_what_is_no_message_is_a_value_error(text: str | bytes, reason: str) -> None:
+    with pytest.raises(ValueError, match=reason):
+        decoded(text)
