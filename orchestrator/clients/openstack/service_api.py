@@ -180,9 +180,7 @@ class ServiceApi:
 
         def fetch() -> Iterator[Sequence[JsonObject]]:
             with list_request():
-                for page in self.pages(
-                    target.path, target.key, target.query, microversion=target.microversion
-                ):
+                for page in self._pages(target, PAGE):
                     if time.monotonic() > until:
                         raise ProviderUnreachable(f"{self.service} lists its objects too slowly")
                     yield page
@@ -262,27 +260,19 @@ class ServiceApi:
         microversion: str | None = None,
         page: int | None = PAGE,
     ) -> Iterator[JsonObject]:
-        """Yield the objects of a list; as `pages`."""
-        return chain.from_iterable(self.pages(path, key, query, microversion=microversion, page=page))
-
-    def pages(
-        self,
-        path: str,
-        key: str,
-        query: Query | None = None,
-        *,
-        microversion: str | None = None,
-        page: int | None = PAGE,
-    ) -> Iterator[Sequence[JsonObject]]:
-        """Yield the pages of a list; `key` is the name of the list in the answer. `page` is the size of a
+        """Yield the objects of a list; `key` is the name of the list in the answer. `page` is the size of a
         page; None: the list knows no limit.
         """
-        values = {**({} if page is None else {"limit": page}), **(query or {})}
+        target = _ListTarget(path, key, query or {}, microversion)
+        return chain.from_iterable(self._pages(target, page))
+
+    def _pages(self, target: _ListTarget, size: int | None) -> Iterator[Sequence[JsonObject]]:
+        values = {**({} if size is None else {"limit": size}), **target.query}
         seen: set[str] = set()
         for _ in range(MAX_PAGES):
-            answer = self.get(path, values, microversion=microversion)
-            yield answer.get(key) or ()
-            following = _next_page(answer, key)
+            answer = self.get(target.path, values, microversion=target.microversion)
+            yield answer.get(target.key) or ()
+            following = _next_page(answer, target.key)
             if following is None or following in seen:
                 return
             seen.add(following)
