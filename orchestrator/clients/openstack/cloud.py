@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
-from functools import cached_property
 from typing import Any, Final
 from weakref import WeakKeyDictionary
 
@@ -30,13 +29,19 @@ NO_CLOUD: Final = "this installation has no cloud: set ORCHESTRATOR_AUTH=keyston
 CALL_SECONDS: Final = 20.0
 ADMITTING: Final = {api.service: api.service_type for api in (Compute, Network, BlockStorage)}
 
+NONE: Final[Mapping[str, Transport]] = {}
+
 # A transport for each session of keystoneauth1 and region: it keeps discovered endpoints.
 _transports: WeakKeyDictionary[Any, dict[str, Transport]] = WeakKeyDictionary()
 _lock = threading.Lock()
 
 
 class OpenStack:
-    """The services of a cloud. Each request ends within `deadline_seconds`."""
+    """The services of a cloud. Each request ends within `deadline_seconds`.
+
+    Most are made for a single request, so that nothing is cached here. `functools.cached_property` has a lock
+    in Python 3.11, which the threads of a worker would share.
+    """
 
     def __init__(
         self,
@@ -64,7 +69,7 @@ class OpenStack:
         self.lag, self.listed = ListLag(lag_seconds, deleting, max_lag_seconds), listed
         self.region = region or cloud.region
 
-    @cached_property
+    @property
     def transport(self) -> Transport:
         """The transport of the credential's requests."""
         return _transport(self.cloud.session(), self.region)
@@ -88,57 +93,57 @@ class OpenStack:
     def _arguments(self) -> tuple[Transport, float, str, ListLag, Mapping[str, Any] | None]:
         return self.transport, self.deadline_seconds, self.owner, self.lag, self.listed
 
-    @cached_property
+    @property
     def compute(self) -> Compute:
         """Nova."""
         return Compute(*self._arguments)
 
-    @cached_property
+    @property
     def network(self) -> Network:
         """Neutron."""
         return Network(*self._arguments)
 
-    @cached_property
+    @property
     def block_storage(self) -> BlockStorage:
         """Cinder."""
         return BlockStorage(*self._arguments)
 
-    @cached_property
+    @property
     def image(self) -> Image:
         """Glance."""
         return Image(*self._arguments)
 
-    @cached_property
+    @property
     def load_balancing(self) -> LoadBalancing:
         """Octavia."""
         return LoadBalancing(*self._arguments)
 
-    @cached_property
+    @property
     def identity(self) -> Identity:
         """Keystone."""
         return Identity(*self._arguments)
 
-    @cached_property
+    @property
     def alarming(self) -> Alarming:
         """Aodh."""
         return Alarming(*self._arguments)
 
-    @cached_property
+    @property
     def dns(self) -> Dns:
         """Designate."""
         return Dns(*self._arguments)
 
-    @cached_property
+    @property
     def workflow(self) -> Workflows:
         """Mistral."""
         return Workflows(*self._arguments)
 
-    @cached_property
+    @property
     def key_manager(self) -> KeyManager:
         """Barbican."""
         return KeyManager(*self._arguments)
 
-    @cached_property
+    @property
     def object_store(self) -> ObjectStore:
         """Swift."""
         return ObjectStore(*self._arguments)
@@ -146,11 +151,13 @@ class OpenStack:
 
 def _transport(session: Any, region: str) -> Transport:
     """Return the transport of a session in a region. The session of tests is a transport itself."""
+    known = _transports.get(session, NONE).get(region)
+    if known is not None:
+        return known
+    if isinstance(session, Transport):
+        return session
     with _lock:
-        known = _transports.get(session, {}).get(region)
-        if known is not None:
-            return known
-        if isinstance(session, Transport):
-            return session
-        made = _transports.setdefault(session, {})[region] = SessionTransport(session, region)
-        return made
+        regions = _transports.setdefault(session, {})
+        if region not in regions:
+            regions[region] = SessionTransport(session, region)
+        return regions[region]

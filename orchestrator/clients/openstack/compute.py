@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cached_property
 from typing import Any, ClassVar, Final
 
 from orchestrator.clients.openstack.compute_collections import (
@@ -132,22 +131,22 @@ class Compute(ServiceApi):
 
     # Further collections
 
-    @cached_property
+    @property
     def keypairs(self) -> KeyPairs:
         """Key pairs."""
         return KeyPairs(self)
 
-    @cached_property
+    @property
     def flavors(self) -> Flavors:
         """Flavors."""
         return Flavors(self)
 
-    @cached_property
+    @property
     def groups(self) -> ServerGroups:
         """Server groups."""
         return ServerGroups(self)
 
-    @cached_property
+    @property
     def aggregates(self) -> Aggregates:
         """Host aggregates."""
         return Aggregates(self)
