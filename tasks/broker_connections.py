@@ -7,8 +7,8 @@ A worker receives through kombu's transport. In every turn of the event loop thi
 sockets with the poller again, which refuses all of them: a system call and an exception for each, and a
 message takes two or three turns. `Transport` registers them only when necessary.
 
-kombu decodes a message three times, with a call of a Python function for each object in it. orjson takes a
-sixth of the time.
+kombu decodes the envelope of a message once and its body twice, with a call of a Python function for each
+object. With orjson they take a third of that time.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ NO_CLOUD: Final = "this installation has no cloud: set ORCHESTRATOR_AUTH=keyston
 CALL_SECONDS: Final = 20.0
 ADMITTING: Final = {api.service: api.service_type for api in (Compute, Network, BlockStorage)}
 
-NONE: Final[Mapping[str, Transport]] = {}
+NO_TRANSPORTS: Final[Mapping[str, Transport]] = {}
 
 # A transport for each session of keystoneauth1 and region: it keeps discovered endpoints.
 _transports: WeakKeyDictionary[Any, dict[str, Transport]] = WeakKeyDictionary()
@@ -151,7 +151,7 @@ class OpenStack:
 
 def _transport(session: Any, region: str) -> Transport:
     """Return the transport of a session in a region. The session of tests is a transport itself."""
-    known = _transports.get(session, NONE).get(region)
+    known = _transports.get(session, NO_TRANSPORTS).get(region)
     if known is not None:
         return known
     if isinstance(session, Transport):

@@ -7,6 +7,7 @@ simulated cloud. Ratios are those of measurements that alternate in the same run
 from __future__ import annotations
 
 import os
+import re
 import sys
 import uuid
 from collections import Counter
@@ -78,10 +79,11 @@ def measure_readiness(
 ) -> Iterator[Verdict]:
     """Create a stack whose resources start when their requirements exist, or when they are ready, in turn.
 
-    `builds`: seconds for which the hypervisor builds a server. The share of the processors in use shows how
-    much of the ratio is possible: the control plane does the same work in both kinds.
+    `builds`: seconds for which the hypervisor builds a server. The share of the processors in use and the
+    processor time of each service show how much of the ratio is possible: the control plane does the same
+    work in both kinds.
     """
-    template = stacks.three_tiers()
+    template, services = stacks.three_tiers(), _service_processes(directory)
     waiting = {f"{PREFIX}EARLY_RELEASE": "false"}
     with (
         installation(directory, workers=2) as early,
@@ -90,17 +92,17 @@ def measure_readiness(
         for build in builds:
             seconds = dict[str, list[float]]()
             for number in range(rounds):
-                shown_times = []
                 for kind, on in (("early", early), ("ready", ready)):
                     set_faults(on, directory, {"spawn": {"match": "", "delay": build}} if build else {})
                     name = f"so-readiness-{kind}-{number}-{uuid.uuid4().hex[:6]}"
                     before = busy_seconds()
-                    created = stacks.create(on, name, template, CLIENT_SECONDS)
-                    shown_times.append(f"{kind} {created:.1f} s{_busy_share(before, created)}")
+                    with Watch({**services, on.up.process.pid: "up"}) as watch:
+                        created = stacks.create(on, name, template, CLIENT_SECONDS)
+                    times = f"{created:.1f} s{_busy_share(before, created)}"
+                    click.echo(f"builds of {build:.0f} s, {kind}: {times}: {_cpu(watch.usage)}")
                     seconds.setdefault(kind, []).append(created)
                     set_faults(on, directory, {})
                     stacks.delete(on, name, CLIENT_SECONDS)
-                click.echo(f"builds of {build:.0f} s: {', '.join(shown_times)}")
             ratio = median(seconds["early"]) / median(seconds["ready"])
             title = f"{len(template['resources'])} resources, builds of {build:.0f} s, times without"
             yield Verdict(title, ratio, "", TIMES_WAITING)
@@ -179,6 +181,12 @@ def _script(on: Installation) -> PlainScript:
     return PlainScript(
         on.cloud, images[stacks.IMAGE], flavors[stacks.FLAVOR], networks[stacks.NETWORK], prefix
     )
+
+
+def _service_processes(directory: Path | None) -> dict[int, str]:
+    """Return the services of a control plane by the process ids in its directory."""
+    files = [] if directory is None else list((directory / "run").glob("*.pid"))
+    return {int(file.read_text()): re.split(r"[-.]", file.name)[0] for file in files}
 
 
 def _busy_share(before: float | None, seconds: float) -> str:
