@@ -15,7 +15,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from contextvars import ContextVar
+from contextvars import ContextVar, Token
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
@@ -95,6 +95,33 @@ class IdleConnections:
             if not connections:
                 del self._idle[key]
         return expired
+
+
+class HeldConnection:
+    """An open connection for the next request of this thread to its origin, during `with`."""
+
+    __slots__ = ("_connection", "_held", "_idle", "_is_new", "_key", "_mark")
+    _held: dict[object, HttpConnection]  # empty as soon as a request was sent
+    _mark: Token[dict[object, HttpConnection] | None]
+
+    def __init__(
+        self, idle: IdleConnections, key: object, connection: HttpConnection, *, is_new: bool
+    ) -> None:
+        """Hold nothing yet. A connection without a request is kept among `idle`, a new one is closed."""
+        self._idle, self._key, self._connection, self._is_new = idle, key, connection, is_new
+
+    def __enter__(self) -> None:
+        """Hold the connection."""
+        self._held = {self._key: self._connection}
+        self._mark = _held.set(self._held)
+
+    def __exit__(self, *_: object) -> None:
+        """Keep or close the connection if no request was sent."""
+        _held.reset(self._mark)
+        if self._held and not self._is_new:
+            self._idle.put(self._key, self._connection)
+        elif self._held:
+            self._connection.close()
 
 
 @contextmanager
@@ -199,11 +226,11 @@ class DeadlineAdapter(BaseAdapter):
             self._idle.put(key, connection)
         return answer
 
-    @contextmanager
     def connected(
         self, url: str, deadline: Deadline, *, verify: bool | str = True, cert: Any = None
-    ) -> Iterator[None]:
-        """Hold a connection for the next request of this thread to an origin, during the body.
+    ) -> HeldConnection:
+        """Return an open connection to an origin. It is held for the next request of this thread to the
+        origin during `with`.
 
         Raises:
             httpcore.ConnectError, httpcore.ConnectTimeout: it cannot be opened.
@@ -211,20 +238,12 @@ class DeadlineAdapter(BaseAdapter):
         target, _ = parsed_url(url)
         trust = _trust(verify, cert)
         key = _key(target, trust)
-        connection, is_new = self._idle.take(key), False
-        if connection is None:
-            connection, is_new = self._new_connection(target, trust), True
-            connection.open(deadline)
-        held = {key: connection}
-        mark = _held.set(held)
-        try:
-            yield
-        finally:
-            _held.reset(mark)
-            if held and not is_new:  # no request was sent
-                self._idle.put(key, connection)
-            elif held:
-                connection.close()
+        connection = self._idle.take(key)
+        if connection is not None:
+            return HeldConnection(self._idle, key, connection, is_new=False)
+        connection = self._new_connection(target, trust)
+        connection.open(deadline)
+        return HeldConnection(self._idle, key, connection, is_new=True)
 
     def close(self) -> None:
         """Close the kept connections."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from functools import cache
 from typing import Any, Final
 from weakref import WeakKeyDictionary
@@ -97,11 +97,13 @@ class SessionTransport:
             self._tokens.current(deadline)
             url = self._endpoint(service, service_type, deadline).url
         budget = budgets().of(service, self._region, self._tokens.project_id)
-        with budget.reserved(owner), ExitStack() as held:
+        with budget.reserved(owner):
             with ReportedBy(service), exchange_failures(service):
-                trust = {"verify": self._session.verify, "cert": self._session.cert}
-                held.enter_context(_connections.connected(url, deadline, **trust))
-            yield
+                connection = _connections.connected(
+                    url, deadline, verify=self._session.verify, cert=self._session.cert
+                )
+            with connection:
+                yield
 
     def versions(self, service: str, service_type: str, seconds: float) -> tuple[str, str]:
         """Return the lowest and the highest microversion of a service."""
