@@ -64,19 +64,6 @@ def family(roots: Mapping[int, str], observed: Mapping[int, ProcessSample]) -> d
     return roles
 
 
-def spent_between(
-    roots: Mapping[int, str], before: Mapping[int, ProcessSample], after: Mapping[int, ProcessSample]
-) -> dict[str, float]:
-    """Return the processor seconds of each role between two samples: cheaper than `Watch`, and without the
-    processes that ended before the second sample.
-    """
-    spent: dict[str, float] = {}
-    for pid, name in family(roots, after).items():
-        earlier = before[pid].cpu_seconds if pid in before else 0.0
-        spent[name] = spent.get(name, 0.0) + after[pid].cpu_seconds - earlier
-    return spent
-
-
 def sample_processes() -> dict[int, ProcessSample]:
     """Return every process there is."""
     result = {}
@@ -119,9 +106,11 @@ def busy_seconds() -> float | None:
 class Watch:
     """Samples families of processes for the duration of a block; afterwards `usage` has the cost."""
 
-    def __init__(self, roots: Mapping[int, str]) -> None:
-        """Sample each root and its descendants."""
-        self.roots = roots
+    def __init__(self, roots: Mapping[int, str], interval: float = INTERVAL) -> None:
+        """Sample each root and its descendants every `interval` seconds. A sample reads all processes of the
+        machine, and so takes processor time from them.
+        """
+        self.roots, self._interval = roots, interval
         self.usage = Usage()
         self._first: dict[int, float] = {}
         self._last: dict[int, float] = {}
@@ -161,7 +150,7 @@ class Watch:
             self.usage.foreign_share = max(0.0, strangers / whole)
 
     def _watch(self) -> None:
-        while not self._over.wait(INTERVAL):
+        while not self._over.wait(self._interval):
             self._sample()
 
     def _sample(self) -> None:

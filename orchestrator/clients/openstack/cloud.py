@@ -29,8 +29,6 @@ NO_CLOUD: Final = "this installation has no cloud: set ORCHESTRATOR_AUTH=keyston
 CALL_SECONDS: Final = 20.0
 ADMITTING: Final = {api.service: api.service_type for api in (Compute, Network, BlockStorage)}
 
-NO_TRANSPORTS: Final[Mapping[str, Transport]] = {}
-
 # A transport for each session of keystoneauth1 and region: it keeps discovered endpoints.
 _transports: WeakKeyDictionary[Any, dict[str, Transport]] = WeakKeyDictionary()
 _lock = threading.Lock()
@@ -151,7 +149,7 @@ class OpenStack:
 
 def _transport(session: Any, region: str) -> Transport:
     """Return the transport of a session in a region. The session of tests is a transport itself."""
-    known = _transports.get(session, NO_TRANSPORTS).get(region)
+    known = _transports.get(session, {}).get(region)
     if known is not None:
         return known
     if isinstance(session, Transport):

@@ -11,7 +11,7 @@ import re
 import sys
 import uuid
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from statistics import median
@@ -21,7 +21,7 @@ import click
 
 from orchestrator.config import PREFIX
 from tests.bench.judging import Verdict
-from tests.bench.processes import Usage, Watch, busy_seconds, sample_processes, spent_between
+from tests.bench.processes import Usage, Watch, busy_seconds
 from tests.openstack.acceptance.disturbances import set_faults
 from tests.openstack.acceptance.installation import Installation, chosen_directory, installation
 from tests.openstack.bench import stacks
@@ -38,6 +38,7 @@ TIMES_PLAIN: Final = 1.15
 CPU_MS: Final = 5.0
 CLIENT_SECONDS: Final = 1.0  # between two requests of a client for the status
 SPEED_SECONDS: Final = 0.5  # the same where the cloud shares the processors, and an action takes minutes
+SERVICE_SECONDS: Final = 5.0  # between two samples of the services, which last as long as the control plane
 MEMBER: Final = "demo"  # as users are; for administrators, nova's lists contain the user data of servers
 VALIDATION_SECONDS, LOOKUPS = 2.0, 10
 TIMES_ALONE: Final = 2.0
@@ -95,12 +96,11 @@ def measure_readiness(
                 for kind, on in (("early", early), ("ready", ready)):
                     set_faults(on, directory, {"spawn": {"match": "", "delay": build}} if build else {})
                     name = f"so-readiness-{kind}-{number}-{uuid.uuid4().hex[:6]}"
-                    observed, before = sample_processes(), busy_seconds()
-                    created = stacks.create(on, name, template, CLIENT_SECONDS)
+                    before = busy_seconds()
+                    with Watch({**services, on.up.process.pid: "up"}, SERVICE_SECONDS) as watch:
+                        created = stacks.create(on, name, template, CLIENT_SECONDS)
                     times = f"{created:.1f} s{_busy_share(before, created)}"
-                    roots = {**services, on.up.process.pid: "up"}
-                    spent = _seconds(spent_between(roots, observed, sample_processes()))
-                    click.echo(f"builds of {build:.0f} s, {kind}: {times}: {spent}")
+                    click.echo(f"builds of {build:.0f} s, {kind}: {times}: CPU {_cpu(watch.usage)}")
                     seconds.setdefault(kind, []).append(created)
                     set_faults(on, directory, {})
                     stacks.delete(on, name, CLIENT_SECONDS)
@@ -206,12 +206,8 @@ def _rounded(value: object) -> str:
     return str(value)
 
 
-def _seconds(spent: Mapping[str, float]) -> str:
-    return ", ".join(f"{role} {seconds:.1f} s" for role, seconds in sorted(spent.items()))
-
-
 def _cpu(usage: Usage) -> str:
-    parts = _seconds(usage.cpu_seconds)
+    parts = ", ".join(f"{role} {spent:.1f} s" for role, spent in sorted(usage.cpu_seconds.items()))
     foreign = usage.foreign_share
     return f"{parts}; other processes used {foreign:.0%} of the machine" if foreign is not None else parts
 

@@ -17,7 +17,7 @@ from tests.bench.__main__ import asked_for
 from tests.bench.judging import judge
 from tests.bench.measure import percentile
 from tests.bench.parse import measure_parse, yaml_text
-from tests.bench.processes import ProcessSample, Watch, family, spent_between
+from tests.bench.processes import ProcessSample, Watch, family
 from tests.bench.results import COLUMNS, Results, line, show, write
 from tests.bench.shapes import CHILD, FILES, OPERATIONS, SHAPES, UPDATES, template
 from tests.bench.yardstick import Yardstick
@@ -187,18 +187,6 @@ def test_processes_have_roles_by_command_and_parent() -> None:
         20: "postgres",
         21: "postgres",
     }
-
-
-def test_the_time_between_two_samples_is_that_of_families_and_not_of_their_past() -> None:
-    before = {20: ProcessSample(1, "nova-api", 7.0), 30: ProcessSample(1, "neutron", 1.0)}
-    after = {
-        20: ProcessSample(1, "nova-api", 8.5),
-        21: ProcessSample(20, "nova-api: started since", 0.5),
-        30: ProcessSample(1, "neutron", 2.0),
-        40: ProcessSample(1, "a stranger", 9.0),
-    }
-    spent = spent_between({20: "nova", 30: "neutron", 99: "gone"}, before, after)
-    assert spent == {"nova": 2.0, "neutron": 1.0}
 
 
 def test_a_watch_counts_our_own_processor_time() -> None:
