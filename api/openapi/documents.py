@@ -156,6 +156,7 @@ class Failure(Shape):
     action: str | None = described("Action on the resource.", "CREATE")
     attempts: int | None = described("Number of attempts.", 1)
     error_type: str | None = described("Error type.", "ResourceInError")
+    service: str | None = described("Service that reported the failure, if it is known.", "nova")
     request_id: str | None = described(
         "Request id of the service, if the reason contains one.", f"req-{UUID}"
     )

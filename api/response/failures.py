@@ -8,15 +8,18 @@ from typing import Final
 from api.dependencies import dependencies
 from api.response.errors import diagnostic_body
 from api.response.serialization import Links, below, link, time
-from orchestrator.engine.history.failure_kinds import classify
+from orchestrator.engine.history.failure_kinds import FailureKind, classify
 from orchestrator.errors import Diagnostic
 from orchestrator.json_types import JsonObject
 from orchestrator.operations.diagnosis.failure_locations import FailureLocator
 from orchestrator.operations.diagnosis.failure_tree import FailureNode, tree
+from orchestrator.resources.registry import Registry
 from orchestrator.store.stacks import history
 from orchestrator.store.stacks.history import FailureRow
 from orchestrator.store.stacks.stacks import StackRow
 
+# Errors that an observation of the object reports, by the service of the resource type.
+OBSERVED: Final = frozenset({"ResourceInError", "ResourceUnknownStatus"})
 MAX_LOCATED_BYTES: Final = 1 << 20  # bytes; line numbers are only computed for smaller templates
 
 
@@ -35,10 +38,19 @@ def failure_body(row: FailureRow, stack: StackRow, links: Links) -> JsonObject:
         "attempts": row.attempts,
         "class": reading.category,
         "error_type": reading.error_type,
+        "service": reporting_service(dependencies().types, row.resource_type, reading),
         "request_id": reading.request_id,
         "next_step": reading.next_step,
         "links": [link("resource", below(url, "resources", row.resource_name)), link("stack", url)],
     }
+
+
+def reporting_service(types: Registry, type_name: str | None, reading: FailureKind) -> str | None:
+    """Return the service that reported the failure of a resource, None if it is unknown or none did."""
+    if reading.service or reading.error_type not in OBSERVED:
+        return reading.service
+    resource_type = types.get(type_name or "")
+    return (resource_type.service or None) if resource_type else None
 
 
 def cause_body(node: FailureNode, links: Links) -> JsonObject:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Final
 from urllib.parse import parse_qsl, unquote, urlencode
+from uuid import uuid4
 
 import orjson
 
@@ -41,6 +42,7 @@ class Request:
     target: str
     headers: Mapping[str, str] = field(default_factory=dict)
     content: bytes = b""
+    id: str = field(default_factory=lambda: f"req-{uuid4()}")
 
     @cached_property
     def path(self) -> str:

@@ -79,7 +79,7 @@ class Service:
         except ApiError as error:
             response = self.error(error)
             response.headers |= error.headers
-        response.headers["x-openstack-request-id"] = f"req-{uuid4()}"
+        response.headers["x-openstack-request-id"] = request.id
         return response
 
     def error(self, error: ApiError) -> Response:

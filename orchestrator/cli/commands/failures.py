@@ -66,6 +66,8 @@ def _add(branch: Tree, failure: JsonMapping) -> None:
         facts.append(f"{failure['attempts']} attempts")
     if failure["physical_resource_id"]:
         facts.append(f"id {clean(failure['physical_resource_id'])}")
+    if failure.get("service"):
+        facts.append(f"service {clean(failure['service'])}")
     if failure["request_id"]:
         facts.append(f"request {clean(failure['request_id'])}")
     if facts:

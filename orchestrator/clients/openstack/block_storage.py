@@ -12,6 +12,8 @@ from orchestrator.json_types import JsonMapping, JsonObject
 
 ATTACHMENTS: Final = "3.27"  # lists and deletes attachments
 ATTACHED_EXTEND: Final = "3.42"  # extends volumes that are in use
+MESSAGES: Final = "3.5"  # selects messages for users by object
+MAX_MESSAGES: Final = 20
 
 
 class BlockStorage(ServiceApi):
@@ -79,6 +81,15 @@ class BlockStorage(ServiceApi):
     def delete_attachment(self, attachment_id: str) -> bool:
         """Delete an attachment that nova does not know. Return whether it existed."""
         return self.delete(f"/attachments/{attachment_id}", microversion=ATTACHMENTS)
+
+    def messages(self, object_id: str) -> Sequence[JsonObject]:
+        """Return the latest messages for users about a volume or a backup, the newest first: `user_message`,
+        `request_id`, `created_at`.
+        """
+        query = {"resource_uuid": object_id, "limit": MAX_MESSAGES}
+        answer = self.get("/messages", query, microversion=MESSAGES)
+        found: Sequence[JsonObject] = answer.get("messages") or ()
+        return found
 
     # Backups
 

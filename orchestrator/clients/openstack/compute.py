@@ -93,10 +93,13 @@ class Compute(ServiceApi):
         body = {"remote_console": {"protocol": protocol, "type": console_type}}
         return inner(self.post(f"/servers/{server_id}/remote-consoles", body, microversion=CONSOLES))
 
-    def last_action(self, server_id: str, action: str) -> JsonObject | None:
-        """Return the latest request for an action, if any; its `message` is "Error" if it failed."""
+    def last_action(self, server_id: str, action: str = "") -> JsonObject | None:
+        """Return the latest request for an action, by default for any, with its `request_id`; None if there
+        is none. Its `message` is "Error" if a compute service reported a failure.
+        """
         answer = self.find_one(f"/servers/{server_id}/os-instance-actions") or {}
-        found = [one for one in answer.get("instanceActions") or () if one.get("action") == action]
+        actions = answer.get("instanceActions") or ()
+        found = [one for one in actions if not action or one.get("action") == action]
         return max(found, key=lambda one: str(one.get("start_time")), default=None)
 
     # Interfaces and volumes of a server

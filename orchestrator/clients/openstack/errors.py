@@ -1,8 +1,8 @@
 """Failures of OpenStack's services as errors of a provider.
 
 The errors state the fate of the request (docs/plugins.md, "Facts and errors"): refused, refused
-temporarily, not sent, or sent and not answered. Messages are those of the service, with the HTTP status and
-the id of the request, so that an operator finds it in the logs of the service.
+temporarily, not sent, or sent and not answered. Messages are those of the service, with the HTTP status, the
+name of the service and the id of the request, so that an operator finds it in the logs of the service.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def error_of(service: str, status: int, headers: Any, body: Any) -> ProviderErro
     """Return the error that an answer reports; `body` is its JSON, or its text."""
     text = _message(body) or f"{service} answered {status}"
     request_id = headers.get("x-openstack-request-id") or headers.get("x-compute-request-id")
-    message = f"{text} (HTTP {status})" + (f" (Request-ID: {request_id})" if request_id else "")
+    message = with_request_id(f"{text} (HTTP {status} from {service})", request_id)
     retry_after = retry_after_seconds(headers.get("retry-after"))
     if status in (403, 409, 413) and QUOTA.search(text):
         return ProviderQuotaExceeded(message, KINDS[status])
@@ -72,6 +72,11 @@ def error_of(service: str, status: int, headers: Any, body: Any) -> ProviderErro
     if status == 409:
         return ProviderConflict(message, kind)
     return ProviderError(message, kind)
+
+
+def with_request_id(message: str, request_id: str | None) -> str:
+    """Return a message with the id of the service's request, by which an operator finds it in the logs."""
+    return f"{message} (Request-ID: {request_id})" if request_id else message
 
 
 class ReportedBy:

@@ -1,7 +1,8 @@
 """Classification of failure reasons, with suggested actions.
 
-A provider's message is stored unchanged. Its meaning is derived here from an HTTP status, an error name, or a
-request id of the provider's log. The classification is for display only: the engine never acts on it.
+A provider's message is stored unchanged. Its meaning is derived here from an HTTP status with the name of the
+service, an error name, or a request id of the provider's log. The classification is for display only: the
+engine never acts on it.
 """
 
 from __future__ import annotations
@@ -11,12 +12,17 @@ from dataclasses import dataclass
 from typing import Final
 
 REQUEST_ID: Final = re.compile(r"\breq-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b")
+SERVICE: Final = re.compile(r"\(HTTP \d{3} from ([\w-]+)\)")
 ERROR_NAME: Final = re.compile(r"([A-Z][A-Za-z0-9]*): ")
 
 # The first match wins.
 _SIGNS: Final = (
     ("quota", r"quota|limit exceeded|RequestLimitExceeded|OverLimit|too many (?:instances|resources)"),
-    ("capacity", r"no valid host|insufficient|not enough|no space|out of (?:memory|disk|capacity)|exhausted"),
+    (
+        "capacity",
+        r"no valid host|insufficient|not enough|no space|out of (?:memory|disk|capacity)|exhausted"
+        r"|available weighted backend|no storage could be allocated",
+    ),
     ("auth", r"\b(?:401|403)\b|unauthori[sz]ed|forbidden|not authorized|access denied|credential"),
     ("conflict", r"\b409\b|conflict|already exists|in use|duplicate"),
     ("timeout", r"time[d]?[ -]?out|deadline|took (?:too long|longer)"),
@@ -50,12 +56,19 @@ class FailureKind:
     category: str  # a member of NEXT
     error_type: str | None  # the error's own name
     request_id: str | None  # the provider's
+    service: str | None  # that answered with an error
     next_step: str
 
 
 def classify(reason: str) -> FailureKind:
     """Classify a reason."""
-    error, request = ERROR_NAME.match(reason), REQUEST_ID.search(reason)
+    error, request, service = ERROR_NAME.match(reason), REQUEST_ID.search(reason), SERVICE.search(reason)
     text = REQUEST_ID.sub("", reason)  # the digits of the request id are no HTTP status
     category = next((category for category, sign in SIGNS if sign.search(text)), "other")
-    return FailureKind(category, error[1] if error else None, request[0] if request else None, NEXT[category])
+    return FailureKind(
+        category,
+        error[1] if error else None,
+        request[0] if request else None,
+        service[1] if service else None,
+        NEXT[category],
+    )

@@ -8,6 +8,7 @@ from orchestrator.json_types import JsonObject
 from orchestrator.simulated.cinder.actions import VolumeActions
 from orchestrator.simulated.cinder.attachments import Attachments
 from orchestrator.simulated.cinder.backups import Backups
+from orchestrator.simulated.cinder.messages import Messages
 from orchestrator.simulated.cinder.qos import QosSpecs
 from orchestrator.simulated.cinder.quotas import Quotas
 from orchestrator.simulated.cinder.snapshots import Snapshots
@@ -49,6 +50,7 @@ class Cinder(Service):
         self.quotas = Quotas(self)
         self.types = Types(self)
         self.qos_specs = QosSpecs(self)
+        self.messages = Messages(self)
         self.volumes = Volumes(self)
         self.snapshots = Snapshots(self)
         self.backups = Backups(self)
@@ -65,7 +67,7 @@ class Cinder(Service):
         ):
             query = request.target.partition("?")[2]
             target = "/".join(["", "v3", *parts[3:]]) + (f"?{query}" if query else "")
-            request = Request(request.method, target, request.headers, request.content)
+            request = Request(request.method, target, request.headers, request.content, request.id)
         response = super().answer(request)
         if response.status != 401:
             request_id = response.headers["x-openstack-request-id"]

@@ -6,6 +6,8 @@ import ast
 from typing import Any, Final
 
 from orchestrator.json_types import JsonObject
+from orchestrator.simulated.cinder.messages import DRIVER_FAILED, NO_BACKEND
+from orchestrator.simulated.cinder.pages import listing
 from orchestrator.simulated.http import ApiError, Request, Response
 from orchestrator.simulated.service import Call, Caller, new_id, precise_timestamp
 from orchestrator.simulated.state import Table
@@ -18,6 +20,7 @@ MALFORMED: Final = (
 DELETABLE: Final = frozenset({"available", "error", "error_restoring", "error_extending", "error_managing"})
 SERVICE_ID: Final = "5c1f5e1e-0000-4000-8000-000000000001"  # of the only backend
 ZONES: Final = ("nova",)
+BACKEND: Final = "fake"
 
 
 class Volumes:
@@ -77,7 +80,8 @@ class Volumes:
         self.table.save(row)
         fault = self.cinder.cloud.faults.action("volume_create", row["name"])
         seconds = self.cinder.cloud.delays.volume_create + fault.delay
-        self.cinder.cloud.schedule.after(seconds, "volume.created", row["id"], fault.error)
+        error = fault.error or (None if _has_backend(type_) else NO_BACKEND.text)
+        self.cinder.cloud.schedule.after(seconds, "volume.created", row["id"], error, call.request.id)
         return row
 
     def make(self, server: JsonObject, disk: JsonObject) -> JsonObject:
@@ -301,11 +305,17 @@ class Volumes:
             " transfer, or be disassociated from snapshots after volume transfer.",
         )
 
-    def _created(self, id_: str, error: str | None) -> None:
+    def _created(self, id_: str, error: str | None, request_id: str = "") -> None:
         row = self.table.get(id_)
-        if row is not None and row["status"] == "creating":
-            row["status"] = "error" if error else "available"
-            self.touch(row)
+        if row is None or row["status"] != "creating":
+            return
+        row["status"] = "error" if error else "available"
+        self.touch(row)
+        if error is None:
+            return
+        if error != NO_BACKEND.text and not row["image"]:
+            self.cinder.messages.add(row, request_id, DRIVER_FAILED)
+        self.cinder.messages.add(row, request_id, NO_BACKEND)
 
     def _deleted(self, id_: str, error: str | None) -> None:
         row = self.table.get(id_)
@@ -320,19 +330,9 @@ class Volumes:
         self.table.remove(id_)
 
 
-def listing(call: Call, key: str, rows: list[JsonObject]) -> Response:
-    """Return a page of a list with the link to the next page."""
-    marker, limit = call.request.value("marker"), int(call.request.value("limit") or 1000)
-    if marker:
-        ids = [row["id"] for row in rows]
-        if marker not in ids:
-            raise ApiError(404, f"{key.capitalize()[:-1]} {marker} could not be found.")
-        rows = rows[ids.index(marker) + 1 :]
-    body: JsonObject = {key: rows[:limit]}
-    if len(rows) >= limit > 0:
-        link = call.request.following(rows[limit - 1]["id"], call.base)
-        body[f"{key}_links"] = [{"rel": "next", "href": link}]
-    return Response(200, body)
+def _has_backend(type_: JsonObject) -> bool:
+    """Whether the only backend serves a volume type."""
+    return bool((type_.get("extra_specs") or {}).get("volume_backend_name", BACKEND) == BACKEND)
 
 
 def _has(metadata: JsonObject, text: str) -> bool:

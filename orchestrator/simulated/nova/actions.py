@@ -21,6 +21,18 @@ SIMPLE: Final[dict[str, tuple[str, tuple[str, ...], str, str, int]]] = {
     "unrescue": ("unrescue", ("rescued",), "unrescuing", "active", 1),
     "revertResize": ("revertResize", ("resized",), "resize_reverting", "active", 1),
 }
+RECORDED: Final = frozenset(SIMPLE) | {
+    "changePassword",
+    "confirmResize",
+    "createImage",
+    "lock",
+    "os-resetState",
+    "reboot",
+    "rebuild",
+    "rescue",
+    "resize",
+    "unlock",
+}
 STATES: Final = {"active": "active", "error": "error"}
 IMAGEABLE: Final = ("active", "stopped", "paused", "suspended")
 
@@ -61,6 +73,13 @@ class Actions:
             raise ApiError(400, f"There is no such action: {name}")
         if row["locked"] and not call.caller.is_admin and name != "unlock":
             raise ApiError(409, f"Instance {id_} is locked")
+        response = self._carry_out(call, row, name, body[name])
+        if name in RECORDED:
+            self.nova.servers.record(call, row, name.removeprefix("os-"))
+            self.nova.servers.table.save(row)
+        return response
+
+    def _carry_out(self, call: Call, row: JsonObject, name: str, body: Any) -> Response:
         if name in SIMPLE:
             verb, states, task, state, power = SIMPLE[name]
             self.require_state(row, verb, states)
@@ -68,7 +87,7 @@ class Actions:
             if name == "revertResize":
                 changes["flavor"] = row["old_flavor"]
             return self._begin(row, task, changes)
-        return self.handlers[name](call, row, body[name])
+        return self.handlers[name](call, row, body)
 
     def require_state(self, row: JsonObject, verb: str, states: Collection[str]) -> None:
         """Refuse an action in other states, or during another task."""

@@ -51,6 +51,7 @@ class Attachments:
         keep = bool(given.get("delete_on_termination"))
         item = {"id": volume_id, "device": device, "delete_on_termination": keep, "tag": given.get("tag")}
         row["volumes"] = [*row["volumes"], item]
+        self.nova.servers.record(call, row, "attach_volume")
         self.nova.servers.touch(row)
         volume["status"] = "attaching"
         cinder.volumes.touch(volume)
@@ -94,6 +95,8 @@ class Attachments:
             )
         volume["status"] = "detaching"
         self.nova.cloud.cinder.volumes.touch(volume)
+        self.nova.servers.record(call, row, "detach_volume")
+        self.nova.servers.table.save(row)
         seconds = self.nova.cloud.delays.volume_action
         self.nova.cloud.schedule.after(seconds, "volume.detached", id_, volume_id)
         return Response(202)
@@ -127,6 +130,7 @@ class Attachments:
             volume["status"] = "available"
             self.nova.cloud.cinder.volumes.touch(volume)
             if row is not None:
+                self.nova.servers.mark_failed(row, "attach_volume")
                 row["volumes"] = [entry for entry in row["volumes"] if entry["id"] != volume_id]
                 self.nova.servers.touch(row)
             return

@@ -57,6 +57,7 @@ class Build:
             text = f"Additional properties are not allowed ('{unknown[0]}' was unexpected)"
             raise ApiError(400, f"Invalid input for field/attribute server. {text}")
         row = self._row(call, given, hints)
+        self.nova.servers.record(call, row, "create")
         self.nova.servers.table.save(row)
         for id_ in row["port_ids"]:
             port = self.nova.cloud.neutron.ports.found(id_)

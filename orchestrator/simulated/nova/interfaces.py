@@ -52,6 +52,7 @@ class Interfaces:
         """Attach a port, or a new port on a network."""
         row = self.nova.servers.visible(call, id_)
         self.nova.actions.require_state(row, "attach_interface", ("active", "paused", "stopped"))
+        self.nova.servers.record(call, row, "attach_interface")
         given = (call.body or {}).get("interfaceAttachment") or {}
         ports = self.nova.cloud.neutron.ports
         if given.get("port_id"):
@@ -81,6 +82,8 @@ class Interfaces:
         """Detach a port after a while; an unknown port is accepted, as by nova."""
         row = self.nova.servers.visible(call, id_)
         self.nova.actions.require_state(row, "detach_interface", ("active", "paused", "stopped"))
+        self.nova.servers.record(call, row, "detach_interface")
+        self.nova.servers.table.save(row)
         seconds = self.nova.cloud.delays.server_action
         self.nova.cloud.schedule.after(seconds, "interface.detached", id_, port_id)
         return Response(202)
@@ -136,9 +139,14 @@ class Interfaces:
     def _detached(self, id_: str, port_id: str) -> None:
         row = self.nova.servers.table.get(id_)
         port = self.nova.cloud.neutron.ports.table.get(port_id)
-        if row is not None and port is not None and port_id in row["port_ids"]:
+        if row is None:
+            return
+        if port is not None and port_id in row["port_ids"]:
             self.release(row, port)
             self.nova.servers.touch(row)
+        else:
+            self.nova.servers.mark_failed(row, "detach_interface")
+            self.nova.servers.table.save(row)
 
 
 def _view(call: Call, port: JsonObject) -> JsonObject:

@@ -15,6 +15,7 @@ from orchestrator.simulated.service import Call, timestamp
 from orchestrator.simulated.state import Table
 
 Nova = Any  # its module imports this module
+MAX_ACTIONS: Final = 50  # kept for each server
 
 
 class Servers:
@@ -36,7 +37,7 @@ class Servers:
         add("DELETE", one, self.delete)
         add("GET", f"{one}/ips", self.addresses)
         add("GET", f"{one}/diagnostics", self.diagnostics)
-        add("GET", f"{one}/os-instance-actions", self.no_actions)
+        add("GET", f"{one}/os-instance-actions", self.actions)
 
     def visible(self, call: Call, id_: str) -> JsonObject:
         """Return a server of the caller's project.
@@ -103,6 +104,7 @@ class Servers:
         if row["locked"] and not call.caller.is_admin:
             raise ApiError(409, f"Instance {id_} is locked")
         if row["vm_state"] != "deleted" and row["task_state"] != "deleting":
+            self.record(call, row, "delete")
             self.begin_delete(row)
         return Response(204)
 
@@ -126,10 +128,32 @@ class Servers:
         row = self.visible(call, id_)
         return Response(200, {"state": row["vm_state"], "driver": "simulated"})
 
-    def no_actions(self, call: Call, id_: str) -> Response:
-        """List the recorded actions: none are kept."""
-        self.visible(call, id_)
-        return Response(200, {"instanceActions": []})
+    def actions(self, call: Call, id_: str) -> Response:
+        """List the latest actions, the newest first."""
+        row = self.visible(call, id_)
+        shown = row.get("actions", [])[::-1]
+        if call.version >= (2, 58):
+            shown = [{**entry, "updated_at": entry["start_time"]} for entry in shown]
+        return Response(200, {"instanceActions": shown})
+
+    def record(self, call: Call, row: JsonObject, action: str) -> None:
+        """Keep an action among the latest of a server, which the caller saves."""
+        entry = {
+            "action": action,
+            "instance_uuid": row["id"],
+            "request_id": call.request.id,
+            "user_id": call.caller.user_id,
+            "project_id": call.caller.project_id,
+            "start_time": f"{timestamp(zone='')}.000000",
+            "message": None,
+        }
+        row["actions"] = [*row.get("actions", []), entry][-MAX_ACTIONS:]
+
+    def mark_failed(self, row: JsonObject, action: str) -> None:
+        """Mark the latest of these actions as failed; the caller saves the server."""
+        found = [entry for entry in row.get("actions", []) if entry["action"] == action]
+        if found:
+            found[-1]["message"] = "Error"
 
     # helpers
 
@@ -157,6 +181,7 @@ class Servers:
             return
         if error:
             row |= {"vm_state": "error", "task_state": None, "fault": _fault(error)}
+            self.mark_failed(row, "delete")
             self.touch(row)
             return
         for port in self.ports(row):

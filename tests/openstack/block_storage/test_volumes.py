@@ -50,6 +50,16 @@ def test_a_volume_is_created_found_updated_and_deleted(member):
     assert member.openstack.block_storage.current_volume(volume) is None
 
 
+def test_a_volume_without_a_backend_fails_with_the_cause_and_the_request(driver):
+    types = driver.openstack.block_storage.types
+    name = driver.name()
+    nowhere = types.create({"name": name, "extra_specs": {"volume_backend_name": "elsewhere"}})
+    with pytest.raises(AssertionError, match=r"schedule allocate volume:.*\(Request-ID: req-"):
+        driver.create(Volume, {"size": 1, "volume_type": name})
+    driver.clean_up()
+    types.delete(nowhere["id"])
+
+
 def test_a_volume_does_not_shrink(member):
     volume = member.create(Volume, {"size": 2})
     with pytest.raises(ProviderError, match="Shrinking volume is not supported"):

@@ -119,7 +119,9 @@ def test_a_name_in_use_is_a_conflict_with_keystones_message(driver: Driver) -> N
     name = driver.name()
     driver.create("OS::Keystone::Group", {"name": name})
     other = driver.prepare("OS::Keystone::Group", {"name": name})
-    with pytest.raises(ProviderConflict, match=r"Duplicate entry.*\(HTTP 409\) \(Request-ID: req-"):
+    with pytest.raises(
+        ProviderConflict, match=r"Duplicate entry.*\(HTTP 409 from keystone\) \(Request-ID: req-"
+    ):
         other.type.create(other.ctx, other.ctx.properties)
     assert not other.type.find(other.ctx, other.ctx.token)
 

@@ -184,6 +184,30 @@ TYPES: Final = (
     _call("DELETE", "/qos-specs/{q}"),
     _call("GET", "/qos-specs/{q}", until_status=404),
 )
+NOWHERE: Final = {"name": "h5-nowhere", "extra_specs": {"volume_backend_name": "nowhere"}}
+WITH_MESSAGES: Final = {"OpenStack-API-Version": "volume 3.5"}
+MESSAGES: Final = (
+    _call("POST", "/types", {"volume_type": NOWHERE}, save={"tn": "volume_type.id"}, compare=False),
+    _call(
+        "POST",
+        "/volumes",
+        volume(name="h5-vn", size=1, volume_type="h5-nowhere"),
+        save={"vn": "volume.id"},
+        compare=False,
+    ),
+    _call("GET", "/volumes/{vn}", until=("volume.status", ("error",)), compare=False),
+    _call("GET", "/messages?resource_uuid={vn}"),
+    _call("GET", "/messages?resource_uuid={vn}", headers=WITH_MESSAGES, save={"m": "messages.0.id"}),
+    _call("GET", "/messages?resource_uuid={vn}&limit=1", headers=WITH_MESSAGES),
+    _call("GET", "/messages?resource_uuid={v}", headers=WITH_MESSAGES),
+    _call("GET", "/messages/{m}", headers=WITH_MESSAGES),
+    _call("GET", f"/messages/{NO_ID}", headers=WITH_MESSAGES),
+    _call("DELETE", "/messages/{m}", headers=WITH_MESSAGES),
+    _call("DELETE", "/messages/{m}", headers=WITH_MESSAGES),
+    _call("DELETE", "/volumes/{vn}", compare=False),
+    _call("GET", "/volumes/{vn}", until_status=404, compare=False),
+    _call("DELETE", "/types/{tn}", compare=False),
+)
 QUOTAS: Final = (
     _call("GET", "/os-quota-sets/{project}"),
     _call("GET", "/os-quota-sets/{project}?usage=True", compare=False),
@@ -212,4 +236,4 @@ QUOTAS: Final = (
     _call("DELETE", "/types/{t}"),
     _call("DELETE", "/types/{t}"),
 )
-CALLS: Final = (*VERSIONS, *VOLUMES, *SNAPSHOTS, *TYPES, *QUOTAS)
+CALLS: Final = (*VERSIONS, *VOLUMES, *SNAPSHOTS, *TYPES, *MESSAGES, *QUOTAS)

@@ -36,6 +36,7 @@ ACTIONS: Final = (
     act("lock"),
     act("os-stop", by="demo"),
     act("unlock"),
+    new("GET", "/servers/{s}/os-instance-actions"),
     act("resize", {"flavorRef": "{flavor}"}),
     act("resize", {"flavorRef": "none"}),
     act("confirmResize"),
@@ -71,7 +72,6 @@ ACTIONS: Final = (
     act("os-resetState", {"state": "error"}),
     until("ERROR", compare=True),
     act("os-resetState", {"state": "active"}),
-    new("GET", "/servers/{s}/os-instance-actions", compare=False),
     act("createImage", {"name": "h5-snap", "metadata": {}}, save={"snap": "image_id"}),
 )
 VOLUMES: Final = (

@@ -97,7 +97,37 @@ def test_a_server_without_a_host(world: CloudWorld, monkeypatch: pytest.MonkeyPa
     )
     reason = failed(world, {"vm": server(flavor="giant")}, "vm")
     assert "No valid host was found" in reason
+    assert REQUEST_ID.search(reason)
     world.openstack.compute.flavors.delete(flavor["id"])
+
+
+def test_a_volume_without_a_backend(world: CloudWorld) -> None:
+    types = world.openstack.block_storage.types
+    nowhere = types.create({"name": "nowhere", "extra_specs": {"volume_backend_name": "elsewhere"}})
+    reason = failed(world, {"disk": of("OS::Cinder::Volume", size=1, volume_type="nowhere")}, "disk")
+    assert 'due to "schedule allocate volume:Could not find any available weighted backend."' in reason
+    assert REQUEST_ID.search(reason)
+    types.delete(nowhere["id"])
+
+
+def test_a_volume_that_the_backend_does_not_create(world: CloudWorld) -> None:
+    world.cloud.faults.set({"volume_create": {"error": "broken"}})
+    reason = failed(world, {"disk": of("OS::Cinder::Volume", size=1)}, "disk")
+    assert "create volume from backend storage:Driver failed to create the volume.; schedule" in reason
+    assert REQUEST_ID.search(reason)
+
+
+def test_a_volume_that_the_hypervisor_does_not_attach(world: CloudWorld) -> None:
+    world.cloud.faults.set({"attach_volume": {"error": "broken"}})
+    pair = {"instance_uuid": ref("vm"), "volume_id": ref("disk")}
+    resources = {
+        "vm": server(),
+        "disk": of("OS::Cinder::Volume", size=1),
+        "use": of("OS::Cinder::VolumeAttachment", **pair),
+    }
+    reason = failed(world, resources, "use")
+    assert "Volume attachment failed" in reason
+    assert REQUEST_ID.search(reason)
 
 
 @pytest.mark.parametrize(
@@ -195,7 +225,8 @@ def test_a_member_may_not_use_types_of_administrators(
 
 def test_a_member_may_not_use_a_foreign_project(member_world: CloudWorld) -> None:
     reason = failed(member_world, {"it": of("OS::Neutron::Net", tenant_id="f" * 32)}, "it")
-    assert "other than the authenticated project in request requires admin privileges (HTTP 400)" in reason
+    assert "other than the authenticated project in request requires admin privileges" in reason
+    assert "(HTTP 400 from neutron)" in reason
     assert REQUEST_ID.search(reason)
 
 

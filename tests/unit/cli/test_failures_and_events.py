@@ -101,6 +101,7 @@ def cause(name: str, *causes: dict[str, Any], **options: Any) -> dict[str, Any]:
         "class": "quota",
         "attempts": 3,
         "physical_resource_id": "p-1",
+        "service": "nova",
         "request_id": "req-1",
         "next_step": "Ask for more quota.",
         **options,
@@ -120,7 +121,7 @@ def test_failures_are_told_down_to_their_causes(stub: Stub, run: Run) -> None:
     assert lines[2].startswith("✘ server")
     assert lines[3:6] == [
         "Quota exceeded for cores Ask somebody",
-        "quota, 3 attempts, id p-1, request req-1",
+        "quota, 3 attempts, id p-1, service nova, request req-1",
         "next: Ask for more quota.",
     ]
     assert lines[-1] == "… and more causes"
@@ -131,7 +132,13 @@ def test_failures_are_told_down_to_their_causes(stub: Stub, run: Run) -> None:
 
 
 def test_the_class_of_an_unknown_failure_is_not_shown(stub: Stub, run: Run) -> None:
-    unknown = {"class": "other", "attempts": 1, "physical_resource_id": None, "request_id": None}
+    unknown = {
+        "class": "other",
+        "attempts": 1,
+        "physical_resource_id": None,
+        "service": None,
+        "request_id": None,
+    }
     failures = {"failures": [cause("server", **unknown)], "more": False}
     stub.add("shop", answers={"failures": failures})
     shown = run("failures", "shop").output

@@ -13,6 +13,7 @@ from orchestrator.resources.openstack.cinder import volume_copies as copies
 from orchestrator.resources.openstack.cinder import volume_state as state
 from orchestrator.resources.openstack.cinder import volume_steps as steps
 from orchestrator.resources.openstack.cinder.base import CinderType, block_storage
+from orchestrator.resources.openstack.cinder.user_messages import explain
 from orchestrator.schema.constraints import Custom, Range
 from orchestrator.schema.translation import Replace, Resolve, Rule
 
@@ -156,6 +157,7 @@ class Volume(CinderType):
         observation = state.broken(volume, creating=ctx.action == "CREATE")
         if observation is None:
             observation = self._observe(ctx, volume)
+        observation = explain(ctx, physical_id, observation)
         return replace(observation, attributes=state.attributes(volume), properties=_actual(ctx, volume))
 
     def chosen(self, ctx: Context) -> Mapping[str, Value]:

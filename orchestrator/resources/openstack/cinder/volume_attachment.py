@@ -18,6 +18,7 @@ from orchestrator.resources.openstack.cinder import failed_detachments as failed
 from orchestrator.resources.openstack.cinder import volume_state as state
 from orchestrator.resources.openstack.cinder.base import CinderType, block_storage
 from orchestrator.resources.openstack.connection import openstack
+from orchestrator.resources.openstack.failed_requests import with_request
 from orchestrator.schema.constraints import Custom
 from orchestrator.schema.translation import Resolve, Rule
 
@@ -84,7 +85,7 @@ class VolumeAttachment(CinderType):
         """Compare both services."""
         pair = _stored(ctx)
         if ctx.action == "DELETE":
-            return _detached(ctx, pair)
+            return with_request(ctx, pair.server, _detached(ctx, pair), "detach_volume")
         if ctx.data.get("detaching"):
             left = _detached(ctx, pair)
             return left if left.exists else Observation(exists=True, ready=False, step="attach")
@@ -96,7 +97,7 @@ class VolumeAttachment(CinderType):
             volume = block_storage(ctx).current_volume(pair.volume)
         if volume is None:
             return Observation(exists=False)
-        return _attached(ctx, pair, volume)
+        return with_request(ctx, pair.server, _attached(ctx, pair, volume), "attach_volume")
 
     def list_objects(self, ctx: Context) -> Iterable[tuple[str, Value]]:
         """Yield the volumes of the project; the id of an attachment is that of its volume."""

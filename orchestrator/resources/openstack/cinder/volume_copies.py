@@ -11,6 +11,7 @@ from orchestrator.resources.base import Context, Observation
 from orchestrator.resources.openstack.cinder import failed_detachments as failed
 from orchestrator.resources.openstack.cinder import volume_state as state
 from orchestrator.resources.openstack.cinder.base import block_storage
+from orchestrator.resources.openstack.cinder.user_messages import explain
 
 BACKUP_ID: Final = "backup_id"  # key of the stored data, as in Heat
 POLL_SECONDS: Final = 5.0
@@ -45,7 +46,8 @@ def observe_snapshot(ctx: Context) -> Observation:
         return Observation(exists=True)
     if backup is None or status == ERROR:
         reason = (backup or {}).get("fail_reason") or "Unknown"
-        return Observation(exists=True, error=f'Backup went to status {status} due to "{reason}"')
+        failed_copy = Observation(exists=True, error=f'Backup went to status {status} due to "{reason}"')
+        return failed_copy if backup is None else explain(ctx, str(backup["id"]), failed_copy)
     return Observation(exists=True, ready=False, retry_after=POLL_SECONDS, reason=f"backup is {status}")
 
 
@@ -101,7 +103,8 @@ def observe_deletion(ctx: Context, volume: state.Volume) -> Observation:
     """Return the progress of a deletion, and of the backup that precedes it."""
     status = state.status_of(volume)
     if status == "error_deleting":
-        return Observation(exists=True, ready=False, error="Volume could not be deleted: error_deleting")
+        stuck = Observation(exists=True, ready=False, error="Volume could not be deleted: error_deleting")
+        return explain(ctx, str(volume["id"]), stuck)
     if not ctx.copy_first or status in DELETING:
         return state.waiting(volume)
     seen = observe_snapshot(ctx)

@@ -131,7 +131,7 @@ def test_answers_are_errors_of_a_provider(
     with pytest.raises(kind) as caught:
         cloud.compute.post("/x", {})
     assert type(caught.value) is kind
-    assert f"(HTTP {status}) (Request-ID: req-1)" in str(caught.value)
+    assert f"(HTTP {status} from nova) (Request-ID: req-1)" in str(caught.value)
     if status in (429, 503):
         assert caught.value.retry_after == 7  # type: ignore[attr-defined]
 

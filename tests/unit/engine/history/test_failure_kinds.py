@@ -14,6 +14,7 @@ UUID = "req-4041d2a4-4095-4e03-a409-5e0b404c5500"
     [
         ("ForbiddenException: 403: Quota exceeded for cores: Requested 4", "quota"),
         ("ResourceInError: resources.one: Went to ERROR due to \"No valid host was found\"", "capacity"),
+        ("schedule allocate volume:Could not find any available weighted backend.", "capacity"),
         ("Unauthorized: The request you have made requires authentication. (HTTP 401)", "auth"),
         ("Conflict: 409: Port p is in use", "conflict"),
         ("CREATE aborted (Stack CREATE timed out)", "timeout"),
@@ -29,9 +30,11 @@ def test_a_reason_has_a_class_and_each_class_a_next_step(reason: str, word: str)
     assert classify(reason).next_step == NEXT[word]
 
 
-def test_the_error_and_the_request_are_read_out_of_it() -> None:
-    result = classify(f"BadRequest: Invalid key_name (HTTP 400) (Request-ID: {UUID})")
+def test_the_error_the_service_and_the_request_are_read_out_of_it() -> None:
+    result = classify(f"BadRequest: Invalid key_name (HTTP 400 from nova) (Request-ID: {UUID})")
     assert (result.error_type, result.request_id, result.category) == ("BadRequest", UUID, "invalid")
+    assert result.service == "nova"
+    assert classify("Conflict: in use (HTTP 409)").service is None
     assert classify("nothing of the kind").request_id is None
 
 

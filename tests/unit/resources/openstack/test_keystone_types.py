@@ -65,14 +65,18 @@ class TestEveryType:
         made(kind, name="mine")
         other = make(kind, name="mine")
         other.ctx = replace(other.ctx, token="00000000-2")
-        with pytest.raises(ProviderConflict, match=r"Conflict occurred .*\(HTTP 409\) \(Request-ID: req-1\)"):
+        with pytest.raises(
+            ProviderConflict, match=r"Conflict occurred .*\(HTTP 409 from keystone\) \(Request-ID: req-1\)"
+        ):
             other.create()
         assert other.kind.find(other.ctx, other.ctx.token) is None
 
     def test_a_refusal_for_a_member_has_keystones_words(self, double, make):
         text = "You are not authorized to perform the requested action: identity:create_project."
         double.faults.append(lambda request: refusal(403, text) if request.method == "POST" else None)
-        with pytest.raises(ProviderError, match=r"identity:create_project\. \(HTTP 403\)") as raised:
+        with pytest.raises(
+            ProviderError, match=r"identity:create_project\. \(HTTP 403 from keystone\)"
+        ) as raised:
             make(Project).create()
         assert raised.value.kind == "Forbidden"
 

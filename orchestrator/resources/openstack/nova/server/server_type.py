@@ -19,6 +19,7 @@ from orchestrator.resources.base import (
     Property,
     Value,
 )
+from orchestrator.resources.openstack.failed_requests import with_request
 from orchestrator.resources.openstack.nova.base import compute
 from orchestrator.resources.openstack.nova.server import (
     agent,
@@ -168,12 +169,12 @@ class Server(ListedServer):
         except NotListedYet:
             return state.accepted("is not in a list yet")
         if ctx.action == "DELETE":
-            return _deleted(ctx, server)
+            return with_request(ctx, physical_id, _deleted(ctx, server))
         if server is None:
             return Observation(exists=False)
         state.require_cell(server)
         observation = state.observed_error(ctx, server) or self._observe_action(ctx, server)
-        return _with_values(ctx, observation, server)
+        return _with_values(ctx, with_request(ctx, physical_id, observation), server)
 
     def _observe_ports(self, ctx: Context) -> Observation:
         """Report own ports without a server as an object in error: it is deleted and created again."""

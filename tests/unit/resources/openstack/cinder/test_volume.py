@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
 
 import pytest
 
@@ -122,6 +123,43 @@ def test_a_volume_in_error_is_created_again(cloud, context_of):
     observation = VOLUME.observe(context_of(given()), "v1")
     assert observation.error == 'Went to status error due to "Unknown"'
     assert observation.replaceable
+
+
+def message(text="create:broken", request="req-1", at=None):
+    at = at or datetime.now(UTC).replace(tzinfo=None).isoformat()
+    return {"user_message": text, "request_id": request, "created_at": at}
+
+
+def test_messages_name_the_causes_of_an_error(cloud, context_of):
+    serve(cloud, "error")
+    newest_first = [message("schedule:no backend", "req-2"), message(), message()]
+    cloud.answers("GET", "/messages.*", {"messages": newest_first})
+    observation = VOLUME.observe(context_of(given()), "v1")
+    expected = 'Went to status error due to "create:broken; schedule:no backend" (Request-ID: req-2)'
+    assert observation.error == expected
+    (sent,) = cloud.sent("GET", "/messages.*")
+    assert sent.query == {"resource_uuid": "v1", "limit": 20}
+
+
+def test_messages_of_an_earlier_operation_are_no_cause(cloud, context_of):
+    serve(cloud, "error")
+    cloud.answers("GET", "/messages.*", {"messages": [message(at="2026-01-01T00:00:00.000000")]})
+    observation = VOLUME.observe(context_of(given(), action="UPDATE"), "v1")
+    assert observation.error == 'Went to status error due to "Unknown"'
+
+
+def test_a_change_without_effect_has_the_cause_of_the_message(cloud, context_of):
+    serve(cloud, size=1)
+    cloud.answers("GET", "/messages.*", {"messages": [message("extend volume:no space")]})
+    ctx = context_of(given(size=2), action="UPDATE", data={"size": 2, "extended": 2})
+    expected = "Extending the volume to 2 GiB failed: extend volume:no space (Request-ID: req-1)"
+    assert VOLUME.observe(ctx, "v1").error == expected
+
+
+def test_a_check_asks_for_no_messages(cloud, context_of):
+    serve(cloud, "error")
+    assert VOLUME.observe(context_of(given(), action="CHECK"), "v1").error
+    assert not cloud.sent("GET", "/messages.*")
 
 
 def test_an_unknown_status_is_an_error(cloud, context_of):

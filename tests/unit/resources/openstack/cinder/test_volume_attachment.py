@@ -51,6 +51,18 @@ def test_a_failed_attachment_makes_the_volume_available_and_is_tried_again(cloud
     assert observation.replaceable
 
 
+def test_a_failed_attachment_names_the_request_to_nova(cloud, context_of):
+    serve(cloud, "available")
+    actions = [
+        {"action": "reboot", "request_id": "req-3", "start_time": "2026-01-03"},
+        {"action": "attach_volume", "request_id": "req-2", "start_time": "2026-01-02"},
+        {"action": "attach_volume", "request_id": "req-1", "start_time": "2026-01-01"},
+    ]
+    cloud.answers("GET", "/servers/s1/os-instance-actions", {"instanceActions": actions})
+    observation = ATTACHMENT.observe(context_of(PROPS, data=DATA), "v1")
+    assert observation.error.endswith('due to "Unknown" (Request-ID: req-2)')
+
+
 def test_a_lost_attachment_is_found_among_the_servers_volumes(cloud, context_of):
     ctx = context_of(PROPS)
     serve(cloud, "in-use", "s1", listed=("v1",))

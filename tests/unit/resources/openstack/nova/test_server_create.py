@@ -244,6 +244,29 @@ def test_a_server_in_error_reports_the_fault_and_is_created_again(cloud, context
     assert observation.replaceable
 
 
+ACTIONS = {
+    "instanceActions": [
+        {"action": "rebuild", "request_id": "req-2", "start_time": "2026-01-02T00:00:00.000000"},
+        {"action": "create", "request_id": "req-1", "start_time": "2026-01-01T00:00:00.000000"},
+    ]
+}
+
+
+@pytest.mark.parametrize("action", ["CREATE", "UPDATE", "DELETE"])
+def test_a_server_in_error_names_its_latest_request(cloud, context_of, action):
+    cloud.answers("GET", "/servers/s1/os-instance-actions", ACTIONS)
+    fault = {"message": "broken", "code": 500, "created": "2026-01-01T00:00:00Z"}
+    observation = observe(cloud, context_of, action, status="ERROR", fault=fault)
+    expected = 'Went to status ERROR due to "Message: broken, Code: 500" (Request-ID: req-2)'
+    assert observation.error == expected
+
+
+def test_a_check_of_a_server_in_error_asks_for_no_request(cloud, context_of):
+    observation = observe(cloud, context_of, "CHECK", status="ERROR")
+    assert observation.error == 'Went to status ERROR due to "Message: Unknown, Code: Unknown"'
+    assert not cloud.sent("GET", ".*os-instance-actions")
+
+
 def test_an_error_with_a_task_is_not_final(cloud, context_of):
     values = {"status": "ERROR", "OS-EXT-STS:task_state": "spawning"}
     observation = observe(cloud, context_of, **values)
