@@ -8,7 +8,7 @@ from typing import Final
 from api.dependencies import dependencies
 from api.response.errors import diagnostic_body
 from api.response.serialization import Links, below, link, time
-from orchestrator.engine.history.failure_kinds import FailureKind, classify
+from orchestrator.engine.history.failure_kinds import OBSERVED_ERRORS, FailureKind, classify
 from orchestrator.errors import Diagnostic
 from orchestrator.json_types import JsonObject
 from orchestrator.operations.diagnosis.failure_locations import FailureLocator
@@ -18,8 +18,6 @@ from orchestrator.store.stacks import history
 from orchestrator.store.stacks.history import FailureRow
 from orchestrator.store.stacks.stacks import StackRow
 
-# Errors that an observation of the object reports, by the service of the resource type.
-OBSERVED: Final = frozenset({"ResourceInError", "ResourceUnknownStatus"})
 MAX_LOCATED_BYTES: Final = 1 << 20  # bytes; line numbers are only computed for smaller templates
 
 
@@ -47,7 +45,7 @@ def failure_body(row: FailureRow, stack: StackRow, links: Links) -> JsonObject:
 
 def reporting_service(types: Registry, type_name: str | None, reading: FailureKind) -> str | None:
     """Return the service that reported the failure of a resource, None if it is unknown or none did."""
-    if reading.service or reading.error_type not in OBSERVED:
+    if reading.service or reading.error_type not in OBSERVED_ERRORS:
         return reading.service
     resource_type = types.get(type_name or "")
     return (resource_type.service or None) if resource_type else None

@@ -15,6 +15,7 @@ import orjson
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
+from orchestrator.engine.history.failure_kinds import OBSERVED_ERRORS
 from orchestrator.engine.observation.verdicts import DRIFT, Difference, Standing
 from orchestrator.store.observation.groups import Group
 from orchestrator.store.observation.watched import TYPE, VERSION
@@ -26,6 +27,10 @@ Db = Connection[TupleRow]
 CURRENT: Final = """v.physical_id = r.physical_id
     AND (r.observed_at IS NULL OR v.observed_at >= r.observed_at)"""
 _SAME: Final = f"v.verdict = r.fact AND v.confirmed <= r.confirmed AND {CURRENT}"
+
+# The operation on the resource has failed with the error of the object, and said so.
+_REPORTED: Final = f"""i.fact = 'failed' AND r.status = 'FAILED'
+        AND {check_in("split_part(coalesce(r.status_reason, ''), ':', 1)", OBSERVED_ERRORS)}"""
 
 _COLUMNS: Final = "resource_id, stack_id, root_id, project_id, name, type, service, verdict"
 _HISTORY: Final = f"""
@@ -47,7 +52,7 @@ WITH i AS MATERIALIZED (
         unknown text)
 ), r AS MATERIALIZED (
     SELECT r.id, r.stack_id, s.root_id, s.project_id, r.name, {TYPE} AS type, r.physical_id, r.observed_at,
-        i.fact, i.confirmed, i.reason, i.differences, i.unknown
+        i.fact, i.confirmed, i.reason, i.differences, i.unknown, {_REPORTED} AS reported
     FROM i JOIN resource r ON r.id = i.resource_id AND {VERSION} = i.version
     JOIN stack s ON s.id = r.stack_id
     WHERE r.op IS NULL AND r.lease IS NULL
@@ -88,7 +93,7 @@ WITH i AS MATERIALIZED (
             SELECT string_agg(d ->> 'property', ', ') FROM jsonb_array_elements(r.differences) AS d)
             ELSE r.reason END
     FROM r LEFT JOIN v ON v.resource_id = r.id
-    WHERE {check_in("r.fact", DRIFT)} AND r.confirmed
+    WHERE {check_in("r.fact", DRIFT)} AND r.confirmed AND NOT r.reported
         AND (v.id IS NULL OR NOT v.confirmed OR NOT ({_SAME}))
 )
 SELECT r.id FROM r

@@ -27,6 +27,7 @@ VALUES (gen_random_uuid(), 'p1', 'policy', 'heal', '', '', 'u')
 """
 OBSERVE = "UPDATE observation_group SET due_at = now(), rung_at = NULL"
 DECIDE_AGAIN = "UPDATE repair SET due_at = now() WHERE due_at IS NOT NULL"
+END_DOUBTS = "UPDATE circuit_breaker SET answered_at = answered_at - interval '1 minute'"
 FORGET_ATTEMPTS = """
 UPDATE repair SET started_at = started_at - interval '2 days', ended_at = ended_at - interval '2 days'
 WHERE status <> 'started'
@@ -72,7 +73,7 @@ class DamagedLife(Life):
         groups.start_discoveries(
             self.world.database.check_connection(durable=True), self.world.settings.region_name, 0.0
         )
-        for statement in (OBSERVE, FORGET_ATTEMPTS, DECIDE_AGAIN):
+        for statement in (OBSERVE, FORGET_ATTEMPTS, DECIDE_AGAIN, END_DOUBTS):
             self.execute(statement)
 
     def execute(self, statement: str) -> None:

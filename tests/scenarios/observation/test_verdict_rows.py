@@ -156,6 +156,17 @@ def test_a_fault_has_an_event_and_the_same_id_until_it_ends(rounds: Rounds):
     assert events == [f"CHECK_FAILED Observed missing: {MISSING}"] * 2
 
 
+@pytest.mark.parametrize(
+    ("reason", "told"), [("ResourceInError: resources.a: no host", 0), ("BadRequest: resources.a: no", 1)]
+)
+def test_an_error_that_the_operation_has_reported_has_no_further_event(rounds: Rounds, reason, told):
+    rounds.db.execute("UPDATE resource SET status = 'FAILED', status_reason = %s", (reason,))
+    rounds.find(FAILED)
+    assert rounds.verdict().verdict == "failed"
+    events = rounds.world.event_reasons(rounds.uuid, "a")
+    assert sum("Observed failed" in text for text in events) == told
+
+
 def test_an_error_seen_once_is_no_verdict(rounds: Rounds):
     rounds.find(SEEN_ONCE)
     first = rounds.verdict()
