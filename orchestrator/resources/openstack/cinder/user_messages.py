@@ -10,10 +10,10 @@ from dataclasses import replace
 from typing import Any, Final
 
 from orchestrator.clients.openstack.errors import with_request_id
-from orchestrator.errors import ProviderError
 from orchestrator.resources.base import Context, Observation
 from orchestrator.resources.openstack.cinder.base import block_storage
 from orchestrator.resources.openstack.creation_times import is_created_by
+from orchestrator.resources.openstack.failure_causes import explanation
 
 UNKNOWN: Final = '"Unknown"'  # cause in Heat's texts
 
@@ -26,10 +26,7 @@ def explain(ctx: Context, object_id: str, seen: Observation) -> Observation:
     """
     if not seen.error or ctx.action == "CHECK":
         return seen
-    try:
-        messages = block_storage(ctx).messages(object_id)
-    except ProviderError:
-        return seen
+    messages = explanation(lambda: block_storage(ctx).messages(object_id)) or ()
     recent = [message for message in messages if is_created_by(ctx, message.get("created_at"))]
     return replace(seen, error=explained(seen.error, recent))
 

@@ -18,7 +18,7 @@ from orchestrator.resources.openstack.cinder import failed_detachments as failed
 from orchestrator.resources.openstack.cinder import volume_state as state
 from orchestrator.resources.openstack.cinder.base import CinderType, block_storage
 from orchestrator.resources.openstack.connection import openstack
-from orchestrator.resources.openstack.failed_requests import with_request
+from orchestrator.resources.openstack.failure_causes import with_request
 from orchestrator.schema.constraints import Custom
 from orchestrator.schema.translation import Resolve, Rule
 

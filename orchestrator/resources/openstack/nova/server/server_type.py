@@ -19,7 +19,7 @@ from orchestrator.resources.base import (
     Property,
     Value,
 )
-from orchestrator.resources.openstack.failed_requests import with_request
+from orchestrator.resources.openstack.failure_causes import with_request
 from orchestrator.resources.openstack.nova.base import compute
 from orchestrator.resources.openstack.nova.server import (
     agent,

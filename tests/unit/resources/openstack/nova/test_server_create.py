@@ -7,7 +7,13 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from orchestrator.errors import ProviderBusy, ProviderError, ProviderSilent
+from orchestrator.errors import (
+    AwaitingBudget,
+    ProviderBusy,
+    ProviderError,
+    ProviderSilent,
+    ProviderUnreachable,
+)
 from orchestrator.resources.openstack.nova.server import state
 from orchestrator.resources.openstack.nova.server.server_type import Server
 
@@ -259,6 +265,17 @@ def test_a_server_in_error_names_its_latest_request(cloud, context_of, action):
     observation = observe(cloud, context_of, action, status="ERROR", fault=fault)
     expected = 'Went to status ERROR due to "Message: broken, Code: 500" (Request-ID: req-2)'
     assert observation.error == expected
+
+
+def test_a_server_in_error_names_no_request_without_an_answer(cloud, context_of):
+    cloud.answers("GET", "/servers/s1/os-instance-actions", ProviderUnreachable("nova gives no answer"))
+    assert observe(cloud, context_of, status="ERROR").error.endswith('Code: Unknown"')
+
+
+def test_the_request_of_an_error_waits_for_its_turn(cloud, context_of):
+    cloud.answers("GET", "/servers/s1/os-instance-actions", AwaitingBudget("nova", 1.0))
+    with pytest.raises(AwaitingBudget):
+        observe(cloud, context_of, status="ERROR")
 
 
 def test_a_check_of_a_server_in_error_asks_for_no_request(cloud, context_of):
