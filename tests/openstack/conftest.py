@@ -16,7 +16,7 @@ from orchestrator.clients.keystone.cloud_session import Cloud
 from orchestrator.clients.openstack.networking.load_balancing import LOAD_BALANCERS
 from orchestrator.errors import ProviderError
 from orchestrator.simulated.cloud import SimulatedCloud
-from tests.openstack.acceptance.installation import open_cloud, variables_of
+from tests.openstack.acceptance.installation import open_cloud, variables_of, wait_for_backends
 from tests.openstack.driver import Driver
 
 DIRECTORY = os.environ.get("OPENSTACK_DIR", "")
@@ -42,7 +42,9 @@ def credentials(request: pytest.FixtureRequest) -> dict[str, str]:
             "OS_PROJECT_NAME": "demo",
             "OS_REGION_NAME": "RegionOne",
         }
-    return variables_of(Path(DIRECTORY))
+    variables = variables_of(Path(DIRECTORY))
+    wait_for_backends(variables)
+    return variables
 
 
 @pytest.fixture(scope="session")

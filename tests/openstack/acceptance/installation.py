@@ -23,6 +23,7 @@ from orchestrator.embedded.simulated_cloud import PORTS, user_variables
 from tests.e2e.running import COMMAND, Up, free_ports
 
 READY_SECONDS = 300.0
+BACKEND_SECONDS = 120.0
 REQUEST_SECONDS = 120.0
 POLL_SECONDS = 0.5
 UNAUTHORIZED, UNAVAILABLE = 401, 503
@@ -168,6 +169,21 @@ def as_user(
         yield Installation(up, credentials, cloud, client)
 
 
+def wait_for_backends(credentials: Mapping[str, str]) -> None:
+    """Wait until the scheduler of a control plane's Cinder knows a backend. After a start it may know none
+    for a minute, in which the creates of volumes fail.
+
+    Raises:
+        TimeoutError: it knows none.
+    """
+    storage = OpenStack(open_cloud(credentials, "admin"), 60.0).block_storage
+    until = time.monotonic() + BACKEND_SECONDS
+    while not storage.get("/scheduler-stats/get_pools").get("pools"):
+        if time.monotonic() > until:
+            raise TimeoutError("the scheduler of cinder knows no backend")
+        time.sleep(POLL_SECONDS)
+
+
 @contextlib.contextmanager
 def installation(
     directory: Path | None,
@@ -189,6 +205,7 @@ def installation(
             options = ("--cloud", "simulated", "--cloud-port", str(port))
         else:
             credentials = variables_of(directory)
+            wait_for_backends(credentials)
             environment = {
                 f"{PREFIX}AUTH": "keystone",
                 f"{PREFIX}KEYSTONE_AUTH_URL": credentials["OS_AUTH_URL"],
