@@ -309,9 +309,11 @@ WITH i AS MATERIALIZED (
     FROM i WHERE n.id = ANY (ARRAY[i.node_id]) AND {CHECKING}
 ){WAKE_BLOCKED}{WOKEN_ROWS}"""
 
+# Another visit may have started the operation meanwhile: a failing traversal follows it to its end.
 DROP_UNCLAIMED: Final = f"""
 UPDATE graph_node n SET state = 'dropped', rung_at = NULL
 FROM unnest(%(ids)s) AS x(id), stack s
 WHERE x.id > 0 AND n.id = ANY (ARRAY[x.id]) AND {QUEUED} AND s.id = ANY (ARRAY[n.stack_id])
-    AND (s.traversal <> n.traversal OR s.halted_traversal = n.traversal)
+    AND (s.traversal <> n.traversal OR s.halted_traversal = n.traversal AND NOT EXISTS (
+        SELECT 1 FROM resource r WHERE r.id = ANY (ARRAY[n.resource_id]) AND r.op IS NOT NULL))
 """

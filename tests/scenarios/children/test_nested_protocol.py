@@ -151,6 +151,27 @@ def test_only_the_first_of_two_concurrent_visits_replaces_a_child(world: World):
     assert len(world.rows("SELECT 1 FROM resource WHERE name = 'child'")) == 1
 
 
+def test_a_late_visit_does_not_drop_an_operation_that_a_cancelled_stack_follows(world: World):
+    uuid = world.create("s", {"child": nested()}, files={CHILD: text(BELL)})
+    world.deliver(1)
+    [message] = world.messages
+
+    def others() -> None:
+        world.deliver_one(message)
+        deliver(world)
+        world.act("s", "cancel_without_rollback")
+        assert node(world, "child").state == "queued"
+
+    before_the_transition(world, "create", others)
+    deliver(world)
+    assert world.state(uuid) == "CREATE_FAILED"
+    enqueue(world)
+    world.deliver_all()
+    assert not child(world).state.endswith("IN_PROGRESS")
+    [resource] = world.resources("child")
+    assert (resource.op, resource.status) == (None, "FAILED")
+
+
 # The end of a child, by any outcome, and the release of its parent's node are a single statement.
 
 

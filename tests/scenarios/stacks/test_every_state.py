@@ -70,6 +70,7 @@ OPERATIONS = (
 )
 # Set by a change of the action: separate tests reach these states, this test covers the requests from there.
 SET = ("ADOPT", "SNAPSHOT", "RESTORE")
+EVENTS = "UPDATE event SET action = :a WHERE resource_type = 'OS::Heat::Stack' AND action = 'UPDATE'"
 STATES = [
     pytest.param(f"{action}_{status}", marks=[pytest.mark.long] if action in SET else [])
     for action in STACK_ACTIONS
@@ -105,6 +106,7 @@ def drive_to(world: Simulator, state: str, shape: Shape) -> str:
     if action in SET:
         with world.database.engine.begin() as connection:
             connection.execute(text("UPDATE stack SET action = :a"), {"a": action})
+            connection.execute(text(EVENTS), {"a": action})
     world.provider.fate = world.fate
     assert world.state(uuid) == state
     return uuid
