@@ -90,7 +90,8 @@ WITH k AS MATERIALIZED (
 )
 
 # The end of a failed traversal: when none of its operations is open any more, or at once on request. The
-# reason of the stack has the first causes, in the order of the failures, and the number of the rest.
+# reason of the stack has the first causes, in the order of the failures, and the number of the rest. Without
+# causes it was cancelled, perhaps with the stack around it.
 END_FAILED = (
     f"""
 WITH failures AS (
@@ -104,7 +105,8 @@ WITH failures AS (
 ), s AS (
     UPDATE stack
     SET status = 'FAILED',
-        status_reason = coalesce(%(reason)s, 'Resource ' || action || ' failed: ' || causes.text, 'Unknown')
+        status_reason = coalesce(%(reason)s, 'Resource ' || action || ' failed: ' || causes.text,
+            'Stack ' || action || ' cancelled')
     FROM causes
     WHERE id = %(stack_id)s AND traversal = %(traversal)s AND halted_traversal = %(traversal)s
         AND status = 'IN_PROGRESS'
