@@ -23,8 +23,8 @@ from orchestrator.simulated.state import Table
 Neutron = Any  # its module imports this module
 
 FOREIGN_PROJECT: Final = (
-    "Specifying 'project_id' or 'tenant_id' other than the authenticated project in request requires admin "
-    "privileges"
+    "Specifying 'project_id' other than the authenticated project in request is not allowed for the current "
+    "user."
 )
 STANDARD: Final = ("id", "created_at", "updated_at", "revision_number", "status")
 LIST_WORDS: Final = ("fields", "limit", "marker", "page_reverse", "sort_key", "sort_dir")

@@ -15,6 +15,7 @@ NETWORKS: Final = (
     post("/networks", {"network": {"name": "x" * 300}}),
     post("/networks", {"network": {"name": "h5-net", "admin_state_up": "maybe"}}),
     post("/networks", {"network": {"name": "h5-shared", "shared": True}}, by="demo"),
+    post("/networks", {"network": {"name": "h5-other", "tenant_id": "f" * 32}}, by="demo"),
     post("/networks", {"bogus": {}}),
     post(
         "/networks",

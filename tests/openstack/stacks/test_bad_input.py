@@ -225,7 +225,7 @@ def test_a_member_may_not_use_types_of_administrators(
 
 def test_a_member_may_not_use_a_foreign_project(member_world: CloudWorld) -> None:
     reason = failed(member_world, {"it": of("OS::Neutron::Net", tenant_id="f" * 32)}, "it")
-    assert "other than the authenticated project in request requires admin privileges" in reason
+    assert "other than the authenticated project in request is not allowed for the current user" in reason
     assert "(HTTP 400 from neutron)" in reason
     assert REQUEST_ID.search(reason)
 
