@@ -8,7 +8,8 @@ from typing import Final
 from api.dependencies import dependencies
 from api.response.errors import diagnostic_body
 from api.response.serialization import Links, below, link, time
-from orchestrator.engine.history.failure_kinds import OBSERVED_ERRORS, FailureKind, classify
+from orchestrator.engine.check.outcome import OBSERVED_ERRORS
+from orchestrator.engine.history.failure_kinds import FailureKind, classify
 from orchestrator.errors import Diagnostic
 from orchestrator.json_types import JsonObject
 from orchestrator.operations.diagnosis.failure_locations import FailureLocator

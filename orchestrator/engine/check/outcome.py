@@ -274,6 +274,10 @@ def error_text(error: Exception) -> str:
     return f"{kind}: {error}"
 
 
+# The error types of failures that an observation of the object reports; `failure_reason` begins with them.
+OBSERVED_ERRORS: Final = ("ResourceInError", "ResourceUnknownStatus")
+
+
 def failure_reason(error_type: str, name: str, message: str) -> str:
     """Return `ValueError: resources.a: message`, as docs/internals/engine-semantics.md §1 has it."""
     return f"{error_type}: resources.{name}: {message}"

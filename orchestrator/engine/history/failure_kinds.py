@@ -12,8 +12,6 @@ from dataclasses import dataclass
 from typing import Final
 
 REQUEST_ID: Final = re.compile(r"\breq-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b")
-# Errors that an observation of the object reports.
-OBSERVED_ERRORS: Final = ("ResourceInError", "ResourceUnknownStatus")
 SERVICE: Final = re.compile(r"\(HTTP \d{3} from ([\w-]+)\)")
 ERROR_NAME: Final = re.compile(r"([A-Z][A-Za-z0-9]*): ")
 

@@ -15,7 +15,7 @@ import orjson
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
-from orchestrator.engine.history.failure_kinds import OBSERVED_ERRORS
+from orchestrator.engine.check.outcome import OBSERVED_ERRORS
 from orchestrator.engine.observation.verdicts import DRIFT, Difference, Standing
 from orchestrator.store.observation.groups import Group
 from orchestrator.store.observation.watched import TYPE, VERSION

@@ -20,7 +20,7 @@ from orchestrator.clients.keystone.cloud_session import Cloud
 from orchestrator.clients.openstack.cloud import OpenStack
 from orchestrator.config import PREFIX
 from orchestrator.embedded.simulated_cloud import PORTS, user_variables
-from tests.e2e.running import COMMAND, Up, free_ports
+from tests.e2e.running import COMMAND, Up, eventually, free_ports
 
 READY_SECONDS = 300.0
 BACKEND_SECONDS = 120.0
@@ -172,16 +172,9 @@ def as_user(
 def wait_for_backends(credentials: Mapping[str, str]) -> None:
     """Wait until the scheduler of a control plane's Cinder knows a backend. After a start it may know none
     for a minute, in which the creates of volumes fail.
-
-    Raises:
-        TimeoutError: it knows none.
     """
     storage = OpenStack(open_cloud(credentials, "admin"), 60.0).block_storage
-    until = time.monotonic() + BACKEND_SECONDS
-    while not storage.get("/scheduler-stats/get_pools").get("pools"):
-        if time.monotonic() > until:
-            raise TimeoutError("the scheduler of cinder knows no backend")
-        time.sleep(POLL_SECONDS)
+    eventually(lambda: storage.get("/scheduler-stats/get_pools").get("pools"), BACKEND_SECONDS)
 
 
 @contextlib.contextmanager

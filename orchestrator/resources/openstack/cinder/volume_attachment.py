@@ -84,11 +84,11 @@ class VolumeAttachment(CinderType):
     def observe(self, ctx: Context, physical_id: str) -> Observation:
         """Compare both services."""
         pair = _stored(ctx)
-        if ctx.action == "DELETE":
-            return with_request(ctx, pair.server, _detached(ctx, pair), "detach_volume")
-        if ctx.data.get("detaching"):
-            left = _detached(ctx, pair)
-            return left if left.exists else Observation(exists=True, ready=False, step="attach")
+        if ctx.action == "DELETE" or ctx.data.get("detaching"):
+            left = with_request(ctx, pair.server, _detached(ctx, pair), "detach_volume")
+            if ctx.action == "DELETE" or left.exists:
+                return left
+            return Observation(exists=True, ready=False, step="attach")
         if ctx.listed is not None and pair.volume in ctx.listed:
             volume = ctx.listed[pair.volume]
             if state.status_of(volume) == "in-use" and pair.server in state.servers_of(volume):

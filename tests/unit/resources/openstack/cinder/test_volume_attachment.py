@@ -63,6 +63,16 @@ def test_a_failed_attachment_names_the_request_to_nova(cloud, context_of):
     assert observation.error.endswith('due to "Unknown" (Request-ID: req-2)')
 
 
+@pytest.mark.parametrize(("action", "data"), [("DELETE", DATA), ("UPDATE", {**DATA, "detaching": True})])
+def test_a_failed_detachment_names_the_request_to_nova(cloud, context_of, action, data):
+    serve(cloud, "in-use", "s1", listed=("v1",))
+    actions = [{"action": "detach_volume", "request_id": "req-1", "start_time": "2026-01-01"}]
+    cloud.answers("GET", "/servers/s1/os-instance-actions", {"instanceActions": actions})
+    ctx = context_of(PROPS, data=data, action=action, elapsed_seconds=60.0)
+    expected = "Volume detachment failed - the volume is still in use (Request-ID: req-1)"
+    assert ATTACHMENT.observe(ctx, "v1").error == expected
+
+
 def test_a_lost_attachment_is_found_among_the_servers_volumes(cloud, context_of):
     ctx = context_of(PROPS)
     serve(cloud, "in-use", "s1", listed=("v1",))
