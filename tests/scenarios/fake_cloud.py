@@ -36,6 +36,7 @@ class Cloud:
     calls: list[str] = field(default_factory=list)
     values: dict[str, str] = field(default_factory=dict)  # of the things that store a value
     paused: set[str] = field(default_factory=set)
+    broken: set[str] = field(default_factory=set)  # ids of things in error
     copies: dict[str, str] = field(default_factory=dict)  # of things: token -> thing
     on: dict[str, Callable[[Context], None]] = field(default_factory=dict)
     looks: Counter[str] = field(default_factory=Counter)  # how often each was looked at while being made
@@ -98,6 +99,8 @@ class Blind(ResourceType):
         self.cloud.call("observe", ctx)
         if physical_id not in self.cloud.things:
             return Observation(exists=False)
+        if ctx.action != "DELETE" and physical_id in self.cloud.broken:
+            return Observation(exists=True, error="it broke")
         if ctx.action != "DELETE" and 0 < self.cloud.made[ctx.name] <= ctx.properties["errors"]:
             return Observation(exists=True, error="it broke", replaceable=not ctx.properties["final"])
         if ctx.action != "DELETE":

@@ -197,10 +197,14 @@ def _failed(case: Comparison) -> Decision | None:
     of that update is unknown: the updatable properties that the provider does not report are sent again.
     """
     recorded, type_, evidence = case.recorded, case.resource_type, case.evidence
-    if recorded.status != "FAILED" or case.nested:
+    if recorded.status != "FAILED":
         return None
     replacement = Replace(ReplaceReason.UNHEALTHY if recorded.action == "CHECK" else ReplaceReason.FAILED)
-    if recorded.marked_unhealthy or recorded.action == "DELETE":
+    if recorded.marked_unhealthy:
+        return replacement
+    if case.nested:
+        return None  # the child stack updates its own failed resources
+    if recorded.action == "DELETE":
         return replacement  # a requested delete may still be carried out
     if recorded.physical_id is None:  # a refused create may have had an effect
         if evidence.observation is None:

@@ -145,7 +145,7 @@ def decide(visit: ResourceVisit, resource_type: ResourceType) -> Step:
         return Create(wait_seconds=_in_flight(visit, resource_type))
     if visit.act is not None:
         return Keep() if resource.deposed else _act(visit.act, resource, resource_type)
-    if resource.suspended:
+    if resource.suspended and not _is_replaced_anyway(resource):
         return RunAction("RESUME")
     return _begin(visit, resource)
 
@@ -157,6 +157,11 @@ def _begin(visit: ResourceVisit, resource: ResourceView) -> Step:
     if resource.action == "ADOPT" and resource.status != "COMPLETE" and resource.physical_id is not None:
         return Adopt()
     return Compare()
+
+
+def _is_replaced_anyway(resource: ResourceView) -> bool:
+    """Whether a user has marked the resource unhealthy: it is not resumed first."""
+    return resource.marked_unhealthy and resource.status == "FAILED"
 
 
 def _act(action: str, resource: ResourceView, resource_type: ResourceType) -> Step:

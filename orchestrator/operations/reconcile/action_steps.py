@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from orchestrator.engine.check.outcome import Failed, Ready, Unhealthy, Wait, outcome_of_action
+from orchestrator.engine.check.outcome import (
+    Failed,
+    Outcome,
+    PreviousOperationEnded,
+    Ready,
+    Unhealthy,
+    Wait,
+    outcome_of_action,
+)
 from orchestrator.operations.reconcile.step_outcomes import observe_and_advance
 from orchestrator.operations.resource_context.operation import ResourceOperation
 from orchestrator.operations.resource_context.state import StepResult, observation_from_state
@@ -78,9 +86,7 @@ def _snapshot_resource(operation: ResourceOperation) -> str:
 
 def _result_of(operation: ResourceOperation, observation: Observation, *, started: bool) -> StepResult:
     state, type_ = operation.state, operation.resource_type
-    outcome = outcome_of_action(
-        observation, name=operation.resource.name, physical_id=state.physical_id or ""
-    )
+    outcome = outcome_of_observed_action(operation, observation)
     earlier = state.action != operation.visit.act  # the action of an earlier traversal
     if earlier and isinstance(outcome, Wait) and state.action in type_.preemptible:
         if type_.can_cancel:
@@ -91,3 +97,16 @@ def _result_of(operation: ResourceOperation, observation: Observation, *, starte
     elif isinstance(outcome, Failed) and state.action == "CHECK":
         outcome = Unhealthy(outcome.reason)
     return StepResult(outcome, state, started)
+
+
+def outcome_of_observed_action(operation: ResourceOperation, observation: Observation) -> Outcome:
+    """Return the outcome of an observation during an action.
+
+    An update completes an open action and resumes a suspended resource first. A missing object, or an object
+    in error, ends that action as failed, but not the update, which compares the resource next.
+    """
+    state, name = operation.state, operation.resource.name
+    outcome = outcome_of_action(observation, name=name, physical_id=state.physical_id or "")
+    if isinstance(outcome, Failed) and operation.visit.act is None:
+        return PreviousOperationEnded(observation_from_state(state), outcome.reason)
+    return outcome

@@ -41,7 +41,7 @@ from orchestrator.engine.check.outcome import (
     failure_reason,
 )
 from orchestrator.errors import UNREACHABLE_ERRORS, ProviderError, Superseded
-from orchestrator.operations.reconcile.action_steps import run_action_step
+from orchestrator.operations.reconcile.action_steps import outcome_of_observed_action, run_action_step
 from orchestrator.operations.reconcile.create_delete_steps import (
     FIND_SECONDS,
     adopt,
@@ -130,7 +130,7 @@ def execute(
         state.absent = isinstance(error, AbsenceInDoubt)
         outcome = _search_soon(operation, error_outcome(operation, error))
         if isinstance(outcome, Failed):
-            outcome = _earlier_operation_pending(operation, step) or outcome
+            outcome = _after_refusal(operation, step, outcome)
         elif _is_refused_in_failed_stack(operation):
             reason = f"{state.op} aborted: {error_text(error)}"
             outcome = Failed(failure_reason("Error", operation.resource.name, reason))
@@ -191,24 +191,28 @@ def report_aborted(operation: ResourceOperation, result: StepResult) -> StepResu
     return result
 
 
-def _earlier_operation_pending(operation: ResourceOperation, step: Step) -> Wait | None:
-    """Return the wait for an earlier request that is still pending, though its repetition was refused.
+def _after_refusal(operation: ResourceOperation, step: Step, refused: Failed) -> Outcome:
+    """Return the outcome of a refused request, perhaps after an observation of the object.
 
-    The refusal does not end that operation (docs/internals/protocol.md rule 1). Once it has ended, the answer
-    to the repeated request counts.
+    The refusal of a repeated request does not end the earlier one (docs/internals/protocol.md rule 1): a
+    pending operation is followed, and once it has ended, the answer to the repeated request counts. An action
+    that precedes an update was perhaps refused because the object is gone or in error.
     """
-    state = operation.state
+    state, type_ = operation.state, operation.resource_type
     repeated = isinstance(step, RunAction | ReissueUpdate) and operation.resource.op is not None
-    if not repeated or not state.unanswered:
-        return None
+    pending = repeated and state.unanswered
+    precedes_update = isinstance(step, RunAction) and operation.visit.act is None and type_.calls_out
+    if not pending and not precedes_update:
+        return refused
     try:
-        context = operation.context(state.action)
-        observation = operation.resource_type.observe(context, state.physical_id or "")
+        observation = type_.observe(operation.context(state.action), state.physical_id or "")
     except (ProviderError, *UNREACHABLE_ERRORS) as error:
         outcome = error_outcome(operation, error)
-        return outcome if isinstance(outcome, Wait) else None
-    if observation.ready or observation.error or not observation.exists:
-        return None
+        return outcome if isinstance(outcome, Wait) else refused
+    if observation.error or not observation.exists:
+        return outcome_of_observed_action(operation, observation) if precedes_update else refused
+    if observation.ready or not pending:
+        return refused
     return Wait(observation.retry_after, observation.reason or "state changed")
 
 

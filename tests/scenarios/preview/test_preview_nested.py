@@ -179,6 +179,16 @@ def test_a_child_whose_place_another_kind_of_type_takes_is_replaced(world: World
     assert lists(preview) == {"root": {"replaced": ["child"]}, "child": {"deleted": ["first", "second"]}}
 
 
+def test_a_nested_stack_that_a_user_marked_unhealthy_is_replaced(world: World) -> None:
+    rested(world, {"child": nested()}, files={URL: child_text()})
+    world.mark("s", "child")
+    preview = updated(world, {"child": nested()}, files={URL: child_text()})
+    assert lists(preview)["root"] == {"replaced": ["child"]}
+    inside = {turn: len(items) for item in preview.nested for turn, items in item.items.items()}
+    assert inside == {"added": 2, "deleted": 2}
+    assert preview.items["replaced"][0].expected.because.startswith("it is unhealthy: ")
+
+
 def test_nested_values_from_a_changing_resource_may_change(world: World) -> None:
     def resources(value: str) -> dict[str, Any]:
         fixed = test_resource("a", update_replace_value=value)

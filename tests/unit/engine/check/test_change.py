@@ -94,6 +94,7 @@ class Cancellable(Server):
 RECORDED = Recorded("a", "A::Server", "A::Server", "CREATE", "COMPLETE", "a-1", {"size": 1}, None)
 DESIRED = Desired("A::Server", properties={"size": 1})
 FAILED = RECORDED._replace(status="FAILED")
+MARKED = FAILED._replace(action="CHECK", marked_unhealthy=True)
 FEASIBLE, HEALTHY = Evidence(feasible=True), Evidence(healthy=True, feasible=True)
 PRESENT, ABSENT, BROKEN = Observation(True), Observation(False), Observation(True, error="no disk")
 PENDING = Observation(True, ready=False)
@@ -176,7 +177,8 @@ def test_the_type_decides_whether_unlike_values_are_equal() -> None:
         (FAILED._replace(action="DELETE"), DESIRED, {}, Replace(R.FAILED)),
         # ... or a user has marked them,
         (FAILED._replace(marked_unhealthy=True), DESIRED, {}, Replace(R.FAILED)),
-        (FAILED._replace(action="CHECK", marked_unhealthy=True), DESIRED, {}, Replace(R.UNHEALTHY)),
+        (MARKED, DESIRED, {}, Replace(R.UNHEALTHY)),
+        (MARKED, DESIRED, {"nested": True}, Replace(R.UNHEALTHY)),
         # ... or their type judges by itself.
         (FAILED, DESIRED, JUDGING, Ask("health")),
         (FAILED, DESIRED, {**JUDGING, "evidence": Evidence(healthy=False)}, Replace(R.FAILED)),

@@ -48,6 +48,10 @@ DEPOSED = RESOURCE._replace(deposed=True)
         (RESOURCE, {}, Compare()),
         (RESOURCE._replace(status="FAILED"), {}, Compare()),
         (RESOURCE._replace(suspended=True), {}, RunAction("RESUME")),
+        (RESOURCE._replace(suspended=True, status="FAILED"), {}, RunAction("RESUME")),
+        (RESOURCE._replace(suspended=True, status="FAILED", marked_unhealthy=True), {}, Compare()),
+        # The mark was removed, or ended by a check.
+        (RESOURCE._replace(suspended=True, marked_unhealthy=True), {}, RunAction("RESUME")),
         # An open operation is completed first.
         (RESOURCE._replace(op="SUSPEND"), {}, RunAction("SUSPEND", request=False)),
         (RESOURCE._replace(op="SUSPEND", lost_seconds=-1.0), {}, RunAction("SUSPEND")),
