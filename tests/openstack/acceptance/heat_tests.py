@@ -26,6 +26,7 @@ from tests.conformance.__main__ import DEFAULT, PREPARED
 from tests.conformance.chosen import not_passed
 from tests.conformance.server import HIDDEN_TAG
 from tests.openstack.acceptance.guests import scripts_run
+from tests.openstack.acceptance.hypervisor import images_uploaded
 from tests.openstack.acceptance.installation import chosen_directory, installation, registered
 
 NEEDED: Final = (frozenset({"neutron"}), frozenset({"nova", "neutron", "glance"}))
@@ -94,7 +95,12 @@ def main(tests: tuple[str, ...], jobs: int, out: Path | None) -> None:
         env.setdefault("CONFORMANCE_VENV", str(PREPARED))
         env["CONFORMANCE_WORK"] = str(folder)
         PREPARED.parent.mkdir(exist_ok=True)
-        with installation(directory, workers=2, settings=SETTINGS) as on, registered(on), scripts_run(on):
+        with (
+            installation(directory, workers=2, settings=SETTINGS) as on,
+            registered(on),
+            scripts_run(on),
+            images_uploaded(on),
+        ):
             with config.open("w") as file:
                 configuration(on.credentials, jobs).write(file)
             chosen = list(tests) or chosen_tests(harness / "run.sh", config, folder, env)
