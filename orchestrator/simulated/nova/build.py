@@ -6,6 +6,7 @@ import base64
 import binascii
 import secrets
 import string
+import time
 from typing import Any, Final
 
 from orchestrator.json_types import JsonObject
@@ -75,8 +76,11 @@ class Build:
         return Response(202, {"server": view}, location)
 
     def _begin(self, row: JsonObject) -> None:
+        queued = self.nova.cloud.faults.action("schedule", row["name"]).delay
+        if queued:
+            row["scheduled_at"] = time.time() + queued
         fault = self.nova.cloud.faults.action("spawn", row["name"])
-        seconds = self.nova.cloud.delays.server_build + fault.delay
+        seconds = self.nova.cloud.delays.server_build + queued + fault.delay
         self.nova.cloud.schedule.after(seconds, "server.built", row["id"], fault.error)
 
     def _row(self, call: Call, given: JsonObject, hints: JsonObject) -> JsonObject:

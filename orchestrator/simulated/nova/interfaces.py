@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from orchestrator.json_types import JsonObject
 from orchestrator.simulated.http import ApiError, Response
@@ -10,6 +10,7 @@ from orchestrator.simulated.nova.view import HOST
 from orchestrator.simulated.service import Call
 
 Nova = Any  # its module imports this module
+FREE: Final = {"device_id": "", "device_owner": "", "binding:host_id": ""}  # a port without a server
 
 
 class Interfaces:
@@ -40,7 +41,7 @@ class Interfaces:
             row["own_ports"].remove(port["id"])
             ports.discard(port)
         else:
-            ports.apply(port, {"device_id": "", "device_owner": "", "binding:host_id": ""})
+            ports.apply(port, FREE)
 
     def index(self, call: Call, id_: str) -> Response:
         """List the ports of a server."""
@@ -60,7 +61,9 @@ class Interfaces:
             if port is None:
                 raise ApiError(404, f"Port id {given['port_id']} could not be found.")
             if port["device_id"]:
-                raise ApiError(400, f"Port {port['id']} is still in use.")
+                self.nova.servers.mark_failed(row, "attach_interface")
+                self.nova.servers.table.save(row)
+                raise ApiError(409, f"Port {port['id']} is still in use.")
         else:
             port = self._new_port(call, row, given)
         self.bind(row, port)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any, Final
 
 from orchestrator.json_types import JsonObject
 from orchestrator.simulated.http import ApiError, Response
+from orchestrator.simulated.nova.interfaces import FREE
 from orchestrator.simulated.nova.pages import links_of, page_of
 from orchestrator.simulated.nova.view import server_view, status_of
 from orchestrator.simulated.service import Call, timestamp
@@ -28,6 +30,7 @@ class Servers:
         schedule = nova.cloud.schedule
         schedule.register("server.deleted", self._deleted)
         schedule.register("server.purged", self._purged)
+        schedule.register("server.ports_freed", self._ports_freed)
         add = nova.router.add
         one = "/v2.1/servers/{id_}"
         add("GET", "/v2.1/servers", self.index)
@@ -105,8 +108,19 @@ class Servers:
             raise ApiError(409, f"Instance {id_} is locked")
         if row["vm_state"] != "deleted" and row["task_state"] != "deleting":
             self.record(call, row, "delete")
-            self.begin_delete(row)
+            if row.get("scheduled_at", 0.0) > time.time():
+                self._delete_unscheduled(row)
+            else:
+                self.begin_delete(row)
         return Response(204)
+
+    def _delete_unscheduled(self, row: JsonObject) -> None:
+        """Delete a server without a host at once. The host that builds it meanwhile frees the ports later."""
+        self._detach_volumes(row)
+        self._purged(row["id"])
+        fault = self.nova.cloud.faults.action("destroy", row["name"])
+        seconds = self.nova.cloud.delays.server_delete + fault.delay
+        self.nova.cloud.schedule.after(seconds, "server.ports_freed", row["id"], row["port_ids"])
 
     def begin_delete(self, row: JsonObject) -> None:
         """Delete a server after a while; a fault puts it in error."""
@@ -186,16 +200,26 @@ class Servers:
             return
         for port in self.ports(row):
             self.nova.interfaces.release(row, port)
-        for item, volume in zip(list(row["volumes"]), self.volumes(row), strict=False):
-            self.nova.cloud.cinder.actions.end_detach(volume, id_)
-            if item["delete_on_termination"]:
-                self.nova.cloud.cinder.volumes.remove(volume)
+        self._detach_volumes(row)
         row |= {"vm_state": "deleted", "task_state": None, "volumes": [], "power_state": 4}
         self.touch(row)
         self.nova.cloud.schedule.after(self.nova.cloud.delays.server_delete / 2, "server.purged", id_)
 
+    def _detach_volumes(self, row: JsonObject) -> None:
+        for item, volume in zip(list(row["volumes"]), self.volumes(row), strict=False):
+            self.nova.cloud.cinder.actions.end_detach(volume, row["id"])
+            if item["delete_on_termination"]:
+                self.nova.cloud.cinder.volumes.remove(volume)
+
     def _purged(self, id_: str) -> None:
         self.table.remove(id_)
+
+    def _ports_freed(self, id_: str, port_ids: list[str]) -> None:
+        ports = self.nova.cloud.neutron.ports
+        for port_id in port_ids:
+            port = ports.table.get(port_id)
+            if port is not None and port["device_id"] == id_:
+                ports.apply(port, FREE)
 
 
 def _listed(view: JsonObject) -> JsonObject:

@@ -189,6 +189,7 @@ SERVERS: Final = (
     new("POST", "/servers", server(networks=[{"port": "{port}"}])),
     Call("neutron", "DELETE", "/v2.0/networks/{net}"),
     new("GET", "/servers/{s}/os-interface"),
+    new("POST", "/servers/{s}/os-interface", {"interfaceAttachment": {"port_id": "{port}"}}),
     new(
         "POST",
         "/servers/{s}/os-interface",

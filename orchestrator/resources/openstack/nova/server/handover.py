@@ -2,23 +2,31 @@
 
 A port cannot be attached to two servers, and an address cannot be used twice. The old server gives up the
 template's ports, and the fixed addresses of its own ports and of nova's ports.
+
+A deleted server may hold ports for a while: Nova deletes a server without a host at once. A host that builds
+it at that moment binds its ports all the same, and frees them when it notices the deletion.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any
+from datetime import UTC, datetime
+from typing import Any, Final
 
 from orchestrator.clients.openstack.networking.network import PORTS
-from orchestrator.errors import ProviderConflict
+from orchestrator.errors import ProviderConflict, ProviderInUse
 from orchestrator.json_types import JsonObject
 from orchestrator.resources.base import Context, Observation
 from orchestrator.resources.openstack.connection import openstack
+from orchestrator.resources.openstack.creation_times import CLOCK_SECONDS, parsed_time
 from orchestrator.resources.openstack.nova.base import compute
 from orchestrator.resources.openstack.nova.server import interfaces, state
 
 Entry = Mapping[str, Any]
+FREED_SECONDS: Final = 120.0  # after its last change, until a port of a deleted server counts as in use
+RETRY_SECONDS: Final = 2.0
 
 
 def release(ctx: Context, server_id: str) -> None:
@@ -70,7 +78,8 @@ def reclaim(ctx: Context, server_id: str) -> None:
     attached = compute(ctx).interfaces(server_id)
     for entry, port_id in zip(released, interfaces.matched_ports(released, [], attached), strict=True):
         if port_id is None:
-            compute(ctx).attach_interface(server_id, interfaces.attachment(entry, []))
+            with awaiting_ports(ctx, [entry.get("port")]):
+                compute(ctx).attach_interface(server_id, interfaces.attachment(entry, []))
 
 
 def _attached(ctx: Context, server_id: str) -> list[str]:
@@ -93,3 +102,30 @@ def _released_entries(ctx: Context) -> list[JsonObject]:
 
 def _own_ports(ctx: Context) -> list[JsonObject]:
     return list(ctx.data.get("ports") or ())
+
+
+@contextmanager
+def awaiting_ports(ctx: Context, port_ids: Iterable[str | None]) -> Iterator[None]:
+    """Report the conflict of a request as temporary while a deleted server holds one of its ports.
+
+    Raises:
+        ProviderInUse: the request is to be repeated.
+        ProviderConflict: the conflict is final.
+    """
+    try:
+        yield
+    except ProviderConflict as error:
+        text = str(error)
+        if any(port_id and port_id in text and _is_being_freed(ctx, port_id) for port_id in port_ids):
+            raise ProviderInUse(text, error.kind, retry_after=RETRY_SECONDS) from error
+        raise
+
+
+def _is_being_freed(ctx: Context, port_id: str) -> bool:
+    """Whether the holder of a port does not exist, or has just freed it."""
+    port: dict[str, Any] = openstack(ctx).network.find(PORTS, port_id) or {}
+    changed = parsed_time(port.get("updated_at"))
+    if changed is None or (datetime.now(UTC) - changed).total_seconds() > FREED_SECONDS + CLOCK_SECONDS:
+        return False
+    holder = port.get("device_id")
+    return not holder or compute(ctx).current_server(holder) is None

@@ -6,13 +6,17 @@ import base64
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from orchestrator.errors import ProviderError
 from orchestrator.json_types import JsonObject
 from orchestrator.resources.base import Context, Value
+from orchestrator.resources.openstack.nova.base import compute
 from orchestrator.resources.openstack.nova.server import agent, devices, interfaces
+from orchestrator.resources.openstack.nova.server.handover import awaiting_ports
 from orchestrator.resources.openstack.nova.server.user_data import user_data
 from orchestrator.resources.openstack.request_tags import tags
 from orchestrator.resources.openstack.settings import as_json_texts
 
+NO_NETWORK: Final = "Unable to automatically allocate a network"
 _PLAIN: Final = {
     "key_name": "key_name",
     "availability_zone": "availability_zone",
@@ -52,6 +56,24 @@ def server_request(
     if encoded:
         request["user_data"] = encoded
     return {**request, **_devices(props), **_security_groups(props, wanted), **_files(props)}
+
+
+def request_server(
+    ctx: Context,
+    props: Mapping[str, Value],
+    wanted: Sequence[Mapping[str, Any]],
+    own_ports: Sequence[Mapping[str, Any]],
+) -> str:
+    """Request the server and return its id. A port that a deleted server still holds is waited for."""
+    body, hints = server_request(ctx, props, wanted, own_ports), props.get("scheduler_hints")
+    try:
+        with awaiting_ports(ctx, [entry.get("port") for entry in wanted]):
+            return str(compute(ctx).create_server(body, hints)["id"])
+    except ProviderError as error:
+        if body["networks"] != "auto" or props.get("networks") or NO_NETWORK not in str(error):
+            raise
+    # As before the microversion 2.37: a project without networks gets a server without an interface.
+    return str(compute(ctx).create_server({**body, "networks": "none"}, hints)["id"])
 
 
 def _devices(props: Mapping[str, Value]) -> JsonObject:

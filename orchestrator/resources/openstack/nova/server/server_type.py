@@ -51,7 +51,6 @@ from orchestrator.template.definition import ResourceDefinition
 MAX_NAME: Final = 53  # characters; a host name on Windows has fewer, a DNS label 63
 PORTS_ONLY: Final = "ports-of:"  # begins the id of an object that consists only of own ports
 NO_SERVER: Final = "The request for the server was lost"
-NO_NETWORK: Final = "Unable to automatically allocate a network"
 
 
 class Server(ListedServer):
@@ -119,7 +118,7 @@ class Server(ListedServer):
         wanted = interfaces.entries(props)
         own_ports = interfaces.create_own_ports(ctx, props, wanted)
         try:
-            server_id = _request_server(ctx, props, wanted, own_ports)
+            server_id = request.request_server(ctx, props, wanted, own_ports)
         except ProviderSilent:  # the server may exist
             raise
         except ProviderError:
@@ -284,23 +283,6 @@ class Server(ListedServer):
     def reclaim(self, ctx: Context, physical_id: str, props: Mapping[str, Value]) -> None:
         """Attach the ports again, and take back the addresses."""
         handover.reclaim(ctx, physical_id)
-
-
-def _request_server(
-    ctx: Context,
-    props: Mapping[str, Value],
-    wanted: Sequence[JsonObject],
-    own_ports: Sequence[JsonObject],
-) -> str:
-    body = request.server_request(ctx, props, wanted, own_ports)
-    hints = props.get("scheduler_hints")
-    try:
-        return str(compute(ctx).create_server(body, hints)["id"])
-    except ProviderError as error:
-        if body["networks"] != "auto" or props.get("networks") or NO_NETWORK not in str(error):
-            raise
-    # As before the microversion 2.37: a project without networks gets a server without an interface.
-    return str(compute(ctx).create_server({**body, "networks": "none"}, hints)["id"])
 
 
 def _kind(ctx: Context) -> build_times.Kind:

@@ -17,6 +17,7 @@ from orchestrator.resources.base import Context, Value
 from orchestrator.resources.openstack.nova.base import compute
 from orchestrator.resources.openstack.nova.server import agent, interfaces, request, state
 from orchestrator.resources.openstack.nova.server.declarations import IGNORE, REBUILD, REBUILD_KEEPING_DISK
+from orchestrator.resources.openstack.nova.server.handover import awaiting_ports
 from orchestrator.resources.openstack.nova.server.user_data import user_data
 from orchestrator.resources.openstack.request_tags import tags
 from orchestrator.resources.openstack.settings import as_json_texts
@@ -111,7 +112,8 @@ def _attach(ctx: Context, server_id: str, props: Mapping[str, Value], data: Json
         own_ports += [port for port in made if port["id"] not in known]
         served = interfaces.matched_ports([entry], made, attached) if entry else [None]
         if served == [None]:
-            nova.attach_interface(server_id, interfaces.attachment(entry, made))
+            with awaiting_ports(ctx, [entry.get("port")]):
+                nova.attach_interface(server_id, interfaces.attachment(entry, made))
     return {**data, "ports": own_ports}
 
 
