@@ -127,5 +127,7 @@ def _is_being_freed(ctx: Context, port_id: str) -> bool:
     changed = parsed_time(port.get("updated_at"))
     if changed is None or (datetime.now(UTC) - changed).total_seconds() > FREED_SECONDS + CLOCK_SECONDS:
         return False
-    holder = port.get("device_id")
+    holder, owner = port.get("device_id"), port.get("device_owner") or ""
+    if owner and not owner.startswith("compute:"):
+        return False  # of a router, for example
     return not holder or compute(ctx).current_server(holder) is None

@@ -13,9 +13,9 @@ SERVER = Server()
 IN_USE = {"conflictingRequest": {"message": "Port p1 is still in use.", "code": 409}}
 
 
-def port(holder, age=5.0):
-    changed = datetime.now(UTC) - timedelta(seconds=age)
-    return {"port": {"id": "p1", "device_id": holder, "updated_at": changed.strftime("%Y-%m-%dT%H:%M:%SZ")}}
+def port(holder, age=5.0, owner="compute:nova"):
+    changed = (datetime.now(UTC) - timedelta(seconds=age)).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return {"port": {"id": "p1", "device_id": holder, "device_owner": owner, "updated_at": changed}}
 
 
 def create(context_of):
@@ -41,20 +41,26 @@ def requested(request, cloud, context_of):
 
 @pytest.mark.parametrize("holder", ["gone", ""], ids=["a deleted server", "freed meanwhile"])
 def test_the_request_is_repeated(cloud, requested, holder):
-    cloud.answers("GET", "/v2.0/ports/p1|/ports/p1", port(holder))
+    cloud.answers("GET", "/ports/p1", port(holder))
     with pytest.raises(ProviderInUse, match="Port p1 is still in use"):
         requested()
 
 
 def test_a_port_of_an_existing_server_is_a_final_conflict(cloud, requested):
-    cloud.answers("GET", "/v2.0/ports/p1|/ports/p1", port("other"))
+    cloud.answers("GET", "/ports/p1", port("other"))
     cloud.answers("GET", "/servers/other", {"server": {"id": "other", "status": "ACTIVE"}})
     with pytest.raises(ProviderConflict):
         requested()
 
 
+def test_a_port_of_a_router_is_a_final_conflict(cloud, requested):
+    cloud.answers("GET", "/ports/p1", port("router", owner="network:router_interface"))
+    with pytest.raises(ProviderConflict):
+        requested()
+
+
 def test_a_port_that_its_deleted_server_never_freed_is_a_final_conflict(cloud, requested):
-    cloud.answers("GET", "/v2.0/ports/p1|/ports/p1", port("gone", age=300.0))
+    cloud.answers("GET", "/ports/p1", port("gone", age=300.0))
     with pytest.raises(ProviderConflict):
         requested()
 
