@@ -1,4 +1,4 @@
-"""Servers on a port of the template, replaced by an update that is cancelled."""
+"""Servers on a port of the template that an update replaces: it is cancelled, or a suspended server broke."""
 
 from __future__ import annotations
 
@@ -73,3 +73,21 @@ def test_an_update_waits_for_the_port_that_the_deleted_replacement_holds(
     world.settle(replacing, "UPDATE_COMPLETE")
     [attached] = world.openstack.compute.interfaces(world.ids()["server"])
     assert attached["port_id"] == world.ids()["port"]
+
+
+def test_a_server_that_breaks_while_it_is_suspended_is_replaced_by_the_update(world: CloudWorld) -> None:
+    uuid = world.create("s", resources("m1.tiny"))
+    world.settle(uuid, "CREATE_COMPLETE")
+    before = world.ids()
+    world.act("s", "suspend")
+    world.settle(uuid, "SUSPEND_COMPLETE")
+    world.openstack.compute.act(before["server"], "os-resetState", {"state": "error"})
+    world.act("s", "resume")
+    world.settle(uuid, "RESUME_FAILED")
+    [(_, cause)] = world.causes()
+    assert "in vm_state error" in cause
+    world.update("s", resources("m1.tiny"))
+    world.settle(uuid, "UPDATE_COMPLETE")
+    [attached] = world.openstack.compute.interfaces(world.ids()["server"])
+    assert (attached["port_id"], world.ids()["server"] != before["server"]) == (before["port"], True)
+    assert world.openstack.compute.current_server(before["server"]) is None

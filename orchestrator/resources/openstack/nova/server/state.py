@@ -121,7 +121,8 @@ def observed_error(ctx: Context, server: Server) -> Observation | None:
     """Return the observation of a server in error, None for any other server."""
     status = status_of(server)
     if status == "ERROR":
-        if ctx.action in ("CREATE", "UPDATE", "SUSPEND", "RESUME", "SNAPSHOT") and not is_final_error(server):
+        tried_again = ctx.action in ("CREATE", "UPDATE") and not is_final_error(server)
+        if tried_again or (ctx.action in ("SUSPEND", "RESUME", "SNAPSHOT") and task_of(server)):
             return waiting(server)
         busy = bool(task_of(server))
         return Observation(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 import pytest
 
 from orchestrator.errors import ProviderBusy, ProviderConflict
@@ -53,6 +55,16 @@ def test_suspension_and_resumption_are_observed(cloud, context_of, action, targe
     assert not SERVER.observe(ctx, "s1").ready
     serve(cloud, target)
     assert SERVER.observe(ctx, "s1").ready
+
+
+@pytest.mark.parametrize("action", ["SUSPEND", "RESUME"])
+def test_a_server_in_error_fails_its_action_at_once_unless_nova_works_on_it(cloud, context_of, action):
+    ctx = context_of(given(), action=action)
+    now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    serve(cloud, "ERROR", "rebooting", updated=now)
+    assert (SERVER.observe(ctx, "s1").ready, SERVER.observe(ctx, "s1").error) == (False, "")
+    serve(cloud, "ERROR", updated=now)
+    assert "Went to status ERROR" in SERVER.observe(ctx, "s1").error
 
 
 def test_a_suspended_server_is_suspended_without_error(cloud, context_of):
