@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from typing import Final
 
 from orchestrator.errors import ProviderConflict, ProviderInUse
@@ -14,8 +14,10 @@ DELETE_SECONDS: Final = 120.0  # after the start of a delete
 
 
 @contextmanager
-def temporary_conflicts(ctx: Context) -> Iterator[None]:
-    """Report a conflict as temporary, so that the request is repeated, until the operation is too old.
+def repeated_conflicts(
+    is_temporary: Callable[[str], bool], retry_after: float | None = None
+) -> Iterator[None]:
+    """Report a conflict as temporary, so that the request is repeated, depending on its message.
 
     Raises:
         ProviderInUse: the request is to be repeated.
@@ -24,7 +26,12 @@ def temporary_conflicts(ctx: Context) -> Iterator[None]:
     try:
         yield
     except ProviderConflict as error:
-        limit = DELETE_SECONDS if ctx.action == "DELETE" else CREATE_SECONDS
-        if ctx.elapsed_seconds < limit:
-            raise ProviderInUse(str(error), error.kind) from error
+        if is_temporary(str(error)):
+            raise ProviderInUse(str(error), error.kind, retry_after=retry_after) from error
         raise
+
+
+def temporary_conflicts(ctx: Context) -> AbstractContextManager[None]:
+    """Report each conflict as temporary until the operation is too old (`repeated_conflicts`)."""
+    limit = DELETE_SECONDS if ctx.action == "DELETE" else CREATE_SECONDS
+    return repeated_conflicts(lambda _message: ctx.elapsed_seconds < limit)

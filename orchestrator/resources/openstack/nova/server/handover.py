@@ -9,16 +9,17 @@ it at that moment binds its ports all the same, and frees them when it notices t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, Final
 
 from orchestrator.clients.openstack.networking.network import PORTS
-from orchestrator.errors import ProviderConflict, ProviderInUse
+from orchestrator.errors import ProviderConflict
 from orchestrator.json_types import JsonObject
 from orchestrator.resources.base import Context, Observation
+from orchestrator.resources.openstack.conflicts import repeated_conflicts
 from orchestrator.resources.openstack.connection import openstack
 from orchestrator.resources.openstack.creation_times import CLOCK_SECONDS, parsed_time
 from orchestrator.resources.openstack.nova.base import compute
@@ -104,21 +105,14 @@ def _own_ports(ctx: Context) -> list[JsonObject]:
     return list(ctx.data.get("ports") or ())
 
 
-@contextmanager
-def awaiting_ports(ctx: Context, port_ids: Iterable[str | None]) -> Iterator[None]:
-    """Report the conflict of a request as temporary while a deleted server holds one of its ports.
-
-    Raises:
-        ProviderInUse: the request is to be repeated.
-        ProviderConflict: the conflict is final.
+def awaiting_ports(ctx: Context, port_ids: Sequence[str | None]) -> AbstractContextManager[None]:
+    """Report the conflict of a request as temporary while a deleted server holds one of its ports
+    (`repeated_conflicts`).
     """
-    try:
-        yield
-    except ProviderConflict as error:
-        text = str(error)
-        if any(port_id and port_id in text and _is_being_freed(ctx, port_id) for port_id in port_ids):
-            raise ProviderInUse(text, error.kind, retry_after=RETRY_SECONDS) from error
-        raise
+    return repeated_conflicts(
+        lambda message: any(id_ and id_ in message and _is_being_freed(ctx, id_) for id_ in port_ids),
+        RETRY_SECONDS,
+    )
 
 
 def _is_being_freed(ctx: Context, port_id: str) -> bool:
