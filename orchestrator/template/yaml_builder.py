@@ -101,13 +101,17 @@ class Builder:
             InvalidTemplate: not YAML, or beyond the limits.
         """
         self._check_directives()
-        loader = self._loader(self._data)
         try:
-            return self._build(loader.get_event)
+            return self._parse()
         except yaml.MarkedYAMLError as error:
             raise self._syntax(error) from None
         except yaml.reader.ReaderError as error:
             raise self._unreadable(error) from None
+
+    def _parse(self) -> Any:
+        loader = self._loader(self._data)  # PyYAML's own parser reads the beginning here already
+        try:
+            return self._build(loader.get_event)
         finally:
             loader.dispose()
 

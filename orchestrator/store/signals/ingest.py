@@ -49,6 +49,11 @@ ORDER BY x.nth
 RETURNING stack_id, resource_id, id
 """
 
+BEING_CREATED = """
+SELECT 1 FROM resource r
+WHERE r.id = %(resource_id)s AND r.physical_id IS NULL AND r.leased_until >= clock_timestamp()
+"""
+
 # Run after the insert: while an older signal exists, its processing includes the new signals.
 OLDEST = """
 SELECT x.resource_id FROM unnest(%(resources)s::bigint[], %(ids)s::bigint[]) AS x(resource_id, id)
@@ -136,6 +141,11 @@ def has_room(db: Db, resource_id: int) -> bool:
     """Whether a resource may have another pending signal."""
     row = db.execute(HAS_ROOM, {"resource_id": resource_id}).fetchone()
     return row is not None and bool(row[0])
+
+
+def is_being_created(db: Db, resource_id: int) -> bool:
+    """Whether a worker visits a resource that has no physical id yet."""
+    return db.execute(BEING_CREATED, {"resource_id": resource_id}).fetchone() is not None
 
 
 class SignalAddress(NamedTuple):

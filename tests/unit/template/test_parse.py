@@ -167,6 +167,7 @@ def test_long_digits_inside_a_text_are_no_number():
         ("--- {}\n...\n" + "".join(f"%TAG !a{n}! tag:x\n" for n in range(200_000)) + "--- {}", "too-large"),
         (b"a: \x01", "unreadable"),
         (b"a: \xc3\x28", "unreadable"),
+        (b"]   \xc0", "yaml-syntax"),
     ],
 )
 def test_hostile_and_broken_texts_are_refused(text, code):
