@@ -7,7 +7,6 @@ before the answer; the resource processes it afterwards (`process.py`).
 from __future__ import annotations
 
 import datetime as dt
-import time
 from typing import Final, Protocol
 
 import orjson
@@ -38,8 +37,6 @@ from orchestrator.store.stacks.stacks import StackIdentity, StackRow
 from orchestrator.template.parse import Limits, check_size
 
 MAX_SHOWN_METADATA: Final = 64 * 1024  # bytes; of larger metadata, a response shows the changed entries
-CREATED_SECONDS: Final = 5.0  # for the worker that is creating the resource at this moment
-CREATED_PAUSE_SECONDS: Final = 0.1
 SIGNALS_RETRY_SECONDS: Final = 5  # for a sender whose signal was refused
 MAX_BATCHED_BYTES: Final = 16 * 1024  # of a signal that is stored together with signals of other callers
 UNSET_HOOK: Final = "unset_hook"
@@ -176,10 +173,7 @@ def _accept(
 ) -> list[Message]:
     if resource_type is None or not resource_type.takes_signals:
         raise ActionNotSupported("signal", row.name, row.type)
-    signal = _new_signal(context, stack.id, row, resource_type, details)
-    accepted = _stored(context, signal)
-    if accepted is None:
-        accepted = _stored_once_created(context, signal)
+    accepted = _stored(context, _new_signal(context, stack.id, row, resource_type, details))
     if accepted is None:
         current = _receiver(context, stack, row.name)
         _refuse_unsignallable_action(context, stack, current, resource_type)
@@ -196,20 +190,6 @@ def _stored(context: OperationContext, signal: NewSignal) -> bool | None:
         return context.database.batched(ingest.accept, signal)
     with context.database.borrow() as db:
         return ingest.accept(db, [signal])[0]
-
-
-def _stored_once_created(context: OperationContext, signal: NewSignal) -> bool | None:
-    """Store a signal of a resource that a worker creates at this moment: an agent may read its deployment,
-    and answer, before the worker has written the row.
-    """
-    deadline = time.monotonic() + CREATED_SECONDS
-    while True:
-        with context.database.borrow() as db:
-            created_now = ingest.is_being_created(db, signal.resource_id)
-        accepted = _stored(context, signal)
-        if accepted is not None or not created_now or time.monotonic() > deadline:
-            return accepted
-        time.sleep(CREATED_PAUSE_SECONDS)
 
 
 def _new_signal(

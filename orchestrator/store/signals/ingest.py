@@ -35,6 +35,8 @@ _HAS_ROOM: Final = f"""(
 HAS_ROOM = f"SELECT {_HAS_ROOM.format(resource_id='%(resource_id)s')}"
 
 # For any number of resources; the signals of the same resource are either all accepted or all refused.
+# Without a physical id a resource is not created yet, unless a worker creates it at this moment: an agent may
+# read its deployment and answer before the row is written. The processing waits for the end of the lease.
 ACCEPT = f"""
 INSERT INTO signal (stack_id, resource_id, details, due_at)
 SELECT r.stack_id, r.id, convert_to(x.details, 'UTF8'), now() + make_interval(secs => x.ring_seconds)
@@ -42,16 +44,12 @@ FROM json_to_recordset(%(rows)s::json) AS x(
     nth integer, stack_id bigint, resource_id bigint, details text, always boolean, ring_seconds float8,
     internal boolean)
 JOIN resource r ON r.id = ANY (ARRAY[x.resource_id])
-WHERE x.resource_id > 0 AND x.nth >= 0 AND r.stack_id = x.stack_id AND r.physical_id IS NOT NULL
+WHERE x.resource_id > 0 AND x.nth >= 0 AND r.stack_id = x.stack_id
+    AND (r.physical_id IS NOT NULL OR r.leased_until >= clock_timestamp())
     AND (x.always OR r.action <> ALL(%(refusing)s::text[]))
     AND (x.internal OR {_HAS_ROOM.format(resource_id="r.id")})
 ORDER BY x.nth
 RETURNING stack_id, resource_id, id
-"""
-
-BEING_CREATED = """
-SELECT 1 FROM resource r
-WHERE r.id = %(resource_id)s AND r.physical_id IS NULL AND r.leased_until >= clock_timestamp()
 """
 
 # Run after the insert: while an older signal exists, its processing includes the new signals.
@@ -141,11 +139,6 @@ def has_room(db: Db, resource_id: int) -> bool:
     """Whether a resource may have another pending signal."""
     row = db.execute(HAS_ROOM, {"resource_id": resource_id}).fetchone()
     return row is not None and bool(row[0])
-
-
-def is_being_created(db: Db, resource_id: int) -> bool:
-    """Whether a worker visits a resource that has no physical id yet."""
-    return db.execute(BEING_CREATED, {"resource_id": resource_id}).fetchone() is not None
 
 
 class SignalAddress(NamedTuple):

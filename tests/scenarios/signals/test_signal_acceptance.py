@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from threading import Event, Thread
-
 import pytest
 from sqlalchemy import text
 
@@ -17,7 +15,6 @@ from orchestrator.errors import (
 )
 from orchestrator.operations.context import Body
 from orchestrator.operations.maintenance.rotate_keys import rotate_keys
-from orchestrator.operations.signals import accept
 from orchestrator.operations.signals.accept import signal
 from orchestrator.rate_errors import TooManySignals
 from orchestrator.security.encryption import Cipher, new_key
@@ -56,27 +53,11 @@ def test_the_keys_of_signals_on_their_way_are_rotated(world):
     assert Cipher([new]).open(row.details) == {"n": 1}
 
 
-def test_a_signal_during_the_create_of_its_resource_waits_for_the_row(world, cloud, monkeypatch):
-    tried, answers, stored = Event(), [], accept._stored
-
-    def first_try(context, signal):
-        result = stored(context, signal)
-        tried.set()
-        return result
-
-    def answer(_ctx):
-        sender = Thread(target=lambda: answers.append(world.signal("s", "b", {"n": 1})))
-        sender.start()
-        assert tried.wait(30)
-        cloud.sender = sender
-
-    monkeypatch.setattr(accept, "_stored", first_try)
-    cloud.on["created"] = answer
+def test_a_signal_during_the_create_of_its_resource_is_accepted_and_processed_after_it(world, cloud):
+    cloud.on["created"] = lambda _ctx: world.signal("s", "b", {"n": 1})
     uuid = world.create("s", {"b": bell(1)})
-    world.deliver(2)
-    cloud.sender.join(30)
     world.deliver_all()
-    assert (len(answers), world.state(uuid)) == (1, "CREATE_COMPLETE")
+    assert world.state(uuid) == "CREATE_COMPLETE"
     assert data(world).data["said"] == [{"n": 1}]
 
 

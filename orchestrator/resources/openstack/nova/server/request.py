@@ -32,7 +32,7 @@ def server_name(ctx: Context, props: Mapping[str, Value]) -> str:
     return str(props.get("name") or ctx.physical_name)
 
 
-def server_request(
+def _body(
     ctx: Context,
     props: Mapping[str, Value],
     wanted: Sequence[Mapping[str, Any]],
@@ -65,7 +65,7 @@ def request_server(
     own_ports: Sequence[Mapping[str, Any]],
 ) -> str:
     """Request the server and return its id. A port that a deleted server still holds is waited for."""
-    body, hints = server_request(ctx, props, wanted, own_ports), props.get("scheduler_hints")
+    body, hints = _body(ctx, props, wanted, own_ports), props.get("scheduler_hints")
     try:
         with awaiting_ports(ctx, [entry.get("port") for entry in wanted]):
             return str(compute(ctx).create_server(body, hints)["id"])
