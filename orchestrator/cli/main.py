@@ -56,6 +56,7 @@ COMMANDS: Final = {
         f"{_COMMANDS}.server:rotate_keys", "Re-encrypt all secrets with the newest key.", "server"
     ),
     "purge": Entry(f"{_COMMANDS}.purge:command", "Delete expired stacks, events and revisions.", "server"),
+    "verify": Entry(f"{_COMMANDS}.verify:command", "Find resources built with former outputs.", "server"),
 }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from orchestrator.store.maintenance.stale_inputs import stale_inputs
 from tests.scenarios.levels import Level
 from tests.scenarios.provider import Provider
 from tests.scenarios.world import World
@@ -65,7 +66,14 @@ def sound(world: World, provider: Provider) -> None:
         "SELECT r.name FROM resource r JOIN stack s ON s.id = r.stack_id WHERE s.deleted_at IS NOT NULL"
     )
     assert world.rows(remaining) == []
+    assert _stale(world) == []
     _told_in_order(world)
+
+
+def _stale(world: World) -> list[str]:
+    """The resources of COMPLETE stacks that were built with former outputs of others."""
+    with world.database.borrow(hot=False) as db:
+        return [f"{stale.resource} of {stale.stack_name}" for stale in stale_inputs(db)]
 
 
 def _told_in_order(world: World) -> None:

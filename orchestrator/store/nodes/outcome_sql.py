@@ -24,6 +24,7 @@ from orchestrator.store.nodes.outcome_builder import (
 )
 from orchestrator.store.nodes.outcome_fences import LEASED_NODE
 from orchestrator.store.nodes.visit_sql import CHECKING, QUEUED
+from orchestrator.store.tables.base import IS_CHANGED_INPUT
 
 SETTLE: Final = OutcomeStatement(
     "settle",
@@ -281,20 +282,32 @@ done AS (
     RETURNING n.id, n.needed_by, n.dirty AS changed
 ){release(many=True)}{RELEASED_ROWS}"""
 
-# Nodes whose requirements have unchanged outputs need no visit (docs/internals/protocol.md rule 8).
+# Nodes whose requirements have unchanged outputs need no visit (docs/internals/protocol.md rule 8). The
+# planner compared the inputs before; an operation of an older traversal may have changed an output since.
 SETTLE_CLEAN_NODES: Final = f"""
 WITH i AS (SELECT NULL::bigint AS node_id WHERE false), r AS (SELECT NULL::bigint AS id WHERE false),
 clean AS MATERIALIZED (
-    SELECT n.id FROM unnest(%(ids)s::bigint[]) AS x(id) JOIN graph_node n ON n.id = ANY (ARRAY[x.id])
+    SELECT n.id, n.resource_id, x.nth
+    FROM unnest(%(ids)s::bigint[]) WITH ORDINALITY AS x(id, nth)
+    JOIN graph_node n ON n.id = ANY (ARRAY[x.id])
     JOIN stack s ON s.id = ANY (ARRAY[n.stack_id])
     WHERE x.id > 0 AND n.state = 'queued' AND NOT n.dirty AND s.traversal = n.traversal
         AND s.halted_traversal IS DISTINCT FROM s.traversal
     ORDER BY x.id FOR UPDATE OF n SKIP LOCKED
+), stale AS (
+    UPDATE graph_node n SET dirty = true, rung_at = CASE WHEN clean.nth <= %(max_messages)s THEN now() END
+    FROM clean WHERE n.id = ANY (ARRAY[clean.id]) AND EXISTS (
+        SELECT 1 FROM resource o CROSS JOIN LATERAL unnest(o.requires, o.input_digests) AS x(id, digest)
+        LEFT JOIN resource q ON q.id = ANY (ARRAY[x.id])
+        WHERE o.id = ANY (ARRAY[clean.resource_id]) AND {IS_CHANGED_INPUT})
+    RETURNING n.id, n.traversal, n.queue, n.label, n.rung_at
 ), done AS (
     UPDATE graph_node n SET state = 'ready', observed_ready = true, observed_ready_at = now(), rung_at = NULL
-    FROM clean WHERE n.id = ANY (ARRAY[clean.id])
+    FROM clean WHERE n.id = ANY (ARRAY[clean.id]) AND clean.id NOT IN (SELECT id FROM stale)
     RETURNING n.id, n.needed_by, false AS changed
-){release(many=True)}{RELEASED_ROWS}"""
+){release(many=True)}{RELEASED_ROWS}UNION ALL
+SELECT CASE WHEN rung_at IS NULL THEN 'queued' ELSE 'send' END, id, traversal, queue, label FROM stale
+"""
 
 # The traversal of these nodes is over: release the claims and wake the nodes that waited for their resources.
 DROP: Final = f"""

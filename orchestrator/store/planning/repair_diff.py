@@ -14,11 +14,10 @@ from typing import Final, NamedTuple
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
-from orchestrator.engine.output_digests import EARLY, SEPARATOR
 from orchestrator.engine.plan_changes import Row
 from orchestrator.store.planning.bulk_writer import ROWS
 from orchestrator.store.planning.group_diff import SCAN_SETTINGS
-from orchestrator.store.tables.base import IS_SUSPECT
+from orchestrator.store.tables.base import IS_CHANGED_INPUT, IS_SUSPECT
 
 Db = Connection[TupleRow]
 
@@ -44,9 +43,7 @@ WITH RECURSIVE d AS MATERIALIZED (
     UNION
     SELECT r.name FROM r CROSS JOIN LATERAL unnest(r.requires, r.input_digests) AS x(id, digest)
     LEFT JOIN r q ON q.id = x.id
-    WHERE q.id IS NULL OR q.leftover OR x.digest IS DISTINCT FROM q.value_digest AND NOT coalesce(
-        starts_with(x.digest, '{EARLY}')
-        AND string_to_array(x.digest, '{SEPARATOR}') <@ string_to_array(q.value_digest, '{SEPARATOR}'), false)
+    WHERE {IS_CHANGED_INPUT}
     UNION
     SELECT unnest(%(names)s::text[])
 ), edge AS MATERIALIZED (

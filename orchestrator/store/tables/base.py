@@ -13,6 +13,7 @@ from sqlalchemy.dialects.postgresql import ARRAY, JSON, UUID
 from sqlalchemy.orm import DeclarativeBase
 from sqlalchemy.types import UserDefinedType
 
+from orchestrator.engine.output_digests import EARLY, SEPARATOR
 from orchestrator.engine.states import (
     NODE_KINDS,
     NODE_STATES,
@@ -73,6 +74,13 @@ def _literals(values: tuple[str, ...]) -> str:
 
 # An observation beside operations found the object of a resource absent, in error or changed.
 IS_SUSPECT = f"coalesce({check_in('observed', SUSPECT)}, false)"
+
+# A resource was built with other outputs of a requirement than the present ones: `x` is an element of its
+# `requires` and `input_digests` (columns id and digest), `q` the row of the requirement, NULL if it is gone.
+# A second copy of `engine.output_digests.is_current_input` (docs/internals/protocol.md rule 7).
+IS_CHANGED_INPUT = f"""(q.id IS NULL OR q.leftover OR x.digest IS DISTINCT FROM q.value_digest
+        AND NOT coalesce(starts_with(x.digest, '{EARLY}') AND string_to_array(x.digest, '{SEPARATOR}')
+            <@ string_to_array(q.value_digest, '{SEPARATOR}'), false))"""
 
 DOMAINS = {
     "node_kind": NODE_KINDS,

@@ -21,6 +21,18 @@ from orchestrator.store.access import audit_records, quotas
 from orchestrator.store.connections.database import Database
 from orchestrator.store.schema import version
 
+STALE_RESOURCE = """
+WITH s AS (
+    INSERT INTO stack (id, root_id, uuid, project_id, name, action, status) OVERRIDING SYSTEM VALUE
+    VALUES (7001, 7001, gen_random_uuid(), 'demo', 's', 'UPDATE', 'COMPLETE')
+)
+INSERT INTO resource (id, uuid, stack_id, name, type, action, status, requires, input_digests, value_digest)
+OVERRIDING SYSTEM VALUE VALUES
+    (7001, gen_random_uuid(), 7001, 'below', 'OS::Heat::Value', 'UPDATE', 'COMPLETE', '{}', '{}', 'new'),
+    (7002, gen_random_uuid(), 7001, 'above', 'OS::Heat::Value', 'CREATE', 'COMPLETE', '{7001}', '{old}', 'v'),
+    (7003, gen_random_uuid(), 7001, 'beside', 'OS::Heat::Value', 'CREATE', 'COMPLETE', '{7001}', '{new}', 'v')
+"""
+
 
 def run(*arguments: str) -> Result:
     return CliRunner().invoke(main, arguments)
@@ -203,4 +215,15 @@ def test_a_command_whose_audit_record_cannot_be_written_changes_nothing(
     assert list_key_pairs(database, "unaudited") == []
     with database.connect() as db:
         assert quotas.list_all(db, "unaudited") == {}
+    database.engine.dispose()
+
+
+def test_stale_inputs_are_found(database: Database) -> None:
+    assert "0 stale inputs" in run("verify").output
+    with database.connect() as connection:
+        connection.execute(STALE_RESOURCE)
+    found = run("verify")
+    assert found.exit_code == 1
+    assert "above was built with a former output of below" in found.output
+    assert "1 stale inputs" in found.output
     database.engine.dispose()
