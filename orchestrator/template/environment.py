@@ -44,6 +44,7 @@ class Environment:
     event_sinks: tuple[JsonMapping, ...] = ()
     parameter_merge_strategies: JsonMapping = field(default_factory=dict)
     observation_policy: str = ""  # the name of a policy of the project; an extension to Heat
+    hidden_defaults: frozenset[str] = frozenset()  # names in parameter_defaults whose values are secret
 
     @classmethod
     def parse(
@@ -90,6 +91,13 @@ class Environment:
         """Return the environment with a request's own parameters on top."""
         return replace(self, parameters={**self.parameters, **parameters})
 
+    def with_hidden_defaults(self, values: JsonMapping) -> Environment:
+        """Return the environment with secret values of parameter defaults."""
+        defaults = {**self.parameter_defaults, **values}
+        return replace(
+            self, parameter_defaults=defaults, hidden_defaults=self.hidden_defaults | values.keys()
+        )
+
     def registry(
         self,
         globals: JsonMapping = NO_ENTRIES,
@@ -106,7 +114,11 @@ class Environment:
         """
         registry = self.registry().child(resource_name, target).to_json()
         return Environment(
-            properties, self.parameter_defaults, _registry(registry), event_sinks=self.event_sinks
+            properties,
+            self.parameter_defaults,
+            _registry(registry),
+            event_sinks=self.event_sinks,
+            hidden_defaults=self.hidden_defaults,
         )
 
     def to_json(self) -> JsonObject:

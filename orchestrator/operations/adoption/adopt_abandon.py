@@ -106,7 +106,7 @@ def adoption_request(context: OperationContext, request: StackRequest) -> tuple[
         request,
         template=data["template"],
         files={**_texts(data, "files"), **request.files},
-        environment=_environment(data, secrets.get("parameters") or {}, environment),
+        environment=_environment(data, secrets, environment),
         tags=request.tags or _tags(data),
         ignore_unknown_parameters=bool(request.environment_files),
         adopt_stack_data=None,
@@ -145,11 +145,12 @@ def _opened(context: OperationContext, sealed: object) -> JsonMapping:
     return opened
 
 
-def _environment(data: JsonMapping, hidden: JsonMapping, environment: Environment) -> JsonObject:
-    """Return the environment of the data merged with that of the request."""
+def _environment(data: JsonMapping, secrets: JsonMapping, environment: Environment) -> JsonObject:
+    """Return the environment of the data merged with that of the request; `secrets` has hidden values."""
     written = {name: body for name, body in _mapping(data, "environment").items() if body is not None}
     stored = Environment.parse(written, of_request=True)
-    defaults = {**stored.parameter_defaults, **environment.parameter_defaults}
+    hidden, hidden_defaults = secrets.get("parameters") or {}, secrets.get("parameter_defaults") or {}
+    defaults = {**stored.parameter_defaults, **hidden_defaults, **environment.parameter_defaults}
     parameters = {**_without_masks(stored.parameters), **hidden, **environment.parameters}
     made = {
         "parameters": parameters,

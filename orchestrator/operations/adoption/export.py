@@ -18,6 +18,7 @@ from orchestrator.engine.check.child_status import split_request
 from orchestrator.errors import NotFound
 from orchestrator.json_types import JsonMapping, JsonObject
 from orchestrator.operations.masking import masked
+from orchestrator.operations.runtime.sealed_parameters import hidden_defaults, hidden_parameters
 from orchestrator.security.encryption import Cipher
 from orchestrator.store import snapshots
 from orchestrator.store.connections.database import Database
@@ -77,7 +78,10 @@ def shown_environment(revision: RevisionRow) -> JsonObject:
     hidden.update(shown["encrypted_param_names"] or ())
     for section in ("parameters", "parameter_defaults"):
         values: JsonMapping = shown[section] or {}
-        shown[section] = {name: MASK if name in hidden else value for name, value in values.items()}
+        shown[section] = {
+            name: MASK if name in hidden or value is None else value  # None: hidden in a nested template
+            for name, value in values.items()
+        }
     itself = {name: name for name in revision.outline.get("templates") or ()}  # Heat registers them this way
     shown["resource_registry"] = {**itself, "resources": {}, **(shown["resource_registry"] or {})}
     return shown
@@ -136,9 +140,11 @@ def _document(
         nested = child_of(database, cipher, stack, row, body) if child_of and row.child_id else None
         yield from [orjson.dumps(body)] if nested is None else nested
     yield b"}"
-    hidden = cipher.open(revision.sealed) if revision.sealed else {}
-    if child_of and (secrets or hidden):
-        sealed = cipher.seal({"project_id": stack.project_id, "parameters": hidden, "resources": secrets})
+    hidden = hidden_parameters(cipher, revision.sealed)
+    defaults = hidden_defaults(cipher, revision.environment, revision.sealed)
+    if child_of and (secrets or hidden or defaults):
+        kept = {"parameters": hidden, "parameter_defaults": defaults, "resources": secrets}
+        sealed = cipher.seal({"project_id": stack.project_id, **kept})
         yield b',"sealed":' + orjson.dumps(sealed.decode())
     yield b"}"
 

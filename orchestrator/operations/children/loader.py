@@ -24,6 +24,12 @@ from orchestrator.operations.quotas import CachedQuotas
 from orchestrator.operations.resource_quota import counts_of
 from orchestrator.operations.runtime.caches import BoundedCache, FileCache
 from orchestrator.operations.runtime.parameter_cache import pseudo_parameters, stored_values
+from orchestrator.operations.runtime.sealed_parameters import (
+    hidden_defaults,
+    opened_environment,
+    sealed_values,
+    without_hidden,
+)
 from orchestrator.operations.snapshots.restored_template import with_restored_resources
 from orchestrator.operations.validation.cloud_services import services_of_workers
 from orchestrator.resources.base import ResourceType
@@ -161,11 +167,16 @@ class ChildStackLoader:
         return self._contexts.get_or_make(stack.revision_id, lambda: self._read_context(stack))
 
     def inherited_context_of(
-        self, revision_id: int, environment: JsonMapping, files: Mapping[str, str], depth: int
+        self,
+        revision_id: int,
+        environment: JsonMapping,
+        files: Mapping[str, str],
+        depth: int,
+        sealed: bytes | None,
     ) -> InheritedContext:
         """Return the same, from the contents of a revision."""
         return self._contexts.get_or_make(
-            revision_id, lambda: self._shared_context(environment, files, depth)
+            revision_id, lambda: self._shared_context(environment, files, depth, sealed)
         )
 
     def template(self, hash_: str, values: ParameterValues, max_resources: int) -> Template | None:
@@ -211,19 +222,14 @@ class ChildStackLoader:
         # The text of a thousand identical children is parsed once.
         draft = self._unconditional.get(child.text) or read_stored(child.text, self._limits)
         parameters = pseudo_parameters(child_uuid, name, visit.stack.project_id, draft.form)
-        values = ParameterValues.build(
-            draft.parameters,
-            child.environment.parameters,
-            child.environment.parameter_defaults,
-            parameters,
-            parent=parent,
-        )
+        values, inherited = _values(child, draft.parameters, parameters, parent), child.environment
         defined = draft
         if not isinstance(defined, UnconditionalTemplate):
             defined = self._define(child.text, defined, values)
         self._check_limits(visit.stack, context, child_uuid, len(defined.template.resources))
         names = values.hidden if not secret else values.hidden | frozenset(defined.template.parameters)
         hidden = {parameter: values[parameter] for parameter in names if parameter in values}
+        masked = {*hidden, *inherited.hidden_defaults}
         desired = DesiredChild(
             uuid=child_uuid,
             name=name,
@@ -231,9 +237,9 @@ class ChildStackLoader:
             files=context.files
             if keeps is None
             else {**revisions.files(self.database, keeps), **context.files},
-            environment=_masked(child.environment, hidden),
+            environment=without_hidden(inherited, masked),
             parameters=_visible(values, hidden, parameters),
-            sealed=self.cipher.seal(hidden) if hidden else None,
+            sealed=sealed_values(self.cipher, hidden, inherited, masked),
             outline=defined.outline,
             resource_count=len(defined.template.resources),
             timeout_mins=child.timeout_mins,
@@ -248,7 +254,7 @@ class ChildStackLoader:
             return desired
         values = stored_values(dict(desired.parameters), desired.sealed, self.cipher, {})
         template = load(desired.template, self._limits, values)
-        resolver = self._shared_context(desired.environment, {}, 0).resolver
+        resolver = self._shared_context(desired.environment, {}, 0, desired.sealed).resolver
         document = orjson.loads(desired.template)
         made = with_restored_resources(document, template, resolver, copies, self.types, self.cipher)
         return desired if made is None else replace(desired, template=orjson.dumps(made))
@@ -291,19 +297,25 @@ class ChildStackLoader:
 
     def _read_context(self, stack: StackView) -> InheritedContext:
         with self.database.borrow() as db:
-            environment, files, depth = child_reads.inherited(db, stack.id, stack.revision_id)
-        return self._shared_context(environment, files, depth)
+            environment, files, depth, sealed = child_reads.inherited(db, stack.id, stack.revision_id)
+        return self._shared_context(environment, files, depth, sealed)
 
     def _shared_context(
-        self, environment: JsonMapping, files: Mapping[str, str], depth: int
+        self, environment: JsonMapping, files: Mapping[str, str], depth: int, sealed: bytes | None
     ) -> InheritedContext:
         """Return a context shared by all stacks whose environments differ only in parameters."""
         sections = {name: section for name, section in environment.items() if name != "parameters"}
-        key = hashlib.sha256(orjson.dumps([sections, files, depth], option=orjson.OPT_SORT_KEYS)).digest()
-        return self._shared.get_or_make(key, lambda: self._make_context(sections, files, depth))
+        hidden = hidden_defaults(self.cipher, sections, sealed)
+        content = orjson.dumps([sections, files, depth, hidden], option=orjson.OPT_SORT_KEYS)
+        key = hashlib.sha256(content).digest()
+        return self._shared.get_or_make(
+            key, lambda: self._make_context(opened_environment(sections, hidden), files, depth)
+        )
 
-    def _make_context(self, sections: JsonMapping, files: Mapping[str, str], depth: int) -> InheritedContext:
-        environment, settings = Environment.parse({"parameters": {}, **sections}), self.settings
+    def _make_context(
+        self, environment: Environment, files: Mapping[str, str], depth: int
+    ) -> InheritedContext:
+        settings = self.settings
         of_root = TypeEnvironment.of_stack(
             self.types,
             environment,
@@ -350,14 +362,24 @@ class MissingType(NestedType):
         self.name = name  # type: ignore[misc]
 
 
+def _values(
+    child: ChildTemplate,
+    schemas: Mapping[str, ParameterSchema],
+    pseudo: Mapping[str, str],
+    parent: ParentResourceProxy,
+) -> ParameterValues:
+    """Return the parameter values of a child; those from hidden defaults are hidden."""
+    given = child.environment
+    return ParameterValues.build(
+        schemas,
+        given.parameters,
+        given.parameter_defaults,
+        pseudo,
+        parent=parent,
+        hide=given.hidden_defaults - given.parameters.keys(),
+    )
+
+
 def _visible(values: ParameterValues, hidden: JsonMapping, pseudo: Mapping[str, str]) -> JsonObject:
     """Return the parameters without pseudo parameters; hidden values are None."""
     return {name: None if name in hidden else value for name, value in values.items() if name not in pseudo}
-
-
-def _masked(environment: Environment, hidden: JsonMapping) -> JsonObject:
-    """Return the sections of an environment without the values of hidden parameters."""
-    sections: JsonObject = environment.to_json()
-    for name in ("parameters", "parameter_defaults"):
-        sections[name] = {key: None if key in hidden else value for key, value in sections[name].items()}
-    return sections

@@ -12,6 +12,7 @@ from orchestrator.errors import NotFound
 from orchestrator.json_types import JsonMapping, JsonObject
 from orchestrator.operations.context import OperationContext
 from orchestrator.operations.runtime.parameter_cache import pseudo_parameters, stored_values
+from orchestrator.operations.runtime.sealed_parameters import hidden_defaults
 from orchestrator.store.stacks import history, revisions
 from orchestrator.store.stacks.revisions import RevisionRow
 from orchestrator.store.stacks.stacks import StackRow
@@ -72,6 +73,7 @@ def _sections_of(context: OperationContext, stack: StackRow, row: RevisionRow) -
         except FaultyTemplate as faulty:  # for example of a removed plug-in: the readable part is compared
             template = faulty.rest
     environment = row.environment
+    defaults = hidden_defaults(context.cipher, environment, row.sealed)
     declared = {name: _parameter(body, values.get(name)) for name, body in template.written.items()}
     sections: dict[str, JsonMapping] = {
         "general": {
@@ -82,7 +84,7 @@ def _sections_of(context: OperationContext, stack: StackRow, row: RevisionRow) -
             "encrypted_param_names": environment.get("encrypted_param_names") or [],
         },
         "parameters": declared,
-        "parameter_defaults": environment.get("parameter_defaults") or {},
+        "parameter_defaults": {**(environment.get("parameter_defaults") or {}), **defaults},
         "resource_registry": environment.get("resource_registry") or {},
         "conditions": conditions,
         "mappings": template.mappings,
@@ -94,7 +96,7 @@ def _sections_of(context: OperationContext, stack: StackRow, row: RevisionRow) -
         "files": row.files,
     }
     hidden = {name for name, schema in template.parameters.items() if schema.hidden}
-    return Side(sections, hidden | set(environment.get("encrypted_param_names") or ()))
+    return Side(sections, {*hidden, *defaults, *(environment.get("encrypted_param_names") or ())})
 
 
 def _parameter(written: object, value: object) -> JsonObject:

@@ -106,7 +106,7 @@ class SmallPlanner:
         if inputs.is_begun or not 0 < len(inputs.rows) <= MAX_RESOURCES:
             return None
         context = self.stacks.inherited_context_of(
-            stack.revision_id, inputs.environment, inputs.files, inputs.depth
+            stack.revision_id, inputs.environment, inputs.files, inputs.depth, inputs.sealed
         )
         changes = plan_changes(inputs.rows, {})
         if changes.never_created or Hooks(context.resolver.registry, stack.action):
@@ -133,7 +133,7 @@ class SmallPlanner:
         if template is None:
             return None
         context = self.stacks.inherited_context_of(
-            stack.revision_id, inputs.environment, inputs.files, inputs.depth
+            stack.revision_id, inputs.environment, inputs.files, inputs.depth, inputs.sealed
         )
         if Hooks(context.resolver.registry, stack.action):
             return None

@@ -7,6 +7,7 @@ from collections import OrderedDict
 
 from orchestrator.engine.check.visit import StackView
 from orchestrator.json_types import JsonObject
+from orchestrator.operations.runtime.sealed_parameters import hidden_parameters
 from orchestrator.security.encryption import Cipher
 from orchestrator.store.connections.database import Database
 from orchestrator.store.stacks import revisions
@@ -78,5 +79,5 @@ def stored_values(
     parameters: JsonObject, sealed: bytes | None, cipher: Cipher, pseudo_values: dict[str, str]
 ) -> ParameterValues:
     """Return a revision's stored values as functions use them: converted, hidden values decrypted."""
-    hidden = cipher.open(sealed) if sealed else {}
+    hidden = hidden_parameters(cipher, sealed)
     return ParameterValues({**parameters, **hidden, **pseudo_values}, hidden=frozenset(hidden))

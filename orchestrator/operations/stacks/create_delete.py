@@ -8,14 +8,12 @@ functions in a subprocess.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 import orjson
 
 from orchestrator.engine.messages import CheckMessage
 from orchestrator.errors import NotFound
-from orchestrator.json_types import JsonObject
 from orchestrator.operations import resource_quota, stack_quota
 from orchestrator.operations.adoption.adopt_abandon import adoption_request
 from orchestrator.operations.context import Body, OperationContext
@@ -23,6 +21,7 @@ from orchestrator.operations.events import event_sinks
 from orchestrator.operations.fetching import PausingFetcher
 from orchestrator.operations.keystone import delegated_credentials
 from orchestrator.operations.request_body import StackRequest, read_request, reject_nul_bytes
+from orchestrator.operations.runtime.sealed_parameters import sealed_values, without_hidden
 from orchestrator.operations.stack_completion import start_delete
 from orchestrator.operations.validation.request import ValidatedRequest, validate_request
 from orchestrator.store.access import idempotency
@@ -30,7 +29,6 @@ from orchestrator.store.keystone import delegated_credentials as credentials_sto
 from orchestrator.store.stacks.stacks import StackRow
 from orchestrator.store.traversals.accept import StackInsert, accept_create
 from orchestrator.store.traversals.traversals import StartedTraversal
-from orchestrator.template.environment import Environment
 from orchestrator.template.function_view import FACADE_PARAMETERS
 from orchestrator.template.template import Template
 
@@ -109,13 +107,14 @@ def desired_stack(
 ) -> StackInsert:
     """Return the rows to insert for a validated request."""
     hidden = {name: validated.values[name] for name in validated.values.hidden if name in validated.values}
+    masked = {*hidden, *validated.kinds.hidden}
     shown = {
         name: None if name in hidden else value
         for name, value in validated.values.items()
         if name in validated.template.parameters or name in FACADE_PARAMETERS
     }
     sinks = event_sinks.read(context, stack_uuid, validated.environment.event_sinks)
-    template, environment = orjson.dumps(validated.document), _shown(validated.environment, hidden)
+    template, environment = orjson.dumps(validated.document), without_hidden(validated.environment, masked)
     environment["event_sinks"] = list(sinks.kept)
     reject_nul_bytes(template, orjson.dumps([environment, shown]))  # YAML allows NUL where JSON did not
     return StackInsert(
@@ -127,7 +126,7 @@ def desired_stack(
         files=validated.files,
         environment=environment,
         parameters=shown,
-        sealed=context.cipher.seal(hidden) if hidden else None,
+        sealed=sealed_values(context.cipher, hidden, validated.environment, masked),
         outline=validated.template.outline(),
         resource_count=len(validated.template.resources),
         disable_rollback=request.disable_rollback,
@@ -138,11 +137,3 @@ def desired_stack(
         resume=request.resume,
         sinks=sinks.new,
     )
-
-
-def _shown(environment: Environment, hidden: Collection[str]) -> JsonObject:
-    """Return the environment to store: without the values of hidden parameters, but with their names."""
-    kept = environment.to_json()
-    for section in ("parameters", "parameter_defaults"):
-        kept[section] = {name: None if name in hidden else value for name, value in kept[section].items()}
-    return kept

@@ -20,6 +20,7 @@ from orchestrator.operations.fetching import PausingFetcher
 from orchestrator.operations.keystone import delegated_credentials
 from orchestrator.operations.request_body import StackRequest, UpdateRequest, read_object, read_update
 from orchestrator.operations.runtime.parameter_cache import pseudo_parameters, stored_values
+from orchestrator.operations.runtime.sealed_parameters import hidden_defaults, hidden_parameters
 from orchestrator.operations.stacks.create_delete import Accepted, desired_stack
 from orchestrator.operations.validation.observation_policy import kept_policy
 from orchestrator.operations.validation.request import ValidatedRequest, validate_request
@@ -210,8 +211,9 @@ def _request(
 def _environment(context: OperationContext, requested: UpdateRequest, before: RevisionRow) -> JsonObject:
     """Return the stored environment merged with the request's, without the parameters to clear."""
     request = requested.request
-    opened = context.cipher.open(before.sealed) if before.sealed else {}
+    opened = hidden_parameters(context.cipher, before.sealed)
     stored = dict(before.environment)
+    defaults = hidden_defaults(context.cipher, stored, before.sealed)
     parameters = {
         name: opened.get(name) if value is None else value
         for name, value in (stored.get("parameters") or {}).items()
@@ -225,7 +227,11 @@ def _environment(context: OperationContext, requested: UpdateRequest, before: Re
     registry = {**(stored.get("resource_registry") or {}), **environment.resource_registry}
     made = {
         "parameters": {**parameters, **environment.parameters},
-        "parameter_defaults": {**(stored.get("parameter_defaults") or {}), **environment.parameter_defaults},
+        "parameter_defaults": {
+            **(stored.get("parameter_defaults") or {}),
+            **defaults,
+            **environment.parameter_defaults,
+        },
         "resource_registry": registry,
         "event_sinks": list(environment.event_sinks) or stored.get("event_sinks") or [],
         "encrypted_param_names": stored.get("encrypted_param_names") or [],

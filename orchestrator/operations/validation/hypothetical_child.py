@@ -162,6 +162,9 @@ def _look_inside(
     draft = read_stored(desired.text, Limits.of(context.settings))
     unknown = {parameter for parameter in parent.unknown if parameter in draft.parameters}
     environment = desired.environment
+    hide = {*parent.secret, *((environment.hidden_defaults | kinds.hidden) - environment.parameters.keys())}
+    if parent.secret and not desired.url:
+        hide |= draft.parameters.keys()
     built = ParameterValues.build(
         {parameter: schema for parameter, schema in draft.parameters.items() if parameter not in unknown},
         {parameter: value for parameter, value in environment.parameters.items() if parameter not in unknown},
@@ -173,7 +176,7 @@ def _look_inside(
             str(parent.deletion_policy or "Delete").capitalize(),
             secret=parent.secret_metadata,
         ),
-        hide=parent.secret if desired.url else {*parent.secret, *(draft.parameters if parent.secret else ())},
+        hide=hide,
     )
     missing = built.missing | unknown
     if parent.metadata is UNKNOWN:

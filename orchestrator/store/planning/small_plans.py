@@ -57,7 +57,7 @@ WHERE n.id = %(node_id)s::bigint AND n.kind = 'plan' AND {QUEUED} AND n.lost_lea
     AND s.action = 'CREATE' AND s.owner_id IS NOT NULL
 """
 READ_FOR_DELETE = f"""
-SELECT v.environment, v.files, s.depth,
+SELECT v.environment, v.files, v.sealed, s.depth,
     {FINISH_ID},
     {HAS_NODES},
     (SELECT json_agg(json_build_array(r.id, r.name, coalesce(r.runs_as, r.type), r.action, r.status, r.op,
@@ -160,6 +160,7 @@ class DeleteInputs(NamedTuple):
 
     environment: JsonMapping
     files: Mapping[str, str]
+    sealed: bytes | None
     depth: int
     finish_id: int
     is_begun: bool  # the traversal has nodes of a plan in slices
@@ -210,11 +211,11 @@ def read_for_delete(
         "limit": str(limit),
         "ahead": str(PREALLOCATED_IDS),
     }
-    for environment, files, depth, finish_id, is_begun, definitions, ids in fetch_prepared(
+    for environment, files, sealed, depth, finish_id, is_begun, definitions, ids in fetch_prepared(
         db, READ_FOR_DELETE, values
     ):
         rows = [Row(*row) for row in definitions or ()]
-        return DeleteInputs(environment, files, depth, finish_id, is_begun, rows, ids)
+        return DeleteInputs(environment, files, sealed, depth, finish_id, is_begun, rows, ids)
     return None
 
 

@@ -92,7 +92,7 @@ SELECT name FROM resource WHERE stack_id = %(stack_id)s AND NOT leftover AND act
 """
 
 INHERITED = """
-SELECT v.environment, v.files, s.depth FROM revision v JOIN stack s ON s.id = %(stack_id)s::bigint
+SELECT v.environment, v.files, s.depth, v.sealed FROM revision v JOIN stack s ON s.id = %(stack_id)s::bigint
 WHERE v.id = %(revision_id)s::bigint
 """
 
@@ -190,13 +190,15 @@ def names(db: Db, child_id: int) -> list[str]:
     return [row[0] for row in db.execute(NAMES, {"stack_id": child_id}).fetchall()]
 
 
-def inherited(db: Db, stack_id: int, revision_id: int) -> tuple[JsonObject, dict[str, str], int]:
-    """Return the inputs that children inherit from a stack: a revision's environment and files, and the
-    depth.
+def inherited(
+    db: Db, stack_id: int, revision_id: int
+) -> tuple[JsonObject, dict[str, str], int, bytes | None]:
+    """Return the inputs that children inherit from a stack: a revision's environment and files, the depth,
+    and the encrypted values of the revision.
     """
     values = {"stack_id": str(stack_id), "revision_id": str(revision_id)}
-    [(environment, files, depth)] = fetch_prepared(db, INHERITED, values)
-    return environment or {}, files or {}, depth
+    [(environment, files, depth, sealed)] = fetch_prepared(db, INHERITED, values)
+    return environment or {}, files or {}, depth, sealed
 
 
 def template(db: Db, revision_id: int) -> str | None:
