@@ -3,10 +3,10 @@
 from typing import Any, Literal
 
 from alembic import context
-from sqlalchemy import Connection, NullPool, create_engine
-from sqlalchemy.engine import make_url
+from sqlalchemy import Connection
 
 from orchestrator.config import Settings
+from orchestrator.store.schema.migrate import connect
 from orchestrator.store.tables import (
     access,
     events,
@@ -51,8 +51,5 @@ else:
     url = Settings().database_url
     if url is None:
         raise SystemExit("set ORCHESTRATOR_DATABASE_URL")
-    engine = create_engine(
-        make_url(url.get_secret_value()).set(drivername="postgresql+psycopg"), poolclass=NullPool
-    )
-    with engine.connect() as own:
+    with connect(url.get_secret_value()) as own:
         run(own)

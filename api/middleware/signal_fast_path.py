@@ -33,6 +33,7 @@ from orchestrator.security.caller import Caller, for_project
 from orchestrator.security.policy import allowed, policy_of
 from orchestrator.security.resource_credentials import STACK_USER, authenticate
 from orchestrator.security.signatures import SignedRequest
+from orchestrator.store.connections.database import UNREACHABLE
 from orchestrator.store.signals.ingest import SignalAddress
 
 if TYPE_CHECKING:
@@ -97,7 +98,7 @@ class SignalFastPath:
         structlog.contextvars.bind_contextvars(request_id=request_id)
         try:
             actor, messages, answer = self._accept(environ, requested)
-        except psycopg.OperationalError as error:
+        except UNREACHABLE as error:
             environ[LOST_DATABASE] = error  # the signal may be committed: a fallback could store it twice
             return self.inner(environ, start_response)
         except (NotEligible, OrchestratorError, psycopg.Error):

@@ -14,7 +14,7 @@ import psycopg
 from psycopg.rows import TupleRow
 
 from orchestrator.json_types import JsonObject
-from orchestrator.store.connections.database import Database
+from orchestrator.store.connections.database import UNREACHABLE, Database
 
 PATIENCE_SECONDS: Final = 20.0  # for a restart of the server
 CREATE: Final = (
@@ -61,7 +61,7 @@ class SimulatedObjects:
         """
         try:
             self._write(changes)
-        except psycopg.OperationalError:  # the server was restarted; the transaction can be repeated
+        except UNREACHABLE:  # the server was restarted; the transaction can be repeated
             self._db.close()
             self._db = self._connect()
             self._write(changes)

@@ -20,6 +20,7 @@ from typing import Any
 import orjson
 import psycopg
 import pytest
+from psycopg import sql
 
 from orchestrator.config import Settings
 from orchestrator.embedded.process import Child, Process
@@ -39,6 +40,21 @@ from tests.plugins.thing_fixture import THING_DIR, ThingServer
 CRASH_DIR = Path(__file__).parents[1] / "plugins" / "crash"
 LEASE_SECONDS = 2.0
 RECOVERY_SECONDS = 60.0  # maximum delay caused by a fault
+
+
+@contextlib.contextmanager
+def read_only(url: str) -> Iterator[None]:
+    """Have the database accept no writes for a while: open sessions end, and new ones are read-only."""
+    with psycopg.connect(url, autocommit=True) as db:
+        change = sql.SQL("ALTER DATABASE {name} SET default_transaction_read_only = {value}")
+        name = sql.Identifier(db.info.dbname)
+        db.execute(change.format(name=name, value="on"))
+        others = "FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+        db.execute(f"SELECT pg_terminate_backend(pid) {others}")
+        try:
+            yield
+        finally:
+            db.execute(change.format(name=name, value="off"))
 
 
 class Cluster:
@@ -143,6 +159,10 @@ class Cluster:
         """End a worker as `kill -9` does, and wait until it is gone."""
         self.processes[name].kill_group()
         assert self.processes[name].wait(10)
+
+    def logs(self) -> str:
+        """Return the logs of all workers."""
+        return "".join((self.folder / f"{name}.log").read_text() for name in self.children)
 
     def close(self) -> None:
         """End everything."""

@@ -20,14 +20,15 @@ import psycopg
 from psycopg import Connection
 from psycopg.rows import TupleRow
 from psycopg.types.json import set_json_dumps, set_json_loads
-from sqlalchemy import Engine, create_engine, event
-from sqlalchemy.engine import make_url
-from sqlalchemy.exc import DisconnectionError, InterfaceError, OperationalError
+from sqlalchemy import Engine, event
+from sqlalchemy.exc import DisconnectionError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from orchestrator.config import Settings
 from orchestrator.errors import Misconfigured
 from orchestrator.store.connections.batching import Batcher
+from orchestrator.store.connections.engines import new_engine
+from orchestrator.store.connections.outages import OUTAGES, Session
 from orchestrator.store.connections.prepared import PreparedConnection
 from orchestrator.store.connections.sessions import open_session
 
@@ -62,8 +63,9 @@ NETWORK: dict[str, Any] = {
     "tcp_user_timeout": 20_000,
 }
 RETRY_SECONDS = 0.5  # interval between connection attempts during a long outage
-# Errors that mean the database was unreachable or aborted the statement, not that the statement was wrong.
-UNREACHABLE: Final = (psycopg.OperationalError, OperationalError, InterfaceError, PoolTimeout)
+# Errors that mean the database was unreachable or aborted the statement, not that the statement was wrong
+# (store/connections/outages.py has the list). The engine raises the driver's errors of this kind unwrapped.
+UNREACHABLE: Final = (*OUTAGES, PoolTimeout)
 CHECKS_NAME = "orchestrator-check"  # application name of the connections for checks
 
 
@@ -90,21 +92,14 @@ class Database:
     def engine(self) -> Engine:
         """The pool; created on first use, and again in a forked process."""
         if self._engine is None or self._engine_pid != os.getpid():
-            url = make_url(self.url).set(drivername="postgresql+psycopg")
-            self._engine = create_engine(
-                url,
+            self._engine = new_engine(
+                self._open_for_engine,
                 pool_size=8,
                 max_overflow=16,
                 json_serializer=lambda value: orjson.dumps(value).decode(),
                 json_deserializer=orjson.loads,
-                connect_args={
-                    "application_name": self.application_name,
-                    "connect_timeout": self._connect_seconds,
-                    **NETWORK,
-                },
             )
             self._engine_pid = os.getpid()
-            event.listen(self._engine, "do_connect", self._connect_engine)
             event.listen(self._engine, "checkout", _refuse_closed)
             self._idle = _no_idle_connections()  # the parent's connections belong to the parent
             event.listen(self._engine, "engine_disposed", self._close_idle)
@@ -118,8 +113,16 @@ class Database:
         patience = self.patience_seconds or CONNECT_SECONDS
         return max(2, min(CONNECT_SECONDS, round(patience)))
 
-    def _connect_engine(self, _dialect: Any, _record: Any, args: Any, params: Any) -> Any:
-        return self._outage.connect(lambda: open_session(lambda: psycopg.connect(*args, **params)))
+    def _open_for_engine(self) -> Session:
+        def connect() -> Session:
+            return Session.connect(
+                self.url,
+                application_name=self.application_name,
+                connect_timeout=self._connect_seconds,
+                **NETWORK,
+            )
+
+        return self._outage.connect(lambda: open_session(connect))
 
     def connect(
         self, *, durable: bool = True, hot: bool = False, replan: bool = False, name: str = ""
@@ -133,7 +136,7 @@ class Database:
         if replan:
             options["plan_cache_mode"] = "force_custom_plan"
         options["synchronous_commit"] = "on" if durable else "off"
-        connection_class = PreparedConnection if hot else psycopg.Connection
+        connection_class = PreparedConnection if hot else Session
 
         def connect() -> psycopg.Connection[TupleRow]:
             return connection_class.connect(
@@ -256,20 +259,20 @@ class ConnectBackoff:
         self.patience = patience
         self._since: float | None = None  # the start of the outage, on the monotonic clock
         self._tried_at = 0.0
-        self._error: psycopg.OperationalError | None = None
+        self._error: psycopg.Error | None = None
         self._lock = threading.Lock()
 
     def connect(self, connect: Callable[[], T]) -> T:
         """Return a connection.
 
         Raises:
-            psycopg.OperationalError: the server is unreachable, and the patience is exhausted.
+            UNREACHABLE: the server is unreachable or accepts no writes, and the patience is exhausted.
         """
         while True:
             self._refuse_at_once()
             try:
                 made = connect()
-            except psycopg.OperationalError as error:
+            except OUTAGES as error:
                 if self._is_over(error):
                     raise
                 time.sleep(0.1)
@@ -286,7 +289,7 @@ class ConnectBackoff:
                 raise psycopg.OperationalError(str(self._error))
             self._tried_at = now
 
-    def _is_over(self, error: psycopg.OperationalError) -> bool:
+    def _is_over(self, error: psycopg.Error) -> bool:
         """Whether the patience is exhausted."""
         with self._lock:
             now = time.monotonic()

@@ -21,6 +21,8 @@ from psycopg import errors, pq
 from psycopg.adapt import PyFormat, Transformer
 from psycopg.rows import TupleRow
 
+from orchestrator.store.connections.outages import Session, ends_session
+
 PLACEHOLDER = re.compile(r"%(?:\((\w+)\)[sb]|([sb])|%)")
 PREPARED = 400  # statements per connection; about sixty exist, each with a few combinations of types
 DUPLICATE_PREPARED = b"42P05"
@@ -93,7 +95,7 @@ def as_texts(values: Sequence[object]) -> list[bytes | None] | None:
     return texts
 
 
-class PreparedConnection(psycopg.Connection[TupleRow]):
+class PreparedConnection(Session):
     """A connection in autocommit with a single cursor: rows are fetched before the next statement runs."""
 
     _only: psycopg.Cursor[TupleRow] | None = None
@@ -169,7 +171,10 @@ class PreparedConnection(psycopg.Connection[TupleRow]):
             return
         if not result.error_field(pq.DiagnosticField.SQLSTATE):  # the error is not the server's
             raise errors.OperationalError(self.pgconn.error_message.decode(errors="replace").strip())
-        raise errors.error_from_result(result)
+        error = errors.error_from_result(result)
+        if ends_session(error):
+            self.close()
+        raise error
 
 
 def fetch_prepared(

@@ -1,4 +1,7 @@
-"""New sessions: their settings, and the check that each session has a server process of its own.
+"""New sessions: their settings, and the checks that each can write and has a server process of its own.
+
+A standby, or a primary that is read-only for the time of a switchover, accepts connections and refuses every
+change. Such a session is refused at its start; libpq does the same with `target_session_attrs=read-write`.
 
 The store keeps state in its sessions: prepared statements, settings, advisory locks. PgBouncer in transaction
 or statement mode distributes the statements of a session over several server processes; this state is then
@@ -7,7 +10,7 @@ lost, or seen by other clients. `open_session` detects such a pooler.
 First step, for every connection: PostgreSQL reports the process id of a session at the start of the session,
 for cancel requests. A pooler does not know that process yet, and reports a random number. If
 `pg_backend_pid()` returns the reported number, no pooler is present. This needs no additional round trip,
-because the same statement applies the settings.
+because the same statement applies the settings; it also asks whether the session can write.
 
 Second step, behind a pooler, once a minute for each process: end the server process, and observe whether the
 session ends. The session sets `idle_session_timeout` to IDLE_MILLISECONDS and waits. With a process of its
@@ -34,10 +37,13 @@ from orchestrator.errors import Misconfigured
 
 C = TypeVar("C", bound=psycopg.Connection[Any])
 
-PROCESS: Final = sql.SQL("SELECT pg_backend_pid()")
+# `transaction_read_only` is also on for every transaction of a standby.
+PROCESS: Final = sql.SQL(
+    "SELECT pg_backend_pid(), current_setting('transaction_read_only') = 'on', pg_is_in_recovery()"
+)
 # Nothing is changed in a process that may belong to other clients.
 PROCESS_AND_SETTINGS: Final = sql.SQL(
-    "SELECT pg_backend_pid(), CASE WHEN pg_backend_pid() = {process} THEN concat({settings}) END"
+    PROCESS.as_string() + ", CASE WHEN pg_backend_pid() = {process} THEN concat({settings}) END"
 )
 SETTING: Final = sql.SQL("set_config({name}, {value}, false)")
 IDLE_MILLISECONDS: Final = 100
@@ -54,6 +60,8 @@ POOLER: Final = (
     " ORCHESTRATOR_DATABASE_URL to the address of PostgreSQL itself"
 )
 
+NO_WRITES: Final = "the database server accepts no writes"
+
 _tested: dict[
     tuple[str, int, str, str], float
 ] = {}  # time of the last test, by host, port, database and user
@@ -65,6 +73,7 @@ def open_session(connect: Callable[[], C], settings: Mapping[str, str] | None = 
     Raises:
         Misconfigured: a pooler distributes the statements of a session over several server processes.
         psycopg.OperationalError: the server is unreachable.
+        psycopg.errors.ReadOnlySqlTransaction: the server accepts no writes.
     """
     connection = connect()
     try:
@@ -96,11 +105,19 @@ def _apply(connection: psycopg.Connection[Any], settings: Mapping[str, str], pro
         return _process(connection)
     assignments = [SETTING.format(name=name, value=value) for name, value in settings.items()]
     statement = PROCESS_AND_SETTINGS.format(process=process, settings=sql.SQL(", ").join(assignments))
-    return int(_run(connection, statement)[0])
+    return _writable_process(_run(connection, statement))
 
 
 def _process(connection: psycopg.Connection[Any]) -> int:
-    return int(_run(connection, PROCESS)[0])
+    return _writable_process(_run(connection, PROCESS))
+
+
+def _writable_process(row: tuple[Any, ...]) -> int:
+    process, read_only, in_recovery = row[:3]
+    if read_only:
+        reason = "it is a standby" if in_recovery else "default_transaction_read_only is on"
+        raise psycopg.errors.ReadOnlySqlTransaction(f"{NO_WRITES}: {reason}")
+    return int(process)
 
 
 def _reset(connection: psycopg.Connection[Any], settings: Mapping[str, str]) -> None:

@@ -8,10 +8,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+import psycopg
 from sqlalchemy import text
 
 from orchestrator.engine.states import STATES_AT_WORK
 from orchestrator.store.connections.database import Database
+from orchestrator.store.connections.sessions import NO_WRITES
 from orchestrator.store.schema.collation import collation
 from orchestrator.store.tables.base import check_in
 
@@ -52,6 +54,9 @@ SELECT count(*) FILTER (WHERE state = 'active' AND due_at <= now()) AS due,
         FILTER (WHERE state = 'active'))::float8 AS oldest
 FROM webhook
 """
+SCHEMA_AND_ACCESS: Final = """
+SELECT to_regclass('alembic_version') IS NOT NULL, current_setting('transaction_read_only') = 'on'
+"""
 STACKS: Final = "SELECT action, count(*) FROM stack WHERE status = 'IN_PROGRESS' GROUP BY action"
 
 
@@ -71,7 +76,7 @@ def read_gauges(database: Database) -> Gauges:
     """Read the gauges.
 
     Raises:
-        sqlalchemy.exc.OperationalError: the database is unreachable, or too busy.
+        UNREACHABLE: the database is unreachable, or too busy.
     """
     with database.engine.begin() as connection:
         connection.execute(text(STATEMENT_TIMEOUT))
@@ -93,10 +98,13 @@ def schema_and_collation(database: Database) -> tuple[str | None, str]:
     """Return the version of the database's schema, None if it has none, and the collation of the database.
 
     Raises:
-        sqlalchemy.exc.OperationalError: the database is unreachable.
+        UNREACHABLE: the database is unreachable, or accepts no writes.
     """
     with database.engine.connect() as connection:
-        if connection.execute(text("SELECT to_regclass('alembic_version')")).scalar_one() is None:
+        has_schema, read_only = connection.execute(text(SCHEMA_AND_ACCESS)).one()
+        if read_only:
+            raise psycopg.errors.ReadOnlySqlTransaction(NO_WRITES)
+        if not has_schema:
             return None, collation(connection)
         version: str | None = connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
         return version, collation(connection)

@@ -10,17 +10,16 @@ from __future__ import annotations
 
 import logging
 
-import psycopg
 from alembic import command
 from alembic.config import Config
 from alembic.migration import MigrationContext
-from sqlalchemy import Connection, NullPool, create_engine, event, text
+from sqlalchemy import Connection, NullPool, text
 from sqlalchemy.dialects.postgresql.base import ischema_names
-from sqlalchemy.engine import make_url
-from sqlalchemy.exc import OperationalError
 
 from orchestrator.errors import Misconfigured
 from orchestrator.logs import logger
+from orchestrator.store.connections.engines import new_engine
+from orchestrator.store.connections.outages import OUTAGES, Session
 from orchestrator.store.connections.sessions import open_session
 from orchestrator.store.schema.collation import warn_of_other
 from orchestrator.store.schema.version import folder, head, in_one_line, newer, unreachable, versions
@@ -42,7 +41,7 @@ def upgrade(url: str) -> None:
         Misconfigured: the database is unreachable, newer than this code, or behind an unsuitable connection
             pooler.
     """
-    with _connect(url) as connection:
+    with connect(url) as connection:
         connection.execute(text("SELECT pg_advisory_lock(:key)"), {"key": ADVISORY_LOCK})
         revision_ = MigrationContext.configure(connection).get_current_revision()
         if revision_ is not None and revision_ not in versions():
@@ -57,20 +56,18 @@ def upgrade(url: str) -> None:
             if revision_ != head():
                 logger().info("schema_upgraded", before=revision_, now=head())
             warn_of_other(connection)
-        except OperationalError as error:
-            raise Misconfigured(
-                f"the upgrade did not finish, run it again: {in_one_line(error.orig)}"
-            ) from error
+        except OUTAGES as error:
+            raise Misconfigured(f"the upgrade did not finish, run it again: {in_one_line(error)}") from error
 
 
-def _connect(url: str) -> Connection:
-    engine = create_engine(make_url(url).set(drivername="postgresql+psycopg"), poolclass=NullPool)
-    event.listen(
-        engine,
-        "do_connect",
-        lambda _dialect, _record, args, params: open_session(lambda: psycopg.connect(*args, **params)),
-    )
+def connect(url: str) -> Connection:
+    """Return a connection for migrations.
+
+    Raises:
+        Misconfigured: the database is unreachable, or behind an unsuitable connection pooler.
+    """
+    engine = new_engine(lambda: open_session(lambda: Session.connect(url)), poolclass=NullPool)
     try:
         return engine.connect()
-    except OperationalError as error:
-        raise unreachable(error.orig) from error
+    except OUTAGES as error:
+        raise unreachable(error) from error

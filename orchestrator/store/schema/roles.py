@@ -14,6 +14,8 @@ from typing import Final, LiteralString
 import psycopg
 from psycopg import sql
 
+from orchestrator.store.connections.outages import OUTAGES
+
 ADMINISTRATOR: Final = "orchestrator_admin"
 APPLICATION: Final = "orchestrator"
 RENAMER: Final = "orchestrator_upgrade"  # exists only during the conversion
@@ -90,7 +92,7 @@ def ensure_database(url: Url, database: str) -> bool:
                 with _connect(url(database, ADMINISTRATOR)) as inside:
                     inside.execute(SET_OWNERS)
                 db.execute(SET_OWNER.format(**names))
-    except psycopg.OperationalError:
+    except OUTAGES:
         return False
     return True
 

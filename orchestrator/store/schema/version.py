@@ -11,6 +11,7 @@ from pathlib import Path
 import psycopg
 
 from orchestrator.errors import Misconfigured
+from orchestrator.store.connections.outages import OUTAGES
 from orchestrator.store.connections.sessions import open_session
 
 VERSION = "SELECT version_num FROM alembic_version"
@@ -32,7 +33,7 @@ def current(url: str) -> str | None:
             row = db.execute(VERSION).fetchone()
     except psycopg.errors.UndefinedTable:
         return None
-    except psycopg.OperationalError as error:
+    except OUTAGES as error:
         raise unreachable(error) from error
     return None if row is None else str(row[0])
 

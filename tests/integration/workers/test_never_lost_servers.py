@@ -13,7 +13,16 @@ from orchestrator.embedded.postgres import Postgres
 from orchestrator.embedded.valkey import Valkey, connect
 from orchestrator.store.schema import migrate
 from tests.conftest import OwnServer
-from tests.integration.cluster import RECOVERY_SECONDS, Cluster, eventually, local, made_once, thing, tree
+from tests.integration.cluster import (
+    RECOVERY_SECONDS,
+    Cluster,
+    eventually,
+    local,
+    made_once,
+    read_only,
+    thing,
+    tree,
+)
 from tests.plugins.thing_fixture import THING_DIR, ThingServer
 from tests.template_cluster import FAST_SETTINGS
 
@@ -113,6 +122,18 @@ def test_a_database_killed_and_started_again_loses_nothing(
         installation.postgres.start()
     cluster.wait(uuid, "CREATE_COMPLETE", mending=False)
     made_once(cluster.things, name, resources)
+
+
+def test_a_database_that_accepts_no_writes_for_a_while_loses_nothing_and_alarms_nobody(
+    cluster: Cluster, name: str, installation: SimpleNamespace
+):
+    resources = tree(8)
+    uuid = in_mid_flight(cluster, name, resources)
+    with read_only(installation.postgres.url):
+        eventually(lambda: "accepts no writes" in cluster.logs(), 20)
+    cluster.wait(uuid, "CREATE_COMPLETE", mending=False)
+    made_once(cluster.things, name, resources)
+    assert "raised unexpected" not in cluster.logs()
 
 
 def test_a_provider_that_is_down_for_a_while_is_waited_for_and_nothing_is_taken_for_gone(

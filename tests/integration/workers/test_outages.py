@@ -17,14 +17,17 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import httpx
+import psycopg
 import pytest
 
 from orchestrator.config import Settings
+from orchestrator.embedded.postgres import Postgres
 from orchestrator.embedded.process import Process
 from orchestrator.embedded.processes import api, environment
 from orchestrator.security.encryption import new_key
 from tests.conftest import OwnServer
 from tests.e2e.running import eventually, free_port
+from tests.integration.cluster import read_only
 
 TEMPLATE = {"heat_template_version": "2021-04-16", "resources": {"a": {"type": "OS::Heat::TestResource"}}}
 STACKS = "/v1/demo/stacks"
@@ -60,6 +63,13 @@ def served(tmp_path: Path, own_postgres: OwnServer, own_valkey: OwnServer) -> It
     made = Served(tmp_path, own_postgres, own_valkey)
     yield made
     made.process.stop()
+
+
+@pytest.fixture
+def own_administrator(tmp_path: Path, own_postgres: OwnServer) -> Iterator[psycopg.Connection[Any]]:
+    url = Postgres(tmp_path / "own-postgres").administrator_url()
+    with psycopg.connect(url, autocommit=True) as db:
+        yield db
 
 
 def unavailable(answer: httpx.Response) -> bool:
@@ -105,6 +115,37 @@ def test_it_answers_while_its_servers_are_away_and_goes_on_when_they_are_back(
     assert names == {"before", "unheard"}
     own_valkey.start()
     eventually(lambda: served.get("/readyz")[0].json()["status"] == "ok", 15)
+
+
+def test_a_database_that_accepts_no_writes_is_an_outage_and_ends_by_itself(
+    served: Served, own_postgres: OwnServer
+) -> None:
+    assert served.create("before").status_code == 201
+    with read_only(own_postgres.url):
+        refused = [served.create(f"refused{number}") for number in range(5)]
+        assert all(unavailable(answer) for answer in refused)
+        assert unavailable(httpx.delete(f"{served.url}{STACKS}/before", timeout=30))
+        not_ready = served.get("/readyz")[0]
+        assert (not_ready.status_code, not_ready.json()["status"]) == (503, "failed")
+        assert served.get("/livez")[0].status_code == 200
+    eventually(lambda: served.get("/readyz")[0].status_code == 200, 15)
+    answers = [served.create(f"after{number}") for number in range(5)]
+    assert {answer.status_code for answer in answers} == {201}
+
+
+def test_a_server_that_turns_read_only_under_open_sessions_is_an_outage(
+    served: Served, own_postgres: OwnServer, own_administrator: psycopg.Connection[Any]
+) -> None:
+    assert served.create("before").status_code == 201
+    own_administrator.execute("ALTER SYSTEM SET default_transaction_read_only = on")
+    own_administrator.execute("SELECT pg_reload_conf()")
+    eventually(lambda: served.get("/readyz")[0].status_code == 503, 15)
+    assert unavailable(served.create("refused"))
+    own_administrator.execute("SET default_transaction_read_only = off")
+    own_administrator.execute("ALTER SYSTEM RESET default_transaction_read_only")
+    own_administrator.execute("SELECT pg_reload_conf()")
+    eventually(lambda: served.get("/readyz")[0].status_code == 200, 15)
+    assert served.create("after").status_code == 201
 
 
 def chunked(pieces: Iterator[bytes]) -> Iterator[bytes]:
