@@ -18,7 +18,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from pathlib import Path
 from urllib.parse import quote
 
@@ -28,6 +28,7 @@ from orchestrator.embedded.private_files import Directory, opened
 from orchestrator.embedded.process import Child
 from orchestrator.embedded.socket_paths import short_path
 from orchestrator.errors import Misconfigured
+from orchestrator.logs import logger
 from orchestrator.store.schema.roles import ADMINISTRATOR, APPLICATION, ROLES, ensure_database
 
 VERSION = "18"
@@ -35,7 +36,10 @@ ROLE = APPLICATION
 DATABASE = "orchestrator"
 SOCKET = ".s.PGSQL.5432"
 PID_FILE = "postmaster.pid"
-ORPHAN_SECONDS = 30.0  # limit for the shutdown of a server whose supervisor died
+STOP_SECONDS = (
+    30.0  # time for a shutdown; after that the server is killed, which means recovery at the next start
+)
+END_SECONDS = 10.0  # time for the end after a signal that kills
 SERVER_ENV = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LC_ALL": "C", "TZ": "UTC"}
 CONFIG_FILE = "orchestrator.conf"
 INCLUDES = f"""
@@ -82,11 +86,11 @@ class Postgres:
             stop_signal=signal.SIGINT,  # fast shutdown: disconnects clients and writes a checkpoint
             kill_signal=signal.SIGQUIT,  # immediate shutdown; recovery at the next start
             death_signal=signal.SIGINT,
-            stop_seconds=30.0,
+            stop_seconds=STOP_SECONDS,
         )
 
     def prepare(self) -> None:
-        """Create the data directory if necessary, and wait for the end of an earlier server.
+        """Create the data directory if necessary, and end an earlier server whose supervisor died.
 
         Raises:
             Misconfigured: the data belong to a different version; the directory cannot be created, belongs
@@ -102,7 +106,7 @@ class Postgres:
                         f"{self.directory} has data of PostgreSQL {version}, and this is PostgreSQL"
                         f" {VERSION}; dump and reload the data"
                     )
-                self._wait_for_orphan(directory)
+                self._end_orphan(directory)
                 directory.adopt()
                 self._configure(directory)
         except OSError as error:
@@ -161,21 +165,28 @@ class Postgres:
         if initdb.returncode:
             raise Misconfigured(f"initdb failed in {scratch}:\n{initdb.stdout.strip()}")
 
-    def _wait_for_orphan(self, directory: Directory) -> None:
+    def _end_orphan(self, directory: Directory) -> None:
         """Wait for the end of a server whose supervisor died, and make its pid file harmless.
+
+        The death of its supervisor has told the server to stop. One that does not end in time is killed, like
+        the server of a living supervisor: PostgreSQL never ends a shutdown that was requested during crash
+        recovery.
 
         PostgreSQL refuses to start while the process in its pid file exists, even if it is a zombie or an
         unrelated process with the same id. It ignores the id of its parent, so that id is written; the check
         for shared memory in use remains.
         """
-        deadline = time.monotonic() + ORPHAN_SECONDS
+        started = time.monotonic()
+        killed_at = None
         while pids := self._running_servers():
-            pid = _pid_in(directory)
+            pid, now = _pid_in(directory), time.monotonic()
             if pid not in pids:  # child processes whose server is gone
-                for orphan in pids:
-                    with contextlib.suppress(ProcessLookupError):
-                        os.kill(orphan, signal.SIGQUIT)
-            if time.monotonic() > deadline:
+                self._kill(pids)
+            elif killed_at is None and now > started + STOP_SECONDS and self._is_ours(pid):
+                logger().warning("database_killed", process=pid, directory=str(self.directory))
+                self._kill({pid})
+                killed_at = now
+            if now > (killed_at or started + STOP_SECONDS) + END_SECONDS:
                 raise Misconfigured(
                     f"a database server (process {pid}) is still running in {self.directory}; stop it first"
                 )
@@ -192,14 +203,35 @@ class Postgres:
             with opened(self.directory) as directory:
                 pid = _pid_in(directory)
             return {pid} if pid is not None and pid != os.getpid() and _alive(pid) else set()
-        pids = set()
-        for process in Path("/proc").glob("[0-9]*"):
-            with contextlib.suppress(OSError):  # it has ended, or belongs to a different user
-                _, name, rest = re.split(r"[()]", (process / "stat").read_text(), maxsplit=2)
-                alive = name == "postgres" and rest.split()[0] not in "ZX"
-                if alive and (process / "cwd").samefile(self.directory):
-                    pids.add(int(process.name))
-        return pids
+        return {int(process.name) for process in Path("/proc").glob("[0-9]*") if self._runs_here(process)}
+
+    def _runs_here(self, process: Path) -> bool:
+        """Whether a process of `/proc` is a running PostgreSQL in the data directory."""
+        with contextlib.suppress(OSError):  # it has ended, or belongs to a different user
+            _, name, rest = re.split(r"[()]", (process / "stat").read_text(), maxsplit=2)
+            alive = name == "postgres" and rest.split()[0] not in "ZX"
+            return alive and (process / "cwd").samefile(self.directory)
+        return False
+
+    def _is_ours(self, pid: int) -> bool:
+        """Whether a server was started by a supervisor: with its command, as its user."""
+        process = Path(f"/proc/{pid}")
+        uid = self.account.uid if self.account else os.geteuid()
+        with contextlib.suppress(OSError):  # it has ended, or this is not Linux
+            _, *arguments, _ = (process / "cmdline").read_bytes().decode(errors="replace").split("\0")
+            return process.stat().st_uid == uid and arguments == list(self.child().argv[1:])
+        return False
+
+    def _kill(self, pids: Set[int]) -> None:
+        """Send PostgreSQL processes of the data directory the signal for an immediate shutdown."""
+        for pid in pids:
+            with contextlib.suppress(OSError):  # it has ended
+                process = os.pidfd_open(pid)  # from here on the id cannot be that of a later process
+                try:
+                    if self._runs_here(Path(f"/proc/{pid}")):
+                        signal.pidfd_send_signal(process, signal.SIGQUIT)
+                finally:
+                    os.close(process)
 
     def _ready(self, _pid: int) -> bool:
         """Whether the server accepts connections; creates roles and database if they are missing."""

@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import kombu
@@ -17,6 +18,7 @@ import psycopg
 import pytest
 
 from orchestrator.embedded import binaries
+from orchestrator.embedded import postgres as postgres_module
 from orchestrator.embedded.accounts import Account
 from orchestrator.embedded.data_dir import DataDir
 from orchestrator.embedded.postgres import Postgres
@@ -150,6 +152,7 @@ def test_a_pid_file_that_names_another_process_stops_nothing(
 SUPERVISOR = """
 import sys, time
 from pathlib import Path
+from orchestrator.embedded import postgres as postgres_module
 from orchestrator.embedded.postgres import Postgres
 from orchestrator.embedded.process import Process
 from orchestrator.embedded.valkey import Valkey
@@ -174,6 +177,45 @@ def test_servers_die_with_their_supervisor_even_when_it_is_killed(tmp_path: Path
     eventually(lambda: not any(alive(pid) for pid in pids))
     with running(server.child(), tmp_path / "log"):
         assert read(server.url()) == ["committed"]
+
+
+def postgres_children(server: Postgres, kind: str) -> list[int]:
+    """Return the processes of a server whose titles contain `kind`."""
+    query = "SELECT pid FROM pg_stat_activity WHERE backend_type = %s"
+    with psycopg.connect(server.administrator_url()) as connection:
+        return [row[0] for row in connection.execute(query, (kind,))]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a stranger cannot be told from a server")
+def test_a_server_of_a_killed_supervisor_that_does_not_end_by_itself_is_ended(
+    server: Postgres, start: Callable[[Child], Process], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(postgres_module, "STOP_SECONDS", 0.5)
+    orphan = start(server.child())
+    write(server.url(), "committed")
+    [checkpointer] = postgres_children(server, "checkpointer")
+    os.kill(checkpointer, signal.SIGSTOP)  # without it no shutdown ends
+    orphan.signal(server.child().death_signal)
+    pid_file = server.directory / "postmaster.pid"
+    eventually(lambda: "stopping" in pid_file.read_text())
+    start(server.child())
+    assert read(server.url()) == ["committed"]
+    assert not alive(checkpointer)
+    assert orphan.wait(10)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a stranger cannot be told from a server")
+def test_a_server_that_somebody_runs_on_the_data_is_refused_and_left_alone(
+    server: Postgres, start: Callable[[Child], Process], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(postgres_module, "STOP_SECONDS", 0.1)
+    monkeypatch.setattr(postgres_module, "END_SECONDS", 0.1)
+    start(server.child()).stop()
+    ours = server.child()
+    theirs = start(replace(ours, argv=(*ours.argv, "-c", "work_mem=5MB")))
+    with pytest.raises(Misconfigured, match=f"process {theirs.pid}.* is still running"):
+        server.prepare()
+    assert server_says(server, "SHOW work_mem") == "5MB"
 
 
 def test_two_installations_run_side_by_side(tmp_path: Path, start: Callable[[Child], Process]) -> None:
