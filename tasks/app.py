@@ -31,7 +31,6 @@ from orchestrator.operations.keystone.delegated_credentials import credential_re
 from orchestrator.operations.keystone.stack_users import stack_user_reaper
 from orchestrator.operations.maintenance.heartbeat import Heartbeat
 from orchestrator.operations.maintenance.sweep import Sweep
-from orchestrator.operations.planning.process import stop_planners
 from orchestrator.operations.reconcile.worker_context import WorkerContext
 from orchestrator.resources.registry import load_registry
 from orchestrator.security.encryption import cipher
@@ -160,4 +159,6 @@ def _stop_threads(**_: object) -> None:
 
 @worker_shutdown.connect
 def _stop_planners(**_: object) -> None:
-    stop_planners()
+    context = _engines.get(os.getpid())
+    if context is not None:
+        context.planner_processes.stop()

@@ -11,7 +11,7 @@ from orchestrator.config import Settings
 from orchestrator.operations.children.loader import ChildStackLoader
 from orchestrator.operations.keystone.access import KeystoneAccess
 from orchestrator.operations.planning.planner import Planner
-from orchestrator.operations.planning.process import PlanNodeHandler, start_planner
+from orchestrator.operations.planning.process import PlannerProcesses, PlanNodeHandler
 from orchestrator.operations.reconcile.worker_context import WorkerContext
 from orchestrator.operations.runtime.caches import FileCache
 from orchestrator.operations.runtime.circuit_breaker import CircuitBreakers
@@ -36,13 +36,15 @@ def build_worker_context(
     cipher: Cipher,
     types: Mapping[str, ResourceType],
     settings: Settings,
-    start_process: Callable[[int, int], None] = start_planner,
+    start_process: Callable[[int, int], None] | None = None,
 ) -> WorkerContext:
     """Return the state that all checks of a worker process share; its caches are those of its planner.
 
-    `start_process` plans a large stack elsewhere, given its plan node and lease.
+    `start_process` plans a large stack elsewhere, given its plan node and lease; by default in a process.
     """
     planner = build_planner(database, cipher, types, settings)
+    leases = Leases(database, settings.lease_seconds)
+    processes = PlannerProcesses(leases)
     return WorkerContext(
         database,
         cipher,
@@ -50,8 +52,9 @@ def build_worker_context(
         settings,
         planner.parameters,
         Windows(settings.dispatch_window),
-        Leases(database, settings.lease_seconds),
-        PlanNodeHandler(planner, start_process),
+        leases,
+        PlanNodeHandler(planner, start_process or processes.start),
+        processes,
         planner.stacks.files,
         planner.stacks,
         CircuitBreakers(database, settings.retry_max_seconds),

@@ -1,6 +1,7 @@
 """The process that plans a large stack: `python -m orchestrator.operations.planner_process NODE LEASE`.
 
-It takes over the plan node's lease from the worker that started it, plans, and ends. If it dies, the lease
+It shares the plan node's lease with the worker that started it, plans, and ends. Both renew the lease: the
+worker also while this process still starts, and this process while the worker is busy. If it dies, the lease
 expires and another planner resumes after the last slice written. It sends no messages: the sweep enqueues the
 first nodes, and their checks enqueue the rest.
 """

@@ -50,6 +50,8 @@ MAX_ROWS = 1_000  # maximum rows per kind of work and sweep
 AUDIT_SECONDS = 30.0
 REPAIR_SECONDS = 2.0  # between two searches for due repairs
 LOCK = 0x5357454550  # for a single sweep at a time on all hosts
+MAX_LOGGED = 20  # lost leases that a sweep logs one by one
+LEASE_EXPIRED = "its worker or planner died, hung, or could not reach the database"
 COUNTING = LOCK + 1  # for a single count at a time
 ENQUEUED_WITHIN_SECONDS = 2.0  # of the commit that marked the nodes
 COUNTING_SECONDS = 0.025  # time after which a sweep counts no further stack
@@ -141,12 +143,13 @@ class Sweep:
     def _enqueue_due(self, db: Connection[TupleRow]) -> list[CheckMessage]:
         messages = sweep_queries.due(db, MAX_ROWS, self._shared_lists)
         metrics.count_recovered("due", len(messages))
-        lost = sweep_queries.expired_leases(db, MAX_ROWS)
+        queued, lost = sweep_queries.expired_leases(db, MAX_ROWS)
         metrics.count_recovered("lease_lost", len(lost))
         if lost:
             log.warning("leases_lost", count=len(lost))
-        messages += lost
-        return messages
+        for lease in lost[:MAX_LOGGED]:  # the log of the worker that held it says more, unless it was killed
+            log.warning("lease_expired", **lease._asdict(), reason=LEASE_EXPIRED)
+        return messages + queued
 
     def _enqueue_queued(self, db: Connection[TupleRow]) -> list[CheckMessage]:
         """Return messages for queued nodes whose messages were lost or not sent. Each statement is a

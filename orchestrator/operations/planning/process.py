@@ -1,13 +1,17 @@
 """The check of a plan node: small stacks are planned in place, large stacks in a separate process.
 
-`operations/planner_process.py` is that process. It takes over the plan node's lease from the worker that
-starts it, so that workers stay small.
+`operations/planner_process.py` is that process; it keeps workers small. The worker that starts it renews the
+lease of the plan node until it ends, and it ends with its worker. So a node has one planner at a time, and a
+start of any duration on a busy machine costs no lease.
 """
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -20,41 +24,93 @@ from orchestrator.engine.check.visit import ControlVisit
 from orchestrator.engine.messages import CheckMessage
 from orchestrator.engine.states import ACTS
 from orchestrator.errors import Superseded
+from orchestrator.logs import logger
 from orchestrator.operations import stack_completion
 from orchestrator.operations.planning.planner import Planner
 from orchestrator.operations.planning.template_plan import DELETE_ACTIONS, TooLarge
+from orchestrator.operations.runtime.lease_keeper import Leases
+from orchestrator.process_control import die_with
+from orchestrator.store.connections.database import UNREACHABLE
 from orchestrator.store.nodes import repository
 from orchestrator.store.planning import bulk_writer, plan_inputs, small_plans
 from orchestrator.store.stacks import resources
 from orchestrator.template.group_template import Members, is_members
 
-START_SECONDS = 30.0  # lease of a plan node until its process renews it, enough on a busy machine
 MAX_RESOURCES_IN_PLACE = 2_000  # planned by a worker itself
 MAX_DEPOSED_IN_PLACE = 10_000  # the plan of deposed resources reads less of each
 STOP_SECONDS = 10.0  # time for a planner process to release its node
 
-_children: list[subprocess.Popen[bytes]] = []
+MODULE = "orchestrator.operations.planner_process"
+log = logger()
 
 
-def start_planner(node_id: int, lease: int) -> None:
-    """Start a planner process for a claimed plan node and return at once."""
-    _children[:] = [child for child in _children if child.poll() is None]
-    command = [sys.executable, "-m", "orchestrator.operations.planner_process", str(node_id), str(lease)]
-    _children.append(subprocess.Popen(command, stdin=subprocess.DEVNULL))
+class PlannerProcesses:
+    """The planner processes that this process started."""
 
+    def __init__(self, leases: Leases) -> None:
+        """Keep the leases of their nodes with `leases`."""
+        self._leases = leases
+        self._running: dict[subprocess.Popen[bytes], threading.Thread] = {}
 
-def stop_planners() -> None:
-    """Stop the planner processes that this process started; another worker resumes their plans."""
-    running = [child for child in _children if child.poll() is None]
-    for child in running:
-        child.terminate()
-    deadline = time.monotonic() + STOP_SECONDS
-    for child in running:
+    def start(self, node_id: int, lease: int) -> None:
+        """Start a planner process for a claimed plan node and return at once."""
+        started = threading.Event()
+        # A process ends with the thread that started it, so this thread also waits for it.
+        follower = threading.Thread(target=self._follow, args=(node_id, lease, started), daemon=True)
+        follower.start()
+        started.wait()
+
+    def stop(self) -> None:
+        """Stop the planner processes; other workers resume their plans."""
+        running = dict(self._running)
+        for child in running:
+            child.terminate()
+        deadline = time.monotonic() + STOP_SECONDS
+        for child, follower in running.items():
+            try:
+                child.wait(max(0.0, deadline - time.monotonic()))
+            except subprocess.TimeoutExpired:  # its lease expires
+                child.kill()
+            follower.join()
+
+    def _follow(self, node_id: int, lease: int, started: threading.Event) -> None:
+        """Start a process, and renew its lease until it ends."""
+        worker = os.getpid()
+        command = (sys.executable, "-m", MODULE, str(node_id), str(lease))
         try:
-            child.wait(max(0.0, deadline - time.monotonic()))
-        except subprocess.TimeoutExpired:  # its lease expires
-            child.kill()
-            child.wait()
+            with self._leases.keep([(node_id, None, lease)]):
+                child = subprocess.Popen(
+                    command,
+                    stdin=subprocess.DEVNULL,
+                    preexec_fn=lambda: die_with(worker),  # noqa: PLW1509 - it must not outlive the lease
+                )
+                self._running[child] = threading.current_thread()
+                started.set()
+                status = child.wait()
+            del self._running[child]
+        except OSError as error:
+            log.error("planner_failed", node=node_id, reason=str(error))
+            return
+        finally:
+            started.set()
+        if status == -signal.SIGTERM:  # stopped before it could release its node
+            self._release(node_id, lease)
+        elif status:
+            log.error("planner_failed", node=node_id, reason=ending(status))
+
+    def _release(self, node_id: int, lease: int) -> None:
+        try:
+            with self._leases.database.borrow() as db:
+                repository.release(db, node_id, lease)
+        except UNREACHABLE as error:  # the lease expires
+            log.warning("database_unreachable", node=node_id, error=str(error))
+
+
+def ending(status: int) -> str:
+    """Return how a process ended, given its exit status as in `subprocess`."""
+    if status >= 0:
+        return f"ended with status {status}"
+    return f"killed by {signal.Signals(-status).name}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +118,7 @@ class PlanNodeHandler:
     """A check's visit to a plan node."""
 
     planner: Planner
-    start_process: Callable[[int, int], None] = start_planner
+    start_process: Callable[[int, int], None]
 
     def __call__(
         self, visit: ControlVisit, lease: int, max_enqueued: int | None = None
@@ -74,6 +130,7 @@ class PlanNodeHandler:
         planner, stack = self.planner, visit.stack
         if visit.lost_leases > planner.settings.action_retry_limit:
             reason = "Planning failed repeatedly; see the log"
+            log.error("planning_failed", node=visit.node_id, stack=stack.uuid, lost_leases=visit.lost_leases)
             return stack_completion.fail(planner.database, stack.id, visit.traversal, reason)
         db = planner.database.check_connection(durable=True)
         if is_small_plan_candidate(visit) and max_enqueued is not None:
@@ -86,8 +143,7 @@ class PlanNodeHandler:
         if not self._is_large(db, visit):
             with suppress(TooLarge):
                 return planner.run(db, visit, lease, max_members=MAX_RESOURCES_IN_PLACE)
-        seconds = max(planner.settings.lease_seconds, START_SECONDS)
-        repository.renew(db, [(visit.node_id, None, lease)], seconds)
+        repository.renew(db, [(visit.node_id, None, lease)], planner.settings.lease_seconds)
         self.start_process(visit.node_id, lease)
         return []
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from orchestrator.config import Settings
 from orchestrator.operations.children.loader import ChildStackLoader
 from orchestrator.operations.keystone.access import KeystoneAccess
-from orchestrator.operations.planning.process import PlanNodeHandler
+from orchestrator.operations.planning.process import PlannerProcesses, PlanNodeHandler
 from orchestrator.operations.runtime.caches import FileCache
 from orchestrator.operations.runtime.circuit_breaker import CircuitBreakers
 from orchestrator.operations.runtime.dispatch_window import Windows
@@ -33,6 +33,7 @@ class WorkerContext:
     windows: Windows
     leases: Leases
     plan: PlanNodeHandler
+    planner_processes: PlannerProcesses
     files: FileCache
     stacks: ChildStackLoader
     breakers: CircuitBreakers

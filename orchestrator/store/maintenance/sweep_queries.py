@@ -59,7 +59,8 @@ SET state = CASE WHEN NOT {RUNNING} THEN 'dropped' WHEN n.lost_leases = 0 THEN '
     lost_leases = least(n.lost_leases + 1, 1000), lease = NULL, leased_until = NULL, rings = 0,
     rung_at = CASE WHEN {RUNNING} AND n.lost_leases = 0 THEN now() END
 FROM o JOIN stack s ON s.id = o.stack_id JOIN stack root ON root.id = s.root_id
-WHERE n.id = o.id RETURNING n.id, n.traversal, n.queue, n.label, root.uuid::text, n.state
+WHERE n.id = o.id RETURNING n.id, n.traversal, n.queue, n.label, root.uuid::text, n.state, n.kind,
+    s.uuid::text, n.lost_leases
 """
 
 # Loose index scan: a step per root stack with queued nodes, whatever their number.
@@ -168,9 +169,23 @@ def due(db: Db, limit: int, shared_lists: Mapping[str, str]) -> list[CheckMessag
     ]
 
 
-def expired_leases(db: Db, limit: int) -> list[CheckMessage]:
-    """Queue the nodes whose lease has expired."""
-    return _queued(db.execute(EXPIRED_LEASES, {"limit": limit}).fetchall())
+class LostLease(NamedTuple):
+    """A node whose lease has expired, and how often that happened to it."""
+
+    node_id: int
+    name: str  # of the resource
+    kind: str
+    stack: str
+    times: int
+
+
+def expired_leases(db: Db, limit: int) -> tuple[list[CheckMessage], list[LostLease]]:
+    """Queue the nodes whose lease has expired, those that lost several after a pause; return the messages to
+    send now, and all lost leases.
+    """
+    rows = db.execute(EXPIRED_LEASES, {"limit": limit}).fetchall()
+    lost = [LostLease(node_id=row[0], name=row[3], kind=row[6], stack=row[7], times=row[8]) for row in rows]
+    return _queued(rows), lost
 
 
 def _queued(rows: list[tuple[Any, ...]]) -> list[CheckMessage]:

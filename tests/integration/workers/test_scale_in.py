@@ -26,7 +26,8 @@ from tests.plugins.thing_fixture import things
 __all__ = ["new_cluster", "thing_type_known", "things"]
 
 PATIENCE_SECONDS = 90.0
-SIZE = 20_000  # of a stack that is planned by a process of its own, for seconds
+SIZE = 50  # of a stack that is planned by a process of its own, in slices
+SLICE = 10
 STOP_SECONDS = 40.0  # less than Docker Compose gives them
 
 
@@ -40,7 +41,15 @@ def cluster(new_cluster: Callable[..., Cluster], postgres_url: str, broker_url: 
 
 @pytest.fixture
 def local_cluster(new_cluster: Callable[..., Cluster], postgres_url: str, broker_url: str) -> Cluster:
-    return new_cluster(postgres_url, broker_url, checkers=2, providers=0, **NO_REPAIR)
+    return new_cluster(
+        postgres_url,
+        broker_url,
+        checkers=2,
+        providers=0,
+        slice_length=SLICE,
+        inline_body_size=10,  # so that a process plans every stack
+        **NO_REPAIR,
+    )
 
 
 def crowd(width: int) -> dict[str, Any]:
@@ -72,9 +81,11 @@ def test_stopping_workers_hand_over_their_work(
 
 def test_a_plan_under_way_is_handed_over_too(local_cluster: Cluster) -> None:
     cluster = local_cluster
+    cluster.arm("slice", "before", 3, how="hold")
     cluster.create("large", {f"r{number}": local() for number in range(SIZE)})
     plan = "SELECT state, lost_leases FROM graph_node WHERE kind = 'plan'"
-    eventually(lambda: cluster.rows("SELECT 1 FROM resource LIMIT 1"), PATIENCE_SECONDS)
+    eventually(lambda: cluster.hit("slice", "before"), PATIENCE_SECONDS)
+    assert cluster.rows("SELECT count(*) FROM resource") == [(2 * SLICE,)]
     assert cluster.rows(plan) == [("checking", 0)]
     for name in ("check1", "check2"):
         cluster.signal(name, signal.SIGTERM)

@@ -1,9 +1,10 @@
-"""Loaded into workers by tests (`celery --include crash`): kills the process at a named point of the engine.
+"""Loaded into workers (`celery --include crash`) and planners (`sitecustomize.py`) by tests: kills or holds
+the process at a named point of the engine.
 
 The folder named by ORCHESTRATOR_TEST_CRASH holds the armed points: files `POINT.WHEN.N`. Every passage of a
-point removes a file. The process that removes the last file is hit with the file's content, `kill` or `stop`
-(SIGKILL, SIGSTOP), and leaves its process id as `POINT.WHEN.hit`. So a point hits exactly once, in any
-process.
+point removes a file. The process that removes the last file is hit with the file's content, `kill`, `stop`
+(SIGKILL, SIGSTOP) or `hold` (wait until the test removes the file `POINT.WHEN.hit`; signals are handled), and
+leaves its process id as `POINT.WHEN.hit`. So a point hits exactly once, in any process.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import functools
 import os
 import signal
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -55,8 +57,13 @@ def passed(point: str, when: str) -> None:
             how = file.read_text()
             file.unlink()
             if file == armed[-1]:
-                (FOLDER / f"{point}.{when}.hit").write_text(str(os.getpid()))
-                signal.pthread_kill(threading.get_ident(), SIGNALS[how])  # before this thread goes on
+                hit = FOLDER / f"{point}.{when}.hit"
+                hit.write_text(str(os.getpid()))
+                if how == "hold":
+                    while hit.exists():
+                        time.sleep(0.01)
+                else:
+                    signal.pthread_kill(threading.get_ident(), SIGNALS[how])  # before this thread goes on
             return
 
 
