@@ -8,8 +8,8 @@ implemented by the engine (docs/internals/engine-semantics.md §13).
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from orchestrator.deprecation import renamed_names
@@ -17,6 +17,7 @@ from orchestrator.resources.base import Context, Created, Observation, ResourceT
 from orchestrator.template.environment import Environment
 
 __all__ = [
+    "AttributePath",
     "ChildTemplate",
     "ChildView",
     "Member",
@@ -29,6 +30,9 @@ __all__ = [
     "Settled",
     "Sibling",
 ]
+
+
+AttributePath = tuple[str | int, ...]  # the name of an attribute, and keys below it
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,11 +61,18 @@ class Member:
     created_at: float  # seconds since the epoch
     attributes: Mapping[str, Value] = field(default_factory=dict)  # as last observed
     unhealthy: bool = False
+    inside: Callable[[Collection[AttributePath]], Mapping[str, Value]] | None = None  # of a nested stack
 
     @property
     def failed(self) -> bool:
         """Whether the member counts as broken: removed first, and not counted as in service."""
         return self.status == "FAILED" or self.unhealthy
+
+    def reaching(self, paths: Collection[AttributePath]) -> Member:
+        """Return the member with its attributes at these paths, which are read if it is a nested stack."""
+        if self.inside is None or not paths:
+            return self
+        return replace(self, attributes={**self.attributes, **self.inside(paths)})
 
 
 class MemberConditions(NamedTuple):
@@ -193,8 +204,8 @@ class NestedType(ResourceType):
     ) -> Mapping[str, Value]:
         """Return the existing attributes among `requested`, by default the child's outputs.
 
-        `requested` holds the names that the parent template uses. The values are stored with the resource
-        when it settles.
+        `requested` holds the names that the parent template uses, `ctx.attribute_paths` the keys below them.
+        The values are stored with the resource when it settles.
         """
         outputs = child.outputs()
         return {name: outputs[name] for name in requested if name in outputs}

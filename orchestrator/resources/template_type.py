@@ -14,6 +14,7 @@ from orchestrator.errors import Diagnostic, InvalidTemplate, LimitExceeded
 from orchestrator.json_types import JsonMapping
 from orchestrator.resources.base import Attribute, Change, Context, Property, ResourceType, Value
 from orchestrator.resources.nested_type import (
+    AttributePath,
     ChildTemplate,
     ChildView,
     Member,
@@ -173,7 +174,8 @@ class TemplateType(NestedType):
         inner = [name for name in requested if name.startswith(RESOURCE) and name not in outputs]
         if inner:
             members = {member.name: member for member in child.members()}
-            outputs |= {name: value for name in inner for value in _inside(members, name)}
+            for name in inner:
+                outputs |= _inside(members, name, ctx.attribute_paths.get(name, ((),)))
         return outputs
 
     def child_reference_id(self, ctx: Context, child: ChildView) -> str | None:
@@ -201,18 +203,24 @@ class TemplateType(NestedType):
         return super().has_attribute(name) or name.startswith(RESOURCE)
 
 
-def _inside(members: Mapping[str, Member], requested: str) -> Iterator[Value]:
-    """Yield the value of ``resource.<name>[.<attribute>]``, nothing if the resource does not exist."""
+def _inside(
+    members: Mapping[str, Member], requested: str, keys: Collection[AttributePath]
+) -> Mapping[str, Value]:
+    """Return the attribute ``resource.<name>[.<attribute>]``, nothing if it does not exist. `keys` are the
+    keys that the template applies to it.
+    """
     rest = requested.removeprefix(RESOURCE)
     member = members.get(rest)
     if member is not None:
+        member = member.reaching([path for path in keys if path])
         reference = member.physical_id if member.reference_id is None else member.reference_id
-        yield member_attributes.mark_member(reference, member.attributes)
-        return
+        return {requested: member_attributes.mark_member(reference, member.attributes)}
     name, _, attribute = rest.partition(".")
     member = members.get(name)
-    if member is not None and attribute in member.attributes:
-        yield member.attributes[attribute]
+    if member is None:
+        return {}
+    attributes = member.reaching([(attribute, *path) for path in keys]).attributes
+    return {requested: attributes[attribute]} if attribute in attributes else {}
 
 
 def flattened(items: Sequence[Value]) -> list[Value]:

@@ -33,7 +33,7 @@ def attribute_at(value: Any, path: Sequence[Any]) -> Any:
         LookupError, TypeError, ValueError: the path does not exist.
     """
     for place, key in enumerate(path):
-        if _is_mark(value):
+        if is_mark(value):
             return _through(value, path[place:])
         if not isinstance(value, (Mapping, Sequence)):
             raise TypeError("not a map or list")
@@ -45,14 +45,21 @@ def attribute_at(value: Any, path: Sequence[Any]) -> Any:
 
 def unmarked(value: Any) -> Any:
     """Return the value of a mark, or an unmarked value unchanged."""
-    if not _is_mark(value):
+    if not is_mark(value):
         return value
     if MEMBER in value:
         return value[MEMBER][0]
-    value_ = value[EACH]
-    if isinstance(value_, Mapping):
-        return {name: unmarked(item) for name, item in value_.items()}
-    return [unmarked(item) for item in value_]
+    inner = value[EACH]
+    if isinstance(inner, Mapping):
+        return {name: _unmarked_member(item) for name, item in inner.items()}
+    return [_unmarked_member(item) for item in inner]
+
+
+def _unmarked_member(item: Any) -> Any:
+    """Return the value of a member, which may be all its attributes: those of a nested group are marks."""
+    if item.__class__ is dict and not is_mark(item):
+        return {name: unmarked(value) for name, value in item.items()}
+    return unmarked(item)
 
 
 def _through(mark: JsonMapping, path: Sequence[object]) -> Any:
@@ -71,5 +78,6 @@ def _reached(value: object, path: Sequence[object]) -> Any:
         return None
 
 
-def _is_mark(value: object) -> bool:
+def is_mark(value: object) -> bool:
+    """Whether a value has several members, or is a member."""
     return value.__class__ is dict and len(value) == 1 and (EACH in value or MEMBER in value)

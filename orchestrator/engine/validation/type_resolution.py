@@ -174,6 +174,18 @@ class TypeResolver:
         """
         return self._entry(definition).name
 
+    def nested_type(self, name: str, written: str, runs_as: str | None) -> NestedType | None:
+        """Return the type of a recorded resource if it is a nested stack; `written` is its type in the
+        template, `runs_as` the type that runs it if that is another one.
+        """
+        found = self.type_environment.types.get(runs_as or written)
+        if found is None:
+            body = {"type": written}
+            definition = ResourceDefinition(name, written, body, frozenset(), {}, frozenset())
+            resolved = self.of(definition)
+            found = resolved if isinstance(resolved, ResourceType) else None
+        return found if isinstance(found, NestedType) else None
+
     def is_nested(self, definition: ResourceDefinition) -> bool:
         """Whether a resource is a nested stack."""
         return self._entry(definition).nested

@@ -4,18 +4,31 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Sequence
+from functools import partial
+from typing import NamedTuple
 
 from orchestrator.deprecation import renamed_attributes
-from orchestrator.engine.check.child_status import ChildState
+from orchestrator.engine.check.child_status import ChildState, split_request
 from orchestrator.engine.validation.type_resolution import TypeResolver
 from orchestrator.json_types import JsonMapping, JsonObject
 from orchestrator.operations.outputs.outputs import resolve_outputs
-from orchestrator.resources.nested_type import Member, MemberConditions, Sibling
+from orchestrator.resources.base import Context
+from orchestrator.resources.nested_type import AttributePath, Member, MemberConditions, NestedType, Sibling
 from orchestrator.security.encryption import Cipher
 from orchestrator.store.connections.database import Database
 from orchestrator.store.nodes.repository import CheckConnection
 from orchestrator.store.traversals import child_reads
 from orchestrator.template.environment import Environment
+from orchestrator.template.member_attributes import is_mark
+
+
+class _NestedMember(NamedTuple):
+    """A resource of a child stack that is a stack itself."""
+
+    type_name: str  # as written
+    runs_as: str | None
+    data: JsonMapping
+    child: ChildState
 
 
 @renamed_attributes(beside="sibling")
@@ -31,8 +44,14 @@ class StoredChildView:
         resolver: TypeResolver,
         stack_id: int,
         resource_name: str,
+        resolver_of: Callable[[ChildState], TypeResolver] | None = None,
     ) -> None:
-        """`resolver`, `stack_id` and `resource_name` are those of the parent's stack and resource."""
+        """`resolver`, `stack_id` and `resource_name` are those of the parent's stack and resource.
+        `resolver_of` returns the resolver of a child stack's resources; without it, attributes of stacks
+        nested in the child are not read.
+        """
+        self._resolver_of = resolver_of
+        self._nested: dict[str, _NestedMember] | None = None  # by name
         self._db, self._database, self._cipher, self._resolver = db, database, cipher, resolver
         self._stack_id, self._name = stack_id, resource_name
         self._child = None if child is None or child.gone else child
@@ -81,8 +100,56 @@ class StoredChildView:
             opened = self._opened(sealed)
             values = opened.get("attributes", attributes) or {}
             reference_id = opened.get("reference_id", reference)
-            rows.append(Member(name, type_, action, status, id_, reference_id, at, values, bad))
+            inside = partial(self._attributes_inside, name, values) if self._may_be_nested(type_) else None
+            rows.append(Member(name, type_, action, status, id_, reference_id, at, values, bad, inside))
         return rows
+
+    def _may_be_nested(self, type_name: str) -> bool:
+        installed = self._resolver.type_environment.types.get(type_name)
+        return self._resolver_of is not None and (installed is None or isinstance(installed, NestedType))
+
+    def _attributes_inside(
+        self, name: str, recorded: JsonMapping, paths: Collection[AttributePath]
+    ) -> JsonMapping:
+        """Return attributes of a stack nested in the child, which its own row does not have."""
+        keys: dict[str, list[AttributePath]] = {}
+        for first, *rest in paths:
+            if isinstance(first, str) and (first not in recorded or is_mark(recorded[first])):
+                keys.setdefault(first, []).append(tuple(rest))
+        nested = self._nested_members().get(name) if keys else None
+        if nested is None:
+            return {}
+        assert self._resolver_of is not None
+        assert self._child is not None
+        resolver = self._resolver_of(self._child)
+        nested_type = resolver.nested_type(name, nested.type_name, nested.runs_as)
+        if nested_type is None:
+            return {}
+        view = StoredChildView(
+            self._db,
+            self._database,
+            self._cipher,
+            nested.child,
+            resolver,
+            self._child.id,
+            name,
+            self._resolver_of,
+        )
+        ctx = Context(name, nested.child.name, "", "CHECK", data=nested.data, attribute_paths=keys)
+        found = nested_type.child_attributes(ctx, view, keys)
+        self.used_secret = self.used_secret or view.used_secret
+        return found
+
+    def _nested_members(self) -> dict[str, _NestedMember]:
+        if self._nested is None:
+            assert self._child is not None
+            self._nested = {}
+            for name, type_, runs_as, data, sealed, *state in child_reads.nested_members(
+                self._db, self._child.id
+            ):
+                own = split_request(self._opened(sealed).get("data", data) or {})[1]
+                self._nested[name] = _NestedMember(type_, runs_as, own, ChildState(*state))
+        return self._nested
 
     def failed(self) -> Collection[str]:
         """Return the names of the child's failed resources."""

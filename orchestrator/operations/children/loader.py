@@ -159,12 +159,27 @@ class ChildStackLoader:
         """Return a view of the child of a visited resource."""
         resolver = self.inherited_context(visit.stack).resolver
         return StoredChildView(
-            db, self.database, self.cipher, child, resolver, visit.stack.id, visit.resource.name
+            db,
+            self.database,
+            self.cipher,
+            child,
+            resolver,
+            visit.stack.id,
+            visit.resource.name,
+            self._resolver_of,
         )
+
+    def _resolver_of(self, child: ChildState) -> TypeResolver:
+        """Return the resolver of a child stack's resources."""
+        assert child.revision_id is not None
+        return self._context_of(child.id, child.revision_id).resolver
 
     def inherited_context(self, stack: StackView) -> InheritedContext:
         """Return the context that a stack's desired revision gives to its children."""
-        return self._contexts.get_or_make(stack.revision_id, lambda: self._read_context(stack))
+        return self._context_of(stack.id, stack.revision_id)
+
+    def _context_of(self, stack_id: int, revision_id: int) -> InheritedContext:
+        return self._contexts.get_or_make(revision_id, lambda: self._read_context(stack_id, revision_id))
 
     def inherited_context_of(
         self,
@@ -295,9 +310,9 @@ class ChildStackLoader:
         if total + count > limit:
             raise LimitExceeded("Maximum resources per stack exceeded.")
 
-    def _read_context(self, stack: StackView) -> InheritedContext:
+    def _read_context(self, stack_id: int, revision_id: int) -> InheritedContext:
         with self.database.borrow() as db:
-            environment, files, depth, sealed = child_reads.inherited(db, stack.id, stack.revision_id)
+            environment, files, depth, sealed = child_reads.inherited(db, stack_id, revision_id)
         return self._shared_context(environment, files, depth, sealed)
 
     def _shared_context(

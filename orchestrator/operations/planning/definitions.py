@@ -10,6 +10,7 @@ import orjson
 from orchestrator.engine.plan_changes import DesiredRow
 from orchestrator.engine.validation.type_resolution import TypeResolver
 from orchestrator.json_types import JsonMapping, JsonObject
+from orchestrator.operations.planning.attribute_uses import used_attributes
 from orchestrator.operations.planning.early_edges import early_requirements
 from orchestrator.operations.planning.live_uses import used_live_attributes
 from orchestrator.operations.resource_context.state import USED_LIVE
@@ -17,7 +18,6 @@ from orchestrator.resources.template_type import TemplateType
 from orchestrator.store.planning.bulk_writer import DefinitionRow
 from orchestrator.template.definition import NO_ATTRIBUTES, ResourceDefinition, StackDefinition
 from orchestrator.template.functions import ALL
-from orchestrator.template.group_template import MemberDefinitions
 from orchestrator.template.parameters import ParameterValues
 from orchestrator.template.template import Template
 
@@ -40,7 +40,7 @@ class PlannedDefinitions:
         """
         self.template, self.values, self.hashes, self.resolver = template, values, hashes, resolver
         self.definitions = template.resources if template is not None else {}
-        self._used_attributes = _used_attributes(template, resolver) if template is not None else {}
+        self._used_attributes = {} if template is None else used_attributes(template, resolver, values)
         self._used_live = {} if template is None else used_live_attributes(template, resolver, nested=nested)
         self._early = early_requirements(template, resolver) if template and early_release else {}
         self._nested_digests: dict[int, str] = {}  # by id of the type
@@ -115,7 +115,7 @@ class PlannedDefinitions:
             ]
             text = orjson.dumps(inputs, option=orjson.OPT_SORT_KEYS)
             digest = self._nested_digests[id(resource_type)] = hashlib.sha256(text).hexdigest()
-        return {"nested": digest, "asked": sorted(self._used_attributes[definition.name])}
+        return {"nested": digest, **self._used_attributes[definition.name].stored()}
 
     def _used_inputs(self, definition: ResourceDefinition) -> tuple[JsonMapping, JsonMapping]:
         """Return the file hashes and the mappings that a definition uses."""
@@ -123,28 +123,6 @@ class PlannedDefinitions:
             return NO_ATTRIBUTES, NO_ATTRIBUTES
         assert self.template is not None
         return _chosen(definition.files, self.hashes), _chosen(definition.mappings, self.template.mappings)
-
-
-def _used_attributes(template: Template, resolver: TypeResolver) -> dict[str, set[str]]:
-    """Return the attributes that a template uses of each of its nested stacks."""
-    resources = template.resources
-    if isinstance(resources, MemberDefinitions):  # the group's attributes used by the parent are unknown
-        if not any(resolver.is_nested(sample) for sample in resolver.samples(template)):
-            return {}
-        nested = {
-            name: resolver.of(member) for name, member in resources.items() if resolver.is_nested(member)
-        }
-        return {name: set() if isinstance(type_, TemplateType) else {ALL} for name, type_ in nested.items()}
-    attributes: dict[str, set[str]] = {
-        name: set() for name, definition in template.resources.items() if resolver.is_nested(definition)
-    }
-    if attributes:
-        uses = [definition.dep_attrs for definition in template.resources.values()]
-        uses += [output.dep_attrs for output in template.outputs.values()]
-        for used in uses:
-            for name in attributes.keys() & used.keys():
-                attributes[name] |= used[name]
-    return attributes
 
 
 def _chosen(names: Collection[str], available: JsonMapping) -> JsonMapping:

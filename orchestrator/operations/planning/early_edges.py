@@ -87,7 +87,7 @@ def _mentions(text: str, name: str) -> bool:
 
 def _references(value: object) -> Iterator[str]:
     """Yield the names of the resources that functions in a value refer to."""
-    for item in _items(value):
+    for item in items(value):
         if isinstance(item, Mapping) and len(item) == 1:
             function, argument = next(iter(item.items()))
             name = argument[0] if isinstance(argument, list) and argument else argument
@@ -97,10 +97,10 @@ def _references(value: object) -> Iterator[str]:
 
 def _texts(value: object) -> Iterator[str]:
     """Yield all texts in a value."""
-    return (item for item in _items(value) if isinstance(item, str))
+    return (item for item in items(value) if isinstance(item, str))
 
 
-def _items(value: object) -> Iterator[Any]:
+def items(value: object) -> Iterator[Any]:
     """Yield a value and everything in it."""
     todo: list[Any] = [value]
     while todo:

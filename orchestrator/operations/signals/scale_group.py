@@ -26,6 +26,7 @@ from orchestrator.engine.messages import Message
 from orchestrator.errors import OrchestratorError, ProviderBusy, ProviderError
 from orchestrator.json_types import JsonMapping, JsonObject
 from orchestrator.logs import logger
+from orchestrator.operations.planning.attribute_uses import attribute_keys
 from orchestrator.operations.reconcile.worker_context import WorkerContext
 from orchestrator.operations.resource_context import operation
 from orchestrator.operations.resource_context.state import (
@@ -298,7 +299,7 @@ class GroupResize:
         view = self._engine.stacks.child_view(self._db, self._visit, child)
         body = self._visit.definition.body if self._visit.definition else {}
         state = self._state
-        context = self._context(self._data)
+        context = replace(self._context(self._data), attribute_paths=attribute_keys(body))
         attributes = self._type.child_attributes(context, view, body.get("asked") or ())
         state.secret = state.secret or view.used_secret
         reference = self._type.child_reference_id(context, view)

@@ -14,7 +14,6 @@ from orchestrator.resources.groups.rolling_update import Policy
 from orchestrator.resources.groups.scaling_group import ScalingGroup
 from orchestrator.resources.nested_type import ChildView, Member
 from orchestrator.schema.constraints import Range
-from orchestrator.template import member_attributes
 from orchestrator.template.group_template import KEYS, Definition
 
 BATCHES = {
@@ -111,13 +110,8 @@ class AutoScalingGroup(ScalingGroup):
 
     def attribute(self, ctx: Context, members: Sequence[Member], name: str) -> Value:
         """Return an attribute of the group."""
-        match name:
-            case "current_size":  # after a direct update of the child stack
-                return len(members)
-            case "outputs":
-                return member_attributes.mark_each({member.name: member.attributes for member in members})
-            case "outputs_list":
-                return member_attributes.mark_each([member.attributes for member in members])
+        if name == "current_size":  # after a direct update of the child stack
+            return len(members)
         return super().attribute(ctx, members, name)
 
     def member_named(self, members: Sequence[Member], key: str) -> Member | None:

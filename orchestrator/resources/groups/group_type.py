@@ -11,6 +11,7 @@ from orchestrator.json_types import JsonMapping
 from orchestrator.resources.base import Context, Value
 from orchestrator.resources.groups.rolling_update import Group
 from orchestrator.resources.nested_type import (
+    AttributePath,
     ChildTemplate,
     ChildView,
     Member,
@@ -27,9 +28,13 @@ ALL: Final = "*"
 RESOURCE: Final = "resource."  # prefix of the attributes of a member
 DEFINITIONS, PAUSE = "definitions", "pause"  # keys of stored data: definitions by digest; seconds to wait
 SIZE: Final = "current_size"
+ATTRIBUTE_MAPS: Final = ("attributes", "outputs")  # the attributes of all members, by name
+ATTRIBUTE_LIST: Final = "outputs_list"
 MAX_LISTED: Final = 100  # up to this number of members, their ids are always stored
 
 NO_MEMBERS: Final = Ordinals()
+NO_KEYS: Final[Collection[AttributePath]] = ((),)
+NO_PATHS: Final[frozenset[AttributePath]] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +79,8 @@ class GroupType(NestedType):
             names.remove(SIZE)
         if not names:
             return attributes
-        members = [member for member in self.in_order(child.members()) if not member.failed]
+        ordered = [member for member in self.in_order(child.members()) if not member.failed]
+        members = self._reaching(ordered, names, ctx.attribute_paths)
         attributes |= {name: self.attribute(ctx, members, name) for name in sorted(names)}
         return {name: value for name, value in attributes.items() if value is not None}
 
@@ -88,6 +94,10 @@ class GroupType(NestedType):
             return [reference(member) for member in members]
         if name == "refs_map":
             return {member.name: reference(member) for member in members}
+        if name in ATTRIBUTE_MAPS and name in self.attributes:
+            return member_attributes.mark_each({member.name: member.attributes for member in members})
+        if name == ATTRIBUTE_LIST and name in self.attributes:
+            return member_attributes.mark_each([member.attributes for member in members])
         if name.startswith(RESOURCE):
             key, _, inner = name.removeprefix(RESOURCE).partition(".")
             member = self.member_named(members, key)
@@ -105,6 +115,35 @@ class GroupType(NestedType):
     def member_named(self, members: Sequence[Member], key: str) -> Member | None:
         """Return the member that ``resource.<key>`` refers to, by default by name."""
         return next((member for member in members if member.name == key), None)
+
+    def _reaching(
+        self,
+        members: Sequence[Member],
+        names: Collection[str],
+        paths: Mapping[str, Collection[AttributePath]],
+    ) -> Sequence[Member]:
+        """Return the members with the attributes that these attributes of the group reach in them."""
+        of_all: set[AttributePath] = set()
+        of_one: dict[str, set[AttributePath]] = {}
+        for name in names:
+            keys = paths.get(name, NO_KEYS)
+            if name.startswith(RESOURCE):
+                key, _, inner = name.removeprefix(RESOURCE).partition(".")
+                member = self.member_named(members, key)
+                if member is not None:
+                    of_one.setdefault(member.name, set()).update(_below(inner, keys))
+            elif name not in self.attributes:
+                of_all |= _below(name, keys) if self.exposes_member_attributes else NO_PATHS
+            elif name in (*ATTRIBUTE_MAPS, ATTRIBUTE_LIST):
+                of_all |= _below("", keys)
+        if not of_all and not of_one:
+            return members
+        return [member.reaching(of_all | of_one.get(member.name, NO_PATHS)) for member in members]
+
+
+def _below(name: str, keys: Collection[AttributePath]) -> set[AttributePath]:
+    """Return the paths of these keys below an attribute; without a name, the first key is the attribute."""
+    return {(name, *rest) for rest in keys} if name else {rest for rest in keys if rest}
 
 
 def members_in_child(child: ChildView) -> Members | None:

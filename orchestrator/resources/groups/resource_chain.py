@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 from orchestrator.resources.base import Attribute, Context, Property, Value
 from orchestrator.resources.groups.group_type import GroupType, Planned
 from orchestrator.resources.nested_type import ChildTemplate, ChildView, Member, NestedStep, SetChild, Settled
-from orchestrator.template import member_attributes
 from orchestrator.template.group_template import PARAMETER, Definition, Members, Part
 from orchestrator.template.index_ranges import Ordinals
 
@@ -60,9 +59,3 @@ class ResourceChain(GroupType):
     def in_order(self, members: Sequence[Member]) -> Sequence[Member]:
         """Return members by their place in the list."""
         return sorted(members, key=lambda member: (len(member.name), member.name))
-
-    def attribute(self, ctx: Context, members: Sequence[Member], name: str) -> Value:
-        """Return an attribute of the chain, otherwise the attribute of every member."""
-        if name == "attributes":
-            return member_attributes.mark_each({member.name: member.attributes for member in members})
-        return super().attribute(ctx, members, name)

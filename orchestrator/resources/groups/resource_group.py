@@ -38,7 +38,6 @@ from orchestrator.resources.groups.rolling_update import (
 )
 from orchestrator.resources.nested_type import ChildView, Member, NestedStep, Settled
 from orchestrator.schema.constraints import AllowedValues, Length, Range
-from orchestrator.template import member_attributes
 from orchestrator.template.group_template import Definition, Members, Part
 from orchestrator.template.index_ranges import Ordinals
 
@@ -169,8 +168,6 @@ class ResourceGroup(GroupType):
         """Return an attribute of the group, otherwise the attribute of every member."""
         if name == "removed_rsrc_list":
             return list(ctx.data.get(SKIPPED) or ())
-        if name == "attributes":
-            return member_attributes.mark_each({member.name: member.attributes for member in members})
         return super().attribute(ctx, members, name)
 
     def _skipped(

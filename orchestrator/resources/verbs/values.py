@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
@@ -67,6 +67,8 @@ class Context:
     users: StackUsers | None = None  # for types with `needs_lease`; None without stack users at Keystone
     step: str = ""  # of the open operation, started last
     used_attributes: frozenset[str] = frozenset()  # live attributes that the template uses
+    # of a nested type: the keys that the template applies to an attribute, by attribute
+    attribute_paths: Mapping[str, Collection[tuple[str | int, ...]]] = field(default_factory=dict)
     early_pending: bool = False  # dependents wait for the object to exist, or for its early attributes
     listed: Mapping[str, Value] | None = None  # in a round of the observation: objects in lists, by id
     unchanged: bool = False  # of a nested type: only its child stack has changed, or is to be repaired

@@ -22,11 +22,14 @@ BROKEN = "{0}" + check_in(
     "observed", ("failed", *BROKEN_OBJECTS)
 )  # after a failed operation, or by an observation
 
-STATE = """
-SELECT c.id, c.uuid::text, c.name, c.project_id, c.traversal, c.action, c.status, c.status_reason,
+CHILD_STATE = """
+    c.id, c.uuid::text, c.name, c.project_id, c.traversal, c.action, c.status, c.status_reason,
     c.revision_id, c.deleted_at IS NOT NULL,
     EXISTS (SELECT 1 FROM disturbed_stack d WHERE d.stack_id = c.id),
-    c.halted_traversal IS NOT DISTINCT FROM c.traversal
+    c.halted_traversal IS NOT DISTINCT FROM c.traversal"""
+
+STATE = f"""
+SELECT {CHILD_STATE}
 FROM stack c WHERE c.parent_resource_id = %(resource_id)s::bigint
 """
 
@@ -53,6 +56,13 @@ SELECT name, coalesce(runs_as, type), action, status, physical_id, reference_id,
     extract(epoch FROM created_at)::float8, attributes, convert_from(sealed, 'UTF8'),
     coalesce({BROKEN.format("")}, false)
 FROM resource WHERE stack_id = %(stack_id)s AND NOT leftover AND action <> 'DELETE' ORDER BY created_at, id
+"""
+
+NESTED_MEMBERS = f"""
+SELECT r.name, r.type, r.runs_as, r.data, convert_from(r.sealed, 'UTF8'), {CHILD_STATE}
+FROM stack c JOIN resource r ON r.id = c.parent_resource_id
+WHERE c.owner_id = %(stack_id)s AND c.deleted_at IS NULL AND r.stack_id = %(stack_id)s
+    AND NOT r.leftover AND r.action <> 'DELETE'
 """
 
 SIBLINGS = """
@@ -162,6 +172,13 @@ def count_below(connection: PooledConnection, root_id: int, most: int, but: str)
 def members(db: Db, child_id: int) -> list[tuple[Any, ...]]:
     """Return a child's resources, the oldest first."""
     return db.execute(MEMBERS, {"stack_id": child_id}).fetchall()
+
+
+def nested_members(db: Db, child_id: int) -> list[tuple[Any, ...]]:
+    """Return a child's resources that are stacks: name, type, effective type, data, sealed values, and the
+    columns of `ChildState`.
+    """
+    return db.execute(NESTED_MEMBERS, {"stack_id": child_id}).fetchall()
 
 
 def siblings(db: Db, stack_id: int, id_: str) -> list[tuple[Any, ...]]:

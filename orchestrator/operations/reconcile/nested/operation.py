@@ -15,6 +15,7 @@ from orchestrator.engine.check.outcome import ChildTransition, Failed, failure_r
 from orchestrator.errors import Diagnostic, InvalidTemplate
 from orchestrator.json_types import JsonMapping
 from orchestrator.operations.children.loader import ChildStackLoader
+from orchestrator.operations.planning.attribute_uses import attribute_keys
 from orchestrator.operations.reconcile.desired_state import definition_view
 from orchestrator.operations.resource_context.operation import ResourceOperation
 from orchestrator.operations.resource_context.state import StepResult, in_progress_event_written
@@ -111,7 +112,9 @@ def nested_context(nested: NestedOperation) -> Context:
     operation, state = nested.operation, nested.operation.state
     action = "CREATE" if state.action == "ADOPT" else state.action
     context = operation.context(action)
-    return replace(context, data=state.data, update_policy=_update_policy(nested))
+    definition = operation.visit.definition
+    keys = attribute_keys(definition.body if definition else None)
+    return replace(context, data=state.data, update_policy=_update_policy(nested), attribute_paths=keys)
 
 
 def _update_policy(nested: NestedOperation) -> JsonMapping:
