@@ -149,9 +149,14 @@ class ChildStackLoader:
                 return resource_type
             if isinstance(resource_type, UnknownType) and visit.kind == "update":
                 raise InvalidTemplate(resource_type.faults)
-        if "nested" in body or resource.runs_as is not None or "/" in resource.type:
+        if "nested" in body or self._has_child(resource.id):
             return MissingType(resource.resource_type)
         raise NotFound("resource type", resource.resource_type)
+
+    def _has_child(self, resource_id: int) -> bool:
+        """Whether a resource whose type is not known is a stack. The name of a type does not tell it."""
+        with self.database.borrow() as db:
+            return child_reads.state(db, resource_id) is not None
 
     def child_view(
         self, db: CheckConnection, visit: ResourceVisit, child: ChildState | None
@@ -367,6 +372,16 @@ class LazyStackContext:
         """Return the environment of a stack nested in the resource."""
         inherited = self._stacks.inherited_context(self._visit.stack).environment
         return inherited.child(self._visit.resource.name, parameters, None)
+
+
+class UninstalledType(ResourceType):
+    """Stands for a type that is not installed: resources that never began can still be removed."""
+
+    calls_out = True  # there may be an object, which only the type could find
+
+    def __init__(self, name: str) -> None:
+        """Take the name of the type."""
+        self.name = name  # type: ignore[misc]
 
 
 class MissingType(NestedType):

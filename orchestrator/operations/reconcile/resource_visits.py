@@ -19,6 +19,9 @@ from orchestrator.engine.check.decide import (
     Adopt,
     Create,
     Delete,
+    DropRow,
+    InvalidState,
+    Keep,
     Observe,
     Recreate,
     ReissueUpdate,
@@ -39,7 +42,7 @@ from orchestrator.engine.check.visit import ResourceVisit, replacement_visit
 from orchestrator.errors import InvalidTemplate, NotFound, Superseded
 from orchestrator.json_types import JsonMapping
 from orchestrator.logs import logger
-from orchestrator.operations.children.loader import LazyStackContext
+from orchestrator.operations.children.loader import LazyStackContext, UninstalledType
 from orchestrator.operations.reconcile.checked_node import CheckedNode, resource_checked
 from orchestrator.operations.reconcile.execution import execute, report_aborted
 from orchestrator.operations.reconcile.incarnations import OtherIncarnations
@@ -84,6 +87,7 @@ from orchestrator.store.nodes import replacement_sql, repository
 
 log = logger()
 
+WITHOUT_TYPE = (Abandon, Keep, DropRow, InvalidState)  # steps that change only rows: the type is not used
 MAX_LOST_LEASES = 10  # consecutive lost leases: the node itself seems to end its workers
 
 
@@ -125,11 +129,14 @@ def visit_resource(batch: BatchContext, visit: ResourceVisit) -> Pending | None:
     resource, worker = visit.resource, batch.worker
     try:
         type_ = worker.stacks.type_of(visit)
+        step = decide(visit, type_)
     except (NotFound, InvalidTemplate) as error:
-        failed = Failed(failure_reason(error.heat_type, resource.name, str(error)))
-        _count(batch, visit, "keep", failed)
-        return pending_outcome(batch, visit, StepResult(failed, load_state(visit, worker.cipher)))
-    step = decide(visit, type_)
+        type_ = UninstalledType(resource.resource_type)
+        step = decide(visit, type_)
+        if not isinstance(step, WITHOUT_TYPE):
+            failed = Failed(failure_reason(error.heat_type, resource.name, str(error)))
+            _count(batch, visit, "keep", failed)
+            return pending_outcome(batch, visit, StepResult(failed, load_state(visit, worker.cipher)))
     if isinstance(step, Abandon):
         return Drop(visit)
     if batch.together and not _only_observes(visit, step):
