@@ -12,7 +12,7 @@ from orchestrator.operations.context import OperationContext
 from orchestrator.operations.project_counts import ProjectCounts
 from orchestrator.operations.quotas import UNLIMITED
 from orchestrator.store.connections.database import Database
-from orchestrator.store.traversals.accept import count_stacks
+from orchestrator.store.stacks.root_stacks import count_stacks
 
 CLOSE: Final = 0.9  # of the quota
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from orchestrator.operations import queued_actions
 from orchestrator.operations.reconcile.nested import child_transitions
-from orchestrator.operations.stacks import update
+from orchestrator.operations.stacks import create_delete, update
 from orchestrator.resources.builtin.wait_condition import WaitCondition
 from orchestrator.store.connections.prepared import PreparedConnection
 from orchestrator.store.nodes import repository
@@ -94,6 +94,7 @@ POINTS: Mapping[str, Point] = {
     "complete_stack": Point(completion, completion.complete),
     "complete_child": Point(child_completion, child_completion.complete_child),
     "start_queued": Point(queued_actions, queued_actions.start_or_drop),
+    "validate_create": Point(create_delete, create_delete.validate_request),
     "validate_update": Point(update, update.validate_request),
     # Plans.
     "plan_slice": Point(bulk_writer, bulk_writer.slice_of, _slice_details),

@@ -7,15 +7,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from orchestrator.engine.validation.property_resolution import Resolved
-from orchestrator.errors import OrchestratorError, StackExists
+from orchestrator.errors import OrchestratorError
 from orchestrator.json_types import JsonMapping
 from orchestrator.operations import resource_quota
-from orchestrator.operations.adoption.adopt_abandon import adoption_request
 from orchestrator.operations.context import Body, OperationContext
-from orchestrator.operations.fetching import PausingFetcher
 from orchestrator.operations.outputs.outputs import Output
-from orchestrator.operations.request_body import StackRequest, read_request
+from orchestrator.operations.request_body import StackRequest
 from orchestrator.operations.size_budget import charge, size_budget
+from orchestrator.operations.stacks.new_stack import read_new_stack
 from orchestrator.operations.validation.hypothetical_child import (
     NEVER_CREATED_ID,
     HypotheticalChild,
@@ -27,8 +26,6 @@ from orchestrator.operations.validation.request import ValidatedRequest, validat
 from orchestrator.resources.base import ResourceType
 from orchestrator.resources.nested_type import NestedType
 from orchestrator.schema.translation import reached
-from orchestrator.store.planning import preview_reads
-from orchestrator.store.traversals.accept import enforce_quota
 from orchestrator.template.definition import OutputDefinition, ResourceDefinition, StackDefinition
 from orchestrator.template.formats import format_named
 from orchestrator.template.function_view import UNKNOWN, ResourceProxy
@@ -80,16 +77,9 @@ def preview_create(context: OperationContext, body: Body) -> CreatePreview:
     Raises:
         InvalidRequest, InvalidTemplate, LimitExceeded, NotSupported, StackExists: it would be refused.
     """
-    request = read_request(body.read(), PausingFetcher(context.settings))
-    if request.adopt_stack_data is not None:
-        request, _ = adoption_request(context, request)
+    request = read_new_stack(context, body).request
     validated = validate_request(context, request, stack_uuid="None")
-    project, quota = context.caller.project_id, context.quota("stacks")
     resource_quota.require_room(context, len(validated.template.resources))
-    with preview_reads.consistent_snapshot(context.database) as db:
-        enforce_quota(db, project, quota)
-        if preview_reads.is_taken(db, project, request.stack_name):
-            raise StackExists(request.stack_name)
     return _shown(context, request, validated)
 
 

@@ -1,8 +1,9 @@
 """Create and delete stacks: the API's operations, without HTTP.
 
-A create is validated in full before any row is written, so that all errors of a template are reported at once
-and leave no trace. Then it is a single transaction. Large bodies go through `offload.py`, which runs the same
-functions in a subprocess.
+A create whose name is taken, or that exceeds the quota of stacks, is refused first. Then it is validated in
+full before any row is written, so that all errors of a template are reported at once and leave no trace. Then
+it is a single transaction, whose INSERT decides about the name. Large bodies go through `offload.py`, which
+runs the same functions in a subprocess.
 """
 
 from __future__ import annotations
@@ -14,15 +15,14 @@ import orjson
 
 from orchestrator.engine.messages import CheckMessage
 from orchestrator.errors import NotFound
-from orchestrator.operations import resource_quota, stack_quota
-from orchestrator.operations.adoption.adopt_abandon import adoption_request
+from orchestrator.operations import resource_quota
 from orchestrator.operations.context import Body, OperationContext
 from orchestrator.operations.events import event_sinks
-from orchestrator.operations.fetching import PausingFetcher
 from orchestrator.operations.keystone import delegated_credentials
-from orchestrator.operations.request_body import StackRequest, read_request, reject_nul_bytes
+from orchestrator.operations.request_body import StackRequest, reject_nul_bytes
 from orchestrator.operations.runtime.sealed_parameters import sealed_values, without_hidden
 from orchestrator.operations.stack_completion import start_delete
+from orchestrator.operations.stacks.new_stack import read_new_stack
 from orchestrator.operations.validation.request import ValidatedRequest, validate_request
 from orchestrator.store.access import idempotency
 from orchestrator.store.keystone import delegated_credentials as credentials_store
@@ -56,15 +56,11 @@ def validate_and_insert(
     context: OperationContext, body: Body, lease: int | None = None
 ) -> tuple[StartedTraversal, StackInsert, Template]:
     """Validate a create and insert its rows; with a `lease`, the caller plans the stack itself."""
-    request, adopted = read_request(body.read(), PausingFetcher(context.settings)), None
-    if request.adopt_stack_data is not None:
-        request, adopted = adoption_request(context, request)
-    stack_uuid = uuid.uuid4()
-    validated = validate_request(context, request, stack_uuid=str(stack_uuid))
-    desired = desired_stack(context, request, validated, stack_uuid)
-    if adopted is not None:
-        desired = replace(desired, adopted=context.cipher.seal(adopted))
-    quota = stack_quota.quota_to_enforce(context)
+    new, stack_uuid = read_new_stack(context, body), uuid.uuid4()
+    validated = validate_request(context, new.request, stack_uuid=str(stack_uuid))
+    desired = desired_stack(context, new.request, validated, stack_uuid)
+    if new.adopted is not None:
+        desired = replace(desired, adopted=context.cipher.seal(new.adopted))
     resource_quota.require_room(context, desired.resource_count, reserve=True)
     with (
         delegated_credentials.credential_for_create(context, stack_uuid) as credential,
@@ -75,7 +71,7 @@ def validate_and_insert(
         opened = accept_create(
             db,
             replace(desired, credential_id=credential),
-            quota=quota,
+            quota=new.quota,
             lease=lease,
             seconds=context.settings.lease_seconds,
         )

@@ -30,7 +30,7 @@ from orchestrator.store.stacks.revisions import RevisionRow
 from orchestrator.store.stacks.stacks import StackRow
 from orchestrator.store.traversals import children
 from orchestrator.store.traversals.accept import ConcurrentUpdate, StackInsert, accept_update
-from orchestrator.store.traversals.traversals import StartedTraversal
+from orchestrator.store.traversals.traversals import RevisionChanged, StartedTraversal
 from orchestrator.template.environment import Environment
 from orchestrator.template.parameters import ParameterValues
 from orchestrator.template.parse import Limits
@@ -149,6 +149,7 @@ def propose(context: OperationContext, stack: StackRow, body: Body, *, patch: bo
 
     Raises:
         NotFound: the stack is deleted.
+        RevisionChanged: the stack has another revision than the request expects.
         InvalidRequest, InvalidTemplate, LimitExceeded, NotSupported: it cannot be accepted.
     """
     if stack.deleted_at is not None:
@@ -156,6 +157,8 @@ def propose(context: OperationContext, stack: StackRow, body: Body, *, patch: bo
     requested = read_update(body.read(), PausingFetcher(context.settings), patch=patch)
     before = revisions.desired(context.database, stack)
     assert before is not None
+    if requested.expected_revision not in (None, before.number):  # compared again when it is stored
+        raise RevisionChanged(stack.name, before.number, requested.expected_revision)
     request = _request(context, stack, requested, before)
     pseudo = pseudo_parameters(str(stack.uuid), stack.name, stack.project_id)
     old = stored_values(dict(before.parameters), before.sealed, context.cipher, pseudo)

@@ -26,12 +26,6 @@ FROM resource r JOIN resource_definition d ON d.id = r.definition_id
 WHERE r.stack_id = %(stack_id)s AND r.id = ANY(%(ids)s)
 """
 
-IS_NAME_TAKEN = """
-SELECT EXISTS (
-    SELECT 1 FROM stack
-    WHERE project_id = %(project_id)s AND name = %(name)s AND deleted_at IS NULL AND owner_id IS NULL)
-"""
-
 
 class StoredProperties(NamedTuple):
     """The recorded state of a resource; encrypted values are in `sealed`."""
@@ -75,9 +69,3 @@ def retained(db: Db, stack_id: int, ids: Sequence[int], policies: Collection[str
         return set()
     rows = db.execute(POLICIES, {"stack_id": stack_id, "ids": list(ids)}).fetchall()
     return {id_ for id_, policy in rows if policy in policies}
-
-
-def is_taken(db: Db, project_id: str, name: str) -> bool:
-    """Whether a live stack of the project has this name."""
-    row = db.execute(IS_NAME_TAKEN, {"project_id": project_id, "name": name}).fetchone()
-    return row is not None and bool(row[0])

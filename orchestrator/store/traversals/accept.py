@@ -15,11 +15,12 @@ from psycopg.rows import TupleRow
 from psycopg.types.json import Json, Jsonb
 
 from orchestrator.engine.states import Outcome
-from orchestrator.errors import LimitExceeded, NotSupported, StackExists
+from orchestrator.errors import NotSupported, StackExists
 from orchestrator.json_types import JsonMapping
 from orchestrator.logs import request_id
 from orchestrator.store.events import event_sinks as sinks
 from orchestrator.store.keystone import delegated_credentials
+from orchestrator.store.stacks.root_stacks import enforce_quota
 from orchestrator.store.traversals.traversals import (
     STACK_EVENT,
     Locked,
@@ -35,10 +36,6 @@ INSERT_CONTENT = (
     "INSERT INTO content (hash, body) VALUES (%(hash)s, %(body)b) ON CONFLICT DO NOTHING"  # may be large
 )
 LOCK_CONTENT = "SELECT 1 FROM content WHERE hash = %(hash)s FOR KEY SHARE"  # purge skips it
-
-COUNT_STACKS = """
-SELECT count(*) FROM stack WHERE project_id = %(project_id)s AND deleted_at IS NULL AND owner_id IS NULL
-"""
 
 INSERT_STACK = (
     """
@@ -184,28 +181,6 @@ def _insert_stack(db: Connection[TupleRow], insert: StackInsert, action: str) ->
         raise StackExists(insert.name) from error
     assert row is not None
     return row[0], row[1]
-
-
-def count_stacks(db: Connection[TupleRow], project_id: str) -> int:
-    """Return the number of root stacks of a project."""
-    row = db.execute(COUNT_STACKS, {"project_id": project_id}).fetchone()
-    assert row is not None
-    number: int = row[0]
-    return number
-
-
-def enforce_quota(db: Connection[TupleRow], project_id: str, quota: int) -> None:
-    """Refuse another stack if the project has `quota` stacks; a negative quota is unlimited.
-
-    Raises:
-        LimitExceeded: the quota is reached.
-    """
-    if quota < 0:
-        return
-    if count_stacks(db, project_id) >= quota:
-        raise LimitExceeded(
-            f"You have reached the maximum stacks per tenant, {quota}. Please delete some stacks."
-        )
 
 
 def accept_update(

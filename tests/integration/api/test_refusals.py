@@ -50,6 +50,19 @@ REFUSED: dict[str, tuple[str, str, Any, int, str, str]] = {
         *("POST", "/p/stacks", made(stack_name="complete"), 409),
         *("StackExists", "The Stack (complete) already exists."),
     ),
+    "duplicate name and a faulty template": (
+        *("POST", "/p/stacks", made(stack_name="complete", template={"resources": {}}), 409),
+        *("StackExists", "The Stack (complete) already exists."),
+    ),
+    "preview of a duplicate name and a faulty template": (
+        *("POST", "/p/stacks/preview", made(stack_name="complete", template={"resources": {}}), 409),
+        *("StackExists", "The Stack (complete) already exists."),
+    ),
+    "an old revision and a faulty template": (
+        *("PUT", "{live}", {"template": {"resources": {}}, "expected_revision": 7}, 409),
+        "RevisionChanged",
+        "Stack live has revision 1, not 7: another request has changed it. Nothing was done.",
+    ),
     "no such resource": (
         *("GET", "{complete}/resources/zz", None, 404),
         *("ResourceNotFound", "The Resource (zz) could not be found in Stack complete."),
@@ -99,6 +112,12 @@ REFUSED: dict[str, tuple[str, str, Any, int, str, str]] = {
     ),
     "too many stacks": (
         *("POST", "/full/stacks", made(), 400),
+        "RequestLimitExceeded",
+        "Request limit exceeded: You have reached the maximum stacks per tenant, 512."
+        " Please delete some stacks.",
+    ),
+    "too many stacks and a faulty template": (
+        *("POST", "/full/stacks", made(template={"resources": {}}), 400),
         "RequestLimitExceeded",
         "Request limit exceeded: You have reached the maximum stacks per tenant, 512."
         " Please delete some stacks.",

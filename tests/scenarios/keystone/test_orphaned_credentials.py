@@ -28,8 +28,21 @@ from tests.scenarios.keystone.credential_world import (  # noqa: F401 - fixtures
 from tests.scenarios.world import World
 
 
-def test_a_name_that_is_taken_leaves_no_trust(world: World, keystone: StandIn) -> None:
+def test_no_trust_is_requested_for_a_name_that_is_taken(
+    world: World, keystone: StandIn, monkeypatch: pytest.MonkeyPatch
+) -> None:
     world.create("mine", NOTHING)
+    requests: list[int] = []
+    monkeypatch.setattr(keystone, "watch", lambda: requests.append(1))
+    with pytest.raises(StackExists):
+        world.create("mine", NOTHING)
+    assert requests == []
+    assert tidy(world) == 0
+    assert len(keystone.trusts) == 1
+
+
+def test_a_name_that_was_taken_during_the_request_leaves_no_trust(world: World, keystone: StandIn) -> None:
+    world.before("validate_create", lambda: world.create("mine", NOTHING))
     with pytest.raises(StackExists):
         world.create("mine", NOTHING)
     assert tidy(world) == 1
