@@ -14,12 +14,13 @@ from api.response.serialization import time
 from api.v1.resources import metadata_of
 from orchestrator.errors import LimitExceeded
 from orchestrator.json_types import JsonMapping, JsonObject
+from orchestrator.operations.stacks.resources import get_resource, list_resources
 from orchestrator.security.resource_credentials import require
 from orchestrator.security.signatures import Refused
 from orchestrator.store.events.events import EventQuery, EventRow, event_uuid, list_events
 from orchestrator.store.stacks import revisions, stacks
 from orchestrator.store.stacks.physical_ids import stack_with
-from orchestrator.store.stacks.resources import ResourceRow, get_resource, list_resources
+from orchestrator.store.stacks.resources import ResourceRow
 from orchestrator.store.stacks.stacks import StackRow
 
 MAX_RESOURCES: Final = 10_000  # resources in a response without pages
@@ -32,7 +33,7 @@ def describe_stack_resource(arguments: Arguments) -> JsonMapping:
     name = arguments.required("LogicalResourceId")
     arguments.check()
     stack = _opened(arguments, name)
-    row = get_resource(dependencies().database, stack, name)
+    row = get_resource(operation_context(), stack, name)
     if row is None:
         raise _no_such_resource(name, stack)
     metadata = orjson.dumps(metadata_of(row, stack, operation_context()), default=str).decode()
@@ -49,7 +50,7 @@ def describe_stack_resources(arguments: Arguments) -> JsonMapping:
     stack = find_stack(arguments) if physical is None else _of_physical(physical)
     logical = arguments.text("LogicalResourceId")
     filters = {"name": [logical]} if logical is not None else None
-    rows = list(list_resources(dependencies().database, stack, filters, limit=MAX_RESOURCES + 1))
+    rows = list(list_resources(operation_context(), stack, filters, limit=MAX_RESOURCES + 1))
     if len(rows) > MAX_RESOURCES:
         raise LimitExceeded(
             f"The stack has more than {MAX_RESOURCES} resources. ListStackResources shows them."
@@ -64,7 +65,7 @@ def list_stack_resources(arguments: Arguments) -> JsonMapping:
     """List the resources of a stack by name, page by page."""
     after = token(arguments)
     stack = find_stack(arguments)
-    resources = list_resources(dependencies().database, stack, after=after, limit=MAX_PAGE + 1)
+    resources = list_resources(operation_context(), stack, after=after, limit=MAX_PAGE + 1)
     rows, has_more = page(resources, MAX_PAGE, lambda row: row.name)
     summaries = [_resource(row, stack, "LastUpdatedTimestamp") for row in rows]
     for item in summaries:

@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 
 from flask import Blueprint, Response, request
 
-from api.dependencies import dependencies
+from api.dependencies import dependencies, operation_context
 from api.request import query_params
 from api.request.stack_lookup import get_stack
 from api.response.serialization import json_response, link, time
@@ -16,10 +16,11 @@ from api.streaming.shared_responses import shared
 from orchestrator.errors import InvalidRequest, ResourceNotFound
 from orchestrator.json_types import JsonMapping, JsonObject
 from orchestrator.operations.diagnosis.explain import Summary, explain, summarize
+from orchestrator.operations.stacks.resources import get_resource
 from orchestrator.store.observation import repairs as stored_repairs
 from orchestrator.store.stacks import blockers as stored
 from orchestrator.store.stacks import progress as stored_progress
-from orchestrator.store.stacks.blockers import Marker, StackState, Unfinished
+from orchestrator.store.stacks.blockers import Marker, OfResource, StackState, Unfinished
 from orchestrator.store.stacks.progress import Progress
 from orchestrator.store.stacks.stacks import StackRow
 
@@ -54,7 +55,14 @@ def of_stack(project_id: str, stack_name: str, stack_id: str) -> Response:  # no
 def of_resource(project_id: str, stack_name: str, stack_id: str, resource_name: str) -> Response:  # noqa: ARG001
     """Return the explanation of a resource; empty if it has no pending visit."""
     stack = get_stack(stack_name, stack_id)
-    blocker = stored.of_resource(dependencies().database, stack, resource_name)
+    database, accepted = dependencies().database, None
+    blocker = stored.of_resource(database, stack, resource_name)
+    if blocker is None:
+        accepted = get_resource(operation_context(), stack, resource_name)
+        blocker = None if accepted is None else stored.of_resource(database, stack, resource_name)
+    if blocker is None and accepted is not None:  # it waits for the plan
+        nodes = stored.unfinished(database, stack, None, 1).nodes
+        blocker = OfResource(accepted.action, accepted.status, accepted.status_reason, nodes)
     if blocker is None:
         raise ResourceNotFound(resource_name, stack.name)
     result = _diagnosis(stack) | {

@@ -6,12 +6,12 @@ from typing import Final
 
 from flask import Blueprint, Response
 
-from api.dependencies import dependencies
+from api.dependencies import operation_context
 from api.request import query_params
 from api.request.stack_lookup import get_stack
 from api.response.serialization import json_response
 from orchestrator.errors import ResourceNotFound
-from orchestrator.store.stacks import neighbours
+from orchestrator.operations.stacks.resources import neighbourhood
 
 graph = Blueprint("graph", __name__)
 
@@ -26,7 +26,7 @@ def dependencies_of(project_id: str, stack_name: str, stack_id: str, resource_na
     stack = get_stack(stack_name, stack_id)
     query_params.require_known("levels")
     levels = max(1, min(query_params.integer("levels") or 1, MAX_LEVELS))
-    found = neighbours.read(dependencies().database, stack, resource_name, levels, MAX_NEIGHBOURS)
+    found = neighbourhood(operation_context(), stack, resource_name, levels, MAX_NEIGHBOURS)
     if all(node.name != resource_name for node in found.nodes):
         raise ResourceNotFound(resource_name, stack.name)
     awaited = {node.name for node in found.nodes if node.action == "INIT" or node.status != "COMPLETE"}

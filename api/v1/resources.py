@@ -22,19 +22,13 @@ from orchestrator.operations.outputs.live_attributes import NO_LIVE_VALUES, Live
 from orchestrator.operations.outputs.outputs import live_metadata
 from orchestrator.operations.resource_context.state import GIVEN_METADATA
 from orchestrator.operations.software.api_requests import machine_metadata
+from orchestrator.operations.stacks.resources import get_resource, list_resources, list_tree
 from orchestrator.resources.base import Attribute, ResourceType
 from orchestrator.resources.registry import Registry
 from orchestrator.security.encryption import Cipher
 from orchestrator.security.resource_credentials import require
 from orchestrator.store.connections.streaming import FETCH_SIZE
-from orchestrator.store.stacks.resources import (
-    FILTERS,
-    SEARCH,
-    ResourceRow,
-    get_resource,
-    list_resources,
-    list_tree,
-)
+from orchestrator.store.stacks.resources import FILTERS, SEARCH, ResourceRow
 from orchestrator.store.stacks.stacks import StackRow
 from orchestrator.template.member_attributes import unmarked
 from orchestrator.template.parameters import MASK
@@ -57,12 +51,12 @@ def index(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa:
             f"'search' is for pages: set limit to {FETCH_SIZE} at most, without with_detail."
         )
     types = dependencies().types if detail else None
-    filters, database = query_params.filters((*FILTERS, SEARCH)), dependencies().database
+    filters, context = query_params.filters((*FILTERS, SEARCH)), operation_context()
     verdicts = ListedVerdicts(stack, tree=bool(levels), detail=detail)
     if limit is None and marker is None:
-        rows = list_tree(database, stack, levels, filters, with_values=detail)
+        rows = list_tree(context, stack, levels, filters, with_values=detail)
         return json_list("resources", (_listed(row, of, links, types, verdicts) for of, row in rows))
-    page = list_resources(database, stack, filters, with_values=detail, after=marker, limit=limit)
+    page = list_resources(context, stack, filters, with_values=detail, after=marker, limit=limit)
     visible = _listed if limit is None else _of_page
     return json_list("resources", (visible(row, stack, links, types, verdicts) for row in page))
 
@@ -112,7 +106,7 @@ def _of_page(
 
 
 def _resource_row(stack: StackRow, name: str) -> ResourceRow:
-    row = get_resource(dependencies().database, stack, name)
+    row = get_resource(operation_context(), stack, name)
     if row is None:
         raise ResourceNotFound(name, stack.name)
     return row

@@ -18,10 +18,10 @@ from orchestrator.json_types import JsonMapping
 from orchestrator.operations.context import Body, OperationContext
 from orchestrator.operations.request_body import read_object
 from orchestrator.operations.resource_context.state import load_state, sealed_columns, to_columns
+from orchestrator.operations.stacks.resources import NO_ROW, get_resource
 from orchestrator.resources.groups import capacity
 from orchestrator.resources.groups.scaling_group import ScalingGroup
 from orchestrator.store.signals import group_resize, queue
-from orchestrator.store.stacks.resources import get_resource
 from orchestrator.store.stacks.stacks import StackRow
 from orchestrator.store.traversals import children
 
@@ -108,7 +108,9 @@ def _named(context: OperationContext, stack: StackRow, name: str) -> int:
     """Return the id of a resource by its name or its physical id."""
     if stack.deleted_at is not None:
         raise NotFound("Stack", stack.name)
-    row = get_resource(context.database, stack, name)
+    row = get_resource(context, stack, name)
+    if row is not None and row.id == NO_ROW:
+        raise ActionInProgress(stack.name, stack.action)
     if row is not None:
         return row.id
     with context.database.borrow() as db:

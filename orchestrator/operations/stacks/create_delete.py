@@ -22,6 +22,7 @@ from orchestrator.operations.keystone import delegated_credentials
 from orchestrator.operations.request_body import StackRequest, reject_nul_bytes
 from orchestrator.operations.runtime.sealed_parameters import sealed_values, without_hidden
 from orchestrator.operations.stack_completion import start_delete
+from orchestrator.operations.stacks.accepted_template import slices_of
 from orchestrator.operations.stacks.new_stack import read_new_stack
 from orchestrator.operations.validation.request import ValidatedRequest, validate_request
 from orchestrator.store.access import idempotency
@@ -62,6 +63,7 @@ def validate_and_insert(
     if new.adopted is not None:
         desired = replace(desired, adopted=context.cipher.seal(new.adopted))
     resource_quota.require_room(context, desired.resource_count, reserve=True)
+    slices = slices_of(context, desired.template, validated.template.resources)
     with (
         delegated_credentials.credential_for_create(context, stack_uuid) as credential,
         context.database.borrow(hot=False) as db,
@@ -70,7 +72,7 @@ def validate_and_insert(
         idempotency.record(db, desired.project_id, context.client_token, desired.uuid, desired.name)
         opened = accept_create(
             db,
-            replace(desired, credential_id=credential),
+            replace(desired, credential_id=credential, slices=slices),
             quota=new.quota,
             lease=lease,
             seconds=context.settings.lease_seconds,

@@ -21,6 +21,7 @@ from orchestrator.operations.keystone import delegated_credentials
 from orchestrator.operations.request_body import StackRequest, UpdateRequest, read_object, read_update
 from orchestrator.operations.runtime.parameter_cache import pseudo_parameters, stored_values
 from orchestrator.operations.runtime.sealed_parameters import hidden_defaults, hidden_parameters
+from orchestrator.operations.stacks.accepted_template import slices_of
 from orchestrator.operations.stacks.create_delete import Accepted, desired_stack
 from orchestrator.operations.validation.observation_policy import kept_policy
 from orchestrator.operations.validation.request import ValidatedRequest, validate_request
@@ -109,6 +110,7 @@ def _accept(
         proposal = propose(context, stack, body, patch=patch)
         count = proposal.desired.resource_count
         resource_quota.require_room(context, count, str(stack.uuid), reserve=True)
+        slices = slices_of(context, proposal.desired.template, proposal.validated.template.resources)
         requested, based_on = proposal.requested, stack.traversal if proposal.requested.patch else None
         if not credential:
             credential.append(
@@ -120,7 +122,7 @@ def _accept(
                 opened = accept_update(
                     db,
                     stack.id,
-                    replace(proposal.desired, credential_id=credential[0]),
+                    replace(proposal.desired, credential_id=credential[0], slices=slices),
                     action="UPDATE",
                     lease=lease,
                     converge=requested.converge,

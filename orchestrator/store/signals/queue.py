@@ -18,14 +18,15 @@ from psycopg.types.json import Json
 
 from orchestrator.engine.check.visit import ResourceVisit
 from orchestrator.engine.messages import CheckMessage, SignalMessage
-from orchestrator.engine.states import NODE_ENDS, STATES_VISITED
+from orchestrator.engine.states import STATES_VISITED
 from orchestrator.store.connections.prepared import fetch_prepared
 from orchestrator.store.nodes import repository
 from orchestrator.store.nodes.hook_sql import STATE_EVENT
 from orchestrator.store.nodes.outcome_builder import WAKE_WAITING_NODE
 from orchestrator.store.nodes.visit_sql import LOST_AT, VISIT_COLUMNS, VISIT_JOINS
 from orchestrator.store.signals import watchers
-from orchestrator.store.tables.base import check_in, check_not_in
+from orchestrator.store.stacks.accepted_resources import IS_PLANNING
+from orchestrator.store.tables.base import check_in
 
 Db = Connection[TupleRow]
 
@@ -33,12 +34,7 @@ REFUSE = f"""
 {STATE_EVENT} FROM resource r WHERE r.id = %(resource_id)s AND r.stack_id = %(stack_id)s
 """
 
-PLANNING = f"""
-SELECT EXISTS (
-    SELECT 1 FROM stack s JOIN graph_node n ON n.stack_id = s.id AND n.traversal = s.traversal
-    WHERE s.id = %(stack_id)s AND n.kind = 'plan' AND n.label = 'plan'
-        AND {check_not_in("n.state", NODE_ENDS)})
-"""
+PLANNING = f"SELECT {IS_PLANNING} FROM stack s WHERE s.id = %(stack_id)s"
 
 # An expired lease is claimed only after the sweep has found its check lost. Otherwise that check would end
 # without an outcome, and its node with it. Signals of scaling policies to a group wait for the end of an

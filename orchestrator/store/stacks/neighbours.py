@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Final
 
 from orchestrator.store.connections.database import Database
@@ -38,15 +39,32 @@ class Neighbourhood:
     left_out: int = 0  # resources beyond the limit
 
 
+State = tuple[str, str, str, str]  # name, type, action, status
+Pairs = Callable[[Sequence[str], int], Sequence[tuple[str, str]]]  # of names, in a direction
+States = Callable[[Sequence[str]], Sequence[State]]
+
+
 def read(database: Database, stack: StackRow, name: str, levels: int, limit: int) -> Neighbourhood:
     """Return the resources up to a number of levels in both directions, at most `limit`."""
-    found, edges = {name: 0}, set[tuple[str, str]]()
-    left_out = _walk(database, stack, found, edges, -1, levels, limit)
-    left_out += _walk(database, stack, found, edges, 1, levels, limit)
-    values = {"stack_id": stack.id, "names": list(found)}
+    return walk(name, levels, limit, partial(_pairs, database, stack), partial(states, database, stack))
+
+
+def states(database: Database, stack: StackRow, names: Sequence[str]) -> list[State]:
+    """Return the states of the resources with rows."""
     with database.borrow() as db:
-        rows = fetch_prepared(db, STATES, values)
-    nodes = [Neighbour(name_, type_, action, status, found[name_]) for name_, type_, action, status in rows]
+        rows = fetch_prepared(db, STATES, {"stack_id": stack.id, "names": list(names)})
+    return [(name, type_, action, status) for name, type_, action, status in rows]
+
+
+def walk(name: str, levels: int, limit: int, pairs: Pairs, states_of: States) -> Neighbourhood:
+    """Return the resources near a resource by their edges and states, as `read` does."""
+    found, edges = {name: 0}, set[tuple[str, str]]()
+    left_out = _walk(pairs, found, edges, -1, levels, limit)
+    left_out += _walk(pairs, found, edges, 1, levels, limit)
+    nodes = [
+        Neighbour(name_, type_, action, status, found[name_])
+        for name_, type_, action, status in states_of(list(found))
+    ]
     known = {node.name for node in nodes}
     return Neighbourhood(
         sorted(nodes, key=lambda node: (abs(node.level), node.level, node.name)),
@@ -56,8 +74,7 @@ def read(database: Database, stack: StackRow, name: str, levels: int, limit: int
 
 
 def _walk(
-    database: Database,
-    stack: StackRow,
+    pairs: Pairs,
     found: dict[str, int],
     edges: set[tuple[str, str]],
     direction: int,
@@ -67,9 +84,9 @@ def _walk(
     """Add the resources in a direction; return the number of those beyond the limit."""
     front, left_out = [name for name, level in found.items() if level == 0], 0
     for level in range(1, levels + 1):
-        pairs = _pairs(database, stack, front, direction)
-        edges.update(pairs)
-        reached = dict.fromkeys(pair[1 if direction < 0 else 0] for pair in pairs)
+        found_pairs = pairs(front, direction)
+        edges.update(found_pairs)
+        reached = dict.fromkeys(pair[1 if direction < 0 else 0] for pair in found_pairs)
         new = [name for name in reached if name not in found]
         room = max(0, limit - len(found))
         left_out += len(new) - min(len(new), room)

@@ -1,5 +1,5 @@
 """Reads a stack's resources for the API: a single row per name, the current incarnation, for stacks of any
-size.
+size. Readers call `operations/stacks/resources.py`, which adds resources that are not planned yet.
 
 Rows hold the stored values: encrypted values stay encrypted, and the API masks secrets.
 """
@@ -21,7 +21,7 @@ from orchestrator.json_types import JsonMapping
 from orchestrator.store.connections.database import Database
 from orchestrator.store.connections.prepared import fetch_prepared
 from orchestrator.store.connections.streaming import FETCH_SIZE, ROWS_WITH_VALUES, streamed
-from orchestrator.store.stacks.stacks import StackRow, descendants
+from orchestrator.store.stacks.stacks import StackRow
 from orchestrator.store.tables.graph import Resource, ResourceDefinition
 from orchestrator.store.tables.stacks import Revision, Stack
 
@@ -187,20 +187,6 @@ def _with_dependents(
                 dependents[name].append(dependent)
     for row in rows:
         yield row._replace(required_by=tuple(sorted(dependents[row.name])))
-
-
-def list_tree(
-    database: Database,
-    stack: StackRow,
-    levels: int,
-    filters: Mapping[str, Sequence[str]] | None = None,
-    *,
-    with_values: bool = False,
-) -> Iterator[tuple[StackRow, ResourceRow]]:
-    """Yield the resources of a stack, then those of the stacks below it, each with its stack."""
-    for stack_ in (stack, *descendants(database, stack, levels)):
-        for row in list_resources(database, stack_, filters, with_values=with_values):
-            yield stack_, row
 
 
 def get_resource(database: Database, stack: StackRow, name: str) -> ResourceRow | None:

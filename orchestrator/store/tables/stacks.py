@@ -203,3 +203,15 @@ class Revision(Base):
             postgresql_with={"fastupdate": "off"},
         ),
     )
+
+
+class AcceptedResources(Base):
+    """A slice of the resources of a large template, by name: readers find them here until the plan has
+    written their rows. Small templates are parsed instead.
+    """
+
+    __tablename__ = "accepted_resources"
+
+    revision_id: Mapped[int] = mapped_column(ForeignKey("revision.id", ondelete="CASCADE"), primary_key=True)
+    last_name: Mapped[str] = mapped_column(primary_key=True)  # of the slice
+    entries: Mapped[bytes]  # JSON: name, type, description and requirements of each resource

@@ -20,6 +20,7 @@ from orchestrator.json_types import JsonMapping
 from orchestrator.logs import request_id
 from orchestrator.store.events import event_sinks as sinks
 from orchestrator.store.keystone import delegated_credentials
+from orchestrator.store.stacks.accepted_resources import Part, insert_parts
 from orchestrator.store.stacks.root_stacks import enforce_quota
 from orchestrator.store.traversals.traversals import (
     STACK_EVENT,
@@ -78,14 +79,21 @@ SET disable_rollback = %(disable_rollback)s, timeout_mins = %(timeout_mins)s, ta
 WHERE id = %(stack_id)s
 """
 
-# A copy of an earlier revision.
+# A copy of an earlier revision, with the slices of its template.
 COPY_REVISION = """
-INSERT INTO revision (stack_id, number, action, template_hash, environment, files, parameters, sealed,
-    outline, resource_count, created_by, copy_of)
-SELECT stack_id, %(number)s, %(action)s, template_hash, environment, files, parameters, sealed, outline,
-    resource_count, %(created_by)s, coalesce(copy_of, number)
-FROM revision WHERE id = %(revision_id)s FOR KEY SHARE
-RETURNING id
+WITH copy AS (
+    INSERT INTO revision (stack_id, number, action, template_hash, environment, files, parameters, sealed,
+        outline, resource_count, created_by, copy_of)
+    SELECT stack_id, %(number)s, %(action)s, template_hash, environment, files, parameters, sealed, outline,
+        resource_count, %(created_by)s, coalesce(copy_of, number)
+    FROM revision WHERE id = %(revision_id)s FOR KEY SHARE
+    RETURNING id
+), slices AS (
+    INSERT INTO accepted_resources (revision_id, last_name, entries)
+    SELECT copy.id, a.last_name, a.entries
+    FROM copy JOIN accepted_resources a ON a.revision_id = %(revision_id)s
+)
+SELECT id FROM copy
 """
 EMPTY_TEMPLATE: Final = b'{"heat_template_version":"2021-04-16"}'
 EMPTY_OUTLINE: Final = {"version": "2021-04-16", "description": "", "parameters": {}, "outputs": {}}
@@ -119,6 +127,7 @@ class StackInsert:
     delete_on_failure: bool = False
     resume: bool | None = None  # None: only operations that the engine has started
     sinks: Sequence[JsonMapping] = ()  # the new webhooks among its event sinks
+    slices: Sequence[Part] = ()  # of the resources of a large template
 
 
 def accept_create(
@@ -363,6 +372,7 @@ def _insert_revision(
     ).fetchone()
     assert row is not None
     revision_id: int = row[0]
+    insert_parts(db, revision_id, insert.slices)
     return revision_id
 
 

@@ -1,0 +1,27 @@
+"""The names of the resources of large templates, for readers while a plan is being written."""
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "0044answers"
+down_revision = "0043"
+branch_labels = None
+depends_on = None
+
+
+def upgrade() -> None:
+    """Create the table; revisions that were accepted before have no rows in it."""
+    op.execute("SET LOCAL lock_timeout = '5s'")
+    op.create_table(
+        "accepted_resources",
+        sa.Column("revision_id", sa.BigInteger(), nullable=False),
+        sa.Column("last_name", sa.Text(), nullable=False),
+        sa.Column("entries", sa.LargeBinary(), nullable=False),
+        sa.ForeignKeyConstraint(
+            ["revision_id"],
+            ["revision.id"],
+            name=op.f("fk_accepted_resources_revision_id"),
+            ondelete="CASCADE",
+        ),
+        sa.PrimaryKeyConstraint("revision_id", "last_name", name=op.f("pk_accepted_resources")),
+    )
