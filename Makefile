@@ -23,7 +23,7 @@ FAST := tests/unit tests/golden tests/property tests/scenarios/stacks/test_creat
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo up flower check check-types check-style check-scripts test test-fast test-hostile test-long test-compose test-openstack soak bench bench-bars bench-ui bench-openstack corpus corpus-openstack conformance openapi lock clean
+.PHONY: help venv demo up flower check check-types check-style check-scripts test test-fast test-hostile test-long test-compose test-openstack soak bench bench-bars bench-ui bench-openstack corpus corpus-openstack conformance schema-parity openapi lock clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -122,6 +122,11 @@ corpus-openstack: $(STAMP)  ## create, change, check and delete real templates o
 conformance: $(STAMP)  ## run Heat's own tests: make conformance [TESTS="hooks preview"] [CONFORMANCE_LIST=file] [CONFORMANCE_OUT=file]
 	@$(BIN)/python -m tests.conformance $(TESTS) $(if $(CONFORMANCE_DIR),--dir $(CONFORMANCE_DIR)) \
 		$(if $(CONFORMANCE_LIST),--list $(CONFORMANCE_LIST)) $(if $(CONFORMANCE_OUT),--out $(CONFORMANCE_OUT))
+
+# The facts about Heat's types are recorded with an interpreter that has Heat: pip install openstack-heat==27.0.1.
+schema-parity: $(STAMP)  ## compare the schemas of all types with Heat's: make schema-parity [HEAT_PYTHON=interpreter to record with]
+	@$(if $(HEAT_PYTHON),$(HEAT_PYTHON) -W ignore tests/schema_parity/heat_facts.py > tests/schema_parity/heat-27.0.1.json)
+	@$(BIN)/python -m tests.schema_parity
 
 lock: $(STAMP)  ## update all lock files from pyproject.toml
 	@$(BIN)/uv pip compile -q --universal --generate-hashes --no-emit-index-url --group dev --extra embedded --extra flower \

@@ -35,7 +35,7 @@ class AwsWaitCondition(WaitCondition):
             constraints=(Range(min=1),),
         ),
     }
-    attributes = {"Data": Attribute("The data of all signals, as JSON: an object by id.")}
+    attributes = {"Data": Attribute("The data of all signals, as JSON: an object by id.", type="string")}
 
     def handle(self, ctx: Context) -> RequiredResource:
         """Return the handle that the URL refers to.

@@ -36,6 +36,7 @@ class DeployedServer(ResourceType):
     name = "OS::Heat::DeployedServer"
     can_check = False  # the state of the server is unknown to us
     support_version = "8.0.0"
+    physical_name_limit = MAX_NAME_LENGTH
     flight_seconds = 0.0  # it is noted in our own database
     can_snapshot = True  # a snapshot has no data
     publishes = True
@@ -98,7 +99,7 @@ class DeployedServer(ResourceType):
         """Return the agent's configuration as attributes."""
         if ctx.action == "DELETE":
             return Observation(exists=ctx.software.has_server(physical_id))
-        name = ctx.properties.get("name") or _shortened(ctx.physical_name)
+        name = ctx.properties.get("name") or ctx.physical_name
         return Observation(
             exists=True, attributes={"name": name, "os_collect_config": _agent(ctx, physical_id)}
         )
@@ -129,8 +130,3 @@ def _agent(ctx: Context, server_id: str) -> JsonObject:
     if collector is None:
         return {"collectors": ["local"]}
     return {"collectors": [collector, "local"], collector: polling(ctx, transport, server_id)}
-
-
-def _shortened(name: str) -> str:
-    """Shorten a physical name to the maximum length of a server name; keep its unique suffix."""
-    return name if len(name) <= MAX_NAME_LENGTH else f"{name[:2]}-{name[3 - MAX_NAME_LENGTH :]}"

@@ -39,6 +39,7 @@ class RemoteStack(ResourceType):
     """A stack in another region."""
 
     name = "OS::Heat::Stack"
+    live_show = True
     needs_ready = True  # resources of the stack that need a ready requirement are not known here
     properties = {
         "context": Property(
@@ -200,6 +201,13 @@ class RemoteStack(ResourceType):
                     stacks.delete_snapshot(ctx.physical_name, ctx.token, named=True)
             except Gone:
                 continue
+
+    def read_attributes(self, ctx: Context, physical_id: str, names: frozenset[str]) -> Mapping[str, Value]:
+        """Return `show`, the only live attribute: the stack as its region shows it, null if it is gone."""
+        try:
+            return {"show": dict(_remote_stack(ctx, physical_id))}
+        except Gone:
+            return {"show": None}
 
     def is_healthy_after_failure(self, ctx: Context, physical_id: str) -> bool:
         """Return whether the stack can continue: after a failed update another update follows, otherwise it

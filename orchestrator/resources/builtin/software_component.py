@@ -41,7 +41,10 @@ class SoftwareComponent(SoftwareConfig):
         ),
         **{name: SoftwareConfig.properties[name] for name in ("inputs", "outputs", "options")},
     }
-    attributes = {"configs": Attribute("The configs.", type="list")}
+    attributes = {
+        "config": Attribute("The configs as a map with the key `configs`.", type="map"),
+        "configs": Attribute("The configs.", type="list"),
+    }
 
     def validate(self, properties: Mapping[str, Value], stack_timeout_seconds: float) -> Sequence[Fault]:
         """Allow a single config per action: the order would be ambiguous."""
@@ -60,4 +63,5 @@ class SoftwareComponent(SoftwareConfig):
 
     def shown(self, config: Value) -> Mapping[str, Value]:
         """Return the configs."""
-        return {"configs": config.get("configs") if isinstance(config, Mapping) else None}
+        configs = config.get("configs") if isinstance(config, Mapping) else None
+        return {"config": {"configs": configs}, "configs": configs}

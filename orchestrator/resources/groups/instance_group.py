@@ -18,6 +18,7 @@ from orchestrator.resources.groups.auto_scaling_group import sizes
 from orchestrator.resources.groups.rolling_update import Policy
 from orchestrator.resources.groups.scaling_group import ScalingGroup
 from orchestrator.resources.nested_type import ChildView, Member
+from orchestrator.schema.constraints import AllowedValues, Custom
 from orchestrator.template.group_template import Definition
 from orchestrator.template.resource_registry import SCALED
 
@@ -158,13 +159,19 @@ class AwsAutoScalingGroup(InstanceGroup):
         "InstanceId": Property(
             "string",
             "An existing instance that serves as the example.",
+            constraints=(Custom("nova.server"),),
         ),
         "MaxSize": Property("integer", "Maximum number of instances.", required=True, update_allowed=True),
         "MinSize": Property("integer", "Minimum number of instances.", required=True, update_allowed=True),
         "Cooldown": Property("integer", "Cooldown after scaling, in seconds.", update_allowed=True),
         "DesiredCapacity": Property("integer", "Initial number of instances.", update_allowed=True),
         "HealthCheckGracePeriod": Property("integer", "Not implemented.", implemented=False),
-        "HealthCheckType": Property("string", "Not implemented.", implemented=False),
+        "HealthCheckType": Property(
+            "string",
+            "Not implemented.",
+            implemented=False,
+            constraints=(AllowedValues(("EC2", "ELB")),),
+        ),
         "VPCZoneIdentifier": Property(
             "list", "The subnet of the instances, at most one.", schema=Property("string", "Its id.")
         ),

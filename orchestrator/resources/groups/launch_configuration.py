@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from orchestrator.resources.base import Context, Created, Fault, Observation, Property, ResourceType, Value
+from orchestrator.schema.constraints import Custom
 
 _HINT = {
     "Key": Property("string", "Its name.", required=True),
@@ -17,7 +18,9 @@ _EBS = {
         "boolean", "Whether the volume is deleted with the instance.", default=True
     ),
     "Iops": Property("number", "Not implemented.", implemented=False),
-    "SnapshotId": Property("string", "The snapshot from which the volume is created."),
+    "SnapshotId": Property(
+        "string", "The snapshot from which the volume is created.", constraints=(Custom("cinder.snapshot"),)
+    ),
     "VolumeSize": Property("string", "Its size in GB."),
     "VolumeType": Property("string", "Not implemented.", implemented=False),
 }
@@ -36,9 +39,9 @@ class LaunchConfiguration(ResourceType):
     calls_out = False
     support_version = "2014.1"
     properties = {
-        "ImageId": Property("string", "The image, by id or name."),
-        "InstanceType": Property("string", "The flavor."),
-        "KeyName": Property("string", "The key pair."),
+        "ImageId": Property("string", "The image, by id or name.", constraints=(Custom("glance.image"),)),
+        "InstanceType": Property("string", "The flavor.", constraints=(Custom("nova.flavor"),)),
+        "KeyName": Property("string", "The key pair.", constraints=(Custom("nova.keypair"),)),
         "UserData": Property("string", "The user data of the instance."),
         "SecurityGroups": Property("list", "The names of security groups."),
         "KernelId": Property("string", "Not implemented.", implemented=False),
@@ -49,7 +52,11 @@ class LaunchConfiguration(ResourceType):
         "NovaSchedulerHints": Property(
             "list", "Hints to the scheduler.", schema=Property("map", "A hint.", schema=_HINT)
         ),
-        "InstanceId": Property("string", "An existing instance that serves as the example."),
+        "InstanceId": Property(
+            "string",
+            "An existing instance that serves as the example.",
+            constraints=(Custom("nova.server"),),
+        ),
     }
 
     def validate(self, properties: Mapping[str, Value], stack_timeout_seconds: float) -> Sequence[Fault]:

@@ -6,6 +6,7 @@ A project has one set of quotas: the physical id is the project, and `find` comp
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import ClassVar, Final, Protocol
 
 from orchestrator.json_types import JsonMapping, JsonObject
@@ -33,6 +34,7 @@ class QuotaApi(Protocol):
 class ProjectQuotas(ResourceType):
     """Quotas of a project. Requires the role of an administrator."""
 
+    live_show = True
     quotas: ClassVar[Mapping[str, str]]  # the counted objects, by property
     translation: ClassVar[tuple[Rule, ...]] = (Resolve(("project",), "keystone.project"),)
 
@@ -78,6 +80,10 @@ class ProjectQuotas(ResourceType):
         """Return the project to the default quotas."""
         self.api(ctx).reset_quotas(physical_id)
 
+    def read_attributes(self, ctx: Context, physical_id: str, names: frozenset[str]) -> Mapping[str, Value]:
+        """Return `show`, the only live attribute."""
+        return {"show": self.raw(ctx, physical_id)} if "show" in names else {}
+
     def raw(self, ctx: Context, physical_id: str) -> JsonObject | None:
         """Return the service's view of the quotas."""
         return self.api(ctx).quotas(physical_id)
@@ -86,8 +92,10 @@ class ProjectQuotas(ResourceType):
         return {name: props[name] for name in self.quotas if props.get(name) is not None}
 
 
-def quota_properties(quotas: Mapping[str, str]) -> Mapping[str, Property]:
-    """Return the properties of a type for quotas; -1 is no limit."""
+def quota_properties(
+    quotas: Mapping[str, str], deprecated: Mapping[str, str] = MappingProxyType({})
+) -> Mapping[str, Property]:
+    """Return the properties of a type for quotas; -1 is no limit. `deprecated`: warnings by property."""
     return {
         "project": Property(
             "string",
@@ -101,6 +109,7 @@ def quota_properties(quotas: Mapping[str, str]) -> Mapping[str, Property]:
                 f"Largest number of {text}; -1: no limit.",
                 update_allowed=True,
                 constraints=(Range(min=-1),),
+                deprecated=deprecated.get(name, ""),
             )
             for name, text in quotas.items()
         },

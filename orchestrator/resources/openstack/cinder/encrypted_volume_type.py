@@ -30,7 +30,12 @@ class EncryptedVolumeType(CinderType):
             update_allowed=True,
             constraints=(AllowedValues(("front-end", "back-end")),),
         ),
-        "cipher": Property("string", "Algorithm and mode, such as `aes-xts-plain64`.", update_allowed=True),
+        "cipher": Property(
+            "string",
+            "Algorithm and mode.",
+            update_allowed=True,
+            constraints=(AllowedValues(("aes-xts-plain64", "aes-cbc-essiv")),),
+        ),
         "key_size": Property("integer", "Size of the key in bits.", update_allowed=True),
         "volume_type": Property(
             "string",

@@ -17,17 +17,19 @@ class QoSSpecs(CinderType):
     name = "OS::Cinder::QoSSpecs"
     support_version = "7.0.0"
     properties: ClassVar[Mapping[str, Property]] = {
-        "specs": Property("map", "The specifications.", required=True, update_allowed=True)
+        "name": Property("string", "The name of the specifications, unique in the cloud."),
+        "specs": Property("map", "The specifications.", required=True, update_allowed=True),
     }
 
     def create(self, ctx: Context, props: Mapping[str, Value]) -> Created:
         """Create the specs."""
-        return Created(block_storage(ctx).qos_specs.create(ctx.physical_name, as_texts(props["specs"]))["id"])
+        specs = block_storage(ctx).qos_specs.create(_name(ctx, props), as_texts(props["specs"]))
+        return Created(specs["id"])
 
     def find(self, ctx: Context, token: str) -> str | None:
-        """Return the specs with the physical name."""
-        listed = block_storage(ctx).qos_specs.listed()
-        return next((str(specs["id"]) for specs in listed if specs["name"] == ctx.physical_name), None)
+        """Return the specs with the name."""
+        name, listed = _name(ctx, ctx.properties), block_storage(ctx).qos_specs.listed()
+        return next((str(specs["id"]) for specs in listed if specs["name"] == name), None)
 
     def observe(self, ctx: Context, physical_id: str) -> Observation:
         """Read the specs."""
@@ -50,7 +52,7 @@ class QoSSpecs(CinderType):
 
     def equal(self, name: str, before: Value, after: Value) -> bool:
         """Return whether two values of a property are equal."""
-        return as_texts(before) == as_texts(after)
+        return as_texts(before) == as_texts(after) if name == "specs" else bool(before == after)
 
     def delete(self, ctx: Context, physical_id: str) -> None:
         """Delete the specs."""
@@ -59,3 +61,7 @@ class QoSSpecs(CinderType):
     def raw(self, ctx: Context, physical_id: str) -> JsonObject | None:
         """Return cinder's view of the specs."""
         return block_storage(ctx).qos_specs.get(physical_id)
+
+
+def _name(ctx: Context, props: Mapping[str, Value]) -> str:
+    return str(props.get("name") or ctx.physical_name)

@@ -77,6 +77,7 @@ class Volume(CinderType):
         ),
         "scheduler_hints": Property("map", "Hints for the selection of a backend."),
         "read_only": Property("boolean", "Whether the volume is read-only.", update_allowed=True),
+        "multiattach": Property("boolean", "Not used: the volume type decides.", default=False, hidden=True),
     }
     translation: ClassVar[tuple[Rule, ...]] = (
         Replace(("image",), source=("imageRef",)),
@@ -99,12 +100,12 @@ class Volume(CinderType):
         "metadata": Attribute("The metadata as JSON text.", type="string"),
         "metadata_values": Attribute("The metadata.", type="map"),
         "source_volid": Attribute("The volume that the volume started from.", type="string"),
-        "status": Attribute("The status.", type="string"),
+        "status": Attribute("The status.", type="string", live=True),
         "created_at": Attribute("The time of creation.", type="string"),
         "bootable": Attribute("Whether servers can boot from the volume.", type="string"),
         "encrypted": Attribute("Whether the volume is encrypted.", type="string"),
-        "attachments": Attribute("The attachments as JSON text.", type="string"),
-        "attachments_list": Attribute("The attachments.", type="list"),
+        "attachments": Attribute("The attachments as JSON text.", type="string", live=True),
+        "attachments_list": Attribute("The attachments.", type="list", live=True),
         "multiattach": Attribute("Whether several servers can use the volume.", type="boolean"),
     }
 
@@ -229,6 +230,14 @@ class Volume(CinderType):
             return properties
         kept = {name: value for name, value in properties.items() if name not in (*SOURCES, "imageRef")}
         return {**kept, "backup_id": backup}
+
+    def read_attributes(self, ctx: Context, physical_id: str, names: frozenset[str]) -> Mapping[str, Value]:
+        """Return the live attributes: the volume changes when servers attach it."""
+        volume = self.raw(ctx, physical_id)
+        current: JsonObject = (
+            {"show": None} if volume is None else {"show": volume, **state.attributes(volume)}
+        )
+        return {name: current.get(name) for name in names}
 
     def raw(self, ctx: Context, physical_id: str) -> JsonObject | None:
         """Return cinder's view of the volume, without the request token."""

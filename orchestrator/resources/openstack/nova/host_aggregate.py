@@ -30,7 +30,7 @@ class HostAggregate(NovaType):
             update_allowed=True,
             schema=Property("string", "A host.", constraints=(Custom("nova.host"),)),
         ),
-        "metadata": Property("map", "Metadata of the aggregate.", update_allowed=True),
+        "metadata": Property("map", "Metadata of the aggregate.", update_allowed=True, default={}),
     }
 
     def create(self, ctx: Context, props: Mapping[str, Value]) -> Created:

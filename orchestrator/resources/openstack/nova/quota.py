@@ -26,6 +26,10 @@ QUOTAS: Final = {
     "server_groups": "server groups",
 }
 
+_INJECTED: Final = {
+    name: "Nova no longer accepts files in `personality`" for name in QUOTAS if name.startswith("injected_")
+}
+
 
 class Quota(ProjectQuotas, NovaType):
     """Quotas of a project for compute. Requires the role of an administrator."""
@@ -33,7 +37,7 @@ class Quota(ProjectQuotas, NovaType):
     name = "OS::Nova::Quota"
     support_version = "8.0.0"
     quotas: ClassVar[Mapping[str, str]] = QUOTAS
-    properties: ClassVar[Mapping[str, Property]] = quota_properties(QUOTAS)
+    properties: ClassVar[Mapping[str, Property]] = quota_properties(QUOTAS, _INJECTED)
 
     def api(self, ctx: Context) -> QuotaApi:
         """Return nova, called with the stack's credential."""

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from orchestrator.resources.base import Attribute, Property
+from orchestrator.resources.openstack.neutron.networks.port import VNIC_TYPES
 from orchestrator.schema.constraints import AllowedValues, Custom, Length, Range
 from orchestrator.schema.translation import Replace, Resolve, Rule
 
@@ -27,12 +28,22 @@ _PORT_EXTRAS: Final[Mapping[str, Property]] = {
         schema=Property(
             "map",
             schema={
-                "mac_address": Property("string", "A MAC address."),
-                "ip_address": Property("string", "An IP address or a CIDR.", required=True),
+                "mac_address": Property("string", "A MAC address.", constraints=(Custom("mac_addr"),)),
+                "ip_address": Property(
+                    "string",
+                    "An IP address or a CIDR.",
+                    required=True,
+                    constraints=(Custom("ip_or_cidr"),),
+                ),
             },
         ),
     ),
-    "binding:vnic_type": Property("string", "The type of the virtual interface.", default="normal"),
+    "binding:vnic_type": Property(
+        "string",
+        "The type of the virtual interface.",
+        default="normal",
+        constraints=(AllowedValues(VNIC_TYPES),),
+    ),
     "port_security_enabled": Property("boolean", "Whether port security is enabled."),
     "qos_policy": Property(
         "string", "Name or id of a QoS policy.", constraints=(Custom("neutron.qos_policy"),)
@@ -48,7 +59,13 @@ _NETWORK: Final[Mapping[str, Property]] = {
         update_allowed=True,
         constraints=(Custom("neutron.network"),),
     ),
-    "uuid": Property("string", "The former name of `network`.", update_allowed=True, hidden=True),
+    "uuid": Property(
+        "string",
+        "The former name of `network`.",
+        update_allowed=True,
+        hidden=True,
+        constraints=(Custom("neutron.network"),),
+    ),
     "allocate_network": Property(
         "string",
         "`auto`: nova selects or creates a network; `none`: no network. Excludes other entries.",
@@ -89,18 +106,22 @@ _DEVICE: Final[Mapping[str, Property]] = {
     "device_name": Property("string", "Device name, such as vda."),
     "volume_id": Property("string", "Id of a volume.", constraints=(Custom("cinder.volume"),)),
     "image": Property("string", "Name or id of an image.", constraints=(Custom("glance.image"),)),
-    "image_id": Property("string", "The former name of `image`.", hidden=True),
+    "image_id": Property(
+        "string", "The former name of `image`.", hidden=True, constraints=(Custom("glance.image"),)
+    ),
     "snapshot_id": Property("string", "Id of a snapshot.", constraints=(Custom("cinder.snapshot"),)),
     "swap_size": Property("integer", "Size in MiB of a swap disk."),
     "ephemeral_size": Property("integer", "Size in GiB of a local disk.", constraints=(Range(min=1),)),
     "ephemeral_format": Property(
-        "string", "File system of the local disk.", constraints=(AllowedValues(("ext3", "ext4", "xfs")),)
+        "string",
+        "File system of the local disk.",
+        constraints=(AllowedValues(("ext2", "ext3", "ext4", "xfs", "ntfs")),),
     ),
     "device_type": Property("string", "Type of the device.", constraints=(AllowedValues(("cdrom", "disk")),)),
     "disk_bus": Property(
         "string",
         "Bus of the device.",
-        constraints=(AllowedValues(("ide", "lame_bus", "scsi", "usb", "virtio")),),
+        constraints=(AllowedValues(("ide", "lame_bus", "sata", "scsi", "usb", "virtio")),),
     ),
     "boot_index": Property("integer", "Order of the boot devices; -1: not bootable."),
     "volume_size": Property("integer", "Size in GiB of a new volume."),
@@ -190,6 +211,7 @@ PROPERTIES: Final[Mapping[str, Property]] = {
         default={},
         deprecated="write files with user_data",
     ),
+    "admin_user": Property("string", "Not used.", hidden=True),
     "admin_pass": Property("string", "The administrator's password.", update_allowed=True),
     "tags": Property(
         "list",
