@@ -238,14 +238,18 @@ STATEMENTS: Final = (
 )
 
 # Opens an operation. A row with a traversal that is no longer the stack's is refused: the planner of the
-# newer traversal did not see the operation, so it must not begin.
+# newer traversal did not see the operation, so it must not begin. A resource that becomes secret is encrypted
+# as a whole.
 _OPEN_OPERATION: Final = OutcomeStatement(
     "begin",
     resource="""op = i.op, op_started_at = now(), attempt = i.attempt, action = i.action,
         status = 'IN_PROGRESS',
         physical_id = i.physical_id, lost_at = CASE WHEN r.attempt = i.attempt THEN r.lost_at END,
         status_reason = 'state changed', definition_id = coalesce(i.definition_id, r.definition_id),
-        properties = coalesce(i.properties, r.properties), metadata = coalesce(i.metadata, r.metadata),
+        properties = CASE WHEN i.sealed IS NULL THEN coalesce(i.properties, r.properties) END,
+        attributes = CASE WHEN i.sealed IS NULL THEN r.attributes END,
+        data = CASE WHEN i.sealed IS NULL THEN r.data END,
+        metadata = CASE WHEN i.sealed IS NULL THEN coalesce(i.metadata, r.metadata) END,
         sealed = coalesce(convert_to(i.sealed, 'UTF8'), r.sealed),
         requires = i.requires, input_digests = i.input_digests, step = NULL, requested_at = NULL""",
     node=None,
@@ -258,6 +262,7 @@ BEGIN: Final = render(_OPEN_OPERATION, leased=True, rows="one")
 _OPEN_STEP: Final = OutcomeStatement(
     "begin_step",
     resource="""step = i.step, physical_id = i.physical_id, properties = i.properties, data = i.data,
+        attributes = CASE WHEN i.sealed IS NULL THEN r.attributes END,
         metadata = i.metadata, sealed = convert_to(i.sealed, 'UTF8')""",
     node=None,
     events=None,

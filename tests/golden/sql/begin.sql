@@ -7,7 +7,10 @@ WITH i AS NOT MATERIALIZED (
         status = 'IN_PROGRESS',
         physical_id = i.physical_id, lost_at = CASE WHEN r.attempt = i.attempt THEN r.lost_at END,
         status_reason = 'state changed', definition_id = coalesce(i.definition_id, r.definition_id),
-        properties = coalesce(i.properties, r.properties), metadata = coalesce(i.metadata, r.metadata),
+        properties = CASE WHEN i.sealed IS NULL THEN coalesce(i.properties, r.properties) END,
+        attributes = CASE WHEN i.sealed IS NULL THEN r.attributes END,
+        data = CASE WHEN i.sealed IS NULL THEN r.data END,
+        metadata = CASE WHEN i.sealed IS NULL THEN coalesce(i.metadata, r.metadata) END,
         sealed = coalesce(convert_to(i.sealed, 'UTF8'), r.sealed),
         requires = i.requires, input_digests = i.input_digests, step = NULL, requested_at = NULL
     FROM i WHERE r.id = ANY (ARRAY[i.resource_id]) AND r.lease = %(lease)s

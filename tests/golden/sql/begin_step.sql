@@ -4,6 +4,7 @@ WITH i AS NOT MATERIALIZED (
 , r AS (
     UPDATE resource r
     SET step = i.step, physical_id = i.physical_id, properties = i.properties, data = i.data,
+        attributes = CASE WHEN i.sealed IS NULL THEN r.attributes END,
         metadata = i.metadata, sealed = convert_to(i.sealed, 'UTF8')
     FROM i WHERE r.id = ANY (ARRAY[i.resource_id]) AND r.lease = %(lease)s
         AND (i.traversal IS NULL
