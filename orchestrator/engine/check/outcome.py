@@ -229,10 +229,17 @@ def outcome_of_delete(observation: Observation, progress: DeleteProgress, *, nam
     return Wait(seconds, f"{observation.error_kind}: {observation.error}", progress.repeated)
 
 
+def absence_reason(observation: Observation, physical_id: str | None) -> str:
+    """Return the reason of an absence. A type whose physical id is the id of another object names the
+    missing part in its observation.
+    """
+    return observation.reason or f"There is no {physical_id} any more."
+
+
 def outcome_of_action(observation: Observation, *, name: str, physical_id: str) -> Outcome:
     """Return the outcome of an observation during a check, suspend, resume or snapshot."""
     if observation.error or not observation.exists:
-        error = observation.error or f"There is no {physical_id} any more."
+        error = observation.error or absence_reason(observation, physical_id)
         return Failed(
             failure_reason(observation.error_kind if observation.error else "NotFound", name, error)
         )

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from orchestrator.engine.check.outcome import error_text, retry_seconds
+from orchestrator.engine.check.outcome import absence_reason, error_text, retry_seconds
 from orchestrator.engine.messages import Message
 from orchestrator.errors import UNREACHABLE_ERRORS
 from orchestrator.logs import logger
@@ -84,7 +84,7 @@ def _call(engine: WorkerContext, db: Db, selected: Selected, type_: ResourceType
 
 def _verdict(observation: Observation, physical_id: str | None) -> tuple[Verdict, str]:
     if not observation.exists:
-        return "absent", f"There is no {physical_id} any more."
+        return "absent", absence_reason(observation, physical_id)[:MAX_REASON]
     if observation.error:
         return "error", observation.error[:MAX_REASON]
     return ("ready" if observation.ready else "not-ready"), observation.reason[:MAX_REASON]

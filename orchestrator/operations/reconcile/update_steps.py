@@ -117,7 +117,7 @@ def carry_out(
             return _await_ready(operation, observation, before)
         case Refuse(message=message):
             reason = failure_reason("NotSupported", operation.resource.name, message)
-            return StepResult(Failed(reason), before)
+            return StepResult(Failed(reason), replace(before, action="UPDATE"))
         case Forbidden(action=action):
             return StepResult(Restricted(action), before)
     return StepResult(Replaced(), before, desired=desired)

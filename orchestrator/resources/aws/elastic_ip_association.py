@@ -22,6 +22,7 @@ from orchestrator.resources.base import (
 )
 from orchestrator.resources.openstack.conflicts import temporary_conflicts
 from orchestrator.resources.openstack.neutron.base import network
+from orchestrator.resources.openstack.neutron.routers.floating_ip_association import disassociated
 from orchestrator.schema.constraints import Custom
 from orchestrator.template.definition import ResourceDefinition
 
@@ -97,7 +98,8 @@ class ElasticIpAssociation(ResourceType):
         floating_ip = _stored_floating_ip(ctx)
         port_id = (floating_ip or {}).get("port_id")
         exists = bool(port_id) and port_id == ctx.data.get("port", port_id)
-        return Observation(exists=exists, reference_id=ctx.physical_name)
+        reason = "" if exists or floating_ip is None else disassociated(floating_ip)
+        return Observation(exists=exists, reference_id=ctx.physical_name, reason=reason)
 
     def update(
         self, ctx: Context, physical_id: str, props: Mapping[str, Value], changed: frozenset[str]

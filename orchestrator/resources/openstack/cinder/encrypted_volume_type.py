@@ -62,7 +62,7 @@ class EncryptedVolumeType(CinderType):
         """Read the encryption."""
         encryption = self.raw(ctx, physical_id)
         if encryption is None:
-            return Observation(exists=False)
+            return Observation(exists=False, reason=f"The volume type {physical_id} has no encryption.")
         return Observation(exists=True, properties={key: encryption.get(key) for key in FIELDS})
 
     def update(

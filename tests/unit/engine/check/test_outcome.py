@@ -120,6 +120,8 @@ def test_an_action_fails_on_an_absent_resource():
     assert acted(PENDING) == Wait(5.0, "booting")
     assert acted(BROKEN) == Failed("Error: resources.a: no disk")
     assert acted(ABSENT) == Failed("NotFound: resources.a: There is no a-1 any more.")
+    gone = Observation(exists=False, reason="The address is not associated with any port.")
+    assert acted(gone) == Failed("NotFound: resources.a: The address is not associated with any port.")
 
 
 @pytest.mark.parametrize(

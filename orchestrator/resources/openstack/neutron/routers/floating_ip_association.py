@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 from orchestrator.clients.openstack.networking.network import FLOATING_IPS
 from orchestrator.errors import ProviderNotFound
 from orchestrator.json_types import JsonMapping
-from orchestrator.resources.base import Context, Created, Property, Value
+from orchestrator.resources.base import Context, Created, Observation, Property, Value
 from orchestrator.resources.openstack.conflicts import temporary_conflicts
 from orchestrator.resources.openstack.neutron.base import network
 from orchestrator.resources.openstack.neutron.relation import NeutronRelation
@@ -84,8 +85,24 @@ class FloatingIPAssociation(NeutronRelation):
         address = actual.get("fixed_ip_address") if fixed else fixed
         return {"floatingip_id": physical_id, "port_id": port_id, "fixed_ip_address": address}
 
+    def observe(self, ctx: Context, physical_id: str) -> Observation:
+        """Read the association; the reason of an absence is the state of the floating IP."""
+        observation = super().observe(ctx, physical_id)
+        if observation.exists or ctx.action == "DELETE":
+            return observation
+        actual = network(ctx).find(FLOATING_IPS, physical_id)
+        return observation if actual is None else replace(observation, reason=disassociated(actual))
+
     def _disassociate(self, ctx: Context, floating_ip_id: str) -> None:
         try:
             network(ctx).update(FLOATING_IPS, floating_ip_id, {"port_id": None})
         except ProviderNotFound:
             return
+
+
+def disassociated(floating_ip: JsonMapping) -> str:
+    """Return the state of a floating IP that is not associated as required."""
+    address, port = floating_ip.get("floating_ip_address"), floating_ip.get("port_id")
+    if not port:
+        return f"The floating IP {address} is not associated with any port."
+    return f"The floating IP {address} is associated with another port, {port}."

@@ -271,7 +271,9 @@ def test_an_association_moves_to_another_floating_ip():
 def test_an_association_of_another_port_is_left_as_it_is():
     association = Operation(FloatingIPAssociation, floatingip_id="f", port_id="p")
     association.has(FLOATING_IPS, {"id": "f", "port_id": "another"})
-    assert not association.observe(id_="f").exists
+    observation = association.observe(id_="f")
+    assert not observation.exists
+    assert observation.reason.endswith("is associated with another port, another.")
     association.delete("f")
     assert not association.script.sent("PUT")
 
