@@ -199,17 +199,18 @@ def _discarded_on_error(database: Database, id_: int | None) -> Iterator[None]:
 
 def cloud_of_stack(borrow: Borrow, cipher: Cipher, settings: Settings, root_id: int) -> Cloud | None:
     """Return the cloud as the user of a stack tree, None without Keystone. The credential is read and
-    decrypted on first use.
+    decrypted on first use; a deleted stack has one until its late objects were searched.
     """
     if settings.auth != "keystone":
         return None
 
     def open_session() -> Any:
         with borrow() as db:
-            credential = store.held(db, root_id)
-        if credential is None:
-            return None
-        return keystone_session(service_user(settings), Delegation(**cipher.open(credential.sealed)))
+            held = store.held(db, root_id)
+            usable = store.going(db, root_id) if held is None else [held]
+        delegations = (Delegation(**cipher.open(credential.sealed)) for credential in usable)
+        created = next((one for one in delegations if one.trust_id or one.secret), None)
+        return None if created is None else keystone_session(service_user(settings), created)
 
     return _cloud(settings, open_session)
 

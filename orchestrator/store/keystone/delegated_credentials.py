@@ -14,6 +14,8 @@ from orchestrator.errors import Unavailable
 from orchestrator.store.connections.prepared import fetch_prepared
 from orchestrator.store.keystone.removal_queue import Db, RemovalQueue
 
+LATE_SECONDS: Final = 86_400.0  # longest time for late objects, in which a deleted stack has its credential
+
 INSERT: Final = """
 INSERT INTO credential (stack_uuid, stack_id, project_id, user_id, sealed, due_at)
 VALUES (%(stack_uuid)s, %(stack_id)s, %(project_id)s, %(user_id)s, %(sealed)s,
@@ -24,6 +26,14 @@ STORE_CREATED: Final = "UPDATE credential SET sealed = %(sealed)s WHERE id = %(i
 FIND_HELD: Final = (
     "SELECT id, user_id, project_id, sealed FROM credential WHERE stack_id = %(stack_id)s AND state = 'held'"
 )
+# Of a deleted stack: its credential stays until late objects of it were searched (REMOVALS). A partial index
+# has the few rows with a due time.
+FIND_GOING: Final = """
+SELECT c.id, c.user_id, c.project_id, c.sealed
+FROM credential c JOIN stack s ON s.id = c.stack_id
+WHERE c.stack_id = %(stack_id)s AND c.state = 'going' AND c.due_at IS NOT NULL AND s.deleted_at IS NOT NULL
+ORDER BY c.id DESC
+"""
 RELEASE_OTHERS: Final = """
 UPDATE credential SET state = 'going', due_at = now()
 WHERE stack_id = %(stack_id)s AND state = 'held' AND id <> %(id)s
@@ -41,10 +51,11 @@ DISCARD: Final = (
 
 REMOVALS: Final = RemovalQueue(
     "credential",
-    # orphaned resources are deleted with the credential first
-    """NOT EXISTS (
+    # Late objects are searched, and orphans deleted, with the credential first: for a day at most.
+    f"""NOT EXISTS (
         SELECT 1 FROM stray y JOIN stack k ON k.id = y.stack_id
-        WHERE k.root_id = d.stack_id AND y.handled_at IS NULL)""",
+        WHERE k.root_id = d.stack_id AND y.handled_at IS NULL
+            AND y.created_at > now() - interval '{LATE_SECONDS} seconds')""",
     "o.sealed",
     bytes,
 )
@@ -119,3 +130,9 @@ def held(db: Db, root_id: int) -> HeldCredential | None:
     """Return the credential of a root stack."""
     rows: Any = fetch_prepared(db, FIND_HELD, {"stack_id": root_id})
     return HeldCredential(rows[0][0], rows[0][1], rows[0][2], bytes(rows[0][3])) if rows else None
+
+
+def going(db: Db, root_id: int) -> list[HeldCredential]:
+    """Return the credentials of a deleted root stack that are not removed yet, the newest first."""
+    rows = db.execute(FIND_GOING, {"stack_id": root_id}).fetchall()
+    return [HeldCredential(row[0], row[1], row[2], bytes(row[3])) for row in rows]

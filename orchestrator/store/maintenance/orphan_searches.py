@@ -11,13 +11,14 @@ from psycopg import Connection
 from psycopg.rows import TupleRow
 
 from orchestrator.engine.check.visit import ResourceVisit
+from orchestrator.store.keystone.delegated_credentials import LATE_SECONDS
 
 Db = Connection[TupleRow]
 
 SEARCH_SECONDS: Final = 600.0  # longer than any service keeps a request in its queues
 FIRST_SEARCH_SECONDS: Final = 10.0  # after the repetition; each pause is twice the one before
 RETRY_SECONDS: Final = 60.0  # after a search that failed
-GIVE_UP_SECONDS: Final = 86_400.0  # with a service that answers no search
+GIVE_UP_SECONDS: Final = LATE_SECONDS  # with a service that answers no search
 
 # The lock orders this before the next claim of the resource, as for duplicates.
 RECORD: Final = """

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from orchestrator.errors import ProviderSilent
 from orchestrator.operations.keystone.delegated_credentials import credential_reaper
 from orchestrator.resources.base import Context, Created, Observation, ResourceType
 from orchestrator.security.caller import Caller, Login
@@ -44,6 +45,40 @@ class Calls(ResourceType):
         self.shown.append(ctx.cloud.session().get_token())
 
 
+class Lost(ResourceType):
+    """Its creates are not answered; their objects arrive late, or never."""
+
+    name = "Test::Lost"
+    flight_seconds = 0.0
+    requested: str = ""  # the token of the last request
+    objects: set[str] = set()  # noqa: RUF012 - the test's
+    tokens: list[str] = []  # noqa: RUF012 - Keystone's, of the searches
+
+    def create(self, ctx: Context, props: Any) -> Created:
+        type(self).requested = ctx.token
+        raise ProviderSilent("no answer")
+
+    def find(self, ctx: Context, token: str) -> str | None:
+        assert ctx.cloud is not None
+        self.tokens.append(str(ctx.cloud.session().get_token()))
+        return token if token in self.objects else None
+
+    def observe(self, ctx: Context, physical_id: str) -> Observation:
+        assert ctx.cloud is not None
+        ctx.cloud.session().get_token()
+        return Observation(exists=physical_id in self.objects)
+
+    def delete(self, ctx: Context, physical_id: str) -> None:
+        assert ctx.cloud is not None
+        ctx.cloud.session().get_token()
+        self.objects.discard(physical_id)
+
+    @classmethod
+    def arrive(cls) -> None:
+        """Carry out the last request."""
+        cls.objects.add(cls.requested)
+
+
 @pytest.fixture
 def keystone(identity: StandIn) -> StandIn:
     """The stand-in, knowing of nothing."""
@@ -57,7 +92,11 @@ def installation(postgres_url: str, keystone: StandIn) -> Iterator[Callable[...,
     made: list[World] = []
 
     def make(**settings: Any) -> World:
-        world = World(postgres_url, types={"Test::Calls": Calls()}, **keystone.settings(**settings))
+        world = World(
+            postgres_url,
+            types={"Test::Calls": Calls(), "Test::Lost": Lost()},
+            **keystone.settings(**settings),
+        )
         made.append(world)
         sign_in(world, keystone, "ada")
         return world
