@@ -236,6 +236,9 @@ class Settings(BaseSettings):
     retry_max_seconds: float = Field(
         default=60.0, gt=0, description="maximum pause between two attempts of an operation"
     )
+    quota_wait_seconds: float = Field(
+        default=600.0, ge=0, description="how long an operation waits for quota at the provider"
+    )
     check_batch: int = Field(default=1, ge=1, le=50)
     # Resources may start when a requirement exists, before it is ready, if its type permits it.
     early_release: bool = True

@@ -20,10 +20,12 @@ OrchestratorError
 │       ├── ProviderQuotaExceeded  no quota at present
 │       ├── AwaitingBudget         enough requests to it are in progress; nothing was sent
 │       ├── ProviderInUse          another object does not permit the request at present
+│       │   └── ProviderChanging   another change of the object is in progress
 │       ├── ServiceUnavailable     its circuit breaker is open
 │       ├── AbsenceInDoubt         orchestrator/engine/check/absence.py
 │       └── ProviderSilent         no answer; the request may be carried out
-│           └── ProviderFailed     an internal error was the answer; the request may have been carried out
+│           ├── ProviderFailed     an internal error was the answer; the request may have been carried out
+│           └── ProviderGatewayFailed  a gateway answered for it; the request may be carried out
 ├── Superseded            a newer traversal owns this stack; stop quietly
 └── Misconfigured         the operator must act; the message names the fix
 
@@ -303,34 +305,29 @@ class ProviderConflict(ProviderError):
 
 
 class ProviderBusy(ProviderError):
-    """The provider refused temporarily or could not be reached. The operation is tried again until the
-    timeout of the stack; nothing is concluded about the object.
-
+    """The provider refused temporarily or could not be reached. The operation is tried again, and nothing is
+    concluded about the object; `orchestrator/engine/check/refusals.py` has the limit of each kind.
     `retry_after` is the number of seconds that the provider asks to wait, None if it names none.
     """
 
-    def __init__(
-        self, message: str, kind: str = "ProviderError", *, retry_after: float | None = None
-    ) -> None:
+    default_kind = "ProviderError"
+
+    def __init__(self, message: str, kind: str = "", *, retry_after: float | None = None) -> None:
         """Keep the provider's own message."""
         self.retry_after = retry_after
-        super().__init__(message, kind)
+        super().__init__(message, kind or self.default_kind)
 
 
 class ProviderUnreachable(ProviderBusy):
     """The provider could not be reached: nothing was sent."""
 
-    def __init__(self, message: str, kind: str = "ProviderUnreachable") -> None:
-        """Keep the reason why the connection failed."""
-        super().__init__(message, kind)
+    default_kind = "ProviderUnreachable"
 
 
 class ProviderQuotaExceeded(ProviderBusy):
     """The project's quota at the provider is exhausted at present."""
 
-    def __init__(self, message: str, kind: str = "ProviderQuotaExceeded") -> None:
-        """Keep the provider's own message."""
-        super().__init__(message, kind)
+    default_kind = "ProviderQuotaExceeded"
 
 
 class AwaitingBudget(ProviderBusy):
@@ -346,9 +343,11 @@ class AwaitingBudget(ProviderBusy):
 class ProviderInUse(ProviderBusy):
     """The state of another object does not permit the request at present, such as an object in use."""
 
-    def __init__(self, message: str, kind: str = "Conflict", *, retry_after: float | None = None) -> None:
-        """Keep the provider's own message."""
-        super().__init__(message, kind, retry_after=retry_after)
+    default_kind = "Conflict"
+
+
+class ProviderChanging(ProviderInUse):
+    """Another change of the object is in progress, and its end is awaited."""
 
 
 class ServiceUnavailable(ProviderBusy):
@@ -356,7 +355,7 @@ class ServiceUnavailable(ProviderBusy):
 
     def __init__(self, service: str, last_error: str) -> None:
         """Name the service and its last error."""
-        super().__init__(f"{service} gives no answer ({last_error})", "ServiceUnavailable")
+        super().__init__(f"{service} is unavailable ({last_error})", "ServiceUnavailable")
 
 
 class ProviderSilent(ProviderBusy):
@@ -365,6 +364,10 @@ class ProviderSilent(ProviderBusy):
 
 class ProviderFailed(ProviderSilent):
     """An internal error was the answer: the request may have been carried out, but no longer will be."""
+
+
+class ProviderGatewayFailed(ProviderSilent):
+    """A gateway answered for the provider, which may still carry out the request."""
 
 
 # Errors of a verb after which nothing is known about the object. A plugin need not translate the last two.

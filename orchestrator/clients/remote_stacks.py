@@ -17,13 +17,21 @@ import orjson
 
 from orchestrator.clients.deadline import Deadline, open_response, read_body
 from orchestrator.clients.region_catalog import Endpoint
-from orchestrator.errors import ProviderBusy, ProviderError, ProviderSilent
+from orchestrator.errors import (
+    ProviderBusy,
+    ProviderChanging,
+    ProviderError,
+    ProviderGatewayFailed,
+    ProviderSilent,
+    ProviderUnreachable,
+)
 from orchestrator.json_types import JsonMapping
 
 MAX_BYTES: Final = 64 * 1024 * 1024  # of a response
 MISSING: Final = frozenset({"EntityNotFound", "NotFound", "StackNotFound", "SnapshotNotFound"})
 BUSY: Final = frozenset({429, 503})
-UNCERTAIN: Final = frozenset({500, 502, 504})  # the request may have been carried out all the same
+# The request may have been carried out all the same.
+UNCERTAIN: Final = frozenset({500, 502, 504})
 
 Action = Literal["suspend", "resume", "check"]
 
@@ -162,8 +170,10 @@ class RemoteStacks:
         if status == httpx.codes.NOT_FOUND and error_type in MISSING:
             return Gone(message)
         if status in UNCERTAIN:
-            return ProviderSilent(f"{self.endpoint.region}: {message}", error_type or "ServiceError")
-        if status in BUSY or error_type == "ActionInProgress":
+            return ProviderGatewayFailed(f"{self.endpoint.region}: {message}", error_type or "ServiceError")
+        if error_type == "ActionInProgress":
+            return ProviderChanging(f"{self.endpoint.region}: {message}", error_type)
+        if status in BUSY:
             return ProviderBusy(f"{self.endpoint.region}: {message}", error_type or "ServiceBusy")
         return ProviderError(message, error_type or f"HTTP{status}")
 
@@ -184,7 +194,9 @@ class RemoteStacks:
         except (httpx.InvalidURL, httpcore.UnsupportedProtocol) as error:
             raise ProviderError(f"region {region} has an invalid URL: {error}", "InvalidURL") from error
         except (httpcore.ConnectError, httpcore.ConnectTimeout) as error:
-            raise ProviderBusy(f"region {region} cannot be reached: {error}", "ConnectionError") from error
+            raise ProviderUnreachable(
+                f"region {region} cannot be reached: {error}", "ConnectionError"
+            ) from error
         except httpcore.TimeoutException as error:  # sent, and possibly carried out
             raise ProviderSilent(f"region {region} did not answer in time", "Timeout") from error
         except (httpcore.NetworkError, httpcore.ProtocolError) as error:  # as above

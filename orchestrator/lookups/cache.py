@@ -11,7 +11,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Final, NamedTuple
 
-from orchestrator.errors import UNREACHABLE_ERRORS, ProviderBusy
+from orchestrator.errors import UNREACHABLE_ERRORS, ProviderUnreachable
 from orchestrator.lookups.kinds import LookupFault
 
 KEPT_SECONDS: Final = 30.0
@@ -50,7 +50,7 @@ class LookupCache:
 
         Raises:
             LookupFault, ProviderError: as `find`.
-            ProviderBusy: another thread's look-up takes longer than `seconds`.
+            ProviderUnreachable: another thread's look-up takes longer than `seconds`.
         """
         ends_at = self._clock() + seconds
         while (id_ := self.get(key)) is None:
@@ -66,7 +66,7 @@ class LookupCache:
                 message = (
                     f"a look-up of {key.kind} takes longer than {seconds:g} s"  # the value may be secret
                 )
-                raise ProviderBusy(message, "ServiceUnavailable") from error
+                raise ProviderUnreachable(message, "ServiceUnavailable") from error
             except (LookupFault, *UNREACHABLE_ERRORS):
                 raise
             except Exception:  # noqa: S112 - the other credential was refused: try this credential

@@ -12,6 +12,7 @@ from psycopg import Connection
 from psycopg.rows import TupleRow
 
 from orchestrator import metrics
+from orchestrator.engine.check.refusals import PAUSED, UNREACHABLE
 from orchestrator.engine.check.visit import ControlVisit
 from orchestrator.engine.messages import CheckMessage
 from orchestrator.logs import logger
@@ -99,20 +100,29 @@ def fail(database: Database, stack_id: int, traversal: int, reason: str) -> list
     created in the meantime are stopped afterwards.
     """
     db = database.check_connection(durable=True)
-    causes = completion.unreachable_resources(db, stack_id)
-    if causes:
-        reason = f"{reason}. Not reached: {'; '.join(causes)}"
+    refused = completion.refused_resources(db, stack_id)
+    reason += _told(refused)
     children.halt_below(db, stack_id, traversal)
     with db.transaction():
         traversals.halt(db, stack_id, traversal)
         traversals.enqueue_open_operations(db, stack_id, traversal)
-        if causes and resumption.schedule(db, stack_id, traversal):  # and is not rolled back
+        in_outage = any(one.is_outage for one in refused)
+        if in_outage and resumption.schedule(db, stack_id, traversal):  # and is not rolled back
             ended = completion.end_failed(db, stack_id, traversal, reason=reason, at_once=True)
             messages = [] if ended is None else ended.messages
         else:
             messages = _end(db, stack_id, traversal, reason)
     children.halt_below(db, stack_id, traversal)
     return messages
+
+
+def _told(refused: Sequence[completion.RefusedResource]) -> str:
+    """Return the part of a reason that names the resources without an answer, and those with a refusal."""
+    told = {"Not reached": list[str](), "Refused": list[str]()}
+    for name, error, refusal, _ in refused:
+        word = "Not reached" if refusal in (None, UNREACHABLE.kind, PAUSED.kind) else "Refused"
+        told[word].append(f"{name} ({error})")
+    return "".join(f". {word}: {'; '.join(causes)}" for word, causes in told.items() if causes)
 
 
 def _end(

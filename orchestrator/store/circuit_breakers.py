@@ -84,7 +84,7 @@ WITH noted AS (
 )
 INSERT INTO event (stack_id, resource_name, resource_type, physical_id, action, status, reason)
 SELECT s.id, s.name, 'OS::Heat::Stack', s.uuid::text, s.action, s.status,
-    %(service)s || ' gives no answer: ' || noted.last_error
+    %(service)s || ' is unavailable: ' || noted.last_error
     || '. Its operations are tried again until the timeout of the stack.'
 FROM noted CROSS JOIN stack s WHERE s.id = %(stack_id)s AND s.status = 'IN_PROGRESS'
 """

@@ -35,7 +35,7 @@ def test_an_outage_has_a_single_event(project: Project) -> None:
         project.cloud.await_calls("", "busy", ATTEMPTS)
     project.settle("s", "CREATE_COMPLETE")
     texts = [event["resource_status_reason"] for event in project.events("s")]
-    assert sum("compute gives no answer" in text for text in texts) == 1, texts
+    assert sum("compute is unavailable" in text for text in texts) == 1, texts
     assert len(project.events("s", "server")) == 2
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, NoReturn
 
-from orchestrator.errors import ProviderBusy
+from orchestrator.errors import ProviderUnreachable
 from orchestrator.resources.base import (
     Attribute,
     Context,
@@ -50,13 +50,13 @@ class Cloud:
         if verb in self.on:
             self.on[verb](ctx)
         if self.busy:
-            raise ProviderBusy("nobody answers")
+            raise ProviderUnreachable("nobody answers", "ProviderError")
         if verb in self.outage:
             self.refuse_answer()
 
     def refuse_answer(self) -> NoReturn:
         """Give no answer."""
-        raise ProviderBusy("no answer")
+        raise ProviderUnreachable("no answer", "ProviderError")
 
     def make(self, ctx: Context) -> str:
         """Create a thing, even if it was requested before."""

@@ -12,7 +12,13 @@ from contextlib import contextmanager
 from typing import Any, Final
 
 from orchestrator.clients.region_catalog import Endpoint
-from orchestrator.errors import OrchestratorError, ProviderBusy, ProviderError, Unavailable
+from orchestrator.errors import (
+    OrchestratorError,
+    ProviderBusy,
+    ProviderError,
+    ProviderUnreachable,
+    Unavailable,
+)
 
 ORCHESTRATION: Final = "orchestration"
 NO_CREDENTIALS: Final = (
@@ -124,5 +130,7 @@ def provider_errors() -> Iterator[None]:
     except (http.Unauthorized, http.Forbidden, http.NotFound) as error:
         message = f"the stack's credentials are no longer valid: {error.message}"
         raise ProviderError(message, "AuthorizationFailure") from error
-    except ClientException as error:
+    except http.HttpError as error:
         raise ProviderBusy(f"Keystone: {error}", "ServiceUnavailable") from error
+    except ClientException as error:
+        raise ProviderUnreachable(f"Keystone: {error}", "ServiceUnavailable") from error

@@ -22,6 +22,7 @@ from orchestrator.errors import (
     ProviderConflict,
     ProviderError,
     ProviderFailed,
+    ProviderGatewayFailed,
     ProviderNotFound,
     ProviderQuotaExceeded,
     ProviderSilent,
@@ -65,7 +66,7 @@ def error_of(service: str, status: int, headers: Any, body: Any) -> ProviderErro
     if status == INTERNAL_ERROR:
         return ProviderFailed(message, "HttpServerError")
     if status > INTERNAL_ERROR and status != NOT_IMPLEMENTED:
-        return ProviderSilent(message, "HttpServerError")
+        return ProviderGatewayFailed(message, "HttpServerError")
     kind = KINDS.get(status, "HttpException")
     if status == 404:
         return ProviderNotFound(message, kind)

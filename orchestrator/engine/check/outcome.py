@@ -6,23 +6,15 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final, NamedTuple
 
-from orchestrator.backoff import backoff_seconds, requested_seconds
+from orchestrator.backoff import backoff_seconds
 from orchestrator.engine.check.absence import AbsenceInDoubt
 from orchestrator.engine.check.child_status import ChildStep
-from orchestrator.errors import (
-    UNREACHABLE_ERRORS,
-    AwaitingBudget,
-    InvalidTemplate,
-    OrchestratorError,
-    ProviderBusy,
-    ProviderError,
-)
+from orchestrator.engine.check.refusals import Refusal, RefusalTimes, next_attempt, refusal_of
+from orchestrator.errors import AwaitingBudget, InvalidTemplate, OrchestratorError, ProviderError
 from orchestrator.resources.base import Observation
 
 MAX_CHECK_RETRIES: Final = 3  # of a CHECK that cannot observe its resource
 FIRST_DELETE_RETRY_SECONDS: Final = 10.0  # at most, until the delete of an object in error is repeated once
-UNREACHABLE_MAX_SECONDS: Final = 15.0  # longest pause between two attempts to reach a provider
-RETRY_AFTER_MAX_SECONDS: Final = 600.0  # longest pause that a provider may ask for
 
 
 class EarlyRelease(Enum):
@@ -58,15 +50,15 @@ class Deleted:
 class Wait:
     """Not yet: observe again in `seconds` (None: only when woken). `retried` counts as an attempt.
 
-    `unreachable`: the provider gave no answer. That does not count as an attempt, and nothing is concluded
-    from it.
+    `refusal`: the provider refused the request temporarily, or gave no answer. That does not count as an
+    attempt, and nothing is concluded from it.
     """
 
     seconds: float | None
     reason: str = "state changed"
     retried: bool = False
     discard: bool = False  # the created object is deleted first
-    unreachable: bool = False
+    refusal: Refusal | None = None
     aborted: bool = False  # the stack has failed: so has the resource, although its operation is followed
     early: EarlyRelease | None = None  # the object exists: dependents that need no more are released
 
@@ -79,7 +71,7 @@ class Postponed:
 
     seconds: float | None
     reason: str
-    unreachable: bool = False
+    refusal: Refusal | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,12 +101,12 @@ class Refreshed:
 class Unhealthy:
     """A CHECK has failed, or the state does not permit the action: then the resource is `left_alone`.
 
-    `unreachable`: the CHECK could not observe the resource. It is left alone as well.
+    `refusal`: why the CHECK could not observe the resource. It is left alone as well.
     """
 
     reason: str
     left_alone: bool = False
-    unreachable: bool = False
+    refusal: Refusal | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,20 +151,14 @@ class Attempts(NamedTuple):
     """The attempts of an operation so far."""
 
     failed: int  # objects in error
-    unreachable: int  # without an answer of the provider, in a row
     left: int  # objects that may still be created
     max_seconds: float  # longest pause between two attempts
+    refused: RefusalTimes = RefusalTimes()
 
     @property
     def pause(self) -> float:
         """The seconds before the next try (docs/internals/engine-semantics.md §5)."""
         return retry_seconds(self.failed, self.max_seconds)
-
-    @property
-    def unreachable_pause(self) -> float:
-        """The seconds before the next attempt to reach the provider."""
-        longest = min(UNREACHABLE_MAX_SECONDS, self.max_seconds)
-        return backoff_seconds(self.unreachable, longest, jitter_fraction=0.5)
 
 
 class DeleteProgress(NamedTuple):
@@ -251,13 +237,13 @@ def outcome_of_action(observation: Observation, *, name: str, physical_id: str) 
 
 
 def outcome_of_error(error: Exception, *, name: str, attempts: Attempts) -> Outcome:
-    """Return the outcome of an error raised by a verb. An unreachable provider is tried again without limit:
-    the timeout of the stack ends it.
-    """
-    if isinstance(error, AwaitingBudget | AbsenceInDoubt):  # no outage
+    """Return the outcome of an error raised by a verb. A temporary refusal is repeated until its limit."""
+    if isinstance(error, AwaitingBudget | AbsenceInDoubt):  # no refusal
         return Wait(error.retry_after, str(error))
-    if isinstance(error, UNREACHABLE_ERRORS):
-        return Wait(unreachable_seconds(error, attempts), error_text(error), unreachable=True)
+    refusal = refusal_of(error)
+    seconds = None if refusal is None else next_attempt(refusal, error, attempts.refused)
+    if seconds is not None:
+        return Wait(seconds, error_text(error), refusal=refusal)
     if isinstance(error, ProviderError):
         return Failed(failure_reason(error.kind, name, str(error)))
     if isinstance(error, InvalidTemplate):
@@ -265,14 +251,6 @@ def outcome_of_error(error: Exception, *, name: str, attempts: Attempts) -> Outc
     if isinstance(error, OrchestratorError):
         return Failed(failure_reason(error.heat_type, name, str(error)))
     return Failed(failure_reason(type(error).__name__, name, str(error)))
-
-
-def unreachable_seconds(error: Exception, attempts: Attempts) -> float:
-    """Return the pause before the next attempt to reach a provider: what it asks for, or a growing one."""
-    asked = error.retry_after if isinstance(error, ProviderBusy) else None
-    if asked is None or not asked >= 0:  # a negative number, or no number
-        return attempts.unreachable_pause
-    return requested_seconds(asked, RETRY_AFTER_MAX_SECONDS)
 
 
 def error_text(error: Exception) -> str:

@@ -181,11 +181,13 @@ class _ResourceFields(NamedTuple):
     definition: DefinitionView | None = None
     inputs: tuple[NodeData, ...] = ()
     hooks: Sequence[str] = ()  # applicable hooks and restrictions (engine/check/hooks.py)
-    unreachable_tries: int = 0  # attempts in a row that did not reach the provider
+    unreachable_tries: int = 0  # attempts in a row during an outage of the provider
     waiting_seconds: float | None = None  # since the first wait of this node
     early_pending: bool | None = None  # early dependents are not released yet; None: it has none
     early_released: bool | None = None  # early dependents were released
     absent: bool = False  # after an outage the last visit observed that an object does not exist
+    # Kind of refusal -> its first time, and `now`: in seconds, by the database's clock.
+    refused_since: Mapping[str, float] | None = None
     # Read with a claim only:
     credential_id: int | None = None  # of the stack's tree
     others_hold: bool = True  # other incarnations may hold what this one needs
@@ -205,6 +207,12 @@ class ResourceVisit(_ResourceFields, _NodeVisit):
     def waited_seconds(self) -> float:
         """The seconds since the first wait of this node, or since the end of an outage after it."""
         return 0.0 if self.unreachable_tries else self.waiting_seconds or 0.0
+
+    @property
+    def refused_seconds(self) -> Mapping[str, float]:
+        """The seconds since the first refusal of each kind."""
+        since = self.refused_since
+        return {} if since is None else {kind: since["now"] - first for kind, first in since.items()}
 
 
 Visit = ResourceVisit | ControlVisit

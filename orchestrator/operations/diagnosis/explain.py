@@ -3,9 +3,10 @@
 
 `explain` derives both from a row. The keywords: `being-planned`, `ending`, `waiting-for` other nodes,
 `queued` for a worker, `being-checked` by a worker, `waiting-until` the next check, `waiting-to-be-told` (a
-signal), `waiting-for-its-stack` (a child stack in progress), `retrying` after a failure, `unreachable` (its
-provider gives no answer), `held` by another visit to the same resource, `holding` up a newer traversal,
-`paused-at-hook`, `failed`, `given-up` after another resource failed, and `nothing`.
+signal), `waiting-for-its-stack` (a child stack in progress), `retrying` after a failure, `refused` by its
+provider for the moment, `unreachable` (its provider gives no answer), `held` by another visit to the same
+resource, `holding` up a newer traversal, `paused-at-hook`, `failed`, `given-up` after another resource
+failed, and `nothing`.
 """
 
 from __future__ import annotations
@@ -15,6 +16,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from orchestrator.engine.check.refusals import (
+    BY_KIND,
+    QUOTA_SECONDS,
+    UNREACHABLE,
+    Refusal,
+    limit_seconds,
+)
 from orchestrator.engine.states import ACTS, accepted, suggested_operations
 from orchestrator.store.planning.bulk_writer import CLEANUP_PLAN_LABEL
 from orchestrator.store.stacks.blockers import Blocker, StackState, Unfinished
@@ -33,7 +41,9 @@ class Explanation:
     since: dt.datetime | None
 
 
-def explain(node: Unfinished, stack: StackRow, retry_limit: int) -> Explanation:
+def explain(
+    node: Unfinished, stack: StackRow, retry_limit: int, quota_seconds: float = QUOTA_SECONDS
+) -> Explanation:
     """Return the reason why a node is not finished."""
     if node.kind == "plan":
         return _planned(node, stack)
@@ -62,7 +72,7 @@ def explain(node: Unfinished, stack: StackRow, retry_limit: int) -> Explanation:
         case "ready":
             return Explanation("nothing", "not waiting: it is in the desired state", None)
         case _:
-            return _waiting(node, stack, retry_limit)
+            return _waiting(node, stack, retry_limit, quota_seconds)
 
 
 def given_up(stack: StackRow) -> bool:
@@ -97,7 +107,7 @@ def _checked(node: Unfinished, stack: StackRow) -> Explanation:
     return Explanation("being-checked", text, _since(node))
 
 
-def _waiting(node: Unfinished, stack: StackRow, retry_limit: int) -> Explanation:
+def _waiting(node: Unfinished, stack: StackRow, retry_limit: int, quota_seconds: float) -> Explanation:
     if node.traversal != stack.traversal:
         next_ = f"waits for {_child(node)}" if node.child_name else f"checked again {_at(node)}"
         text = f"{_operation(node)}, started for an earlier template, and {next_}"
@@ -108,10 +118,8 @@ def _waiting(node: Unfinished, stack: StackRow, retry_limit: int) -> Explanation
             holder = "a visit of an earlier traversal"
         text = f"{holder} holds the resource until {time(node.held_until)} at the latest; retried {_at(node)}"
         return Explanation("held", text, node.waiting_since)
-    if node.unreachable_tries:
-        attempts = f"{_count(node.unreachable_tries, 'attempt')} in a row got no answer"
-        text = f"{attempts}: {node.last_error}. Next attempt {_at(node)}, until the timeout of the stack"
-        return Explanation("unreachable", text, node.waiting_since)
+    if node.refusal or node.unreachable_tries:
+        return _refused(node, BY_KIND.get(node.refusal or "", UNREACHABLE), quota_seconds)
     if node.retry_count and node.last_error:
         tries = f"try {node.retry_count + 1} of {retry_limit + 1} {_at(node)}"
         return Explanation(
@@ -126,6 +134,18 @@ def _waiting(node: Unfinished, stack: StackRow, retry_limit: int) -> Explanation
         )
     text = f"{_operation(node)}: checked again {_at(node)}{_noted(node)}{_lost(node)}"
     return Explanation("waiting-until", text, _since(node))
+
+
+def _refused(node: Unfinished, refusal: Refusal, quota_seconds: float) -> Explanation:
+    """Tell a temporary refusal: its text, since when the operation waits, and until when at the latest."""
+    limit, since = limit_seconds(refusal, quota_seconds), node.refused_since or node.waiting_since
+    until = "the timeout of the stack"
+    if limit is not None and since is not None:
+        until = f"{time(since + dt.timedelta(seconds=limit))} at the latest"
+    attempts = f"{_count(node.unreachable_tries, 'attempt')} " if refusal.is_outage else ""
+    told = f"{attempts}{refusal.text}"
+    word = "unreachable" if refusal is UNREACHABLE else "refused"
+    return Explanation(word, f"{told}: {node.last_error}. Next attempt {_at(node)}, until {until}", since)
 
 
 def _child(node: Unfinished) -> str:

@@ -15,7 +15,7 @@ from orchestrator.clients.keystone.stack_domain import EntityKind, StackDomain
 from orchestrator.config import Settings
 from orchestrator.engine.check.visit import ResourceVisit
 from orchestrator.engine.physical_names import physical_name
-from orchestrator.errors import Forbidden, ProviderBusy, ProviderError, Unavailable
+from orchestrator.errors import Forbidden, ProviderBusy, ProviderChanging, ProviderError, Unavailable
 from orchestrator.operations.keystone.reaper import Reaper
 from orchestrator.resources.stack_context import StackUser
 from orchestrator.security.encryption import Cipher
@@ -105,7 +105,7 @@ class StackUserProvisioner:
             self.db, self.visit.stack.root_id, resource_id, name, sealed, CREATION_SECONDS
         )
         if recorded is None:
-            raise ProviderBusy(BEING_REMOVED, "Conflict")
+            raise ProviderChanging(BEING_REMOVED, "Conflict")
         return recorded
 
     def _store_created(
@@ -114,7 +114,7 @@ class StackUserProvisioner:
         """Store a created object's id; remove the object if its row is already being removed."""
         if not store.store_created(self.db, recorded.id, keystone_id):
             self.domain.remove(object_type, keystone_id, name)
-            raise ProviderBusy(BEING_REMOVED, "Conflict")
+            raise ProviderChanging(BEING_REMOVED, "Conflict")
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,10 +136,10 @@ class ReadOnlyStackUser:
         """Return the user; never create it.
 
         Raises:
-            ProviderBusy: it does not exist yet.
+            ProviderChanging: it does not exist yet.
         """
         if self.user is None:
-            raise ProviderBusy("it has no user at Keystone yet", "NotFound")
+            raise ProviderChanging("it has no user at Keystone yet", "NotFound")
         return self.user
 
     def held(self) -> StackUser | None:

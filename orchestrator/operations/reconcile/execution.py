@@ -40,6 +40,7 @@ from orchestrator.engine.check.outcome import (
     error_text,
     failure_reason,
 )
+from orchestrator.engine.check.refusals import refusal_of
 from orchestrator.errors import UNREACHABLE_ERRORS, ProviderError, Superseded
 from orchestrator.operations.reconcile.action_steps import outcome_of_observed_action, run_action_step
 from orchestrator.operations.reconcile.create_delete_steps import (
@@ -137,7 +138,7 @@ def execute(
         if isinstance(step, RunAction) and step.action == "CHECK":
             outcome = _not_observed(operation, error, outcome)
         if isinstance(outcome, Wait) and state.op is None and operation.resource.op is None:
-            return StepResult(Postponed(outcome.seconds, outcome.reason, outcome.unreachable), state)
+            return StepResult(Postponed(outcome.seconds, outcome.reason, outcome.refusal), state)
         started = not state.opened and not in_progress_event_written(operation.visit, state)
         return StepResult(outcome, state, started)
 
@@ -162,11 +163,13 @@ def _is_refused_in_failed_stack(operation: ResourceOperation) -> bool:
 
 def _not_observed(operation: ResourceOperation, error: Exception, outcome: Outcome) -> Outcome:
     """Return the outcome of a CHECK that got no observation: after a few attempts it is reported apart from
-    absent and broken resources, and the CHECK of the stack continues.
+    absent and broken resources, and the CHECK of the stack continues. An absence to be confirmed and the wait
+    for a place are no attempts.
     """
-    if isinstance(outcome, Wait) and operation.visit.unreachable_tries < MAX_CHECK_RETRIES:
+    tries, refusal = operation.visit.unreachable_tries, refusal_of(error)
+    if isinstance(outcome, Wait) and (refusal is None or tries < MAX_CHECK_RETRIES):
         return outcome
-    return Unhealthy(f"could not be observed: {error_text(error)}", left_alone=True, unreachable=True)
+    return Unhealthy(f"could not be observed: {error_text(error)}", left_alone=True, refusal=refusal)
 
 
 def _abort_if_stack_failed(operation: ResourceOperation, result: StepResult) -> StepResult:

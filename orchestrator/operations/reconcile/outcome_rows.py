@@ -20,6 +20,7 @@ from orchestrator.engine.check.outcome import (
     Wait,
 )
 from orchestrator.engine.check.property_diff import needs_other_type
+from orchestrator.engine.check.refusals import UNREACHABLE
 from orchestrator.engine.check.visit import ResourceVisit
 from orchestrator.engine.states import ACTS
 from orchestrator.json_types import JsonObject
@@ -64,8 +65,8 @@ def outcome_statement(
         case Postponed() | Wait():
             statement = _waiting_statement(outcome)
             row |= _waiting_columns(visit, outcome, result)
-        case Unhealthy(reason=reason, left_alone=left_alone, unreachable=unreachable):
-            row["unreachable"] = unreachable
+        case Unhealthy(reason=reason, left_alone=left_alone, refusal=refusal):
+            row["unreachable"] = refusal is UNREACHABLE
             statement = action_sql.CHECK_FAILED if visit.act == "CHECK" else action_sql.FAIL_INVALID_STATE
             row |= {"status": None if left_alone else "FAILED", "reason": reason}
             row["observed"] = None if left_alone else "failed"
@@ -91,8 +92,9 @@ def _waiting_columns(visit: ResourceVisit, outcome: Postponed | Wait, result: St
     row: JsonObject = {
         "wait_seconds": outcome.seconds,
         "reason": outcome.reason,
-        "unreachable": outcome.unreachable,
     }
+    if (refusal := outcome.refusal) is not None:
+        row |= {"refusal": refusal.kind, "outage": refusal.is_outage, "unreachable": refusal is UNREACHABLE}
     if isinstance(outcome, Wait):
         row["retried"] = outcome.retried
         row["op"] = "DISCARD" if outcome.discard else result.state.op
@@ -127,6 +129,8 @@ def outcome_row(visit: ResourceVisit, result: StepResult, cipher: Cipher, *, cla
         "input_digests": state.input_digests,
         "value_digest": state.value_digest,
         "retried": False,
+        "refusal": None,
+        "outage": False,
         "unreachable": False,
         "absent": state.absent,
         "unanswered": state.unanswered,

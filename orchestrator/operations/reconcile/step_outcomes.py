@@ -15,6 +15,7 @@ from orchestrator.engine.check.outcome import (
     outcome_of_observation,
 )
 from orchestrator.engine.check.ready_timeout import ready_limit, within_limit
+from orchestrator.engine.check.refusals import RefusalTimes
 from orchestrator.errors import Superseded
 from orchestrator.logs import logger
 from orchestrator.operations.resource_context.early_outputs import record_early_outputs
@@ -108,7 +109,13 @@ def error_outcome(operation: ResourceOperation, error: Exception) -> Outcome:
 def attempts_of(operation: ResourceOperation, retries_left: int) -> Attempts:
     """Return the attempts of the operation so far."""
     visit, settings = operation.visit, operation.services.settings
-    return Attempts(visit.retry_count, visit.unreachable_tries, retries_left, settings.retry_max_seconds)
+    refused = RefusalTimes(
+        visit.unreachable_tries,
+        visit.refused_seconds,
+        settings.quota_wait_seconds,
+        settings.retry_max_seconds,
+    )
+    return Attempts(visit.retry_count, retries_left, settings.retry_max_seconds, refused)
 
 
 def find_object(operation: ResourceOperation, context: Context) -> bool:

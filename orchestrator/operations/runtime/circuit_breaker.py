@@ -22,7 +22,8 @@ import psycopg
 from orchestrator import metrics
 from orchestrator.clients.contacts import Contacts
 from orchestrator.engine.check.absence import AbsenceInDoubt, reports_absence
-from orchestrator.engine.check.outcome import MAX_CHECK_RETRIES, UNREACHABLE_MAX_SECONDS, error_text
+from orchestrator.engine.check.outcome import MAX_CHECK_RETRIES, error_text
+from orchestrator.engine.check.refusals import PAUSE_SECONDS
 from orchestrator.engine.check.visit import ResourceVisit
 from orchestrator.errors import (
     UNREACHABLE_ERRORS,
@@ -80,7 +81,7 @@ class CircuitBreakers:
         self, database: Database, max_seconds: float, *, known_seconds: float = KNOWN_SECONDS
     ) -> None:
         """`max_seconds`: longest pause between two attempts of an operation."""
-        self.database, self.max_seconds = database, min(max_seconds, UNREACHABLE_MAX_SECONDS)
+        self.database, self.max_seconds = database, min(max_seconds, PAUSE_SECONDS)
         self.known_seconds = known_seconds
         self._known: dict[tuple[str, str], _Known] = {}
         self._lock = threading.Lock()

@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from orchestrator.config import Settings
 from orchestrator.engine.check.visit import ResourceVisit
-from orchestrator.errors import LimitExceeded, ProviderBusy, ProviderError
+from orchestrator.errors import LimitExceeded, ProviderChanging, ProviderError
 from orchestrator.json_types import JsonMapping, JsonObject
 from orchestrator.operations import quotas
 from orchestrator.operations.context import OperationContext
@@ -152,7 +152,7 @@ class DeploymentStore:
                 return
             refuse_beyond(db, self.settings, self.place.project_id, "software_deployment")
             if not store.add_deployment(db, {**values, "uuid": deployment_id, "stack_user_project_id": None}):
-                raise ProviderBusy(f"Deployment {deployment_id} is being created by another request.")
+                raise ProviderChanging(f"Deployment {deployment_id} is being created by another request.")
 
     def signal(self, deployment_id: str, details: JsonMapping) -> str:
         """Record the result of a deployment that still waits for it; return the event's text.

@@ -82,7 +82,7 @@ class ElasticIpAssociation(ResourceType):
         """Associate the address."""
         neutron = network(ctx)
         floating_ip, port = _floating_ip(neutron, props), _port(neutron, props)
-        with temporary_conflicts(ctx):
+        with temporary_conflicts():
             if not props.get("EIP"):
                 _connect_vpc(neutron, floating_ip, port)
             neutron.update(FLOATING_IPS, floating_ip["id"], association(port))

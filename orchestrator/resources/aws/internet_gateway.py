@@ -85,5 +85,5 @@ class VpcGatewayAttachment(ResourceType):
         neutron = network(ctx)
         for table in route_tables(neutron, physical_id):
             if has_gateway(table):
-                with temporary_conflicts(ctx):
+                with temporary_conflicts():
                     neutron.set_gateway(table["id"], {})

@@ -67,7 +67,7 @@ class Ec2Subnet(Ec2NetworkType):
         if subnet is None:
             return
         router = router_of_vpc(neutron, subnet["network_id"])
-        with temporary_conflicts(ctx):
+        with temporary_conflicts():
             if router is not None:
                 neutron.remove_router_interface(router["id"], {"subnet_id": physical_id})
         super().delete(ctx, physical_id)

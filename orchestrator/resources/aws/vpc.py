@@ -67,6 +67,6 @@ class Vpc(Ec2NetworkType):
                 raise
             router = None  # ambiguous: the routers are left alone
         if router is not None:
-            with temporary_conflicts(ctx):
+            with temporary_conflicts():
                 neutron.remove(ROUTERS, router["id"])
         super().delete(ctx, physical_id)

@@ -13,7 +13,7 @@ from typing import Final
 
 from orchestrator.clients.region_catalog import Endpoint
 from orchestrator.clients.remote_stacks import Action, Gone, RemoteStacks
-from orchestrator.errors import ProviderBusy, ProviderError, ProviderSilent
+from orchestrator.errors import ProviderBusy, ProviderChanging, ProviderError, ProviderSilent
 from orchestrator.json_types import JsonMapping, JsonObject
 from orchestrator.resources.base import (
     Attribute,
@@ -176,7 +176,7 @@ class RemoteStack(ResourceType):
         except Gone:
             return
         if status == "IN_PROGRESS" and action != "CHECK":
-            raise ProviderBusy(f"the remote stack is {action}_{status}")
+            raise ProviderChanging(f"the remote stack is {action}_{status}", "ActionInProgress")
         if status == "COMPLETE" or action == "CHECK":
             _act(ctx, physical_id, "check")
 

@@ -4,13 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from typing import Final
 
 from orchestrator.errors import ProviderConflict, ProviderInUse
-from orchestrator.resources.base import Context
-
-CREATE_SECONDS: Final = 30.0  # after the start of a create or update, how long a conflict may pass
-DELETE_SECONDS: Final = 120.0  # after the start of a delete
 
 
 @contextmanager
@@ -20,7 +15,7 @@ def repeated_conflicts(
     """Report a conflict as temporary, so that the request is repeated, depending on its message.
 
     Raises:
-        ProviderInUse: the request is to be repeated.
+        ProviderInUse: the request is to be repeated; the engine limits the repetitions.
         ProviderConflict: the conflict is final.
     """
     try:
@@ -31,7 +26,6 @@ def repeated_conflicts(
         raise
 
 
-def temporary_conflicts(ctx: Context) -> AbstractContextManager[None]:
-    """Report each conflict as temporary until the operation is too old (`repeated_conflicts`)."""
-    limit = DELETE_SECONDS if ctx.action == "DELETE" else CREATE_SECONDS
-    return repeated_conflicts(lambda _message: ctx.elapsed_seconds < limit)
+def temporary_conflicts() -> AbstractContextManager[None]:
+    """Report each conflict as temporary (`repeated_conflicts`)."""
+    return repeated_conflicts(lambda _message: True)

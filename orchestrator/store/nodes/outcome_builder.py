@@ -63,6 +63,8 @@ COLUMNS: Final = {
     "wait_seconds": "float8",
     "retried": "boolean",
     "unreachable": "boolean",
+    "refusal": "text",
+    "outage": "boolean",
     "absent": "boolean",
     "aborted": "boolean",
     "traversal": "bigint",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from orchestrator.engine.check.refusals import OUTAGE_TRIES
 from orchestrator.store.nodes.outcome_builder import (
     RELEASED_ROWS,
     STARTED_EVENT,
@@ -66,7 +67,7 @@ SETTLE_PREVIOUS_OPERATION: Final = OutcomeStatement(
         op = NULL, op_started_at = NULL, lost_at = NULL, lease = NULL, leased_until = NULL""",
     node=NodeEffect(
         set="""state = 'queued', lease = NULL, leased_until = NULL, rung_at = now(), rings = 0,
-        last_error = NULL, absent = false""",
+        last_error = NULL, absent = false, refusal = NULL, refused_since = NULL""",
         returning="n.id, n.traversal, n.queue, n.label",
     ),
     next=Next.NODE,
@@ -90,7 +91,8 @@ REPLACE: Final = OutcomeStatement(
 """,
     node=NodeEffect(
         set="""state = 'queued', resource_id = m.id, lease = NULL, leased_until = NULL, rung_at = now(),
-        rings = 0, retry_count = 0, last_error = NULL, absent = false""",
+        rings = 0, retry_count = 0, last_error = NULL, absent = false, refusal = NULL,
+        refused_since = NULL""",
         source="JOIN replacement m ON m.replaces = i.resource_id",
         returning="n.id, n.traversal, n.queue, n.label",
     ),
@@ -121,16 +123,22 @@ SETTLE_DELETED: Final = OutcomeStatement(
 _UNREACHABLE: Final = """
         unreachable_since = CASE WHEN i.unreachable THEN coalesce(r.unreachable_since, now()) END,
         unreachable_reason = CASE WHEN i.unreachable THEN i.reason END"""
-# An answer of the provider ends the attempts to reach it.
+# The end of an outage ends the count of its attempts; a long one lets the other refusals start anew.
 _WAITING: Final = NodeEffect(
-    set="""state = 'waiting', lease = NULL, leased_until = NULL, rung_at = NULL, rings = 0,
-        lost_leases = 0, waiting_since = CASE WHEN n.unreachable_tries > 0 AND NOT i.unreachable THEN now()
+    set=f"""state = 'waiting', lease = NULL, leased_until = NULL, rung_at = NULL, rings = 0,
+        lost_leases = 0, waiting_since = CASE WHEN n.unreachable_tries > 0 AND NOT i.outage THEN now()
             ELSE coalesce(n.waiting_since, now()) END,
-        last_error = CASE WHEN i.retried OR i.unreachable THEN i.reason
-            WHEN n.unreachable_tries = 0 THEN n.last_error END,
+        last_error = CASE WHEN i.retried OR i.refusal IS NOT NULL THEN i.reason
+            WHEN n.unreachable_tries = 0 AND n.refusal IS NULL THEN n.last_error END,
         retry_count = n.retry_count + i.retried::int,
-        unreachable_tries = CASE WHEN i.unreachable THEN least(n.unreachable_tries + 1, 1000) ELSE 0 END,
-        absent = i.absent AND NOT i.unreachable,
+        unreachable_tries = CASE WHEN i.outage THEN least(n.unreachable_tries + 1, 1000) ELSE 0 END,
+        refusal = i.refusal,
+        refused_since = CASE WHEN i.outage THEN
+                CASE WHEN n.unreachable_tries + 1 < {OUTAGE_TRIES} THEN n.refused_since END
+            WHEN i.refusal IS NULL THEN n.refused_since
+            ELSE jsonb_build_object(i.refusal, extract(epoch FROM now())) || coalesce(n.refused_since, '{{}}')
+            END,
+        absent = i.absent AND i.refusal IS NULL,
         due_at = CASE WHEN i.wait_seconds IS NULL THEN 'infinity'
             ELSE clock_timestamp() + make_interval(secs => i.wait_seconds) END"""
 )
@@ -142,7 +150,7 @@ WAIT: Final = OutcomeStatement(
     "wait",
     resource=f"""op_started_at = CASE WHEN i.op IS NULL THEN NULL
             WHEN r.op = i.op THEN r.op_started_at ELSE now() END,
-        reachable_since = CASE WHEN i.unreachable
+        reachable_since = CASE WHEN i.refusal IS NOT NULL
             THEN clock_timestamp() + make_interval(secs => i.wait_seconds) ELSE r.reachable_since END,
         op = i.op, attempt = i.attempt, action = i.action, status = coalesce(i.status, 'IN_PROGRESS'),
         status_reason = i.reason,

@@ -365,6 +365,7 @@ def resource_visit(
         row[59],
         row[60],
         row[63],
+        row[64],
         credential_id,
         others_hold,
     )

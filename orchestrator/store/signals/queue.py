@@ -75,7 +75,7 @@ FROM (
     SELECT 0::bigint AS id, 'signal' AS kind, 0::bigint AS traversal, 'provider' AS queue, held.name AS label,
         0 AS retry_count, 0 AS lost_leases, held.stack_id, held.id AS resource_id,
         NULL::bigint AS definition_id, '{{}}'::text[] AS hooks, 0 AS unreachable_tries,
-        false AS absent,
+        false AS absent, NULL::jsonb AS refused_since,
         NULL::timestamptz AS waiting_since, NULL::bigint[] AS needed_by, NULL::bigint[] AS early_needed_by
     FROM resource held WHERE held.id = %(resource_id)s AND held.lease = %(lease)s) AS n
 {VISIT_JOINS}"""

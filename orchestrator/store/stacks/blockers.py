@@ -19,9 +19,7 @@ from orchestrator.store.connections.streaming import by_keys
 from orchestrator.store.stacks.stacks import StackRow
 from orchestrator.store.tables.base import check_in
 
-SCAN_LIMIT: Final = (
-    20_000  # nodes scanned per page, and the maximum distance between a node and its blockers in the scan
-)
+SCAN_LIMIT: Final = 20_000  # nodes scanned per page, and the longest way from a node to its blockers
 NAMES: Final = 10  # blockers, or blocked resources, named per node
 REQUIRED: Final = 200  # requirements looked up per node
 MAX_COUNT: Final = 1_000  # maximum of the counts
@@ -60,6 +58,8 @@ class Unfinished:
     retry_count: int
     lost_leases: int
     unreachable_tries: int
+    refusal: str | None  # the kind of the last attempt's refusal
+    refused_since: dt.datetime | None  # the first refusal of this kind
     due_at: dt.datetime | None
     until_told: bool  # it waits for an event, not for a time
     rung_at: dt.datetime | None
@@ -128,12 +128,12 @@ class StackState:
 
 DETAIL: Final = f"""
 SELECT n.id, n.traversal, n.kind, n.label AS name, n.state, n.blocked_by, n.retry_count, n.lost_leases,
-    n.unreachable_tries, nullif(n.due_at, 'infinity') AS due_at,
-    coalesce(n.due_at = 'infinity', false) AS until_told, n.rung_at,
-    n.waiting_since, n.leased_until, n.last_error, n.hooks[1] AS hook, n.definition_id, r.type, r.action,
-    r.status, r.status_reason, r.physical_id, r.op, r.op_started_at,
+    n.unreachable_tries, n.refusal, nullif(n.due_at, 'infinity') AS due_at,
+    to_timestamp(CAST(n.refused_since ->> n.refusal AS float8)) AS refused_since,
+    coalesce(n.due_at = 'infinity', false) AS until_told, n.rung_at, n.waiting_since, n.leased_until,
+    n.last_error, n.hooks[1] AS hook, n.definition_id, r.type, r.action, r.status, r.status_reason,
+    r.physical_id, r.op, r.op_started_at, o.traversal AS other_traversal,
     CASE WHEN r.leased_until > now() THEN r.leased_until END AS held_until,
-    o.traversal AS other_traversal,
     c.uuid::text AS child_uuid, c.name AS child_name, c.action || '_' || c.status AS child_state
 FROM unnest(CAST(:ids AS bigint[])) WITH ORDINALITY AS x(id, nth)
 CROSS JOIN LATERAL (SELECT k.* FROM graph_node k WHERE k.id = x.id OFFSET 0) n

@@ -162,6 +162,8 @@ class GraphNode(Base):
     retry_count: Mapped[int] = mapped_column(SmallInteger, server_default=text("0"))
     lost_leases: Mapped[int] = mapped_column(SmallInteger, server_default=text("0"))
     unreachable_tries: Mapped[int] = mapped_column(SmallInteger, server_default=text("0"))  # in a row
+    refusal: Mapped[str | None]  # the kind of the last attempt's refusal (engine/check/refusals.py)
+    refused_since: Mapped[JsonObject | None] = mapped_column(JSONB)  # kind -> time of its first refusal
     absent: Mapped[bool] = mapped_column(server_default=text("false"))  # observed once after an outage
     due_at: Mapped[dt.datetime | None]
     rung_at: Mapped[dt.datetime | None]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from psycopg import Connection
 from psycopg.rows import TupleRow
@@ -224,23 +224,30 @@ def end_failed(
     return None
 
 
-UNREACHABLE_RESOURCES = f"""
-SELECT n.label, left(n.last_error, %(longest)s)
+REFUSED_RESOURCES = f"""
+SELECT n.label, left(n.last_error, %(longest)s), n.refusal, n.unreachable_tries > 0
 FROM stack t JOIN stack s ON s.root_id = t.root_id AND (s.id = t.id OR t.owner_id IS NULL)
 JOIN graph_node n ON n.stack_id = s.id AND n.traversal = s.traversal
 WHERE t.id = %(stack_id)s AND s.status = 'IN_PROGRESS' AND {check_not_in("n.state", NODE_ENDS)}
-    AND n.unreachable_tries > 0
+    AND (n.unreachable_tries > 0 OR n.refusal IS NOT NULL)
 ORDER BY n.id LIMIT %(most)s
 """
 
 
-def unreachable_resources(db: Connection[TupleRow], stack_id: int) -> list[str]:
-    """Return the resources of a tree of stacks that could not be reached at the last attempt, with the
-    errors; at most MAX_CAUSES.
-    """
+class RefusedResource(NamedTuple):
+    """A resource whose last attempt was refused temporarily, or got no answer."""
+
+    name: str
+    error: str
+    refusal: str | None  # its kind (engine/check/refusals.py), None in rows of older versions: no answer
+    is_outage: bool
+
+
+def refused_resources(db: Connection[TupleRow], stack_id: int) -> list[RefusedResource]:
+    """Return the resources of a tree of stacks whose last attempt was refused; at most MAX_CAUSES."""
     values = {"stack_id": stack_id, "most": MAX_CAUSES, "longest": MAX_CAUSE_LENGTH}
-    rows = db.execute(UNREACHABLE_RESOURCES, values).fetchall()
-    return [f"{name} ({error})" for name, error in rows]
+    rows = db.execute(REFUSED_RESOURCES, values).fetchall()
+    return [RefusedResource(*row) for row in rows]
 
 
 MISSED_REVISION = """

@@ -1,6 +1,6 @@
 WITH i AS MATERIALIZED (
     SELECT *
-        FROM json_to_recordset(%(rows)s) AS x(node_id bigint, resource_id bigint, stack_id bigint, reason text, wait_seconds float8, retried boolean, unreachable boolean, absent boolean, traversal bigint)
+        FROM json_to_recordset(%(rows)s) AS x(node_id bigint, resource_id bigint, stack_id bigint, reason text, wait_seconds float8, retried boolean, unreachable boolean, refusal text, outage boolean, absent boolean, traversal bigint)
     WHERE x.node_id > 0 AND x.resource_id > 0 AND x.stack_id > 0
 )
 , r AS (
@@ -16,13 +16,19 @@ WITH i AS MATERIALIZED (
 , done AS (
     UPDATE graph_node n
     SET state = 'waiting', lease = NULL, leased_until = NULL, rung_at = NULL, rings = 0,
-        lost_leases = 0, waiting_since = CASE WHEN n.unreachable_tries > 0 AND NOT i.unreachable THEN now()
+        lost_leases = 0, waiting_since = CASE WHEN n.unreachable_tries > 0 AND NOT i.outage THEN now()
             ELSE coalesce(n.waiting_since, now()) END,
-        last_error = CASE WHEN i.retried OR i.unreachable THEN i.reason
-            WHEN n.unreachable_tries = 0 THEN n.last_error END,
+        last_error = CASE WHEN i.retried OR i.refusal IS NOT NULL THEN i.reason
+            WHEN n.unreachable_tries = 0 AND n.refusal IS NULL THEN n.last_error END,
         retry_count = n.retry_count + i.retried::int,
-        unreachable_tries = CASE WHEN i.unreachable THEN least(n.unreachable_tries + 1, 1000) ELSE 0 END,
-        absent = i.absent AND NOT i.unreachable,
+        unreachable_tries = CASE WHEN i.outage THEN least(n.unreachable_tries + 1, 1000) ELSE 0 END,
+        refusal = i.refusal,
+        refused_since = CASE WHEN i.outage THEN
+                CASE WHEN n.unreachable_tries + 1 < 3 THEN n.refused_since END
+            WHEN i.refusal IS NULL THEN n.refused_since
+            ELSE jsonb_build_object(i.refusal, extract(epoch FROM now())) || coalesce(n.refused_since, '{}')
+            END,
+        absent = i.absent AND i.refusal IS NULL,
         due_at = CASE WHEN i.wait_seconds IS NULL THEN 'infinity'
             ELSE clock_timestamp() + make_interval(secs => i.wait_seconds) END
     FROM i JOIN r ON r.id = i.resource_id

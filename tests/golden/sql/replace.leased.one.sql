@@ -27,7 +27,8 @@ WITH i AS NOT MATERIALIZED (
 , done AS (
     UPDATE graph_node n
     SET state = 'queued', resource_id = m.id, lease = NULL, leased_until = NULL, rung_at = now(),
-        rings = 0, retry_count = 0, last_error = NULL, absent = false
+        rings = 0, retry_count = 0, last_error = NULL, absent = false, refusal = NULL,
+        refused_since = NULL
     FROM i JOIN replacement m ON m.replaces = i.resource_id
     WHERE n.id = ANY (ARRAY[i.node_id]) AND n.state IN ('checking', '') AND n.lease = %(lease)s
     RETURNING n.id, n.traversal, n.queue, n.label

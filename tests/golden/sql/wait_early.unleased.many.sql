@@ -1,6 +1,6 @@
 WITH i AS MATERIALIZED (
     SELECT *
-        FROM json_to_recordset(%(rows)s) AS x(node_id bigint, resource_id bigint, stack_id bigint, name text, type text, action text, status text, reason text, started boolean, physical_id text, reference_id text, properties json, attributes json, metadata json, data json, sealed text, definition_id bigint, requires bigint[], input_digests text[], value_digest text, op text, attempt integer, wait_seconds float8, retried boolean, unreachable boolean, absent boolean, aborted boolean, unanswered boolean, continued boolean, status_read text, requested boolean, has_early_attributes boolean, automatic boolean)
+        FROM json_to_recordset(%(rows)s) AS x(node_id bigint, resource_id bigint, stack_id bigint, name text, type text, action text, status text, reason text, started boolean, physical_id text, reference_id text, properties json, attributes json, metadata json, data json, sealed text, definition_id bigint, requires bigint[], input_digests text[], value_digest text, op text, attempt integer, wait_seconds float8, retried boolean, unreachable boolean, refusal text, outage boolean, absent boolean, aborted boolean, unanswered boolean, continued boolean, status_read text, requested boolean, has_early_attributes boolean, automatic boolean)
     WHERE x.node_id > 0 AND x.resource_id > 0 AND x.stack_id > 0
 )
 , locked AS MATERIALIZED (
@@ -14,7 +14,7 @@ WITH i AS MATERIALIZED (
     UPDATE resource r
     SET op_started_at = CASE WHEN i.op IS NULL THEN NULL
             WHEN r.op = i.op THEN r.op_started_at ELSE now() END,
-        reachable_since = CASE WHEN i.unreachable
+        reachable_since = CASE WHEN i.refusal IS NOT NULL
             THEN clock_timestamp() + make_interval(secs => i.wait_seconds) ELSE r.reachable_since END,
         op = i.op, attempt = i.attempt, action = i.action, status = coalesce(i.status, 'IN_PROGRESS'),
         status_reason = i.reason,
@@ -45,13 +45,19 @@ WITH i AS MATERIALIZED (
 , done AS (
     UPDATE graph_node n
     SET state = 'waiting', lease = NULL, leased_until = NULL, rung_at = NULL, rings = 0,
-        lost_leases = 0, waiting_since = CASE WHEN n.unreachable_tries > 0 AND NOT i.unreachable THEN now()
+        lost_leases = 0, waiting_since = CASE WHEN n.unreachable_tries > 0 AND NOT i.outage THEN now()
             ELSE coalesce(n.waiting_since, now()) END,
-        last_error = CASE WHEN i.retried OR i.unreachable THEN i.reason
-            WHEN n.unreachable_tries = 0 THEN n.last_error END,
+        last_error = CASE WHEN i.retried OR i.refusal IS NOT NULL THEN i.reason
+            WHEN n.unreachable_tries = 0 AND n.refusal IS NULL THEN n.last_error END,
         retry_count = n.retry_count + i.retried::int,
-        unreachable_tries = CASE WHEN i.unreachable THEN least(n.unreachable_tries + 1, 1000) ELSE 0 END,
-        absent = i.absent AND NOT i.unreachable,
+        unreachable_tries = CASE WHEN i.outage THEN least(n.unreachable_tries + 1, 1000) ELSE 0 END,
+        refusal = i.refusal,
+        refused_since = CASE WHEN i.outage THEN
+                CASE WHEN n.unreachable_tries + 1 < 3 THEN n.refused_since END
+            WHEN i.refusal IS NULL THEN n.refused_since
+            ELSE jsonb_build_object(i.refusal, extract(epoch FROM now())) || coalesce(n.refused_since, '{}')
+            END,
+        absent = i.absent AND i.refusal IS NULL,
         due_at = CASE WHEN i.wait_seconds IS NULL THEN 'infinity'
             ELSE clock_timestamp() + make_interval(secs => i.wait_seconds) END,
         needed_by = ARRAY(SELECT d FROM unnest(n.needed_by) AS d WHERE d <> ALL (early.needed_by))

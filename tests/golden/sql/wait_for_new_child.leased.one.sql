@@ -1,11 +1,11 @@
 WITH i AS NOT MATERIALIZED (
-    SELECT %(node_id)s::bigint AS node_id, %(resource_id)s::bigint AS resource_id, %(stack_id)s::bigint AS stack_id, %(name)s::text AS name, %(type)s::text AS type, %(action)s::text AS action, %(status)s::text AS status, %(reason)s::text AS reason, %(started)s::boolean AS started, %(physical_id)s::text AS physical_id, %(properties)s::json AS properties, %(metadata)s::json AS metadata, %(data)s::json AS data, %(sealed)s::text AS sealed, %(definition_id)s::bigint AS definition_id, %(requires)s::bigint[] AS requires, %(input_digests)s::text[] AS input_digests, %(op)s::text AS op, %(attempt)s::integer AS attempt, %(wait_seconds)s::float8 AS wait_seconds, %(retried)s::boolean AS retried, %(unreachable)s::boolean AS unreachable, %(absent)s::boolean AS absent, %(aborted)s::boolean AS aborted, %(traversal)s::bigint AS traversal, %(unanswered)s::boolean AS unanswered, %(requested)s::boolean AS requested, %(automatic)s::boolean AS automatic
+    SELECT %(node_id)s::bigint AS node_id, %(resource_id)s::bigint AS resource_id, %(stack_id)s::bigint AS stack_id, %(name)s::text AS name, %(type)s::text AS type, %(action)s::text AS action, %(status)s::text AS status, %(reason)s::text AS reason, %(started)s::boolean AS started, %(physical_id)s::text AS physical_id, %(properties)s::json AS properties, %(metadata)s::json AS metadata, %(data)s::json AS data, %(sealed)s::text AS sealed, %(definition_id)s::bigint AS definition_id, %(requires)s::bigint[] AS requires, %(input_digests)s::text[] AS input_digests, %(op)s::text AS op, %(attempt)s::integer AS attempt, %(wait_seconds)s::float8 AS wait_seconds, %(retried)s::boolean AS retried, %(unreachable)s::boolean AS unreachable, %(refusal)s::text AS refusal, %(outage)s::boolean AS outage, %(absent)s::boolean AS absent, %(aborted)s::boolean AS aborted, %(traversal)s::bigint AS traversal, %(unanswered)s::boolean AS unanswered, %(requested)s::boolean AS requested, %(automatic)s::boolean AS automatic
 )
 , r AS (
     UPDATE resource r
     SET op_started_at = CASE WHEN i.op IS NULL THEN NULL
             WHEN r.op = i.op THEN r.op_started_at ELSE now() END,
-        reachable_since = CASE WHEN i.unreachable
+        reachable_since = CASE WHEN i.refusal IS NOT NULL
             THEN clock_timestamp() + make_interval(secs => i.wait_seconds) ELSE r.reachable_since END,
         op = i.op, attempt = i.attempt, action = i.action, status = coalesce(i.status, 'IN_PROGRESS'),
         status_reason = i.reason,
@@ -28,13 +28,19 @@ WITH i AS NOT MATERIALIZED (
 , done AS (
     UPDATE graph_node n
     SET state = 'waiting', lease = NULL, leased_until = NULL, rung_at = NULL, rings = 0,
-        lost_leases = 0, waiting_since = CASE WHEN n.unreachable_tries > 0 AND NOT i.unreachable THEN now()
+        lost_leases = 0, waiting_since = CASE WHEN n.unreachable_tries > 0 AND NOT i.outage THEN now()
             ELSE coalesce(n.waiting_since, now()) END,
-        last_error = CASE WHEN i.retried OR i.unreachable THEN i.reason
-            WHEN n.unreachable_tries = 0 THEN n.last_error END,
+        last_error = CASE WHEN i.retried OR i.refusal IS NOT NULL THEN i.reason
+            WHEN n.unreachable_tries = 0 AND n.refusal IS NULL THEN n.last_error END,
         retry_count = n.retry_count + i.retried::int,
-        unreachable_tries = CASE WHEN i.unreachable THEN least(n.unreachable_tries + 1, 1000) ELSE 0 END,
-        absent = i.absent AND NOT i.unreachable,
+        unreachable_tries = CASE WHEN i.outage THEN least(n.unreachable_tries + 1, 1000) ELSE 0 END,
+        refusal = i.refusal,
+        refused_since = CASE WHEN i.outage THEN
+                CASE WHEN n.unreachable_tries + 1 < 3 THEN n.refused_since END
+            WHEN i.refusal IS NULL THEN n.refused_since
+            ELSE jsonb_build_object(i.refusal, extract(epoch FROM now())) || coalesce(n.refused_since, '{}')
+            END,
+        absent = i.absent AND i.refusal IS NULL,
         due_at = CASE WHEN i.wait_seconds IS NULL THEN 'infinity'
             ELSE clock_timestamp() + make_interval(secs => i.wait_seconds) END
     FROM i JOIN r ON r.id = i.resource_id

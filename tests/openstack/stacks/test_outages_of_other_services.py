@@ -20,7 +20,7 @@ def test_an_outage_of_neutron_is_none_of_nova(world: CloudWorld) -> None:
     world.retry(2)
     assert breakers(world) == [("neutron", True)]
     reasons = world.event_reasons(uuid, "s")
-    assert [reason for reason in reasons if "neutron gives no answer" in reason]
+    assert [reason for reason in reasons if "neutron is unavailable" in reason]
     assert not [reason for reason in reasons if "nova" in reason]
     world.cloud.faults.set({})
     world.settle(uuid, "CREATE_COMPLETE")

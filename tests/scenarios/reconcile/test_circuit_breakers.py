@@ -83,9 +83,9 @@ def test_a_stack_has_one_event_for_each_outage(world: World, cloud: Cloud):
         world.update("s", {name: cloud_thing(type=SERVICE, final=True) for name in SERVERS})
         world.elapse(61, "answer")
     world.deliver_all()
-    about = [reason for reason in world.event_reasons(uuid, "s") if "gives no answer" in reason]
+    about = [reason for reason in world.event_reasons(uuid, "s") if "is unavailable" in reason]
     assert about == [
-        f"{action}_IN_PROGRESS Cloud::Server gives no answer: ProviderError: no answer. "
+        f"{action}_IN_PROGRESS Cloud::Server is unavailable: ProviderError: no answer. "
         "Its operations are tried again until the timeout of the stack."
         for action in ("CREATE", "UPDATE")
     ]
@@ -99,7 +99,7 @@ def test_a_single_call_without_an_answer_is_no_event(world: World, cloud: Cloud)
     cloud.outage.clear()
     world.deliver_all()
     assert world.state(uuid) == "CREATE_COMPLETE"
-    assert not [reason for reason in world.event_reasons(uuid, "s") if "gives no answer" in reason]
+    assert not [reason for reason in world.event_reasons(uuid, "s") if "is unavailable" in reason]
 
 
 def test_an_answer_makes_all_waiting_nodes_due(world: World, cloud: Cloud):

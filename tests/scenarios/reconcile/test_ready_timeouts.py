@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from orchestrator.engine.check.outcome import UNREACHABLE_MAX_SECONDS
+from orchestrator.engine.check.refusals import PAUSE_SECONDS
 from orchestrator.errors import InvalidTemplate
 from tests.scenarios.fake_cloud import Cloud
 from tests.scenarios.reconcile.stuck_servers import NEVER, limited, server, stuck, swallow_answer, world
@@ -139,7 +139,7 @@ def test_the_limit_applies_again_after_an_outage(world: World, cloud: Cloud):
     world.retry(2)
     cloud.outage.clear()
     world.retry(2)
-    world.elapse(60 + UNREACHABLE_MAX_SECONDS, "operation", "outage end")
+    world.elapse(60 + PAUSE_SECONDS, "operation", "outage end")
     world.retry(3)
     assert cloud.made == {"a": 2}
 

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Final
 
 from orchestrator.clients.openstack.networking.object_collections import Collection, Collections
 from orchestrator.clients.openstack.transport import Answer
-from orchestrator.errors import ProviderConflict, ProviderError, ProviderInUse
+from orchestrator.errors import ProviderChanging, ProviderConflict, ProviderError
 from orchestrator.json_types import JsonMapping, JsonObject
 
 LOAD_BALANCERS: Final = Collection("/loadbalancers", "loadbalancer", "loadbalancers")
@@ -49,7 +49,7 @@ class LoadBalancing(Collections):
         """Send a request; return the answer.
 
         Raises:
-            ProviderInUse: another change of the load balancer is in progress.
+            ProviderChanging: another change of the load balancer is in progress.
             ProviderError: the load balancer is in error, and accepts no change.
         """
         try:
@@ -58,7 +58,7 @@ class LoadBalancing(Collections):
             if not _IMMUTABLE.search(str(error)):
                 raise
             self._require_usable(error)
-            raise ProviderInUse(str(error), error.kind, retry_after=IMMUTABLE_SECONDS) from error
+            raise ProviderChanging(str(error), error.kind, retry_after=IMMUTABLE_SECONDS) from error
 
     def remove_with_parts(self, load_balancer_id: str) -> bool:
         """Delete a load balancer with its listeners and pools. Return whether it existed."""

@@ -62,7 +62,7 @@ class LoadBalancer(ResourceType):
         }
         if props.get("SecurityGroups"):
             values["vip_sg_ids"] = props["SecurityGroups"]
-        with temporary_conflicts(ctx):
+        with temporary_conflicts():
             created = load_balancing(ctx).create(LOAD_BALANCERS, values)
         return Created(str(created["id"]))
 
@@ -93,7 +93,7 @@ class LoadBalancer(ResourceType):
         """Request the first difference."""
         change = first_difference(ctx, physical_id)
         if change is not None:
-            with temporary_conflicts(ctx):
+            with temporary_conflicts():
                 change()
         return None
 
@@ -103,13 +103,13 @@ class LoadBalancer(ResourceType):
         """Change the security groups; the instances follow in steps."""
         if "SecurityGroups" in changed:
             values = {"vip_sg_ids": props.get("SecurityGroups") or []}
-            with temporary_conflicts(ctx):
+            with temporary_conflicts():
                 load_balancing(ctx).update(LOAD_BALANCERS, physical_id, values)
         return Created(physical_id)
 
     def delete(self, ctx: Context, physical_id: str) -> None:
         """Delete the load balancer with its parts, all of which belong to this resource."""
-        with temporary_conflicts(ctx):
+        with temporary_conflicts():
             load_balancing(ctx).remove_with_parts(physical_id)
 
     def read_attributes(self, ctx: Context, physical_id: str, names: frozenset[str]) -> Mapping[str, Value]:

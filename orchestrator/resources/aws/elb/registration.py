@@ -69,7 +69,7 @@ def carry_out(ctx: Context, server_id: str, step: str) -> None:
     """Carry out the next request of a step; while the load balancer is being changed, it is repeated."""
     change = (next_registration if step == REGISTER else next_removal)(ctx, server_id)
     if change is not None:
-        with temporary_conflicts(ctx):
+        with temporary_conflicts():
             change()
 
 

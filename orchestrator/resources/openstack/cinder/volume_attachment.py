@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import ClassVar, Final, NamedTuple
 
-from orchestrator.errors import ProviderBusy, ProviderConflict, ProviderError
+from orchestrator.errors import ProviderChanging, ProviderConflict, ProviderError, ProviderInUse
 from orchestrator.json_types import JsonObject
 from orchestrator.resources.base import Context, Created, Observation, Property, Value
 from orchestrator.resources.openstack.cinder import failed_detachments as failed
@@ -22,7 +22,6 @@ from orchestrator.resources.openstack.failure_causes import with_request
 from orchestrator.schema.constraints import Custom
 from orchestrator.schema.translation import Resolve, Rule
 
-FREE_SECONDS: Final = 60.0  # until a volume that is in use elsewhere is no longer waited for
 REMOVE: Final = "remove_unknown_attachment"  # step: nova does not know the attachment
 REPEAT: Final = "repeat_detachment"  # step: nova has given it up
 LOST: Final = (
@@ -159,14 +158,16 @@ def _attach(ctx: Context, pair: Pair, device: str | None) -> str:
     try:
         return str(openstack(ctx).compute.attach_volume(pair.server, request).get("id") or pair.volume)
     except ProviderError as error:
-        if error.kind not in TEMPORARY or ctx.elapsed_seconds > FREE_SECONDS:
+        if error.kind not in TEMPORARY:
             raise
         volume = block_storage(ctx).current_volume(pair.volume)
         status = "missing" if volume is None else state.status_of(volume)
-        if status in state.TRANSIENT or (status == "in-use" and not _is_multiattach(volume)):
-            raise ProviderBusy(f"volume is {status}", retry_after=state.POLL_SECONDS) from error
+        if status in state.TRANSIENT:
+            raise ProviderChanging(_told(status, error), retry_after=state.POLL_SECONDS) from error
+        if status == "in-use" and not _is_multiattach(volume):
+            raise ProviderInUse(_told(status, error), retry_after=state.POLL_SECONDS) from error
         if isinstance(error, ProviderConflict) and status == "available":  # the server is busy
-            raise ProviderBusy(str(error), retry_after=state.POLL_SECONDS) from error
+            raise ProviderInUse(str(error), error.kind, retry_after=state.POLL_SECONDS) from error
         raise
 
 
@@ -181,9 +182,12 @@ def _detach(ctx: Context, pair: Pair) -> None:
         if volume is None or state.status_of(volume) in ("detaching", "available") or failed.is_lost(volume):
             return
         is_attaching = state.status_of(volume) in state.ATTACHING  # an earlier request is not carried out yet
-        if ctx.elapsed_seconds > FREE_SECONDS and not is_attaching:
-            raise
-        raise ProviderBusy(str(error), retry_after=state.POLL_SECONDS) from error
+        busy = ProviderChanging if is_attaching else ProviderInUse
+        raise busy(str(error), error.kind, retry_after=state.POLL_SECONDS) from error
+
+
+def _told(status: str, error: ProviderError) -> str:
+    return f"volume is {status}: {error}"
 
 
 def _is_multiattach(volume: state.Volume | None) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from orchestrator.errors import ProviderBusy, ProviderError
+from orchestrator.errors import ProviderChanging, ProviderError, ProviderInUse
 from orchestrator.json_types import JsonObject
 from orchestrator.resources.base import Context, Observation
 from orchestrator.resources.openstack.cinder import failed_detachments as failed
@@ -78,7 +78,7 @@ def delete_volume(ctx: Context, volume_id: str) -> None:
 
     Raises:
         ProviderError: the volume is in use.
-        ProviderBusy: it is being detached.
+        ProviderInUse: it is being detached, or another change is in progress.
     """
     try:
         block_storage(ctx).delete_volume(volume_id)
@@ -91,12 +91,13 @@ def delete_volume(ctx: Context, volume_id: str) -> None:
             return
         late = status in ATTACHED and ctx.elapsed_seconds > failed.STUCK_SECONDS
         if late and failed.remove_unknown_attachments(ctx, volume_id):
-            raise ProviderBusy("volume was still attached", retry_after=state.POLL_SECONDS) from error
+            raise ProviderInUse("volume was still attached", retry_after=state.POLL_SECONDS) from error
         if status == "in-use" and ctx.elapsed_seconds > DETACH_SECONDS:
             raise ProviderError(IN_USE, "Error") from error
         if status not in (*state.TRANSIENT, "in-use"):
             raise
-        raise ProviderBusy(f"volume is {status}", retry_after=state.POLL_SECONDS) from error
+        busy = ProviderChanging if status in state.TRANSIENT else ProviderInUse
+        raise busy(f"volume is {status}", retry_after=state.POLL_SECONDS) from error
 
 
 def observe_deletion(ctx: Context, volume: state.Volume) -> Observation:

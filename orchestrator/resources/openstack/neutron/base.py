@@ -120,7 +120,7 @@ class NeutronType(AdmittedType):
             values["description"] = marked(values.get("description") or "", ctx.token)
         if self.posts_tags and props.get("tags"):
             values["tags"] = props["tags"]
-        with temporary_conflicts(ctx):
+        with temporary_conflicts():
             created = network(ctx).create(self.collection, values, parent=self.parent(ctx, props))
         # A type that observes more than the object needs its own observation.
         complete = type(self).observe is NeutronType.observe
@@ -170,7 +170,7 @@ class NeutronType(AdmittedType):
                 values |= self.changed_specs(props.get("value_specs") or {}, self.shown(current))
             if "description" in values:
                 values["description"] = described(current.get("description"), values["description"] or "")
-        with temporary_conflicts(ctx):
+        with temporary_conflicts():
             if values:
                 _send_update(self, ctx, physical_id, values)
             if "tags" in changed:
@@ -181,7 +181,7 @@ class NeutronType(AdmittedType):
         """Delete the object, which does not exist after the answer; while it is in use, the request is
         repeated.
         """
-        with temporary_conflicts(ctx):
+        with temporary_conflicts():
             network(ctx).remove(self.collection, physical_id, parent=self.parent(ctx, ctx.properties))
         return Observation(exists=False)
 

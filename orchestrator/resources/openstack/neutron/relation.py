@@ -41,7 +41,7 @@ class NeutronRelation(ResourceType):
 
     def create(self, ctx: Context, props: Mapping[str, Value]) -> Created:
         """Request the connection."""
-        with temporary_conflicts(ctx):
+        with temporary_conflicts():
             self.connect(ctx, props)
         return Created(self.physical_id(props))
 
@@ -61,5 +61,5 @@ class NeutronRelation(ResourceType):
 
     def delete(self, ctx: Context, physical_id: str) -> None:
         """End the connection; while it is in use, the request is repeated."""
-        with temporary_conflicts(ctx):
+        with temporary_conflicts():
             self.disconnect(ctx, physical_id)

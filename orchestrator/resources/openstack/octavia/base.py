@@ -70,7 +70,7 @@ class OctaviaType(ResourceType):
     def create(self, ctx: Context, props: Mapping[str, Value]) -> Created:
         """Create the object; while its load balancer is being changed, the request is repeated."""
         values = self.new_values(ctx, props)
-        with temporary_conflicts(ctx):
+        with temporary_conflicts():
             created = load_balancing(ctx).create(self.collection, values, parent=self.parent(props))
         return Created(str(created[self.id_key]))
 
@@ -89,7 +89,7 @@ class OctaviaType(ResourceType):
         """Change the attributes of the changed properties."""
         values = self.changed_values(ctx, physical_id, props, changed)
         if values:
-            with temporary_conflicts(ctx):
+            with temporary_conflicts():
                 load_balancing(ctx).update(self.collection, physical_id, values, parent=self.parent(props))
         return Created(physical_id)
 
@@ -97,7 +97,7 @@ class OctaviaType(ResourceType):
         """Delete the object; while it is in use or its load balancer is being changed, the request is
         repeated.
         """
-        with temporary_conflicts(ctx):
+        with temporary_conflicts():
             load_balancing(ctx).remove(self.collection, physical_id, parent=self.parent(ctx.properties))
         return None
 

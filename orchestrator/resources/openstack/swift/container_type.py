@@ -108,7 +108,7 @@ class ContainerType(ResourceType):
             if store.objects(physical_id, 1):
                 reason = f"{self.not_empty(physical_id)} is not supported for resource."
                 raise ProviderError(reason, NOT_SUPPORTED) from None
-            with temporary_conflicts(ctx):  # Swift still counts deleted objects
+            with temporary_conflicts():  # Swift still counts deleted objects
                 raise
 
     def advance(
@@ -119,7 +119,7 @@ class ContainerType(ResourceType):
         names = store.objects(physical_id)
         for name in names:
             store.delete_object(physical_id, name)
-        with temporary_conflicts(ctx):
+        with temporary_conflicts():
             if not store.objects(physical_id, 1):
                 store.delete_container(physical_id)
         return None

@@ -12,9 +12,9 @@ from orchestrator.errors import (
     ProviderConflict,
     ProviderError,
     ProviderFailed,
+    ProviderGatewayFailed,
     ProviderNotFound,
     ProviderQuotaExceeded,
-    ProviderSilent,
 )
 from orchestrator.testing.scripted_cloud import ScriptedCloud
 
@@ -118,7 +118,7 @@ def test_absence_is_none_and_false(script: ScriptedCloud, cloud: OpenStack) -> N
         (429, {}, ProviderBusy),
         (503, "down", ProviderBusy),
         (500, {"computeFault": {"message": "x"}}, ProviderFailed),
-        (502, "bad gateway", ProviderSilent),
+        (502, "bad gateway", ProviderGatewayFailed),
         (400, {"badRequest": {"message": "x"}}, ProviderError),
     ],
 )

@@ -19,16 +19,34 @@ from orchestrator.engine.check.outcome import (
     outcome_of_observation,
     retry_seconds,
 )
+from orchestrator.engine.check.refusals import (
+    BUSY,
+    CHANGING,
+    FAILING,
+    IN_USE,
+    PAUSED,
+    QUOTA,
+    REFUSALS,
+    UNREACHABLE,
+    Refusal,
+    RefusalTimes,
+    next_attempt,
+)
 from orchestrator.errors import (
     AwaitingBudget,
     Diagnostic,
     InvalidTemplate,
     NotFound,
     ProviderBusy,
+    ProviderChanging,
     ProviderError,
+    ProviderFailed,
+    ProviderGatewayFailed,
+    ProviderInUse,
     ProviderQuotaExceeded,
     ProviderSilent,
     ProviderUnreachable,
+    ServiceUnavailable,
 )
 from orchestrator.resources.base import Observation
 
@@ -36,11 +54,11 @@ READY, PENDING = Observation(True), Observation(True, ready=False, retry_after=5
 BROKEN = Observation(True, error="no disk", error_kind="Error")
 BAD_LUCK = Observation(True, error="no disk", error_kind="Error", replaceable=True)
 ABSENT = Observation(False)
-FIRST = Attempts(0, 0, 0, 60.0)
+FIRST = Attempts(0, 0, 60.0)
 
 
 def judged(observed: Observation, *, retries_left: int = 0) -> Outcome:
-    return outcome_of_observation(observed, name="a", attempts=Attempts(2, 0, retries_left, 60.0))
+    return outcome_of_observation(observed, name="a", attempts=Attempts(2, retries_left, 60.0))
 
 
 def deleted(observed: Observation, progress: DeleteProgress) -> Outcome:
@@ -80,7 +98,7 @@ def test_the_delete_of_an_object_in_error_waits_for_its_next_request():
 
 
 def test_a_delete_is_repeated_for_an_object_in_error_after_a_while():
-    late, left = DeleteProgress(60.0, 60.0), Attempts(0, 0, 1, 60.0)
+    late, left = DeleteProgress(60.0, 60.0), Attempts(0, 1, 60.0)
     assert late.is_due(BROKEN, left)
     assert late.is_due(BROKEN, None)
     assert not late.is_due(BROKEN, FIRST)  # no attempts left
@@ -96,7 +114,7 @@ def test_a_delete_is_repeated_for_an_object_in_error_after_a_while():
 def test_a_provider_is_asked_again_when_it_says(asked: float, least: float, most: float):
     outcome = outcome_of_error(ProviderBusy("later", retry_after=asked), name="a", attempts=FIRST)
     assert isinstance(outcome, Wait)
-    assert outcome.unreachable
+    assert outcome.refusal is BUSY
     assert least <= (outcome.seconds or 0.0) <= most
 
 
@@ -125,23 +143,62 @@ def test_an_action_fails_on_an_absent_resource():
 
 
 @pytest.mark.parametrize(
-    ("error", "reason"),
+    ("error", "refusal", "reason"),
     [
-        (ProviderBusy("slow down"), "ProviderError: slow down"),
-        (ProviderSilent("no answer", "Timeout"), "Timeout: no answer"),
-        (ProviderUnreachable("no route"), "ProviderUnreachable: no route"),
-        (ProviderQuotaExceeded("10 of 10 servers"), "ProviderQuotaExceeded: 10 of 10 servers"),
-        (ConnectionResetError("by peer"), "ConnectionResetError: by peer"),
-        (TimeoutError("20 s"), "TimeoutError: 20 s"),
+        (ProviderBusy("slow down"), BUSY, "ProviderError: slow down"),
+        (ProviderFailed("500", "HttpServerError"), FAILING, "HttpServerError: 500"),
+        (ProviderGatewayFailed("502", "HttpServerError"), FAILING, "HttpServerError: 502"),
+        (ServiceUnavailable("nova", "500"), PAUSED, "ServiceUnavailable: nova is unavailable (500)"),
+        (ProviderSilent("no answer", "Timeout"), UNREACHABLE, "Timeout: no answer"),
+        (ProviderUnreachable("no route"), UNREACHABLE, "ProviderUnreachable: no route"),
+        (ConnectionResetError("by peer"), UNREACHABLE, "ConnectionResetError: by peer"),
+        (TimeoutError("20 s"), UNREACHABLE, "TimeoutError: 20 s"),
     ],
 )
-def test_an_unreachable_provider_is_tried_again_without_limit(error: Exception, reason: str):
+def test_a_provider_in_an_outage_is_tried_again_until_the_timeout_of_the_stack(
+    error: Exception, refusal: Refusal, reason: str
+):
     for tries in (0, 3, 10_000):
-        wait = outcome_of_error(error, name="a", attempts=Attempts(9, tries, 0, 60.0))
+        refused = RefusalTimes(tries, {refusal.kind: 10_000.0 * tries})
+        wait = outcome_of_error(error, name="a", attempts=Attempts(9, 0, 60.0, refused))
         assert isinstance(wait, Wait)
-        assert (wait.unreachable, wait.retried, wait.discard, wait.reason) == (True, False, False, reason)
+        assert (wait.refusal, wait.retried, wait.discard, wait.reason) == (refusal, False, False, reason)
         assert wait.seconds is not None
         assert 0.5 <= wait.seconds / min(15.0, 2.0**tries if tries < 9 else 15.0) <= 1.0
+
+
+@pytest.mark.parametrize(
+    ("error", "refusal"),
+    [
+        (ProviderInUse("taken"), IN_USE),
+        (ProviderChanging("immutable", "Conflict"), CHANGING),
+        (ProviderQuotaExceeded("10 of 10 servers", "Conflict"), QUOTA),
+        (ProviderInUse("taken", retry_after=500.0), IN_USE),
+    ],
+)
+def test_a_refusal_with_a_limit_is_repeated_until_then_and_at_last_at_its_end(
+    error: ProviderBusy, refusal: Refusal
+):
+    assert refusal.seconds is not None
+    now = 0.0
+    while isinstance(outcome := refused_for(now, error, refusal), Wait):
+        assert outcome.refusal is refusal
+        assert outcome.seconds is not None
+        assert 0 < outcome.seconds <= max(15.0, error.retry_after or 0.0) * 1.1
+        now += outcome.seconds
+    assert now == pytest.approx(refusal.seconds)
+    assert outcome == Failed(failure_reason("Conflict", "a", str(error)))
+
+
+def test_the_operator_sets_the_time_for_quota():
+    error = ProviderQuotaExceeded("10 of 10 servers")
+    assert isinstance(refused_for(0.0, error, QUOTA, quota_seconds=0.0), Failed)
+    assert isinstance(refused_for(601.0, error, QUOTA, quota_seconds=700.0), Wait)
+
+
+def refused_for(seconds: float, error: Exception, refusal: Refusal, quota_seconds: float = 600.0) -> Outcome:
+    refused = RefusalTimes(0, {refusal.kind: seconds}, quota_seconds)
+    return outcome_of_error(error, name="a", attempts=Attempts(0, 0, 60.0, refused))
 
 
 def test_other_errors_are_final():
@@ -166,8 +223,13 @@ def test_our_own_errors_have_the_names_of_heat():
 
 def test_the_operator_limits_the_pause_between_attempts():
     assert all(0.5 <= retry_seconds(failed, 0.5) <= 1.0 for failed in range(20))
-    assert all(Attempts(0, tries, 0, 0.5).unreachable_pause <= 0.5 for tries in range(20))
-    assert all(Attempts(0, tries, 0, 60.0).unreachable_pause <= 15.0 for tries in range(20))
+    for longest in (0.5, 60.0):
+        for tries in range(20):
+            times = RefusalTimes(tries, {IN_USE.kind: 5.0 * tries}, max_seconds=longest)
+            for refusal in REFUSALS:
+                pause = next_attempt(refusal, ProviderBusy("x"), times)
+                assert pause is not None
+                assert pause <= min(15.0, longest)
 
 
 def test_a_request_without_a_place_in_the_budget_is_no_attempt():

@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import Final
 
 from orchestrator.clients.openstack.networking.network import NETWORKS, PORTS, SECURITY_GROUPS, SUBNETS
-from orchestrator.errors import ProviderConflict, ProviderInUse
 from orchestrator.json_types import JsonMapping, JsonObject
 from orchestrator.resources.base import (
     Attribute,
@@ -303,7 +302,7 @@ class Port(NeutronType):
 
     def delete(self, ctx: Context, physical_id: str) -> Observation | None:
         """Delete the port, also if nova has left it bound to a deleted server."""
-        with temporary_conflicts(ctx):
+        with temporary_conflicts():
             remove_port(openstack(ctx), physical_id)
         return Observation(exists=False)
 
@@ -328,10 +327,8 @@ class Port(NeutronType):
             "fixed_ips": [{"ip_address": address} for address in addresses],
             "description": with_addresses(actual["description"], ()),
         }
-        try:
+        with temporary_conflicts():
             neutron.update(PORTS, physical_id, values)
-        except ProviderConflict as error:
-            raise ProviderInUse(str(error), error.kind) from error
 
 
 def _given(ctx: Context, props: Mapping[str, Value]) -> list[JsonMapping]:

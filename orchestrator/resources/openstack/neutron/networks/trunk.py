@@ -115,7 +115,7 @@ class Trunk(NeutronType):
         """Change the trunk, then remove subports, then add subports: a port is in one trunk at a time."""
         updated = super().update(ctx, physical_id, props, changed)
         if "sub_ports" in changed:
-            with temporary_conflicts(ctx):
+            with temporary_conflicts():
                 self._set_subports(
                     ctx, physical_id, [_request(item) for item in props.get("sub_ports") or ()]
                 )

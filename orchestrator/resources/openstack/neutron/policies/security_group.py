@@ -109,7 +109,7 @@ class SecurityGroup(NeutronType):
         self, ctx: Context, physical_id: str, props: Mapping[str, Value], step: str
     ) -> Created | None:
         """Set the rules of a new group."""
-        with temporary_conflicts(ctx):
+        with temporary_conflicts():
             self._set_rules(ctx, physical_id, props)
         return None
 
@@ -119,7 +119,7 @@ class SecurityGroup(NeutronType):
         """Change the group, then its rules."""
         updated = super().update(ctx, physical_id, props, changed)
         if "rules" in changed:
-            with temporary_conflicts(ctx):
+            with temporary_conflicts():
                 self._set_rules(ctx, physical_id, props)
         return updated
 

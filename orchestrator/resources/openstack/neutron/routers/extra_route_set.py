@@ -99,7 +99,7 @@ class ExtraRouteSet(NeutronRelation):
     ) -> Created | None:
         """Remove the routes that are no longer wanted, then add the missing routes."""
         neutron, routes = network(ctx), ctx.data.get("routes") or []
-        with temporary_conflicts(ctx):
+        with temporary_conflicts():
             if ctx.data.get("stale"):
                 neutron.remove_extra_routes(physical_id, ctx.data["stale"])
             if routes:

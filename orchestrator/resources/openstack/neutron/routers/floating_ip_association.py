@@ -62,7 +62,7 @@ class FloatingIPAssociation(NeutronRelation):
         self, ctx: Context, physical_id: str, props: Mapping[str, Value], changed: frozenset[str]
     ) -> Created:
         """Associate the floating IP with another port, or another floating IP with the port."""
-        with temporary_conflicts(ctx):
+        with temporary_conflicts():
             if physical_id != self.physical_id(props):
                 self._disassociate(ctx, physical_id)
             self.connect(ctx, props)

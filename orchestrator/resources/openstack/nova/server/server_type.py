@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import ClassVar, Final
 
 from orchestrator.clients.openstack.session.shared_lists import NotListedYet
-from orchestrator.errors import ProviderBusy, ProviderConflict, ProviderError, ProviderSilent
+from orchestrator.errors import ProviderChanging, ProviderConflict, ProviderError, ProviderSilent
 from orchestrator.json_types import JsonObject
 from orchestrator.resources.base import (
     Attribute,
@@ -215,7 +215,7 @@ class Server(ListedServer):
         if server is None or state.status_of(server) in ("DELETED", "SOFT_DELETED"):
             return False
         if state.is_changing(server):
-            raise ProviderBusy(state.waiting(server).reason, retry_after=state.POLL_SECONDS)
+            raise ProviderChanging(state.waiting(server).reason, "Conflict", retry_after=state.POLL_SECONDS)
         return state.status_of(server) != "ERROR"
 
     def raw(self, ctx: Context, physical_id: str) -> JsonObject | None:

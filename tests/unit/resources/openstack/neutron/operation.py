@@ -67,9 +67,9 @@ class Operation:
         """Call `advance`."""
         self.type.advance(self.ctx, id_, self.ctx.properties, step)
 
-    def delete(self, id_: str = "x1", elapsed: float = 0.0) -> None:
+    def delete(self, id_: str = "x1") -> None:
         """Call `delete`."""
-        self.type.delete(replace(self.ctx, action="DELETE", elapsed_seconds=elapsed), id_)
+        self.type.delete(replace(self.ctx, action="DELETE"), id_)
 
     def bodies(self, method: str) -> list[Any]:
         """Return the bodies of the requests so far."""
