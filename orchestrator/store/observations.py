@@ -111,7 +111,8 @@ FROM (
 OWNER = "SELECT stack_id FROM observation WHERE resource_id = %(resource_id)s"
 DROP = "DELETE FROM observation WHERE resource_id = %(resource_id)s"
 POSTPONE = """
-UPDATE observation SET tries = tries + 1, due_at = clock_timestamp() + make_interval(secs => %(seconds)s)
+UPDATE observation SET tries = tries + %(tries)s,
+    due_at = clock_timestamp() + make_interval(secs => %(seconds)s)
 WHERE resource_id = %(resource_id)s
 """
 
@@ -262,9 +263,9 @@ def drop(db: Db, resource_id: int) -> None:
     db.execute(DROP, {"resource_id": resource_id})
 
 
-def postpone(db: Db, resource_id: int, seconds: float) -> None:
-    """Observe the resource again later."""
-    db.execute(POSTPONE, {"resource_id": resource_id, "seconds": seconds})
+def postpone(db: Db, resource_id: int, seconds: float, *, tries: int) -> None:
+    """Observe the resource again later, after so many more `tries` that have failed."""
+    db.execute(POSTPONE, {"resource_id": resource_id, "seconds": seconds, "tries": tries})
 
 
 def record_verdict(db: Db, selected: Selected, verdict: Verdict, reason: str) -> None:

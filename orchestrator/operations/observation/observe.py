@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from orchestrator.engine.check.absence import AbsenceInDoubt
 from orchestrator.engine.check.outcome import absence_reason, error_text, retry_seconds
 from orchestrator.engine.messages import Message
-from orchestrator.errors import UNREACHABLE_ERRORS
+from orchestrator.errors import UNREACHABLE_ERRORS, AwaitingBudget
 from orchestrator.logs import logger
 from orchestrator.operations.observation.findings import full_context
 from orchestrator.operations.observation.observation_pass import continue_pass, start
@@ -56,9 +57,12 @@ def _observe(engine: WorkerContext, db: Db, selected: Selected) -> Sequence[Mess
     except UNREACHABLE:
         raise  # our own database: the observation is repeated
     except Exception as error:
+        if isinstance(error, AwaitingBudget | AbsenceInDoubt):  # no failed try
+            observations.postpone(db, visit.resource.id, error.retry_after or 0.0, tries=0)
+            return []
         if isinstance(error, UNREACHABLE_ERRORS) and selected.tries + 1 < MAX_TRIES:
             pause = retry_seconds(selected.tries, engine.settings.retry_max_seconds)
-            observations.postpone(db, visit.resource.id, pause)
+            observations.postpone(db, visit.resource.id, pause, tries=1)
             return []
         reason = error_text(error)[:MAX_REASON]
         log.info("resource_unreachable", stack=visit.stack.uuid, resource=visit.resource.name, error=reason)

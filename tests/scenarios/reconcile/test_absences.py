@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from orchestrator.clients.openstack.networking.network import Network
-from orchestrator.errors import ProviderError, ProviderNotFound, ProviderSilent
+from orchestrator.engine.check.outcome import MAX_CHECK_RETRIES
+from orchestrator.errors import AwaitingBudget, ProviderError, ProviderNotFound, ProviderSilent
 from orchestrator.operations.maintenance import orphans
 from orchestrator.operations.maintenance.orphan_access import OrphanAccess
 from orchestrator.resources.base import Context
@@ -341,3 +342,36 @@ def test_a_check_reports_an_object_that_stays_absent(world: World, cloud: Cloud)
     world.deliver_all()
     assert world.state(uuid) == "CHECK_FAILED"
     assert "There is no" in world.resource("a").status_reason
+
+
+def check_with_its_tries_used_up(world: World, cloud: Cloud) -> str:
+    """Start a check whose tries get no answer but the last."""
+    uuid = created(world)
+    cloud.outage.add("observe")
+    world.act("s", "check")
+    world.retry(MAX_CHECK_RETRIES - 1)
+    [node] = world.nodes(kind="update", state="waiting")
+    assert node.unreachable_tries == MAX_CHECK_RETRIES
+    cloud.outage.clear()
+    return uuid
+
+
+def test_a_check_looks_until_an_absence_is_confirmed(world: World, cloud: Cloud) -> None:
+    uuid = check_with_its_tries_used_up(world, cloud)
+    cloud.things.clear()
+    world.deliver_all()
+    assert world.state(uuid) == "CHECK_FAILED"
+    assert world.status("a") == "CHECK_FAILED"
+    assert "There is no" in world.resource("a").status_reason
+
+
+def test_the_last_try_of_a_check_waits_for_a_place(world: World, cloud: Cloud) -> None:
+    uuid = check_with_its_tries_used_up(world, cloud)
+
+    def without_place(_ctx: Context) -> None:
+        cloud.on.clear()
+        raise AwaitingBudget("nova", 1.0)
+
+    cloud.on["observe"] = without_place
+    world.deliver_all()
+    assert world.state(uuid) == "CHECK_COMPLETE"

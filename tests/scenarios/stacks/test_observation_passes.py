@@ -10,6 +10,7 @@ import pytest
 
 from orchestrator.errors import ProviderBusy
 from orchestrator.operations.observation import observation_pass
+from orchestrator.operations.observation.observe import MAX_TRIES
 from orchestrator.store import circuit_breakers, observations
 from tests.scenarios.fake_cloud import Cloud, Crash, cloud_thing
 from tests.scenarios.trees import CHILD, nested
@@ -192,20 +193,31 @@ def test_an_unreachable_provider_keeps_the_last_observation(world, cloud):
         "0 ready, 0 not ready, 0 absent, 0 in error, 3 unreachable"
     )
     del cloud.on["observe"]
-    with world.database.engine.begin() as connection:
-        connection.exec_driver_sql("DELETE FROM circuit_breaker")  # the outage is over
+    world.database.check_connection(durable=True).execute("DELETE FROM circuit_breaker")  # it is over
     world.act("s", "check")
     deliver(world)
     after = world.resource("m1")
     assert (after.observed, after.unreachable_since, after.unreachable_reason) == ("ready", None, None)
 
 
+def test_an_absence_to_be_confirmed_is_no_failed_try_of_a_pass(world, cloud):
+    updating(world)
+    db = world.database.check_connection(durable=False)
+    circuit_breakers.record_failure(db, "p1", "Cloud::Machine", "503", 1.0)
+    del cloud.things[thing_of(cloud, "m1")]
+    world.act("s", "check")
+    world.retry(2 * MAX_TRIES)
+    assert world.resource("m1").unreachable_since is None
+    db.execute("DELETE FROM circuit_breaker")
+    world.retry(2)
+    assert verdicts(world)["m1"] == "absent"
+
+
 def test_a_pass_observes_reachable_resources_although_the_breaker_of_their_service_is_open(world, cloud):
     updating(world)
-    failure = {"error": "503", "max_seconds": 1.0}
     db = world.database.check_connection(durable=False)
     for _ in range(circuit_breakers.FAILURES_TO_OPEN):
-        circuit_breakers.record_failure(db, "p1", "Cloud::Machine", **failure)
+        circuit_breakers.record_failure(db, "p1", "Cloud::Machine", "503", 1.0)
     world.act("s", "check")
     for _ in range(4):
         deliver(world)
