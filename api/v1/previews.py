@@ -114,7 +114,7 @@ class _EngineFormat:
             "resource_status": row.status,
             "resource_status_reason": row.status_reason,
             "metadata": shown_metadata(row, self.deps.types, self.deps.cipher),
-            "attributes": shown_attributes(row, self.deps.types, []),
+            "attributes": shown_attributes(row, self.deps.types, self.deps.cipher),
         }
         return self.planned(row.name, row.type, required_by, row.description, (), None) | existing_fields
 

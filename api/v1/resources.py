@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from flask import Blueprint, Response, request
@@ -20,7 +20,7 @@ from orchestrator.operations.context import OperationContext
 from orchestrator.operations.masking import masked
 from orchestrator.operations.outputs.live_attributes import NO_LIVE_VALUES, LiveValues, read_for_resource
 from orchestrator.operations.outputs.outputs import live_metadata
-from orchestrator.operations.resource_context.state import GIVEN_METADATA
+from orchestrator.operations.resource_context.state import GIVEN_METADATA, recorded_secrets
 from orchestrator.operations.software.api_requests import machine_metadata
 from orchestrator.operations.stacks.resources import get_resource, list_resources, list_tree
 from orchestrator.resources.base import Attribute, ResourceType
@@ -145,7 +145,8 @@ def _body(
         body["parent_resource"] = stack.parent_resource
     if types is not None:
         body["description"] = row.description
-        body["attributes"] = shown_attributes(row, types, with_attr or [], live.values)
+        cipher = dependencies().cipher
+        body["attributes"] = shown_attributes(row, types, cipher, with_attr or (), live.values)
         if live.error:
             body["attributes_error"] = live.error
     return body
@@ -170,23 +171,31 @@ def _observation(row: ResourceRow, *, always: bool) -> JsonObject:
 
 
 def shown_attributes(
-    row: ResourceRow, types: Registry, with_attr: list[str], live: JsonMapping = NO_LIVE_VALUES.values
+    row: ResourceRow,
+    types: Registry,
+    cipher: Cipher,
+    with_attr: Sequence[str] = (),
+    live: JsonMapping = NO_LIVE_VALUES.values,
 ) -> JsonObject:
-    """Return the last observed attributes, and the `live` attributes that were read: null if unknown, masked
-    if secret or encrypted.
+    """Return the last observed attributes, and the `live` attributes that were read: null if unknown, secrets
+    masked.
     """
     resource_type = types.get(row.effective_type)
     declared: Mapping[str, Attribute] = resource_type.attributes if resource_type is not None else {}
-    recorded = {**(row.attributes or {}), **live}
+    opened = cipher.open(row.sealed) if row.sealed is not None else {}
+    secrets, recorded = recorded_secrets(opened), dict[str, Any]()
+    if secrets is not None:
+        known = {**(opened.get("attributes") or row.attributes or {}), **live}
+        recorded = {name: secrets.masked_output(item) for name, item in known.items()}
 
     def value(name: str) -> Any:
-        if row.sealed is not None and name in declared:
+        if secrets is None and name in declared:
             return MASK
         attribute = declared.get(name)
         hidden = attribute is not None and attribute.secret and name in recorded
         return MASK if hidden else unmarked(recorded.get(name))
 
-    if row.sealed is None and isinstance(recorded.get("show"), Mapping):
+    if secrets is not None and isinstance(recorded.get("show"), Mapping):
         return {**{name: value(name) for name in with_attr}, **recorded["show"]}
     names = declared.keys() if resource_type is not None else recorded.keys()
     return {name: value(name) for name in dict.fromkeys([*names, *with_attr]) if name != "show"}
@@ -205,8 +214,10 @@ def metadata_of(row: ResourceRow, stack: StackRow, context: OperationContext) ->
     if resource_type is not None and resource_type.publishes:
         return machine_metadata(context, stack, row, resource_type)
     if row.child_uuid is not None and (live := live_metadata(context, stack, row.id)) is not None:
-        created, secret = live
-        return masked(created) if secret and context.caller.bearer is None else created
+        created, secrets = live
+        if context.caller.bearer is not None:
+            return created
+        return masked(created) if secrets is None else secrets.masked(created)
     if context.caller.bearer is not None:
         return whole_metadata(row, context.cipher)
     return shown_metadata(row, context.types, context.cipher)
@@ -220,8 +231,11 @@ def shown_metadata(row: ResourceRow, types: Mapping[str, ResourceType], cipher: 
     if row.sealed is None:
         return row.metadata or {}
     retained, resource_type = whole_metadata(row, cipher), types.get(row.effective_type)
+    opened = cipher.open(row.sealed)
+    values, secrets = (opened.get("data") or {}).get(GIVEN_METADATA), recorded_secrets(opened)
+    if values is None and secrets is not None:
+        return secrets.masked(retained)
     if resource_type is None or not resource_type.open_metadata:
         return masked(retained)
-    values = (cipher.open(row.sealed).get("data") or {}).get(GIVEN_METADATA)
     secret = retained if values is None else values
     return {key: masked(value) if key in secret else value for key, value in retained.items()}

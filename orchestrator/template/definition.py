@@ -27,6 +27,7 @@ from orchestrator.template.functions import (
 from orchestrator.template.functions.resolved_argument import MAX_TEXT_LENGTH, cost, measure
 from orchestrator.template.functions.time_budget import EXHAUSTED, charge, is_exhausted
 from orchestrator.template.parameters import ParameterValues
+from orchestrator.template.secret_values import SecretValues
 
 __all__ = [
     "UNKNOWN",
@@ -112,7 +113,7 @@ class StackDefinition:
     (validation), the attribute is `UNKNOWN`, like every value computed from it and every parameter without a
     value.
 
-    `used_secret` is set when a hidden parameter or a secret resource is read, `used_uncreated` when a
+    `used_secret` is set when a hidden parameter or a secret of a resource is read, `used_uncreated` when a
     resource that is not created is read; reset them to inspect a single value. `made` counts the approximate
     bytes of function results; reset it for another resource.
     """
@@ -140,6 +141,8 @@ class StackDefinition:
         self._mappings = mappings
         self._unknowns = 0
         self._is_timed = False
+        self._read_hidden: set[str] = set()
+        self._sources: list[SecretValues] = []
 
     def resolve(self, value: object, path: str = "") -> Any:
         """Return `value` with its functions evaluated; `path` is where it is, for messages.
@@ -290,6 +293,7 @@ class StackDefinition:
         values = self._parameters
         if name in values.hidden:
             self.used_secret = True
+            self._read_hidden.add(name)
         try:
             return values[name]
         except KeyError:
@@ -299,26 +303,42 @@ class StackDefinition:
                 raise FunctionError(HIDDEN) from None
             raise UnknownParameter(name) from None
 
+    def secret_sources(self) -> SecretValues:
+        """Return the secrets of parameters and resources that were read so far."""
+        values = self._parameters
+        found = SecretValues.within(*[values[name] for name in self._read_hidden if name in values])
+        for secrets in self._sources:
+            found |= secrets
+        return found
+
     def missing(self, name: str) -> Any:  # noqa: ARG002 - conditions mind which
         """Return the placeholder of a parameter without a value."""
         return self._unknown()
 
     def resource(self, name: str) -> ResourceProxy:
-        """Return an accessible resource; record the use of a secret or an uncreated resource."""
+        """Return an accessible resource; record the use of an uncreated resource."""
         proxy = self._resources.get(name)
         if proxy is None:
             raise UnknownReference(name)
-        if proxy.secret:
-            self.used_secret = True
         if not proxy.created:
             self.used_uncreated = True
         return proxy
+
+    def taken(self, proxy: ResourceProxy, value: Any) -> Any:
+        """Return a value of a resource; record the use of a secret."""
+        if proxy.secret:
+            if proxy.secrets is None:
+                self.used_secret = True
+            elif proxy.secrets.may_be_in(value):
+                self.used_secret = True
+                self._sources.append(proxy.secrets)
+        return value
 
     def reference(self, name: str) -> Any:
         """Return a resource's reference id, else a parameter's value."""
         if name in self._resources:
             proxy = self.resource(name)
-            return proxy.name if proxy.reference_id is None else proxy.reference_id
+            return self.taken(proxy, proxy.name if proxy.reference_id is None else proxy.reference_id)
         try:
             return self.parameter(name)
         except UnknownParameter:

@@ -8,6 +8,7 @@ from enum import Enum
 from typing import Any, Final, Protocol, Self
 
 from orchestrator.json_types import JsonMapping, JsonObject
+from orchestrator.template.secret_values import SecretValues
 
 
 class Unknown(Enum):
@@ -37,14 +38,18 @@ CREATED: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class ResourceProxy:
-    """A resource as functions see it; the engine builds it from the outputs of a requirement."""
+    """A resource as functions see it; the engine builds it from the outputs of a requirement.
+
+    If it is `secret`, its `secrets` must not be shown; None: no value of it.
+    """
 
     name: str
     reference_id: str | None
     attributes: JsonMapping
     action: str
     status: str
-    secret: bool = False  # its values must not be shown
+    secret: bool = False
+    secrets: SecretValues | None = None
 
     @classmethod
     def uncreated(cls, name: str) -> Self:
@@ -88,6 +93,9 @@ class View(Protocol):
 
     def resource(self, name: str) -> ResourceProxy:
         """Return a resource; raise FunctionError if it is not accessible."""
+
+    def taken(self, proxy: ResourceProxy, value: Any) -> Any:
+        """Return a value of a resource; record whether it is secret."""
 
     def file(self, name: str) -> str | None:
         """Return the text sent along under this name."""

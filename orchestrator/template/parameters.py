@@ -24,6 +24,7 @@ from orchestrator.template import versions
 from orchestrator.template.diagnostics import Hints
 from orchestrator.template.function_view import FACADE, ParentResourceProxy
 from orchestrator.template.json_text import MAX_DEPTH, number, read_json, too_deep
+from orchestrator.template.secret_values import MASK as MASK  # noqa: PLC0414 - imported from here
 
 TYPES: Final = ("string", "number", "comma_delimited_list", "json", "boolean")
 # Names of other languages -> the type of HOT.
@@ -37,7 +38,6 @@ TYPE_ALIASES: Final[Mapping[str, str]] = {
 KEYS: Final = frozenset(
     {"type", "label", "description", "default", "hidden", "constraints", "immutable", "tags", "schema"}
 )
-MASK: Final = "******"
 
 _ABSENT: Final = object()
 Report = Callable[..., None]  # (code, message, path, hint)

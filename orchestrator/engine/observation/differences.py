@@ -12,29 +12,28 @@ import orjson
 from orchestrator.engine.observation.verdicts import Difference
 from orchestrator.json_types import JsonMapping
 from orchestrator.resources.base import ResourceType
-from orchestrator.template.parameters import MASK
+from orchestrator.template.secret_values import MASK, NO_SECRETS, SecretValues
 
 MAX_DIFFERENCES: Final = 100
 MAX_BYTES: Final = 2_000  # of a value as JSON; longer values are cut
 
 _ABSENT: Final = object()
 _BLANK: Final[tuple[object, ...]] = (None, "", [], {}, ())
-NO_NAMES: Final[frozenset[str]] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
     """What a resource was built with.
 
-    `chosen` are values that the orchestrator set without the template. `secrets` names the properties whose
-    values are masked; None: all of them. The properties of a resource that is not `settled` are not compared:
+    `chosen` are values that the orchestrator set without the template. `secrets` are masked; None: all
+    values. The properties of a resource that is not `settled` are not compared:
     its last operation failed.
     """
 
     type: ResourceType
     properties: JsonMapping
     chosen: JsonMapping
-    secrets: frozenset[str] | None = NO_NAMES
+    secrets: SecretValues | None = NO_SECRETS
     settled: bool = True
 
 
@@ -61,9 +60,13 @@ def _differences(recorded: Recorded, found: JsonMapping) -> Iterator[Difference]
             continue
         if expected == value or _both_blank(expected, value) or type_.equal(name, expected, value):
             continue
-        secret = recorded.secrets is None or name in recorded.secrets
+        secrets = recorded.secrets
         for path, before, after in _members(name, expected, value):
-            yield Difference(path, MASK, MASK) if secret else Difference(path, _short(before), _short(after))
+            if secrets is None:
+                yield Difference(path, MASK, MASK)
+            else:  # the value found in place of a secret may be one
+                found_value = secrets.masked(after, like=before)
+                yield Difference(path, _short(secrets.masked(before)), _short(found_value))
 
 
 def _both_blank(expected: object, found: object) -> bool:

@@ -22,6 +22,7 @@ from orchestrator.template.function_view import UNKNOWN, ResourceProxy, Unknown
 from orchestrator.template.functions import Function, FunctionError
 from orchestrator.template.functions.resolved_argument import knows_all
 from orchestrator.template.parameters import ParameterValues
+from orchestrator.template.secret_values import MASK, NO_SECRETS, SecretValues
 from orchestrator.template.template import Template
 
 IDS: Final = frozenset({"get_resource", "Ref"})
@@ -78,17 +79,24 @@ class PropertyForecast:
     """The forecast properties and metadata of a resource.
 
     `properties` has the known values. Of the unknown values, `sure` will differ from the recorded values and
-    `maybe` may differ. `secret` are properties computed from secrets.
+    `maybe` may differ. `secret` are properties with secrets, which are `secrets`; None: any value of theirs.
     """
 
     properties: JsonMapping
     sure: frozenset[str] = frozenset()
     maybe: frozenset[str] = frozenset()
     secret: frozenset[str] = frozenset()
+    secrets: SecretValues | None = NO_SECRETS
     metadata: Any = None  # UNKNOWN: not known yet; the same for `external_id`
     secret_metadata: bool = False
     external_id: str | Unknown | None = None
     faults: tuple[Diagnostic, ...] = field(default=())
+
+    def shown(self, name: str, value: object, like: object = None) -> Any:
+        """Return a value of a property with its secrets masked, and the counterparts of secrets in `like`."""
+        if name not in self.secret:
+            return value
+        return MASK if self.secrets is None else self.secrets.masked(value, like)
 
 
 def forecast_properties(
@@ -129,6 +137,7 @@ def forecast_properties(
         frozenset(sure & unknown),
         frozenset(unknown - sure),
         secret,
+        resolved.secret_values(properties) if resolved.secrets else NO_SECRETS,
         metadata,
         secret_metadata,
         external if external is None or external is UNKNOWN else str(external),

@@ -46,6 +46,7 @@ from orchestrator.schema.translation import Finder
 from orchestrator.template.definition import ResourceDefinition
 from orchestrator.template.function_view import UNKNOWN, ResourceProxy
 from orchestrator.template.parameters import MASK, ParameterValues
+from orchestrator.template.secret_values import both
 from orchestrator.template.template import Template
 
 ELAPSED_SECONDS: Final = 1e9  # an operation this old has passed every waiting time of its type
@@ -115,7 +116,7 @@ class ResourceForecast:
             new = current.physical_id is None
             output = InputForecast(current.proxy, moved=True, new_id=new, unsure=True, why=pending)
         elif observed is not None and observed.ready:
-            output = self._output(current, observed, "was changed outside the stack", secret=current.secret)
+            output = self._output(current, observed, "was changed outside the stack")
         else:
             output = InputForecast(current.proxy)
         self.state.inputs[self.name] = output
@@ -298,13 +299,13 @@ class ResourceForecast:
         unknown = outlook.sure | outlook.maybe
 
         def old(name: str) -> Any:
-            secret = name in before and (current.is_secret(name) or name in outlook.secret)
-            return MASK if secret else before.get(name)
+            shown = current.shown(before.get(name)) if name in before else None
+            return outlook.shown(name, shown, after.get(name))
 
         def new(name: str) -> Any:
             if name in unknown or name not in after:
                 return None
-            return MASK if name in outlook.secret else after[name]
+            return outlook.shown(name, after[name])
 
         names = sorted(changed)
         return {
@@ -332,20 +333,20 @@ class ResourceForecast:
         if observed is None:
             output = InputForecast(current.proxy, moved=True, unsure=True, why="is changed")
         else:
-            output = self._output(
-                current, observed, "is changed", secret=current.secret or bool(outlook.secret)
-            )
+            output = self._output(current, observed, "is changed", outlook)
         self.state.inputs[self.name] = output
 
     def _output(
-        self, current: CurrentResource, observed: Observation, why: str, *, secret: bool
+        self, current: CurrentResource, observed: Observation, why: str, new: PropertyForecast | None = None
     ) -> InputForecast:
         """Return the outputs of a resource that will be as `observed`; recorded live attributes stay."""
         reference, live = observed.reference_id or current.physical_id, self.type.live_attributes
         attributes = {name: value for name, value in observed.attributes.items() if name not in live}
         attributes |= {name: value for name, value in current.attributes.items() if name in live}
         attributes = as_stored(attributes)
-        proxy = replace(current.proxy, reference_id=reference, attributes=attributes, secret=secret)
+        proxy = replace(current.proxy, reference_id=reference, attributes=attributes)
+        if new is not None and new.secret:
+            proxy = replace(proxy, secret=True, secrets=both(proxy.secrets, new.secrets))
         moved = (reference, attributes) != (current.proxy.reference_id, current.attributes)
         return InputForecast(proxy, moved, why=why)
 

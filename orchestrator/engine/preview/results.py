@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from orchestrator.json_types import JsonMapping
 from orchestrator.template.function_view import ResourceProxy
+from orchestrator.template.secret_values import MASK, SecretValues
 
 Turn = Literal["unchanged", "updated", "replaced", "added", "deleted"]
 
@@ -16,7 +17,7 @@ Turn = Literal["unchanged", "updated", "replaced", "added", "deleted"]
 class CurrentResource:
     """A resource as recorded, values decrypted.
 
-    If it is `secret`, its outputs must not be shown, nor its `secret_properties` (None: all of them).
+    If it is `secret`, its `secrets` must not be shown; None: none of its values.
     """
 
     id: int
@@ -35,19 +36,22 @@ class CurrentResource:
     data: JsonMapping
     metadata: JsonMapping | None
     secret: bool
-    secret_properties: frozenset[str] | None
+    secrets: SecretValues | None
     marked_unhealthy: bool = False  # by a user
 
-    def is_secret(self, name: str) -> bool:
-        """Whether the recorded value of a property must not be shown."""
-        names = self.secret_properties
-        return self.secret and (names is None or name in names)
+    def shown(self, value: object) -> Any:
+        """Return a recorded value of a property with its secrets masked."""
+        if not self.secret:
+            return value
+        return MASK if self.secrets is None else self.secrets.masked(value)
 
     @property
     def proxy(self) -> ResourceProxy:
         """The view that template functions have of it."""
         reference = self.reference_id or self.physical_id
-        return ResourceProxy(self.name, reference, self.attributes, self.action, self.status, self.secret)
+        return ResourceProxy(
+            self.name, reference, self.attributes, self.action, self.status, self.secret, self.secrets
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,9 +19,10 @@ from orchestrator.resources.groups.group_type import GroupType
 from orchestrator.resources.groups.resource_chain import ResourceChain
 from orchestrator.template.definition import ResourceDefinition
 from orchestrator.template.function_view import UNKNOWN
-from orchestrator.template.functions.member import part_of
+from orchestrator.template.functions.member import part_of, with_secrets
 from orchestrator.template.group_template import PARAMETER, MemberDefinitions
 from orchestrator.template.parameters import ParameterValues
+from orchestrator.template.secret_values import NO_SECRETS
 from orchestrator.template.template import Template
 
 CHILD: Final = "nested_stack"  # replaces the URL of a template that a type generates
@@ -52,7 +53,8 @@ def samples(resource_type: GroupType, properties: JsonMapping, resolved: Resolve
     planned = resource_type.planned(props)
     secret = not resolved.secrets.isdisjoint(resource_type.definition_properties)
     hidden = frozenset({PARAMETER} if secret else ())
-    values = ParameterValues({PARAMETER: planned.definitions}, hidden)
+    secrets = resolved.secret_values(properties) if secret else NO_SECRETS
+    values = ParameterValues(with_secrets({PARAMETER: planned.definitions}, secrets), hidden)
     template = planned.members.template()
     resources = template.resources
     assert isinstance(resources, MemberDefinitions)

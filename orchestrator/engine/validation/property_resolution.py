@@ -9,6 +9,13 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Final
 
+from orchestrator.engine.validation.secret_places import (
+    is_call,
+    names_in,
+    places_of,
+    secret_places,
+    secrets_of,
+)
 from orchestrator.errors import Diagnostic, InvalidTemplate
 from orchestrator.json_types import JsonMapping, JsonObject
 from orchestrator.resources.base import Fault, ResourceType
@@ -19,7 +26,9 @@ from orchestrator.template.diagnostics import path_text
 from orchestrator.template.formats import format_named
 from orchestrator.template.function_view import UNKNOWN
 from orchestrator.template.functions import HIDDEN, FunctionError, UnknownReference
+from orchestrator.template.functions.member import NAME
 from orchestrator.template.functions.resolved_argument import MAX_PROPERTY_VALUES, measure
+from orchestrator.template.secret_values import NO_SECRETS, SecretValues, values_at
 
 BEFORE: Final = "Property error: "  # Heat's prefix of faults found before a create
 NO_NAMES: Final[frozenset[str]] = frozenset()
@@ -32,9 +41,9 @@ def resolve_properties(
     name: str,
     *,
     resolve: Finder | None = None,
-) -> tuple[JsonObject, frozenset[str]]:
-    """Return a resource's properties resolved, translated, converted and fully checked, and the names of the
-    properties computed from secrets.
+) -> tuple[JsonObject, SecretValues | None]:
+    """Return a resource's properties resolved, translated, converted and fully checked, and the secrets in
+    them; None: any may be secret.
 
     `body` is the resource's snippet, `name` its logical name; `resolve` looks up ids by name for the type's
     translation rules, if a service is available. Afterwards `view.used_secret` states whether they contain a
@@ -52,12 +61,7 @@ def resolve_properties(
         )
         own_faults = () if faults else resource_type.validate(properties, float("inf"))
         if not faults and not own_faults:
-            secret = (
-                frozenset(reached(resource_type.translation, resolved.secrets))
-                if resolved.secrets
-                else NO_NAMES
-            )
-            return properties, secret
+            return properties, resolved.secret_values(properties) if resolved.secrets else NO_SECRETS
         resolved.report(faults, own_faults)
     raise InvalidTemplate(resolved.errors)
 
@@ -68,7 +72,18 @@ class Resolved:
     `prefix` begins every message about a property; `secret` properties are secret in any case.
     """
 
-    __slots__ = ("errors", "path", "place", "prefix", "sealed", "secrets", "values")
+    __slots__ = (
+        "_body",
+        "_type",
+        "_view",
+        "errors",
+        "path",
+        "place",
+        "prefix",
+        "sealed",
+        "secrets",
+        "values",
+    )
 
     def __init__(
         self,
@@ -81,6 +96,7 @@ class Resolved:
         secret: Collection[str] = NO_NAMES,
     ) -> None:
         self.place, self.path, self.prefix = place, path, prefix
+        self._body, self._view, self._type = body, view, resource_type
         self.values: JsonMapping = {}
         self.errors: list[Diagnostic] = []
         self.sealed = False  # whether the names of the properties are secret as well
@@ -116,8 +132,9 @@ class Resolved:
         if values is None:
             return {}
         if secret and isinstance(values, Mapping):
-            self.secrets.update(values)
-            self.sealed = True
+            known = secrets_of(view, properties, values) if NAME in properties else None
+            self.sealed = known is None
+            self.secrets.update(values if known is None else names_in([*places_of(values, known)]))
         if isinstance(values, Mapping):
             return values
         shown = HIDDEN if secret else f'"{values}" is not a map'
@@ -152,6 +169,36 @@ class Resolved:
     def _function_fault(self, error: FunctionError, name: str, view: StackDefinition) -> None:
         place = join(self.path, name) if name else self.path
         self.errors.append(function_fault(error, place, view, self.prefix))
+
+    def secret_values(self, converted: JsonMapping) -> SecretValues | None:
+        """Return the secrets in the evaluated properties and in the `converted` ones; None: any may be
+        secret.
+        """
+        view, written = self._view, self._body.get("properties")
+        before = view.used_secret
+        try:
+            if self.sealed or not isinstance(written, dict):
+                return None
+            if is_call(view, written):
+                known = secrets_of(view, written, self.values)
+                if known is None:
+                    return None
+                found, places = known, [*places_of(self.values, known)]
+            else:
+                places = [
+                    place
+                    for name in self.secrets
+                    if name in written
+                    for place in secret_places(view, written[name], (name,))
+                ]
+                found = view.secret_sources()
+        finally:
+            view.used_secret = before
+        renamed = reached(self._type.translation, self.secrets) - self.secrets
+        moved = [converted[name] for name in renamed if name in converted]
+        given = [self.values[name] for name in self.secrets - names_in(places) if name in self.values]
+        inside = [*values_at(self.values, places), *values_at(converted, places)]
+        return found | SecretValues.within(*inside, *moved, *given)
 
     def report(self, faults: Iterable[PropertyFault], type_faults: Sequence[Fault] = ()) -> None:
         """Add faults of the schema, and of the type's own rules, to the errors."""

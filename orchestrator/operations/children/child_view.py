@@ -12,6 +12,7 @@ from orchestrator.engine.check.child_status import ChildState, split_request
 from orchestrator.engine.validation.type_resolution import TypeResolver
 from orchestrator.json_types import JsonMapping, JsonObject
 from orchestrator.operations.outputs.outputs import resolve_outputs
+from orchestrator.operations.resource_context.state import recorded_secrets
 from orchestrator.resources.base import Context
 from orchestrator.resources.nested_type import AttributePath, Member, MemberConditions, NestedType, Sibling
 from orchestrator.security.encryption import Cipher
@@ -20,6 +21,7 @@ from orchestrator.store.nodes.repository import CheckConnection
 from orchestrator.store.traversals import child_reads
 from orchestrator.template.environment import Environment
 from orchestrator.template.member_attributes import is_mark
+from orchestrator.template.secret_values import NO_SECRETS, SecretValues, both, bounded
 
 
 class _NestedMember(NamedTuple):
@@ -57,7 +59,7 @@ class StoredChildView:
         self._child = None if child is None or child.gone else child
         self._outputs: JsonObject | None = None
         self._ready_timeouts: Callable[[str], float | None] | None = None  # of the environment, by name
-        self.used_secret = False
+        self.secrets: SecretValues | None = NO_SECRETS  # of the values read so far; None: any may be secret
 
     @property
     def uuid(self) -> str | None:
@@ -137,7 +139,7 @@ class StoredChildView:
         )
         ctx = Context(name, nested.child.name, "", "CHECK", data=nested.data, attribute_paths=keys)
         found = nested_type.child_attributes(ctx, view, keys)
-        self.used_secret = self.used_secret or view.used_secret
+        self.secrets = both(self.secrets, view.secrets)
         return found
 
     def _nested_members(self) -> dict[str, _NestedMember]:
@@ -185,7 +187,8 @@ class StoredChildView:
             if self._child is not None:
                 for output in resolve_outputs(self._database, self._cipher, self._child):
                     self._outputs[output.key] = output.value
-                    self.used_secret = self.used_secret or output.secret
+                    if output.secret:
+                        self.secrets = both(self.secrets, bounded(SecretValues.within(output.value)))
         return self._outputs
 
     def file(self, name: str) -> str | None:
@@ -198,5 +201,6 @@ class StoredChildView:
 
     def _opened(self, sealed: str | None) -> JsonMapping:
         opened: JsonMapping = self._cipher.open(sealed.encode()) if sealed else {}
-        self.used_secret = self.used_secret or bool(opened)
+        if opened:
+            self.secrets = both(self.secrets, recorded_secrets(opened))
         return opened

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -21,6 +21,7 @@ from orchestrator.errors import InvalidTemplate, LimitExceeded, NotFound
 from orchestrator.json_types import JsonMapping, JsonObject
 from orchestrator.operations.children.child_view import StoredChildView
 from orchestrator.operations.quotas import CachedQuotas
+from orchestrator.operations.resource_context.state import ResourceState
 from orchestrator.operations.resource_quota import counts_of
 from orchestrator.operations.runtime.caches import BoundedCache, FileCache
 from orchestrator.operations.runtime.parameter_cache import pseudo_parameters, stored_values
@@ -45,10 +46,12 @@ from orchestrator.template.definition import ResourceDefinition
 from orchestrator.template.environment import Environment
 from orchestrator.template.formats import Format
 from orchestrator.template.function_view import ParentResourceProxy
+from orchestrator.template.functions.member import with_secrets
 from orchestrator.template.global_environment import global_environment
 from orchestrator.template.group_template import MembersDraft, is_members, load_stored, read_stored
 from orchestrator.template.parameters import ParameterSchema, ParameterValues
 from orchestrator.template.parse import Limits
+from orchestrator.template.secret_values import NO_SECRETS
 from orchestrator.template.template import Draft, Template, load
 
 CACHE_SIZE: Final = 128  # entries of each cache
@@ -227,11 +230,12 @@ class ChildStackLoader:
         *,
         child_uuid: str,
         name: str,
-        secret: bool,
+        hides: ResourceState,
         parent: ParentResourceProxy,
         keeps: int | None = None,
-    ) -> tuple[DesiredChild, bool]:
-        """Return the desired state of a child, and whether any of it is secret.
+    ) -> DesiredChild:
+        """Return the desired state of a child. `hides` is the state of its parent's resource, whose secrets
+        are hidden in the child as well.
 
         It keeps the files of its revision `keeps` that the parent's stack does not have.
 
@@ -242,15 +246,15 @@ class ChildStackLoader:
         # The text of a thousand identical children is parsed once.
         draft = self._unconditional.get(child.text) or read_stored(child.text, self._limits)
         parameters = pseudo_parameters(child_uuid, name, visit.stack.project_id, draft.form)
-        values, inherited = _values(child, draft.parameters, parameters, parent), child.environment
+        values, inherited = _values(child, draft.parameters, parameters, parent, hides), child.environment
         defined = draft
         if not isinstance(defined, UnconditionalTemplate):
             defined = self._define(child.text, defined, values)
         self._check_limits(visit.stack, context, child_uuid, len(defined.template.resources))
-        names = values.hidden if not secret else values.hidden | frozenset(defined.template.parameters)
-        hidden = {parameter: values[parameter] for parameter in names if parameter in values}
+        secret = _secret_parameters(defined.template.parameters, values, hides)
+        hidden = {name: values[name] for name in values.hidden | secret if name in values}
         masked = {*hidden, *inherited.hidden_defaults}
-        desired = DesiredChild(
+        return DesiredChild(
             uuid=child_uuid,
             name=name,
             template=defined.stored,
@@ -264,7 +268,6 @@ class ChildStackLoader:
             resource_count=len(defined.template.resources),
             timeout_mins=child.timeout_mins,
         )
-        return desired, bool(hidden)
 
     def restored(self, desired: DesiredChild, snapshot_id: int) -> DesiredChild:
         """Return a child to be restored from a snapshot: resources with a copy are created from it."""
@@ -397,16 +400,27 @@ def _values(
     schemas: Mapping[str, ParameterSchema],
     pseudo: Mapping[str, str],
     parent: ParentResourceProxy,
+    hides: ResourceState,
 ) -> ParameterValues:
     """Return the parameter values of a child; those from hidden defaults are hidden."""
-    given = child.environment
+    inherited = child.environment
+    given: JsonMapping = inherited.parameters
+    if is_members(child.text):
+        given = with_secrets(given, hides.secrets if hides.secret else NO_SECRETS)
+    hide = inherited.hidden_defaults - given.keys()
     return ParameterValues.build(
-        schemas,
-        given.parameters,
-        given.parameter_defaults,
-        pseudo,
-        parent=parent,
-        hide=given.hidden_defaults - given.parameters.keys(),
+        schemas, given, inherited.parameter_defaults, pseudo, parent=parent, hide=hide
+    )
+
+
+def _secret_parameters(names: Iterable[str], values: JsonMapping, hides: ResourceState) -> frozenset[str]:
+    """Return the parameters of a child that contain a secret of its parent's resource: in their value, or in
+    the property of that name.
+    """
+    return frozenset(
+        name
+        for name in names
+        if hides.is_secret(hides.properties.get(name)) or hides.is_secret(values.get(name))
     )
 
 

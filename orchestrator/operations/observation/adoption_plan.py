@@ -83,7 +83,7 @@ def _candidate(stack: StackRow, template: Template, one: Surveyed) -> Candidate:
         name,
         standing.verdict,
         found,
-        frozenset(names) if secrets is None else secrets,
+        frozenset(n for n in names if secrets is None or secrets.found_in(recorded.properties.get(n))),
         own=own,
         external=definition is not None and definition.body.get("external_id") is not None,
         reason=standing.unknown,

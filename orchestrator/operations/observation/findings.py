@@ -39,6 +39,7 @@ from orchestrator.store.observation import groups, rules, verdicts
 from orchestrator.store.observation.groups import Group
 from orchestrator.store.observation.verdicts import Db, NewStanding
 from orchestrator.store.observation.watched import VersionedVisit, Watched
+from orchestrator.template.secret_values import NO_SECRETS
 
 BATCH: Final = 500  # findings written at a time
 RENEW_SECONDS: Final = 5.0
@@ -68,7 +69,7 @@ def recorded_values(
         type_,
         state.properties,
         type_.chosen(ctx),
-        state.secret_properties if state.secret else frozenset(),
+        state.secrets if state.secret else NO_SECRETS,
         settled=resource.status == "COMPLETE" or repaired,
     )
 

@@ -19,6 +19,7 @@ from orchestrator.json_types import JsonMapping
 from orchestrator.operations.context import OperationContext
 from orchestrator.operations.keystone.delegated_credentials import cloud_of_stack
 from orchestrator.operations.resource_context.operation import has_secret, with_provider_access
+from orchestrator.operations.resource_context.state import recorded_secrets
 from orchestrator.operations.runtime import turns
 from orchestrator.operations.software.type_store import DeploymentStore
 from orchestrator.resources.base import Context, ResourceType
@@ -134,7 +135,9 @@ def read_for_resource(
     without a live `show`. Secret values are masked in any case, and are not read.
     """
     resource_type = context.types.get(row.effective_type)
-    if resource_type is None or not resource_type.live_attributes or row.physical_id is None or row.sealed:
+    if resource_type is None or not resource_type.live_attributes or row.physical_id is None:
+        return NO_LIVE_VALUES
+    if row.sealed is not None and recorded_secrets(context.cipher.open(row.sealed)) is None:
         return NO_LIVE_VALUES
     live = resource_type.live_attributes
     names = {"show", *with_attr} & live if resource_type.live_show else live

@@ -10,6 +10,7 @@ from typing import Any, Final, Protocol
 
 import orjson
 
+from orchestrator.engine.validation.secret_places import secrets_of
 from orchestrator.errors import OrchestratorError
 from orchestrator.json_types import JsonMapping
 from orchestrator.operations.context import OperationContext
@@ -23,6 +24,7 @@ from orchestrator.store.stacks import output_inputs
 from orchestrator.template.definition import NO_ATTRIBUTES, OutputDefinition, ResourceProxy, StackDefinition
 from orchestrator.template.functions import ALL
 from orchestrator.template.functions.time_budget import time_budget
+from orchestrator.template.secret_values import NO_SECRETS, SecretValues
 from orchestrator.template.template import Template
 
 EXPRESSIONS_SECONDS = 20.0  # time budget for the expressions in all outputs of a response
@@ -154,7 +156,9 @@ def _merged(proxy: ResourceProxy, live: LiveValues | None) -> ResourceProxy:
     if live is None:
         return proxy
     attributes = {**proxy.attributes, **live.values}
-    return replace(proxy, attributes=attributes, secret=proxy.secret or live.secret)
+    if not live.secret:
+        return replace(proxy, attributes=attributes)
+    return replace(proxy, attributes=attributes, secret=True, secrets=None)
 
 
 def _nested_output_errors(
@@ -206,9 +210,9 @@ def proxies(
 @time_budget(EXPRESSIONS_SECONDS)
 def live_metadata(
     context: OperationContext, stack: OutputInputs, resource_id: int
-) -> tuple[JsonMapping, bool] | None:
-    """Return the metadata of a nested stack, evaluated against its current parent, and whether it contains a
-    secret.
+) -> tuple[JsonMapping, SecretValues | None] | None:
+    """Return the metadata of a nested stack, evaluated against its current parent, and the secrets in it;
+    None: any value may be secret.
 
     A signal that resizes a group changes no other resource of the group's stack, although the metadata of a
     sibling may list the group's members. Heat evaluates the metadata of nested stacks after each signal. Here
@@ -235,4 +239,6 @@ def live_metadata(
         made = view.resolve(body["metadata"], f"resources.{found.name}.metadata")
     except OrchestratorError:
         return None
-    return (made, view.used_secret) if isinstance(made, Mapping) else None
+    if not isinstance(made, Mapping):
+        return None
+    return made, secrets_of(view, body["metadata"], made) if view.used_secret else NO_SECRETS

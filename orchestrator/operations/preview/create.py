@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from orchestrator.engine.validation.property_resolution import Resolved
+from orchestrator.engine.validation.secret_places import secrets_of
 from orchestrator.errors import OrchestratorError
 from orchestrator.json_types import JsonMapping
 from orchestrator.operations import resource_quota
@@ -31,6 +32,7 @@ from orchestrator.template.formats import format_named
 from orchestrator.template.function_view import UNKNOWN, ResourceProxy
 from orchestrator.template.functions.time_budget import time_budget
 from orchestrator.template.parameters import MASK, ParameterValues
+from orchestrator.template.secret_values import NO_SECRETS
 
 EXPRESSIONS_SECONDS = 20.0  # time budget for all expressions of a preview
 
@@ -148,22 +150,24 @@ def _planned_resource(
     view.used_secret = False
     resolved = Resolved(body, view, resource_type, place, f"{place}.{keywords.properties}")
     properties, _ = resource_type.read_properties(resolved.values)
-    secret = reached(resource_type.translation, resolved.secrets)
-    written = body.get("properties") or {}
-    translated = {rule.path[0] for rule in resource_type.translation}
+    secrets = resolved.secret_values(properties) if resolved.secrets else NO_SECRETS
+    names = reached(resource_type.translation, resolved.secrets)
 
     def shown(name: str) -> Any:
-        if name not in secret:
-            return properties.get(name)
-        in_place = not resolved.sealed and name in written and name not in translated
-        return _without_secrets(view, written[name], properties.get(name)) if in_place else MASK
+        value = properties.get(name)
+        if secrets is None and name in names:
+            return MASK
+        return value if secrets is None else secrets.masked(value)
 
     path = f"{place}.{keywords.metadata}"
-    metadata = _without_secrets(view, body.get("metadata"), _value(view, body.get("metadata"), path))
+    metadata = _value(view, body.get("metadata"), path)
+    if metadata:
+        hidden = secrets_of(view, body.get("metadata"), metadata)
+        metadata = MASK if hidden is None else hidden.masked(metadata)
     visible = {name: shown(name) for name in {**resource_type.properties, **properties}}
     charge(visible, metadata)
     inside = (
-        _child(context, definition, whole, resource_type, properties, resolved.secrets)
+        _child(context, definition, whole, resource_type, properties, resolved)
         if isinstance(resource_type, NestedType)
         else None
     )
@@ -185,7 +189,7 @@ def _child(
     whole: HypotheticalChild,
     resource_type: NestedType,
     properties: JsonMapping,
-    secret: Collection[str],
+    resolved: Resolved,
 ) -> HypotheticalChild | None:
     """Return the child stack that a resource would have. Values of resources that do not exist are null in
     it if they are only parts of properties, such as of the definition of members.
@@ -194,7 +198,14 @@ def _child(
     written = definition.body.get("properties") or {}
     if known is not None or any(properties.get(name) is None for name in written):
         return known
-    parent = ParentResource(definition.name, properties, (), secret, UNKNOWN)
+    parent = ParentResource(
+        definition.name,
+        properties,
+        (),
+        resolved.secrets,
+        resolved.secret_values(properties) if resolved.secrets else NO_SECRETS,
+        UNKNOWN,
+    )
     name = f"{whole.name}-{definition.name}"
     return build_hypothetical_child(context, whole.kinds, resource_type, parent, name=name)
 
@@ -205,23 +216,3 @@ def _value(view: StackDefinition, written: object, path: str) -> Any:
         return view.resolve(written, path)
     except OrchestratorError:
         return None
-
-
-def _without_secrets(view: StackDefinition, written: object, value: object) -> Any:
-    """Return a value with its secret parts masked; `written` is its text in the template."""
-    view.used_secret = False
-    _value(view, written, "")
-    if not view.used_secret:
-        return value
-    if isinstance(written, Mapping) and isinstance(value, Mapping) and not _is_function(view, written):
-        return {
-            name: _without_secrets(view, written[name], item) if name in written else item
-            for name, item in value.items()
-        }
-    if isinstance(written, list) and isinstance(value, list) and len(written) == len(value):
-        return [_without_secrets(view, item, part) for item, part in zip(written, value, strict=True)]
-    return MASK
-
-
-def _is_function(view: StackDefinition, written: JsonMapping) -> bool:
-    return len(written) == 1 and next(iter(written)) in format_named(view.version).callable

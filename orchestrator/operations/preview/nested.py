@@ -150,6 +150,7 @@ def _parent_resource(preview: Preview, name: str, outlook: PropertyForecast) -> 
         outlook.properties,
         outlook.sure | outlook.maybe,
         outlook.secret,
+        outlook.secrets,
         outlook.metadata,
         outlook.secret_metadata,
         preview.template.resources[name].body.get("deletion_policy"),

@@ -95,7 +95,6 @@ def with_fact(operation: ResourceOperation, case: Comparison, ask: Ask, before: 
             recorded = case.recorded._replace(properties=before.properties)
             return case._replace(recorded=recorded, evidence=evidence._replace(observation=observation))
         case "feasibility":
-            state.secret = state.secret or before.secret
             must_replace = type_.must_replace(operation.context("UPDATE", 0.0), physical_id, state.properties)
             return case._replace(evidence=evidence._replace(feasible=not must_replace))
     raise AssertionError(ask)

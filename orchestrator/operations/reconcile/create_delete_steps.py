@@ -35,6 +35,7 @@ from orchestrator.operations.reconcile.step_outcomes import (
     attempts_of,
     find_object,
     grant_access,
+    hide_data,
     observe_and_advance,
     observe_operation,
     result_of,
@@ -119,7 +120,7 @@ def _send_create(operation: ResourceOperation, context: Context) -> Observation 
         return None
     state.unanswered = False
     state.physical_id, state.data = created.physical_id, created.data
-    state.secret = state.secret or created.secret
+    hide_data(operation, created)
     grant_access(operation, created, context)
     return created.observation
 
@@ -200,7 +201,8 @@ def adopt(operation: ResourceOperation) -> StepResult:
     metadata, state.action = state.metadata, "ADOPT"
     started = not in_progress_event_written(operation.visit, state)
     apply_definition(operation)
-    secret = state.secret or opened.get("secret", bool(opened))
+    desired_secret = state.secret
+    secret = desired_secret or opened.get("secret", bool(opened))
     state.metadata, state.secret = metadata or state.metadata, True  # secret until an observation denies it
     if state.physical_id is None:
         return StepResult(Failed(failure_reason("Exception", resource.name, NO_ID)), state, started)
@@ -218,8 +220,11 @@ def adopt(operation: ResourceOperation) -> StepResult:
             observation, exists=True, error=observation.error or f"There is no {physical_id}."
         )
     state.secret = secret
+    if secret and not desired_secret:
+        state.secrets = None
     result = result_of(operation, replace(observation, ready=True), 0, started=started)
-    state.secret = state.secret or not isinstance(result.outcome, Ready)
+    if not isinstance(result.outcome, Ready):
+        state.hide(None)
     return result
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from orchestrator.engine.validation.property_resolution import NO_NAMES, resolve_properties
+from orchestrator.engine.validation.property_resolution import resolve_properties
+from orchestrator.engine.validation.secret_places import secrets_of
 from orchestrator.json_types import JsonMapping
 from orchestrator.operations.resource_context.operation import ResourceOperation
 from orchestrator.operations.resource_context.state import DesiredResource, proxy
 from orchestrator.template.definition import NO_ATTRIBUTES, StackDefinition
+from orchestrator.template.secret_values import NO_SECRETS, SecretValues, both
 
 
 def apply_definition(operation: ResourceOperation) -> DesiredResource:
@@ -23,7 +25,9 @@ def apply_definition(operation: ResourceOperation) -> DesiredResource:
     state.properties = desired.properties
     if state.given_metadata is None or (desired.metadata or {}) != state.given_metadata:
         state.metadata, state.given_metadata = desired.metadata, None  # else a signal's changes stay
-    state.secret, state.secret_properties = desired.secret, desired.secret_properties
+    if desired.secret:  # the attributes still contain the secrets of the earlier definition
+        state.hide(desired.secrets)
+    state.desired_secrets = desired.secrets
     record_requirements(operation)
     return desired
 
@@ -46,20 +50,27 @@ def _evaluate(operation: ResourceOperation) -> DesiredResource:
     definition, name = operation.visit.definition, operation.resource.name
     assert definition is not None
     body, view = definition.body, definition_view(operation)
+    secrets: SecretValues | None = NO_SECRETS
     if body.get("external_id") is not None and not body.get("properties"):  # none are required
         defaults, _ = operation.resource_type.read_properties({})
-        properties, secret_properties = defaults, NO_NAMES
+        properties = defaults
     else:
-        properties, secret_properties = resolve_properties(
+        properties, secrets = resolve_properties(
             body, view, operation.resource_type, name, resolve=operation.finder()
         )
     metadata = body.get("metadata")
-    metadata = view.resolve(metadata, f"resources.{name}.metadata") if metadata else metadata
+    if metadata:
+        written, before = metadata, view.used_secret
+        view.used_secret = False
+        metadata = view.resolve(written, f"resources.{name}.metadata")
+        if view.used_secret:
+            secrets = both(secrets, secrets_of(view, written, metadata))
+        view.used_secret = before or view.used_secret
     secret, external = view.used_secret, body.get("external_id")
     if external is not None:
         external = view.resolve(external, f"resources.{name}.external_id")
     external_id = None if external is None else str(external)
-    return DesiredResource(properties, metadata, secret, external_id, secret_properties)
+    return DesiredResource(properties, metadata, secret, external_id, secrets)
 
 
 def definition_view(operation: ResourceOperation) -> StackDefinition:

@@ -148,6 +148,8 @@ def outcome_row(visit: ResourceVisit, result: StepResult, cipher: Cipher, *, cla
     values = to_columns(state)
     if (sealed := sealed_columns(state, values, cipher)) is not None:
         row["sealed"] = sealed
+        if state.secrets is not None:
+            row["shown"] = state.secrets.masked(state.properties)
     else:
         row |= values
     return row

@@ -25,6 +25,7 @@ from orchestrator.operations.resource_context.state import StepResult
 from orchestrator.resources.base import Context, Created, Observation
 from orchestrator.resources.verbs.values import found_ids
 from orchestrator.store.maintenance import orphan_searches, orphans
+from orchestrator.template.secret_values import SecretValues, bounded
 
 log = logger()
 
@@ -70,10 +71,17 @@ def advance(operation: ResourceOperation, step: str, context: Callable[[], Conte
 def take_result(operation: ResourceOperation, result: Created, context: Context) -> None:
     """Take over the physical id and the data that an update or a step returned."""
     state = operation.state
-    state.physical_id, state.secret = result.physical_id, state.secret or result.secret
+    state.physical_id = result.physical_id
+    hide_data(operation, result)
     if result.data:
         state.data = result.data
     grant_access(operation, result, context)
+
+
+def hide_data(operation: ResourceOperation, result: Created) -> None:
+    """Encrypt the data of a type that says so."""
+    if result.secret:
+        operation.state.hide(bounded(SecretValues.within(result.data)))
 
 
 def result_of(

@@ -174,12 +174,7 @@ def _await_ready(operation: ResourceOperation, observation: Observation, before:
 def _settle_unchanged(operation: ResourceOperation, before: ResourceState) -> StepResult:
     """Settle an unchanged resource; rewrite its row only if the row is stale."""
     state, status = operation.state, operation.resource.status
-    state.secret = state.secret or before.secret
     state.properties = before.properties
-    if before.secret_properties is None or state.secret_properties is None:
-        state.secret_properties = None
-    else:
-        state.secret_properties |= before.secret_properties
     outputs_changed = state.value_digest != before.value_digest
     outputs_changed |= read_used_attributes(operation, missing_only=True)
     stale = outputs_changed or before.corrected or operation.resource.suspect

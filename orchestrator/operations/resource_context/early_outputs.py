@@ -9,7 +9,11 @@ from typing import Final
 from orchestrator.engine.check.outcome import EarlyRelease, Outcome, PreviousOperationEnded, Ready, Replaced
 from orchestrator.engine.check.visit import ResourceVisit
 from orchestrator.engine.output_digests import is_current_input, is_early
-from orchestrator.operations.resource_context.operation import ResourceOperation, has_secret, is_current
+from orchestrator.operations.resource_context.operation import (
+    ResourceOperation,
+    hide_secret_attributes,
+    is_current,
+)
 from orchestrator.operations.resource_context.state import ResourceState, early_digest
 from orchestrator.resources.base import Observation
 
@@ -39,7 +43,7 @@ def record_early_outputs(operation: ResourceOperation, observation: Observation)
     operation.reserve("attributes", attributes, state.attributes)
     state.attributes, state.reference_id = attributes, observation.reference_id
     state.value_digest = early_digest(state, early if has_all else None)
-    state.secret = state.secret or has_secret(operation.resource_type, attributes)
+    hide_secret_attributes(state, operation.resource_type, attributes)
     return EarlyRelease.ATTRIBUTES if has_all else EarlyRelease.IDS
 
 

@@ -12,7 +12,7 @@ from orchestrator.json_types import JsonMapping
 from orchestrator.logs import logger
 from orchestrator.operations.resource_context.operation import (
     ResourceOperation,
-    has_secret,
+    hide_secret_attributes,
     used_live_attributes,
 )
 from orchestrator.store.connections.database import UNREACHABLE
@@ -40,7 +40,7 @@ def read_used_attributes(operation: ResourceOperation, *, missing_only: bool = F
         return False
     operation.reserve("attributes", kept, state.attributes)
     state.attributes = kept
-    state.secret = state.secret or has_secret(operation.resource_type, wanted)
+    hide_secret_attributes(state, operation.resource_type, {name: kept[name] for name in wanted})
     return True
 
 

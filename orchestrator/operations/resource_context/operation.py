@@ -39,6 +39,7 @@ from orchestrator.schema.translation import Finder, Resolve
 from orchestrator.security.encryption import Cipher
 from orchestrator.store.nodes.large_values import Part
 from orchestrator.template.parameters import ParameterValues
+from orchestrator.template.secret_values import SecretValues
 
 
 class Incarnations(Protocol):
@@ -212,7 +213,8 @@ def record_observation(state: ResourceState, resource_type: ResourceType, observ
     if has_early_parts(state.value_digest):
         digest += SEPARATOR + early_digest(state, resource_type.early_attributes)
     state.value_digest = digest
-    state.secret = state.secret or has_secret(resource_type, attributes)
+    state.forget_replaced_secrets()
+    hide_secret_attributes(state, resource_type, attributes)
 
 
 def recorded_attributes(
@@ -226,6 +228,16 @@ def recorded_attributes(
         return observation.attributes
     kept = {name: value for name, value in state.attributes.items() if name in live}
     return {**without(observation.attributes, live), **kept}
+
+
+def hide_secret_attributes(
+    state: ResourceState, resource_type: ResourceType, attributes: JsonMapping
+) -> None:
+    """Add the values of attributes that the type declares as secret to the secrets of a resource."""
+    declared = resource_type.attributes
+    hidden = [value for name, value in attributes.items() if name in declared and declared[name].secret]
+    if hidden:
+        state.hide(SecretValues.within(*hidden))
 
 
 def has_secret(resource_type: ResourceType, attributes: Iterable[str]) -> bool:

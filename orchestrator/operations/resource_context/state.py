@@ -18,6 +18,7 @@ from orchestrator.resources.base import Observation
 from orchestrator.security.encryption import Cipher
 from orchestrator.template.definition import ResourceProxy
 from orchestrator.template.functions import ALL
+from orchestrator.template.secret_values import NO_SECRETS, SecretValues, both, bounded
 
 # Stored keys: never change the texts. In the column `data`, next to the data of the type:
 GIVEN_METADATA: Final = "template's metadata"
@@ -25,7 +26,7 @@ SHADOWED_BY_NONE: Final = "stood in for"
 # In the body of a stored definition, the live attributes that its template uses:
 USED_LIVE: Final = "used_live"
 # Next to the encrypted columns:
-SECRET_PROPERTIES: Final = "secret_properties"  # noqa: S105 - names, not values
+SECRET_VALUES: Final = "secret_values"  # noqa: S105 - a key
 
 
 @dataclass(slots=True)
@@ -46,7 +47,8 @@ class ResourceState:
     op: str | None = None
     action: str = "INIT"
     secret: bool = False
-    secret_properties: frozenset[str] | None = NO_NAMES  # None: any may be secret
+    secrets: SecretValues | None = NO_SECRETS  # None: any value may be secret
+    desired_secrets: SecretValues | None = None  # of the definition, once it is evaluated
     unanswered: bool = False  # a request was sent and not answered: it may still be carried out
     requires: tuple[int, ...] = ()
     input_digests: tuple[str, ...] = ()  # parallel to `requires`; "" if only the old definition requires it
@@ -62,6 +64,28 @@ class ResourceState:
     # Of a scaling group: encrypted details of the signal that refreshes it after a failure.
     refresh_signal: bytes | None = None
 
+    def hide(self, secrets: SecretValues | None) -> None:
+        """Add secrets; None: any value may be secret."""
+        self.secret, self.secrets = True, both(self.secrets, secrets)
+
+    def is_secret(self, value: object, *, output: bool = False) -> bool:
+        """Whether a property, or an `output` of a provider, contains a secret of the resource."""
+        if not self.secret or self.secrets is None:
+            return self.secret
+        return self.secrets.may_be_in(value) if output else self.secrets.found_in(value)
+
+    def forget_replaced_secrets(self) -> None:
+        """Forget the secrets of an earlier definition once no value contains them."""
+        if self.desired_secrets is None:  # not evaluated in this visit
+            return
+        if self.secrets is None:  # a row of an earlier version
+            kept = SecretValues.within(self.data, self.metadata)
+            self.secrets = both(self.desired_secrets, bounded(kept))
+        else:
+            values = (self.properties, self.attributes, self.data, self.metadata, self.reference_id)
+            self.secrets = self.secrets.within_values(values)
+        self.secret = self.secrets is None or bool(self.secrets)
+
 
 class DesiredResource(NamedTuple):
     """An evaluated definition."""
@@ -70,7 +94,7 @@ class DesiredResource(NamedTuple):
     metadata: Any
     secret: bool
     external_id: str | None
-    secret_properties: frozenset[str] = NO_NAMES
+    secrets: SecretValues | None = NO_SECRETS
 
 
 class StepResult(NamedTuple):
@@ -123,7 +147,7 @@ def load_state(visit: ResourceVisit, cipher: Cipher) -> ResourceState:
         step=resource.step,
         action=resource.action,
         secret=bool(opened),
-        secret_properties=recorded_secrets(opened),
+        secrets=recorded_secrets(opened),
         requires=tuple(resource.requires),
         input_digests=tuple(resource.input_digests),
         value_digest=resource.value_digest,
@@ -148,20 +172,18 @@ def to_columns(state: ResourceState) -> JsonObject:
 
 
 def sealed_columns(state: ResourceState, values: JsonMapping, cipher: Cipher) -> str | None:
-    """Return the columns of a secret resource, encrypted with the names of its secret properties; None for
-    other resources.
-    """
+    """Return the columns of a secret resource, encrypted with its secret values; None for other resources."""
     if not state.secret:
         return None
-    if state.secret_properties is not None:
-        values = {**values, SECRET_PROPERTIES: sorted(state.secret_properties)}
+    if state.secrets is not None:
+        values = {**values, SECRET_VALUES: sorted(state.secrets.texts)}
     return cipher.seal(values).decode()
 
 
-def recorded_secrets(opened: JsonMapping) -> frozenset[str] | None:
-    """Return the names of the secret properties of a decrypted row; None if the row does not record them."""
-    names = opened.get(SECRET_PROPERTIES)
-    return (None if opened else NO_NAMES) if names is None else frozenset(names)
+def recorded_secrets(opened: JsonMapping) -> SecretValues | None:
+    """Return the secret values of a decrypted row; None if the row does not record them."""
+    texts = opened.get(SECRET_VALUES)
+    return (None if opened else NO_SECRETS) if texts is None else SecretValues(texts)
 
 
 def proxy(data: NodeData, cipher: Cipher, used: Collection[str] = (ALL,)) -> ResourceProxy:
@@ -177,6 +199,7 @@ def proxy(data: NodeData, cipher: Cipher, used: Collection[str] = (ALL,)) -> Res
         action=data.action,
         status=data.status,
         secret=bool(opened),
+        secrets=recorded_secrets(opened),
     )
 
 

@@ -185,16 +185,14 @@ class GroupResize:
         assert scaled.step is not None
         assert self._child is not None
         state = self._state
-        desired, secret = self._engine.stacks.desired_child(
+        return self._engine.stacks.desired_child(
             self._visit,
             scaled.step.child,
             child_uuid=self._child.uuid,
             name=self._child.name,
-            secret=state.secret,
-            parent=ParentResourceProxy(state.metadata, secret=state.secret),
+            hides=state,
+            parent=ParentResourceProxy(state.metadata, secret=state.is_secret(state.metadata, output=True)),
         )
-        state.secret = state.secret or secret
-        return desired
 
     def _start(self, signals: GroupSignals, scaled: Scaled, desired: DesiredChild) -> list[Message]:
         """Start the update of the child; a follow-up of an earlier resize is replaced."""
@@ -301,7 +299,8 @@ class GroupResize:
         state = self._state
         context = replace(self._context(self._data), attribute_paths=attribute_keys(body))
         attributes = self._type.child_attributes(context, view, body.get("asked") or ())
-        state.secret = state.secret or view.used_secret
+        if view.secrets is None or view.secrets:
+            state.hide(view.secrets)
         reference = self._type.child_reference_id(context, view)
         observation = Observation(True, attributes=attributes, reference_id=reference)
         operation.record_observation(state, self._type, observation)

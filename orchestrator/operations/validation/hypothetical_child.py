@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -30,11 +30,13 @@ from orchestrator.template.definition import ResourceDefinition
 from orchestrator.template.environment import Environment
 from orchestrator.template.formats import format_named
 from orchestrator.template.function_view import FACADE, UNKNOWN, ParentResourceProxy
+from orchestrator.template.functions.member import with_secrets
 from orchestrator.template.functions.resolved_argument import knows_all
 from orchestrator.template.global_environment import global_environment
 from orchestrator.template.group_template import read_stored
 from orchestrator.template.parameters import ParameterValues
 from orchestrator.template.parse import Limits
+from orchestrator.template.secret_values import NO_SECRETS, SecretValues
 from orchestrator.template.template import FaultyTemplate, Template
 
 NEVER_CREATED_ID: Final = "None"  # the id of a stack that does not exist
@@ -57,13 +59,14 @@ class ParentResource:
     """The parent resource as a preview knows it.
 
     The values of `unknown` properties, and of metadata that are `UNKNOWN`, are not known; `secret` properties
-    must be masked.
+    contain `secrets`; None: any value of theirs is secret.
     """
 
     name: str  # of the resource
     properties: JsonMapping
     unknown: Collection[str] = ()
     secret: Collection[str] = ()
+    secrets: SecretValues | None = NO_SECRETS
     metadata: Any = None
     secret_metadata: bool = False
     deletion_policy: Any = None
@@ -160,14 +163,14 @@ def _look_inside(
         return None
     desired = step.child
     draft = read_stored(desired.text, Limits.of(context.settings))
-    unknown = {parameter for parameter in parent.unknown if parameter in draft.parameters}
-    environment = desired.environment
-    hide = {*parent.secret, *((environment.hidden_defaults | kinds.hidden) - environment.parameters.keys())}
-    if parent.secret and not desired.url:
-        hide |= draft.parameters.keys()
+    environment, unknown = desired.environment, draft.parameters.keys() & parent.unknown
+    supplied: JsonMapping = environment.parameters
+    if not desired.url:
+        supplied = with_secrets(supplied, parent.secrets)
+    hide = parent.secret if desired.url else _secret_parameters(draft.parameters, supplied, parent)
     built = ParameterValues.build(
-        {parameter: schema for parameter, schema in draft.parameters.items() if parameter not in unknown},
-        {parameter: value for parameter, value in environment.parameters.items() if parameter not in unknown},
+        {key: schema for key, schema in draft.parameters.items() if key not in unknown},
+        {key: value for key, value in supplied.items() if key not in unknown},
         environment.parameter_defaults,
         pseudo_parameters(uuid, name, context.caller.project_id, draft.form),
         missing_ok=True,
@@ -176,7 +179,7 @@ def _look_inside(
             str(parent.deletion_policy or "Delete").capitalize(),
             secret=parent.secret_metadata,
         ),
-        hide=hide,
+        hide={*hide, *((environment.hidden_defaults | kinds.hidden) - environment.parameters.keys())},
     )
     missing = built.missing | unknown
     if parent.metadata is UNKNOWN:
@@ -191,6 +194,14 @@ def _look_inside(
         faults = () if missing else error.diagnostics
     inner = _kinds(context, kinds, resource_type, environment)
     return HypotheticalChild(name, uuid, with_implicit(template, inner), values, inner, faults)
+
+
+def _secret_parameters(names: Iterable[str], supplied: JsonMapping, parent: ParentResource) -> frozenset[str]:
+    """Return the parameters of a generated template that contain a secret of the parent resource."""
+    secrets = parent.secrets
+    return frozenset(
+        name for name in names if parent.secret and (secrets is None or secrets.found_in(supplied.get(name)))
+    )
 
 
 def _kinds(
@@ -242,6 +253,7 @@ def hypothetical_child_of(
         properties,
         [name for name in resolved.values if name not in properties],
         resolved.secrets,
+        resolved.secret_values(properties) if resolved.secrets else NO_SECRETS,
         metadata if knows_all(metadata) else UNKNOWN,
         view.used_secret,
         definition.body.get("deletion_policy"),

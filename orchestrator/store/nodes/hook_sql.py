@@ -10,6 +10,7 @@ from typing import Final
 
 from orchestrator.store.nodes.outcome_builder import (
     IS_SMALL,
+    SHOWN,
     EventRule,
     Next,
     NodeEffect,
@@ -71,7 +72,7 @@ _PAUSED_EVENTS: Final = EventRule(
     INSERT INTO event (stack_id, resource_name, resource_type, physical_id, action, status, reason,
         properties)
     SELECT i.stack_id, i.name, i.type, i.physical_id, i.action, x.status, x.reason,
-        CASE WHEN i.sealed IS NULL AND x.nth = 2 AND {IS_SMALL} THEN i.properties END
+        CASE WHEN x.nth = 2 AND {IS_SMALL} THEN {SHOWN} END
     FROM i JOIN r ON r.id = i.resource_id
     CROSS JOIN LATERAL (VALUES (1, 'IN_PROGRESS', 'state changed'), (2, i.status, i.reason),
         (3, i.status, %(paused)s)) AS x(nth, status, reason)

@@ -52,6 +52,7 @@ COLUMNS: Final = {
     "metadata": "json",
     "data": "json",
     "sealed": "text",
+    "shown": "json",
     "definition_id": "bigint",
     "digest": "text",
     "requires": "bigint[]",
@@ -80,9 +81,8 @@ COLUMNS: Final = {
     "automatic": "boolean",
 }
 
-IS_SMALL: Final = (
-    f"pg_column_size(i.properties) <= {LARGE_BYTES}"  # larger properties are not copied to events
-)
+SHOWN: Final = "coalesce(i.properties, i.shown)"  # of a secret resource masked, or null
+IS_SMALL: Final = f"pg_column_size({SHOWN}) <= {LARGE_BYTES}"  # larger properties are not copied to events
 
 KEYS: Final = frozenset({"node_id", "resource_id", "stack_id"})
 
@@ -106,7 +106,7 @@ def state_events(
     INSERT INTO event (stack_id, resource_name, resource_type, physical_id, action, status, reason,
         properties, automatic)
     SELECT i.stack_id, i.name, i.type, i.physical_id, i.action, x.status, x.reason,
-        CASE WHEN i.sealed IS NULL AND x.status <> 'IN_PROGRESS' AND {IS_SMALL} THEN i.properties END,
+        CASE WHEN x.status <> 'IN_PROGRESS' AND {IS_SMALL} THEN {SHOWN} END,
         coalesce(i.automatic, false)
     FROM i JOIN r ON r.id = i.resource_id
     CROSS JOIN LATERAL (VALUES ('IN_PROGRESS', 'state changed'), {status}) AS x(status, reason)

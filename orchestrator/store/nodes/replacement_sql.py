@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from orchestrator.store.nodes.outcome_builder import EventRule, NodeEffect, OutcomeStatement
+from orchestrator.store.nodes.outcome_builder import SHOWN, EventRule, NodeEffect, OutcomeStatement
 from orchestrator.store.nodes.outcome_sql import DEPOSE
 
 # The row is that of the replacement, except for the id of the resource, which is that of the deposed
@@ -40,11 +40,11 @@ SETTLE_INLINE_REPLACEMENT: Final = OutcomeStatement(
         merged_source="replacement",
     ),
     events=EventRule(
-        """
+        f"""
     INSERT INTO event (stack_id, resource_name, resource_type, physical_id, action, status, reason,
         properties, automatic)
     SELECT i.stack_id, i.name, x.type, x.physical_id, x.action, x.status, x.reason,
-        CASE WHEN i.sealed IS NULL AND x.nth = 4 THEN i.properties END, coalesce(i.automatic, false)
+        CASE WHEN x.nth = 4 THEN {SHOWN} END, coalesce(i.automatic, false)
     FROM i JOIN r ON r.id = i.resource_id
     CROSS JOIN LATERAL (VALUES
         (1, i.was_healthy, r.type, r.physical_id, 'UPDATE', 'IN_PROGRESS', 'state changed'),

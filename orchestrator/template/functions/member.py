@@ -11,8 +11,10 @@ from typing import Any, Final
 
 from orchestrator.template.function_view import UNKNOWN, View
 from orchestrator.template.functions.registry import Function, FunctionError, References
+from orchestrator.template.secret_values import SecretValues
 
 NAME: Final = "member"
+SECRETS: Final = ""  # the key beside the digests: the texts of secret values
 INDEXED: Final = "properties"  # the key whose texts may contain the member's name
 
 
@@ -26,6 +28,31 @@ def member(view: View, args: Any) -> Any:
     if definition is None:
         raise FunctionError(f"The definition of the member {name} does not exist any more")
     return part_of(definition, name, key)
+
+
+def member_secrets(view: View, args: Any) -> SecretValues | None:
+    """Return the secrets in the result of `member`; None: any of it may be secret."""
+    parameter, _, name, _ = args
+    table = view.parameter(parameter)
+    if table is UNKNOWN or SECRETS not in table:
+        return None
+    index_vars = {
+        definition["index_var"]
+        for definition in table.values()
+        if isinstance(definition, Mapping) and definition.get("index_var")
+    }
+    texts = table[SECRETS]
+    return SecretValues([*texts, *(text.replace(var, name) for var in index_vars for text in texts)])
+
+
+def with_secrets(parameters: Mapping[str, Any], secrets: SecretValues | None) -> dict[str, Any]:
+    """Return the parameters of a group's child with the known secrets of its definitions."""
+    if secrets is None:
+        return dict(parameters)
+    return {
+        name: {**table, SECRETS: sorted(secrets.texts)} if secrets.found_in(table) else table
+        for name, table in parameters.items()
+    }
 
 
 def part_of(definition: Mapping[str, Any], name: str, key: str) -> Any:

@@ -85,7 +85,7 @@ def _check_resource(args: object, references: References) -> None:
 def get_resource(view: View, args: Any) -> Any:
     """``{get_resource: name}``: its reference id, or its name while it has no reference id."""
     proxy = view.resource(args)
-    return proxy.name if proxy.reference_id is None else proxy.reference_id
+    return view.taken(proxy, proxy.name if proxy.reference_id is None else proxy.reference_id)
 
 
 def _check_attr(args: object, references: References) -> None:
@@ -129,7 +129,7 @@ def get_attr(view: View, args: Any) -> Any:
     if UNKNOWN in path:
         return UNKNOWN
     try:
-        return attribute_at(proxy.attributes, path)
+        return view.taken(proxy, attribute_at(proxy.attributes, path))
     except (LookupError, TypeError, ValueError):
         return None
 
@@ -148,9 +148,10 @@ def get_attr_or_all(view: View, args: Any) -> Any:
     proxy = view.resource(args[0])
     if not proxy.created:
         return view.not_yet()
-    return {
+    attributes = {
         name: member_attributes.unmarked(value) for name, value in proxy.attributes.items() if name != "show"
     }
+    return view.taken(proxy, attributes)
 
 
 def _literal(value: object, otherwise: str) -> str:

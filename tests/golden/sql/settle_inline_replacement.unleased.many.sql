@@ -1,6 +1,6 @@
 WITH i AS MATERIALIZED (
     SELECT *
-        FROM json_to_recordset(%(rows)s) AS x(node_id bigint, resource_id bigint, stack_id bigint, name text, type text, action text, status text, reason text, started boolean, changed boolean, physical_id text, reference_id text, properties json, attributes json, metadata json, data json, sealed text, definition_id bigint, digest text, requires bigint[], input_digests text[], value_digest text, observed text, attempt integer, continued boolean, replacement_uuid uuid, runs_as text, was_healthy boolean, status_read text, automatic boolean)
+        FROM json_to_recordset(%(rows)s) AS x(node_id bigint, resource_id bigint, stack_id bigint, name text, type text, action text, status text, reason text, started boolean, changed boolean, physical_id text, reference_id text, properties json, attributes json, metadata json, data json, sealed text, shown json, definition_id bigint, digest text, requires bigint[], input_digests text[], value_digest text, observed text, attempt integer, continued boolean, replacement_uuid uuid, runs_as text, was_healthy boolean, status_read text, automatic boolean)
     WHERE x.node_id > 0 AND x.resource_id > 0 AND x.stack_id > 0
 )
 , new_ids AS MATERIALIZED (
@@ -45,7 +45,7 @@ WITH i AS MATERIALIZED (
     INSERT INTO event (stack_id, resource_name, resource_type, physical_id, action, status, reason,
         properties, automatic)
     SELECT i.stack_id, i.name, x.type, x.physical_id, x.action, x.status, x.reason,
-        CASE WHEN i.sealed IS NULL AND x.nth = 4 THEN i.properties END, coalesce(i.automatic, false)
+        CASE WHEN x.nth = 4 THEN coalesce(i.properties, i.shown) END, coalesce(i.automatic, false)
     FROM i JOIN r ON r.id = i.resource_id
     CROSS JOIN LATERAL (VALUES
         (1, i.was_healthy, r.type, r.physical_id, 'UPDATE', 'IN_PROGRESS', 'state changed'),

@@ -222,12 +222,12 @@ def test_a_property_that_becomes_secret_is_masked_on_both_sides(world, hidden):
     assert expected(preview, "a").changed == {"client_name": ("one", "two"), "value": ("******", "******")}
 
 
-def test_a_row_without_recorded_names_stays_masked(world, hidden):
+def test_a_row_without_recorded_secrets_stays_masked(world, hidden):
     """A row last written by an earlier version."""
     rested(world, secret_and_open({"get_param": "p"}, "one"), **hidden)
     [row] = world.rows("SELECT sealed FROM resource WHERE name = 'a'")
     opened = world.cipher.open(row.sealed)
-    assert opened.pop("secret_properties") == ["value"]
+    assert "sesame" in str(opened.pop("secret_values"))
     with world.database.engine.begin() as connection:
         connection.execute(text("UPDATE resource SET sealed = :s"), {"s": world.cipher.seal(opened)})
     preview = foreseen(world, secret_and_open("open", "two"), **hidden)

@@ -57,12 +57,12 @@ def _set_child(nested: NestedOperation, step: SetChild, turn: int, adopted: Json
     """Request the create or the update of the child."""
     operation, state, child = nested.operation, nested.operation.state, nested.child
     existing = None if child is None or child.gone else child
-    desired, secret = nested.loader.desired_child(
+    desired = nested.loader.desired_child(
         operation.visit,
         step.child,
         child_uuid=str(uuid.uuid4()) if existing is None else existing.uuid,
         name=operation.physical_name if existing is None else existing.name,
-        secret=state.secret,
+        hides=state,
         parent=parent_proxy(nested),
         keeps=existing.revision_id if step.keeps_files and existing is not None else None,
     )
@@ -73,7 +73,6 @@ def _set_child(nested: NestedOperation, step: SetChild, turn: int, adopted: Json
         desired = replace(desired, revision_id=same)
     if existing is None and adopted is not None:
         desired = replace(desired, adopted=operation.services.cipher.seal(adopted))
-    state.secret = state.secret or secret
     state.physical_id = desired.uuid
     verb: Literal["create", "update"] = "create" if existing is None else "update"
     return transition(nested, ChildStep(verb, child, desired=desired, turn=turn))
@@ -103,9 +102,10 @@ def _settle(nested: NestedOperation, view: StoredChildView, step: Settled) -> St
     context = nested_context(nested)
     used = definition.body.get("asked") if definition else None
     attributes = type_.child_attributes(context, view, used or ())
-    state.secret = state.secret or view.used_secret
     observation = Observation(
         exists=True, attributes=attributes, reference_id=type_.child_reference_id(context, view)
     )
     operation.record(observation)
+    if view.secrets is None or view.secrets:
+        state.hide(view.secrets)
     return StepResult(Ready(observation), state)

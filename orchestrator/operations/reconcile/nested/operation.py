@@ -12,6 +12,7 @@ from orchestrator.engine.check.child_status import (
     split_request,
 )
 from orchestrator.engine.check.outcome import ChildTransition, Failed, failure_reason
+from orchestrator.engine.validation.secret_places import secrets_of
 from orchestrator.errors import Diagnostic, InvalidTemplate
 from orchestrator.json_types import JsonMapping
 from orchestrator.operations.children.loader import ChildStackLoader
@@ -99,7 +100,7 @@ def parent_proxy(nested: NestedOperation) -> ParentResourceProxy:
         state.metadata,
         str(body.get("deletion_policy") or "Delete").capitalize(),
         policy,
-        secret=state.secret or view.used_secret,
+        secret=state.is_secret(state.metadata, output=True) or view.used_secret,
     )
 
 
@@ -127,7 +128,8 @@ def _update_policy(nested: NestedOperation) -> JsonMapping:
     place = f"resources.{operation.resource.name}.update_policy"
     view = definition_view(operation)
     policy = view.resolve(policies, place) or {}
-    operation.state.secret = operation.state.secret or view.used_secret
+    if view.used_secret:
+        operation.state.hide(secrets_of(view, policies, policy))
     read, faults = read_update_policy(nested.resource_type, policy, path=place)
     if faults:
         raise InvalidTemplate(

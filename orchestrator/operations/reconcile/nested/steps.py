@@ -118,7 +118,6 @@ def _compare(nested: NestedOperation) -> StepResult:
     if not isinstance(decision, Keep | Update):
         return carry_out(operation, decision, before, desired)
     if isinstance(decision, Keep) and resource.status == "COMPLETE" and _is_up_to_date(nested):
-        state.secret = state.secret or before.secret
         return StepResult(Unchanged(), state)
     state.action = "UPDATE"
     unchanged = isinstance(decision, Keep) and resource.status == "COMPLETE" and _is_repair(nested)
@@ -161,13 +160,15 @@ def _adopt(nested: NestedOperation) -> StepResult:
     try:
         apply_definition(operation)
         state.metadata = metadata or state.metadata
-        state.secret = state.secret or bool(opened.get("secret", opened))
+        if opened.get("secret", opened):
+            state.hide(None)
         state.data = {key: value for key, value in state.data.items() if key != ADOPTED_KEY}
         result = advance(nested, 0, adopted)
         requested = isinstance(result.outcome, ChildTransition)
     finally:
         if not requested:  # the next attempt needs the same input
-            state.data, state.secret = {**state.data, ADOPTED_KEY: adopted}, True
+            state.data = {**state.data, ADOPTED_KEY: adopted}
+            state.hide(None)
     return result
 
 

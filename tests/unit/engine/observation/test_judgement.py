@@ -12,6 +12,7 @@ from orchestrator.engine.observation.differences import MAX_BYTES, Recorded, dif
 from orchestrator.engine.observation.judgement import MISSING, Unlisted, Unobserved, judge
 from orchestrator.engine.observation.verdicts import DRIFT, FACTS, IN_STEP, Difference, Standing
 from orchestrator.resources.base import Observation, Property, ResourceType
+from orchestrator.template.secret_values import NO_SECRETS, SecretValues
 
 
 class Machine(ResourceType):
@@ -44,7 +45,7 @@ FAILED = Standing("failed", "no host")
 MISSED = Standing("missing", MISSING)
 
 
-def recorded(*, chosen=None, secrets=frozenset(), settled=True, **properties):
+def recorded(*, chosen=None, secrets=NO_SECRETS, settled=True, **properties):
     return Recorded(MACHINE, properties, chosen or {}, secrets, settled)
 
 
@@ -136,7 +137,7 @@ def test_undeclared_names_are_not_compared():
 
 
 def test_secret_values_are_masked():
-    base = recorded(password="old", flavor="s", secrets=frozenset({"password"}))
+    base = recorded(password="old", flavor="s", secrets=SecretValues({"old"}))
     assert found(base, password="new", flavor="l") == (
         Difference("flavor", "s", "l"),
         Difference("password", "******", "******"),

@@ -18,6 +18,7 @@ from orchestrator.schema.translation import Replace
 from orchestrator.template.environment import Environment
 from orchestrator.template.parameters import ParameterValues
 from orchestrator.template.parse import Limits
+from orchestrator.template.secret_values import NO_SECRETS, SecretValues
 from orchestrator.template.template import load
 
 
@@ -81,7 +82,7 @@ def current_resource(name: str, kind: str = "A::Thing", **options: Any) -> Curre
         "data": {},
         "metadata": None,
         "secret": False,
-        "secret_properties": frozenset(),
+        "secrets": NO_SECRETS,
     }
     return CurrentResource(**{**facts, **options})
 
@@ -234,16 +235,14 @@ def test_a_secret_is_masked_wherever_a_translation_puts_it():
 @pytest.mark.parametrize(
     ("recorded", "shown"),
     [
-        (frozenset(), {"size": (1, 2), "place": ("x", "y")}),
-        (frozenset({"place"}), {"size": (1, 2), "place": ("******", "y")}),
+        (NO_SECRETS, {"size": (1, 2), "place": ("x", "y")}),
+        (SecretValues({"x"}), {"size": (1, 2), "place": ("******", "y")}),
         (None, {"size": ("******", 2), "place": ("******", "y")}),
     ],
 )
-def test_recorded_values_of_an_encrypted_resource_are_masked_by_property(recorded, shown):
+def test_recorded_values_of_an_encrypted_resource_are_masked_by_value(recorded, shown):
     made = forecast({"a": thing(size=2, place="y")})
-    before = current_resource(
-        "a", properties={"size": 1, "place": "x"}, secret=True, secret_properties=recorded
-    )
+    before = current_resource("a", properties={"size": 1, "place": "x"}, secret=True, secrets=recorded)
     assert made.visit("a", before).changed == shown
 
 
