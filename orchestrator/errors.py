@@ -80,6 +80,7 @@ class Diagnostic:
     hint: str = ""
     severity: Literal["error", "warning"] = "error"
     heat_type: str = "StackValidationFailed"
+    refused: bool = False  # a warning of a lenient check for which a create would be refused
 
 
 class InvalidTemplate(OrchestratorError):
@@ -386,10 +387,10 @@ _MAX_LENGTH = 80  # characters; typing errors in longer names are unlikely, and 
 
 
 def did_you_mean(word: object, known: Iterable[str]) -> str:
-    """Return ``did you mean "x"?`` for the most similar name in `known`, "" if none is similar."""
+    """Return ``did you mean "x"?`` for the most similar other name in `known`, "" if none is similar."""
     if not isinstance(word, str) or len(word) > _MAX_LENGTH:
         return ""
-    near = _nearest(word, tuple(known))
+    near = _nearest(word, tuple(name for name in known if name != word))
     return f'did you mean "{near}"?' if near else ""
 
 

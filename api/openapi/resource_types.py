@@ -29,6 +29,9 @@ class Validated(Shape):
     ParameterGroups: list[Any] | None = optional("Groups of parameters.")
     NestedParameters: JsonObject | None = optional("Parameters of nested templates, by resource.")
     Environment: JsonObject | None = optional("The merged environment.", {})
+    errors: list[Any] | None = optional(
+        "Errors of values, for which a create would be refused, with `with_warnings`. Extension."
+    )
     warnings: list[Any] | None = optional(
         "Warnings about probable mistakes, with `with_warnings`. Extension."
     )

@@ -124,3 +124,11 @@ class Progress(Shape):
     waiting: int = described("Queued resources.", 0)
     blocked: int = described("Resources that wait for their requirements.", 0)
     counted_at: Time | None = described("Time of the count.", "2026-01-01T12:00:00Z")
+
+
+class Warned(Shape):
+    """An answer with warnings about the request."""
+
+    warnings: list[Any] | None = optional(
+        "Warnings about probable mistakes, such as duplicate keys, in the form of errors. Extension."
+    )

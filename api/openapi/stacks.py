@@ -10,7 +10,7 @@ from pydantic import ConfigDict, Field
 from api.openapi.convergence import ConvergenceShow, ConvergeOptions
 from api.openapi.observations import Counts, Pause
 from api.openapi.operation import Operation, Operations, Response, Shape, described, no_content, ok, optional
-from api.openapi.shapes import UUID, Id, Link, Page, Progress, State, Time, TypeMatch
+from api.openapi.shapes import UUID, Id, Link, Page, Progress, State, Time, TypeMatch, Warned
 from orchestrator.json_types import JsonObject
 
 TAG: Final = "stacks"
@@ -94,7 +94,7 @@ class StackPlace(Shape):
     links: list[Link] = described("`self`.")
 
 
-class StackMade(Shape):
+class StackMade(Warned):
     """An accepted stack."""
 
     stack: StackPlace = described("The stack.")
@@ -222,7 +222,7 @@ class StackPreviewed(StackDetail):
     )
 
 
-class StackPreview(Shape):
+class StackPreview(Warned):
     """Preview of a new stack."""
 
     stack: StackPreviewed = described("The stack.")
@@ -256,7 +256,7 @@ class Changes(Shape):
     deleted: list[ResourceChange] = described("Deleted resources.")
 
 
-class UpdatePreview(Shape):
+class UpdatePreview(Warned):
     """Effects of an update."""
 
     resource_changes: Changes = described("All resources, by the effect of the update.")
@@ -356,7 +356,7 @@ class OutputShow(Shape):
 
 
 BUSY: Final = frozenset({409})
-ACCEPTED: Final = no_content(202, "Accepted; processing continues.")
+ACCEPTED: Final = no_content(202, "Accepted; processing continues. Warnings, if any, are a JSON body.")
 STARTED: Final = ok("Started; the response is `null`, except to `converge`.", ConvergenceShow | NoneType)
 PREVIEWED: Final = ok("The effect on each resource.", UpdatePreview)
 REDIRECTED: Final = {

@@ -21,7 +21,7 @@ from api.request.stack_lookup import get_stack
 from api.response.serialization import Links, json_response, json_slices, link, streamed_response, time
 from api.v1.outputs import output_body
 from api.v1.resources import shown_attributes, shown_metadata
-from api.v1.stacks import NO_DESCRIPTION
+from api.v1.stacks import NO_DESCRIPTION, warnings_of
 from orchestrator.json_types import JsonObject
 from orchestrator.operations.preview.create import PlannedResource
 from orchestrator.operations.preview.update import ResourceChange, UpdatePreview
@@ -65,7 +65,7 @@ def create(project_id: str) -> Response:  # noqa: ARG001 - every path starts wit
         "notification_topics": [],
         "resources": [_created(identity, item) for item in preview.resources],
     }
-    return json_response({"stack": visible})
+    return json_response({"stack": visible, **warnings_of(preview)})
 
 
 def _created(identity: _EngineFormat, resource: PlannedResource) -> Form | list[Any]:
@@ -93,7 +93,7 @@ def update(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa
         preview = dependencies().operations.preview_update(
             context, stack, body, patch=patch, show_nested=nested
         )
-    return streamed_response(_chunks(_lists(stack, preview)))
+    return streamed_response(_chunks(_lists(stack, preview), warnings_of(preview)))
 
 
 class _EngineFormat:
@@ -221,11 +221,14 @@ def _touched_one(identity: _EngineFormat, item: ResourceChange, row: ResourceRow
     }
 
 
-def _chunks(lists: Mapping[str, Iterator[Form]]) -> Iterator[bytes]:
-    """Yield the response as it is read."""
+def _chunks(lists: Mapping[str, Iterator[Form]], further: Form) -> Iterator[bytes]:
+    """Yield the response as it is read, with `further` fields at the end."""
     started = b'{"resource_changes":{'
     for turn, forms in lists.items():
         yield started + orjson.dumps(turn) + b":["
         yield from json_slices(forms)
         started = b"],"
-    yield b"]}}"
+    yield b"]}"
+    for name, value in further.items():
+        yield b"," + orjson.dumps(name) + b":" + orjson.dumps(value)
+    yield b"}"

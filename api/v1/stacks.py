@@ -23,8 +23,11 @@ from orchestrator.errors import NotFound
 from orchestrator.json_types import JsonMapping, JsonObject
 from orchestrator.operations.observation import convergence
 from orchestrator.operations.observation.pauses import pause_of
+from orchestrator.operations.preview.create import CreatePreview
+from orchestrator.operations.preview.update import UpdatePreview
 from orchestrator.operations.runtime.parameter_cache import pseudo_parameters
 from orchestrator.operations.stacks.actions import requested_action
+from orchestrator.operations.stacks.create_delete import Accepted
 from orchestrator.operations.stacks.update import is_empty_patch
 from orchestrator.security.policy import policy_of, require
 from orchestrator.store.observation import counts as observed
@@ -92,7 +95,8 @@ def create(project_id: str) -> Response:  # noqa: ARG001 - as above
         accepted = dependencies().operations.create(context, body)
     dependencies().publish(accepted.rings)
     url = Links().stack(context.caller.project_id, accepted.name, accepted.uuid)
-    response = json_response({"stack": {"id": accepted.uuid, "links": [link("self", url)]}}, 201)
+    made: JsonObject = {"stack": {"id": accepted.uuid, "links": [link("self", url)]}}
+    response = json_response(made | warnings_of(accepted), 201)
     response.headers["Location"] = url
     return response
 
@@ -150,7 +154,8 @@ def update(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa
             stack = get_stack(stack_name, stack_id)
         accepted = dependencies().operations.update(context, stack, body, patch=patch)
     dependencies().publish(accepted.rings)
-    return Response(status=202)
+    found = warnings_of(accepted)
+    return json_response(found, 202) if found else Response(status=202)
 
 
 @stacks.post("/<project_id>/stacks/<stack_name>/<stack_id>/actions")
@@ -268,6 +273,11 @@ def _common(row: StackRow, links: Links) -> JsonObject:
         "parent": str(row.parent_uuid) if row.parent_uuid else None,
         "stack_user_project_id": row.user_project_id,
     }
+
+
+def warnings_of(answer: Accepted | CreatePreview | UpdatePreview) -> JsonObject:
+    """Return the warnings about a request, an extension to Heat; {} if there are none."""
+    return {"warnings": [*answer.warnings]} if answer.warnings else {}
 
 
 def parameters_of(stack: StackRow, revision: RevisionRow | None) -> dict[str, str]:

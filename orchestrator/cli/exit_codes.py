@@ -16,6 +16,8 @@ from orchestrator.json_types import JsonMapping, JsonObject
 from orchestrator.template.diagnostics import render
 
 _CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+OPTION: Final = "-P"  # the display name of the request's own parameters
+_KEYSTONE_URI: Final = re.compile(r'uri="([^"\s]+)"')
 _REQUEST_FIELDS: Final = {
     "stack_name": "the stack name",
     "timeout_mins": "--timeout",
@@ -76,8 +78,10 @@ class Failure(click.ClickException):
 class ApiFailure(Failure):
     """A refusal by the server, read from the error body of docs/internals/rest-api.md §2."""
 
-    def __init__(self, status: int, body: object, request_id: str | None) -> None:
-        """Read any of the forms of an error body; all fields are optional."""
+    def __init__(self, status: int, body: object, request_id: str | None, challenge: str = "") -> None:
+        """Read any of the forms of an error body; all fields are optional. `challenge` is the scheme of
+        authentication that a 401 names.
+        """
         error = body.get("error") if isinstance(body, dict) else None
         error = error if isinstance(error, dict) else {}
         fallback = body.get("message") if isinstance(body, dict) else None
@@ -91,7 +95,7 @@ class ApiFailure(Failure):
         super().__init__(
             message,
             code=Exit.AUTH if status in {401, 403} else Exit.ERROR,
-            details=_hints(status, message),
+            details=_hints(status, message, challenge),
             facts={
                 "status": status,
                 "type": error.get("type"),
@@ -147,7 +151,12 @@ def in_source(
         name, source = (other_texts or {}).get(
             diagnostic.file, (diagnostic.file, text if is_template else "")
         )
-        shown += render([replace(diagnostic, file=name)], source).rstrip().splitlines()
+        named = replace(diagnostic, file=name)
+        named = replace(diagnostic, file=name)
+        if name == OPTION:  # a value of the command line has no source line
+            option = f"{OPTION} {diagnostic.path.removeprefix('parameters.')}"
+            named = replace(diagnostic, file=option, path="")
+        shown += render([named], source).rstrip().splitlines()
     return shown
 
 
@@ -164,7 +173,14 @@ def _without_reason(status: int, error: JsonMapping, request_id: str | None) -> 
     return f"the server answered {status} without a reason; see its log{where}"
 
 
-def _hints(status: int, message: str) -> list[str]:
+def _hints(status: int, message: str, challenge: str) -> list[str]:
+    if status == 401 and challenge.startswith("Keystone"):
+        found = _KEYSTONE_URI.search(challenge)
+        at = f"={found[1]}" if found else ""
+        return [
+            f"  the server authenticates with Keystone: set OS_AUTH_URL{at}, OS_USERNAME, OS_PASSWORD and"
+            " OS_PROJECT_NAME as for other clients of OpenStack (docs/clients.md)"
+        ]
     if status == 401:
         return [
             "  set ORCHESTRATOR_TOKEN or ORCHESTRATOR_TOKEN_FILE;"

@@ -138,13 +138,14 @@ def _keystone_login() -> tuple[str, str]:
     Raises:
         Failure: there is none.
     """
-    from orchestrator.clients.keystone.environment_login import log_in  # noqa: PLC0415 - slow
-
     source = f"no token from Keystone at {os.environ['OS_AUTH_URL']} (OS_AUTH_URL)"
     try:
+        from orchestrator.clients.keystone.environment_login import log_in  # noqa: PLC0415 - slow
+
         return log_in()
     except ModuleNotFoundError:
-        raise Failure(f"{source}: run pip install 'stack-orchestrator[openstack]'") from None
+        hint = "  requires the extra openstack: pip install 'stack-orchestrator[openstack]'"
+        raise Failure(source, details=[hint]) from None
     except LookupError as error:
         raise Failure(f"{source}: {error}", details=["  or set ORCHESTRATOR_TOKEN"]) from error
 

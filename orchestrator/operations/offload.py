@@ -260,8 +260,9 @@ def _validate(job: _Job, answer: Connection, *, how: Mapping[str, bool]) -> None
 
 def _update(job: _Job, answer: Connection, *, stack: StackRow, patch: bool) -> None:
     context, lease = _context(job), new_lease()
-    opened, template = updates.accept(context, stack, Body(path=job.path), patch=patch, lease=lease)
-    answer.send(Accepted(str(stack.uuid), stack.name, []))
+    body = Body(path=job.path)
+    opened, template, warnings = updates.accept(context, stack, body, patch=patch, lease=lease)
+    answer.send(Accepted(str(stack.uuid), stack.name, [], warnings))
     answer.close()
     _continue_planning(context, opened, lease, template)
 
@@ -287,8 +288,8 @@ def _restore(job: _Job, answer: Connection, *, stack: StackRow, snapshot_id: str
 
 def _create(job: _Job, answer: Connection) -> None:
     context, lease = _context(job), new_lease()
-    opened, stack, template = stacks.validate_and_insert(context, Body(path=job.path), lease)
-    answer.send(Accepted(str(stack.uuid), stack.name, []))
+    opened, stack, template, warnings = stacks.validate_and_insert(context, Body(path=job.path), lease)
+    answer.send(Accepted(str(stack.uuid), stack.name, [], warnings))
     answer.close()
     del stack  # frees the memory of its texts before the plan
     _continue_planning(context, opened, lease, template)

@@ -52,11 +52,12 @@ class Hints:
         self._budget = budget
 
     def near(self, name: str, names: Collection[str]) -> str:
-        """Return ``did you mean "x"?``, "" if no name is similar or the budget is used up."""
+        """Return ``did you mean "x"?``, "" if no other name is similar or the budget is used up."""
         if len(name) > MAX_NAME_LENGTH or len(names) > self._budget:
             return ""
         self._budget -= len(names)
-        matches = get_close_matches(name, [n for n in names if abs(len(n) - len(name)) <= 3], n=1, cutoff=0.7)
+        others = [n for n in names if abs(len(n) - len(name)) <= 3 and n != name]
+        matches = get_close_matches(name, others, n=1, cutoff=0.7)
         return f'did you mean "{matches[0]}"?' if matches else ""
 
 

@@ -54,12 +54,13 @@ class Environment:
         *,
         file: str = NAME,
         of_request: bool = False,
+        warnings: list[Diagnostic] | None = None,
     ) -> Environment:
         """Parse an environment from a text or an object; None is an empty environment.
 
         An object without any of the sections holds bare parameters; a text, or an object of a request, must
         name its sections. `file` is the name of the text in diagnostics: `environment`, or its name among the
-        request's files.
+        request's files. `warnings` collects suspicious constructs of a text.
 
         Raises:
             InvalidTemplate: lists all faults.
@@ -74,7 +75,7 @@ class Environment:
             if not of_request and not any(section in document for section in SECTIONS):
                 document = {"parameters": document}
         else:
-            document = _document(source, limits, file)
+            document = _document(source, limits, file, warnings)
         if faults := _faults(document):
             raise InvalidTemplate(_placed(faults, source, document, file, of_request))
         return cls(
@@ -133,9 +134,15 @@ class Environment:
         }
 
 
-def _document(source: bytes | str, limits: Limits, file: str) -> JsonObject:
+def _document(
+    source: bytes | str, limits: Limits, file: str, warnings: list[Diagnostic] | None
+) -> JsonObject:
+    found: list[Diagnostic] = []
     try:
-        return parse(source, limits, "environment")
+        document = parse(source, limits, "environment", found)
+        if warnings is not None:  # without the line, which may contain a secret
+            warnings += [replace(warning, file=file, excerpt="") for warning in found]
+        return document
     except InvalidTemplate as error:
         raise InvalidTemplate([_of_text(fault, file) for fault in error.diagnostics]) from None
 

@@ -36,6 +36,7 @@ def merge_environment_files(
     limits: Limits | None = None,
     *,
     parameters_win: bool = False,
+    warnings: list[Diagnostic] | None = None,
 ) -> Environment:
     """Return the merged environments of the files, merged over the request's parameters.
 
@@ -43,7 +44,7 @@ def merge_environment_files(
     replace. As in Heat the values in files override those of the request; with `parameters_win`, a key of the
     request, the request's values override. `schemas` are the parameters of the root template and of every
     template in `files` (`schemas_in`); for a parameter in none of them, the value in the first file with
-    parameters is kept, and values in later files are dropped.
+    parameters is kept, and values in later files are dropped. `warnings` collects those of the files.
 
     Raises:
         InvalidTemplate: lists every fault of every file.
@@ -64,7 +65,7 @@ def merge_environment_files(
     faults: list[Diagnostic] = []
     for name in names:
         try:
-            parsed = Environment.parse(files[name], limits, file=name)
+            parsed = Environment.parse(files[name], limits, file=name, warnings=warnings)
         except InvalidTemplate as error:
             faults += error.diagnostics
             continue

@@ -113,6 +113,11 @@ class Draft:
     mappings: JsonMapping = field(repr=False)
     warnings: tuple[Diagnostic, ...] = ()
 
+    @property
+    def declared(self) -> frozenset[str]:
+        """The names of all parameters, readable or not."""
+        return frozenset(self.sections.names(self.form.keywords.parameters))
+
     def define(self, values: ParameterValues | None = None) -> Template:
         """Return the template for these values; without values, dependent parts stay undecided.
 
@@ -153,16 +158,22 @@ class Draft:
         """Return faults with suggestions and locations."""
         if not faults:
             return []
-        hints, keywords = Hints(), self.form.keywords
-        sections = [
-            replace(
-                fault, hint=hints.near(fault.name, self.sections.names(getattr(keywords, fault.near)).keys())
-            )
-            if fault.near
-            else fault
-            for fault in faults
-        ]
-        return place(sections, self.document, self.text)
+        hints = Hints()
+        hinted = [replace(fault, hint=self._hint(fault, hints)) if fault.near else fault for fault in faults]
+        return place(hinted, self.document, self.text)
+
+    def _hint(self, fault: Fault, hints: Hints) -> str:
+        """Return the hint for an unknown name; an existing resource is unknown if its condition is false."""
+        resources = self.sections.names(self.form.keywords.resources)
+        if fault.near != "mappings" and fault.name in resources:
+            body = resources[fault.name]
+            condition = body.get(self.form.keywords.condition) if isinstance(body, Mapping) else None
+            named = f' "{condition}"' if isinstance(condition, str) else ""
+            return f'the resource "{fault.name}" does not exist: its condition{named} is false'
+        names = self.sections.names(getattr(self.form.keywords, fault.near))
+        if fault.near == "parameters":
+            return hints.near(fault.name, names.keys()) or hints.near(fault.name, resources.keys())
+        return hints.near(fault.name, names.keys())
 
 
 def read(source: bytes | str | JsonMapping, limits: Limits) -> Draft:

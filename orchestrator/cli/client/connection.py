@@ -104,7 +104,8 @@ class Connection:
             response = self._send(method, self._local_address(response.headers["location"]), None, body)
         if response.status_code >= 300:
             request_id = response.headers.get("x-openstack-request-id")
-            failure = ApiFailure(response.status_code, _json(response), request_id)
+            challenge = response.headers.get("www-authenticate", "")
+            failure = ApiFailure(response.status_code, _json(response), request_id, challenge)
             if response.status_code == httpx.codes.NOT_FOUND and failure.message == UNKNOWN_ADDRESS:
                 address = response.request.url.copy_with(query=None)
                 failure.details = (f"  {address} is not an address of the API; check --url and --project",)

@@ -9,6 +9,8 @@ from urllib.parse import quote
 from orchestrator.cli.client.connection import Connection, Query, StackId
 from orchestrator.json_types import JsonMapping, JsonObject
 
+Warnings = Sequence[JsonObject]  # about probable mistakes in a request
+
 
 class Stacks:
     """The stacks of the project."""
@@ -17,14 +19,15 @@ class Stacks:
         """Use `connection`."""
         self._connection = connection
 
-    def create(self, body: JsonMapping) -> StackId:
-        """Request the creation of a stack, which continues after the return."""
+    def create(self, body: JsonMapping) -> tuple[StackId, Warnings]:
+        """Request the creation of a stack, which continues after the return; return the warnings as well."""
         answer = self._connection.request("POST", "stacks", body=body)
-        return StackId(str(body["stack_name"]), str(answer["stack"]["id"]))
+        return StackId(str(body["stack_name"]), str(answer["stack"]["id"])), answer.get("warnings") or ()
 
-    def update(self, stack: StackId, body: JsonMapping, *, existing: bool = False) -> None:
-        """Request an update; `existing` keeps the parts that the body omits."""
-        self._connection.request("PATCH" if existing else "PUT", stack.path, body=body)
+    def update(self, stack: StackId, body: JsonMapping, *, existing: bool = False) -> Warnings:
+        """Request an update; `existing` keeps the parts that the body omits. Return the warnings."""
+        answer = self._connection.request("PATCH" if existing else "PUT", stack.path, body=body)
+        return (answer or {}).get("warnings") or ()
 
     def start_action(self, stack: StackId, action: str, *, queue: bool = False) -> None:
         """Request an action by its name in Heat's API; with `queue` after the running operation."""
@@ -95,15 +98,17 @@ class Stacks:
         answer: JsonObject = self._connection.request("POST", "validate", {"with_warnings": "true"}, body)
         return answer
 
-    def preview_create(self, body: JsonMapping) -> JsonObject:
-        """Return the stack that a create would make; the same checks apply."""
-        answer: JsonObject = self._connection.request("POST", "stacks/preview", body=body)["stack"]
-        return answer
+    def preview_create(self, body: JsonMapping) -> tuple[JsonObject, Warnings]:
+        """Return the stack that a create would make, and the warnings; the same checks apply."""
+        answer = self._connection.request("POST", "stacks/preview", body=body)
+        return answer["stack"], answer.get("warnings") or ()
 
     def preview_update(
         self, stack: StackId, body: JsonMapping, *, existing: bool = False
-    ) -> dict[str, list[JsonObject]]:
-        """Return the changes that an update would make, resource by resource, in five lists."""
+    ) -> tuple[dict[str, list[JsonObject]], Warnings]:
+        """Return the changes that an update would make, resource by resource, in five lists, and the
+        warnings.
+        """
         path, method = f"{stack.path}/preview", "PATCH" if existing else "PUT"
         answer: JsonObject = self._connection.request(method, path, {"show_nested": "true"}, body)
         changes: JsonObject = answer["resource_changes"]
@@ -111,7 +116,7 @@ class Stacks:
         updated = changes["updated"]
         changes["updated"] = [resource for resource in updated if not resource.get("unchanged")]
         changes["unchanged"] += [resource for resource in updated if resource.get("unchanged")]
-        return changes
+        return changes, answer.get("warnings") or ()
 
 
 def _path(stack: str | StackId) -> str:

@@ -94,7 +94,7 @@ def adopt(session: Session, *, name: str, adopt_file: Path, request: RequestOpti
     body = request.body(source, stack_name=name, adopt_stack_data=data)
     del body["template"]
     try:
-        stack = session.client.stacks.create(body)
+        stack, _ = session.client.stacks.create(body)
     except ApiFailure as refusal:
         raise refusal.explained(source.path, "", texts(request.environments, body)) from refusal
     finish(

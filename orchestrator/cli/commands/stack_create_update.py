@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from orchestrator.cli.client.connection import StackId
-from orchestrator.cli.exit_codes import ApiFailure, Failure
+from orchestrator.cli.exit_codes import ApiFailure, Failure, in_source
 from orchestrator.cli.options import (
     FILE,
     RequestOptions,
@@ -62,12 +62,15 @@ def create(
     body = request.body(source, stack_name=name)
     try:
         if preview:
-            shown = session.client.stacks.preview_create(body)
-            previews.show(session, shown, detailed_exitcode=detailed_exitcode)
-            return
-        stack = session.client.stacks.create(body)
+            shown, warnings = session.client.stacks.preview_create(body)
+        else:
+            stack, warnings = session.client.stacks.create(body)
     except ApiFailure as refusal:
         raise refusal.explained(source.path, source.text, texts(request.environments, body)) from refusal
+    _warn(source, warnings, texts(request.environments, body))
+    if preview:
+        previews.show(session, shown, detailed_exitcode=detailed_exitcode)
+        return
     sentences = (
         f"Creation of stack {name} ({stack.id}) started.",
         f"Follow it with: orchestrator stack events {name} --follow",
@@ -137,13 +140,24 @@ def update(
     newest = newest_event(session, stack, wait)
     try:
         if preview:
-            shown = stacks.preview_update(stack, body, existing=existing)
-            previews.show(session, shown, detailed_exitcode=detailed_exitcode)
-            return
-        stacks.update(stack, body, existing=existing)
+            shown, warnings = stacks.preview_update(stack, body, existing=existing)
+        else:
+            warnings = stacks.update(stack, body, existing=existing)
     except ApiFailure as refusal:
         raise refusal.explained(source.path, source.text, texts(request.environments, body)) from refusal
+    _warn(source, warnings, texts(request.environments, body))
+    if preview:
+        previews.show(session, shown, detailed_exitcode=detailed_exitcode)
+        return
     finish(session, stack, wait, "UPDATE", newest, f"Update of stack {stack.name} ({stack.id}) started.")
+
+
+def _warn(
+    source: Source, warnings: Sequence[Mapping[str, Any]], other_texts: Mapping[str, tuple[str, str]]
+) -> None:
+    """Print the warnings of an accepted request to standard error."""
+    for line in in_source(warnings, source.path, source.text, other_texts):
+        click.echo(line, err=True)
 
 
 def _refuse_unknown_parameters(

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Final
 
 import click
 import orjson
 
-from orchestrator.cli.exit_codes import ApiFailure, Failure, in_source
+from orchestrator.cli.exit_codes import ApiFailure, Failure, in_source, one_line
 from orchestrator.cli.options import ENVIRONMENT_OPTION, FILE, PARAMETER_OPTION, Session, client_command
 from orchestrator.cli.output import render
 from orchestrator.cli.template_files.load import read_template, request_body, texts
 from orchestrator.json_types import JsonMapping
+
+MAX_DEFAULT_CHARACTERS: Final = 60  # of a default in the table of parameters
 
 
 @click.command()
@@ -29,8 +33,13 @@ from orchestrator.json_types import JsonMapping
 @click.option(
     "--strict",
     is_flag=True,
-    help="Make all checks of `stack create`: required parameters, property values, limits."
-    " Warnings are errors.",
+    help="Require all that `stack create` requires: values of all parameters, quotas. Warnings are errors.",
+)
+@click.option(
+    "--lenient",
+    is_flag=True,
+    help="Accept what Heat's validate accepts: errors of values, for which `stack create` is refused, are"
+    " printed and do not change the exit code.",
 )
 @client_command
 def validate(
@@ -40,13 +49,15 @@ def validate(
     environments: tuple[Path, ...],
     parameters: JsonMapping,
     strict: bool,
+    lenient: bool,
 ) -> None:
     """Validate a template without creating anything.
 
-    Prints every error with its place, otherwise the parameters. The exit code is 1 if there are errors.
-    Without
-    --strict, values that `stack create` might refuse are warnings, because parameters may be missing.
+    Prints every error with its place, otherwise the parameters. The exit code is 1 if there are errors. The
+    checks are those of `stack create`, except that parameters need no values.
     """
+    if strict and lenient:
+        raise click.UsageError("--strict and --lenient exclude each other")
     source = read_template(template_file)
     body = request_body(source, environments, parameters)
     environment_texts = texts(environments, body)
@@ -56,17 +67,21 @@ def validate(
             session.client.stacks.preview_create(body | {"stack_name": f"validate-{uuid.uuid4()}"})
     except ApiFailure as refusal:
         raise refusal.explained(source.path, source.text, environment_texts) from refusal
-    warnings = result.get("warnings") or []
-    shown = in_source(warnings, source.path, source.text, environment_texts)
-    count = f"{len(warnings)} warning{'s' if len(warnings) != 1 else ''}"
-    if strict and warnings:
-        raise Failure(f"{source.path} is not valid: {count}", details=shown, facts={"warnings": warnings})
+    errors, warnings = result.get("errors") or [], result.get("warnings") or []
+    shown = in_source([*errors, *warnings], source.path, source.text, environment_texts)
+    found = [*_count(errors, "error"), *_count(warnings, "warning")]
+    if (errors and not lenient) or (warnings and strict):
+        message = f"{source.path} is not valid: {', '.join(found)}"
+        raise Failure(message, details=shown, facts={"errors": errors, "warnings": warnings})
     if session.as_json:
         session.document(result)
         return
     for line in shown:
         click.echo(line, err=True)
-    session.say(f"{source.path} is valid{f', with {count}' if warnings else ''}.")
+    if errors:
+        session.say(f"`stack create` would refuse {source.path}: {', '.join(found)}.")
+    else:
+        session.say(f"{source.path} is valid{f', with {found[0]}' if found else ''}.")
     if description := str(result.get("Description") or "").strip():
         session.say(description)
     if declared := result.get("Parameters"):
@@ -77,11 +92,17 @@ def validate(
         render.table(session.out(), ("PARAMETER", "TYPE", "DEFAULT", "DESCRIPTION"), rows)
 
 
+def _count(faults: Sequence[JsonMapping], word: str) -> list[str]:
+    return [f"{len(faults)} {word}{'s' if len(faults) != 1 else ''}"] if faults else []
+
+
 def _default(parameter: JsonMapping) -> str:
     if "Default" not in parameter:
         return "(required)"
     if parameter.get("NoEcho") == "true":
         return "******"
     default = parameter["Default"]
-    text = default if isinstance(default, str) else orjson.dumps(default).decode()
+    text = one_line(default if isinstance(default, str) else orjson.dumps(default).decode())
+    if len(text) > MAX_DEFAULT_CHARACTERS:  # a column is as wide as its longest cell
+        return f"{text[:MAX_DEFAULT_CHARACTERS]}…"
     return text.lower() if parameter.get("Type") == "Boolean" else text  # the API writes `True`

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import unquote, urljoin, urlsplit
 
-from orchestrator.cli.exit_codes import Failure
+from orchestrator.cli.exit_codes import OPTION, Failure
 from orchestrator.cli.template_files.references import (
     FileReference,
     is_template,
@@ -80,6 +80,8 @@ def texts(environments: Sequence[Path], body: JsonMapping) -> dict[str, tuple[st
     sources = {name: (name, text) for name, text in body.get("files", {}).items()}
     if isinstance(environment := body.get("environment"), str):
         sources["environment"] = (str(display_path(environments[0])), environment)
+    if body.get("parameters"):
+        sources.setdefault("parameters", (OPTION, ""))
     return sources
 
 

@@ -131,3 +131,8 @@ def _enclosing_paths(path: str) -> Iterator[str]:
 def _somewhere(fault: Diagnostic) -> Diagnostic:
     """Return a fault with a location in its own file, independent of later changes to its path."""
     return fault if fault.line is not None else replace(fault, line=1, column=1)
+
+
+def as_refusal(fault: Diagnostic) -> Diagnostic:
+    """Return an error as a warning of a lenient check: a create would be refused."""
+    return replace(fault, severity="warning", refused=True) if fault.severity == "error" else fault

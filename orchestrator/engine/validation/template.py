@@ -17,6 +17,7 @@ from orchestrator.engine.validation.attribute_references import has_attribute, u
 from orchestrator.engine.validation.group_samples import group_fault, samples
 from orchestrator.engine.validation.hypothetical_stack import HypotheticalStack
 from orchestrator.engine.validation.nested_faults import (
+    as_refusal,
     in_file,
     nested_cycles,
     nested_path,
@@ -77,16 +78,15 @@ def validate_stack(
     """Return all faults and warnings about the resources and outputs of a stack (see `severity`).
 
     The order is Heat's: types, update policies, then the template's order. Unless `strict` (for a stack that
-    is to be created), faults of values and of nested templates are warnings, and waits are not compared with
-    the timeout. `inquire` runs provider checks, if given.
+    is to be created), faults of values and of nested templates are warnings. `inquire` runs provider checks.
     """
-    tree = _Tree(strict, stack_timeout_seconds if strict else math.inf, inquire)
+    tree = _Tree(strict, stack_timeout_seconds, inquire)
     check = _StackCheck(template, values, kinds, tree)
     faults = check.run()
     if check.resources > kinds.type_environment.max_resources:
         message = "Request limit exceeded: Maximum resources per stack exceeded."
         limit = Diagnostic("too-many-resources", message, heat_type="RequestLimitExceeded")
-        faults.append(limit if strict else replace(limit, severity="warning"))
+        faults.append(limit if strict else as_refusal(limit))
     return faults
 
 
@@ -140,7 +140,7 @@ class _StackCheck:
         """Return faults with their severity: before a create, values may still change."""
         if self.tree.strict or self.nested:  # the caller sets the severity for a nested stack as a whole
             return faults
-        return [replace(fault, severity="warning") for fault in faults]
+        return map(as_refusal, faults)
 
     def _resource(self, definition: ResourceDefinition) -> Iterator[Diagnostic]:
         place = f"{self.keywords.resources}.{definition.name}"
@@ -161,8 +161,8 @@ class _StackCheck:
             self.types += unknown_type.at(path)
             return ()
         external = definition.body.get("external_id") is not None
-        # An external resource needs no service of ours before the create.
-        return () if external and not self.tree.strict else unknown_type.at(path)
+        found = unknown_type.at(path)  # an external resource needs no service of ours before the create
+        return map(as_refusal, found) if external and not self.tree.strict else found
 
     def _typed(
         self, definition: ResourceDefinition, resource_type: ResourceType, place: str

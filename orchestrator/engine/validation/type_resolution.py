@@ -10,7 +10,7 @@ import fnmatch
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from orchestrator.engine.validation.nested_templates import Fetch, NestedTemplates
 from orchestrator.errors import Diagnostic, InvalidTemplate, ResourceTypeUnavailable, did_you_mean
@@ -28,6 +28,16 @@ from orchestrator.template.parse import Limits
 from orchestrator.template.resource_registry import ResourceRegistry, Target
 from orchestrator.template.resource_registry_entries import RESOURCES, is_template
 from orchestrator.template.template import Template
+
+OTHER_ENDINGS: Final = (".yml", ".json", ".hot", ".tmpl")
+NO_TEMPLATE_NAME: Final = (
+    "a type is the name of a nested template if it ends in .yaml or .template: rename the file, or map the"
+    " type to it in resource_registry"
+)
+NO_CLOUD: Final = (
+    "this server has no cloud: `orchestrator up --cloud simulated` starts one, and ORCHESTRATOR_AUTH=keystone"
+    " connects an existing one (docs/authentication.md)"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,10 +301,14 @@ class TypeResolver:
             return _Resolution(self._unknown(written), written)
         if scope.allow_unavailable:
             return _Resolution(UnavailableType(written), target.name)
-        return _Resolution(_unavailable(written, refusal), target.name)
+        hint = NO_CLOUD if scope.offers is no_services else ""
+        return _Resolution(_unavailable(written, refusal, hint), target.name)
 
     def _unknown(self, written: str) -> UnknownType:
-        hint = did_you_mean(written, self.type_environment.types) or did_you_mean(written, SERVICE_BY_TYPE)
+        if written.endswith(OTHER_ENDINGS):
+            hint = NO_TEMPLATE_NAME
+        else:
+            hint = did_you_mean(written, {*self.type_environment.types, *SERVICE_BY_TYPE})
         message = f"The Resource Type ({written}) could not be found."
         return UnknownType((Diagnostic("unknown-type", message, hint=hint),))
 
@@ -340,8 +354,8 @@ def installed(types: Mapping[str, ResourceType]) -> Callable[[str], bool]:
     return lambda name: name in types or name in SERVICE_BY_TYPE
 
 
-def _unavailable(written: str, refusal: ResourceTypeUnavailable) -> UnknownType:
+def _unavailable(written: str, refusal: ResourceTypeUnavailable, hint: str) -> UnknownType:
     """Return the error for a known type that is not installed, under its name in the template."""
     error = ResourceTypeUnavailable(written, refusal.service, refusal.reason)
-    fault = Diagnostic("type-unavailable", str(error), heat_type=error.heat_type)
+    fault = Diagnostic("type-unavailable", str(error), hint=hint, heat_type=error.heat_type)
     return UnknownType((fault,), unavailable=True)

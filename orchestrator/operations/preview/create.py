@@ -9,13 +9,14 @@ from typing import Any
 from orchestrator.engine.validation.property_resolution import Resolved
 from orchestrator.engine.validation.secret_places import secrets_of
 from orchestrator.errors import OrchestratorError
-from orchestrator.json_types import JsonMapping
+from orchestrator.json_types import JsonMapping, JsonObject
 from orchestrator.operations import resource_quota
 from orchestrator.operations.context import Body, OperationContext
 from orchestrator.operations.outputs.outputs import Output
 from orchestrator.operations.request_body import StackRequest
 from orchestrator.operations.size_budget import charge, size_budget
 from orchestrator.operations.stacks.new_stack import read_new_stack
+from orchestrator.operations.validation.fault_places import shown_faults
 from orchestrator.operations.validation.hypothetical_child import (
     NEVER_CREATED_ID,
     HypotheticalChild,
@@ -71,6 +72,7 @@ class CreatePreview:
     disable_rollback: bool
     timeout_mins: int | None
     tags: Sequence[str]
+    warnings: Sequence[JsonObject] = ()
 
 
 def preview_create(context: OperationContext, body: Body) -> CreatePreview:
@@ -102,6 +104,7 @@ def _shown(context: OperationContext, request: StackRequest, validated: Validate
         request.disable_rollback,
         request.timeout_mins,
         request.tags,
+        shown_faults(validated.warnings),
     )
 
 

@@ -19,7 +19,7 @@ from orchestrator.engine.preview.results import CurrentResource, ForecastResourc
 from orchestrator.engine.validation.type_resolution import TypeResolver
 from orchestrator.errors import Diagnostic, InvalidTemplate, LimitExceeded
 from orchestrator.graph.build import build
-from orchestrator.json_types import JsonMapping
+from orchestrator.json_types import JsonMapping, JsonObject
 from orchestrator.lookups.finder import RecentFinder
 from orchestrator.operations.context import OperationContext
 from orchestrator.operations.keystone.delegated_credentials import cloud_of_caller
@@ -69,6 +69,7 @@ class UpdatePreview:
     parent: str | None = None  # the resource that a nested stack belongs to
     nested: Sequence[UpdatePreview] = ()
     stacks: Collection[str] = frozenset()
+    warnings: Sequence[JsonObject] = ()  # about the request
 
 
 @dataclass(frozen=True, slots=True)

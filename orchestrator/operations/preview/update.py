@@ -19,6 +19,7 @@ from orchestrator.operations.preview.stack import DesiredStack, Preview, Resourc
 from orchestrator.operations.runtime.parameter_cache import pseudo_parameters, stored_values
 from orchestrator.operations.size_budget import size_budget
 from orchestrator.operations.stacks.update import propose
+from orchestrator.operations.validation.fault_places import shown_faults
 from orchestrator.store.stacks.stacks import StackRow
 from orchestrator.template.fault_locations import placed
 
@@ -62,4 +63,5 @@ def preview_update(
     except InvalidTemplate as error:
         reported = error.diagnostics[:MAX_FAULTS]
         raise InvalidTemplate(placed(reported, proposal.request.template, validated.document)) from None
-    return replace(result, nested=nested) if show_nested else result
+    warnings = shown_faults(validated.warnings)
+    return replace(result, nested=nested if show_nested else (), warnings=warnings)

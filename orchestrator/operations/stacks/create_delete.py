@@ -9,12 +9,14 @@ runs the same functions in a subprocess.
 from __future__ import annotations
 
 import uuid
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import orjson
 
 from orchestrator.engine.messages import CheckMessage
 from orchestrator.errors import NotFound
+from orchestrator.json_types import JsonObject
 from orchestrator.operations import resource_quota
 from orchestrator.operations.context import Body, OperationContext
 from orchestrator.operations.events import event_sinks
@@ -24,6 +26,7 @@ from orchestrator.operations.runtime.sealed_parameters import sealed_values, wit
 from orchestrator.operations.stack_completion import start_delete
 from orchestrator.operations.stacks.accepted_template import slices_of
 from orchestrator.operations.stacks.new_stack import read_new_stack
+from orchestrator.operations.validation.fault_places import shown_faults
 from orchestrator.operations.validation.request import ValidatedRequest, validate_request
 from orchestrator.store.access import idempotency
 from orchestrator.store.keystone import delegated_credentials as credentials_store
@@ -41,6 +44,7 @@ class Accepted:
     uuid: str
     name: str
     rings: list[CheckMessage]
+    warnings: Sequence[JsonObject] = ()  # about probable mistakes, as responses show them
 
 
 def create(context: OperationContext, body: Body) -> Accepted:
@@ -49,14 +53,16 @@ def create(context: OperationContext, body: Body) -> Accepted:
     Raises:
         InvalidRequest, InvalidTemplate, LimitExceeded, StackExists: no row was written.
     """
-    opened, desired, _ = validate_and_insert(context, body)
-    return Accepted(str(desired.uuid), desired.name, [opened.message])
+    opened, desired, _, warnings = validate_and_insert(context, body)
+    return Accepted(str(desired.uuid), desired.name, [opened.message], warnings)
 
 
 def validate_and_insert(
     context: OperationContext, body: Body, lease: int | None = None
-) -> tuple[StartedTraversal, StackInsert, Template]:
-    """Validate a create and insert its rows; with a `lease`, the caller plans the stack itself."""
+) -> tuple[StartedTraversal, StackInsert, Template, Sequence[JsonObject]]:
+    """Validate a create and insert its rows; with a `lease`, the caller plans the stack itself. Also return
+    the warnings.
+    """
     new, stack_uuid = read_new_stack(context, body), uuid.uuid4()
     validated = validate_request(context, new.request, stack_uuid=str(stack_uuid))
     desired = desired_stack(context, new.request, validated, stack_uuid)
@@ -77,7 +83,7 @@ def validate_and_insert(
             lease=lease,
             seconds=context.settings.lease_seconds,
         )
-    return opened, desired, validated.template
+    return opened, desired, validated.template, shown_faults(validated.warnings)
 
 
 def delete(context: OperationContext, stack: StackRow) -> list[CheckMessage]:

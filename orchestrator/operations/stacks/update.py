@@ -6,6 +6,7 @@ PUT replaces the whole request; PATCH starts from the latest accepted revision, 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import Final
@@ -23,6 +24,7 @@ from orchestrator.operations.runtime.parameter_cache import pseudo_parameters, s
 from orchestrator.operations.runtime.sealed_parameters import hidden_defaults, hidden_parameters
 from orchestrator.operations.stacks.accepted_template import slices_of
 from orchestrator.operations.stacks.create_delete import Accepted, desired_stack
+from orchestrator.operations.validation.fault_places import shown_faults
 from orchestrator.operations.validation.observation_policy import kept_policy
 from orchestrator.operations.validation.request import ValidatedRequest, validate_request
 from orchestrator.store.access import idempotency
@@ -62,8 +64,8 @@ def update(context: OperationContext, stack: StackRow, body: Body, *, patch: boo
         InvalidRequest, InvalidTemplate, LimitExceeded: no row was written.
         RevisionChanged: the stack has another revision than the request expects.
     """
-    opened, _ = accept(context, stack, body, patch=patch)
-    return Accepted(str(stack.uuid), stack.name, [opened.message])
+    opened, _, warnings = accept(context, stack, body, patch=patch)
+    return Accepted(str(stack.uuid), stack.name, [opened.message], warnings)
 
 
 def is_empty_patch(body: Body) -> bool:
@@ -84,8 +86,9 @@ def _is_nothing(value: object) -> bool:
 
 def accept(
     context: OperationContext, stack: StackRow, body: Body, *, patch: bool = False, lease: int | None = None
-) -> tuple[StartedTraversal, Template]:
-    """Validate an update and store it; with a `lease`, the caller plans the stack itself.
+) -> tuple[StartedTraversal, Template, Sequence[JsonObject]]:
+    """Validate an update and store it; with a `lease`, the caller plans the stack itself. Also return the
+    warnings.
 
     A PATCH that conflicts with another request starts again from that request's revision.
     """
@@ -101,7 +104,7 @@ def _accept(
     *,
     patch: bool,
     lease: int | None,
-) -> tuple[StartedTraversal, Template]:
+) -> tuple[StartedTraversal, Template, Sequence[JsonObject]]:
     """Validate and store an update; contexts entered into `cleanup` end with the request."""
     credential: list[int | None] = []
     for _ in range(TRIES):
@@ -135,7 +138,7 @@ def _accept(
             continue
         if opened is None:
             raise NotFound("Stack", stack.name)
-        return opened, proposal.validated.template
+        return opened, proposal.validated.template, shown_faults(proposal.validated.warnings)
     raise Conflict(f"Stack {stack.name} is being changed by other requests continuously. Please try again.")
 
 

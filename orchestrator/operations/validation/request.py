@@ -29,20 +29,19 @@ from orchestrator.operations.keystone.delegated_credentials import cloud_of_call
 from orchestrator.operations.request_body import StackRequest
 from orchestrator.operations.runtime.parameter_cache import pseudo_parameters
 from orchestrator.operations.validation.cloud_services import services_of_caller
+from orchestrator.operations.validation.fault_places import MAX_SHOWN_FAULTS, located
 from orchestrator.operations.validation.heat_error_order import heat_first
 from orchestrator.operations.validation.observation_policy import policy_faults
 from orchestrator.operations.validation.provider_checks import provider_checks
 from orchestrator.schema.custom import cloud_checks
 from orchestrator.security.policy import policy_of, type_policy
-from orchestrator.template.environment import NAME as ENVIRONMENT
 from orchestrator.template.environment import Environment
 from orchestrator.template.environment_files import merge_environment_files, schemas_in, without_secrets
-from orchestrator.template.fault_locations import placed
 from orchestrator.template.function_view import ParentResourceProxy
 from orchestrator.template.functions.time_budget import time_budget
 from orchestrator.template.global_environment import global_environment
 from orchestrator.template.parameters import ParameterValues
-from orchestrator.template.parse import Limits, parse
+from orchestrator.template.parse import Limits
 from orchestrator.template.template import Draft, FaultyTemplate, Template, read
 
 log = logger()
@@ -96,14 +95,16 @@ def validate_request(
 
     `overlook` accepts known but unavailable types, without a check of their properties. `parent` is the
     resource that the stack belongs to, `depth` its nesting depth; `hide` lists parameters whose values are
-    secret in any case. `lookups` lets constraints query the caller's cloud.
+    secret in any case. `lookups` lets constraints query the caller's cloud. Unless `strict`, faults that
+    depend on values are warnings, marked as `refused` by a create; with `lookups` all of them are searched.
 
     Raises:
         Forbidden: the caller may not use a type of the template or of a nested template.
         InvalidTemplate: with every fault; the first fault is the one that Heat would report.
         LimitExceeded: the template is too large or has too many resources.
     """
-    draft, environment, files = _parse(context.settings, request)
+    environment_warnings: list[Diagnostic] = []
+    draft, environment, files = _parse(context.settings, request, environment_warnings)
     caller = context.caller
     cloud = cloud_of_caller(context.settings, caller)
     check = _Check(
@@ -115,12 +116,13 @@ def validate_request(
         parent,
         hide,
         _timeout_seconds(request, context.settings),
-        provider_checks(context, environment, files, cloud) if strict else None,
+        provider_checks(context, environment, files, cloud) if strict or lookups else None,
     )
     checked = _with_lookups(check.run, cloud if lookups else None, caller.project_id)
-    faults = _located(checked.faults, request, draft, Limits.of(context.settings))
+    faults = located(checked.faults, request, draft, Limits.of(context.settings))
     faults += policy_faults(context, request, environment)
-    warnings = _raise_errors(faults, checked.template)
+    warnings = (*environment_warnings, *checked.template.warnings, *_warnings(faults))
+    _raise_errors(faults, checked.template, warnings if strict or lookups else ())
     files = {**files, **check.kinds.type_environment.templates.fetched}
     return ValidatedRequest(
         draft.document, checked.template, environment, checked.values, check.kinds, files, warnings
@@ -159,7 +161,11 @@ class _Check:
         values, faults, complete = _values(
             self.draft, self.environment, self.pseudo, strict=self.strict, parent=self.parent, hide=self.hide
         )
-        template, broken = _define(self.draft, values if complete else None)
+        # The value of a parameter with a faulty declaration is unknown: that is no fault of its users.
+        unreadable = self.draft.declared - self.draft.parameters.keys()
+        if unreadable:
+            values = ParameterValues(dict(values), values.hidden, values.missing | unreadable)
+        template, broken = _define(self.draft, values if complete and not unreadable else None)
         if not self.strict:
             broken = [_as_warning(fault, ONLY_WITH_VALUES) for fault in broken]
             faults = [_as_warning(fault, VALUES) for fault in faults]
@@ -197,48 +203,36 @@ def _with_lookups(check: Callable[[], _Checked], cloud: Cloud | None, project_id
         return check() if lookups.answer() else checked
 
 
-def _parse(settings: Settings, request: StackRequest) -> tuple[Draft, Environment, Mapping[str, str]]:
-    """Return the request's template, its environment, and the files to store."""
+def _parse(
+    settings: Settings, request: StackRequest, warnings: list[Diagnostic]
+) -> tuple[Draft, Environment, Mapping[str, str]]:
+    """Return the request's template, its environment, and the files to store; `warnings` collects those of
+    environments.
+    """
     limits = Limits.of(settings)
     _check_size(request, settings.max_template_size)
     assert request.template is not None
     draft = _read(request.template, limits)
-    environment, files = _environment(request, draft, limits)
+    environment, files = _environment(request, draft, limits, warnings)
     if request.ignore_unknown_parameters:
         environment = _without_unknown_parameters(environment, draft)
     validate_sinks(settings, environment.event_sinks)
     return draft, environment, files
 
 
-def _raise_errors(faults: Sequence[Diagnostic], template: Template) -> Sequence[Diagnostic]:
-    """Raise InvalidTemplate if there are errors; return the warnings."""
+def _raise_errors(faults: Sequence[Diagnostic], template: Template, warnings: Sequence[Diagnostic]) -> None:
+    """Raise InvalidTemplate if there are errors; with the warnings, those for which a create would be refused
+    as errors.
+    """
     errors = [fault for fault in faults if fault.severity == "error"]
     if errors:
-        raise InvalidTemplate(heat_first(errors, template.form.keywords))
-    return (*template.warnings, *(fault for fault in faults if fault.severity != "error"))
+        refused = [replace(fault, severity="error") for fault in warnings if fault.refused]
+        others = [fault for fault in warnings if not fault.refused][:MAX_SHOWN_FAULTS]
+        raise InvalidTemplate([*heat_first(errors, template.form.keywords), *refused, *others])
 
 
-def _located(
-    faults: Sequence[Diagnostic], request: StackRequest, draft: Draft, limits: Limits
-) -> list[Diagnostic]:
-    """Return the faults with their locations in the environment or in the template."""
-    assert request.template is not None
-    faults = _in_environment(faults, request.environment, limits)
-    located = iter(placed([fault for fault in faults if not fault.file], request.template, draft.document))
-    return [fault if fault.file else next(located) for fault in faults]
-
-
-def _in_environment(faults: Sequence[Diagnostic], source: object, limits: Limits) -> Sequence[Diagnostic]:
-    """Return the faults; unknown parameters that the text of the environment sets are located there."""
-    unknown = [fault for fault in faults if fault.code == "unknown-parameter" and not fault.file]
-    if not unknown or not isinstance(source, str | bytes):
-        return faults
-    names = parse(source, limits, ENVIRONMENT).get("parameters") or {}
-    unknown = [fault for fault in unknown if fault.path.removeprefix("parameters.") in names]
-    located = dict(zip(map(id, unknown), placed(unknown, source, {"parameters": names}), strict=True))
-    return [
-        replace(located[id(fault)], file=ENVIRONMENT) if id(fault) in located else fault for fault in faults
-    ]
+def _warnings(faults: Sequence[Diagnostic]) -> list[Diagnostic]:
+    return [fault for fault in faults if fault.severity != "error"]
 
 
 def kinds_of(
@@ -289,12 +283,12 @@ def _read(template: JsonMapping | str, limits: Limits) -> Draft:
 
 
 def _environment(
-    request: StackRequest, draft: Draft, limits: Limits
+    request: StackRequest, draft: Draft, limits: Limits, warnings: list[Diagnostic]
 ) -> tuple[Environment, Mapping[str, str]]:
     """Return the request's environment, overridden by its own parameters, and the files to store."""
     names, files = request.environment_files, request.files
     if not names:
-        sent = Environment.parse(request.environment, limits, of_request=True)
+        sent = Environment.parse(request.environment, limits, of_request=True, warnings=warnings)
         return sent.with_parameters(request.parameters), files
     environment = Environment()
     if request.ignore_unknown_parameters:  # of an update that sends only changes
@@ -302,7 +296,13 @@ def _environment(
     environment = environment.with_parameters(request.parameters)
     schemas = schemas_in(files, draft.parameters, limits)
     merged = merge_environment_files(
-        names, files, schemas, environment, limits, parameters_win=request.parameters_win
+        names,
+        files,
+        schemas,
+        environment,
+        limits,
+        parameters_win=request.parameters_win,
+        warnings=warnings,
     )
     return merged, without_secrets(names, files, schemas, limits)
 
@@ -379,7 +379,8 @@ def _define(draft: Draft, values: ParameterValues | None) -> tuple[Template, lis
 
 def _as_warning(fault: Diagnostic, codes: Container[str]) -> Diagnostic:
     """Return a fault as a warning if it depends on values."""
-    return replace(fault, severity="warning") if fault.code in codes else fault
+    is_error = fault.severity == "error" and fault.code in codes
+    return replace(fault, severity="warning", refused=True) if is_error else fault
 
 
 def _timeout_seconds(request: StackRequest, settings: Settings) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from itertools import islice
 from typing import Final
 
@@ -15,6 +16,7 @@ from orchestrator.operations.context import Body, OperationContext
 from orchestrator.operations.fetching import PausingFetcher
 from orchestrator.operations.request_body import read_request
 from orchestrator.operations.size_budget import charge, size_budget
+from orchestrator.operations.validation.fault_places import shown_faults
 from orchestrator.operations.validation.hypothetical_child import (
     NEVER_CREATED_ID,
     HypotheticalChild,
@@ -33,7 +35,6 @@ from orchestrator.template.resource_registry_entries import TEMPLATE_ENDINGS
 from orchestrator.template.template import Template
 
 MAX_DESCRIBED_TEMPLATES: Final = 1_000  # templates described in a response
-FAULT_KEYS: Final = ("code", "message", "path", "line", "column", "file", "excerpt", "hint", "severity")
 TYPES = {
     "string": "String",
     "number": "Number",
@@ -55,7 +56,7 @@ def validate(
     """Return a template's parameters and environment as clients print them; values need not be given.
 
     `overlook` accepts known but unavailable types; `show_nested` adds the parameters of nested templates,
-    `with_warnings` adds faults that may prevent a create.
+    `with_warnings` adds warnings, and the errors for which a create with these values would be refused.
 
     Raises:
         InvalidTemplate: with every fault.
@@ -76,10 +77,9 @@ def validate(
         if nested:
             result["NestedParameters"] = nested
     if with_warnings:
-        result["warnings"] = [
-            {key: getattr(warning, key) for key in FAULT_KEYS if getattr(warning, key) is not None}
-            for warning in vetted.warnings
-        ]
+        refused = [replace(fault, severity="error") for fault in vetted.warnings if fault.refused]
+        result["errors"] = shown_faults(refused)
+        result["warnings"] = shown_faults([fault for fault in vetted.warnings if not fault.refused])
     return result
 
 

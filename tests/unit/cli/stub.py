@@ -95,6 +95,8 @@ class Stub:
         self.next_create: dict[str, Any] = {}
         self.refusal: tuple[int, Any] | None = None
         self.validation: dict[str, Any] = {}  # additional keys of the answer to validation
+        self.warnings: dict[str, Any] = {}  # additional keys of the answers to creates, updates and previews
+        self.challenge = ""  # the scheme of authentication that a refusal names
         self.preview: dict[str, Any] = {}  # the stack that a create would make
         self.answers: dict[str, Any] = {}  # "POST webhooks" and the like -> answer, or a list of answers
         self.breaks = 0  # so many requests are cut off unanswered
@@ -116,7 +118,8 @@ class Stub:
     ) -> tuple[int, Any, dict[str, str]]:
         """Answer a request."""
         if self.refusal:
-            return *self.refusal, {"x-openstack-request-id": "req-1"}
+            challenge = {"WWW-Authenticate": self.challenge} if self.challenge else {}
+            return *self.refusal, {"x-openstack-request-id": "req-1", **challenge}
         requests = f"{method} {path.split('/', 3)[-1]}"
         if requests in self.answers:
             result = self.answers[requests]
@@ -130,10 +133,10 @@ class Stub:
                 parameters = {"size": {"Type": "Number", "Default": 4}}
                 return 200, {"Description": "fine", "Parameters": parameters, **self.validation}, {}
             case ["stacks", "preview"]:
-                return 200, {"stack": self.preview}, {}
+                return 200, {"stack": self.preview, **self.warnings}, {}
             case ["stacks"] if method == "POST":
                 stack = self.add(body["stack_name"], **self.next_create)
-                return 201, {"stack": {"id": stack.id, "links": []}}, {}
+                return 201, {"stack": {"id": stack.id, "links": []}, **self.warnings}, {}
             case ["stacks"]:
                 return 200, {"stacks": _page([s.shown(False) for s in self.stacks], query)}, {}
             case ["stacks", name]:
@@ -157,9 +160,9 @@ class Stub:
             case [] if method in {"PUT", "PATCH"}:
                 stack.coming = list(stack.on_update)
                 stack.happen("", "UPDATE_IN_PROGRESS", "Stack UPDATE started")
-                return 202, None, {}
+                return 202, self.warnings or None, {}
             case ["preview"]:
-                return 200, {"resource_changes": stack.changes}, {}
+                return 200, {"resource_changes": stack.changes, **self.warnings}, {}
             case [] if method == "DELETE":
                 stack.coming = list(stack.on_delete)
                 stack.happen("", "DELETE_IN_PROGRESS", "Stack DELETE started")

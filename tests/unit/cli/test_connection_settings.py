@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from base64 import b64encode
 from pathlib import Path
 
@@ -121,3 +122,22 @@ def test_variables_of_openstack_clients_are_used_without_other_credentials(
         endpoint()
     monkeypatch.setenv("ORCHESTRATOR_TOKEN", "own")
     assert endpoint().token == "own"
+
+
+def test_a_server_with_keystone_asks_for_the_variables_of_openstack_clients(stub: Stub, run: Run) -> None:
+    stub.refusal = (401, {"error": {"code": 401, "message": "The request requires authentication."}})
+    stub.challenge = 'Keystone uri="http://keystone.test:5000/v3"'
+    result = run("stack", "list")
+    assert result.exit_code == 5
+    assert "OS_AUTH_URL=http://keystone.test:5000/v3" in result.output
+    assert "token create" not in result.output
+
+
+def test_a_login_at_keystone_without_its_extra_says_how_to_install_it(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OS_AUTH_URL", "http://127.0.0.1:9/v3")
+    monkeypatch.setitem(sys.modules, "orchestrator.clients.keystone.environment_login", None)
+    result = run("stack", "list")
+    assert result.exit_code == 1
+    assert "requires the extra openstack: pip install 'stack-orchestrator[openstack]'" in result.output

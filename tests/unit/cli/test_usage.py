@@ -192,6 +192,45 @@ def test_validate_strict_makes_the_checks_of_create(run: Run, stub: Stub) -> Non
     assert (warned.exit_code, "t.yaml is not valid: 1 warning" in warned.output) == (1, True)
 
 
+ERROR = {"code": "wrong-value", "message": "It is odd", "path": "parameters.size", "severity": "error"}
+WARNING = {"code": "duplicate-key", "message": "Twice", "severity": "warning", "line": 2, "column": 3}
+
+
+def test_validate_fails_for_values_that_create_refuses_unless_it_is_lenient(run: Run, stub: Stub) -> None:
+    stub.validation = {"errors": [{**ERROR, "file": "parameters", "hint": "size is declared elsewhere"}]}
+    refused = run("validate", "-t", "t.yaml", "-P", "size=9")
+    assert refused.exit_code == 1
+    assert refused.output.splitlines() == [
+        "Error: t.yaml is not valid: 1 error",
+        "-P size: error: It is odd [wrong-value]",
+        "  = hint: size is declared elsewhere",
+    ]
+    lenient = run("validate", "-t", "t.yaml", "-P", "size=9", "--lenient")
+    assert lenient.exit_code == 0
+    assert "`stack create` would refuse t.yaml: 1 error." in lenient.output
+    assert run("validate", "-t", "t.yaml", "--lenient", "--strict").exit_code == 2
+
+
+def test_a_long_default_does_not_widen_the_table_of_parameters(run: Run, stub: Stub) -> None:
+    stub.validation = {
+        "Parameters": {"long": {"Type": "String", "Default": "x" * 5000}, "s": {"Type": "Json"}}
+    }
+    assert max(map(len, run("validate", "-t", "t.yaml").output.splitlines())) < 120
+
+
+def test_warnings_are_printed_for_accepted_requests_and_previews(run: Run, stub: Stub) -> None:
+    Path("e.yaml").write_text("parameters:\n  a: 1\n  a: 2\n")
+    stub.warnings = {"warnings": [{**WARNING, "file": "environment"}]}
+    shown = "e.yaml:2:3: warning: Twice [duplicate-key]"
+    lists: dict[str, list[object]] = {k: [] for k in ("added", "updated", "replaced", "deleted", "unchanged")}
+    stub.preview = {"resources": []}
+    stub.add("shop", changes=lists)
+    for command in (("create", "new"), ("update", "shop")):
+        for options in ((), ("--preview",)):
+            result = run("stack", command[0], "-t", "t.yaml", "-e", "e.yaml", command[1], *options)
+            assert (result.exit_code, shown in result.output) == (0, True), (command, options)
+
+
 @pytest.mark.parametrize(("resources", "code"), [([], 0), ([{"resource_name": "a"}], 2)])
 def test_detailed_exitcode_distinguishes_changes(
     run: Run, stub: Stub, resources: list[object], code: int

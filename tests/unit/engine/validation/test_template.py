@@ -129,7 +129,8 @@ def test_only_the_id_of_an_external_resource_is_checked():
     assert faults({"a": a("OS::Heat::TestResource", external_id="x", **invalid)}) == []
     resources = {"a": a("OS::Heat::TestResource", external_id={"list_join": [",", [1]]})}
     assert [path for path, _ in faults(resources)] == ["resources.a.external_id.list_join"]
-    assert faults({"a": a("OS::Nova::Server", external_id="x")}, strict=False) == []
+    [lenient] = diagnostics({"a": a("OS::Nova::Server", external_id="x")}, strict=False)
+    assert (lenient.severity, lenient.refused) == ("warning", True)
     assert severities({"a": a("OS::Nova::Server", external_id="x")}) == [("type-unavailable", "error")]
 
 

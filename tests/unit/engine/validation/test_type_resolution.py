@@ -23,6 +23,7 @@ from orchestrator.resources.template_type import TemplateType
 from orchestrator.template.environment import Environment
 from orchestrator.template.parse import Limits
 from orchestrator.template.template import load
+from tests.unit.engine.validation.validation_world import a, diagnostics
 
 URL = "http://example/nested.yaml"
 TEMPLATE = json.dumps({"heat_template_version": "2018-08-31"})
@@ -272,3 +273,13 @@ def test_two_resources_that_imply_each_other_wait_in_one_direction():
 def test_a_circle_that_was_written_stays_as_it_is():
     template_ = template(a=("OS::Heat::None", ["b"], {}), b=("Test::Leaf", ["a"], near("c")), c=("X", [], {}))
     assert requirements(template_) == {"a": {"b"}, "b": {"a"}, "c": set()}
+
+
+def test_a_type_like_the_name_of_a_file_says_which_names_are_templates():
+    (fault,) = diagnostics({"a": a("my-server.yml")})
+    assert (fault.code, "ends in .yaml or .template" in fault.hint) == ("unknown-type", True)
+
+
+def test_a_type_of_openstack_without_a_cloud_says_how_to_get_one():
+    (fault,) = diagnostics({"a": a("OS::Neutron::Net")})
+    assert (fault.code, "up --cloud simulated" in fault.hint) == ("type-unavailable", True)

@@ -136,7 +136,7 @@ def test_groups_and_named_stacks_are_among_the_nested():
     assert list(named["NestedParameters"]) == ["deep"]
 
 
-def test_value_dependent_faults_are_warnings_with_their_place():
+def test_faults_for_which_a_create_is_refused_are_errors_of_a_valid_template():
     text = f"""heat_template_version: {NEW}
 resources:
   a:
@@ -146,9 +146,76 @@ resources:
     type: OS::Heat::Value
     properties: {{value: {{get_param: nobody}}}}
 """
-    result = ask(text, with_warnings=True)["warnings"]
+    assert "errors" not in ask(text)
+    result = ask(text, with_warnings=True)["errors"]
     assert [(w["code"], w["line"]) for w in result] == [("unknown-parameter", 8), ("wrong-value", 5)]
-    assert all(w["severity"] == "warning" and w["excerpt"] for w in result)
+    assert all(w["severity"] == "error" and w["excerpt"] for w in result)
+
+
+def test_all_independent_errors_are_reported_at_once():
+    text = f"""heat_template_version: {NEW}
+parameters:
+  size: {{type: number, default: 2, constraints: [{{range: {{min: 1, max: 3}}}}]}}
+resources:
+  v: {{type: OS::Heat::TestResource, properties: {{value: {{str_split: [","]}}}}}}
+  w: {{type: OS::Heat::TestResource, properties: {{value: {{get_attr: [v, outpt]}}}}}}
+  x: {{type: OS::Heat::TestResource, properties: {{value: {{get_params: p}}, fail: maybe}}}}
+"""
+    with pytest.raises(InvalidTemplate) as caught:
+        ask(text, with_warnings=True, parameters={"size": 9})
+    found = [(fault.code, fault.line, fault.file) for fault in caught.value.diagnostics]
+    assert sorted(found, key=str) == [
+        ("function-error", 5, ""),
+        ("invalid-parameter", None, "parameters"),
+        ("mistyped-function", 7, ""),
+        ("unknown-attribute", 6, ""),
+        ("wrong-value", 7, ""),
+        ("wrong-value", 7, ""),
+    ]
+    assert [fault.code for fault in caught.value.diagnostics if fault.severity == "warning"] == [
+        "mistyped-function"
+    ]
+
+
+@pytest.mark.parametrize("section", ["parameters", "parameter_defaults"])
+def test_a_wrong_value_is_located_in_the_environment_that_gives_it(section):
+    text = f"""heat_template_version: {NEW}
+parameters:
+  n: {{type: number}}
+  pw: {{type: string, hidden: true, constraints: [{{length: {{min: 9}}}}]}}
+"""
+    environment = f"{section}:\n  n: lots\n  pw: short\n"
+    [wrong, hidden] = ask(text, with_warnings=True, environment=environment)["errors"]
+    assert (wrong["file"], wrong["line"], wrong["column"]) == ("environment", 2, 3)
+    assert wrong["hint"] == "n is declared in the template at line 3, column 3"
+    assert (hidden["file"], hidden.get("line"), hidden["excerpt"]) == ("environment", None, "")
+    files = {"one.yaml": environment, "two.yaml": f"{section}: {{n: many}}\n"}
+    named = {"files": files, "environment_files": ["one.yaml", "two.yaml"]}
+    [wrong, _] = ask(text, with_warnings=True, **named)["errors"]
+    assert (wrong["file"], wrong["line"]) == ("two.yaml", 1)
+    [wrong] = ask(text, with_warnings=True, environment=environment, parameters={"pw": "long enough"})[
+        "errors"
+    ]
+    assert wrong["file"] == "environment"
+    [wrong] = ask(text, with_warnings=True, parameters={"pw": "long enough", "n": "much"})["errors"]
+    assert (wrong["file"], wrong["path"]) == ("parameters", "parameters.n")
+
+
+def test_duplicate_keys_of_an_environment_are_warnings():
+    text = f"heat_template_version: {NEW}\nparameters: {{p: {{type: string}}}}\n"
+    twice = "parameters:\n  p: b\n  p: c\n"
+    [warning] = ask(text, with_warnings=True, environment=twice)["warnings"]
+    assert (warning["code"], warning["file"], warning["line"]) == ("duplicate-key", "environment", 3)
+    named = {"files": {"e.yaml": twice}, "environment_files": ["e.yaml"]}
+    [warning] = ask(text, with_warnings=True, **named)["warnings"]
+    assert (warning["file"], warning["excerpt"]) == ("e.yaml", "")
+
+
+def test_the_number_of_warnings_in_a_response_is_bounded():
+    text = f"heat_template_version: {NEW}\noutputs:\n"
+    text += "".join(f"  a{number}: {{value: {{get_params: [x]}}}}\n" for number in range(150))
+    warnings = ask(text, with_warnings=True)["warnings"]
+    assert (len(warnings), warnings[-1]["message"]) == (101, "and 50 more")
 
 
 def test_a_type_that_is_known_and_not_there_is_refused_by_name_or_overlooked():
