@@ -98,18 +98,21 @@ def _yaml(data: bytes, limits: Limits, label: str, warnings: list[Diagnostic] | 
     """
     warnings_: list[Diagnostic] = []
     try:
-        document = Builder(data, limits.max_depth, limits.max_nodes, label, warnings_).build()
+        builder = Builder(data, limits.max_depth, limits.max_nodes, label, warnings_)
+        document = builder.build()
     except InvalidTemplate as error:
         [fault] = error.diagnostics
         if fault.code != "yaml-syntax" or len(data) > MAX_SLOW_PARSER_BYTES:
             raise
         warnings_ = [replace(fault, code="loose-yaml", severity="warning")]
         try:
-            again = Builder(data, limits.max_depth, limits.max_nodes, label, warnings_, yaml.SafeLoader)
-            document = again.build()
+            builder = Builder(data, limits.max_depth, limits.max_nodes, label, warnings_, yaml.SafeLoader)
+            document = builder.build()
             orjson.dumps(document)  # this parser accepts characters that are invalid in texts
         except (InvalidTemplate, orjson.JSONEncodeError):
             raise error from None
+    if builder.check_tags(document):
+        check_size(document, limits, label, data)  # a tag adds levels
     if warnings is not None:
         warnings += warnings_
     return document

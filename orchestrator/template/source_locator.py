@@ -16,6 +16,7 @@ from yaml.events import (
 )
 
 from orchestrator.template.diagnostics import Path
+from orchestrator.template.short_tags import FUNCTIONS
 from orchestrator.template.yaml_scalars import key_text, scalar
 
 Trie = dict[str | int, Any]
@@ -98,14 +99,16 @@ class _Walk:
                 top[2] += 1
                 if key in top[1]:
                     self._locations[(*top[0], key)] = _place(event)
+            below, path = top[1].get(key), (*top[0], key)
+            if below and (function := FUNCTIONS.get(getattr(event, "tag", None) or "")) in below:
+                path = (*path, function)
+                self._locations[path] = _place(event)
+                below = below[function]
             if opens:
-                below = top[1].get(key)
                 if not below:
                     self._skip()
                 else:
-                    stack.append(
-                        [(*top[0], key), below, None if event_type is MappingStartEvent else 0, True]
-                    )
+                    stack.append([path, below, None if event_type is MappingStartEvent else 0, True])
 
     def _skip(self) -> None:
         """Pass over the collection just opened."""

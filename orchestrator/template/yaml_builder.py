@@ -27,13 +27,24 @@ from yaml.events import (
 from orchestrator.errors import Diagnostic, InvalidTemplate
 from orchestrator.json_types import JsonObject
 from orchestrator.template.diagnostics import excerpt, source_lines
+from orchestrator.template.short_tags import (
+    MAX_ADDED_LEVELS,
+    VERSION_KEYS,
+    hint_of,
+    is_known,
+    is_short_tag,
+    value_of,
+)
 from orchestrator.template.yaml_scalars import key_text, plain_scalar, scalar, shown
 
+UNKNOWN_TAG: Final = "could not determine a constructor for the tag '{}'"
 KEY_NEEDED: Final = "found a map or list where a key is expected"
 MAX_WARNINGS: Final = 100  # of duplicate keys; a text could contain millions
 MAX_TAG_DIRECTIVES: Final = 100  # libyaml compares each with all before it
 MAX_SHOWN: Final = 200  # characters of a key in a message
 
+TABS: Final = "the line is indented with a tab; YAML is indented with spaces only"
+_TAB: Final = re.compile(r" *\t")
 _TAG_DIRECTIVE: Final = re.compile(rb"(?:\A|[\r\n]|\xc2\x85|\xe2\x80[\xa8\xa9])(?:\xef\xbb\xbf)?%TAG")
 _MERGE_TAG: Final = "tag:yaml.org,2002:merge"
 _NO_KEY: Final = object()
@@ -58,11 +69,12 @@ class _Anchored:
 class _Frame:
     """An open list or map."""
 
-    __slots__ = ("anchor", "chars", "container", "deepest", "key", "merged", "nodes")
+    __slots__ = ("anchor", "chars", "container", "deepest", "event", "key", "merged", "nodes")
 
-    def __init__(self, container: Any, anchor: str | None, nodes: int, chars: int, depth: int) -> None:
+    def __init__(self, container: Any, event: Any, nodes: int, chars: int, depth: int) -> None:
         self.container = container
-        self.anchor = anchor
+        self.anchor: str | None = event.anchor
+        self.event = event if is_short_tag(event.tag) else None
         self.key: Any = _NO_KEY
         self.merged: JsonObject | None = None
         self.nodes, self.chars = nodes, chars  # how much there was before it
@@ -93,6 +105,9 @@ class Builder:
         # Aliases may expand a text tenfold: a small text stays cheap to traverse, store and hash.
         self._max_nodes = min(max_nodes, 100_000 + 10 * len(data))
         self._max_chars = 1_000_000 + 10 * len(data)
+        self._takes_tags = label == "template"
+        self._first_tag: Any = None  # the event of the first short tag
+        self._tag_fault: tuple[Any, str] | None = None  # the first faulty short tag
 
     def build(self) -> Any:
         """Return the document, None for an empty text.
@@ -186,19 +201,21 @@ class Builder:
     def _marked(self, event: Any) -> Any:
         """Return the value of a scalar with a tag or an anchor."""
         text = event.value
-        try:
-            value = scalar(event.tag, event.implicit[0], text)
-        except ValueError as error:
-            self._fail(event, str(error), "bad-scalar")
+        if self._takes_tags and is_short_tag(event.tag):
+            value = self._called(event, text)
+        else:
+            try:
+                value = scalar(event.tag, event.implicit[0], text)
+            except ValueError as error:
+                self._fail(event, str(error), "bad-scalar")
         if event.anchor is not None:
             self._anchors[event.anchor] = _Anchored(value, 1, len(text), 0)
         return value
 
     def _open(self, container: Any, event: Any) -> None:
-        if event.tag not in _COLLECTION_TAGS[container.__class__]:
-            self._fail(
-                event, f"could not determine a constructor for the tag '{shown(event.tag)}'", "bad-tag"
-            )
+        is_short = self._takes_tags and is_short_tag(event.tag)
+        if event.tag not in _COLLECTION_TAGS[container.__class__] and not is_short:
+            self._fail(event, UNKNOWN_TAG.format(shown(event.tag)), "bad-tag")
         depth = len(self._stack) + 1
         if self._stack and self._stack[-1].key is _NO_KEY and self._stack[-1].container.__class__ is dict:
             self._fail(event, KEY_NEEDED, "bad-key")
@@ -206,7 +223,7 @@ class Builder:
             self._fail(event, f"nested deeper than {self._max_depth} levels", "too-deep")
         if event.anchor is not None:
             self._anchors[event.anchor] = _OPEN
-        self._stack.append(_Frame(container, event.anchor, self._nodes, self._chars, depth))
+        self._stack.append(_Frame(container, event, self._nodes, self._chars, depth))
         self._count(1, 0, event)
 
     def _close(self) -> Any:
@@ -214,6 +231,8 @@ class Builder:
         value = frame.container
         if frame.merged is not None:
             value = {**frame.merged, **value}  # explicit keys have precedence
+        if frame.event is not None:
+            value = self._called(frame.event, value)
         depth = len(self._stack) + 1
         if frame.anchor is not None:
             self._anchors[frame.anchor] = _Anchored(
@@ -222,6 +241,34 @@ class Builder:
         if self._stack and self._stack[-1].deepest < frame.deepest:
             self._stack[-1].deepest = frame.deepest
         return value
+
+    def _called(self, event: Any, value: Any) -> Any:
+        """Return the function that a short tag stands for; `check_tags` refuses it at the end."""
+        self._first_tag = self._first_tag or event
+        self._count(2 * MAX_ADDED_LEVELS, 0, event)
+        if not is_known(event.tag):
+            self._tag_fault = self._tag_fault or (event, UNKNOWN_TAG.format(shown(event.tag)))
+            return None
+        try:
+            return value_of(event.tag, value)
+        except ValueError as error:
+            self._tag_fault = self._tag_fault or (event, str(error))
+            return None
+
+    def check_tags(self, document: object) -> bool:
+        """Return whether the text has short tags.
+
+        Raises:
+            InvalidTemplate: one of them is faulty, or this is no template of CloudFormation.
+        """
+        event = self._first_tag
+        if event is None:
+            return False
+        if not isinstance(document, dict) or not any(key in document for key in VERSION_KEYS):
+            self._fail(event, UNKNOWN_TAG.format(shown(event.tag)), "bad-tag", hint_of(event.tag))
+        if self._tag_fault is not None:
+            self._fail(*self._tag_fault, "bad-tag")
+        return True
 
     def _alias(self, event: Any) -> Any:
         node = self._anchors.get(event.anchor)
@@ -275,9 +322,9 @@ class Builder:
                 )
             )
 
-    def _fail(self, event: Any, problem: str, code: str = "yaml-syntax") -> NoReturn:
+    def _fail(self, event: Any, problem: str, code: str = "yaml-syntax", hint: str = "") -> NoReturn:
         mark = event.start_mark
-        raise yaml_fault(self._label, self._data, code, problem, (mark.line + 1, mark.column + 1))
+        raise yaml_fault(self._label, self._data, code, problem, (mark.line + 1, mark.column + 1), hint)
 
     def _syntax(self, error: yaml.MarkedYAMLError) -> InvalidTemplate:
         mark = error.problem_mark or error.context_mark
@@ -294,16 +341,24 @@ class Builder:
 
 
 def yaml_fault(
-    label: str, data: bytes, code: str, problem: str, at: tuple[int, int] | None = None
+    label: str,
+    data: bytes,
+    code: str,
+    problem: str,
+    at: tuple[int, int] | None = None,
+    hint: str = "",
 ) -> InvalidTemplate:
     """Return a fault of the text itself, with its place and source line in the message as Heat has them."""
     message = f"Error parsing template [root stack] {problem}" if label == "template" else problem
     line, column = at or (None, None)
-    source, under = excerpt(source_lines(data), line, column)
+    lines = source_lines(data)
+    source, under = excerpt(lines, line, column)
     if at is not None:
         message += f'\n  in "{label}", line {line}, column {column}'
         if source:
             message += f":\n    {source}\n    {under}^"
+    is_indented = line is not None and any(_TAB.match(text) for text in lines[max(0, line - 2) : line])
+    hint = hint or (TABS if code == "yaml-syntax" and is_indented else "")
     return InvalidTemplate(
-        [Diagnostic(code, message, line=line, column=column, excerpt=source, heat_type="HTTPBadRequest")]
+        [Diagnostic(code, message, "", line, column, "", source, hint, heat_type="HTTPBadRequest")]
     )

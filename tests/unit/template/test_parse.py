@@ -147,7 +147,7 @@ def test_long_digits_inside_a_text_are_no_number():
         ("a: &a [*a]", "self-reference"),
         ("a: &a {<<: *a}", "self-reference"),
         ("a: *nowhere", "yaml-syntax"),
-        ("a: !Ref b", "bad-scalar"),
+        ("a: !Ref b", "bad-tag"),
         ("a: !!python/object:os.system [b]", "bad-tag"),
         ("a: !!binary aGVsbG8=", "bad-scalar"),
         ("? [a]\n: b", "bad-key"),
