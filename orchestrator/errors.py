@@ -373,6 +373,7 @@ class ProviderGatewayFailed(ProviderSilent):
 
 # Errors of a verb after which nothing is known about the object. A plugin need not translate the last two.
 UNREACHABLE_ERRORS: Final = (ProviderBusy, ConnectionError, TimeoutError)
+UNANSWERED_ERRORS: Final = (ProviderSilent, ConnectionError, TimeoutError)  # a request may be carried out
 
 
 class Superseded(OrchestratorError):

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from orchestrator.logs import logger
+from orchestrator.operations.maintenance.late_requests import follow_late_requests
 from orchestrator.operations.observation.healing import limits_of, repair_due_faults
 from orchestrator.operations.observation.observe import observe_resource
 from orchestrator.operations.observation.rounds import observe_group
@@ -23,10 +24,13 @@ ROUND_SECONDS: Final = 3_600
 
 @app.task(name=OBSERVE_TASK, bind=True, max_retries=2, shared=False)
 def observe(self: Any, resource_id: int) -> None:
-    """Observe a resource and enqueue the next resources of the pass."""
+    """Observe a resource of a pass, or with late requests; enqueue the next resources, or a correction."""
     with execution(self.request) as running:
         try:
-            running.messages = observe_resource(engine(), resource_id)
+            running.messages = [
+                *follow_late_requests(engine(), resource_id),
+                *observe_resource(engine(), resource_id),
+            ]
         except UNREACHABLE as error:  # the sweep re-enqueues the resource
             log.warning("database_unreachable", resource=resource_id, error=str(error))
 

@@ -6,6 +6,7 @@ if that much time had gone by.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping
 from typing import Any
 
@@ -21,6 +22,9 @@ STARTS: Mapping[str, tuple[str, str]] = {
     "delete request": ("resource", "requested_at"),
     "enqueue": ("graph_node", "rung_at"),
     "event": ("event", "created_at"),
+    "late request": ("late_request", "lost_at"),
+    "late request due": ("late_request", "due_at"),
+    "late request end": ("late_request", "until"),
     "lost lease": ("resource", "lost_at"),
     "operation": ("resource", "op_started_at"),
     "outage end": ("resource", "reachable_since"),
@@ -29,6 +33,7 @@ STARTS: Mapping[str, tuple[str, str]] = {
     "sweep": ("sweep_turn", "begun_at"),
     "wait": ("graph_node", "waiting_since"),
 }
+LATE = ("late request", "late request due", "late request end")
 # Work that is scheduled: the table, and the rows that have a time.
 SCHEDULES: Mapping[str, tuple[str, str]] = {
     "node": ("graph_node", "state = 'waiting' AND due_at <> 'infinity'"),
@@ -53,6 +58,21 @@ def elapse(database: Database, seconds: float, *starts: str, where: str = "true"
                 ),
                 {"seconds": seconds, **values},
             )
+
+
+def pass_time(database: Database, seconds: float) -> None:
+    """Let so much time pass for everything."""
+    columns: dict[str, set[str]] = defaultdict(set)
+    for table, column in STARTS.values():
+        columns[table].add(column)
+    for table, _ in SCHEDULES.values():
+        columns[table].add("due_at")
+    for table in LEASED:
+        columns[table].add("leased_until")
+    with database.engine.begin() as connection:
+        for table, names in sorted(columns.items()):
+            moved = (f"{name} = {name} - make_interval(secs => :seconds)" for name in sorted(names))
+            connection.execute(text(f"UPDATE {table} SET {', '.join(moved)}"), {"seconds": seconds})
 
 
 def make_due(database: Database, *schedules: str) -> None:

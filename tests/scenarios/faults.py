@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+LATE = ("create", "update", "suspend", "resume", "delete")  # verbs whose requests are carried out late
+
 
 @dataclass
 class Faults:
@@ -25,7 +27,7 @@ class Faults:
             if chance < 0:
                 if fate in ("broken", "dead") and verb not in ("create", "update"):
                     return "done"
-                if fate in ("late", "killed late") and verb not in ("create", "delete"):
+                if fate in ("late", "killed late") and verb not in LATE:
                     return "done"
                 if fate == "refused" and verb in ("observe", "find"):
                     return "busy"

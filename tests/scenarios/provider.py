@@ -16,9 +16,10 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, ClassVar
 
 from orchestrator.errors import ProviderBusy, ProviderError, ProviderSilent
@@ -56,6 +57,7 @@ class Thing:
     paused: bool = False
     dock: str | None = None  # what only one thing has at a time
     leaving: int = 0  # how many more looks a release takes
+    late: bool = False  # a late request has changed it
 
     @property
     def stands_on(self) -> set[str]:
@@ -165,9 +167,11 @@ class Provider:
         thing = self.things.get(id_)
         if thing is None:
             raise ProviderError(f"there is no {id_}")
-        if thing.opened is not None and not (thing.opened == "update" and thing.token == ctx.token):
+        self._arrives(thing, properties.get("on") or ())
+        busy = thing.opened is not None and not (thing.opened == "update" and thing.token == ctx.token)
+        if busy and not thing.late:
             self.invalid.append(f"{id_} is changed while its {thing.opened} is open")
-        if thing.paused:
+        if thing.paused and not thing.late:
             self.invalid.append(f"{id_} is changed while it is paused")
         thing.properties = dict(properties)
         thing.opened, thing.looks, thing.error = "update", properties.get("looks") or 0, ""
@@ -182,6 +186,7 @@ class Provider:
             return
         began = self.hours
         above = {other.id for other in self.things.values() if id_ in other.stands_on and other is not thing}
+        above -= {other.id for other in self.things.values() if other.late}
         above |= {other for other in self.dependents(id_) if other in self.things and other != id_}
         if above:
             self.invalid.append(f"{id_} is removed under {sorted(above)}")
@@ -194,7 +199,8 @@ class Provider:
         thing, verb = self.things.get(id_), "suspend" if paused else "resume"
         if thing is None:
             raise ProviderError(f"there is no {id_}")
-        if thing.opened not in (None, verb):
+        self._arrives(thing)
+        if thing.opened not in (None, verb) and not thing.late:
             self.invalid.append(f"a {verb} of {id_} while its {thing.opened} is open")
         thing.opened, thing.looks, thing.paused = verb, thing.properties.get("looks") or 0, paused
         self.log.append((verb, ctx.name, id_))
@@ -238,12 +244,20 @@ class Provider:
         thing.leaving = 0
         self.log.append(("reclaim", ctx.name, id_))
 
+    def _arrives(self, thing: Thing, on: Iterable[str] = ()) -> None:
+        """Take note of a request that arrives late: newer requests do not know of it."""
+        if not self.landing:
+            return
+        if thing.opened == "delete" or any(id_ and id_ not in self.things for id_ in on):
+            raise ProviderError("it is too late")
+        thing.late = True
+
     def _dock(self, thing: Thing, dock: str | None) -> None:
         if dock is not None and any(it.dock == dock for it in self.things.values() if it is not thing):
             raise ProviderError(f"{dock} is in use")
         thing.dock = dock
 
-    def observe(self, id_: str) -> Observation:
+    def observe(self, id_: str, action: str = "CHECK") -> Observation:
         """Look at a thing: each look brings the end of its operation nearer."""
         thing = self.things.get(id_)
         if thing is None:
@@ -263,6 +277,8 @@ class Provider:
             thing.opened = None
             return Observation(exists=True, error=f"it is {thing.error}", replaceable=thing.error == "broken")
         thing.opened = None
+        if thing.paused is {"SUSPEND": False, "RESUME": True}.get(action):
+            return Observation(exists=True, ready=False, retry_after=1.0)
         attributes = {name: thing.properties.get(name) for name in (*IN_PLACE, *FIXED)}
         return Observation(exists=True, attributes=attributes, properties=dict(thing.properties))
 
@@ -274,7 +290,7 @@ class Provider:
         required = () if self.landing else self.required(thing.token)  # they may have changed
         for id_ in sorted(thing.stands_on | set(required)):
             below = self.things.get(id_)
-            if id_ in self.lost:
+            if id_ in self.lost or thing.late:
                 continue
             if below is None:
                 self.invalid.append(f"{what} on {id_}, which is not there")
@@ -308,7 +324,8 @@ class Changeable(ResourceType):
         return result
 
     def observe(self, ctx: Context, physical_id: str) -> Observation:
-        observed: Observation = self.provider.ask("observe", ctx, lambda: self.provider.observe(physical_id))
+        look = partial(self.provider.observe, physical_id, ctx.action)
+        observed: Observation = self.provider.ask("observe", ctx, look)
         return observed
 
     def update(

@@ -19,6 +19,7 @@ from sqlalchemy import text
 
 from orchestrator.engine.messages import CheckMessage, Message, ObservationMessage, RoundMessage
 from orchestrator.operations.maintenance import orphans as strays
+from orchestrator.operations.maintenance.late_requests import follow_late_requests
 from orchestrator.operations.maintenance.orphan_access import OrphanAccess
 from orchestrator.operations.maintenance.sweep import Sweep
 from orchestrator.operations.observation.healing import repair_due_faults
@@ -46,6 +47,7 @@ TABLES = (
     "observation_group",
     "observation_rule",
     "stray",
+    "late_request",
     "observation",
     "observation_pass",
     "disturbed_stack",
@@ -206,7 +208,10 @@ class Simulator(World):
         try:
             rings: Sequence[Message]
             if isinstance(message, ObservationMessage):
-                rings = observe_resource(worker.engine, message.resource_id)
+                rings = [
+                    *follow_late_requests(worker.engine, message.resource_id),
+                    *observe_resource(worker.engine, message.resource_id),
+                ]
             elif isinstance(message, RoundMessage):
                 rings = self._observe_group(worker, message.group_id)
             else:
@@ -261,7 +266,7 @@ class Simulator(World):
         self.provider.land()
         clock.expire_leases(self.database)
         clock.make_probes_due(self.database)
-        self.elapse(HOUR, "lost lease", "operation", "wait")
+        self.elapse(HOUR, "lost lease", "operation", "wait", *clock.LATE)
 
     def forget_leases(self) -> None:
         self.age()

@@ -17,6 +17,7 @@ from orchestrator.config import Settings
 from orchestrator.engine.messages import Message, ObservationMessage, RoundMessage, SignalMessage
 from orchestrator.operations.bootstrap import build_worker_context
 from orchestrator.operations.context import Body, OperationContext
+from orchestrator.operations.maintenance.late_requests import follow_late_requests
 from orchestrator.operations.maintenance.sweep import Sweep
 from orchestrator.operations.observation.observe import observe_resource
 from orchestrator.operations.observation.rounds import observe_group
@@ -179,6 +180,7 @@ class World:
             self.messages += process_signals(self.engine, message.resource_id)
             return
         if isinstance(message, ObservationMessage):
+            self.messages += follow_late_requests(self.engine, message.resource_id)
             self.messages += observe_resource(self.engine, message.resource_id)
             return
         if isinstance(message, RoundMessage):

@@ -116,6 +116,7 @@ Step = (
 )
 
 OPEN_ACTS = frozenset({"SUSPEND", "RESUME", "SNAPSHOT", "CHECK"})
+PAUSES = frozenset({"SUSPEND", "RESUME"})
 
 RETAINED = frozenset({"Retain", "retain"})
 

@@ -36,7 +36,7 @@ from orchestrator.security.encryption import Cipher
 from orchestrator.store import circuit_breakers, observations
 from orchestrator.store.connections.database import UNREACHABLE, Database, try_lock, unlock
 from orchestrator.store.events import webhooks
-from orchestrator.store.maintenance import stalled, sweep_queries, sweep_turn
+from orchestrator.store.maintenance import late_requests, stalled, sweep_queries, sweep_turn
 from orchestrator.store.nodes import repository
 from orchestrator.store.observation import groups
 from orchestrator.store.signals import queue
@@ -138,6 +138,7 @@ class Sweep:
             observed = observations.due(db, self.settings.re_enqueue_seconds, MAX_ROWS)
             metrics.count_recovered("observation", len(observed))
             messages += observed
+            messages += late_requests.due(db, self.settings.re_enqueue_seconds, MAX_ROWS)
         return messages
 
     def _enqueue_due(self, db: Connection[TupleRow]) -> list[CheckMessage]:

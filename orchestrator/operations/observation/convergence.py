@@ -14,7 +14,6 @@ from typing import Any, Final
 from orchestrator.engine.messages import CheckMessage
 from orchestrator.engine.observation.repairs import (
     Action,
-    Fault,
     action_for,
     corrected,
     is_restricted,
@@ -26,7 +25,7 @@ from orchestrator.json_types import JsonObject
 from orchestrator.logs import logger
 from orchestrator.operations.context import Body, OperationContext
 from orchestrator.operations.observation.adoption_plan import adoption_plan
-from orchestrator.operations.observation.faults import Damaged, fault_of, set_properties
+from orchestrator.operations.observation.faults import observed_fault
 from orchestrator.operations.observation.stack_survey import Survey, Surveyed, survey
 from orchestrator.operations.request_body import read_object
 from orchestrator.resources.groups.group_type import GroupType
@@ -175,7 +174,14 @@ def _deviation(surveyed: Surveyed, state: StackState, *, grouped: bool) -> Devia
         return Deviation(
             surveyed, None, frozenset(), surveyed.standing.unknown, restricted=False, holds_data=False
         )
-    fault = _fault(surveyed, state, grouped=grouped)
+    fault = observed_fault(
+        surveyed.visit,
+        surveyed.type,
+        surveyed.recorded,
+        surveyed.standing,
+        state.environment,
+        grouped=grouped,
+    )
     action = action_for(fault)
     refusal = obstacle(fault, action)
     return Deviation(
@@ -186,27 +192,6 @@ def _deviation(surveyed: Surveyed, state: StackState, *, grouped: bool) -> Devia
         restricted=is_restricted(fault, action) and not fault.external,
         holds_data=fault.holds_data and action in ("recreate", "replace"),
     )
-
-
-def _fault(surveyed: Surveyed, state: StackState, *, grouped: bool) -> Fault:
-    resource, definition = surveyed.visit.resource, surveyed.visit.definition
-    paths = [difference.property for difference in surveyed.standing.differences]
-    given = (definition.body.get("properties") if definition is not None else None) or {}
-    damaged = Damaged(
-        resource.name,
-        surveyed.type,
-        never_active=resource.status == "FAILED" and resource.action == "CREATE",
-        recoverable=resource.status == "COMPLETE",
-        grouped=grouped,
-        external=definition is not None and definition.body.get("external_id") is not None,
-        set_properties=set_properties(
-            given if isinstance(given, Mapping) else (),
-            [name for name, value in surveyed.recorded.properties.items() if value is not None],
-            paths,
-        ),
-        environment=state.environment,
-    )
-    return fault_of(surveyed.standing.fact, paths, damaged)
 
 
 def _chosen(stack: StackRow, found: Sequence[Deviation], names: Collection[str]) -> list[Deviation]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from typing import NamedTuple
 
+from orchestrator.engine.check.visit import ResourceVisit
+from orchestrator.engine.observation.differences import Recorded
 from orchestrator.engine.observation.repairs import Fault
-from orchestrator.engine.observation.verdicts import Fact
+from orchestrator.engine.observation.verdicts import Fact, Standing
 from orchestrator.errors import InvalidTemplate
 from orchestrator.json_types import JsonMapping
 from orchestrator.resources.base import ResourceType
@@ -46,6 +48,36 @@ def fault_of(fact: Fact, differences: Iterable[str], resource: Damaged) -> Fault
         recoverable=resource.recoverable and type_ is not None and type_.can_recover,
         restricted=restricted_actions(resource.environment, resource.name),
     )
+
+
+def observed_fault(
+    visit: ResourceVisit,
+    type_: ResourceType,
+    recorded: Recorded,
+    standing: Standing,
+    environment: JsonMapping,
+    *,
+    grouped: bool,
+) -> Fault:
+    """Return the fault of a resource that was observed just now."""
+    resource, definition = visit.resource, visit.definition
+    paths = [difference.property for difference in standing.differences]
+    given = (definition.body.get("properties") if definition is not None else None) or {}
+    damaged = Damaged(
+        resource.name,
+        type_,
+        never_active=resource.status == "FAILED" and resource.action == "CREATE",
+        recoverable=resource.status == "COMPLETE",
+        grouped=grouped,
+        external=definition is not None and definition.body.get("external_id") is not None,
+        set_properties=set_properties(
+            given if isinstance(given, Mapping) else (),
+            [name for name, value in recorded.properties.items() if value is not None],
+            paths,
+        ),
+        environment=environment,
+    )
+    return fault_of(standing.fact, paths, damaged)
 
 
 def set_properties(

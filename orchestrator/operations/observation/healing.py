@@ -228,15 +228,21 @@ def _circumstances(
     )
 
 
-def _busy(stacks: Mapping[int, StackState], row: FaultRow, place: Place) -> str:
-    """Return why no traversal may start: only a stack at rest is repaired."""
-    root = stacks[row.root_id]
+def busy(root: StackState) -> str:
+    """Return why no repair of a root stack may start; empty: it is at rest."""
     if root.status == "IN_PROGRESS":
         return "an operation of the stack is in progress"
     if root.action in ("SUSPEND", "DELETE"):
         return "the stack is suspended or deleted"
     if not root.reached or (root.status == "FAILED" and root.action != "CHECK" and not root.repaired):
         return "the stack has not reached its desired revision: update it"
+    return ""
+
+
+def _busy(stacks: Mapping[int, StackState], row: FaultRow, place: Place) -> str:
+    """Return why no traversal may start: only a stack at rest is repaired."""
+    if reason := busy(stacks[row.root_id]):
+        return reason
     if any(stacks[id_].status == "IN_PROGRESS" for id_, _ in place.stacks if id_ in stacks):
         return "an operation of a nested stack is in progress"
     return ""

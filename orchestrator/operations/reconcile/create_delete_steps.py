@@ -23,6 +23,7 @@ from orchestrator.engine.check.outcome import (
     outcome_of_delete,
 )
 from orchestrator.errors import (
+    UNANSWERED_ERRORS,
     UNREACHABLE_ERRORS,
     ProviderBusy,
     ProviderError,
@@ -47,7 +48,6 @@ from orchestrator.operations.resource_context.state import StepResult, in_progre
 from orchestrator.resources.base import Context, Observation
 
 FIND_SECONDS: Final = 3.0  # pause between searches for the object of a create without an answer
-UNANSWERED: Final = (ProviderSilent, ConnectionError, TimeoutError)  # the request may be carried out
 NO_ID = "Resource ID was not provided."
 REQUEST_PENDING = "an earlier request for it may still be carried out"
 
@@ -105,7 +105,7 @@ def _send_create(operation: ResourceOperation, context: Context) -> Observation 
     state.unanswered = type_.calls_out
     try:
         created = type_.create(context, state.properties)
-    except UNANSWERED as error:
+    except UNANSWERED_ERRORS as error:
         found = _find_at_once(operation, context) if type_.calls_out and type_.can_find else None
         state.unanswered = found is None or not (found or isinstance(error, ProviderFailed))
         if not found:

@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from orchestrator.engine.check.absence import AbsenceInDoubt
 from orchestrator.engine.check.decide import (
+    PAUSES,
     Abandon,
     Adopt,
     Compare,
@@ -41,7 +42,7 @@ from orchestrator.engine.check.outcome import (
     failure_reason,
 )
 from orchestrator.engine.check.refusals import refusal_of
-from orchestrator.errors import UNREACHABLE_ERRORS, ProviderError, Superseded
+from orchestrator.errors import UNANSWERED_ERRORS, UNREACHABLE_ERRORS, ProviderError, Superseded
 from orchestrator.operations.reconcile.action_steps import outcome_of_observed_action, run_action_step
 from orchestrator.operations.reconcile.create_delete_steps import (
     FIND_SECONDS,
@@ -129,6 +130,7 @@ def execute(
         raise
     except Exception as error:
         state.absent = isinstance(error, AbsenceInDoubt)
+        state.refused = state.op in ("UPDATE", *PAUSES) and not isinstance(error, UNANSWERED_ERRORS)
         outcome = _search_soon(operation, error_outcome(operation, error))
         if isinstance(outcome, Failed):
             outcome = _after_refusal(operation, step, outcome)

@@ -15,6 +15,7 @@ from orchestrator.errors import Superseded
 from orchestrator.json_types import JsonMapping
 from orchestrator.operations.reconcile.step_outcomes import observe_and_advance
 from orchestrator.operations.reconcile.worker_context import WorkerContext
+from orchestrator.operations.resource_context import late_requests
 from orchestrator.operations.resource_context.operation import ResourceOperation
 from orchestrator.operations.resource_context.state import load_state
 from orchestrator.operations.runtime.circuit_breaker import GuardedType
@@ -63,6 +64,7 @@ class OtherIncarnations:
             resource_type=self.worker.breakers.guard(resource_type, visit),
             state=load_state(visit._replace(resource=view), self.worker.cipher),
         )
+        late_requests.record_lost(self.db, view, resource_type)
         try:
             with self.worker.leases.keep([(visit.node_id, id_, lease)]):
                 waits = self._request(other)
@@ -70,6 +72,7 @@ class OtherIncarnations:
         finally:
             if isinstance(other.resource_type, GuardedType):
                 other.resource_type.finish()
+                late_requests.record_unanswered(self.db, view, other.state, other.resource_type)
             incarnations.let_go(self.db, id_, lease, released=done)
         return waits
 

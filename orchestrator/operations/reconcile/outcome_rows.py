@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from orchestrator.engine.check.outcome import (
     Deleted,
@@ -30,6 +30,8 @@ from orchestrator.security.encryption import Cipher
 from orchestrator.store.nodes import action_sql
 from orchestrator.store.nodes import outcome_sql as ending
 from orchestrator.store.nodes.outcome_builder import OutcomeStatement
+
+REFUSED_SECONDS: Final = 86_400.0  # in place of a request that is to be sent again: it does not arrive late
 
 
 def outcome_statement(
@@ -133,7 +135,7 @@ def outcome_row(visit: ResourceVisit, result: StepResult, cipher: Cipher, *, cla
         "outage": False,
         "unreachable": False,
         "absent": state.absent,
-        "unanswered": state.unanswered,
+        "lost_seconds": (REFUSED_SECONDS if state.refused else 0.0) if state.unanswered else None,
         "requested": state.requested,
     }
     if visit.stack.automatic:

@@ -22,6 +22,7 @@ from orchestrator.operations.reconcile.pending import (
     partition,
 )
 from orchestrator.operations.reconcile.resource_visits import BatchContext, row_of, visit_resource
+from orchestrator.operations.resource_context import late_requests
 from orchestrator.operations.resource_context.state import ResourceState
 from orchestrator.store.nodes import hooks as store_hooks
 from orchestrator.store.nodes import repository
@@ -100,7 +101,7 @@ class OutcomeWriter(NamedTuple):
             if item.row["resource_id"] not in settled.held:
                 late.append(item.visit)
                 if batch.lease is not None:
-                    self._record_orphan(item.visit, item.state, item.row)
+                    self._record_late(item.visit, item.state, item.row)
         # A newer traversal may have started during a provider's call.
         if batch.lease is not None and statement.next not in WAKE_NEWER:
             messages += self._wake_newer(item.visit for item in items)
@@ -155,7 +156,7 @@ class OutcomeWriter(NamedTuple):
             elif not self._pause_after(pause):
                 late.append(visit)
                 if batch.lease is not None:
-                    self._record_orphan(visit, state, row)
+                    self._record_late(visit, state, row)
         messages = [] if batch.lease is None else self._wake_newer(pause.visit for pause in pauses)
         return Written(messages, late, {pause.visit.stack.id for pause in pauses if pause.visit.halted})
 
@@ -207,12 +208,17 @@ class OutcomeWriter(NamedTuple):
     def _budget(self) -> int:
         return self.batch.worker.windows.budget(self.root_id)
 
-    def _record_orphan(self, visit: ResourceVisit, state: ResourceState, row: Mapping[str, Any]) -> None:
-        """Record an object that was created under a lost lease; an external resource is not ours."""
+    def _record_late(self, visit: ResourceVisit, state: ResourceState, row: Mapping[str, Any]) -> None:
+        """Record what a visit has done under a lost lease: its requests, and the object that it has created;
+        an external resource is not ours.
+        """
         resource = visit.resource
         if row.get("traversal") is not None:  # no request was sent
             return
         log.warning("lease_lost", resource=resource.name, stack=visit.stack.uuid)
+        type_ = self.batch.worker.types.get(resource.resource_type)
+        if type_ is not None:
+            late_requests.record_late_outcome(self.batch.db, resource, state, type_)
         created = state.action != "CHECK" and state.physical_id != resource.physical_id
         if state.physical_id is not None and created:
             repository.record_orphan(

@@ -64,6 +64,7 @@ from orchestrator.operations.reconcile.pending import (
     Write,
 )
 from orchestrator.operations.reconcile.worker_context import WorkerContext
+from orchestrator.operations.resource_context import late_requests
 from orchestrator.operations.resource_context.early_outputs import misled_dependents
 from orchestrator.operations.resource_context.large_values import has_large_values
 from orchestrator.operations.resource_context.operation import OperationServices, ResourceOperation
@@ -158,6 +159,8 @@ def visit_resource(batch: BatchContext, visit: ResourceVisit) -> Pending | None:
         return Separate(visit)
     except Superseded:
         log.info("lease_lost", resource=resource.name, stack=visit.stack.uuid)
+        if type_.can_release and (visit.others_hold or resource.released):  # perhaps requested a moment ago
+            late_requests.record_late_outcome(batch.db, resource, load_state(visit, worker.cipher), type_)
         return Drop(visit)
     except OperationNotRecorded as error:  # the lease expires, and another visit follows
         log.warning("operation_not_started", resource=resource.name, error=str(error))
@@ -193,6 +196,7 @@ def _plan_again(batch: BatchContext, visit: ResourceVisit) -> Restart:
 def _run(batch: BatchContext, visit: ResourceVisit, type_: ResourceType, step: Step) -> Pending:
     """Execute a step with the definition that belongs to it."""
     worker = batch.worker
+    late_requests.record_lost(batch.db, visit.resource, type_)
     observation = _with_operation_inputs(batch, visit, step)
     if observation is not visit and isinstance(type_, NestedType):  # of another template, perhaps
         type_ = worker.stacks.type_of(observation)
@@ -201,6 +205,7 @@ def _run(batch: BatchContext, visit: ResourceVisit, type_: ResourceType, step: S
     result = _execute(batch, operation, step, retries_left)
     if isinstance(operation.resource_type, GuardedType):
         operation.resource_type.finish()
+        late_requests.record_unanswered(batch.db, visit.resource, result.state, operation.resource_type)
         result.state.absent = operation.state.absent or operation.resource_type.absent
     _count(batch, visit, type(step).__name__.lower(), result.outcome)
     if misled_dependents(visit, result.outcome, result.state) and not visit.halted:

@@ -50,6 +50,7 @@ class ResourceState:
     secrets: SecretValues | None = NO_SECRETS  # None: any value may be secret
     desired_secrets: SecretValues | None = None  # of the definition, once it is evaluated
     unanswered: bool = False  # a request was sent and not answered: it may still be carried out
+    refused: bool = False  # the request was refused for now: it is to be sent again, and does not arrive late
     requires: tuple[int, ...] = ()
     input_digests: tuple[str, ...] = ()  # parallel to `requires`; "" if only the old definition requires it
     value_digest: str | None = None  # of the outputs

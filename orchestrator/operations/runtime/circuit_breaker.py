@@ -26,6 +26,7 @@ from orchestrator.engine.check.outcome import MAX_CHECK_RETRIES, error_text
 from orchestrator.engine.check.refusals import PAUSE_SECONDS
 from orchestrator.engine.check.visit import ResourceVisit
 from orchestrator.errors import (
+    UNANSWERED_ERRORS,
     UNREACHABLE_ERRORS,
     AwaitingBudget,
     ProviderError,
@@ -64,6 +65,10 @@ VERBS: Final = frozenset(
         "reclaim",
         "read_attributes",
     }
+)
+# Those that change an existing object. Without an answer, they may still be carried out (adr/0025).
+CHANGES: Final = frozenset(
+    {"update", "suspend", "resume", "cancel", "recover", "advance", "release", "reclaim"}
 )
 KNOWN_SECONDS: Final = 1.0  # age of a state that is not read again
 MAX_KNOWN: Final = 10_000  # services of projects in memory
@@ -163,6 +168,7 @@ class GuardedType:
         self._contacts: set[str] = set()
         self._failures: dict[str, Exception] = {}  # by the service that gave no answer
         self._doubts, self._confirms = doubts, visit.absent
+        self.unanswered = False  # a change had no answer
         self.absent = visit.absent  # observed after an outage; the object was not seen since
 
     def __getattr__(self, name: str) -> Any:
@@ -226,6 +232,9 @@ class GuardedType:
                 result = self.record(contacts, verb, *args, **named)
             except AwaitingBudget:  # no call
                 self._called = called_before
+                raise
+            except UNANSWERED_ERRORS:
+                self.unanswered |= name in CHANGES
                 raise
             except ProviderNotFound as error:
                 self._judge_absence(absent=True, cause=error)

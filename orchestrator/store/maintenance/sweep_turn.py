@@ -20,7 +20,8 @@ _DUE: Final = """
     OR EXISTS (SELECT 1 FROM graph_node WHERE state = 'checking' AND leased_until < now())
     OR EXISTS (SELECT 1 FROM signal WHERE due_at <= now())
     OR EXISTS (SELECT 1 FROM observation_group WHERE due_at <= now())
-    OR EXISTS (SELECT 1 FROM observation WHERE due_at <= now())"""
+    OR EXISTS (SELECT 1 FROM observation WHERE due_at <= now())
+    OR EXISTS (SELECT 1 FROM late_request WHERE due_at <= now())"""
 _QUEUED: Final = "EXISTS (SELECT 1 FROM graph_node WHERE state = 'queued')"
 _WEBHOOKS: Final = "EXISTS (SELECT 1 FROM webhook WHERE state = 'active')"
 _ENDING: Final = """

@@ -69,7 +69,7 @@ COLUMNS: Final = {
     "absent": "boolean",
     "aborted": "boolean",
     "traversal": "bigint",
-    "unanswered": "boolean",
+    "lost_seconds": "float8",
     "continued": "boolean",
     "replacement_uuid": "uuid",
     "runs_as": "text",

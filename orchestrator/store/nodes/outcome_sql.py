@@ -120,6 +120,8 @@ SETTLE_DELETED: Final = OutcomeStatement(
     "settle_deleted", resource=None, events=state_events(unless_silent=" AND i.action IS NOT NULL")
 )
 
+# When the request of the visit may have been sent last, NULL if it was answered.
+_LOST_AT: Final = "clock_timestamp() - make_interval(secs => i.lost_seconds)"
 _UNREACHABLE: Final = """
         unreachable_since = CASE WHEN i.unreachable THEN coalesce(r.unreachable_since, now()) END,
         unreachable_reason = CASE WHEN i.unreachable THEN i.reason END"""
@@ -158,7 +160,7 @@ WAIT: Final = OutcomeStatement(
         sealed = convert_to(i.sealed, 'UTF8'),
         definition_id = coalesce(i.definition_id, r.definition_id), requires = i.requires,
         input_digests = i.input_digests,
-        lost_at = CASE WHEN i.unanswered THEN clock_timestamp() WHEN i.physical_id IS NULL THEN r.lost_at END,
+        lost_at = coalesce({_LOST_AT}, CASE WHEN i.physical_id IS NULL THEN r.lost_at END),
         step = CASE WHEN r.op = i.op THEN r.step END,
         requested_at = CASE WHEN i.requested THEN clock_timestamp() WHEN r.op = i.op THEN r.requested_at END,
         {_UNREACHABLE},
@@ -206,7 +208,7 @@ POSTPONE: Final = OutcomeStatement(
 # An update that failed leaves a resource that matches neither definition: it has no `built_digest`.
 FAIL: Final = OutcomeStatement(
     "fail",
-    resource="""op = NULL, op_started_at = NULL, action = i.action, status = 'FAILED',
+    resource=f"""op = NULL, op_started_at = NULL, action = i.action, status = 'FAILED',
         status_reason = i.reason, attempt = i.attempt,
         physical_id = i.physical_id, properties = i.properties, data = i.data,
         sealed = convert_to(i.sealed, 'UTF8'),
@@ -215,7 +217,7 @@ FAIL: Final = OutcomeStatement(
         built_digest = CASE WHEN i.action = 'UPDATE' THEN NULL ELSE r.built_digest END,
         observed = coalesce(i.observed, r.observed),
         observed_at = CASE WHEN i.observed IS NULL THEN r.observed_at ELSE now() END,
-        lost_at = CASE WHEN i.unanswered THEN clock_timestamp() ELSE r.lost_at END,
+        lost_at = coalesce({_LOST_AT}, r.lost_at),
         lease = NULL, leased_until = NULL""",
     node=NodeEffect(
         set="state = 'failed', lease = NULL, leased_until = NULL, due_at = NULL, last_error = i.reason",

@@ -243,6 +243,22 @@ class Stray(Base):
     )
 
 
+class LateRequest(Base):
+    """A resource with requests that had no answer, or whose worker lost its lease: they may still be carried
+    out, after newer ones. Its object is observed until then (operations/adr/0025).
+    """
+
+    __tablename__ = "late_request"
+
+    resource_id: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    lost_at: Mapped[dt.datetime] = mapped_column(server_default=now)  # when the last of them was recorded
+    until: Mapped[dt.datetime]  # no request is carried out later
+    due_at: Mapped[dt.datetime]  # of the next observation
+    pauses: Mapped[bool] = mapped_column(server_default=text("false"))  # a suspend or a resume is among them
+
+    __table_args__ = (Index("ix_late_request_due", "due_at"),)
+
+
 class ObservationPass(Base):
     """A pass that observes the resources of a stack beside its operations. It ends when every resource up to
     the last name is observed, and its row is deleted then.

@@ -1,6 +1,6 @@
 WITH i AS MATERIALIZED (
     SELECT *
-        FROM json_to_recordset(%(rows)s) AS x(node_id bigint, resource_id bigint, stack_id bigint, name text, type text, action text, status text, reason text, started boolean, physical_id text, properties json, data json, sealed text, shown json, definition_id bigint, requires bigint[], input_digests text[], observed text, attempt integer, traversal bigint, unanswered boolean, automatic boolean)
+        FROM json_to_recordset(%(rows)s) AS x(node_id bigint, resource_id bigint, stack_id bigint, name text, type text, action text, status text, reason text, started boolean, physical_id text, properties json, data json, sealed text, shown json, definition_id bigint, requires bigint[], input_digests text[], observed text, attempt integer, traversal bigint, lost_seconds float8, automatic boolean)
     WHERE x.node_id > 0 AND x.resource_id > 0 AND x.stack_id > 0
 )
 , r AS (
@@ -14,7 +14,7 @@ WITH i AS MATERIALIZED (
         built_digest = CASE WHEN i.action = 'UPDATE' THEN NULL ELSE r.built_digest END,
         observed = coalesce(i.observed, r.observed),
         observed_at = CASE WHEN i.observed IS NULL THEN r.observed_at ELSE now() END,
-        lost_at = CASE WHEN i.unanswered THEN clock_timestamp() ELSE r.lost_at END,
+        lost_at = coalesce(clock_timestamp() - make_interval(secs => i.lost_seconds), r.lost_at),
         lease = NULL, leased_until = NULL
     FROM i WHERE r.id = ANY (ARRAY[i.resource_id]) AND r.lease = %(lease)s
         AND (i.traversal IS NULL

@@ -1,5 +1,5 @@
 WITH i AS NOT MATERIALIZED (
-    SELECT %(node_id)s::bigint AS node_id, %(resource_id)s::bigint AS resource_id, %(stack_id)s::bigint AS stack_id, %(name)s::text AS name, %(type)s::text AS type, %(action)s::text AS action, %(status)s::text AS status, %(reason)s::text AS reason, %(started)s::boolean AS started, %(physical_id)s::text AS physical_id, %(properties)s::json AS properties, %(data)s::json AS data, %(sealed)s::text AS sealed, %(shown)s::json AS shown, %(definition_id)s::bigint AS definition_id, %(requires)s::bigint[] AS requires, %(input_digests)s::text[] AS input_digests, %(observed)s::text AS observed, %(attempt)s::integer AS attempt, %(traversal)s::bigint AS traversal, %(unanswered)s::boolean AS unanswered, %(automatic)s::boolean AS automatic
+    SELECT %(node_id)s::bigint AS node_id, %(resource_id)s::bigint AS resource_id, %(stack_id)s::bigint AS stack_id, %(name)s::text AS name, %(type)s::text AS type, %(action)s::text AS action, %(status)s::text AS status, %(reason)s::text AS reason, %(started)s::boolean AS started, %(physical_id)s::text AS physical_id, %(properties)s::json AS properties, %(data)s::json AS data, %(sealed)s::text AS sealed, %(shown)s::json AS shown, %(definition_id)s::bigint AS definition_id, %(requires)s::bigint[] AS requires, %(input_digests)s::text[] AS input_digests, %(observed)s::text AS observed, %(attempt)s::integer AS attempt, %(traversal)s::bigint AS traversal, %(lost_seconds)s::float8 AS lost_seconds, %(automatic)s::boolean AS automatic
 )
 , r AS (
     UPDATE resource r
@@ -12,7 +12,7 @@ WITH i AS NOT MATERIALIZED (
         built_digest = CASE WHEN i.action = 'UPDATE' THEN NULL ELSE r.built_digest END,
         observed = coalesce(i.observed, r.observed),
         observed_at = CASE WHEN i.observed IS NULL THEN r.observed_at ELSE now() END,
-        lost_at = CASE WHEN i.unanswered THEN clock_timestamp() ELSE r.lost_at END,
+        lost_at = coalesce(clock_timestamp() - make_interval(secs => i.lost_seconds), r.lost_at),
         lease = NULL, leased_until = NULL
     FROM i WHERE r.id = ANY (ARRAY[i.resource_id]) AND r.lease = %(lease)s
         AND (i.traversal IS NULL

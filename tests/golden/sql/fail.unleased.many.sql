@@ -1,6 +1,6 @@
 WITH i AS MATERIALIZED (
     SELECT *
-        FROM json_to_recordset(%(rows)s) AS x(node_id bigint, resource_id bigint, stack_id bigint, name text, type text, action text, status text, reason text, started boolean, physical_id text, properties json, data json, sealed text, shown json, definition_id bigint, requires bigint[], input_digests text[], observed text, attempt integer, unanswered boolean, continued boolean, status_read text, automatic boolean)
+        FROM json_to_recordset(%(rows)s) AS x(node_id bigint, resource_id bigint, stack_id bigint, name text, type text, action text, status text, reason text, started boolean, physical_id text, properties json, data json, sealed text, shown json, definition_id bigint, requires bigint[], input_digests text[], observed text, attempt integer, lost_seconds float8, continued boolean, status_read text, automatic boolean)
     WHERE x.node_id > 0 AND x.resource_id > 0 AND x.stack_id > 0
 )
 , locked AS MATERIALIZED (
@@ -21,7 +21,7 @@ WITH i AS MATERIALIZED (
         built_digest = CASE WHEN i.action = 'UPDATE' THEN NULL ELSE r.built_digest END,
         observed = coalesce(i.observed, r.observed),
         observed_at = CASE WHEN i.observed IS NULL THEN r.observed_at ELSE now() END,
-        lost_at = CASE WHEN i.unanswered THEN clock_timestamp() ELSE r.lost_at END,
+        lost_at = coalesce(clock_timestamp() - make_interval(secs => i.lost_seconds), r.lost_at),
         lease = NULL, leased_until = NULL
     FROM i, locked WHERE locked.id = i.node_id AND r.id = ANY (ARRAY[i.resource_id])
         AND (r.lease IS NULL OR r.leased_until < clock_timestamp()) AND r.status = i.status_read

@@ -1,6 +1,6 @@
 WITH i AS MATERIALIZED (
     SELECT *
-        FROM json_to_recordset(%(rows)s) AS x(node_id bigint, resource_id bigint, stack_id bigint, name text, type text, action text, status text, reason text, started boolean, physical_id text, properties json, metadata json, data json, sealed text, shown json, definition_id bigint, requires bigint[], input_digests text[], op text, attempt integer, wait_seconds float8, retried boolean, unreachable boolean, refusal text, outage boolean, absent boolean, aborted boolean, unanswered boolean, continued boolean, status_read text, requested boolean, automatic boolean)
+        FROM json_to_recordset(%(rows)s) AS x(node_id bigint, resource_id bigint, stack_id bigint, name text, type text, action text, status text, reason text, started boolean, physical_id text, properties json, metadata json, data json, sealed text, shown json, definition_id bigint, requires bigint[], input_digests text[], op text, attempt integer, wait_seconds float8, retried boolean, unreachable boolean, refusal text, outage boolean, absent boolean, aborted boolean, lost_seconds float8, continued boolean, status_read text, requested boolean, automatic boolean)
     WHERE x.node_id > 0 AND x.resource_id > 0 AND x.stack_id > 0
 )
 , locked AS MATERIALIZED (
@@ -22,7 +22,7 @@ WITH i AS MATERIALIZED (
         sealed = convert_to(i.sealed, 'UTF8'),
         definition_id = coalesce(i.definition_id, r.definition_id), requires = i.requires,
         input_digests = i.input_digests,
-        lost_at = CASE WHEN i.unanswered THEN clock_timestamp() WHEN i.physical_id IS NULL THEN r.lost_at END,
+        lost_at = coalesce(clock_timestamp() - make_interval(secs => i.lost_seconds), CASE WHEN i.physical_id IS NULL THEN r.lost_at END),
         step = CASE WHEN r.op = i.op THEN r.step END,
         requested_at = CASE WHEN i.requested THEN clock_timestamp() WHEN r.op = i.op THEN r.requested_at END,
         

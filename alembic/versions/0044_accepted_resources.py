@@ -3,7 +3,7 @@
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0044answers"
+revision = "0044"
 down_revision = "0043"
 branch_labels = None
 depends_on = None

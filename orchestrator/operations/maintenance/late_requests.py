@@ -1,0 +1,211 @@
+"""Observe resources whose older requests may still be carried out, and correct what these have changed
+(operations/adr/0025).
+
+A call is a Celery task, as for an observation pass. Nothing is deleted or replaced: a deviation marks the
+resource, and an update of the present revision over it corrects the object. It needs no policy: the damage is
+not drift, but an effect of our own request.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Final, Literal, NamedTuple
+
+from orchestrator import metrics
+from orchestrator.engine.check.visit import ResourceVisit
+from orchestrator.engine.messages import CheckMessage
+from orchestrator.engine.observation.judgement import Evidence, judge, without_accepted
+from orchestrator.engine.observation.policies import accepts
+from orchestrator.engine.observation.repairs import Action, action_for, corrected, obstacle
+from orchestrator.errors import Misconfigured
+from orchestrator.logs import logger
+from orchestrator.operations.observation.faults import observed_fault
+from orchestrator.operations.observation.findings import evidence_of, full_context, recorded_values
+from orchestrator.operations.observation.healing import busy
+from orchestrator.operations.reconcile.worker_context import WorkerContext
+from orchestrator.operations.resource_context.state import load_state
+from orchestrator.operations.runtime.circuit_breaker import GuardedType
+from orchestrator.resources.base import Context, Observation, ResourceType
+from orchestrator.resources.groups.group_type import GroupType
+from orchestrator.store.maintenance import late_requests as store
+from orchestrator.store.maintenance.late_requests import Db, LateRequest
+from orchestrator.store.observation import convergence, repair_starts, repairs, rules, watched
+from orchestrator.store.observation.convergence import Mark
+from orchestrator.store.observation.drift import SEPARATOR
+from orchestrator.store.observation.repairs import StackState
+from orchestrator.store.observation.watched import VersionedVisit
+from orchestrator.store.traversals import traversals
+
+log = logger()
+
+PURPOSE: Final = "correction after a late request"
+OBSERVED: Final[Mapping[Action | None, Literal["changed", "absent"]]] = {
+    "update": "changed",
+    "recreate": "absent",
+}
+
+
+class Correction(NamedTuple):
+    """What a late request has changed: properties, or whether the object is suspended."""
+
+    mark: Mark | None = None
+    suspended: bool | None = None  # as it is, and should not be
+
+
+def follow_late_requests(engine: WorkerContext, resource_id: int) -> Sequence[CheckMessage]:
+    """Observe a resource with late requests, if it has any; return the message of a correction."""
+    db = engine.database.check_connection(durable=True)
+    late = store.read(db, resource_id)
+    if late is None:
+        return []
+    if late.gone or late.hopeless:
+        store.forget(db, resource_id)
+        return []
+    root = repairs.stacks(db, [late.root_id]).get(late.root_id)
+    found = next(iter(watched.visits(db, [resource_id])), None)
+    if late.deposed or root is None or found is None:  # a rollback may restore it
+        return _continue(db, resource_id, late)
+    if not late.at_rest or root.status == "IN_PROGRESS":
+        store.continue_(db, resource_id, store.BUSY_SECONDS)
+        return []
+    return _follow(engine, db, late, found, root)
+
+
+def _continue(db: Db, resource_id: int, late: LateRequest) -> Sequence[CheckMessage]:
+    """Observe the resource again after a pause, unless no request can arrive any more."""
+    if late.over:
+        store.end(db, resource_id)
+    store.continue_(db, resource_id)
+    return []
+
+
+def _follow(
+    engine: WorkerContext, db: Db, late: LateRequest, found: VersionedVisit, root: StackState
+) -> Sequence[CheckMessage]:
+    resource_id, type_ = found.visit.resource.id, _type(engine, found.visit)
+    if type_ is None:
+        return _continue(db, resource_id, late)
+    ctx = full_context(engine, db, found.visit)
+    seen = _observe(engine, found.visit, type_, ctx)
+    if not isinstance(seen, Observation):
+        store.continue_(db, resource_id, store.RETRY_SECONDS)
+        return []
+    correction = Correction(suspended=_wrongly_suspended(engine, found.visit, type_, ctx, late))
+    if correction.suspended is None:
+        correction = Correction(_mark(engine, db, found, type_, seen))
+    if correction == Correction():
+        return _continue(db, resource_id, late)
+    if found.visit.resource.suspended and correction.mark is not None:  # the stack is to be resumed first
+        store.continue_(db, resource_id, store.SUSPENDED_SECONDS)
+        return []
+    messages = _start(db, found, root.id, correction)
+    store.continue_(db, resource_id, None if messages else store.RETRY_SECONDS)
+    return messages
+
+
+def _type(engine: WorkerContext, visit: ResourceVisit) -> ResourceType | None:
+    try:
+        return engine.types.get(visit.resource.resource_type)
+    except Misconfigured:  # reported at the start of the worker
+        return None
+
+
+def _observe(engine: WorkerContext, visit: ResourceVisit, type_: ResourceType, ctx: Context) -> Evidence:
+    guarded = GuardedType(type_, engine.breakers, visit, doubts=False)
+    try:
+        return evidence_of(partial(guarded.observe, ctx, visit.resource.physical_id or ""))
+    finally:
+        guarded.finish()
+
+
+def _wrongly_suspended(
+    engine: WorkerContext, visit: ResourceVisit, type_: ResourceType, ctx: Context, late: LateRequest
+) -> bool | None:
+    """Return whether the object is suspended, if it should not be, or is not and should be; None: it is as
+    recorded, or in neither state.
+    """
+    if not (late.pauses and type_.can_pause):
+        return None
+    ready = {}
+    for action in ("SUSPEND", "RESUME"):
+        seen = _observe(engine, visit, type_, replace(ctx, action=action))
+        ready[action] = isinstance(seen, Observation) and seen.exists and seen.ready and not seen.error
+    suspended = ready["SUSPEND"]
+    if suspended == ready["RESUME"] or suspended == visit.resource.suspended:
+        return None
+    return suspended
+
+
+def _mark(
+    engine: WorkerContext, db: Db, found: VersionedVisit, type_: ResourceType, seen: Observation
+) -> Mark | None:
+    """Return the mark of an object that differs from its resource; None if there is nothing to correct. An
+    object in transition is compared as well: the update waits for the end of that.
+    """
+    visit = found.visit
+    resource, stack = visit.resource, visit.stack
+    if resource.suspect or seen.error:
+        return None
+    state = load_state(visit, engine.cipher)
+    recorded = recorded_values(type_, found, state, full_context(engine, db, visit))
+    standing = judge(recorded, replace(seen, ready=True))
+    [place] = rules.places(db, [(stack.id, resource.name, resource.resource_type)])
+    in_force = [row.rule for row in rules.in_force(db, stack.project_id, {id_ for id_, _ in place.stacks})]
+    now = dt.datetime.now(dt.UTC)
+    standing = without_accepted(standing, lambda path: accepts(in_force, place, path, now) is not None)
+    if standing.fact not in ("changed", "missing"):
+        return None
+    environment = repairs.stacks(db, [stack.id])[stack.id].environment
+    holders = rules.holders(db, {stack.id}).get(stack.id, ())
+    grouped = any(isinstance(engine.types.get(holder), GroupType) for holder in holders)
+    fault = observed_fault(visit, type_, recorded, standing, environment, grouped=grouped)
+    action = action_for(fault)
+    if action not in OBSERVED or obstacle(fault, action) or (action == "recreate" and fault.holds_data):
+        return None  # left to the policies: a late request has replaced nothing
+    names = SEPARATOR.join(sorted(corrected(fault)))
+    told = f"Correction ({action}): a request that was superseded has changed {names or 'the object'}"
+    return Mark(resource.id, found.version, OBSERVED[action], names or standing.reason, told)
+
+
+def _start(db: Db, found: VersionedVisit, root_id: int, correction: Correction) -> Sequence[CheckMessage]:
+    """Mark the resource, and start the update that corrects it. A stack that has not reached its desired
+    revision keeps the mark for its next update.
+    """
+    resource = found.visit.resource
+    with db.transaction():
+        traversals.lock(db, root_id)
+        root = repairs.stacks(db, [root_id]).get(root_id)
+        if root is None or root.status == "IN_PROGRESS":
+            return []
+        if correction.suspended is False:
+            return _suspend_again(db, root, resource.name)
+        if not _marked(db, found, correction) or busy(root):
+            return []
+        stacks = {found.visit.stack.id}
+        started = repair_starts.begin(db, root_id, stacks, PURPOSE, [resource.name], automatic=True)
+    _log(root_id, resource.name)
+    return [started.message]
+
+
+def _marked(db: Db, found: VersionedVisit, correction: Correction) -> Collection[int]:
+    if correction.mark is not None:
+        return convergence.mark(db, [correction.mark])
+    return store.mark_suspended(db, found.visit.resource.id, found.version)
+
+
+def _suspend_again(db: Db, root: StackState, name: str) -> Sequence[CheckMessage]:
+    """Repeat the suspend of a stack after a late resume of a resource."""
+    if (root.action, root.status) != ("SUSPEND", "COMPLETE"):
+        return []
+    started = traversals.start_traversal(db, root.id, "SUSPEND", automatic=True)
+    _log(root.id, name)
+    return [] if started is None else [started.message]
+
+
+def _log(root_id: int, name: str) -> None:
+    metrics.count_repair("started")
+    log.warning("late_request_corrected", stack_id=root_id, resource=name)
+    log.info("audit", action="stacks:repair", automatic=True, stack_id=root_id, resources=1)
