@@ -106,7 +106,7 @@ class OtherIncarnations:
             context = replace(operation.context("RECLAIM", 0.0), properties=properties)
             type_.reclaim(context, state.physical_id, properties)
             seen = _observed(operation, state.physical_id, context)
-            if _is_changing(seen) and (seen.step or state.op is None):
+            if _is_changing(seen) and (seen.step or seen.busy or state.op is None):
                 return Postponed(seen.retry_after or RELEASE_SECONDS, seen.reason or "it is restored")
         self._mark(id_, released=None)
         return None

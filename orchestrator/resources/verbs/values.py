@@ -99,7 +99,8 @@ class Observation:
     `error` reports that the object itself failed: with `replaceable` it is deleted and created again, up to
     `action_retry_limit` times; otherwise the failure is final.
     `step` names the next step of an unfinished operation: the verb `advance` carries it out.
-    `busy`: the provider works on an object in error, which may end the error.
+    `busy`: the provider works on an object in error, which may end the error; or an object that takes back what
+    it has released does not have it yet.
     """
 
     exists: bool
@@ -114,7 +115,7 @@ class Observation:
     properties: Mapping[str, Value] | None = None  # actual values, as far as the provider reports them
     step: str = ""  # next step of an operation that is not finished; implies `ready=False`
     released: bool = True  # whether a requested release is complete
-    busy: bool = False  # with an error: a task of the provider is in progress
+    busy: bool = False  # with an error, or a reclaim: a task of the provider is in progress
 
     def __post_init__(self) -> None:
         """An operation with a further step is not finished."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from orchestrator.json_types import JsonObject
+from orchestrator.simulated.faults import ActionFault
 from orchestrator.simulated.http import ApiError, Response
 from orchestrator.simulated.nova.view import HOST
 from orchestrator.simulated.service import Call
@@ -20,6 +21,7 @@ class Interfaces:
         """Add the routes."""
         self.nova = nova
         nova.cloud.schedule.register("interface.detached", self._detached)
+        nova.cloud.schedule.register("interface.attached", self._attached)
         add = nova.router.add
         root = "/v2.1/servers/{id_}/os-interface"
         add("GET", root, self.index)
@@ -66,10 +68,23 @@ class Interfaces:
                 raise ApiError(409, f"Port {port['id']} is still in use.")
         else:
             port = self._new_port(call, row, given)
-        self.bind(row, port)
         row["port_ids"] = [*row["port_ids"], port["id"]]
         self.nova.servers.touch(row)
+        fault = self.nova.cloud.faults.action("attach_interface", row["name"])
+        if fault.error or fault.delay:
+            self._attach_slowly(row, port, fault)
+        else:
+            self.bind(row, port)
         return Response(200, {"interfaceAttachment": _view(call, port)})
+
+    def _attach_slowly(self, row: JsonObject, port: JsonObject, fault: ActionFault) -> None:
+        """List the port at once, and let the hypervisor attach it, or fail, after a while. Nova answers only
+        then: a rule of `api` takes the answer away.
+        """
+        values = {"device_id": row["id"], "device_owner": f"compute:{row['zone']}"}
+        self.nova.cloud.neutron.ports.apply(port, values)
+        event = ("interface.attached", row["id"], port["id"], fault.error)
+        self.nova.cloud.schedule.after(fault.delay, *event)
 
     def show(self, call: Call, id_: str, port_id: str) -> Response:
         """Show a port of a server."""
@@ -138,6 +153,18 @@ class Interfaces:
             raise ApiError(400, error.message) from error
         row["own_ports"].append(port["id"])
         return port
+
+    def _attached(self, id_: str, port_id: str, error: str | None) -> None:
+        row = self.nova.servers.table.get(id_)
+        port = self.nova.cloud.neutron.ports.table.get(port_id)
+        if row is None or port is None or port_id not in row["port_ids"]:
+            return
+        if error:
+            self.release(row, port)
+            self.nova.servers.mark_failed(row, "attach_interface")
+        else:
+            self.bind(row, port)
+        self.nova.servers.touch(row)
 
     def _detached(self, id_: str, port_id: str) -> None:
         row = self.nova.servers.table.get(id_)

@@ -27,6 +27,7 @@ from orchestrator.resources.openstack.nova.server import interfaces, state
 
 Entry = Mapping[str, Any]
 FREED_SECONDS: Final = 120.0  # after its last change, until a port of a deleted server counts as in use
+ATTACH_SECONDS: Final = 120.0  # after its last change, until a port counts as attached without being active
 RETRY_SECONDS: Final = 2.0
 
 
@@ -83,6 +84,26 @@ def reclaim(ctx: Context, server_id: str) -> None:
                 compute(ctx).attach_interface(server_id, interfaces.attachment(entry, []))
 
 
+def observe_reclaim(ctx: Context, server: Mapping[str, Any]) -> Observation:
+    """Return the observation of an active server that is to have its ports again."""
+    attached = {one["port_id"]: one for one in compute(ctx).interfaces(server["id"])}
+    ports = interfaces.matched_ports(_released_entries(ctx), [], list(attached.values()))
+    if all(port and is_attached(ctx, attached[port]) for port in ports):
+        return Observation(exists=True)
+    reason = "interfaces are being attached"
+    return Observation(exists=True, ready=False, busy=True, retry_after=RETRY_SECONDS, reason=reason)
+
+
+def is_attached(ctx: Context, interface: Mapping[str, Any]) -> bool:
+    """Return whether a listed interface is attached. Nova lists a port before the hypervisor attaches it, and
+    frees it again if that fails. A port of a disabled network, for example, never becomes active.
+    """
+    if interface.get("port_state") == "ACTIVE":
+        return True
+    port = openstack(ctx).network.find(PORTS, interface["port_id"])
+    return port is not None and not (port.get("admin_state_up") and _has_changed(port, ATTACH_SECONDS))
+
+
 def _attached(ctx: Context, server_id: str) -> list[str]:
     """Return the attached ports that are to be released."""
     released = _released_entries(ctx)
@@ -118,10 +139,15 @@ def awaiting_ports(ctx: Context, port_ids: Sequence[str | None]) -> AbstractCont
 def _is_being_freed(ctx: Context, port_id: str) -> bool:
     """Whether the holder of a port does not exist, or has just freed it."""
     port: dict[str, Any] = openstack(ctx).network.find(PORTS, port_id) or {}
-    changed = parsed_time(port.get("updated_at"))
-    if changed is None or (datetime.now(UTC) - changed).total_seconds() > FREED_SECONDS + CLOCK_SECONDS:
+    if not _has_changed(port, FREED_SECONDS):
         return False
     holder, owner = port.get("device_id"), port.get("device_owner") or ""
     if owner and not owner.startswith("compute:"):
         return False  # of a router, for example
     return not holder or compute(ctx).current_server(holder) is None
+
+
+def _has_changed(port: Mapping[str, Any], seconds: float) -> bool:
+    """Whether a port has changed within so many seconds."""
+    changed = parsed_time(port.get("updated_at"))
+    return changed is not None and (datetime.now(UTC) - changed).total_seconds() <= seconds + CLOCK_SECONDS

@@ -204,6 +204,8 @@ class Server(ListedServer):
                 return images.observe_snapshot(ctx)
             case "RELEASE":
                 return handover.observe_release(ctx, server)
+            case "RECLAIM" if status == "ACTIVE":
+                return handover.observe_reclaim(ctx, server)
         if status == "ACTIVE":
             return Observation(exists=True)
         reason = f"'status': expected 'ACTIVE', got '{status}'"

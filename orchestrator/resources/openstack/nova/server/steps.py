@@ -17,7 +17,7 @@ from orchestrator.resources.base import Context, Value
 from orchestrator.resources.openstack.nova.base import compute
 from orchestrator.resources.openstack.nova.server import agent, interfaces, request, state
 from orchestrator.resources.openstack.nova.server.declarations import IGNORE, REBUILD, REBUILD_KEEPING_DISK
-from orchestrator.resources.openstack.nova.server.handover import awaiting_ports
+from orchestrator.resources.openstack.nova.server.handover import awaiting_ports, is_attached
 from orchestrator.resources.openstack.nova.server.user_data import user_data
 from orchestrator.resources.openstack.request_tags import tags
 from orchestrator.resources.openstack.settings import as_json_texts
@@ -99,22 +99,26 @@ def stored_data(
 
 
 def _attach(ctx: Context, server_id: str, props: Mapping[str, Value], data: JsonObject) -> JsonObject:
-    """Delete the own ports that are detached, and attach what is missing; an attachment is immediate."""
+    """Delete the own ports that are detached, and attach what is missing. An answered attachment is complete;
+    one without an answer is requested again, or awaited while its port is listed and not active.
+    """
     nova, detached = compute(ctx), set(data.pop("detach", ()))
     data.pop("detaching", None)
     own_ports = [port for port in data.get("ports") or () if port["id"] not in detached]
     interfaces.remove_ports(ctx, [port["id"] for port in data.get("ports") or () if port["id"] in detached])
-    missing = data.pop("attach", [])
-    attached = nova.interfaces(server_id)
+    missing, awaited = data.pop("attach", []), list[Mapping[str, Any]]()
+    attached = {interface["port_id"]: interface for interface in nova.interfaces(server_id)}
     known = [port["id"] for port in own_ports]
     for entry in missing:
         made = interfaces.create_own_ports(_repeated(ctx), props, [entry]) if entry else []
         own_ports += [port for port in made if port["id"] not in known]
-        served = interfaces.matched_ports([entry], made, attached) if entry else [None]
-        if served == [None]:
+        [port] = interfaces.matched_ports([entry], made, list(attached.values())) if entry else [None]
+        if port is None:
             with awaiting_ports(ctx, [entry.get("port")]):
                 nova.attach_interface(server_id, interfaces.attachment(entry, made))
-    return {**data, "ports": own_ports}
+        elif not is_attached(ctx, attached[port]):
+            awaited.append(entry)
+    return {**data, "ports": own_ports, **({"attach": awaited} if awaited else {})}
 
 
 def _repeated(ctx: Context) -> Context:
