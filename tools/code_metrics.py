@@ -3,7 +3,7 @@
     python tools/code_metrics.py           # the table; exits with 1 when a limit is exceeded
     python tools/code_metrics.py --limits  # the violations only
 
-Limits: 400 lines per module, 25 methods per class, 50 lines per function, 16 modules per folder.
+Limits: 500 lines per module, 25 methods per class, 50 lines per function, 16 modules per folder.
 A folder with a module per public item (`MODULE_PER_ITEM`) may hold more. Tests only have the limit of lines.
 """
 
@@ -25,7 +25,7 @@ from typing import Final
 ROOT: Final = Path(__file__).resolve().parent.parent
 PACKAGES: Final = ("orchestrator", "api", "tasks")
 TESTS: Final = ("tests", "tools")
-MAX_MODULE_LINES: Final = 400
+MAX_MODULE_LINES: Final = 500
 MAX_METHODS: Final = 25
 MAX_FUNCTION_LINES: Final = 50
 MAX_MODULES: Final = 16

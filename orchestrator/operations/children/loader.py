@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -18,8 +18,10 @@ from orchestrator.engine.check.child_status import ChildState
 from orchestrator.engine.check.visit import ResourceVisit, StackView
 from orchestrator.engine.validation.type_resolution import TypeEnvironment, TypeResolver, UnknownType
 from orchestrator.errors import InvalidTemplate, LimitExceeded, NotFound
-from orchestrator.json_types import JsonMapping, JsonObject
+from orchestrator.json_types import JsonMapping
+from orchestrator.operations.children.child_parameters import child_values, secret_parameters, visible_values
 from orchestrator.operations.children.child_view import StoredChildView
+from orchestrator.operations.children.missing_types import MissingType
 from orchestrator.operations.quotas import CachedQuotas
 from orchestrator.operations.resource_context.state import ResourceState
 from orchestrator.operations.resource_quota import counts_of
@@ -46,12 +48,10 @@ from orchestrator.template.definition import ResourceDefinition
 from orchestrator.template.environment import Environment
 from orchestrator.template.formats import Format
 from orchestrator.template.function_view import ParentResourceProxy
-from orchestrator.template.functions.member import with_secrets
 from orchestrator.template.global_environment import global_environment
 from orchestrator.template.group_template import MembersDraft, is_members, load_stored, read_stored
 from orchestrator.template.parameters import ParameterSchema, ParameterValues
 from orchestrator.template.parse import Limits
-from orchestrator.template.secret_values import NO_SECRETS
 from orchestrator.template.template import Draft, Template, load
 
 CACHE_SIZE: Final = 128  # entries of each cache
@@ -246,12 +246,15 @@ class ChildStackLoader:
         # The text of a thousand identical children is parsed once.
         draft = self._unconditional.get(child.text) or read_stored(child.text, self._limits)
         parameters = pseudo_parameters(child_uuid, name, visit.stack.project_id, draft.form)
-        values, inherited = _values(child, draft.parameters, parameters, parent, hides), child.environment
+        values, inherited = (
+            child_values(child, draft.parameters, parameters, parent, hides),
+            child.environment,
+        )
         defined = draft
         if not isinstance(defined, UnconditionalTemplate):
             defined = self._define(child.text, defined, values)
         self._check_limits(visit.stack, context, child_uuid, len(defined.template.resources))
-        secret = _secret_parameters(defined.template.parameters, values, hides)
+        secret = secret_parameters(defined.template.parameters, values, hides)
         hidden = {name: values[name] for name in values.hidden | secret if name in values}
         masked = {*hidden, *inherited.hidden_defaults}
         return DesiredChild(
@@ -262,7 +265,7 @@ class ChildStackLoader:
             if keeps is None
             else {**revisions.files(self.database, keeps), **context.files},
             environment=without_hidden(inherited, masked),
-            parameters=_visible(values, hidden, parameters),
+            parameters=visible_values(values, hidden, parameters),
             sealed=sealed_values(self.cipher, hidden, inherited, masked),
             outline=defined.outline,
             resource_count=len(defined.template.resources),
@@ -375,55 +378,3 @@ class LazyStackContext:
         """Return the environment of a stack nested in the resource."""
         inherited = self._stacks.inherited_context(self._visit.stack).environment
         return inherited.child(self._visit.resource.name, parameters, None)
-
-
-class UninstalledType(ResourceType):
-    """Stands for a type that is not installed: resources that never began can still be removed."""
-
-    calls_out = True  # there may be an object, which only the type could find
-
-    def __init__(self, name: str) -> None:
-        """Take the name of the type."""
-        self.name = name  # type: ignore[misc]
-
-
-class MissingType(NestedType):
-    """Stands for a template that no longer exists: resources created from it can still be deleted."""
-
-    def __init__(self, name: str) -> None:
-        """Take the template's name."""
-        self.name = name  # type: ignore[misc]
-
-
-def _values(
-    child: ChildTemplate,
-    schemas: Mapping[str, ParameterSchema],
-    pseudo: Mapping[str, str],
-    parent: ParentResourceProxy,
-    hides: ResourceState,
-) -> ParameterValues:
-    """Return the parameter values of a child; those from hidden defaults are hidden."""
-    inherited = child.environment
-    given: JsonMapping = inherited.parameters
-    if is_members(child.text):
-        given = with_secrets(given, hides.secrets if hides.secret else NO_SECRETS)
-    hide = inherited.hidden_defaults - given.keys()
-    return ParameterValues.build(
-        schemas, given, inherited.parameter_defaults, pseudo, parent=parent, hide=hide
-    )
-
-
-def _secret_parameters(names: Iterable[str], values: JsonMapping, hides: ResourceState) -> frozenset[str]:
-    """Return the parameters of a child that contain a secret of its parent's resource: in their value, or in
-    the property of that name.
-    """
-    return frozenset(
-        name
-        for name in names
-        if hides.is_secret(hides.properties.get(name)) or hides.is_secret(values.get(name))
-    )
-
-
-def _visible(values: ParameterValues, hidden: JsonMapping, pseudo: Mapping[str, str]) -> JsonObject:
-    """Return the parameters without pseudo parameters; hidden values are None."""
-    return {name: None if name in hidden else value for name, value in values.items() if name not in pseudo}

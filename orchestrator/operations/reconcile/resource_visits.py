@@ -42,7 +42,8 @@ from orchestrator.engine.check.visit import ResourceVisit, replacement_visit
 from orchestrator.errors import InvalidTemplate, NotFound, Superseded
 from orchestrator.json_types import JsonMapping
 from orchestrator.logs import logger
-from orchestrator.operations.children.loader import LazyStackContext, UninstalledType
+from orchestrator.operations.children.loader import LazyStackContext
+from orchestrator.operations.children.missing_types import UninstalledType
 from orchestrator.operations.reconcile.checked_node import CheckedNode, resource_checked
 from orchestrator.operations.reconcile.execution import execute, report_aborted
 from orchestrator.operations.reconcile.incarnations import OtherIncarnations

@@ -99,8 +99,8 @@ class Observation:
     `error` reports that the object itself failed: with `replaceable` it is deleted and created again, up to
     `action_retry_limit` times; otherwise the failure is final.
     `step` names the next step of an unfinished operation: the verb `advance` carries it out.
-    `busy`: the provider works on an object in error, which may end the error; or an object that takes back what
-    it has released does not have it yet.
+    `busy`: the provider works on an object in error, which may end the error; or an object that takes back
+    what it has released does not have it yet.
     """
 
     exists: bool
