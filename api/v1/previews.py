@@ -81,7 +81,8 @@ def _created(identity: _EngineFormat, resource: PlannedResource) -> Form | list[
         resource.attributes,
         resource.metadata,
     )
-    return form | {"properties": resource.properties}
+    unknown = {"unknown_properties": list(resource.unknown)} if resource.unknown else {}
+    return form | {"properties": resource.properties} | unknown
 
 
 @previews.route("/<project_id>/stacks/<stack_name>/<stack_id>/preview", methods=["PUT", "PATCH"])

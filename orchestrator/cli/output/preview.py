@@ -102,9 +102,11 @@ def show_create(out: Console, stack: JsonMapping) -> None:
         line = Text(f"{sign:>3} {_name(resource)}", style=f"bold {style}")
         line.append(f"  {one_line(resource['resource_type'])}", style="not bold dim")
         out.print(line, soft_wrap=True)
+        unknown = resource.get("unknown_properties") or ()
         for name, value in resource["properties"].items():
-            if value not in (None, "", [], {}):
-                out.print(Text(f"      {clean(name)} = {_short(value)}"), soft_wrap=True)
+            if name in unknown or value not in (None, "", [], {}):
+                shown = UNKNOWN if name in unknown else _short(value)
+                out.print(Text(f"      {clean(name)} = {shown}"), soft_wrap=True)
     out.print(Text(f"{len(resources)} {phrase}.", style="bold"), soft_wrap=True)
 
 

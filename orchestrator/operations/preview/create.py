@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from orchestrator.engine.validation.hypothetical_stack import HypotheticalStack
 from orchestrator.engine.validation.property_resolution import Resolved
 from orchestrator.engine.validation.secret_places import secrets_of
 from orchestrator.errors import OrchestratorError
@@ -31,6 +32,7 @@ from orchestrator.schema.translation import reached
 from orchestrator.template.definition import OutputDefinition, ResourceDefinition, StackDefinition
 from orchestrator.template.formats import format_named
 from orchestrator.template.function_view import UNKNOWN, ResourceProxy
+from orchestrator.template.functions.resolved_argument import knows_all
 from orchestrator.template.functions.time_budget import time_budget
 from orchestrator.template.parameters import MASK, ParameterValues
 from orchestrator.template.secret_values import NO_SECRETS
@@ -50,6 +52,7 @@ class PlannedResource:
     attributes: Sequence[str]  # names
     metadata: Any
     nested: Nested | None = None  # its child stack
+    unknown: Sequence[str] = ()  # properties with a value of a resource that does not exist
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +167,7 @@ def _planned_resource(
 
     path = f"{place}.{keywords.metadata}"
     metadata = _value(view, body.get("metadata"), path)
+    unknown = _unknown_properties(whole, definition, resource_type)
     if metadata:
         hidden = secrets_of(view, body.get("metadata"), metadata)
         metadata = MASK if hidden is None else hidden.masked(metadata)
@@ -183,7 +187,21 @@ def _planned_resource(
         sorted(resource_type.attributes),
         metadata or {},
         None if inside is None else Nested(inside.name, planned_resources(context, inside)),
+        unknown,
     )
+
+
+def _unknown_properties(
+    whole: HypotheticalChild, definition: ResourceDefinition, resource_type: ResourceType
+) -> Sequence[str]:
+    """Return the properties that contain a value of a resource that does not exist yet."""
+    view = HypotheticalStack(
+        whole.template, whole.values, whole.kinds.files, nested=whole.values.parent is not None
+    )
+    keywords = format_named(view.version).keywords
+    place = f"{keywords.resources}.{definition.name}"
+    resolved = Resolved(definition.body, view, resource_type, place, f"{place}.{keywords.properties}")
+    return sorted(name for name, value in resolved.values.items() if not knows_all(value))
 
 
 def _child(

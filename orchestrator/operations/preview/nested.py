@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
+from itertools import islice
+from typing import Final
 
 import orjson
 
 from orchestrator.engine.check.child_status import split_request
 from orchestrator.engine.preview.property_forecast import PropertyForecast
-from orchestrator.engine.preview.results import ForecastResource
-from orchestrator.errors import Diagnostic, InvalidTemplate
+from orchestrator.engine.preview.results import CurrentResource, ForecastResource
+from orchestrator.errors import Diagnostic, InvalidTemplate, OrchestratorError
 from orchestrator.operations.children.child_view import StoredChildView
 from orchestrator.operations.preview.create import PlannedResource, planned_resources
 from orchestrator.operations.preview.stack import DesiredStack, Preview, ResourceChange, UpdatePreview
 from orchestrator.operations.runtime.parameter_cache import pseudo_parameters
+from orchestrator.operations.size_budget import charge
 from orchestrator.operations.validation.hypothetical_child import (
     HypotheticalChild,
     ParentResource,
     build_hypothetical_child,
 )
+from orchestrator.resources.groups.group_type import GroupType
 from orchestrator.resources.nested_type import NestedType
 from orchestrator.schema.properties import join
 from orchestrator.store.planning import bulk_writer, preview_reads
@@ -27,6 +32,9 @@ from orchestrator.store.stacks import stacks
 from orchestrator.store.stacks.stacks import StackRow
 from orchestrator.store.traversals import child_reads
 from orchestrator.template.parameters import ParameterValues
+
+UNKNOWN_DEFINITION: Final = "the definition of the members contains values that are not known yet"
+MAX_UNKNOWN_MEMBERS: Final = 10_000  # of a new group, listed by name
 
 NestedPreviews = tuple[list[UpdatePreview], list[Diagnostic]]
 
@@ -72,12 +80,39 @@ def _added(preview: Preview, name: str, resource_type: NestedType) -> Iterator[U
     outlook = preview.outlooks.get(name)
     if outlook is None:
         return
-    parent = _parent_resource(preview, name, outlook)
-    inside = build_hypothetical_child(
-        preview.context, preview.kinds, resource_type, parent, name=f"{preview.stack.name}-{name}"
-    )
+    parent, child_name = _parent_resource(preview, name, outlook), f"{preview.stack.name}-{name}"
+    inside = build_hypothetical_child(preview.context, preview.kinds, resource_type, parent, name=child_name)
     if inside is not None:
         yield from _made(planned_resources(preview.context, inside), inside.name, name)
+    elif isinstance(resource_type, GroupType):
+        yield UpdatePreview(
+            frozenset(), {"added": _new_members(preview, name, resource_type, parent)}, None, child_name, name
+        )
+
+
+def _new_members(
+    preview: Preview, name: str, group: GroupType, parent: ParentResource
+) -> Sequence[ResourceChange]:
+    """Return the members of a new group whose definition contains values that are not known yet; none if
+    their number is not known either.
+    """
+    try:
+        members = group.planned(parent.properties).members.template().resources
+    except (OrchestratorError, TypeError):  # the number of members is not known
+        return ()
+    written = preview.template.resources[name].body.get("properties") or {}
+    types = [_written_type(written.get(property_name)) for property_name in group.definition_properties]
+    changes = []
+    for member in islice(members, MAX_UNKNOWN_MEMBERS):
+        charge(member)
+        changes.append(ResourceChange(ForecastResource(member, "added"), "".join(types), None))
+    return changes
+
+
+def _written_type(definition: object) -> str:
+    """Return the type in a definition of members as written, "" if it is no text."""
+    type_ = definition.get("type") if isinstance(definition, Mapping) else None
+    return type_ if isinstance(type_, str) else ""
 
 
 def _made(resources: Sequence[PlannedResource], stack_name: str, parent: str) -> Iterator[UpdatePreview]:
@@ -109,23 +144,28 @@ def _updated(
         current = preview.current_resources(db, row.id)
         data = split_request({} if current is None else current.data)[1]
         parent = replace(_parent_resource(preview, name, outlook), data=data)
-        inside = build_hypothetical_child(
+        view = StoredChildView(
+            db,
+            context.database,
+            context.cipher,
+            child_reads.state(db, row.id),
+            preview.kinds,
+            preview.stack.id,
+            name,
+        )
+        build = partial(
+            build_hypothetical_child,
             context,
             preview.kinds,
             resource_type,
-            parent,
             name=child.name,
             uuid=str(child.uuid),
-            child=StoredChildView(
-                db,
-                context.database,
-                context.cipher,
-                child_reads.state(db, row.id),
-                preview.kinds,
-                preview.stack.id,
-                name,
-            ),
+            child=view,
         )
+        inside, same_definition = build(parent), None
+        if inside is None and current is not None:
+            same_definition = _with_recorded_definition(resource_type, parent, current)
+            inside = None if same_definition is None else build(same_definition)
     if inside is None:
         return [], []
     if inside.faults:
@@ -133,7 +173,41 @@ def _updated(
     made = Preview(context, child, _intent(preview, inside, child))
     update = made.run()
     inner, faults = preview_descendants(made, whole=whole)
+    if same_definition is not None:
+        return [_with_unknown_definition(made, update), *inner], []
     return [update, *inner], [*made.faults, *faults]
+
+
+def _with_recorded_definition(
+    resource_type: NestedType, parent: ParentResource, current: CurrentResource
+) -> ParentResource | None:
+    """Return a group whose new definition is not known yet, with the definition of its present members; None
+    for other resources.
+    """
+    if not isinstance(resource_type, GroupType):
+        return None
+    names = resource_type.definition_properties
+    known = {name: current.properties[name] for name in names if name in current.properties}
+    if not known or not set(parent.unknown) <= set(names):
+        return None
+    return replace(parent, properties={**parent.properties, **known}, unknown=())
+
+
+def _with_unknown_definition(made: Preview, update: UpdatePreview) -> UpdatePreview:
+    """Return the preview of a group's stack in which all kept members may change."""
+    kept = [*update.unchanged, *(item.expected.name for item in update.items.get("unchanged", ()))]
+    changed = [
+        ResourceChange(
+            ForecastResource(name, "updated", UNKNOWN_DEFINITION, certain=False),
+            made.template.resources[name].type,
+            made.chosen[name].id if name in made.chosen else None,
+        )
+        for name in kept
+    ]
+    for change in changed:
+        charge(change.expected.name)
+    items = {**update.items, "unchanged": (), "updated": [*update.items.get("updated", ()), *changed]}
+    return replace(update, unchanged=frozenset(), items=items)
 
 
 def _intent(preview: Preview, inside: HypotheticalChild, child: StackRow) -> DesiredStack:

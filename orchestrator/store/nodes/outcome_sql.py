@@ -145,12 +145,14 @@ _WAITING: Final = NodeEffect(
             ELSE clock_timestamp() + make_interval(secs => i.wait_seconds) END"""
 )
 
+# The attributes of a resource whose operation has not ended: they are encrypted with its other values.
+_KEPT_ATTRIBUTES: Final = """CASE WHEN i.sealed IS NOT NULL THEN NULL WHEN r.sealed IS NULL THEN r.attributes
+            ELSE i.attributes END"""
+
 # Not ready yet, or a retry is due later: the operation stays open, the lease is released, the node waits.
 # An outage ends with the next attempt, at the earliest. With a `status`, the stack has failed before the end
 # of the operation, which is followed; `aborted` if this is new.
-WAIT: Final = OutcomeStatement(
-    "wait",
-    resource=f"""op_started_at = CASE WHEN i.op IS NULL THEN NULL
+_WAITING_COLUMNS: Final = f"""op_started_at = CASE WHEN i.op IS NULL THEN NULL
             WHEN r.op = i.op THEN r.op_started_at ELSE now() END,
         reachable_since = CASE WHEN i.refusal IS NOT NULL
             THEN clock_timestamp() + make_interval(secs => i.wait_seconds) ELSE r.reachable_since END,
@@ -164,7 +166,11 @@ WAIT: Final = OutcomeStatement(
         step = CASE WHEN r.op = i.op THEN r.step END,
         requested_at = CASE WHEN i.requested THEN clock_timestamp() WHEN r.op = i.op THEN r.requested_at END,
         {_UNREACHABLE},
-        lease = NULL, leased_until = NULL""",
+        lease = NULL, leased_until = NULL"""
+WAIT: Final = OutcomeStatement(
+    "wait",
+    resource=f"""{_WAITING_COLUMNS},
+        attributes = {_KEPT_ATTRIBUTES}""",
     node=_WAITING,
     events=state_events(when="i.aborted"),
     next=Next.BLOCKED,
@@ -175,7 +181,7 @@ WAIT: Final = OutcomeStatement(
 # in `needed_by` was released.
 WAIT_EARLY: Final = OutcomeStatement(
     "wait_early",
-    resource=f"""{WAIT.resource},
+    resource=f"""{_WAITING_COLUMNS},
         reference_id = i.reference_id, attributes = i.attributes, value_digest = i.value_digest""",
     node=NodeEffect(
         before=""", early AS MATERIALIZED (
@@ -211,6 +217,7 @@ FAIL: Final = OutcomeStatement(
     resource=f"""op = NULL, op_started_at = NULL, action = i.action, status = 'FAILED',
         status_reason = i.reason, attempt = i.attempt,
         physical_id = i.physical_id, properties = i.properties, data = i.data,
+        attributes = {_KEPT_ATTRIBUTES},
         sealed = convert_to(i.sealed, 'UTF8'),
         definition_id = coalesce(i.definition_id, r.definition_id), requires = i.requires,
         input_digests = i.input_digests,

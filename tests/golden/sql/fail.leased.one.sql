@@ -1,11 +1,13 @@
 WITH i AS NOT MATERIALIZED (
-    SELECT %(node_id)s::bigint AS node_id, %(resource_id)s::bigint AS resource_id, %(stack_id)s::bigint AS stack_id, %(name)s::text AS name, %(type)s::text AS type, %(action)s::text AS action, %(status)s::text AS status, %(reason)s::text AS reason, %(started)s::boolean AS started, %(physical_id)s::text AS physical_id, %(properties)s::json AS properties, %(data)s::json AS data, %(sealed)s::text AS sealed, %(shown)s::json AS shown, %(definition_id)s::bigint AS definition_id, %(requires)s::bigint[] AS requires, %(input_digests)s::text[] AS input_digests, %(observed)s::text AS observed, %(attempt)s::integer AS attempt, %(traversal)s::bigint AS traversal, %(lost_seconds)s::float8 AS lost_seconds, %(automatic)s::boolean AS automatic
+    SELECT %(node_id)s::bigint AS node_id, %(resource_id)s::bigint AS resource_id, %(stack_id)s::bigint AS stack_id, %(name)s::text AS name, %(type)s::text AS type, %(action)s::text AS action, %(status)s::text AS status, %(reason)s::text AS reason, %(started)s::boolean AS started, %(physical_id)s::text AS physical_id, %(properties)s::json AS properties, %(attributes)s::json AS attributes, %(data)s::json AS data, %(sealed)s::text AS sealed, %(shown)s::json AS shown, %(definition_id)s::bigint AS definition_id, %(requires)s::bigint[] AS requires, %(input_digests)s::text[] AS input_digests, %(observed)s::text AS observed, %(attempt)s::integer AS attempt, %(traversal)s::bigint AS traversal, %(lost_seconds)s::float8 AS lost_seconds, %(automatic)s::boolean AS automatic
 )
 , r AS (
     UPDATE resource r
     SET op = NULL, op_started_at = NULL, action = i.action, status = 'FAILED',
         status_reason = i.reason, attempt = i.attempt,
         physical_id = i.physical_id, properties = i.properties, data = i.data,
+        attributes = CASE WHEN i.sealed IS NOT NULL THEN NULL WHEN r.sealed IS NULL THEN r.attributes
+            ELSE i.attributes END,
         sealed = convert_to(i.sealed, 'UTF8'),
         definition_id = coalesce(i.definition_id, r.definition_id), requires = i.requires,
         input_digests = i.input_digests,

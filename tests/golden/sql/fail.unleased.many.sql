@@ -1,6 +1,6 @@
 WITH i AS MATERIALIZED (
     SELECT *
-        FROM json_to_recordset(%(rows)s) AS x(node_id bigint, resource_id bigint, stack_id bigint, name text, type text, action text, status text, reason text, started boolean, physical_id text, properties json, data json, sealed text, shown json, definition_id bigint, requires bigint[], input_digests text[], observed text, attempt integer, lost_seconds float8, continued boolean, status_read text, automatic boolean)
+        FROM json_to_recordset(%(rows)s) AS x(node_id bigint, resource_id bigint, stack_id bigint, name text, type text, action text, status text, reason text, started boolean, physical_id text, properties json, attributes json, data json, sealed text, shown json, definition_id bigint, requires bigint[], input_digests text[], observed text, attempt integer, lost_seconds float8, continued boolean, status_read text, automatic boolean)
     WHERE x.node_id > 0 AND x.resource_id > 0 AND x.stack_id > 0
 )
 , locked AS MATERIALIZED (
@@ -15,6 +15,8 @@ WITH i AS MATERIALIZED (
     SET op = NULL, op_started_at = NULL, action = i.action, status = 'FAILED',
         status_reason = i.reason, attempt = i.attempt,
         physical_id = i.physical_id, properties = i.properties, data = i.data,
+        attributes = CASE WHEN i.sealed IS NOT NULL THEN NULL WHEN r.sealed IS NULL THEN r.attributes
+            ELSE i.attributes END,
         sealed = convert_to(i.sealed, 'UTF8'),
         definition_id = coalesce(i.definition_id, r.definition_id), requires = i.requires,
         input_digests = i.input_digests,

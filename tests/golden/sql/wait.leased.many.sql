@@ -1,6 +1,6 @@
 WITH i AS MATERIALIZED (
     SELECT *
-        FROM json_to_recordset(%(rows)s) AS x(node_id bigint, resource_id bigint, stack_id bigint, name text, type text, action text, status text, reason text, started boolean, physical_id text, properties json, metadata json, data json, sealed text, shown json, definition_id bigint, requires bigint[], input_digests text[], op text, attempt integer, wait_seconds float8, retried boolean, unreachable boolean, refusal text, outage boolean, absent boolean, aborted boolean, traversal bigint, lost_seconds float8, requested boolean, automatic boolean)
+        FROM json_to_recordset(%(rows)s) AS x(node_id bigint, resource_id bigint, stack_id bigint, name text, type text, action text, status text, reason text, started boolean, physical_id text, properties json, attributes json, metadata json, data json, sealed text, shown json, definition_id bigint, requires bigint[], input_digests text[], op text, attempt integer, wait_seconds float8, retried boolean, unreachable boolean, refusal text, outage boolean, absent boolean, aborted boolean, traversal bigint, lost_seconds float8, requested boolean, automatic boolean)
     WHERE x.node_id > 0 AND x.resource_id > 0 AND x.stack_id > 0
 )
 , r AS (
@@ -21,7 +21,9 @@ WITH i AS MATERIALIZED (
         
         unreachable_since = CASE WHEN i.unreachable THEN coalesce(r.unreachable_since, now()) END,
         unreachable_reason = CASE WHEN i.unreachable THEN i.reason END,
-        lease = NULL, leased_until = NULL
+        lease = NULL, leased_until = NULL,
+        attributes = CASE WHEN i.sealed IS NOT NULL THEN NULL WHEN r.sealed IS NULL THEN r.attributes
+            ELSE i.attributes END
     FROM i WHERE r.id = ANY (ARRAY[i.resource_id]) AND r.lease = %(lease)s
         AND (i.traversal IS NULL
             OR i.traversal = (SELECT s.traversal FROM stack s WHERE s.id = ANY (ARRAY[i.stack_id])))

@@ -1,6 +1,6 @@
 WITH i AS MATERIALIZED (
     SELECT *
-        FROM json_to_recordset(%(rows)s) AS x(node_id bigint, resource_id bigint, stack_id bigint, name text, type text, action text, status text, reason text, started boolean, physical_id text, properties json, metadata json, data json, sealed text, shown json, definition_id bigint, requires bigint[], input_digests text[], op text, attempt integer, wait_seconds float8, retried boolean, unreachable boolean, refusal text, outage boolean, absent boolean, aborted boolean, lost_seconds float8, continued boolean, status_read text, requested boolean, automatic boolean)
+        FROM json_to_recordset(%(rows)s) AS x(node_id bigint, resource_id bigint, stack_id bigint, name text, type text, action text, status text, reason text, started boolean, physical_id text, properties json, attributes json, metadata json, data json, sealed text, shown json, definition_id bigint, requires bigint[], input_digests text[], op text, attempt integer, wait_seconds float8, retried boolean, unreachable boolean, refusal text, outage boolean, absent boolean, aborted boolean, lost_seconds float8, continued boolean, status_read text, requested boolean, automatic boolean)
     WHERE x.node_id > 0 AND x.resource_id > 0 AND x.stack_id > 0
 )
 , locked AS MATERIALIZED (
@@ -28,7 +28,9 @@ WITH i AS MATERIALIZED (
         
         unreachable_since = CASE WHEN i.unreachable THEN coalesce(r.unreachable_since, now()) END,
         unreachable_reason = CASE WHEN i.unreachable THEN i.reason END,
-        lease = NULL, leased_until = NULL
+        lease = NULL, leased_until = NULL,
+        attributes = CASE WHEN i.sealed IS NOT NULL THEN NULL WHEN r.sealed IS NULL THEN r.attributes
+            ELSE i.attributes END
     FROM i, locked WHERE locked.id = i.node_id AND r.id = ANY (ARRAY[i.resource_id])
         AND (r.lease IS NULL OR r.leased_until < clock_timestamp()) AND r.status = i.status_read
     RETURNING r.id

@@ -1,5 +1,5 @@
 WITH i AS NOT MATERIALIZED (
-    SELECT %(node_id)s::bigint AS node_id, %(resource_id)s::bigint AS resource_id, %(stack_id)s::bigint AS stack_id, %(name)s::text AS name, %(type)s::text AS type, %(action)s::text AS action, %(status)s::text AS status, %(reason)s::text AS reason, %(started)s::boolean AS started, %(physical_id)s::text AS physical_id, %(properties)s::json AS properties, %(metadata)s::json AS metadata, %(data)s::json AS data, %(sealed)s::text AS sealed, %(shown)s::json AS shown, %(definition_id)s::bigint AS definition_id, %(requires)s::bigint[] AS requires, %(input_digests)s::text[] AS input_digests, %(op)s::text AS op, %(attempt)s::integer AS attempt, %(wait_seconds)s::float8 AS wait_seconds, %(retried)s::boolean AS retried, %(unreachable)s::boolean AS unreachable, %(refusal)s::text AS refusal, %(outage)s::boolean AS outage, %(absent)s::boolean AS absent, %(aborted)s::boolean AS aborted, %(lost_seconds)s::float8 AS lost_seconds, %(continued)s::boolean AS continued, %(status_read)s::text AS status_read, %(requested)s::boolean AS requested, %(automatic)s::boolean AS automatic
+    SELECT %(node_id)s::bigint AS node_id, %(resource_id)s::bigint AS resource_id, %(stack_id)s::bigint AS stack_id, %(name)s::text AS name, %(type)s::text AS type, %(action)s::text AS action, %(status)s::text AS status, %(reason)s::text AS reason, %(started)s::boolean AS started, %(physical_id)s::text AS physical_id, %(properties)s::json AS properties, %(attributes)s::json AS attributes, %(metadata)s::json AS metadata, %(data)s::json AS data, %(sealed)s::text AS sealed, %(shown)s::json AS shown, %(definition_id)s::bigint AS definition_id, %(requires)s::bigint[] AS requires, %(input_digests)s::text[] AS input_digests, %(op)s::text AS op, %(attempt)s::integer AS attempt, %(wait_seconds)s::float8 AS wait_seconds, %(retried)s::boolean AS retried, %(unreachable)s::boolean AS unreachable, %(refusal)s::text AS refusal, %(outage)s::boolean AS outage, %(absent)s::boolean AS absent, %(aborted)s::boolean AS aborted, %(lost_seconds)s::float8 AS lost_seconds, %(continued)s::boolean AS continued, %(status_read)s::text AS status_read, %(requested)s::boolean AS requested, %(automatic)s::boolean AS automatic
 )
 , locked AS MATERIALIZED (
     SELECT n.id FROM i JOIN graph_node n ON n.id = ANY (ARRAY[i.node_id])
@@ -26,7 +26,9 @@ WITH i AS NOT MATERIALIZED (
         
         unreachable_since = CASE WHEN i.unreachable THEN coalesce(r.unreachable_since, now()) END,
         unreachable_reason = CASE WHEN i.unreachable THEN i.reason END,
-        lease = NULL, leased_until = NULL
+        lease = NULL, leased_until = NULL,
+        attributes = CASE WHEN i.sealed IS NOT NULL THEN NULL WHEN r.sealed IS NULL THEN r.attributes
+            ELSE i.attributes END
     FROM i, locked WHERE locked.id = i.node_id AND r.id = ANY (ARRAY[i.resource_id])
         AND (r.lease IS NULL OR r.leased_until < clock_timestamp()) AND r.status = i.status_read
     RETURNING r.id

@@ -1,5 +1,5 @@
 WITH i AS NOT MATERIALIZED (
-    SELECT %(node_id)s::bigint AS node_id, %(resource_id)s::bigint AS resource_id, %(stack_id)s::bigint AS stack_id, %(name)s::text AS name, %(type)s::text AS type, %(action)s::text AS action, %(status)s::text AS status, %(reason)s::text AS reason, %(started)s::boolean AS started, %(physical_id)s::text AS physical_id, %(properties)s::json AS properties, %(metadata)s::json AS metadata, %(data)s::json AS data, %(sealed)s::text AS sealed, %(shown)s::json AS shown, %(definition_id)s::bigint AS definition_id, %(requires)s::bigint[] AS requires, %(input_digests)s::text[] AS input_digests, %(op)s::text AS op, %(attempt)s::integer AS attempt, %(wait_seconds)s::float8 AS wait_seconds, %(retried)s::boolean AS retried, %(unreachable)s::boolean AS unreachable, %(refusal)s::text AS refusal, %(outage)s::boolean AS outage, %(absent)s::boolean AS absent, %(aborted)s::boolean AS aborted, %(traversal)s::bigint AS traversal, %(lost_seconds)s::float8 AS lost_seconds, %(requested)s::boolean AS requested, %(automatic)s::boolean AS automatic
+    SELECT %(node_id)s::bigint AS node_id, %(resource_id)s::bigint AS resource_id, %(stack_id)s::bigint AS stack_id, %(name)s::text AS name, %(type)s::text AS type, %(action)s::text AS action, %(status)s::text AS status, %(reason)s::text AS reason, %(started)s::boolean AS started, %(physical_id)s::text AS physical_id, %(properties)s::json AS properties, %(attributes)s::json AS attributes, %(metadata)s::json AS metadata, %(data)s::json AS data, %(sealed)s::text AS sealed, %(shown)s::json AS shown, %(definition_id)s::bigint AS definition_id, %(requires)s::bigint[] AS requires, %(input_digests)s::text[] AS input_digests, %(op)s::text AS op, %(attempt)s::integer AS attempt, %(wait_seconds)s::float8 AS wait_seconds, %(retried)s::boolean AS retried, %(unreachable)s::boolean AS unreachable, %(refusal)s::text AS refusal, %(outage)s::boolean AS outage, %(absent)s::boolean AS absent, %(aborted)s::boolean AS aborted, %(traversal)s::bigint AS traversal, %(lost_seconds)s::float8 AS lost_seconds, %(requested)s::boolean AS requested, %(automatic)s::boolean AS automatic
 )
 , r AS (
     UPDATE resource r
@@ -19,7 +19,9 @@ WITH i AS NOT MATERIALIZED (
         
         unreachable_since = CASE WHEN i.unreachable THEN coalesce(r.unreachable_since, now()) END,
         unreachable_reason = CASE WHEN i.unreachable THEN i.reason END,
-        lease = NULL, leased_until = NULL
+        lease = NULL, leased_until = NULL,
+        attributes = CASE WHEN i.sealed IS NOT NULL THEN NULL WHEN r.sealed IS NULL THEN r.attributes
+            ELSE i.attributes END
     FROM i WHERE r.id = ANY (ARRAY[i.resource_id]) AND r.lease = %(lease)s
         AND (i.traversal IS NULL
             OR i.traversal = (SELECT s.traversal FROM stack s WHERE s.id = ANY (ARRAY[i.stack_id])))
