@@ -27,6 +27,7 @@ from orchestrator.embedded.process import Child, Process
 from orchestrator.embedded.processes import READY_MODULE, workers
 from orchestrator.operations.context import Body, OperationContext
 from orchestrator.operations.stacks import create_delete
+from orchestrator.operations.stacks import update as updates
 from orchestrator.resources.registry import GROUP, Registry
 from orchestrator.security.caller import Caller
 from orchestrator.security.encryption import Cipher, new_key
@@ -197,6 +198,14 @@ class Cluster:
         if message:
             self.dispatcher.publish(accepted.rings)
         return accepted.uuid
+
+    def update(self, name: str, resources: Mapping[str, Any]) -> None:
+        """Ask for another template."""
+        row = stored_stacks.find(self.database, self.context.caller.project_id, name)
+        assert row is not None
+        template = {"heat_template_version": "2021-04-16", "resources": resources}
+        body = Body(orjson.dumps({"template": template}))
+        self.dispatcher.publish(updates.update(self.context, row, body).rings)
 
     def delete(self, name: str) -> None:
         """Ask for a stack's removal."""

@@ -38,6 +38,7 @@ POINTS: tuple[tuple[Any, Callable[..., Any], str], ...] = (
     (repository, repository.read_queued, "read_queued"),
     (repository, repository.begin, "begin"),
     (thing_type.Thing, thing_type.Thing.create, "create"),
+    (thing_type.Thing, thing_type.Thing.update, "update"),
     (thing_type.Thing, thing_type.Thing.delete, "delete"),
     (repository, repository.write_outcome, "settle"),
     (repository, repository.settle_nodes, "settle_nodes"),

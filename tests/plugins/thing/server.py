@@ -185,6 +185,7 @@ class Handler(BaseHTTPRequestHandler):
         body = self._body()
         if self._is_out(self._name()):
             return
+        self.stopping.wait(body.get("slow", 0))
         thing = self.world.change(self._id(), body)
         self._answer(200, shown(thing)) if thing else self._answer(404, {"error": "no such thing"})
 

@@ -34,6 +34,9 @@ class Thing(ResourceType):
         "delay": Property("number", "Seconds from being made to being ready.", default=0),
         "slow": Property("number", "Seconds the request for it takes before it is made.", default=0),
         "slow_after": Property("number", "Seconds the request takes after it was made.", default=0),
+        "slow_update": Property(
+            "number", "Seconds a change of it takes before it is carried out.", default=0, update_allowed=True
+        ),
         "fail_times": Property("integer", "How many requests with one token are refused as busy.", default=0),
         "error": Property("boolean", "Whether it goes to an error for good.", default=False),
         "error_times": Property(
@@ -72,6 +75,7 @@ class Thing(ResourceType):
             exists=True,
             ready=thing["status"] == "ready",
             attributes={"value": thing["value"], "serial": thing["serial"]},
+            properties={"value": thing["value"]},
             retry_after=LOOK_AGAIN_SECONDS,
         )
 
@@ -79,7 +83,8 @@ class Thing(ResourceType):
         self, ctx: Context, physical_id: str, props: Mapping[str, Value], changed: frozenset[str]
     ) -> Created:
         """Give it another value."""
-        call(ctx, "PUT", f"/things/{physical_id}", {"value": props["value"], "token": ctx.token})
+        body = {"value": props["value"], "token": ctx.token, "slow": props.get("slow_update") or 0}
+        call(ctx, "PUT", f"/things/{physical_id}", body)
         return Created(physical_id)
 
     def delete(self, ctx: Context, physical_id: str) -> None:
