@@ -79,6 +79,15 @@ class Credentials:
     token: str = field(repr=False)
 
 
+@dataclass(frozen=True, slots=True)
+class MetadataObject:
+    """The object in an object store from which the agent on a server reads its metadata."""
+
+    container: str
+    name: str
+    url: str = field(repr=False)  # grants access to the object
+
+
 class SoftwareStore(Protocol):
     """The configs, deployments and machines of the project that a visit is for."""
 
@@ -108,6 +117,9 @@ class SoftwareStore(Protocol):
         Idempotent for the same action of the same traversal.
         """
 
+    def publication(self, action: str) -> str:
+        """Return the name of the publication of an action by this visit; the same for every attempt."""
+
     def signal(self, deployment_id: str, details: Mapping[str, Value]) -> str:
         """Process a reported result if the deployment still waits for it; return the event's reason."""
 
@@ -134,6 +146,12 @@ class SoftwareStore(Protocol):
 
     def credentials(self, thing_id: str) -> Credentials:
         """Return the credentials of a server's or a deployment's agent; the first call creates them."""
+
+    def metadata_object(self, server_id: str) -> MetadataObject | None:
+        """Return the object with the metadata of a server, None for other transports."""
+
+    def set_metadata_object(self, server_id: str, place: MetadataObject | None) -> None:
+        """Record the object with the metadata of a server."""
 
     def forget(self, thing_id: str) -> None:
         """Invalidate the credentials of a server or deployment."""

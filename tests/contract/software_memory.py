@@ -14,6 +14,7 @@ from orchestrator.resources.software_api import (
     Credentials,
     Deployment,
     DeploymentDraft,
+    MetadataObject,
     StackLocation,
 )
 
@@ -33,6 +34,7 @@ class SoftwareMemory:
     done: set[tuple[str, int, str]] = field(default_factory=set)
     secrets: list[str] = field(default_factory=list)  # configs that are masked
     agents: dict[str, Credentials] = field(default_factory=dict)
+    metadata_objects: dict[str, MetadataObject | None] = field(default_factory=dict)
 
     def add_config(self, config_id: str, draft: ConfigDraft, *, secret: bool) -> None:
         self.configs.setdefault(config_id, Config(config_id, draft))
@@ -46,6 +48,15 @@ class SoftwareMemory:
         if any(item.config_id == config_id for item in self.deployments.values()):
             raise ProviderError(f"{config_id} is referenced", kind="InvalidRestrictedAction")
         self.configs.pop(config_id, None)
+
+    def metadata_object(self, server_id: str) -> MetadataObject | None:
+        return self.metadata_objects.get(server_id)
+
+    def set_metadata_object(self, server_id: str, place: MetadataObject | None) -> None:
+        self.metadata_objects[server_id] = place
+
+    def publication(self, action: str) -> str:
+        return f"{self.operation} {action}"
 
     def deployment(self, deployment_id: str) -> Deployment | None:
         return self.deployments.get(deployment_id)

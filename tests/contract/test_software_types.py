@@ -173,10 +173,12 @@ class TestMultipartMime:
 
 class TestDeployments:
     def test_transports_of_services_that_are_not_there_are_refused(self):
-        for transport in ("TEMP_URL_SIGNAL", "ZAQAR_SIGNAL"):
-            [fault] = SoftwareDeployment().validate({"signal_transport": transport}, 3600.0)
-            assert fault.property == "signal_transport"
-            assert transport in fault.message
+        ctx = resource_of(SoftwareDeployment, {"server": "m"}).ctx
+        [fault] = SoftwareDeployment().validate({"signal_transport": "ZAQAR_SIGNAL"}, 3600.0)
+        assert (fault.property, fault.message) == ("signal_transport", "ZAQAR_SIGNAL is not supported here.")
+        [fault] = SoftwareDeployment().inquire(ctx, {"signal_transport": "TEMP_URL_SIGNAL"})
+        assert fault.property == "signal_transport"
+        assert fault.message == "TEMP_URL_SIGNAL requires an object store, and the cloud has none."
 
     def test_a_second_try_publishes_nothing_new(self):
         resource = made(SoftwareDeployment, server="m")
@@ -280,9 +282,11 @@ class TestServers:
         assert name.startswith("st-x")
 
     def test_transports_of_services_that_are_not_there_are_refused(self):
-        for transport in ("POLL_TEMP_URL", "ZAQAR_MESSAGE"):
-            [fault] = DeployedServer().validate({"software_config_transport": transport}, 3600.0)
-            assert transport in fault.message
+        ctx = resource_of(DeployedServer, {}).ctx
+        [fault] = DeployedServer().validate({"software_config_transport": "ZAQAR_MESSAGE"}, 3600.0)
+        assert fault.message == "ZAQAR_MESSAGE is not supported here."
+        [fault] = DeployedServer().inquire(ctx, {"software_config_transport": "POLL_TEMP_URL"})
+        assert fault.message == "POLL_TEMP_URL requires an object store, and the cloud has none."
 
     def test_the_ignored_property_is_deprecated(self):
         assert DeployedServer.properties["metadata"].deprecated == "This property will be ignored"

@@ -12,7 +12,7 @@ import secrets
 import uuid
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 from orchestrator.config import Settings
@@ -24,7 +24,15 @@ from orchestrator.operations.context import OperationContext
 from orchestrator.operations.masking import masked
 from orchestrator.resources.builtin.software_io import judge
 from orchestrator.resources.ec2_signatures import new_token
-from orchestrator.resources.software_api import Config, ConfigDraft, Credentials, Deployment, DeploymentDraft
+from orchestrator.resources.software_api import (
+    Config,
+    ConfigDraft,
+    Credentials,
+    Deployment,
+    DeploymentDraft,
+    MetadataObject,
+    id_of,
+)
 from orchestrator.resources.stack_context import StackLocation
 from orchestrator.security.encryption import Cipher
 from orchestrator.store import software as store
@@ -125,7 +133,7 @@ class DeploymentStore:
         Raises:
             LimitExceeded: the project has the maximum number of deployments.
         """
-        operation = f"{self.traversal} {draft.action}"
+        operation = self.publication(draft.action)
         with self.connect() as db, db.transaction():
             row = store.get_deployment(db, self.place.project_id, deployment_id, lock=True)
             if row is not None and row.operation == operation:
@@ -153,6 +161,10 @@ class DeploymentStore:
             refuse_beyond(db, self.settings, self.place.project_id, "software_deployment")
             if not store.add_deployment(db, {**values, "uuid": deployment_id, "stack_user_project_id": None}):
                 raise ProviderChanging(f"Deployment {deployment_id} is being created by another request.")
+
+    def publication(self, action: str) -> str:
+        """Return the name of the publication of an action by this visit; the same for every attempt."""
+        return f"{self.traversal} {action}"
 
     def signal(self, deployment_id: str, details: JsonMapping) -> str:
         """Record the result of a deployment that still waits for it; return the event's text.
@@ -229,6 +241,23 @@ class DeploymentStore:
         with self.connect() as db:
             agent = store.get_agent(db, self.place.project_id, thing_id)
         return Credentials(**self.cipher.open(agent[0])) if agent else self._agent(thing_id, is_server=False)
+
+    def metadata_object(self, server_id: str) -> MetadataObject | None:
+        """Return the object with the metadata of a server, None for other transports."""
+        with self.connect() as db:
+            found = store.get_agent(db, self.place.project_id, self._metadata_id(server_id))
+        return MetadataObject(**self.cipher.open(found[0])) if found else None
+
+    def set_metadata_object(self, server_id: str, place: MetadataObject | None) -> None:
+        """Record the object with the metadata of a server."""
+        project_id, id_ = self.place.project_id, self._metadata_id(server_id)
+        with self.connect() as db, db.transaction():
+            store.remove_agent(db, project_id, id_)
+            if place is not None:
+                store.add_agent(db, project_id, id_, self.cipher.seal(asdict(place)), is_server=False)
+
+    def _metadata_id(self, server_id: str) -> str:
+        return id_of(f"{self.place.project_id} metadata of {server_id}")
 
     def forget(self, thing_id: str) -> None:
         """Revoke the credentials of an agent."""

@@ -19,14 +19,13 @@ from orchestrator.resources.base import (
     ResourceType,
     Value,
 )
+from orchestrator.resources.builtin import server_metadata
 from orchestrator.resources.builtin.agent_transport import access, polling
+from orchestrator.resources.builtin.server_metadata import AGENT, DEPLOYMENTS, TEMP_URL
 from orchestrator.resources.software_api import id_of
 from orchestrator.schema.constraints import AllowedValues, Length
 
-AGENT: Final = "os-collect-config"  # the key of the metadata under which agents read their own settings
-DEPLOYMENTS: Final = "deployments"
-NEEDS: Final = {"POLL_TEMP_URL": "an object store", "ZAQAR_MESSAGE": "a message queue"}
-COLLECTORS: Final = {"POLL_SERVER_CFN": "cfn", "POLL_SERVER_HEAT": "heat"}
+COLLECTORS: Final = {"POLL_SERVER_CFN": "cfn", "POLL_SERVER_HEAT": "heat", TEMP_URL: "request"}
 MAX_NAME_LENGTH: Final = 53
 
 
@@ -71,18 +70,16 @@ class DeployedServer(ResourceType):
     }
 
     def validate(self, properties: Mapping[str, Value], stack_timeout_seconds: float) -> Sequence[Fault]:
-        """Refuse transports of services that are not there."""
-        transport = properties.get("software_config_transport")
-        if transport in NEEDS:
-            message = f"{transport} requires {NEEDS[transport]}, and none is available."
-            return (Fault(message, "software_config_transport"),)
-        return ()
+        """Refuse the transport by a message queue."""
+        return server_metadata.transport_faults(properties)
+
+    inquire = server_metadata.require_object_store
 
     def create(self, ctx: Context, props: Mapping[str, Value]) -> Created:
         """Register the server."""
         server_id = id_of(ctx.token)
         ctx.software.add_server(server_id)
-        return Created(server_id)
+        return self.update(ctx, server_id, props, frozenset(props))
 
     def grants(self, ctx: Context, physical_id: str) -> Grant | None:
         """Grant the agent's credentials access to the metadata."""
@@ -107,11 +104,15 @@ class DeployedServer(ResourceType):
     def update(
         self, ctx: Context, physical_id: str, props: Mapping[str, Value], changed: frozenset[str]
     ) -> Created:
-        """Nothing to request: the agent's configuration follows from the properties."""
+        """Write the configuration of the agent, which follows from the properties, if it reads an object."""
+        if changed & {server_metadata.TRANSPORT, server_metadata.PLACE}:
+            server_metadata.prepare(ctx, props, physical_id)
+            server_metadata.write(ctx, physical_id, {**ctx.metadata, **self.published(ctx, physical_id)})
         return Created(physical_id)
 
     def delete(self, ctx: Context, physical_id: str) -> None:
         """Unregister the server."""
+        server_metadata.remove(ctx, physical_id)
         ctx.software.remove_server(physical_id)
         ctx.software.forget(physical_id)
 
@@ -129,4 +130,6 @@ def _agent(ctx: Context, server_id: str) -> JsonObject:
     collector = COLLECTORS.get(transport)
     if collector is None:
         return {"collectors": ["local"]}
+    if transport == TEMP_URL:
+        return {"collectors": [collector, "local"], collector: server_metadata.collector(ctx, server_id)}
     return {"collectors": [collector, "local"], collector: polling(ctx, transport, server_id)}

@@ -22,8 +22,14 @@ from orchestrator.resources.base import (
     Signalled,
     Value,
 )
+from orchestrator.resources.builtin import deployment_signals, server_metadata
 from orchestrator.resources.builtin import software_io as io
 from orchestrator.resources.builtin.agent_transport import access, api_access, signal_url
+from orchestrator.resources.builtin.temporary_urls import (
+    has_object_store,
+    poll_seconds,
+    remove_container,
+)
 from orchestrator.resources.software_api import (
     COMPONENT,
     UNGROUPED,
@@ -37,10 +43,12 @@ from orchestrator.template.definition import ResourceDefinition
 
 ACTIONS: Final = ("CREATE", "UPDATE", "DELETE", "SUSPEND", "RESUME")
 TRANSPORTS: Final = ("CFN_SIGNAL", "TEMP_URL_SIGNAL", "HEAT_SIGNAL", "NO_SIGNAL", "ZAQAR_SIGNAL")
-NEEDS: Final = {"TEMP_URL_SIGNAL": "an object store", "ZAQAR_SIGNAL": "a message queue"}
+TEMP_URL: Final = "TEMP_URL_SIGNAL"
+ZAQAR: Final = "ZAQAR_SIGNAL"
 SERVER: Final = "OS::Nova::Server"
 SOFTWARE_CONFIG: Final = "SOFTWARE_CONFIG"  # how a machine must take its user data for agents to be on it
 REMOVE: Final = "remove"  # the step of a delete after the DELETE config
+RECEIVE: Final = "receive"  # the step after the agent has put its result into the object store
 BUILT_IN_INPUTS: Final = {
     "deploy_server_id": "ID of the server being deployed to",
     "deploy_action": "Name of the current action being deployed",
@@ -103,12 +111,16 @@ class SoftwareDeployment(ResourceType):
         return bool(name)
 
     def validate(self, properties: Mapping[str, Value], stack_timeout_seconds: float) -> Sequence[Fault]:
-        """Refuse transports of services that are not there."""
-        transport = properties.get("signal_transport")
-        if transport in NEEDS:
-            message = f"{transport} requires {NEEDS[transport]}, and none is available."
-            return (Fault(message, "signal_transport"),)
+        """Refuse the transport by a message queue."""
+        if properties.get("signal_transport") == ZAQAR:
+            return (Fault(f"{ZAQAR} is not supported here.", "signal_transport"),)
         return ()
+
+    def inquire(self, ctx: Context, props: Mapping[str, Value]) -> Sequence[Fault]:
+        """Require an object store for signals through it."""
+        if props.get("signal_transport") != TEMP_URL or has_object_store(ctx):
+            return ()
+        return (Fault(f"{TEMP_URL} requires an object store, and the cloud has none.", "signal_transport"),)
 
     def validate_among(
         self, name: str, properties: Mapping[str, Value], resources: Mapping[str, ResourceDefinition]
@@ -173,7 +185,10 @@ class SoftwareDeployment(ResourceType):
             error = f"Deployment to server failed: {now.status_reason}"
             return Observation(True, attributes=attributes, error=error, error_kind="Error")
         reason = f"{now.status_reason}: the agent on {now.server_id} has not signalled yet"
-        return Observation(True, ready=False, retry_after=None, reason=reason)
+        if ctx.properties.get("signal_transport") != TEMP_URL:
+            return Observation(True, ready=False, retry_after=None, reason=reason)
+        step = RECEIVE if deployment_signals.result(ctx, now) is not None else ""
+        return Observation(True, ready=False, step=step, retry_after=poll_seconds(ctx), reason=reason)
 
     def must_replace(self, ctx: Context, physical_id: str, props: Mapping[str, Value]) -> bool:
         """Return whether a changed input is declared with `replace_on_change`."""
@@ -201,8 +216,13 @@ class SoftwareDeployment(ResourceType):
     def advance(
         self, ctx: Context, physical_id: str, props: Mapping[str, Value], step: str
     ) -> Created | None:
-        """Remove the deployment: the agent has reported the result of the DELETE config, or is lost."""
-        _remove(ctx, physical_id)
+        """Process the result in the object store, or remove the deployment: the agent has reported the result
+        of the DELETE config, or is lost.
+        """
+        if step == REMOVE:
+            _remove(ctx, physical_id)
+        elif (now := ctx.software.deployment(physical_id)) is not None:
+            ctx.software.signal(physical_id, deployment_signals.result(ctx, now) or {})
         return None
 
     def suspend(self, ctx: Context, physical_id: str) -> None:
@@ -250,6 +270,7 @@ class SoftwareDeployment(ResourceType):
         waits = props.get("signal_transport") != "NO_SIGNAL"
         draft = DeploymentDraft(props["server"], action, config, props.get("input_values"), waits)
         ctx.software.deploy(deployment_id, draft, secret=ctx.secret)
+        server_metadata.publish(ctx, props["server"])
         return True
 
     def derive(
@@ -269,7 +290,11 @@ class SoftwareDeployment(ResourceType):
 
 
 def _remove(ctx: Context, physical_id: str) -> None:
+    if ctx.properties.get("signal_transport") == TEMP_URL:
+        remove_container(ctx, deployment_signals.container_of(ctx))
     ctx.software.remove_deployment(physical_id)
+    if server_id := ctx.properties.get("server"):
+        server_metadata.publish(ctx, server_id)
     ctx.software.forget(physical_id)
 
 
@@ -286,6 +311,9 @@ def _built_in_inputs(
     if transport == "CFN_SIGNAL":
         yield "deploy_signal_id", signal_url(ctx.software.place, ctx.software.credentials(deployment_id))
         yield "deploy_signal_verb", "POST"
+    elif transport == TEMP_URL:
+        yield "deploy_signal_id", deployment_signals.signal_url(ctx, action)
+        yield "deploy_signal_verb", "PUT"
     elif transport == "HEAT_SIGNAL":
         make = action in ("CREATE", "UPDATE")  # these actions also grant access
         access = api_access(ctx, ctx.software.credentials(deployment_id), make=make)

@@ -33,7 +33,7 @@ TRANSPORTS: Final = (
     "ZAQAR_SIGNAL",
     "TOKEN_SIGNAL",
 )
-NEEDED: Final = {"TEMP_URL_SIGNAL": ("swift", "object-store"), "ZAQAR_SIGNAL": ("zaqar", "messaging")}
+UNSUPPORTED: Final = frozenset({"TEMP_URL_SIGNAL", "ZAQAR_SIGNAL"})
 
 
 class WaitConditionHandle(Handle):
@@ -67,13 +67,11 @@ class WaitConditionHandle(Handle):
     }
 
     def validate(self, properties: Mapping[str, Value], stack_timeout_seconds: float) -> Sequence[Fault]:
-        """A transport needs its service."""
+        """Refuse the transports by other services."""
         transport = properties.get("signal_transport")
-        if transport not in NEEDED:
+        if transport not in UNSUPPORTED:
             return ()
-        client, service = NEEDED[transport]
-        reason = f"{client} {service} endpoint is not in service catalog."
-        return (Fault(f"{transport} needs the service {client}, reason: {reason}", "signal_transport"),)
+        return (Fault(f"{transport} is not supported here.", "signal_transport"),)
 
     def create(self, ctx: Context, props: Mapping[str, Value]) -> Created:
         """Create the credentials of the transport."""

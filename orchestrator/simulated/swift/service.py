@@ -1,9 +1,10 @@
-"""The service: accounts of projects, their containers and objects. Objects keep their size, not their
-content.
+"""The service: accounts of projects, their containers and objects. Objects above `MAX_KEPT` bytes keep their
+size, not their content.
 """
 
 from __future__ import annotations
 
+import base64
 import hashlib
 from typing import Any, ClassVar, Final
 
@@ -11,13 +12,16 @@ from orchestrator.json_types import JsonObject
 from orchestrator.simulated.http import REASONS, ApiError, Request, Response
 from orchestrator.simulated.service import LABEL, Call, Service, precise_timestamp
 from orchestrator.simulated.state import Table
+from orchestrator.simulated.swift.temporary_urls import check_signature, is_temporary
 
 SimulatedCloud = Any  # its module imports this module
 
 MAX_LISTED: Final = 10_000
 MAX_NAME: Final = 256  # bytes of the name of a container
+MAX_KEPT: Final = 64 * 1024  # bytes of an object
+VERSIONS: Final = "x-versions-location"  # of a container: where former contents of its objects are kept
 CONFLICT: Final = "There was a conflict when trying to complete your request."
-METADATA: Final = ("x-container-meta-", "x-container-read", "x-container-write", "x-account-meta-")
+METADATA: Final = ("x-container-meta-", "x-container-read", "x-container-write", "x-account-meta-", VERSIONS)
 
 
 class Swift(Service):
@@ -44,15 +48,19 @@ class Swift(Service):
         """Find the account, the container and the object in the path: names of objects contain slashes."""
         if request.path in self.public_paths:
             return Response(200, {"swift": {"version": LABEL, "max_container_name_length": MAX_NAME}})
-        caller = self.caller(request)
         version, account, *names = request.path.strip("/").split("/", 3)
         if version != "v1" or not account:
             raise ApiError(404, "The resource could not be found.")
+        if len(names) == 2 and is_temporary(request):
+            check_signature(request, self.accounts.get(account))
+            return self._object(request, account, *names)
+        caller = self.caller(request)
         if account != f"AUTH_{caller.project_id}" and not caller.is_admin:
             raise ApiError(403, "Access was denied to this resource.")
         call = Call(request, caller, self.base)
-        handlers = (self._account, self._container, self._object)
-        return handlers[len(names)](call, account, *names)
+        if len(names) == 2:
+            return self._object(request, account, *names)
+        return self._container(call, account, names[0]) if names else self._account(call, account)
 
     def _account(self, call: Call, account: str) -> Response:
         row = self.accounts.get(account) or {"id": account, "headers": {}}
@@ -99,23 +107,46 @@ class Swift(Service):
         self.containers.save(row)
         return Response(status)
 
-    def _object(self, call: Call, account: str, container: str, name: str) -> Response:
-        if self.containers.get(f"{account}/{container}") is None:
+    def _object(self, request: Request, account: str, container: str, name: str) -> Response:
+        holder = self.containers.get(f"{account}/{container}")
+        if holder is None:
             raise ApiError(404, "The resource could not be found.")
-        id_ = f"{account}/{container}/{name}"
-        if call.request.method == "PUT":
-            content = call.request.content
-            etag = hashlib.md5(content, usedforsecurity=False).hexdigest()
-            values = {"container": f"{account}/{container}", "name": name, "bytes": len(content)}
-            self.objects.save({"id": id_, **values, "hash": etag, "last_modified": precise_timestamp()})
+        versions = holder["headers"].get(VERSIONS)
+        place = f"{account}/{versions}" if versions else ""
+        row = self.objects.get(f"{account}/{container}/{name}")
+        if request.method == "PUT":
+            if row is not None and place:
+                self._save(place, f"{_versions_prefix(name)}{row['last_modified']}", row)
+            etag = hashlib.md5(request.content, usedforsecurity=False).hexdigest()
+            kept = base64.b64encode(request.content).decode() if len(request.content) <= MAX_KEPT else None
+            values = {"bytes": len(request.content), "hash": etag, "content": kept}
+            self._save(f"{account}/{container}", name, values | {"last_modified": precise_timestamp()})
             return Response(201, None, {"Etag": etag})
-        row = self.objects.get(id_)
         if row is None:
             raise ApiError(404, "The resource could not be found.")
-        if call.request.method == "DELETE":
-            self.objects.remove(id_)
+        if request.method == "DELETE":
+            self.objects.remove(row["id"])
+            if place:
+                self._restore(place, f"{account}/{container}", name)
             return Response(204)
-        return Response(200, b"\0" * row["bytes"], {"Content-Type": "application/octet-stream"})
+        kept = row.get("content")
+        content = b"\0" * row["bytes"] if kept is None else base64.b64decode(kept)
+        return Response(200, content, {"Content-Type": "application/octet-stream", "Etag": row["hash"]})
+
+    def _save(self, container: str, name: str, row: JsonObject) -> None:
+        self.objects.save({**row, "id": f"{container}/{name}", "container": container, "name": name})
+
+    def _restore(self, place: str, container: str, name: str) -> None:
+        """Replace a deleted object by its newest former content."""
+        former = [
+            row
+            for row in self.objects.where("container", place)
+            if row["name"].startswith(_versions_prefix(name))
+        ]
+        if former:
+            newest = max(former, key=lambda row: str(row["name"]))
+            self.objects.remove(newest["id"])
+            self._save(container, name, newest)
 
 
 def _described(request: Request, row: JsonObject, objects: list[JsonObject]) -> Response:
@@ -131,6 +162,11 @@ def _described(request: Request, row: JsonObject, objects: list[JsonObject]) -> 
     rows = sorted((one for one in objects if one["name"] > marker), key=lambda one: str(one["name"]))
     fields = ("name", "bytes", "hash", "last_modified")
     return Response(200, [{name: one[name] for name in fields} for one in rows[:limit]], headers)
+
+
+def _versions_prefix(name: str) -> str:
+    """Return the beginning of the names of former contents: the length of the name, and the name."""
+    return f"{len(name):03x}{name}/"
 
 
 def _metadata(request: Request) -> JsonObject:

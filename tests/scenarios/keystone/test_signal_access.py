@@ -247,7 +247,7 @@ def test_the_attributes_of_a_handle_suffice_to_signal(world: World, api, transpo
 
 
 @pytest.mark.parametrize("transport", ["TEMP_URL_SIGNAL", "ZAQAR_SIGNAL"])
-def test_a_transport_without_its_service_is_refused(world: World, transport):
+def test_a_transport_by_another_service_is_refused(world: World, transport):
     api = served(world)
     template = {
         "heat_template_version": "2021-04-16",
@@ -255,4 +255,4 @@ def test_a_transport_without_its_service_is_refused(world: World, transport):
     }
     answer = api.post("/v1/p1/stacks", json={"stack_name": "s", "template": template})
     assert answer.status_code == 400
-    assert f"{transport} needs the service" in answer.json["error"]["message"]
+    assert f"{transport} is not supported here." in answer.json["error"]["message"]

@@ -5,14 +5,18 @@ The description of a container is in the headers of the answers; their names are
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 from collections.abc import Mapping
 from typing import Any, ClassVar, Final
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 from orchestrator.clients.openstack.service_api import Headers, ServiceApi
 from orchestrator.errors import ProviderNotFound
 
 PAGE: Final = 100  # objects of a list
+TEMPORARY_URL_KEY: Final = "x-account-meta-temp-url-key"
+EXPIRES_AT: Final = 2**31 - 61  # seconds since 1970; Swift accepts no later time on all platforms
 
 
 class ObjectStore(ServiceApi):
@@ -47,6 +51,13 @@ class ObjectStore(ServiceApi):
         """Store an object."""
         self.upload(_path(container, name), content)
 
+    def object_content(self, container: str, name: str) -> bytes | None:
+        """Return the content of an object, None if it does not exist."""
+        try:
+            return self.download(_path(container, name))
+        except ProviderNotFound:
+            return None
+
     def delete_object(self, container: str, name: str) -> bool:
         """Delete an object. Return whether it existed."""
         return self.delete(_path(container, name))
@@ -58,6 +69,22 @@ class ObjectStore(ServiceApi):
     def account(self) -> Mapping[str, str]:
         """Return the headers of the account."""
         return _decoded(self.exchange("HEAD", "").headers)
+
+    def temporary_url(self, container: str, name: str, method: str, proposed_key: str) -> str:
+        """Return a URL that permits a method on an object without a token, practically for ever.
+
+        The key of the signature belongs to the account. An account without one gets the proposed key.
+        """
+        key = self.account().get(TEMPORARY_URL_KEY)
+        if not key:
+            self.set_account_headers({TEMPORARY_URL_KEY: proposed_key})
+            key = self.account().get(TEMPORARY_URL_KEY) or proposed_key
+        account = urlsplit(self.url())
+        path = f"{account.path}/{container}/{name}"
+        text = f"{method}\n{EXPIRES_AT}\n{path}".encode()
+        signature = hmac.new(key.encode(), text, hashlib.sha256).hexdigest()
+        query = f"temp_url_sig={signature}&temp_url_expires={EXPIRES_AT}"
+        return f"{account.scheme}://{account.netloc}{quote(path)}?{query}"
 
     def url(self) -> str:
         """Return the URL of the account."""

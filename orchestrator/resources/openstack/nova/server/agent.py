@@ -11,8 +11,10 @@ from typing import Final
 
 from orchestrator.json_types import JsonObject
 from orchestrator.resources.base import Context, Grant, Value
+from orchestrator.resources.builtin import server_metadata
 from orchestrator.resources.builtin.agent_transport import access, polling
-from orchestrator.resources.builtin.deployed_server import AGENT, COLLECTORS, DEPLOYMENTS
+from orchestrator.resources.builtin.deployed_server import COLLECTORS
+from orchestrator.resources.builtin.server_metadata import AGENT, DEPLOYMENTS, TEMP_URL
 from orchestrator.resources.openstack.nova.server.declarations import SOFTWARE_CONFIG
 from orchestrator.resources.software_api import id_of
 
@@ -29,6 +31,8 @@ def grant(ctx: Context, server_id: str) -> Grant | None:
     if not has_agent(ctx.properties):
         return None
     ctx.software.add_server(server_id)
+    if (place := ctx.software.metadata_object(_agent_id(ctx))) is not None:
+        ctx.software.set_metadata_object(server_id, place)
     through_api = ctx.properties.get("software_config_transport") == "POLL_SERVER_HEAT"
     user = ctx.users.make() if through_api and ctx.users is not None else None
     return access(ctx.software.credentials(_agent_id(ctx)), user)
@@ -37,6 +41,8 @@ def grant(ctx: Context, server_id: str) -> Grant | None:
 def revoke(ctx: Context, server_id: str) -> None:
     """Unregister the server: its deployments are no longer waited for."""
     if has_agent(ctx.properties):
+        server_metadata.remove(ctx, server_id)
+        ctx.software.set_metadata_object(_agent_id(ctx), None)
         ctx.software.remove_server(server_id)
         ctx.software.forget(_agent_id(ctx))
 
@@ -47,6 +53,8 @@ def settings(ctx: Context, props: Mapping[str, Value]) -> JsonObject:
     collector = COLLECTORS.get(transport)
     if collector is None:
         return {"collectors": ["local"]}
+    if transport == TEMP_URL:
+        return {"collectors": [collector, "local"], collector: server_metadata.collector(ctx, _agent_id(ctx))}
     return {"collectors": [collector, "local"], collector: polling(ctx, transport, _agent_id(ctx))}
 
 
@@ -56,7 +64,20 @@ def initial_metadata(ctx: Context, props: Mapping[str, Value]) -> JsonObject:
         return dict(ctx.metadata)
     if props.get("software_config_transport") == "POLL_SERVER_HEAT" and ctx.users is not None:
         ctx.users.make()
-    return {**ctx.metadata, AGENT: settings(ctx, props), DEPLOYMENTS: []}
+    server_metadata.prepare(ctx, props, _agent_id(ctx))
+    metadata = {**ctx.metadata, AGENT: settings(ctx, props), DEPLOYMENTS: []}
+    if ctx.action == "CREATE":  # the object of a server that is rebuilt has its deployments
+        server_metadata.write(ctx, _agent_id(ctx), metadata)
+    return metadata
+
+
+def change_transport(ctx: Context, server_id: str, props: Mapping[str, Value]) -> None:
+    """Choose the object of the new transport. An agent that reads an object finds the new one there."""
+    if has_agent(props):
+        server_metadata.prepare(ctx, props, _agent_id(ctx))
+        if (place := ctx.software.metadata_object(_agent_id(ctx))) is not None:
+            ctx.software.set_metadata_object(server_id, place)
+            server_metadata.write(ctx, server_id, {**ctx.metadata, **published(ctx, server_id)})
 
 
 def published(ctx: Context, server_id: str) -> JsonObject:

@@ -19,6 +19,7 @@ from orchestrator.resources.base import (
     Property,
     Value,
 )
+from orchestrator.resources.builtin.server_metadata import require_object_store
 from orchestrator.resources.openstack.failure_causes import with_request
 from orchestrator.resources.openstack.nova.base import compute
 from orchestrator.resources.openstack.nova.server import (
@@ -110,6 +111,8 @@ class Server(ListedServer):
         if name == "metadata":
             return as_json_texts(before) == as_json_texts(after)
         return bool(before == after)
+
+    inquire = require_object_store
 
     # Create and delete.
 

@@ -14,6 +14,7 @@ from orchestrator.clients.openstack.compute import REBUILD as REBUILD_VERSION
 from orchestrator.errors import ProviderError
 from orchestrator.json_types import JsonObject
 from orchestrator.resources.base import Context, Value
+from orchestrator.resources.builtin.server_metadata import PLACE, TRANSPORT
 from orchestrator.resources.openstack.nova.base import compute
 from orchestrator.resources.openstack.nova.server import agent, interfaces, request, state
 from orchestrator.resources.openstack.nova.server.declarations import IGNORE, REBUILD, REBUILD_KEEPING_DISK
@@ -37,6 +38,8 @@ def start_update(
         nova.set_tags(server_id, tags(ctx.token, props.get("tags")))
     if "name" in changed:
         nova.update_server(server_id, {"name": request.server_name(ctx, props)})
+    if changed & {TRANSPORT, PLACE}:
+        agent.change_transport(ctx, server_id, props)
     data: JsonObject = {"ports": [], **{key: ctx.data[key] for key in KEPT if key in ctx.data}}
     if "networks" in changed:
         data |= _network_changes(ctx, server_id, props)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from orchestrator.resources.base import Fault, Value
-from orchestrator.resources.builtin.deployed_server import NEEDS
+from orchestrator.resources.builtin.server_metadata import transport_faults
 from orchestrator.resources.openstack.neutron.written_values import (
     is_unset,
     may_equal,
@@ -26,10 +26,7 @@ UNSPECIFIED: Final = "At least one of the following properties must be specified
 
 def faults(properties: Mapping[str, Value]) -> Iterator[Fault]:
     """Yield the faults in the properties; values that are not known yet are absent."""
-    transport = properties.get("software_config_transport")
-    if transport in NEEDS:
-        message = f"{transport} requires {NEEDS[transport]}, and none is available."
-        yield Fault(message, "software_config_transport")
+    yield from transport_faults(properties)
     legacy, devices = properties.get("block_device_mapping"), properties.get(DEVICES)
     if legacy and devices:
         yield _conflict("block_device_mapping", DEVICES)

@@ -131,7 +131,7 @@ def test_an_image_that_is_not_known_yet_is_no_fault():
         ),
         (
             {"software_config_transport": "ZAQAR_MESSAGE"},
-            "ZAQAR_MESSAGE requires a message queue, and none is available.",
+            "ZAQAR_MESSAGE is not supported here.",
         ),
     ],
 )
