@@ -10,7 +10,13 @@ import json
 
 from orchestrator.resources.base import Context, Value
 from orchestrator.resources.builtin.software_io import STATUS_CODE, STDERR
-from orchestrator.resources.builtin.temporary_urls import object_store, place_of, temporary_url
+from orchestrator.resources.builtin.temporary_urls import (
+    MAX_SIGNAL_BYTES,
+    TOO_LARGE,
+    object_store,
+    place_of,
+    temporary_url,
+)
 from orchestrator.resources.software_api import Deployment
 
 NO_OBJECT = "The result is not a JSON object."
@@ -35,6 +41,8 @@ def result(ctx: Context, deployment: Deployment) -> dict[str, Value] | None:
     content = object_store(ctx).object_content(container, name) if name else None
     if not content:
         return None
+    if len(content) > MAX_SIGNAL_BYTES:
+        return {STATUS_CODE: 1, STDERR: TOO_LARGE}
     try:
         details = json.loads(content)
     except ValueError:

@@ -17,7 +17,8 @@ from orchestrator.resources.software_api import id_of
 
 FIRST_POLL_SECONDS: Final = 2.0
 SLOWEST_POLL_SECONDS: Final = 30.0
-CONFLICT_SECONDS: Final = 120.0  # after the start of a delete
+MAX_SIGNAL_BYTES: Final = 1024 * 1024  # as of a signal to the API
+TOO_LARGE: Final = f"more than {MAX_SIGNAL_BYTES // 1024} KiB were signalled"
 
 
 def object_store(ctx: Context) -> ObjectStore:
@@ -68,6 +69,4 @@ def remove_container(ctx: Context, container: str) -> None:
     try:
         store.delete_container(container)
     except ProviderConflict as error:  # Swift still counts deleted objects
-        if ctx.elapsed_seconds > CONFLICT_SECONDS:
-            raise
         raise ProviderInUse(str(error), error.kind) from error

@@ -87,6 +87,7 @@ def test_a_deployment_receives_its_result_for_each_action(world: CloudWorld) -> 
     [
         (b'{"deploy_status_code": 3}', "Deployment exited with non-zero status code: 3"),
         (b"nonsense", "Deployment exited with non-zero status code: 1"),
+        (b"{" + b" " * 1024 * 1024 + b"}", "Deployment exited with non-zero status code: 1"),
     ],
 )
 def test_a_result_can_be_a_failure(world: CloudWorld, content: bytes, reason: str) -> None:

@@ -20,7 +20,7 @@ from orchestrator.resources.base import (
     ResourceType,
     Value,
 )
-from orchestrator.resources.builtin.temporary_urls import place_of, poll_seconds
+from orchestrator.resources.builtin.temporary_urls import MAX_SIGNAL_BYTES, TOO_LARGE, place_of, poll_seconds
 from orchestrator.resources.builtin.wait_condition import MAX_TIMEOUT_SECONDS
 from orchestrator.resources.builtin.wait_handle_base import FAILURE, SUCCESS
 from orchestrator.resources.openstack.swift.container_type import swift
@@ -83,7 +83,7 @@ class SwiftSignal(ResourceType):
         try:
             signals = received(ctx)
         except ValueError as error:
-            return Observation(exists=True, error=f"Failed to parse JSON data: {error}", error_kind="Error")
+            return Observation(exists=True, error=str(error), error_kind="Error")
         if ctx.action == "CREATE" and (unfinished := _unfinished(ctx, signals)):
             return unfinished
         data = {signal["id"]: signal["data"] for signal in signals}
@@ -97,17 +97,19 @@ def received(ctx: Context) -> list[JsonObject]:
     """Return the signals in their order. A later signal with the same id replaces an earlier one.
 
     Raises:
-        ValueError: a signal is not a JSON object.
+        ValueError: a signal is not a JSON object, or the signals are too large.
     """
     _, container, name = place_of(str(ctx.properties["handle"]))
     store = swift(ctx)
     signals: list[JsonObject] = []
-    number = 0
+    number = size = 0
     for object_name in store.objects(container, MAX_SIGNALS + 1):
         content = store.object_content(container, object_name) if name in object_name else None
         if content is None or content == INITIAL:
             continue
-        number += 1
+        number, size = number + 1, size + len(content)
+        if size > MAX_SIGNAL_BYTES:
+            raise ValueError(TOO_LARGE)
         signal = _parsed(content)
         id_ = signal.get("id", number)
         id_ = id_ if isinstance(id_, str | int) else json.dumps(id_)
@@ -124,7 +126,7 @@ def _parsed(content: bytes) -> JsonObject:
     except ValueError:
         signal = None
     if not isinstance(signal, dict):
-        raise ValueError(text[:200])
+        raise ValueError(f"Failed to parse JSON data: {text[:200]}")
     return signal
 
 
