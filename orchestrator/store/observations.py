@@ -102,6 +102,7 @@ FROM (
         r.name AS label,
         0 AS retry_count, 0 AS lost_leases, r.stack_id, r.id AS resource_id, NULL::bigint AS definition_id,
         '{{}}'::text[] AS hooks, 0 AS unreachable_tries, false AS absent, NULL::jsonb AS refused_since,
+        NULL::text AS refusal,
         NULL::timestamptz AS waiting_since, NULL::bigint[] AS needed_by, NULL::bigint[] AS early_needed_by,
         o.tries
     FROM observation o JOIN resource r ON r.id = o.resource_id

@@ -42,7 +42,7 @@ class Refusal(NamedTuple):
 
 
 UNREACHABLE: Final = Refusal("unreachable", None, True, "in a row got no answer")
-PAUSED: Final = Refusal("paused", None, True, "in a row found the service unavailable, as its last visit did")
+PAUSED: Final = Refusal("paused", None, True, "in a row found the service unavailable")
 FAILING: Final = Refusal("failing", None, True, "in a row were answered with an error")
 BUSY: Final = Refusal("busy", None, True, "in a row were refused for the moment")
 QUOTA: Final = Refusal("quota", QUOTA_SECONDS, False, "waits for quota")

@@ -188,6 +188,7 @@ class _ResourceFields(NamedTuple):
     absent: bool = False  # after an outage the last visit observed that an object does not exist
     # Kind of refusal -> its first time, and `now`: in seconds, by the database's clock.
     refused_since: Mapping[str, float] | None = None
+    refusal: str | None = None  # the kind of the last attempt's
     # Read with a claim only:
     credential_id: int | None = None  # of the stack's tree
     others_hold: bool = True  # other incarnations may hold what this one needs

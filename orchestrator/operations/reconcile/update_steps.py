@@ -317,7 +317,8 @@ def _start_recovery(operation: ResourceOperation, before: ResourceState) -> Step
 def _follow_recovery(operation: ResourceOperation) -> StepResult:
     """Observe a recovery; repeat its request if that may not have been sent."""
     observation = _observe_recovery(operation)
-    unsent = operation.visit.unreachable_tries or operation.resource.lost_seconds is not None
+    refused = operation.visit.unreachable_tries or operation.visit.refusal
+    unsent = refused or operation.resource.lost_seconds is not None
     if observation.error and unsent:
         _request_recovery(operation)
         observation = _observe_recovery(operation)

@@ -40,7 +40,7 @@ SET state = CASE WHEN {RUNNING} THEN 'queued' ELSE 'dropped' END, due_at = NULL,
 FROM o JOIN stack s ON s.id = o.stack_id JOIN stack root ON root.id = s.root_id
 WHERE n.id = o.id RETURNING n.id, n.traversal, n.queue, n.label, root.uuid::text, n.state, (
     SELECT coalesce(r.runs_as, r.type) FROM resource r WHERE r.id = ANY (ARRAY[n.resource_id])
-        AND n.retry_count = 0 AND n.lost_leases = 0 AND n.unreachable_tries = 0
+        AND n.retry_count = 0 AND n.lost_leases = 0 AND n.unreachable_tries = 0 AND n.refusal IS NULL
         AND r.physical_id IS NOT NULL AND (r.op = 'CREATE' OR r.op = 'DELETE' AND r.requested_at IS NOT NULL))
 """
 

@@ -366,6 +366,7 @@ def resource_visit(
         row[60],
         row[63],
         row[64],
+        row[65],
         credential_id,
         others_hold,
     )

@@ -52,7 +52,7 @@ def visit_columns(revision: str = "s.revision_id") -> str:
     r.step, extract(epoch FROM clock_timestamp() - r.requested_at)::float8,
     n.early_needed_by && n.needed_by, NOT n.early_needed_by <@ n.needed_by, s.automatic,
     r.released IS NOT NULL, n.absent,
-    n.refused_since || jsonb_build_object('now', extract(epoch FROM clock_timestamp()))
+    n.refused_since || jsonb_build_object('now', extract(epoch FROM clock_timestamp())), n.refusal
 """
 
 

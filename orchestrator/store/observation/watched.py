@@ -72,6 +72,7 @@ FROM (
         x.name AS label,
         0 AS retry_count, 0 AS lost_leases, x.stack_id, x.id AS resource_id, NULL::bigint AS definition_id,
         '{{}}'::text[] AS hooks, 0 AS unreachable_tries, false AS absent, NULL::jsonb AS refused_since,
+        NULL::text AS refusal,
         NULL::timestamptz AS waiting_since, NULL::bigint[] AS needed_by, NULL::bigint[] AS early_needed_by,
         x.xmin::text::bigint AS version
     FROM resource x WHERE x.id = ANY(%(ids)s)) AS n

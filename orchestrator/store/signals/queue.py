@@ -76,6 +76,7 @@ FROM (
         0 AS retry_count, 0 AS lost_leases, held.stack_id, held.id AS resource_id,
         NULL::bigint AS definition_id, '{{}}'::text[] AS hooks, 0 AS unreachable_tries,
         false AS absent, NULL::jsonb AS refused_since,
+        NULL::text AS refusal,
         NULL::timestamptz AS waiting_since, NULL::bigint[] AS needed_by, NULL::bigint[] AS early_needed_by
     FROM resource held WHERE held.id = %(resource_id)s AND held.lease = %(lease)s) AS n
 {VISIT_JOINS}"""

@@ -16,7 +16,7 @@ n.id, n.kind, n.traversal, n.queue, n.label, n.retry_count, n.lost_leases,
     r.step, extract(epoch FROM clock_timestamp() - r.requested_at)::float8,
     n.early_needed_by && n.needed_by, NOT n.early_needed_by <@ n.needed_by, s.automatic,
     r.released IS NOT NULL, n.absent,
-    n.refused_since || jsonb_build_object('now', extract(epoch FROM clock_timestamp()))
+    n.refused_since || jsonb_build_object('now', extract(epoch FROM clock_timestamp())), n.refusal
 , r.leased_until >= clock_timestamp()
 FROM graph_node n
 

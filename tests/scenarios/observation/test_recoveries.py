@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from orchestrator.errors import ProviderError, ProviderSilent
+from orchestrator.errors import ProviderError, ProviderInUse, ProviderSilent
 from orchestrator.resources.base import Context, ResourceType
 from tests.scenarios.fake_cloud import Crash
 from tests.scenarios.observation.shelf import Box, Shelf
@@ -36,6 +36,8 @@ class GluedBox(Box):
                 raise Crash
             case "silent":
                 raise ProviderSilent("no answer")
+            case "busy":
+                raise ProviderInUse("a task is in progress")
             case "refuses":
                 raise ProviderError("not in this state")
 
@@ -129,8 +131,9 @@ def test_a_replacement_of_data_after_a_recovery_waits_for_an_approval(healer: He
     assert healer.settle()[1:] == [("a", "replace", "pending")]
 
 
-def test_a_recovery_without_an_answer_is_sent_again(healer: Healer):
-    uuid = glued(healer, "silent")
+@pytest.mark.parametrize("effect", ["silent", "busy"])
+def test_a_recovery_without_an_answer_or_refused_is_sent_again(healer: Healer, effect: str):
+    uuid = glued(healer, effect)
     id_ = healer.id("a")
     healer.heal()
     assert healer.world.state(uuid) == "UPDATE_IN_PROGRESS"
