@@ -129,7 +129,7 @@ schema-parity: $(STAMP)  ## compare the schemas of all types with Heat's: make s
 	@$(BIN)/python -m tests.schema_parity
 
 lock: $(STAMP)  ## update all lock files from pyproject.toml
-	@$(BIN)/uv pip compile -q --universal --generate-hashes --no-emit-index-url --group dev --extra embedded --extra flower \
+	@$(BIN)/uv pip compile -q --universal --generate-hashes --no-emit-index-url --group dev --extra embedded --extra flower --extra notifications \
 		--extra openstack --output-file requirements.lock pyproject.toml
 	@$(BIN)/uv pip compile -q --universal --generate-hashes --no-emit-index-url --no-annotate --group build --extra embedded --extra openstack \
 		--constraints requirements.lock --output-file requirements-runtime.lock pyproject.toml

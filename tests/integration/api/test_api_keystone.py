@@ -8,8 +8,6 @@ import pytest
 from tests.integration.api_world import Client, World, project, root, world  # noqa: F401 - fixtures
 from tests.plugins.stand_in_keystone import StandIn, identity  # noqa: F401 - a fixture
 
-pytest.importorskip("keystonemiddleware")
-
 # The library reads requests with WebOb, which imports `cgi`.
 pytestmark = pytest.mark.filterwarnings("ignore:'cgi' is deprecated:DeprecationWarning")
 

@@ -10,8 +10,6 @@ from tests.integration.api.test_cfn_query import HOST, LIST, get, post, refusal,
 from tests.integration.api_world import Client, World, project, world  # noqa: F401 - fixtures
 from tests.plugins.stand_in_keystone import StandIn, identity  # noqa: F401 - a fixture
 
-pytest.importorskip("keystoneclient.contrib.ec2.utils")
-
 # The library reads requests with WebOb, which imports `cgi`.
 pytestmark = pytest.mark.filterwarnings("ignore:'cgi' is deprecated:DeprecationWarning")
 KEYS = ("their-key", "their-secret")

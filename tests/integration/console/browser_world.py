@@ -66,8 +66,9 @@ def address(world: World) -> Iterator[str]:
 def chromium() -> Iterator[Any]:
     """A browser."""
     path = program()
-    playwright = pytest.importorskip("playwright.sync_api")
-    with playwright.sync_playwright() as tools:
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as tools:
         browser = tools.chromium.launch(executable_path=path, args=["--no-sandbox", "--disable-gpu"])
         yield browser
         browser.close()

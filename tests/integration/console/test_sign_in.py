@@ -161,7 +161,6 @@ def test_a_name_and_a_password_begin_a_session(world: World, tmp_path: Path) -> 
 
 @pytest.mark.filterwarnings("ignore:'cgi' is deprecated:DeprecationWarning")
 def test_keystone_issues_a_token_for_a_password(world: World, simulated_cloud: SimulatedCloud) -> None:
-    pytest.importorskip("keystonemiddleware")
     url = simulated_cloud.auth_url
     password = simulated_cloud.password
     service = {"keystone_auth_url": url, "keystone_username": "admin", "keystone_password": password}

@@ -93,7 +93,6 @@ def test_a_failed_task_is_acknowledged_and_neither_retried_nor_stored(
 def test_flower_lists_the_failed_task_with_its_resource(
     new_cluster: Callable[..., Cluster], postgres_url: str, broker_url: str, tmp_path: Path
 ) -> None:
-    pytest.importorskip("flower")
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]

@@ -16,8 +16,6 @@ from orchestrator.security.caller import Caller, Login
 from tests.plugins.stand_in_keystone import StandIn, identity  # noqa: F401 - a fixture
 from tests.scenarios.world import World
 
-pytest.importorskip("keystoneauth1")
-
 PROJECT = "p1"
 NOTHING: dict[str, Any] = {"one": {"type": "OS::Heat::Value", "properties": {"value": 1}}}
 CALLS = {"one": {"type": "Test::Calls"}}

@@ -28,8 +28,6 @@ from tests.scenarios.world import World
 
 __all__ = ["installation", "keystone", "world"]
 
-pytest.importorskip("keystoneauth1")
-
 
 def test_another_region_is_found_in_keystones_catalog_and_called_with_the_trust(
     postgres_url: str, keystone: StandIn, region: Region, monkeypatch: pytest.MonkeyPatch

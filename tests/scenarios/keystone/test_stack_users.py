@@ -27,8 +27,6 @@ from tests.plugins.stand_in_domain import ID, NAME, SETTINGS
 from tests.plugins.stand_in_keystone import StandIn, identity  # noqa: F401 - a fixture
 from tests.scenarios.world import World
 
-pytest.importorskip("keystoneauth1")
-
 PROJECT = "p1"
 
 
@@ -289,7 +287,6 @@ def test_a_user_created_too_late_is_deleted_by_its_creator(world: World, keyston
 @pytest.mark.filterwarnings("ignore:'cgi' is deprecated:DeprecationWarning")  # in WebOb
 @pytest.mark.parametrize("missing", SETTINGS)
 def test_half_a_stack_domain_is_refused_by_the_api(world: World, missing: str) -> None:
-    pytest.importorskip("keystonemiddleware")
     with pytest.raises(Misconfigured, match="all or none"):
         require_authenticator(world.settings.model_copy(update={missing: None}))
 

@@ -28,8 +28,6 @@ from tests.scenarios.keystone.test_stack_users import (
 from tests.scenarios.signals.test_wait_conditions import condition, drain
 from tests.scenarios.world import World
 
-pytest.importorskip("keystonemiddleware")
-
 # The library reads requests with WebOb, which imports `cgi`.
 pytestmark = pytest.mark.filterwarnings("ignore:'cgi' is deprecated:DeprecationWarning")
 

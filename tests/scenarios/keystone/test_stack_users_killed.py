@@ -26,8 +26,6 @@ from tests.scenarios.keystone.test_stack_users import (
 )
 from tests.scenarios.world import World
 
-pytest.importorskip("keystoneauth1")
-
 CHILD = """
 import json, sys
 from orchestrator.operations.reconcile.check import check_nodes

@@ -26,8 +26,6 @@ from orchestrator.security.keystone import caller_of
 from tests.plugins.stand_in_keystone import StandIn, identity  # noqa: F401 - a fixture
 from tests.scenarios.world import World
 
-pytest.importorskip("openstack")
-
 ID = "5a2c3f66-6d5c-4c0f-9f3c-0a7a3f0c1e11"
 
 

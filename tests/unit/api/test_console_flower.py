@@ -5,12 +5,9 @@ from __future__ import annotations
 from types import SimpleNamespace
 
 import pytest
+from flower.utils.search import TaskSearchEngine
 
 from api.console.flower import search
-
-pytest.importorskip("flower")
-
-from flower.utils.search import TaskSearchEngine
 
 ROOT = {"stack_name": "web", "id": "5f0c", "parent": None}
 NESTED = {"stack_name": "web-group-abcdef", "id": "77aa", "parent": "5f0c"}
