@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import os
 import threading
+import warnings
 from typing import Any, Final
 
 from celery import Celery
+from celery.exceptions import CPendingDeprecationWarning, SecurityWarning
 from celery.signals import (
     celeryd_init,
     setup_logging,
@@ -85,6 +87,8 @@ def make_engine() -> WorkerContext:
 @setup_logging.connect
 def _configure_logging(**_: object) -> None:
     configure_logs()
+    # Messages are numbers in JSON: they cannot make a worker that runs as root execute code.
+    warnings.filterwarnings("ignore", category=SecurityWarning)
 
 
 @worker_init.connect
@@ -107,6 +111,12 @@ _threads: list[PeriodicThread | WebhookDeliveryThread | KeystoneCleanupThread | 
 def _preload_engine(**_: object) -> None:
     engine()
     gc_policy.freeze_loaded_objects()
+
+
+@worker_ready.connect  # after Celery has turned them on
+def _ignore_future_defaults(**_: object) -> None:
+    """Have no warning of a later default at each loss of the broker: the setting is intended."""
+    warnings.filterwarnings("ignore", category=CPendingDeprecationWarning)
 
 
 @worker_ready.connect

@@ -7,6 +7,10 @@ A worker receives through kombu's transport. In every turn of the event loop thi
 sockets with the poller again, which refuses all of them: a system call and an exception for each, and a
 message takes two or three turns. `Transport` registers them only when necessary.
 
+A broker can answer and refuse every change: as a replica, while a script runs, or without a place for its
+data. A worker connects and fails then in every turn. `BrokerChannel` takes such a broker for unreachable, so
+that the worker waits as for a broker that is away.
+
 kombu decodes the envelope of a message once and its body twice, with a call of a Python function for each
 object. With orjson they take a third of that time.
 """
@@ -25,13 +29,18 @@ import kombu
 import orjson
 import redis
 from kombu import serialization
-from kombu.transport import TRANSPORT_ALIASES
+from kombu.transport import TRANSPORT_ALIASES, virtual
 from kombu.transport import redis as redis_transport
 from kombu.transport.redis import Channel
 from kombu.transport.redis import Transport as RedisTransport
 from kombu.utils import json as kombu_json
 
+from orchestrator.logs import logger
+
+log = logger()
+
 REGISTER_SECONDS: Final = 1.0  # until known sockets are registered again: a poller forgets closed ones
+ABSENT_KEY: Final = "orchestrator.absent"  # its deletion changes nothing, and needs the permission to write
 KOMBU_TYPE: Final = "__type__"  # key of an object in which kombu wraps a type that JSON lacks
 
 
@@ -127,8 +136,48 @@ class Turn:
         self._request_and_register()
 
 
+class UnackedMessages(virtual.QoS):
+    """The messages that a worker has received and not yet processed."""
+
+    def restore_unacked_once(self, stderr: object = None) -> None:
+        """Put them back at the end of a connection. A message that cannot be put back is lost, and the sweep
+        sends it again; kombu would write it to a file and log an alarm.
+        """
+        del stderr
+        self._on_collect.cancel()
+        self._flush()
+        if getattr(self._delivered, "restored", None):
+            return
+        try:
+            lost = self.restore_unacked()
+        finally:
+            self._delivered.restored = True
+        if lost:
+            log.info("messages_left_to_sweep", count=len(lost), reason=str(lost[0][0]))
+
+
+class BrokerChannel(Channel):
+    """A channel to a broker that accepts changes."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        """Connect.
+
+        Raises:
+            redis.ConnectionError: the broker is unreachable or accepts no messages.
+        """
+        try:
+            super().__init__(*arguments, **options)
+            self.QoS = UnackedMessages
+            self.client.delete(ABSENT_KEY)
+        except redis.ResponseError as error:
+            self._disconnect_pools()
+            raise redis.ConnectionError(f"the broker accepts no messages: {error}") from error
+
+
 class Transport(RedisTransport):
     """kombu's transport for Redis and Valkey."""
+
+    Channel = BrokerChannel
 
     def register_with_event_loop(self, connection: Any, loop: Any) -> None:
         """Take part in the turns of a worker's event loop."""

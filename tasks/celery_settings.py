@@ -42,6 +42,7 @@ def celery_settings(broker_url: str) -> dict[str, Any]:
         "worker_send_task_events": False,
         "broker_connection_retry_on_startup": True,
         "broker_connection_max_retries": None,
+        "broker_channel_error_retry": True,  # an error of the broker ends the connection, not the worker
         "broker_pool_acquire_timeout": 5,
         "broker_transport_options": {
             "ack_emulation": False,

@@ -163,7 +163,11 @@ class Cluster:
 
     def logs(self) -> str:
         """Return the logs of all workers."""
-        return "".join((self.folder / f"{name}.log").read_text() for name in self.children)
+        return "".join(self.log(name) for name in self.children)
+
+    def log(self, name: str) -> str:
+        """Return the log of a worker."""
+        return (self.folder / f"{name}.log").read_text()
 
     def close(self) -> None:
         """End everything."""

@@ -13,6 +13,7 @@ from orchestrator.embedded.postgres import Postgres
 from orchestrator.embedded.valkey import Valkey, connect
 from orchestrator.store.schema import migrate
 from tests.conftest import OwnServer
+from tests.e2e.running import free_port
 from tests.integration.cluster import (
     RECOVERY_SECONDS,
     Cluster,
@@ -99,6 +100,27 @@ def test_a_broker_killed_and_started_again_empty_loses_nothing(
     installation.valkey.start()
     cluster.wait(uuid, "CREATE_COMPLETE", mending=False)
     made_once(cluster.things, name, resources)
+
+
+def test_a_broker_that_is_a_replica_for_a_while_ends_no_worker(
+    cluster: Cluster, name: str, installation: SimpleNamespace
+):
+    resources = tree(8)
+    uuid = in_mid_flight(cluster, name, resources)
+    workers = {name: process.pid for name, process in cluster.processes.items()}
+    with connect(installation.valkey.url) as client:
+        client.replicaof("127.0.0.1", str(free_port()))
+        other = cluster.create(f"{name}-meanwhile", {"a": local()})
+        waiting = "the broker accepts no messages"
+        eventually(lambda: all(waiting in cluster.log(worker) for worker in workers), RECOVERY_SECONDS)
+        client.replicaof("NO", "ONE")
+    for stack in (uuid, other):
+        cluster.wait(stack, "CREATE_COMPLETE", mending=False)
+    made_once(cluster.things, name, resources)
+    assert {name: process.pid for name, process in cluster.processes.items()} == workers
+    assert all(process.returncode is None for process in cluster.processes.values())
+    for alarm in ("Unrecoverable", "CRITICAL", "EMERGENCY", "UNABLE TO RESTORE", "DeprecationWarning"):
+        assert alarm.lower() not in cluster.logs().lower(), alarm
 
 
 def test_a_request_taken_while_the_broker_is_down_is_carried_out_once_it_is_back(
