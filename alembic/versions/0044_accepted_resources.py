@@ -1,7 +1,8 @@
-"""The names of the resources of large templates, for readers while a plan is being written."""
+"""The names of the resources of large templates, for readers while a plan is being written; batches of groups."""
 
 import sqlalchemy as sa
 from alembic import op
+from sqlalchemy.dialects import postgresql
 
 revision = "0044"
 down_revision = "0043"
@@ -10,7 +11,7 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Create the table; revisions that were accepted before have no rows in it."""
+    """Create the table; revisions that were accepted before have no rows in it. Add the batches to the progress."""
     op.execute("SET LOCAL lock_timeout = '5s'")
     op.create_table(
         "accepted_resources",
@@ -24,4 +25,13 @@ def upgrade() -> None:
             ondelete="CASCADE",
         ),
         sa.PrimaryKeyConstraint("revision_id", "last_name", name=op.f("pk_accepted_resources")),
+    )
+    op.add_column(
+        "progress",
+        sa.Column(
+            "rollouts",
+            postgresql.JSONB(astext_type=sa.Text()),
+            server_default=sa.text("'[]'"),
+            nullable=False,
+        ),
     )

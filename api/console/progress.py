@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -24,11 +25,14 @@ class Progress:
     running: int
     waiting: int
     blocked: int
+    rollouts: Sequence[JsonMapping] = ()  # groups that are updated in batches
 
     @classmethod
     def of(cls, body: JsonMapping) -> Progress:
         """Read the counts of the API."""
-        return cls(**{name: int(body.get(name) or 0) for name in cls.__slots__})
+        names = (name for name in cls.__slots__ if name != "rollouts")
+        counts = {name: int(body.get(name) or 0) for name in names}
+        return cls(**counts, rollouts=body.get("rollouts") or ())
 
     @property
     def percent(self) -> int:

@@ -114,8 +114,20 @@ class Sent(Shape):
     event: str | None = optional("Message type, if it is not a stack event.")
 
 
+class Rollout(Shape):
+    """A group that is updated in batches."""
+
+    resource_name: str = described("Logical name of the group.", "workers")
+    stack_name: str = described("Name of its nested stack.", "shop-workers-4x2k")
+    stack_id: str = described("Id of its nested stack.", UUID)
+    batch: int = described("Number of the batch, from 1.", 3)
+    batches: int = described("Number of batches; may grow if members need replacements.", 10)
+    updated: int = described("Updated members.", 60)
+    total: int = described("Members to update.", 200)
+
+
 class Progress(Shape):
-    """Progress of an action in resources."""
+    """Progress of an action in resources, including nested stacks."""
 
     total: int = described("Resources to visit.", 2)
     ready: int = described("Finished resources.", 1)
@@ -124,6 +136,7 @@ class Progress(Shape):
     waiting: int = described("Queued resources.", 0)
     blocked: int = described("Resources that wait for their requirements.", 0)
     counted_at: Time | None = described("Time of the count.", "2026-01-01T12:00:00Z")
+    rollouts: list[Rollout] = described("Groups that are updated in batches, at most ten.")
 
 
 class Warned(Shape):

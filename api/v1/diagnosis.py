@@ -111,6 +111,18 @@ def progress_body(status: Progress) -> JsonObject:
         "waiting": status.of("queued", "paused"),
         "blocked": status.of("blocked"),
         "counted_at": time(status.counted_at),
+        "rollouts": [
+            {
+                "resource_name": rollout.resource_name,
+                "stack_name": rollout.stack_name,
+                "stack_id": rollout.stack_id,
+                "batch": rollout.batch,
+                "batches": rollout.batches,
+                "updated": rollout.updated,
+                "total": rollout.total,
+            }
+            for rollout in status.rollouts
+        ],
     }
 
 

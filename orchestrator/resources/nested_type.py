@@ -26,6 +26,7 @@ __all__ = [
     "NestedStep",
     "NestedType",
     "Pause",
+    "Rollout",
     "SetChild",
     "Settled",
     "Sibling",
@@ -145,6 +146,16 @@ class ChildView(Protocol):
         """Return the environment of a stack nested here: inherited entries and `parameters`."""
 
 
+class Rollout(NamedTuple):
+    """A batch of an update in batches, in resources of the child."""
+
+    batch: int  # from 1
+    batches: int
+    before: int  # changed by the batches before
+    size: int  # changed by this batch
+    total: int  # changed by all batches
+
+
 @dataclass(frozen=True, slots=True)
 class SetChild:
     """Apply this template to the child, then ask for the next step."""
@@ -152,6 +163,7 @@ class SetChild:
     child: ChildTemplate
     data: Mapping[str, Value] = field(default_factory=dict)  # stored for later steps and later operations
     keeps_files: bool = False  # unchanged parts may need files that the parent stack no longer has
+    rollout: Rollout | None = None  # the batch, for the progress of the stack
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,7 +54,16 @@ def counts_text(progress: JsonMapping, remaining_seconds: float | None = None) -
     parts.append(f"{counts['']} waiting")
     if remaining_seconds is not None:
         parts.append(remaining_text(remaining_seconds))
-    return ", ".join(parts)
+    return "; ".join([", ".join(parts), *rollout_texts(progress)])
+
+
+def rollout_texts(progress: JsonMapping) -> list[str]:
+    """Return the batches of the groups that are updated in batches, as phrases."""
+    return [
+        f"{clean(item['resource_name'])}: batch {item['batch']} of {item['batches']}, "
+        f"{item['updated']} of {item['total']} updated"
+        for item in progress.get("rollouts") or ()
+    ]
 
 
 def remaining(elapsed_seconds: float, done: int, total: int) -> float | None:

@@ -20,7 +20,14 @@ from rich.text import Text
 from orchestrator.cli.client.connection import StackId
 from orchestrator.cli.exit_codes import clean
 from orchestrator.cli.output import render
-from orchestrator.cli.output.event_line import by_status, duration, remaining, remaining_text, stack_of
+from orchestrator.cli.output.event_line import (
+    by_status,
+    duration,
+    remaining,
+    remaining_text,
+    rollout_texts,
+    stack_of,
+)
 from orchestrator.cli.watch.follow import Event, is_stack_event
 from orchestrator.json_types import JsonMapping, JsonObject
 
@@ -113,18 +120,25 @@ class ProgressModel:
         return self._incomplete()
 
     def wants_counts(self) -> bool:
-        """Whether to request the server's counts: always for a large stack, otherwise until the list is
-        there.
+        """Whether to request the server's counts: always for a large stack and for nested stacks, otherwise
+        until the list is there.
         """
         if not self.items or self.clock() - self.counted_at < REFRESH_SECONDS:
             return False
-        return not self._small() or self._incomplete()
+        return not self._small() or self._incomplete() or self._has_nested()
 
     def _incomplete(self) -> bool:
         return self.total is None or any(not item.type for item in self._own_items())
 
     def _own_items(self) -> list[Item]:
         return [item for item in self.items.values() if not item.stack_id]
+
+    def _has_nested(self) -> bool:
+        return any(item.stack_id for item in self.items.values())
+
+    def _uses_counts(self) -> bool:
+        """Whether the header shows the server's counts, which include nested stacks."""
+        return bool(self.progress.get("total")) and (not self._small() or self._has_nested())
 
     def _small(self) -> bool:
         return bool(self.progress.get("counted_at")) and self.progress["total"] <= MAX_LISTED
@@ -134,13 +148,24 @@ class ProgressModel:
         self.counted_at, self.progress = self.clock(), progress
 
     def counts(self) -> Counter[str]:
-        """Return the number of the stack's own resources by status; "" counts resources without an event."""
-        if self.progress.get("total") and not self._small():
-            return Counter(by_status(self.progress))
+        """Return the number of resources by status; "" counts resources without an event. Without the
+        server's counts only the stack's own resources are known.
+        """
+        if self._uses_counts():
+            return self._brought_forward(Counter(by_status(self.progress)))
         own_items = self._own_items()
         statuses = Counter(item.status for item in own_items)
         statuses[""] += max(0, (self.total or 0) - len(own_items))
         return statuses
+
+    def _brought_forward(self, counts: Counter[str]) -> Counter[str]:
+        """Return the server's counts with the resources that events have reported as complete since."""
+        known = sum(item.status == "COMPLETE" for item in self.items.values())
+        for status in ("IN_PROGRESS", ""):
+            number = min(max(known - counts["COMPLETE"], 0), counts[status])
+            counts["COMPLETE"] += number
+            counts[status] -= number
+        return counts
 
     def visible(self, height: int) -> list[Item]:
         """Return the items that fit: all of them, or the failed, the running and the last finished."""
@@ -175,8 +200,8 @@ class ProgressModel:
         whole = len(shown) == len(self.items)
         for item in shown:
             yield self._row(item, now, indent=self._depth(item) if whole else 0)
-        nested = sum(bool(item.stack_id) for item in self.items.values())
-        hidden = sum(counts.values()) + nested - len(shown)
+        nested = 0 if self._uses_counts() else sum(bool(item.stack_id) for item in self.items.values())
+        hidden = max(sum(counts.values()) + nested, len(self.items)) - len(shown)
         if hidden > 0:
             yield Text(f"  … and {hidden} more", style="dim")
 
@@ -192,7 +217,7 @@ class ProgressModel:
         if counts["FAILED"]:
             line.append(f", {counts['FAILED']} failed", style="not bold red")
         nested = Counter(item.status for item in self.items.values() if item.stack_id)
-        if nested:
+        if nested and not self._uses_counts():
             done = f"{nested['COMPLETE']} of {sum(nested.values())}"
             line.append(f"; in nested stacks: {done} complete", style="not bold dim")
         line.append(f"  {duration(elapsed)}", style="not bold dim")
@@ -201,6 +226,8 @@ class ProgressModel:
         )
         if remaining_seconds is not None:
             line.append(f", {remaining_text(remaining_seconds)}", style="not bold dim")
+        for rollout in rollout_texts(self.progress):
+            line.append(f"; {rollout}", style="not bold dim")
         return line
 
     def _row(self, item: Item, now: float, indent: int) -> Text:

@@ -9,7 +9,7 @@ from typing import Final
 from orchestrator.errors import ProviderError
 from orchestrator.json_types import JsonMapping
 from orchestrator.resources.base import Context, Value
-from orchestrator.resources.groups.rolling_update import Group
+from orchestrator.resources.groups.rolling_update import Group, with_rollout
 from orchestrator.resources.nested_type import (
     AttributePath,
     ChildTemplate,
@@ -18,6 +18,7 @@ from orchestrator.resources.nested_type import (
     NestedStep,
     NestedType,
     Pause,
+    Rollout,
     SetChild,
 )
 from orchestrator.template import member_attributes
@@ -236,16 +237,22 @@ def parts_of(
 
 
 def set_child(
-    child: ChildView, members: Members, definition: Definition, data: Mapping[str, Value]
+    child: ChildView,
+    members: Members,
+    definition: Definition,
+    data: Mapping[str, Value],
+    rollout: Rollout | None = None,
 ) -> SetChild:
     """Return the step to these members; `data` holds the older definitions, of which the used ones are
     kept.
     """
+    data = with_rollout(data, rollout)
     all_definitions = {**(data.get(DEFINITIONS) or {}), definition.digest: definition.value()}
     used = {part.digest for part in members.parts} | {definition.digest}
     definitions = {digest: value for digest, value in all_definitions.items() if digest in used}
     template = ChildTemplate("", members.text(), child.environment({PARAMETER: definitions}))
-    return SetChild(template, {**data, DEFINITIONS: definitions}, keeps_files=len(used) > 1)
+    stored = {**data, DEFINITIONS: definitions}
+    return SetChild(template, stored, keeps_files=len(used) > 1, rollout=rollout)
 
 
 def pause_due(ctx: Context, turn: int) -> NestedStep | None:

@@ -28,12 +28,15 @@ from orchestrator.resources.groups.group_type import (
 )
 from orchestrator.resources.groups.member_removal import entries, free, numbered, skip_list
 from orchestrator.resources.groups.rolling_update import (
+    ROLLOUT,
     FreeIndexes,
     Group,
     Policy,
     batches,
+    begin_rollout,
     check_pauses,
     next_batch,
+    next_rollout,
     with_unready_renewed,
 )
 from orchestrator.resources.nested_type import ChildView, Member, NestedStep, Settled
@@ -148,7 +151,7 @@ class ResourceGroup(GroupType):
         data = {key: value for key, value in ctx.data.items() if key != PAUSE}
         if not turn:
             data[SKIPPED] = self._skipped(ctx, props, child, before, strict=extras.strict)
-            data.pop(BATCH, None)
+            data = _without(data, BATCH, ROLLOUT)
         skipped = numbered(data.get(SKIPPED) or ())
         desired = free(props.get("count", 1), skipped)
         if not turn:
@@ -158,7 +161,7 @@ class ResourceGroup(GroupType):
         if extras.health_gate and before is not None:
             check_health(child, before, definition.digest)
         group = _group(before, definition)
-        return self._batch(child, group, before, desired, definition, data) or Settled(_without(data, BATCH))
+        return self._batch(child, group, before, desired, definition, data) or _finished(data)
 
     def in_order(self, members: Sequence[Member]) -> Sequence[Member]:
         """Return members by their numbers."""
@@ -215,10 +218,12 @@ class ResourceGroup(GroupType):
         unready = NO_MEMBERS if before is None else out_of_service(child, before).all
         first = with_unready_renewed(group, unready & desired)
         check_pauses(batches(first, desired, policy, spare), policy, ctx.stack_timeout_seconds)
+        data[ROLLOUT] = begin_rollout(group, first, desired, policy, spare)
         if first != group:
             parts = parts_of(before, first, definition, data.get(DEFINITIONS) or {})
-            return set_child(child, Members(parts), definition, data)
-        return self._batch(child, group, before, desired, definition, data) or Settled(_without(data, BATCH))
+            rollout = next_rollout(data, group, first, desired)
+            return set_child(child, Members(parts), definition, data, rollout)
+        return self._batch(child, group, before, desired, definition, data) or _finished(data)
 
     def _batch(
         self,
@@ -238,7 +243,7 @@ class ResourceGroup(GroupType):
         if has_more and policy.pause_seconds > 0:
             data = {**data, PAUSE: policy.pause_seconds}
         parts = parts_of(before, after, definition, data.get(DEFINITIONS) or {})
-        return set_child(child, Members(parts), definition, data)
+        return set_child(child, Members(parts), definition, data, next_rollout(data, group, after, desired))
 
 
 def _definition(props: Mapping[str, Value]) -> Definition:
@@ -275,5 +280,9 @@ def _spares(data: Mapping[str, Value]) -> FreeIndexes:
     return lambda taken, count: free(count, taken | skipped)
 
 
-def _without(data: Mapping[str, Value], key: str) -> dict[str, Value]:
-    return {name: value for name, value in data.items() if name != key}
+def _finished(data: Mapping[str, Value]) -> Settled:
+    return Settled(_without(data, BATCH, ROLLOUT))
+
+
+def _without(data: Mapping[str, Value], *keys: str) -> dict[str, Value]:
+    return {name: value for name, value in data.items() if name not in keys}

@@ -8,11 +8,18 @@ created temporarily.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import islice
+from typing import Final
 
 from orchestrator.errors import ProviderError
+from orchestrator.resources.base import Value
+from orchestrator.resources.nested_type import Rollout
 from orchestrator.template.index_ranges import Ordinals
+
+ROLLOUT: Final = "rollout"  # a key of stored data: number of the batch, number of batches, members to change
+MAX_COUNTED: Final = 200  # batches that are computed in advance; the number of further ones is estimated
 
 FreeIndexes = Callable[[Ordinals, int], Ordinals]  # (used indexes, count) -> indexes of new members
 
@@ -75,6 +82,34 @@ def batches(
     while (after := next_batch(group, desired, policy, spare, lowest_first=lowest_first)) is not None:
         yield after
         group = after
+
+
+def begin_rollout(group: Group, first: Group, desired: Ordinals, policy: Policy, spare: FreeIndexes) -> Value:
+    """Return the data about the batches of an update that begins with the step to `first`."""
+    counted = [first, *islice(batches(first, desired, policy, spare), MAX_COUNTED)]
+    further = -(-_pending(counted[-1], desired) // max(policy.batch, 1))
+    return [0, len(counted) - int(first == group) + further, _pending(group, desired)]
+
+
+def next_rollout(data: Mapping[str, Value], group: Group, after: Group, desired: Ordinals) -> Rollout | None:
+    """Return the next batch, from `group` to `after`; None if no batch changes members."""
+    number, known, total = data.get(ROLLOUT) or (0, 0, 0)
+    if not total:
+        return None
+    left, rest = _pending(group, desired), _pending(after, desired)
+    return Rollout(number + 1, max(known, number + 1), max(total - left, 0), max(left - rest, 0), total)
+
+
+def with_rollout(data: Mapping[str, Value], rollout: Rollout | None) -> dict[str, Value]:
+    """Return the data after a batch."""
+    return (
+        dict(data) if rollout is None else {**data, ROLLOUT: [rollout.batch, rollout.batches, rollout.total]}
+    )
+
+
+def _pending(group: Group, desired: Ordinals) -> int:
+    """Return the number of members that are missing, or have an older definition."""
+    return len(desired - (group.renewed & group.present))
 
 
 def check_pauses(steps: Iterator[Group], policy: Policy, timeout_seconds: float) -> None:

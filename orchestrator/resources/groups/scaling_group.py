@@ -36,15 +36,18 @@ from orchestrator.resources.groups.group_type import (
 )
 from orchestrator.resources.groups.member_removal import not_members, remaining, without_surplus
 from orchestrator.resources.groups.rolling_update import (
+    ROLLOUT,
     FreeIndexes,
     Group,
     Policy,
     batches,
+    begin_rollout,
     check_pauses,
     next_batch,
+    next_rollout,
     with_unready_renewed,
 )
-from orchestrator.resources.nested_type import ChildView, NestedStep, SetChild, Settled
+from orchestrator.resources.nested_type import ChildView, NestedStep, Rollout, SetChild, Settled
 from orchestrator.template.group_template import Definition, Members, Part
 from orchestrator.template.index_ranges import Ordinals
 
@@ -133,7 +136,7 @@ class ScalingGroup(GroupType):
         broken, all_members = out_of_service(child, before), before.all
         asked = None if ctx.unchanged else bounds.desired  # a repair does not undo a scaling operation
         size = _bounded(asked or len(all_members), bounds)
-        data = {**_without(data, ROLLING, BATCHED), SIZE: size}
+        data = {**_without(data, ROLLING, BATCHED, ROLLOUT), SIZE: size}
         policy = self.rolling(ctx, props)
         if policy is None or not all_members - before.with_definition(definition.digest):
             return self._resize(ctx, child, before, definition, data, broken)
@@ -142,11 +145,13 @@ class ScalingGroup(GroupType):
         data[ROLLING] = [policy.batch, policy.min_in_service, policy.pause_seconds, first]
         healthy = _in_service(before, definition, broken, first, Extras.of(ctx.metadata))
         group = with_unready_renewed(healthy, broken.all)
-        steps = batches(group, _lasting(group.present, first, before), policy, _younger(before))
-        check_pauses(steps, policy, ctx.stack_timeout_seconds)
+        lasting, spare = _lasting(group.present, first, before), _younger(before)
+        check_pauses(batches(group, lasting, policy, spare), policy, ctx.stack_timeout_seconds)
+        data[ROLLOUT] = begin_rollout(healthy, group, lasting, policy, spare)
         if group != healthy:
             parts = parts_of(before, group, definition, data.get(DEFINITIONS) or {})
-            return set_child(child, Members(parts, before.seed, before.first_unused), definition, data)
+            members = Members(parts, before.seed, before.first_unused)
+            return set_child(child, members, definition, data, next_rollout(data, healthy, group, lasting))
         step = self._batch(child, healthy, before, definition, data)
         return step or self._resize(ctx, child, before, definition, _without(data, ROLLING), broken)
 
@@ -187,7 +192,8 @@ class ScalingGroup(GroupType):
         ):
             data = {**data, PAUSE: policy.pause_seconds}
         parts = parts_of(before, after, definition, data.get(DEFINITIONS) or {})
-        return set_child(child, Members(parts, before.seed, first_unused), definition, data)
+        members = Members(parts, before.seed, first_unused)
+        return set_child(child, members, definition, data, next_rollout(data, group, after, desired))
 
     def _resize(
         self,
@@ -203,13 +209,14 @@ class ScalingGroup(GroupType):
         """
         extras = Extras.of(ctx.metadata)
         present = before.all - (_named(extras.remove, child, before) if extras.remove else NO_MEMBERS)
-        return _resized(child, before, present, definition, data, broken, extras)
+        step = _resized(child, before, present, definition, data, broken, extras)
+        return replace(step, rollout=_all_batches(data))
 
     def _settled(
         self, ctx: Context, props: Mapping[str, Value], child: ChildView, data: dict[str, Value]
     ) -> Settled:
         batched = bool(data.get(BATCHED))
-        data = _without(data, ROLLING, SIZE, BATCHED)
+        data = _without(data, ROLLING, SIZE, BATCHED, ROLLOUT)
         if not self.cools_down:
             return Settled(data, batched=batched)
         before = members_in_child(child)
@@ -251,7 +258,7 @@ class ScalingGroup(GroupType):
         if is_unchanged and (not combination.is_resized or not broken.failed):
             return Scaled(None, rejections)
         definition = self.definition(ctx, props, child)
-        data = {**_without(dict(ctx.data), ROLLING, PAUSE), SIZE: combination.size}
+        data = {**_without(dict(ctx.data), ROLLING, PAUSE, ROLLOUT), SIZE: combination.size}
         present = before.all - combination.removed
         return Scaled(_resized(child, before, present, definition, data, broken, extras), rejections)
 
@@ -326,6 +333,14 @@ def _younger(before: Members) -> FreeIndexes:
         return Ordinals.span(start, start + count)
 
     return spare
+
+
+def _all_batches(data: Mapping[str, Value]) -> Rollout | None:
+    """Return the end of the batches, during the resize after them."""
+    number, _, total = data.get(ROLLOUT) or (0, 0, 0)
+    if not number:
+        return None
+    return Rollout(number, number, total, 0, total)
 
 
 def _lasting(present: Ordinals, size: int, before: Members) -> Ordinals:

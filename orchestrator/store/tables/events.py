@@ -77,6 +77,7 @@ class Progress(Base):
     stack_id: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
     traversal: Mapped[int]
     counts: Mapped[JsonObject] = mapped_column(JSONB)  # node state -> number of nodes that visit a resource
+    rollouts: Mapped[JsonObject] = mapped_column(JSONB, server_default=text("'[]'"))  # groups in batches
     counted_at: Mapped[dt.datetime] = mapped_column(server_default=now)
     seconds: Mapped[float] = mapped_column(Float, server_default=text("0"))  # duration of the count
     final: Mapped[bool] = mapped_column(server_default=text("false"))  # counted after the traversal's end

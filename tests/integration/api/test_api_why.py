@@ -133,11 +133,11 @@ def test_the_progress_of_a_stack_is_listed_and_shown(api: Client, working: Made)
     assert {key: reported[key] for key in counts} == counts
     assert reported["word"] == "working"
     shown = api.get(working.path)["stack"]["progress"]
-    assert shown == {**counts, "counted_at": shown["counted_at"]}
+    assert shown == {**counts, "counted_at": shown["counted_at"], "rollouts": []}
     listed = f"/{working.project.replace(' ', '%20')}/stacks"
     assert "progress" not in api.get(listed)["stacks"][0]
     [row] = api.get(f"{listed}?with_progress=true")["stacks"]
-    assert row["progress"] == {**counts, "counted_at": row["progress"]["counted_at"]}
+    assert row["progress"] == {**counts, "counted_at": row["progress"]["counted_at"], "rollouts": []}
 
 
 def test_a_list_has_the_progress_of_each_stack_in_progress(api: Client, world: World, working: Made):

@@ -10,6 +10,7 @@ import orjson
 import pytest
 
 from orchestrator.security.tokens import create_token
+from orchestrator.store.tables.events import Progress
 from orchestrator.store.tables.graph import Failure, GraphNode
 from orchestrator.store.tables.observation import ResourceVerdict, VerdictHistory
 from orchestrator.store.traversals.traversals import RevisionChanged
@@ -67,6 +68,23 @@ def test_the_list_shows_the_progress_of_stacks_in_progress(
     page = words(browser.text(f"/ui/{project}/stacks"))
     assert "50 %" in page
     assert "25 %" in page
+
+
+def test_the_batches_of_a_group_are_shown_with_the_progress(
+    browser: Browser, world: World, project: str
+) -> None:
+    stack = world.stack(project, "rolling", status="IN_PROGRESS", traversal=1)
+    rollout = {"resource_name": "workers", "stack_name": "rolling-workers", "stack_id": str(stack.uuid)}
+    rollout |= {"batch": 3, "batches": 10, "updated": 60, "total": 200}
+    counts = {"ready": 60, "waiting": 20, "blocked": 121}
+    count = {"stack_id": stack.id, "traversal": 1, "counts": counts, "seconds": 1.0, "rollouts": [rollout]}
+    world.insert(Progress, count)
+    listed = words(browser.text(f"/ui/{project}/stacks"))
+    assert "29 %" in listed
+    assert "batch 3 of 10" in listed
+    page = words(browser.text(f"/ui/{project}/stacks/rolling/{stack.uuid}"))
+    assert "60 of 201 resources are ready, 20 at work, 121 waiting" in page
+    assert "workers : batch 3 of 10, 60 of 200 updated" in page.replace("workers:", "workers :")
 
 
 def test_the_list_shows_the_drift_of_every_nested_level(browser: Browser, world: World, project: str) -> None:

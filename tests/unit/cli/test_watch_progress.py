@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from orchestrator.cli.client.connection import StackId
+from orchestrator.cli.output.event_line import counts_text
 from orchestrator.cli.watch.model import ProgressModel, layout
 
 FEW = {"total": 5, "counted_at": "2026-01-31T12:00:00Z"}
@@ -143,3 +144,33 @@ def test_resources_of_a_nested_stack_are_drawn_below_the_resource_that_owns_it()
     assert lines[0] == "CREATE shop  0 of 2 complete, 1 in progress; in nested stacks: 1 of 2 complete  0s"
     assert [line.split()[1] for line in lines[1:]] == ["db", "volume", "db", "web"]
     assert lines[2].startswith("    ✔ volume")
+
+
+COUNTS = {"total": 8, "ready": 3, "failed": 0, "running": 2, "waiting": 1, "blocked": 2}
+ROLLOUT = {"resource_name": "workers", "batch": 3, "batches": 10, "updated": 60, "total": 200}
+
+
+def test_the_counts_of_a_stack_with_nested_stacks_cover_them() -> None:
+    now = 100.0
+    board = ProgressModel(STACK, "UPDATE", clock=lambda: now)
+    board.add_resources([resource("db"), resource("web")])
+    board.add_event(event("db", "UPDATE_IN_PROGRESS"))
+    board.add_event(nested("volume", "UPDATE_COMPLETE"))
+    assert board.wants_counts()
+    board.set_counts({**COUNTS, "counted_at": "2026-01-31T12:00:00Z", "rollouts": [ROLLOUT]})
+    assert drawn(board)[0] == (
+        "UPDATE shop  3 of 8 complete, 2 in progress  0s; workers: batch 3 of 10, 60 of 200 updated"
+    )
+    for name in ("a", "b", "c", "d"):
+        board.add_event(nested(name, "UPDATE_COMPLETE"))
+    assert drawn(board)[0].startswith("UPDATE shop  5 of 8 complete, 0 in progress")
+    assert not board.wants_counts()
+    now = 103.0
+    assert board.wants_counts()
+
+
+def test_a_line_of_counts_names_the_batches() -> None:
+    assert counts_text({**COUNTS, "rollouts": [ROLLOUT]}, 20.0) == (
+        "3 of 8 complete, 2 in progress, 3 waiting, about 20s left; workers: batch 3 of 10, 60 of 200 updated"
+    )
+    assert counts_text(COUNTS) == "3 of 8 complete, 2 in progress, 3 waiting"

@@ -24,6 +24,7 @@ from orchestrator.resources.base import Observation
 from orchestrator.resources.nested_type import Pause, SetChild, Settled
 from orchestrator.store import snapshots
 from orchestrator.store.signals import group_resize
+from orchestrator.store.stacks.progress import ROLLOUT
 from orchestrator.store.traversals.children import DesiredChild
 
 CANCELLED = "{} aborted (user triggered cancel)"
@@ -66,6 +67,8 @@ def _set_child(nested: NestedOperation, step: SetChild, turn: int, adopted: Json
         parent=parent_proxy(nested),
         keeps=existing.revision_id if step.keeps_files and existing is not None else None,
     )
+    if step.rollout is not None:
+        desired = replace(desired, outline={**desired.outline, ROLLOUT: step.rollout._asdict()})
     if existing is not None and operation.visit.stack.action == "RESTORE":
         desired = _restored(nested, desired, existing)
     elif existing is not None:
