@@ -15,10 +15,12 @@ from functools import cached_property, lru_cache
 from typing import Final
 from uuid import UUID
 
+from orchestrator.engine.validation.type_resolution import TypeResolver
 from orchestrator.errors import InvalidTemplate
 from orchestrator.operations.context import OperationContext
 from orchestrator.operations.runtime.caches import BoundedCache
 from orchestrator.operations.runtime.parameter_cache import pseudo_parameters, stored_values
+from orchestrator.operations.validation.request import ValidatedRequest, kinds_of
 from orchestrator.store.connections.database import Database
 from orchestrator.store.planning import plan_inputs
 from orchestrator.store.stacks import accepted_resources as store
@@ -26,6 +28,7 @@ from orchestrator.store.stacks import revisions
 from orchestrator.store.stacks.accepted_resources import AcceptedResource, Part, PlannedRevision
 from orchestrator.store.stacks.stacks import StackRow
 from orchestrator.template.definition import ResourceDefinition
+from orchestrator.template.environment import Environment
 from orchestrator.template.group_template import MemberDefinitions, Members, load_stored
 from orchestrator.template.parse import Limits
 
@@ -52,9 +55,9 @@ class AcceptedTemplate(ABC):
 class ParsedTemplate(AcceptedTemplate):
     """A small template."""
 
-    def __init__(self, resources: Mapping[str, ResourceDefinition]) -> None:
+    def __init__(self, resources: Mapping[str, ResourceDefinition], kinds: TypeResolver) -> None:
         """Keep the resources, without their properties."""
-        self._all = {name: _accepted(resources[name]) for name in sorted(resources)}
+        self._all = {name: _accepted(resources[name], kinds) for name in sorted(resources)}
         self._names = list(self._all)
 
     def after(self, name: str | None) -> Iterator[AcceptedResource]:
@@ -82,20 +85,20 @@ class ParsedTemplate(AcceptedTemplate):
 class GroupTemplate(AcceptedTemplate):
     """The template of a group's child: eight bytes per member."""
 
-    def __init__(self, members: Members) -> None:
+    def __init__(self, members: Members, kinds: TypeResolver) -> None:
         """Order the members by name."""
-        self._members, self._resources = members, MemberDefinitions(members)
+        self._members, self._resources, self._kinds = members, MemberDefinitions(members), kinds
         self._numbers = array("q", sorted(members.all, key=members.name))
 
     def after(self, name: str | None) -> Iterator[AcceptedResource]:
         """Yield the members after a name, exclusive, or all."""
         first = 0 if name is None else bisect_right(self._numbers, name, key=self._members.name)
         for place in range(first, len(self._numbers)):
-            yield _accepted(self._resources[self._members.name(self._numbers[place])])
+            yield _accepted(self._resources[self._members.name(self._numbers[place])], self._kinds)
 
     def get(self, name: str) -> AcceptedResource | None:
         """Return the member with a name."""
-        return _accepted(self._resources[name]) if name in self._resources else None
+        return _accepted(self._resources[name], self._kinds) if name in self._resources else None
 
 
 class SlicedTemplate(AcceptedTemplate):
@@ -122,13 +125,12 @@ class SlicedTemplate(AcceptedTemplate):
             return store.part_after(db, self._revision_id, name)
 
 
-def slices_of(
-    context: OperationContext, template: bytes, resources: Mapping[str, ResourceDefinition]
-) -> Sequence[Part]:
+def slices_of(context: OperationContext, template: bytes, validated: ValidatedRequest) -> Sequence[Part]:
     """Return the slices to store with a revision; a small `template` needs none."""
     if len(template) <= context.settings.inline_body_size:
         return ()
-    return list(store.parts_of(_accepted(resources[name]) for name in sorted(resources)))
+    resources, kinds = validated.template.resources, validated.kinds
+    return list(store.parts_of(_accepted(resources[name], kinds) for name in sorted(resources)))
 
 
 def in_planning(context: OperationContext, stacks: Collection[StackRow]) -> Mapping[int, AcceptedTemplate]:
@@ -170,7 +172,7 @@ def _cache(database: Database) -> BoundedCache[tuple[UUID, int], AcceptedTemplat
 def _parsed(context: OperationContext, stack: StackRow, revision: PlannedRevision) -> AcceptedTemplate | None:
     """Parse the template of a revision; return None if it is invalid: then its plan will fail."""
     with context.database.borrow() as db:
-        text = plan_inputs.template_text(db, revision.id)
+        text, environment = plan_inputs.template_text(db, revision.id), plan_inputs.revision(db, revision.id)
         parameters, sealed = revisions.parameters(db, revision.id)
     pseudo = pseudo_parameters(str(stack.uuid), stack.name, stack.project_id)
     values = stored_values(parameters, sealed, context.cipher, pseudo)
@@ -178,11 +180,20 @@ def _parsed(context: OperationContext, stack: StackRow, revision: PlannedRevisio
         resources = load_stored(text, Limits.of_stored(context.settings), values).resources
     except InvalidTemplate:
         return None
+    sections = {**environment.environment, "parameters": {}}
+    kinds = kinds_of(context, Environment.parse(sections), {}, depth=stack.depth, fetching=False)
     if isinstance(resources, MemberDefinitions):
-        return GroupTemplate(resources.members)
-    return ParsedTemplate(resources)
+        return GroupTemplate(resources.members, kinds)
+    return ParsedTemplate(resources, kinds)
 
 
-def _accepted(definition: ResourceDefinition) -> AcceptedResource:
+def _accepted(definition: ResourceDefinition, kinds: TypeResolver) -> AcceptedResource:
+    written, runs_as = definition.type, kinds.resolved_name(definition)
     description = str(definition.body.get("description") or "")
-    return AcceptedResource(definition.name, definition.type, description, sorted(definition.requires))
+    return AcceptedResource(
+        definition.name,
+        written,
+        None if runs_as == written else runs_as,
+        description,
+        sorted(definition.requires),
+    )

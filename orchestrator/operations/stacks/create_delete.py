@@ -69,7 +69,7 @@ def validate_and_insert(
     if new.adopted is not None:
         desired = replace(desired, adopted=context.cipher.seal(new.adopted))
     resource_quota.require_room(context, desired.resource_count, reserve=True)
-    slices = slices_of(context, desired.template, validated.template.resources)
+    slices = slices_of(context, desired.template, validated)
     with (
         delegated_credentials.credential_for_create(context, stack_uuid) as credential,
         context.database.borrow(hot=False) as db,

@@ -24,6 +24,7 @@ from orchestrator.store.stacks.stacks import StackRow, descendants
 Filters = Mapping[str, Sequence[str]]
 
 ACTION, STATUS = "INIT", "COMPLETE"  # of a resource without a row
+STATUS_REASON: Final = "state changed"  # as of a row
 NO_ROW: Final = 0  # the id of a resource without a row
 FILTERED: Final = 10_000  # resources of a template that are compared with rows at a time, with filters
 
@@ -190,11 +191,11 @@ def _row(stack: StackRow, item: AcceptedResource, template: AcceptedTemplate) ->
         uuid=uuid.UUID(int=0),
         name=item.name,
         type=item.type,
-        runs_as=None,
+        runs_as=item.runs_as,
         physical_id=None,
         action=ACTION,
         status=STATUS,
-        status_reason="",
+        status_reason=STATUS_REASON,
         required_by=tuple(template.dependents(item.name)),
         description=item.description,
         attributes=None,

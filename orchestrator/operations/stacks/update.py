@@ -113,7 +113,7 @@ def _accept(
         proposal = propose(context, stack, body, patch=patch)
         count = proposal.desired.resource_count
         resource_quota.require_room(context, count, str(stack.uuid), reserve=True)
-        slices = slices_of(context, proposal.desired.template, proposal.validated.template.resources)
+        slices = slices_of(context, proposal.desired.template, proposal.validated)
         requested, based_on = proposal.requested, stack.traversal if proposal.requested.patch else None
         if not credential:
             credential.append(

@@ -54,7 +54,8 @@ class AcceptedResource(NamedTuple):
     """A resource of an accepted template."""
 
     name: str
-    type: str
+    type: str  # as in the template
+    runs_as: str | None  # the type that the environment maps it to
     description: str
     requires: Sequence[str]
 

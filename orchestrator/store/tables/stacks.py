@@ -214,4 +214,4 @@ class AcceptedResources(Base):
 
     revision_id: Mapped[int] = mapped_column(ForeignKey("revision.id", ondelete="CASCADE"), primary_key=True)
     last_name: Mapped[str] = mapped_column(primary_key=True)  # of the slice
-    entries: Mapped[bytes]  # JSON: name, type, description and requirements of each resource
+    entries: Mapped[bytes]  # JSON: the fields of `AcceptedResource` of each resource

@@ -199,3 +199,32 @@ def test_the_members_of_a_group_are_known_before_its_plan(world: Installation, a
     assert pages(api, nested, 5) == expected
     assert api.get(f"{nested}/resources/11")["resource"]["resource_status"] == "INIT_COMPLETE"
     api.ask("GET", f"{nested}/resources/12", 404)
+
+
+def test_an_answer_before_the_plan_is_the_answer_after_it(world: Installation, api: Client) -> None:
+    described = {**test_resource("v"), "description": "The first", "metadata": {"k": 1}}
+    mapped = {"type": "My::Thing", "properties": {"value": "v"}, "depends_on": ["a"]}
+    shadowed = {"type": "My::Nested"}
+    environment = {"resource_registry": {"My::Thing": "OS::Heat::TestResource", "My::Nested": "inner.yaml"}}
+    files = {"inner.yaml": str(INNER).replace("'", '"')}
+    document = template("a", "b", d=described, m=mapped, n=shadowed)
+    uuid = world.submit("s", document, environment=environment, files=files)
+    path = f"{PATH}/s/{uuid}"
+
+    def answers() -> list[Any]:
+        shown = [api.get(f"{path}/resources")["resources"], api.get(f"{path}/resources?limit=9")["resources"]]
+        shown.append(api.get(f"{path}/resources?with_detail=true")["resources"])
+        shown.append([api.get(f"{path}/resources/{name}")["resource"] for name in "abdmn"])
+        for entries in shown:
+            for entry in entries:
+                for key in ("creation_time", "updated_time", *untold):
+                    entry.pop(key, None)
+        nearby = (api.get(f"{path}/resources/{name}/dependencies") for name in "abdmn")
+        return shown if untold else [*shown, *nearby]
+
+    # a large template does not tell dependents
+    untold = ("required_by",) if world.context.settings.inline_body_size < 1_000 else ()
+    before = answers()
+    while not world.rows("SELECT 1 FROM resource"):
+        world.deliver_one(world.messages.pop(0))
+    assert answers() == before
