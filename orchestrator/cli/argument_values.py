@@ -33,7 +33,7 @@ class Keyword(click.ParamType[str]):
         found = next((word for word in self.words if word.lower() == text.lower()), None)
         if found is None:
             near = get_close_matches(text.upper(), self.words) or get_close_matches(text.lower(), self.words)
-            hint = f"did you mean {near[0]}?" if near else f"known values: {', '.join(self.words[:12])}"
+            hint = f"did you mean {near[0]}?" if near else f"known values: {', '.join(self.words)}"
             self.fail(f"unknown {self.name} {text!r}; {hint}", param, ctx)
         return found
 

@@ -16,6 +16,10 @@ from orchestrator.json_types import JsonMapping, JsonObject
 from orchestrator.template.diagnostics import render
 
 _CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+_DISABLED: Final = {
+    "Stack Abandon is not supported.": "ORCHESTRATOR_ENABLE_STACK_ABANDON",
+    "Stack Adopt is not supported.": "ORCHESTRATOR_ENABLE_STACK_ADOPT",
+}
 OPTION: Final = "-P"  # the display name of the request's own parameters
 _KEYSTONE_URI: Final = re.compile(r'uri="([^"\s]+)"')
 _REQUEST_FIELDS: Final = {
@@ -187,6 +191,8 @@ def _hints(status: int, message: str, challenge: str) -> list[str]:
             " `orchestrator token create` on the server creates a token",
             "  or set ORCHESTRATOR_USERNAME and ORCHESTRATOR_PASSWORD, if the server has users",
         ]
+    if message in _DISABLED:
+        return [f"  the operator of the server enables it with {_DISABLED[message]}=true"]
     if status == 403 and message.startswith("You are not authorized"):
         return ["  this requires a role that you do not have in this project: docs/authentication.md"]
     if status == 403:

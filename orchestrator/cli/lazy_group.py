@@ -6,6 +6,8 @@ table of a group holds the help line of each command.
 
 from __future__ import annotations
 
+import io
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import import_module
@@ -16,6 +18,7 @@ from click.shell_completion import CompletionItem
 
 from orchestrator.cli.exit_codes import Exit, Failure
 
+CLIENT_OPTIONS: Final = frozenset({"--url", "--project", "--profile", "--json", "--quiet"})
 OWN_PACKAGES: Final = frozenset({"orchestrator", "api", "tasks"})
 
 
@@ -99,8 +102,18 @@ class RootGroup(LazyGroup):
         self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: object
     ) -> click.Context:
         """Parse the options before the command."""
+        for stream in (sys.stdout, sys.stderr):  # a terminal may lack characters
+            if isinstance(stream, io.TextIOWrapper) and stream.errors == "strict":
+                stream.reconfigure(errors="replace")
         try:
             return super().make_context(info_name, args, parent, **extra)
+        except click.NoSuchOption as error:
+            if parent is None and error.option_name in CLIENT_OPTIONS:
+                hint = (
+                    f"{error.option_name} follows the command: orchestrator stack list {error.option_name} …"
+                )
+                raise Failure(f"No such option {error.option_name!r} here", details=[f"  {hint}"]) from None
+            raise _with_exit_code(error) from None
         except click.UsageError as error:
             raise _with_exit_code(error) from None
 

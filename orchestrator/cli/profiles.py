@@ -77,8 +77,8 @@ def read_profile(name: str | None) -> Profile:
         raise Failure(f"cannot read {path}: {error}") from error
     except tomllib.TOMLDecodeError as error:
         raise Failure(f"{path} is not valid TOML: {error}") from error
-    profiles = _checked(document, path)
     name = name or document.get("default")
+    profiles = _checked(document, path, name)
     if name is None:
         return {}
     if name not in profiles:
@@ -91,8 +91,8 @@ def read_profile(name: str | None) -> Profile:
     return profiles[name]
 
 
-def _checked(document: JsonObject, path: Path) -> dict[str, Profile]:
-    """Return the profiles of a configuration file.
+def _checked(document: JsonObject, path: Path, chosen: object) -> dict[str, Profile]:
+    """Return the profiles of a configuration file; faults in profiles that are not chosen are overlooked.
 
     Raises:
         Failure: an unknown key, a value of the wrong type, or secrets readable by other users.
@@ -104,6 +104,8 @@ def _checked(document: JsonObject, path: Path) -> dict[str, Profile]:
             f"{path}: unknown key {unknown[0] if unknown else 'profiles'}; expected: default, [profiles.NAME]"
         )
     for name, profile in profiles.items():
+        if chosen is not None and name != chosen:
+            continue
         if not isinstance(profile, dict):
             raise Failure(f"{path}: profile {name} must be a table: [profiles.{name}]")
         for key, value in profile.items():
@@ -111,7 +113,7 @@ def _checked(document: JsonObject, path: Path) -> dict[str, Profile]:
                 raise Failure(f"{path}: unknown key {key} in profile {name}; known keys: {', '.join(KEYS)}")
             if not isinstance(value, str):
                 raise Failure(f"{path}: {key} in profile {name} must be a string")
-    secret = any(SECRETS & profile.keys() for profile in profiles.values())
+    secret = any(SECRETS & profile.keys() for profile in profiles.values() if isinstance(profile, dict))
     if secret and path.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO):
         raise Failure(
             f"{path} contains secrets and is readable by other users", details=[f"  run: chmod 600 {path}"]

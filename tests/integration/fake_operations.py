@@ -24,6 +24,7 @@ class Accepted:
     uuid: str
     name: str
     rings: list[CheckMessage]
+    warnings: Sequence[Any] = ()
 
 
 @dataclass(frozen=True)

@@ -40,7 +40,9 @@ def delete(session: Session, *, names: tuple[str, ...], yes: bool, wait: Wait) -
             failures.append(failure)
     deleted: list[dict[str, str]] = []
     for stack, newest in started:
-        status = _wait(session, stack, newest, wait, failures) if wait else "DELETE_IN_PROGRESS"
+        status = "DELETE_IN_PROGRESS"
+        if wait:
+            status = _wait(session, stack, newest, wait, failures, several=len(started) > 1)
         deleted.append({"stack_name": stack.name, "id": stack.id, "stack_status": status})
     if failures:
         raise _combined(failures)
@@ -50,10 +52,18 @@ def delete(session: Session, *, names: tuple[str, ...], yes: bool, wait: Wait) -
         session.say(f"Deleted: {', '.join(stack['stack_name'] for stack in deleted)}.")
 
 
-def _wait(session: Session, stack: StackId, newest: Event | None, wait: Wait, failures: list[Failure]) -> str:
+def _wait(
+    session: Session,
+    stack: StackId,
+    newest: Event | None,
+    wait: Wait,
+    failures: list[Failure],
+    *,
+    several: bool,
+) -> str:
     """Wait for the end of a deletion; add a failure to `failures`, and return the status."""
     try:
-        end = watch(session, stack, "DELETE", newest, wait.timeout_seconds)
+        end = watch(session, stack, "DELETE", newest, wait.timeout_seconds, several=several)
     except Failure as failure:
         failures.append(failure)
         return "DELETE_IN_PROGRESS"

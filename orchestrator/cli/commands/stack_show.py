@@ -18,6 +18,7 @@ ACTIONS: Final = (
     "INIT", "CREATE", "UPDATE", "ROLLBACK", "DELETE", "ADOPT", "CHECK", "SUSPEND", "RESUME", "SNAPSHOT",
     "RESTORE",
 )  # fmt: skip
+NO_DESCRIPTION: Final = "No description"  # of a template without one, as in Heat
 STACK_STATUSES: Final = (*STATUSES, *(f"{action}_{status}" for action in ACTIONS for status in STATUSES))
 
 
@@ -95,7 +96,7 @@ def show(session: Session, *, name: str) -> None:
             ("progress", _progress(stack)),
             ("queued", (stack.get("queued_action") or {}).get("action")),
             ("repairs", _pause(stack)),
-            ("description", stack.get("description")),
+            ("description", description_of(stack)),
             ("created", render.time(stack.get("creation_time"))),
             ("updated", render.time(stack.get("updated_time"))),
             ("deleted", render.time(stack.get("deletion_time"))),
@@ -112,6 +113,12 @@ def show(session: Session, *, name: str) -> None:
     if stack.get("outputs"):
         session.say("\nOutputs")
         render.outputs(out, stack["outputs"])
+
+
+def description_of(stack: JsonMapping) -> str:
+    """Return the description; "" for the text that stands for none."""
+    text = str(stack.get("description") or "")
+    return "" if text == NO_DESCRIPTION else text
 
 
 def _pause(stack: JsonMapping) -> str:

@@ -57,11 +57,11 @@ PROVIDER_WORKERS: Final = 1
     "--cloud",
     type=click.Choice([SIMULATED]),
     is_eager=True,
-    help="Run a simulated OpenStack (Keystone, Neutron, Nova, Cinder, Glance), and use it.",
+    help="Run a simulated OpenStack, and use it (docs/simulated-cloud.md lists its services).",
 )
 @click.option(
     "--cloud-port",
-    type=click.IntRange(1, 65529),
+    type=click.IntRange(1, 65535 - simulated_cloud.PORTS + 1),
     default=18_300,
     show_default=True,
     callback=only_with("--cloud"),

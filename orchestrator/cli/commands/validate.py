@@ -10,6 +10,7 @@ from typing import Final
 import click
 import orjson
 
+from orchestrator.cli.commands.stack_show import NO_DESCRIPTION
 from orchestrator.cli.exit_codes import ApiFailure, Failure, in_source, one_line
 from orchestrator.cli.options import ENVIRONMENT_OPTION, FILE, PARAMETER_OPTION, Session, client_command
 from orchestrator.cli.output import render
@@ -82,7 +83,13 @@ def validate(
         session.say(f"`stack create` would refuse {source.path}: {', '.join(found)}.")
     else:
         session.say(f"{source.path} is valid{f', with {found[0]}' if found else ''}.")
-    if description := str(result.get("Description") or "").strip():
+    _describe(session, result)
+
+
+def _describe(session: Session, result: JsonMapping) -> None:
+    """Print the description and the parameters of a template."""
+    description = str(result.get("Description") or "").strip()
+    if description and description != NO_DESCRIPTION:
         session.say(description)
     if declared := result.get("Parameters"):
         rows = (
@@ -90,6 +97,9 @@ def validate(
             for name, declaration in declared.items()
         )
         render.table(session.out(), ("PARAMETER", "TYPE", "DEFAULT", "DESCRIPTION"), rows)
+    for group in result.get("ParameterGroups") or ():
+        label = one_line(group.get("label") or "Parameters")
+        session.say(f"{label}: {one_line(', '.join(map(str, group.get('parameters') or ())))}")
 
 
 def _count(faults: Sequence[JsonMapping], word: str) -> list[str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from typing import Final
 from urllib.parse import unquote
 
 from rich.text import Text
@@ -11,20 +13,23 @@ from orchestrator.cli.output import render
 from orchestrator.json_types import JsonMapping
 
 Event = JsonMapping
+_USUAL: Final = re.compile(r"(state changed|Stack [A-Z]+ (started|completed successfully))?")
 
 
 def event_line(event: Event, stack: str | None = None) -> Text:
     """Return time, status and resource of an event, with the reason of a failure.
 
-    With `stack`, resources of other stacks are printed with the name of their stack.
+    With `stack`, resources of other stacks are printed with the name of their stack. Other reasons
+    are printed if they say more than the status.
     """
     status = str(event["resource_status"])
     style = next((style for end, style in render.STYLES.items() if status.endswith(end)), "")
     row = Text(render.time(event.get("event_time")) + " ", style="dim")
     row.append_text(Text(clean(status), style=f"not dim {style}"))
     row.append(f" {clean(_subject(event, stack))}", style="not dim")
-    if status.endswith("_FAILED"):
-        row.append(f": {one_line(event.get('resource_status_reason') or '')}", style="not dim")
+    reason = one_line(event.get("resource_status_reason") or "")
+    if status.endswith("_FAILED") or not _USUAL.fullmatch(reason):
+        row.append(f": {reason}", style="not dim")
     return row
 
 
@@ -88,9 +93,9 @@ def duration(seconds: float) -> str:
 
 
 def _subject(event: Event, stack: str | None) -> str:
-    """Return the resource of an event; an event of a stack about itself has the name of the stack."""
+    """Return the resource of an event; the name of a stack for its events about itself."""
     name = str(event["resource_name"])
     owner, id_ = stack_of(event)
-    if stack is None or owner in {"", stack} or event["physical_resource_id"] == id_:
-        return name
-    return f"{owner}.{name}"
+    if id_ and event["physical_resource_id"] == id_:
+        return f"{name} (stack)"
+    return name if stack is None or owner in {"", stack} else f"{owner}.{name}"

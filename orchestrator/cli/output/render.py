@@ -14,6 +14,7 @@ from rich.text import Text
 from orchestrator.cli.exit_codes import clean, one_line
 from orchestrator.json_types import JsonObject
 
+WHOLE = frozenset({"ID"})  # columns whose cells are copied
 STYLES = {"COMPLETE": "green", "FAILED": "red", "IN_PROGRESS": "yellow"}
 
 
@@ -26,10 +27,10 @@ def status(text: str) -> Text:
 
 
 def table(console: Console, headers: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """Print rows under headers; long cells wrap on a terminal, a row is a single line in a pipe."""
+    """Print rows under headers: a row is a line in a pipe; on a terminal long cells wrap, except ids."""
     made = Table(box=None, pad_edge=False, header_style="bold", show_header=True)
     for header in headers:
-        made.add_column(header, overflow="fold")
+        made.add_column(header, overflow="fold", no_wrap=header in WHOLE)
     for row in rows:
         made.add_row(*(_cell(value) for value in row))
     _print(console, made)
@@ -53,7 +54,8 @@ def outputs(console: Console, items: Sequence[JsonObject]) -> None:
         text = clean(f"({error})" if error else as_text(output.get("output_value")))
         style = "red" if error else ""
         line = Text(f"  {name}", style="bold")
-        if "\n" in text:
+        is_structured = isinstance(output.get("output_value"), dict | list) and output["output_value"]
+        if "\n" in text or (is_structured and not error):
             line.append(
                 "\n" + "\n".join(f"    {part}" for part in text.rstrip().splitlines()),
                 style=style or "not bold",

@@ -54,8 +54,9 @@ def watch(
     timeout_seconds: float | None,
     *,
     begins: bool = True,
+    several: bool = False,
 ) -> End:
-    """Follow an action to its end and display its progress.
+    """Follow an action to its end and display its progress; lines name the stack of one of `several`.
 
     The action `begins` after the event `after`; otherwise it is in progress already.
     """
@@ -65,7 +66,7 @@ def watch(
     elif session.interactive:
         progress = Tree(session.progress(), ProgressModel(stack, action))
     else:
-        progress = Lines(session.progress(), stack.name)
+        progress = Lines(session.progress(), "" if several else stack.name)
     client = session.client
     steps = follow(
         client,
@@ -119,7 +120,9 @@ def failed(stack: StackId, end: End) -> Failure:
     """Return the failure of an action, with all causes and the result of its rollback."""
     cause = end.rolled_back or end
     message = f"stack {stack.name} is {end.status}: {cause.reason}"
-    details = [f"  {name}: {one_line(reason)}" for name, reason in end.causes.items()]
+    whole = one_line(cause.reason)  # often the reason of one resource: that is not repeated
+    causes = [(name, one_line(reason)) for name, reason in end.causes.items()]
+    details = [f"  {name}: {reason}" for name, reason in causes if not whole.endswith(f".{name}: {reason}")]
     facts = {
         "stack_name": stack.name,
         "stack_id": stack.id,

@@ -104,6 +104,8 @@ def _obstacle(editor: _Editor, item: Candidate) -> str:
     if not isinstance(body, Mapping) or not isinstance(body.get(editor.properties, {}), dict):
         return GENERATED
     if item.verdict == "missing" and item.required_by:
+        if len(item.required_by) == 1:
+            return f"{item.required_by[0]} refers to it: remove the reference first"
         return f"{', '.join(item.required_by)} refer to it: remove the references first"
     return ""
 

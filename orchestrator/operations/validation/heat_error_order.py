@@ -44,6 +44,8 @@ _LATE: Final = frozenset(
 
 def heat_first(errors: Sequence[Diagnostic], keywords: Keywords) -> list[Diagnostic]:
     """Return the errors, beginning with the error that Heat would report."""
+    if not errors:
+        return []
     first = min(errors, key=lambda error: _rank(error, keywords))
     if first.code == "missing-type":  # missing keys come before it
         inside = f"{first.path}."

@@ -119,10 +119,11 @@ def validate_request(
         provider_checks(context, environment, files, cloud) if strict or lookups else None,
     )
     checked = _with_lookups(check.run, cloud if lookups else None, caller.project_id)
-    faults = located(checked.faults, request, draft, Limits.of(context.settings))
-    faults += policy_faults(context, request, environment)
+    found = [*checked.faults, *policy_faults(context, request, environment)]
+    errors = heat_first([fault for fault in found if fault.severity == "error"], draft.form.keywords)
+    faults = located([*errors, *_warnings(found)], request, draft, Limits.of(context.settings))
     warnings = (*environment_warnings, *checked.template.warnings, *_warnings(faults))
-    _raise_errors(faults, checked.template, warnings if strict or lookups else ())
+    _raise_errors(faults, warnings if strict or lookups else ())
     files = {**files, **check.kinds.type_environment.templates.fetched}
     return ValidatedRequest(
         draft.document, checked.template, environment, checked.values, check.kinds, files, warnings
@@ -220,7 +221,7 @@ def _parse(
     return draft, environment, files
 
 
-def _raise_errors(faults: Sequence[Diagnostic], template: Template, warnings: Sequence[Diagnostic]) -> None:
+def _raise_errors(faults: Sequence[Diagnostic], warnings: Sequence[Diagnostic]) -> None:
     """Raise InvalidTemplate if there are errors; with the warnings, those for which a create would be refused
     as errors.
     """
@@ -228,7 +229,7 @@ def _raise_errors(faults: Sequence[Diagnostic], template: Template, warnings: Se
     if errors:
         refused = [replace(fault, severity="error") for fault in warnings if fault.refused]
         others = [fault for fault in warnings if not fault.refused][:MAX_SHOWN_FAULTS]
-        raise InvalidTemplate([*heat_first(errors, template.form.keywords), *refused, *others])
+        raise InvalidTemplate([*errors, *refused, *others])
 
 
 def _warnings(faults: Sequence[Diagnostic]) -> list[Diagnostic]:

@@ -48,7 +48,7 @@ SETTLE_INLINE_REPLACEMENT: Final = OutcomeStatement(
     FROM i JOIN r ON r.id = i.resource_id
     CROSS JOIN LATERAL (VALUES
         (1, i.was_healthy, r.type, r.physical_id, 'UPDATE', 'IN_PROGRESS', 'state changed'),
-        (2, i.was_healthy, r.type, r.physical_id, 'UPDATE', 'COMPLETE', 'state changed'),
+        (2, i.was_healthy, r.type, r.physical_id, 'UPDATE', 'COMPLETE', 'replaced by a new resource'),
         (3, i.started, i.type, i.physical_id, i.action, 'IN_PROGRESS', 'state changed'),
         (4, true, i.type, i.physical_id, i.action, i.status, i.reason)
     ) AS x(nth, applies, type, physical_id, action, status, reason)

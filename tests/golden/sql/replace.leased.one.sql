@@ -35,10 +35,11 @@ WITH i AS NOT MATERIALIZED (
 ), recorded AS (
     INSERT INTO event (stack_id, resource_name, resource_type, physical_id, action, status, reason,
         automatic)
-    SELECT i.stack_id, i.name, i.type, i.physical_id, 'UPDATE', x.status, 'state changed',
+    SELECT i.stack_id, i.name, i.type, i.physical_id, 'UPDATE', x.status, x.reason,
         coalesce(i.automatic, false)
     FROM i JOIN r ON r.id = i.resource_id
-    CROSS JOIN (VALUES (1, 'IN_PROGRESS'), (2, 'COMPLETE')) AS x(nth, status)
+    CROSS JOIN (VALUES (1, 'IN_PROGRESS', 'state changed'), (2, 'COMPLETE', 'replaced by a new resource'))
+        AS x(nth, status, reason)
     WHERE i.started
 )
 SELECT 'held', r.id, NULL, NULL, NULL FROM r

@@ -173,7 +173,7 @@ def test_a_projects_events_are_listed_to_the_last_page(stub: Stub, run: Run) -> 
     first = page(event(1, "web", "web"), sequence="1.5", extra=True)
     stub.answers["GET events"] = [first, page(event(2, "my app", "one")), page()]
     listed = run("events", "--nested", "2")
-    assert split_words(listed.output) == ["CREATE_COMPLETE web", "CREATE_COMPLETE my app.one"]
+    assert split_words(listed.output) == ["CREATE_COMPLETE web (stack)", "CREATE_COMPLETE my app.one"]
     requests = [query for _, _, query, *_ in stub.requests]
     assert requests == [
         {"after": ["0.0"], "nested_depth": ["2"]},
@@ -225,9 +225,21 @@ def test_events_of_nested_stacks_are_told_with_their_stacks_name(stub: Stub, run
     assert split_words(reported.output) == [
         "CREATE_COMPLETE one",
         "CREATE_COMPLETE shop-one.inner",
-        "CREATE_COMPLETE shop-one",
+        "CREATE_COMPLETE shop-one (stack)",
     ]
     assert stub.requests[-1][2]["nested_depth"] == ["3"]
     assert split_words(run("stack", "events", "shop", "--nested", "3", "--follow").output) == split_words(
         reported.output
     )
+
+
+def test_a_reason_that_says_more_than_the_status_is_printed(stub: Stub, run: Run) -> None:
+    shop = stub.add("shop", status="CREATE_COMPLETE")
+    queued = {**event(1, "shop", "shop"), "resource_status_reason": "SUSPEND is queued: it starts later"}
+    shop.events = [
+        queued,
+        {**event(2, "shop", "one"), "resource_status_reason": "replaced by a new resource"},
+    ]
+    shown = run("stack", "events", "shop").output
+    assert "(stack): SUSPEND is queued: it starts later" in shown
+    assert "one: replaced by a new resource" in shown

@@ -208,7 +208,7 @@ def test_validate_fails_for_values_that_create_refuses_unless_it_is_lenient(run:
     lenient = run("validate", "-t", "t.yaml", "-P", "size=9", "--lenient")
     assert lenient.exit_code == 0
     assert "`stack create` would refuse t.yaml: 1 error." in lenient.output
-    assert run("validate", "-t", "t.yaml", "--lenient", "--strict").exit_code == 2
+    assert run("validate", "-t", "t.yaml", "--lenient", "--strict").exit_code == 1
 
 
 def test_a_long_default_does_not_widen_the_table_of_parameters(run: Run, stub: Stub) -> None:
@@ -299,3 +299,27 @@ def test_the_completion_script_names_the_program(run: Run, shell: str) -> None:
     result = run("completion", shell)
     assert result.exit_code == 0
     assert f"_ORCHESTRATOR_COMPLETE={shell}_complete" in result.output
+
+
+def test_an_option_of_commands_before_the_command_says_where_it_belongs(run: Run) -> None:
+    result = run("--profile", "a", "stack", "list")
+    assert result.exit_code == 1
+    assert "--profile follows the command: orchestrator stack list --profile …" in result.output
+
+
+def test_every_status_is_named_after_an_unknown_status(run: Run) -> None:
+    assert "CHECK_COMPLETE" in run("stack", "list", "--status", "xyz").output
+
+
+def test_a_disabled_export_names_the_setting(run: Run, stub: Stub) -> None:
+    stub.add("shop", answers={})
+    stub.refusal = (400, {"error": {"message": "Stack Abandon is not supported.", "type": "NotSupported"}})
+    assert "ORCHESTRATOR_ENABLE_STACK_ABANDON=true" in run("stack", "export", "shop").output
+
+
+def test_groups_of_parameters_are_listed_and_a_missing_description_is_not(run: Run, stub: Stub) -> None:
+    groups = [{"label": "Network", "parameters": ["size", "net"]}]
+    stub.validation = {"Description": "No description", "ParameterGroups": groups}
+    shown = run("validate", "-t", "t.yaml").output
+    assert "Network: size, net" in shown
+    assert "No description" not in shown
