@@ -41,7 +41,7 @@ def get_template(arguments: Arguments) -> JsonMapping:
     if revision is None:
         raise NoSuchStack(stack.name)
     text = bytearray()
-    for slice_ in shown_template(database, revision):
+    for slice_ in shown_template(database, dependencies().cipher, revision):
         text += slice_
         if len(text) > MAX_TEMPLATE_BYTES:
             raise LimitExceeded(

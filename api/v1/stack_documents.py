@@ -37,7 +37,8 @@ def files(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa:
 def template_of(revision: RevisionRow) -> Response:
     """Stream a revision's template, which may be too large for this process's memory."""
     return Response(
-        read_first_slice(shown_template(dependencies().database, revision)), mimetype="application/json"
+        read_first_slice(shown_template(dependencies().database, dependencies().cipher, revision)),
+        mimetype="application/json",
     )
 
 

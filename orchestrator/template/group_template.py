@@ -19,7 +19,7 @@ from orchestrator.json_types import JsonMapping, JsonObject
 from orchestrator.template import versions
 from orchestrator.template.definition import NO_ATTRIBUTES, NO_NAMES, RepeatedDefinitions, ResourceDefinition
 from orchestrator.template.formats import GROUP_FORMAT, Format
-from orchestrator.template.functions.member import NAME, member
+from orchestrator.template.functions.member import NAME, member, member_secrets
 from orchestrator.template.index_ranges import Ordinals
 from orchestrator.template.parameters import MASK, ParameterSchema, ParameterValues
 from orchestrator.template.parse import Limits
@@ -314,9 +314,9 @@ def load_stored(text: bytes | str, limits: Limits, values: ParameterValues | Non
     return Members.parse(text).template() if is_members(text) else load(text, limits, values)
 
 
-def as_hot(text: bytes | str, values: JsonMapping) -> JsonObject:
+def as_hot(text: bytes | str, values: JsonMapping, *, secret: bool = False) -> JsonObject:
     """Return a group's child for the API: a HOT template with its members, limited to the first `MAX_SHOWN`.
-    Secrets are masked.
+    Secrets are masked; `secret`: the values contain some.
     """
     members = Members.parse(text)
     member_values = values.get(PARAMETER)
@@ -327,7 +327,7 @@ def as_hot(text: bytes | str, values: JsonMapping) -> JsonObject:
         name = members.name(number)
         definition = template.resources[name]
         shown[name] = {
-            key: value if key == "type" else _shown(value[NAME], member_values)
+            key: value if key == "type" else _shown(value[NAME], member_values, secret=secret)
             for key, value in definition.body.items()
         }
         if definition.requires:
@@ -348,10 +348,14 @@ class _Values:
         return self._values
 
 
-def _shown(args: list[str], value: object) -> Any:
+def _shown(args: list[str], value: object, *, secret: bool) -> Any:
     if not isinstance(value, Mapping) or args[1] not in value:
         return MASK
-    return member(_Values(value), args)  # type: ignore[arg-type]
+    view: Any = _Values(value)
+    if not secret:
+        return member(view, args)
+    secrets = member_secrets(view, args)
+    return MASK if secrets is None else secrets.masked(member(view, args))
 
 
 def _name_of(number: int, seed: str) -> str:

@@ -76,6 +76,7 @@ def shown_environment(revision: RevisionRow) -> JsonObject:
     schemas = Template.from_outline(revision.outline).parameters
     hidden = {name for name, schema in schemas.items() if schema.hidden}
     hidden.update(shown["encrypted_param_names"] or ())
+    hidden.update(name for name, value in revision.parameters.items() if value is None)  # encrypted
     for section in ("parameters", "parameter_defaults"):
         values: JsonMapping = shown[section] or {}
         shown[section] = {
@@ -87,14 +88,16 @@ def shown_environment(revision: RevisionRow) -> JsonObject:
     return shown
 
 
-def shown_template(database: Database, revision: RevisionRow) -> Iterator[bytes]:
+def shown_template(database: Database, cipher: Cipher, revision: RevisionRow) -> Iterator[bytes]:
     """Yield a revision's template as stored, or as HOT if a group type generated it; in slices."""
     slices = read_content(database, revision.template_hash)
     first = next(slices, None)
     if first is None:
         return
     if is_members(first):
-        yield orjson.dumps(as_hot(b"".join([first, *slices]), revision.parameters))
+        opened = cipher.open(revision.sealed) if revision.sealed else {}
+        values = {**revision.parameters, **opened}
+        yield orjson.dumps(as_hot(b"".join([first, *slices]), values, secret=bool(opened)))
         return
     yield first
     yield from slices
@@ -129,7 +132,7 @@ def _document(
     yield orjson.dumps({**extra, **_head(stack, revision)})[:-1] + b',"files":'
     yield from files_json(database, revision.files)
     yield b',"template":'
-    yield from shown_template(database, revision)
+    yield from shown_template(database, cipher, revision)
     yield b',"resources":{'
     secrets: JsonObject = {}
     for number, row in enumerate(rows):

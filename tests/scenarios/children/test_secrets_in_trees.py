@@ -97,6 +97,8 @@ def test_a_member_of_a_group_hides_its_secrets_alone(api: Api, world: World) -> 
     path = created(world, {"g": group})
     inside = child_of(api, path, "g")
     assert last_event(api, inside, "0") == {"pw": "******", "open": "number-0"}
+    shown = api.get(f"{inside}/template")["resources"]["0"]["properties"]
+    assert shown == {"pw": "******", "open": "number-0"}
     nested = child_of(api, inside, "0")
     parameters = api.get(nested)["stack"]["parameters"]
     assert (parameters["pw"], parameters["open"]) == ("******", "number-0")

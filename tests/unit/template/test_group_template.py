@@ -18,6 +18,7 @@ from orchestrator.resources.registry import Registry
 from orchestrator.template.definition import StackDefinition
 from orchestrator.template.environment import Environment
 from orchestrator.template.formats import all_formats
+from orchestrator.template.functions.member import with_secrets
 from orchestrator.template.group_template import (
     MAX_SHOWN,
     PARAMETER,
@@ -32,6 +33,7 @@ from orchestrator.template.group_template import (
 from orchestrator.template.index_ranges import Ordinals
 from orchestrator.template.parameters import MASK, ParameterValues
 from orchestrator.template.parse import Limits
+from orchestrator.template.secret_values import SecretValues
 from orchestrator.template.template import Template, load
 
 TYPE = "OS::Heat::Value"
@@ -229,6 +231,16 @@ def test_it_is_shown_as_the_template_that_it_stands_for():
 def test_secrets_are_masked_in_output():
     shown = as_hot(group().text(), {PARAMETER: None})
     assert shown["resources"]["0"] == {"type": TYPE, "properties": MASK}
+
+
+def test_known_secrets_are_masked_by_value_in_output():
+    mixed = Definition(TYPE, {"properties": {"value": {"pw": "hush-%index%", "open": "o"}}}, "%index%")
+    members = Members((Part.of(mixed, Ordinals.of([0])),))
+    held = {PARAMETER: {mixed.digest: mixed.value()}}
+    known = with_secrets(held, SecretValues({"hush-%index%"}))
+    shown = as_hot(members.text(), known, secret=True)
+    assert shown["resources"]["0"]["properties"] == {"value": {"pw": MASK, "open": "o"}}
+    assert as_hot(members.text(), held, secret=True)["resources"]["0"]["properties"] == MASK
 
 
 def test_of_very_many_the_first_are_shown():
