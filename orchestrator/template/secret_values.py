@@ -26,17 +26,21 @@ _ABSENT: Final = object()
 class SecretValues:
     """The texts of secret values; immutable."""
 
-    __slots__ = ("_needles", "texts")
+    __slots__ = ("_has_maps", "_needles", "texts")
 
     def __init__(self, texts: Iterable[str] = ()) -> None:
         """Take the texts; an empty text is no secret."""
         self.texts = frozenset(text for text in texts if text)
+        self._has_maps = any(text[0] == "{" for text in self.texts)
         self._needles: tuple[str, ...] | None = None
 
     @classmethod
     def within(cls, *values: object) -> Self:
-        """Return all texts, numbers and booleans within some values."""
-        return cls(text for value in values for text in _texts(value))
+        """Return all texts, numbers and booleans within some values, and maps as a whole: their keys may be
+        secret as well.
+        """
+        texts = [text for value in values for text in _texts(value)]
+        return cls([*texts, *(_whole(value) for value in values if isinstance(value, Mapping))])
 
     def __bool__(self) -> bool:
         """Whether there are any."""
@@ -55,6 +59,8 @@ class SecretValues:
         if not self.texts or value is None:
             return value
         if isinstance(value, Mapping):
+            if self._has_maps and _whole(value) in self.texts:
+                return MASK
             if not (like is None or isinstance(like, Mapping)) and self.found_in(like):
                 return MASK
             members = like if isinstance(like, Mapping) else {}
@@ -151,6 +157,14 @@ def _texts(value: object, *, keys: bool = False) -> Iterator[str]:
             yield from _texts(item, keys=keys)
     elif isinstance(value, str | int | float):  # a boolean is an int
         yield str(value)
+
+
+def _whole(value: Mapping[str, Any]) -> str:
+    """Return a map as a text, "" if it is empty or not known completely."""
+    try:
+        return json.dumps(value, sort_keys=True) if value else ""
+    except TypeError:
+        return ""
 
 
 def _needles(secret: str) -> set[str]:

@@ -184,8 +184,14 @@ class ProgressModel:
         """Return the sort key of an item: below its owner, or last if the owner is unknown."""
         owner = self._owner(item)
         if owner is not None and owner is not item:
-            return (*self._position(owner), item.order)
+            rank = int(item.name) if item.name.isdecimal() else item.order  # members by number
+            return (*self._position(owner), rank)
         return (math.inf, item.order) if item.stack_id else (item.order,)
+
+    def _path(self, item: Item) -> str:
+        """Return the name of an item with the names of its owners."""
+        owner = self._owner(item)
+        return item.name if owner is None or owner is item else f"{self._path(owner)}.{item.name}"
 
     def _depth(self, item: Item) -> int:
         owner = self._owner(item)
@@ -199,7 +205,10 @@ class ProgressModel:
         yield self._header(now, counts)
         whole = len(shown) == len(self.items)
         for item in shown:
-            yield self._row(item, now, indent=self._depth(item) if whole else 0)
+            if whole:
+                yield self._row(item, item.name, now, indent=self._depth(item))
+            else:  # without the rows of its owners
+                yield self._row(item, self._path(item), now, indent=0)
         nested = 0 if self._uses_counts() else sum(bool(item.stack_id) for item in self.items.values())
         hidden = max(sum(counts.values()) + nested, len(self.items)) - len(shown)
         if hidden > 0:
@@ -230,11 +239,11 @@ class ProgressModel:
             line.append(f"; {rollout}", style="not bold dim")
         return line
 
-    def _row(self, item: Item, now: float, indent: int) -> Text:
+    def _row(self, item: Item, name: str, now: float, indent: int) -> Text:
         style = render.STYLES.get(item.status, "dim")
         row = Text("  " * min(indent, MAX_INDENT) + "  ", no_wrap=True, overflow="ellipsis")
         row.append(SIGNS.get(item.status, "·") + " ", style=style)
-        row.append(clean(item.name), style=style if item.status != "COMPLETE" else "")
+        row.append(clean(name), style=style if item.status != "COMPLETE" else "")
         row.append(f"  {clean(item.type)}", style="dim")
         if (seconds := item.seconds(now)) is not None and (seconds >= 0.1 or item.status == "IN_PROGRESS"):
             row.append(f"  {seconds:.1f}s", style="dim")

@@ -174,3 +174,14 @@ def test_a_line_of_counts_names_the_batches() -> None:
         "3 of 8 complete, 2 in progress, 3 waiting, about 20s left; workers: batch 3 of 10, 60 of 200 updated"
     )
     assert counts_text(COUNTS) == "3 of 8 complete, 2 in progress, 3 waiting"
+
+
+def test_members_of_a_group_are_in_their_order_and_have_a_path_without_their_owner() -> None:
+    board = ProgressModel(STACK, "CREATE", clock=lambda: 100.0)
+    board.add_event({**event("group", "CREATE_IN_PROGRESS"), "physical_resource_id": "child-id"})
+    links = [{"rel": "stack", "href": "http://there/v1/p/stacks/shop-group/child-id"}]
+    for name in ("10", "9", "1"):
+        board.add_event({**event(name, "CREATE_IN_PROGRESS"), "links": links})  # type: ignore[dict-item]
+    assert [line.split()[1] for line in drawn(board)[1:5]] == ["group", "1", "9", "10"]
+    short = drawn(board, height=7)
+    assert all("group" in line for line in short[1:4])

@@ -59,6 +59,11 @@ def test_the_counterpart_of_a_secret_is_masked():
     assert KNOWN.masked(None, like=SECRET) is None
 
 
+def test_a_secret_map_is_masked_as_a_whole():
+    secrets = SecretValues.within({"sesame": {"a": 1}})
+    assert secrets.masked({"x": {"sesame": {"a": 1}}, "y": "open"}) == {"x": "******", "y": "open"}
+
+
 def test_a_key_may_be_secret():
     assert KNOWN.masked({SECRET: 1}) == {"******": 1}
 
