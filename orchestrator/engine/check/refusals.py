@@ -1,8 +1,8 @@
 """Temporary refusals of a provider: their kinds, and how long each of them is repeated. Pure.
 
-The time of a kind counts from its first refusal of an operation (`graph_node.refused_since`), whatever
-happens to its visits in between. It starts anew with a new operation, and after an outage, in which
-the other kinds could not end (docs/updates.md, "Handle failures").
+The time of a kind counts from its first refusal of an operation (`graph_node.refused_since`), across
+visits and workers. It restarts with a new operation, and after an outage, in which no other kind
+could end (docs/updates.md, "Handle failures").
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ QUOTA_SECONDS: Final = 600.0  # default of the setting `quota_wait_seconds`
 PAUSE_SECONDS: Final = 15.0  # longest pause between two attempts
 RETRY_AFTER_MAX_SECONDS: Final = 600.0  # longest pause that a provider may ask for
 PAUSE_FRACTION: Final = 0.25  # of the time since the first refusal: the next pause
-OUTAGE_TRIES: Final = 3  # attempts in a row, after which the other kinds start anew
+OUTAGE_TRIES: Final = 3  # attempts in a row, after which the time of the other kinds restarts
 
 
 class Refusal(NamedTuple):

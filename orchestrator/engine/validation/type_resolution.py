@@ -186,7 +186,7 @@ class TypeResolver:
 
     def nested_type(self, name: str, written: str, runs_as: str | None) -> NestedType | None:
         """Return the type of a recorded resource if it is a nested stack; `written` is its type in the
-        template, `runs_as` the type that runs it if that is another one.
+        template, `runs_as` the type that runs it if it differs.
         """
         found = self.type_environment.types.get(runs_as or written)
         if found is None:
