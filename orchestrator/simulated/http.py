@@ -27,6 +27,7 @@ REASONS: Final = {
     405: "Method Not Allowed",
     406: "Not Acceptable",
     409: "Conflict",
+    412: "Precondition Failed",
     413: "Request Entity Too Large",
     429: "Too Many Requests",
     500: "Internal Server Error",

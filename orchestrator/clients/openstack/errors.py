@@ -38,6 +38,7 @@ KINDS: Final = {
     405: "MethodNotAllowed",
     406: "NotAcceptable",
     409: "Conflict",
+    412: "PreconditionFailed",
     413: "OverLimit",
     429: "TooManyRequests",
     501: "HTTPNotImplemented",

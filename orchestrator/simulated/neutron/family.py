@@ -99,6 +99,7 @@ class Family:
         """Change an object."""
         given = self.checked(call, self.given(call), new=False)
         row = self.owned(call, id_, "update")
+        require_revision(call, row)
         self.change(call, row, given)
         return Response(200, {self.singular: self.view_for(call, self.view(self.touch(row)))})
 
@@ -285,3 +286,11 @@ def _has_tags(row: JsonObject, name: str, tags: set[str]) -> bool:
     own = set(row.get("tags") or ())
     found = bool(own & tags) if name.endswith("any") else tags <= own
     return found != name.startswith("not-")
+
+
+def require_revision(call: Call, row: JsonObject) -> None:
+    """Refuse a conditional request that is based on another revision."""
+    name, _, wanted = call.request.headers.get("if-match", "").partition("=")
+    if name == "revision_number" and wanted != str(row.get("revision_number")):
+        message = f"Constrained to {wanted}, but current revision is {row.get('revision_number')}"
+        raise ApiError(412, message, "RevisionNumberConstraintFailed")

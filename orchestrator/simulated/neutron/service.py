@@ -56,7 +56,13 @@ EXTENSIONS = (
         "sorting",
         "standard-attr-description",
     ),
-    *("standard-attr-tag", "standard-attr-timestamp", "standard-attr-revisions", "stateful-security-group"),
+    *(
+        "standard-attr-tag",
+        "standard-attr-timestamp",
+        "standard-attr-revisions",
+        "revision-if-match",
+        "stateful-security-group",
+    ),
     *("subnet_allocation", "trunk", "trunk-details", "binding", "dvr", "l3-ha"),
 )
 

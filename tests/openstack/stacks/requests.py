@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from orchestrator.clients.openstack.transport import Answer, Request
+from orchestrator.errors import ProviderSilent
 from tests.scenarios.fake_cloud import Crash
 
 
@@ -17,6 +18,9 @@ class Requests:
         self.sent: list[str] = []  # "DELETE cinder /volumes/…"
         self.deadly: int | None = None  # number of the request that is not sent, or not answered
         self.carried_out = False  # whether that request is carried out
+        self.before: dict[str, Callable[[], object]] = {}  # actions before the next request, by its beginning
+        self.held: list[Callable[[], Answer]] = []  # requests without an answer, to be sent later
+        self.to_hold = ""  # the beginning of the next request that is held
 
     def die_at(self, number: int, *, carried_out: bool) -> None:
         """Let the worker die at a request, counted from now on."""
@@ -25,7 +29,14 @@ class Requests:
 
     def send(self, transport: Any, request: Request, seconds: float) -> Answer:
         """Send a request."""
-        self.sent.append(f"{request.method} {request.service} {request.path}")
+        told = f"{request.method} {request.service} {request.path}"
+        self.sent.append(told)
+        for beginning in [one for one in self.before if told.startswith(one)]:
+            self.before.pop(beginning)()
+        if self.to_hold and told.startswith(self.to_hold):
+            self.to_hold = ""
+            self.held.append(lambda: self._send(transport, request, seconds))
+            raise ProviderSilent("no answer")
         dies = self.deadly == len(self.sent)
         if dies and not self.carried_out:
             self.deadly = None

@@ -280,13 +280,15 @@ class NeutronType(AdmittedType):
 
 
 def _send_update(type_: NeutronType, ctx: Context, physical_id: str, values: JsonMapping) -> None:
-    """Send an update. Some attributes may not even be sent by everybody, with whichever value: if Neutron
-    forbids the update, the attributes that the object has already are left out.
+    """Send an update that has no effect after a newer update of the object. Some attributes may not even be
+    sent by everybody, with whichever value: if Neutron forbids the update, the attributes that the object has
+    already are left out.
     """
     neutron, props = network(ctx), ctx.properties
     collection, parent = type_.collection, type_.parent(ctx, props)
+    revision = (neutron.find(collection, physical_id, parent=parent) or {}).get("revision_number")
     try:
-        neutron.update(collection, physical_id, values, parent=parent)
+        neutron.update_revision(collection, physical_id, values, revision, parent=parent)
     except ProviderError as error:
         if error.kind != FORBIDDEN:
             raise
@@ -297,7 +299,8 @@ def _send_update(type_: NeutronType, ctx: Context, physical_id: str, values: Jso
         if len(remaining) == len(values):
             raise
         if remaining:
-            neutron.update(collection, physical_id, {name: values[name] for name in remaining}, parent=parent)
+            allowed = {name: values[name] for name in remaining}
+            neutron.update_revision(collection, physical_id, allowed, revision, parent=parent)
 
 
 def attributes(**docs: str) -> dict[str, Attribute]:

@@ -314,7 +314,8 @@ class Port(NeutronType):
             return
         addresses = [address["ip_address"] for address in actual["fixed_ips"]]
         description = with_addresses(actual.get("description"), addresses)
-        neutron.update(PORTS, physical_id, {"fixed_ips": [], "description": description})
+        values = {"fixed_ips": [], "description": description}
+        neutron.update_revision(PORTS, physical_id, values, actual.get("revision_number"))
 
     def reclaim(self, ctx: Context, physical_id: str, props: Mapping[str, Value]) -> None:
         """Take the addresses back; until the replacement is deleted, the request is repeated."""
@@ -328,7 +329,7 @@ class Port(NeutronType):
             "description": with_addresses(actual["description"], ()),
         }
         with temporary_conflicts():
-            neutron.update(PORTS, physical_id, values)
+            neutron.update_revision(PORTS, physical_id, values, actual.get("revision_number"))
 
 
 def _given(ctx: Context, props: Mapping[str, Value]) -> list[JsonMapping]:

@@ -22,7 +22,7 @@ class Operation:
     root = ""  # of all paths
 
     def __init__(self, kind: type[ResourceType], action: str = "CREATE", /, **given: Any) -> None:
-        self.type, self.script = kind(), ScriptedCloud()
+        self.type, self.script, self.shown = kind(), ScriptedCloud(), set[str]()
         self.ctx = Context(
             name="a", physical_name=NAME, token=TOKEN, action=action, cloud=self.script.cloud, project_id="p"
         )
@@ -37,6 +37,7 @@ class Operation:
     def has(self, collection: Collection, value: Mapping[str, Any], parent: str = "") -> None:
         """Answer a GET of an object."""
         path = self.root + collection.of(str(value["id"]), parent)
+        self.shown.add(path)
         self.script.answers("GET", path, {collection.singular: dict(value)})
 
     def lists(self, collection: Collection, *values: Mapping[str, Any], parent: str = "") -> None:
@@ -45,9 +46,11 @@ class Operation:
         self.script.answers("GET", self.root + collection.of(parent=parent) + r"\?.*", answer)
 
     def accepts(self, method: str, collection: Collection, id_: str = "x1", parent: str = "") -> None:
-        """Accept a POST, PUT or DELETE."""
+        """Accept a POST, PUT or DELETE. A PUT follows a GET of the revision."""
         path = self.root + collection.of("" if method == "POST" else id_, parent)
         answer = None if method == "DELETE" else {collection.singular: {"id": id_}}
+        if method == "PUT" and path not in self.shown:
+            self.script.answers("GET", path, answer)
         self.script.answers(method, path, answer, status=204 if method == "DELETE" else 200)
 
     def create(self) -> Created:
