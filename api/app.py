@@ -43,7 +43,10 @@ def create_app(
     require_safe_binding(settings)
     require_safe_sockets(settings)
     database = database or open_database(settings, "orchestrator-api", patience_seconds=PATIENCE_SECONDS)
-    version.require_current(database.url)
+    try:
+        version.require_current(database.url)
+    except version.DatabaseUnreachable as error:  # requests receive 503, and /readyz checks the schema later
+        logs.logger().warning("database_unreachable", error=str(error))
     sealing = cipher(settings)
     offload.preload_forkserver(cloud=settings.auth == "keystone")
     return assemble(

@@ -38,7 +38,7 @@ from orchestrator.resources.registry import load_registry
 from orchestrator.security.encryption import cipher
 from orchestrator.security.keystone import domain_admin
 from orchestrator.store.connections.database import open_database
-from orchestrator.store.schema.version import require_current
+from orchestrator.store.schema.version import wait_for_current
 from tasks import metrics_server
 from tasks.broker_connections import install_transport
 from tasks.broker_stats import BrokerStats
@@ -97,7 +97,7 @@ def _require_valid_setup(**_: object) -> None:
         cipher(settings())
         metrics_server.require_protected_metrics(settings())
         domain_admin(settings())
-        require_current(open_database(settings()).url)
+        wait_for_current(open_database(settings()).url)
     except Misconfigured as error:
         raise SystemExit(f"orchestrator worker: {error}") from error
 

@@ -76,6 +76,10 @@ class OwnServer:
         assert self.process is not None
         return self.process.pid
 
+    @property
+    def is_running(self) -> bool:
+        return self.process is not None and self.process.returncode is None
+
     def start(self) -> None:
         """Start it and wait until it answers."""
         self.process = Process(self.child, self.log)

@@ -6,15 +6,18 @@ that applies them (`migrate.py`).
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import psycopg
 
 from orchestrator.errors import Misconfigured
+from orchestrator.logs import logger
 from orchestrator.store.connections.outages import OUTAGES
 from orchestrator.store.connections.sessions import open_session
 
 VERSION = "SELECT version_num FROM alembic_version"
+FIRST_PAUSE, LONGEST_PAUSE = 0.5, 15.0  # seconds between two attempts to reach the database
 
 
 def head() -> str:
@@ -33,13 +36,18 @@ def current(url: str) -> str | None:
             row = db.execute(VERSION).fetchone()
     except psycopg.errors.UndefinedTable:
         return None
+    except psycopg.ProgrammingError as error:
+        if error.sqlstate is not None:  # an answer of the server
+            raise
+        # The text of the error can contain the password.
+        raise Misconfigured("ORCHESTRATOR_DATABASE_URL is not a valid URL of PostgreSQL") from error
     except OUTAGES as error:
         raise unreachable(error) from error
     return None if row is None else str(row[0])
 
 
 def require_current(url: str) -> None:
-    """Check that the schema has the version that this code needs; called by the API and the workers at start.
+    """Check that the schema has the version that this code needs.
 
     Raises:
         Misconfigured: the schema is older or newer, or the database is unreachable.
@@ -51,6 +59,22 @@ def require_current(url: str) -> None:
         raise newer(version_)
     has = f"schema {version_}" if version_ else "no schema"
     raise Misconfigured(f"the database has {has} and this version needs {needed}: run `orchestrator migrate`")
+
+
+def wait_for_current(url: str) -> None:
+    """Check the schema as `require_current` does; wait while the database is unreachable.
+
+    Raises:
+        Misconfigured: the schema is older or newer, or the URL is not valid.
+    """
+    pause = FIRST_PAUSE
+    while True:
+        try:
+            return require_current(url)
+        except DatabaseUnreachable as error:
+            logger().warning("database_unreachable", error=str(error), next_try_seconds=pause)
+        time.sleep(pause)
+        pause = min(2 * pause, LONGEST_PAUSE)
 
 
 def versions() -> list[str]:
@@ -74,9 +98,13 @@ def newer(version: str) -> Misconfigured:
     )
 
 
-def unreachable(error: BaseException | None) -> Misconfigured:
+class DatabaseUnreachable(Misconfigured):
+    """The database does not answer, or refuses this client; it may be started or changed later."""
+
+
+def unreachable(error: BaseException | None) -> DatabaseUnreachable:
     """Return the message about an unreachable database, with the driver's error on a single line."""
-    return Misconfigured(f"cannot reach the database: {in_one_line(error)}")
+    return DatabaseUnreachable(f"cannot reach the database: {in_one_line(error)}")
 
 
 def in_one_line(error: BaseException | None) -> str:

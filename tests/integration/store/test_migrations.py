@@ -142,6 +142,12 @@ def test_an_unreachable_database_is_named_in_a_single_line() -> None:
     assert "\n" not in str(caught.value)
 
 
+def test_a_url_that_is_not_valid_is_refused_without_its_password() -> None:
+    with pytest.raises(Misconfigured, match="is not a valid URL of PostgreSQL") as caught:
+        schema_version.wait_for_current("postgresql://nobody:secret@127.0.0.1:1/none?nonsense=1")
+    assert "secret" not in str(caught.value)
+
+
 def test_an_upgrade_waits_no_longer_than_its_lock_timeout(
     postgres_server: Postgres, monkeypatch: pytest.MonkeyPatch
 ) -> None:

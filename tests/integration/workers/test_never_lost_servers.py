@@ -146,6 +146,21 @@ def test_a_database_killed_and_started_again_loses_nothing(
     made_once(cluster.things, name, resources)
 
 
+def test_a_worker_started_while_the_database_is_away_waits_for_it(
+    cluster: Cluster, name: str, installation: SimpleNamespace
+):
+    installation.postgres.stop()
+    cluster.kill("check1")
+    before = cluster.log("check1").count("cannot reach the database")
+    cluster.mend()
+    worker = cluster.processes["check1"]
+    eventually(lambda: cluster.log("check1").count("cannot reach the database") > before, RECOVERY_SECONDS)
+    installation.postgres.start()
+    worker.wait_ready()
+    assert worker.returncode is None
+    cluster.wait(cluster.create(name, {"a": local()}), "CREATE_COMPLETE", mending=False)
+
+
 def test_a_database_that_accepts_no_writes_for_a_while_loses_nothing_and_alarms_nobody(
     cluster: Cluster, name: str, installation: SimpleNamespace
 ):

@@ -5,6 +5,7 @@ test_never_lost_servers.py covers the workers during the outage.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -43,12 +44,18 @@ class Served:
         env |= {"ORCHESTRATOR_ENCRYPTION_KEYS": new_key(), "ORCHESTRATOR_MAX_JSON_BODY_SIZE": "300000"}
         self.url = settings.address
         self.process = Process(api(env, folder, settings), folder / "api.log")
-        self.process.wait_ready()
+        if postgres.is_running:
+            self.process.wait_ready()
 
     def get(self, path: str) -> tuple[httpx.Response, float]:
         """Return an answer and the seconds it took."""
         begun = time.monotonic()
         return httpx.get(self.url + path, timeout=30), time.monotonic() - begun
+
+    def is_alive(self) -> bool:
+        with contextlib.suppress(httpx.HTTPError):
+            return self.get("/livez")[0].status_code == 200
+        return False
 
     def create(self, name: str) -> httpx.Response:
         return httpx.post(self.url + STACKS, json={"stack_name": name, "template": TEMPLATE}, timeout=30)
@@ -115,6 +122,22 @@ def test_it_answers_while_its_servers_are_away_and_goes_on_when_they_are_back(
     assert names == {"before", "unheard"}
     own_valkey.start()
     eventually(lambda: served.get("/readyz")[0].json()["status"] == "ok", 15)
+
+
+def test_an_api_started_without_its_database_serves_as_soon_as_it_is_there(
+    tmp_path: Path, own_postgres: OwnServer, own_valkey: OwnServer
+) -> None:
+    own_postgres.stop()
+    served = Served(tmp_path, own_postgres, own_valkey)
+    try:
+        eventually(served.is_alive)
+        assert served.get("/readyz")[0].status_code == 503
+        assert unavailable(served.create("refused"))
+        own_postgres.start()
+        eventually(lambda: served.get("/readyz")[0].status_code == 200, 15)
+        assert served.create("accepted").status_code == 201
+    finally:
+        served.process.stop()
 
 
 def test_a_database_that_accepts_no_writes_is_an_outage_and_ends_by_itself(
