@@ -28,6 +28,7 @@ from orchestrator.resources.verbs.values import (
     Observation,
     Resize,
     Signalled,
+    Unique,
     Value,
     wait,
 )
@@ -51,6 +52,7 @@ __all__ = [
     "ResourceType",
     "Signalled",
     "StackContext",
+    "Unique",
     "Value",
     "wait",
 ]
@@ -60,6 +62,8 @@ RENAMED_HOOKS: Final = {
     "checks_itself": "has_provider_check",
     "is_claimed": "needs_lease",
 }
+
+GIVEN_UP: Final = ("delete", "rename")  # rules by which an object gives up its name
 
 _NEVER = object()  # equals no value
 
@@ -79,6 +83,7 @@ class ResourceType(OptionalVerbs):
     flight_seconds: ClassVar[float] = 20.0  # after its deadline, how long a lost create may still arrive
     finds_by_token: ClassVar[bool] = True  # False: `find` also finds equal objects of other owners
     shares_objects: ClassVar[bool] = False  # incarnations of a resource with the same id are the same object
+    unique: ClassVar[Unique | None] = None  # names that a replacement cannot share with the replaced object
     delete_retry_seconds: ClassVar[float] = 60.0  # between deletes of an object in error; 0: they fail
     delete_stalled_seconds: ClassVar[float] = 0.0  # after which a delete without an end is repeated; 0: never
     physical_name_limit: ClassVar[int | None] = None  # longest physical name, if the provider has a limit
@@ -96,6 +101,7 @@ class ResourceType(OptionalVerbs):
     claimed_first: ClassVar[bool] = False  # the verbs use `ctx.required_resources` or grant access
     stateful: ClassVar[bool] = False  # holds data: replaced automatically only after an approval
     stateful_in_groups: ClassVar[bool] = True  # False: members of a group are replaceable
+    undone_in_place: ClassVar[bool] = False  # a service may undo it when its requirements change in place
     always_visited: ClassVar[bool] = False  # visited by every update, even if its inputs are unchanged
     open_metadata: ClassVar[bool] = False  # metadata set by signals is never masked
     hidden: ClassVar[bool] = False
@@ -108,7 +114,15 @@ class ResourceType(OptionalVerbs):
     can_pause: ClassVar[bool] = implements("suspend")  # suspend and resume call the provider
     can_cancel: ClassVar[bool] = implements("cancel")  # an open operation can be aborted
     can_recover: ClassVar[bool] = implements("recover")  # an object in error can be repaired
-    can_release: ClassVar[bool] = implements("release")  # a replaced object gives up what it holds
+    deletes_first: ClassVar[bool] = derived(  # a replaced object, before a replacement of the same name
+        lambda class_: class_.unique is not None and class_.unique.rule == "delete"
+    )
+    can_release: ClassVar[bool] = implements(  # a replaced object gives up what it holds
+        "release", or_if=lambda class_: class_.unique is not None and class_.unique.rule in GIVEN_UP
+    )
+    can_reclaim: ClassVar[bool] = implements(  # and takes it back in a rollback
+        "reclaim", or_if=lambda class_: not class_.deletes_first
+    )
     can_copy: ClassVar[bool] = implements("snapshot")  # a snapshot calls the provider
     takes_signals: ClassVar[bool] = implements("signal")
     live_attributes: ClassVar[frozenset[str]] = derived(names_of_live_attributes)  # `show` with `live_show`

@@ -89,7 +89,7 @@ class Life:
         if kind.can_copy:
             self._request("SNAPSHOT", operated.snapshot)
             self._repeat(lambda: kind.delete_snapshot(operated.ctx, {}))
-        if kind.can_release:
+        if kind.can_release and not kind.deletes_first:
             for action, verb in (("RELEASE", operated.release), ("RECLAIM", operated.reclaim)):
                 self._request(action, verb)
         self._request("DELETE", operated.delete)

@@ -92,7 +92,7 @@ class Operated:
 
     def release(self) -> None:
         """Request that it gives up what a replacement needs."""
-        self.ctx = replace(self.ctx, action="RELEASE", step="")
+        self.ctx = replace(self.ctx, action="DELETE" if self.kind.deletes_first else "RELEASE", step="")
         self.kind.release(self.ctx, self.physical_id)
 
     def reclaim(self) -> None:

@@ -30,6 +30,7 @@ from orchestrator.resources.base import (
     Observation,
     Property,
     ResourceType,
+    Unique,
     Value,
 )
 from tests.scenarios.fake_cloud import Crash
@@ -94,7 +95,7 @@ class Provider:
 
     def types(self) -> dict[str, ResourceType]:
         """Return the types of this provider."""
-        return {kind.name: kind(self) for kind in (Changeable, Rigid, Docked)}
+        return {kind.name: kind(self) for kind in (Changeable, Rigid, Docked, Titled, Renamed)}
 
     # The requests of the types.
 
@@ -252,6 +253,13 @@ class Provider:
             raise ProviderError("it is too late")
         thing.late = True
 
+    def rename(self, ctx: Context, id_: str, dock: str) -> None:
+        """Move a thing to another dock."""
+        thing = self.things.get(id_)
+        if thing is not None:
+            self._dock(thing, dock)
+            self.log.append(("rename", ctx.name, id_))
+
     def _dock(self, thing: Thing, dock: str | None) -> None:
         if dock is not None and any(it.dock == dock for it in self.things.values() if it is not thing):
             raise ProviderError(f"{dock} is in use")
@@ -372,6 +380,24 @@ class Docked(Rigid):
 
     def reclaim(self, ctx: Context, physical_id: str, props: Mapping[str, Value]) -> None:
         self.provider.ask("reclaim", ctx, lambda: self.provider.reclaim(ctx, physical_id, props))
+
+
+class Titled(Rigid):
+    """Any change makes another of it, and a thing with the same dock is removed first."""
+
+    name = "Sim::Titled"
+    properties: ClassVar = Docked.properties
+    unique = Unique((("dock",),), "delete")
+
+
+class Renamed(Titled):
+    """Any change makes another of it, and a thing with the same dock moves to another one first."""
+
+    name = "Sim::Renamed"
+    unique = Unique((("dock",),), "rename")
+
+    def rename(self, ctx: Context, physical_id: str, name: str) -> None:
+        self.provider.ask("rename", ctx, lambda: self.provider.rename(ctx, physical_id, name))
 
 
 def thing(*requires: str, type: str = "Sim::Changeable", **properties: Any) -> dict[str, Any]:

@@ -68,7 +68,8 @@ class ResourceView(NamedTuple):
     reachable_seconds: float | None = None  # since the operation was opened, and since the last outage
     step: str | None = None  # of the open operation, started last
     requested_seconds: float | None = None  # since the delete of the open operation was answered
-    released: bool = False  # a release of its object was requested, and not taken back
+    # Of its object for a replacement: None, or taken back; False: requested; True: observed.
+    released: bool | None = None
 
     @property
     def suspect(self) -> bool:

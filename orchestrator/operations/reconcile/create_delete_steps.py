@@ -26,6 +26,7 @@ from orchestrator.errors import (
     UNANSWERED_ERRORS,
     UNREACHABLE_ERRORS,
     ProviderBusy,
+    ProviderConflict,
     ProviderError,
     ProviderFailed,
     ProviderSilent,
@@ -35,6 +36,7 @@ from orchestrator.operations.reconcile.desired_state import apply_definition
 from orchestrator.operations.reconcile.step_outcomes import (
     attempts_of,
     find_object,
+    finds_by_token,
     grant_access,
     hide_data,
     observe_and_advance,
@@ -46,6 +48,7 @@ from orchestrator.operations.reconcile.update_steps import end_operation, follow
 from orchestrator.operations.resource_context.operation import ResourceOperation
 from orchestrator.operations.resource_context.state import StepResult, in_progress_event_written
 from orchestrator.resources.base import Context, Observation
+from orchestrator.resources.verbs.values import found_ids
 
 FIND_SECONDS: Final = 3.0  # pause between searches for the object of a create without an answer
 NO_ID = "Resource ID was not provided."
@@ -71,17 +74,30 @@ def create(operation: ResourceOperation, wait_seconds: float, retries_left: int)
         if waits is not None:
             return StepResult(waits, state)
     context = operation.context("CREATE", attempt=state.attempt + 1) if fresh else operation.context("CREATE")
+    taken = fresh and external and operation.resource_type.can_find and _name_is_taken(operation, context)
     # Refused, nothing of this attempt is recorded.
     with operation.resource_type.admit(context) if fresh and external else nullcontext():
         if fresh:
             state.attempt, state.action = state.attempt + 1, "CREATE"
         state.op = "CREATE"
+        if taken:
+            raise ProviderConflict(f"There is another {operation.resource_type.name} of this name.")
         if external and not state.opened:  # also after a search, which takes time: the lease may be lost
             operation.record_start()
         seen = _send_create(operation, context)
     if seen is None or seen.step:
         seen = observe_operation(operation)
     return result_of(operation, seen, retries_left, started=fresh and not external)
+
+
+def _name_is_taken(operation: ResourceOperation, context: Context) -> bool:
+    """Return whether `find` returns an object before the first request: it has the given name and belongs to
+    another owner. After a request without an answer, it could not be distinguished from the resource's own.
+    """
+    type_ = operation.resource_type
+    if type_.unique is None or finds_by_token(operation, context):
+        return False
+    return bool(found_ids(type_.find(context, context.token)))
 
 
 def _earlier_request(
@@ -238,6 +254,8 @@ def delete(operation: ResourceOperation, step: Delete, retries_left: int) -> Ste
             return StepResult(Wait(min(step.wait_seconds, FIND_SECONDS), REQUEST_PENDING), state)
         search_later(operation)
         return StepResult(Deleted(), state, started=True)
+    if operation.resource.released and type_.deletes_first:  # its name belongs to its successor
+        return StepResult(Deleted(), state, started=fresh)
     if type_.shares_objects and operation.services.incarnations.share(operation):
         return StepResult(Deleted(), state, started=fresh)
     state.op = "DELETE"

@@ -10,18 +10,20 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Final
 
-from orchestrator.engine.check.outcome import Postponed
+from orchestrator.engine.check.decide import RETAINED
+from orchestrator.engine.check.outcome import Postponed, Replaced
 from orchestrator.errors import Superseded
 from orchestrator.json_types import JsonMapping
-from orchestrator.operations.reconcile.step_outcomes import observe_and_advance
+from orchestrator.operations.reconcile.step_outcomes import may_search, observe_and_advance
 from orchestrator.operations.reconcile.worker_context import WorkerContext
 from orchestrator.operations.resource_context import late_requests
 from orchestrator.operations.resource_context.operation import ResourceOperation
-from orchestrator.operations.resource_context.state import load_state
+from orchestrator.operations.resource_context.state import load_state, recorded_properties
 from orchestrator.operations.runtime.circuit_breaker import GuardedType
 from orchestrator.resources.base import Context, Observation, ResourceType
 from orchestrator.resources.verbs.values import found_ids
 from orchestrator.store.nodes import incarnations
+from orchestrator.store.nodes.incarnations import OtherView
 from orchestrator.store.nodes.repository import CheckConnection
 
 BUSY_SECONDS: Final = 1.0
@@ -43,13 +45,24 @@ class OtherIncarnations:
         """
         if self.lease is None or not operation.visit.others_hold:
             return None
-        for id_, type_name in incarnations.others(self.db, operation.visit):
-            resource_type = self.worker.types.get(type_name)
-            if resource_type is not None and resource_type.can_release:
-                waits = self._release(operation, id_, resource_type, self.lease)
+        for other in incarnations.others(self.db, operation.visit):
+            resource_type = self.worker.types.get(other.resource_type)
+            if resource_type is not None and self._must_release(operation, other, resource_type):
+                waits = self._release(operation, other.id, resource_type, self.lease)
                 if waits is not None:
                     return waits
         return None
+
+    def _must_release(self, operation: ResourceOperation, other: OtherView, type_: ResourceType) -> bool:
+        """Return whether an incarnation has to give something up: a name, if the two have it in common. A
+        retained object keeps its name.
+        """
+        if not type_.can_release or type_.unique is None:
+            return type_.can_release
+        if other.deletion_policy in RETAINED or other.is_external:
+            return False
+        properties = recorded_properties(other.properties, other.sealed, self.worker.cipher)
+        return type_.unique.is_shared(properties, operation.state.properties)
 
     def _release(
         self, operation: ResourceOperation, id_: int, resource_type: ResourceType, lease: int
@@ -78,26 +91,29 @@ class OtherIncarnations:
 
     def _request(self, other: ResourceOperation) -> Postponed | None:
         """Request the release of an object, and observe its end."""
-        type_, context = other.resource_type, other.context("RELEASE", 0.0)
+        type_, deleted = other.resource_type, other.resource_type.deletes_first
+        context = other.context("DELETE" if deleted else "RELEASE", 0.0)
         ids: tuple[str, ...] = () if other.state.physical_id is None else (other.state.physical_id,)
-        if not ids and type_.can_find:
+        if not ids and type_.can_find and may_search(other, context):
             ids = found_ids(type_.find(context, context.token))
         for physical_id in ids:
             type_.release(context, physical_id)
             seen = _observed(other, physical_id, context)
-            if seen.exists and (seen.step or not seen.released):
+            if seen.exists and (seen.step or deleted or not seen.released):
                 reason = seen.reason or f"{physical_id} is releasing what its replacement needs"
                 return Postponed(seen.retry_after or RELEASE_SECONDS, reason)
         return None
 
-    def reclaim(self, operation: ResourceOperation, properties: JsonMapping) -> Postponed | None:
+    def reclaim(self, operation: ResourceOperation, properties: JsonMapping) -> Postponed | Replaced | None:
         """Let a restored incarnation take back what it has released; `properties` are its recorded ones.
-        Return the wait for it, None if nothing is missing.
+        Return the wait for it, None if nothing is missing. An object that was deleted is replaced.
         """
         type_, state, id_ = operation.resource_type, operation.state, operation.resource.id
         # Only the holder of the lease, which is this visit, changes it.
-        if self.lease is None or not type_.can_release or not operation.resource.released:
+        if self.lease is None or not type_.can_release or operation.resource.released is None:
             return None
+        if not type_.can_reclaim:
+            return Replaced()
         waits = self.release(operation)
         if waits is not None:
             return waits
@@ -106,6 +122,8 @@ class OtherIncarnations:
             context = replace(operation.context("RECLAIM", 0.0), properties=properties)
             type_.reclaim(context, state.physical_id, properties)
             seen = _observed(operation, state.physical_id, context)
+            if not seen.exists and type_.unique is not None:
+                return Replaced()
             if _is_changing(seen) and (seen.step or seen.busy or state.op is None):
                 return Postponed(seen.retry_after or RELEASE_SECONDS, seen.reason or "it is restored")
         self._mark(id_, released=None)

@@ -160,7 +160,8 @@ def visit_resource(batch: BatchContext, visit: ResourceVisit) -> Pending | None:
         return Separate(visit)
     except Superseded:
         log.info("lease_lost", resource=resource.name, stack=visit.stack.uuid)
-        if type_.can_release and (visit.others_hold or resource.released):  # perhaps requested a moment ago
+        released = resource.released is not None
+        if type_.can_release and (visit.others_hold or released):  # perhaps requested a moment ago
             late_requests.record_late_outcome(batch.db, resource, load_state(visit, worker.cipher), type_)
         return Drop(visit)
     except OperationNotRecorded as error:  # the lease expires, and another visit follows
@@ -172,7 +173,7 @@ def _only_observes(visit: ResourceVisit, step: Step) -> bool:
     """Whether a visit observes an operation whose request was answered. A node that perhaps has ended its
     worker is visited alone.
     """
-    if visit.lost_leases or visit.hooks or visit.resource.released:
+    if visit.lost_leases or visit.hooks or visit.resource.released is not None:
         return False
     return isinstance(step, Observe) or (isinstance(step, Delete) and not (step.request or step.find_first))
 

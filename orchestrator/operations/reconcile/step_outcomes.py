@@ -133,8 +133,7 @@ def find_object(operation: ResourceOperation, context: Context) -> bool:
     Without a token, an equal object of another owner would be found: it is searched only if a create request
     was not answered.
     """
-    lost = operation.state.unanswered or operation.resource.lost_seconds is not None
-    if not (operation.resource_type.finds_by_token or lost):
+    if not may_search(operation, context):
         return False
     found = found_ids(operation.resource_type.find(context, context.token))
     if not found:
@@ -144,6 +143,21 @@ def find_object(operation: ResourceOperation, context: Context) -> bool:
     if context.action != "DELETE":
         grant_access(operation, Created(physical_id), context)
     return True
+
+
+def may_search(operation: ResourceOperation, context: Context) -> bool:
+    """Return whether an object that `find` returns is that of the resource: it has the token, or a create
+    request was not answered.
+    """
+    lost = operation.state.unanswered or operation.resource.lost_seconds is not None
+    return lost or finds_by_token(operation, context)
+
+
+def finds_by_token(operation: ResourceOperation, context: Context) -> bool:
+    """Return whether `find` returns only objects with the token: a given name may have another owner."""
+    type_, given = operation.resource_type, context.properties
+    by_name = type_.unique is not None and type_.unique.searched and type_.unique.is_shared(given, given)
+    return type_.finds_by_token and not by_name
 
 
 def keep_one(operation: ResourceOperation, found: Sequence[str], token: str) -> str:
@@ -174,7 +188,8 @@ def search_later(operation: ResourceOperation) -> None:
         Superseded: the lease is lost; nothing was recorded.
     """
     type_ = operation.resource_type
-    if operation.resource.lost_seconds is None or not (type_.can_find and type_.finds_by_token):
+    by_token = type_.can_find and finds_by_token(operation, operation.context("CREATE"))
+    if operation.resource.lost_seconds is None or not by_token:
         return
     visit, stored = operation.visit, operation.services.stored_context
     token = operation.context("CREATE").token

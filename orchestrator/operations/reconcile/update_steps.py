@@ -84,7 +84,7 @@ def compare(operation: ResourceOperation) -> StepResult:
     if not isinstance(decision, Replace) and operation.resource_type.can_release:
         waits = operation.services.incarnations.reclaim(operation, before.properties)
         if waits is not None:
-            return StepResult(waits, before)
+            return StepResult(waits, before, desired=desired)
     return carry_out(operation, decision, before, desired)
 
 

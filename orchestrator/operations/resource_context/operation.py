@@ -10,7 +10,7 @@ from orchestrator.clients.keystone.cloud_session import Cloud, Orchestrations
 from orchestrator.clients.region_catalog import Catalog, catalog_of
 from orchestrator.config import Settings
 from orchestrator.engine.check.change import NO_NAMES
-from orchestrator.engine.check.outcome import Postponed
+from orchestrator.engine.check.outcome import Postponed, Replaced
 from orchestrator.engine.check.visit import ResourceView, ResourceVisit, demands_copy
 from orchestrator.engine.output_digests import SEPARATOR, has_early_parts, is_current_input
 from orchestrator.engine.physical_names import physical_name
@@ -48,8 +48,8 @@ class Incarnations(Protocol):
     def release(self, operation: ResourceOperation) -> Postponed | None:
         """Let them release what the resource needs; return the wait for it, if any."""
 
-    def reclaim(self, operation: ResourceOperation, properties: JsonMapping) -> Postponed | None:
-        """Let the resource take back what it has released; return the wait for it, if any."""
+    def reclaim(self, operation: ResourceOperation, properties: JsonMapping) -> Postponed | Replaced | None:
+        """Let the resource take back what it has released; return the wait for it, or its replacement."""
 
     def share(self, operation: ResourceOperation) -> bool:
         """Whether the object of a deposed resource belongs to the current one."""

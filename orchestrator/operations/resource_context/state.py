@@ -156,6 +156,12 @@ def load_state(visit: ResourceVisit, cipher: Cipher) -> ResourceState:
     )
 
 
+def recorded_properties(properties: JsonMapping | None, sealed: str | None, cipher: Cipher) -> JsonMapping:
+    """Return the recorded properties of a resource, decrypted."""
+    opened: JsonMapping = cipher.open(sealed.encode()) if sealed else {}
+    return opened.get("properties", properties) or {}
+
+
 def to_columns(state: ResourceState) -> JsonObject:
     """Return the columns that are encrypted together if any of them is secret."""
     data = dict(state.data)

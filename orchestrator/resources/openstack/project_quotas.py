@@ -10,7 +10,16 @@ from types import MappingProxyType
 from typing import ClassVar, Final, Protocol
 
 from orchestrator.json_types import JsonMapping, JsonObject
-from orchestrator.resources.base import Context, Created, Fault, Observation, Property, ResourceType, Value
+from orchestrator.resources.base import (
+    Context,
+    Created,
+    Fault,
+    Observation,
+    Property,
+    ResourceType,
+    Unique,
+    Value,
+)
 from orchestrator.schema.constraints import Custom, Range
 from orchestrator.schema.translation import Resolve, Rule
 from orchestrator.template.definition import ResourceDefinition
@@ -36,6 +45,7 @@ class ProjectQuotas(ResourceType):
 
     live_show = True
     quotas: ClassVar[Mapping[str, str]]  # the counted objects, by property
+    unique = Unique((("project",),), "delete")
     translation: ClassVar[tuple[Rule, ...]] = (Resolve(("project",), "keystone.project"),)
 
     def api(self, ctx: Context) -> QuotaApi:

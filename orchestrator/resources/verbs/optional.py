@@ -6,13 +6,19 @@ from collections.abc import Iterable, Mapping
 from typing import ClassVar
 
 from orchestrator.resources.stack_context import Grant
-from orchestrator.resources.verbs.values import Context, Created, Signalled, Value
+from orchestrator.resources.verbs.values import Context, Created, Observation, Signalled, Unique, Value
 
 
 class OptionalVerbs:
     """The verbs that a type may omit."""
 
     name: ClassVar[str]
+    unique: ClassVar[Unique | None]
+    deletes_first: ClassVar[bool]
+
+    def delete(self, ctx: Context, physical_id: str) -> Observation | None:
+        """Request deletion (`base.ResourceType`)."""
+        raise NotImplementedError(self.name)
 
     def advance(
         self, ctx: Context, physical_id: str, props: Mapping[str, Value], step: str
@@ -106,11 +112,21 @@ class OptionalVerbs:
         """Give up what a replacement needs: ports, addresses, unique names.
 
         Called on a replaced object before its replacement is created. `Observation.released` reports the end.
-        May run twice.
+        May run twice. The default follows the rule of `unique`; a deleted object must be absent at the end.
         """
+        if self.deletes_first:
+            self.delete(ctx, physical_id)
+        elif self.unique is not None and self.unique.rule == "rename":
+            self.rename(ctx, physical_id, f"replaced-{physical_id}")
 
     def reclaim(self, ctx: Context, physical_id: str, props: Mapping[str, Value]) -> None:
         """Take back what `release` gave up, because a rollback keeps the object. May run twice."""
+        if self.unique is not None and self.unique.rule == "rename":
+            self.rename(ctx, physical_id, props[self.unique.keys[0][0]])
+
+    def rename(self, ctx: Context, physical_id: str, name: str) -> None:
+        """Request another name; an absent object is no error. For types whose rule is `rename`."""
+        raise NotImplementedError(self.name)
 
     def read_attributes(self, ctx: Context, physical_id: str, names: frozenset[str]) -> Mapping[str, Value]:
         """Return the current values of live attributes, and of `show` if `live_show` is set. Only reads."""

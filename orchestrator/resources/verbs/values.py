@@ -25,6 +25,28 @@ CALL_SECONDS: Final = 20.0
 NOTHING_TYPE: Final = "OS::Heat::None"  # a resource that this type shadows is left unchanged
 
 Change = Literal["keep", "update", "replace"]
+NameRule = Literal["delete", "rename", "take over", "refuse"]
+
+
+@dataclass(frozen=True, slots=True)
+class Unique:
+    """Names that a service gives to one object at a time, and what becomes of the holder of a name before its
+    replacement is created with the same name.
+
+    `delete`: it is deleted. `rename`: it gets another name (the verb `rename`). `take over`: nothing, the
+    create takes over the object. `refuse`: nothing, the service refuses the replacement.
+    """
+
+    keys: tuple[tuple[str, ...], ...]  # properties; the first is the name, the others qualify it
+    rule: NameRule
+    searched: bool = False  # whether `find` searches a given name, without a token
+
+    def is_shared(self, before: Mapping[str, Value], after: Mapping[str, Value]) -> bool:
+        """Return whether objects with these properties have a given name in common."""
+        return any(
+            before.get(key[0]) is not None and all(before.get(one) == after.get(one) for one in key)
+            for key in self.keys
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -97,7 +97,11 @@ class QosSpecs:
     def associate(self, call: Call, id_: str) -> Response:
         """Give a type these specs."""
         self.found(id_)
-        self._set(self.cinder.types.found(call.request.value("vol_type_id") or ""), id_)
+        type_ = self.cinder.types.found(call.request.value("vol_type_id") or "")
+        if type_["qos_specs_id"] not in (None, id_):
+            text = f"Type {type_['id']} is already associated with another qos specs: {type_['qos_specs_id']}"
+            raise ApiError(400, f"Invalid volume type: {text}")
+        self._set(type_, id_)
         return Response(202)
 
     def disassociate(self, call: Call, id_: str) -> Response:

@@ -108,6 +108,8 @@ class Types:
         _require_admin(call, "update")
         row = self.found(id_)
         given = (call.body or {}).get("volume_type") or {}
+        if any(other["name"] == given.get("name") for other in self.table if other["id"] != id_):
+            raise ApiError(409, f"Volume Type {given['name']} already exists.")
         for volume in self.cinder.volumes.table:
             if volume["volume_type"] == row["name"] and "name" in given:
                 volume["volume_type"] = given["name"]

@@ -19,6 +19,7 @@ class Aggregates:
     def __init__(self, nova: Nova) -> None:
         """Add the routes."""
         self.table: Table = nova.cloud.state.table("nova.aggregate")
+        self._last_number = 0
         add = nova.router.add
         add("GET", "/v2.1/os-aggregates", self.index)
         add("POST", "/v2.1/os-aggregates", self.post)
@@ -48,6 +49,7 @@ class Aggregates:
         if any(row["name"] == given.get("name") for row in self.table):
             raise ApiError(409, f"Aggregate {given['name']} already exists.")
         number = 1 + max((row["number"] for row in self.table), default=0)
+        number = self._last_number = max(number, self._last_number + 1)  # none is used again
         row: JsonObject = {
             "id": str(number),
             "number": number,
@@ -71,6 +73,8 @@ class Aggregates:
         """Change name or zone."""
         self._require_admin(call, "update")
         row, given = self._found(id_), (call.body or {}).get("aggregate") or {}
+        if any(other["name"] == given.get("name") for other in self.table if other["id"] != id_):
+            raise ApiError(409, f"Aggregate {given['name']} already exists.")
         row |= {name: given[name] for name in ("name", "availability_zone") if name in given}
         return self._changed(row)
 

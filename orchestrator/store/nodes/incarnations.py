@@ -7,18 +7,33 @@ release or of its return, and true when the release was observed.
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
 from orchestrator.engine.check.visit import ResourceView, ResourceVisit
+from orchestrator.json_types import JsonMapping
 from orchestrator.store.nodes.visit_sql import HOLDS, LOST_AT
 
 Db = Connection[TupleRow]
 
+
+class OtherView(NamedTuple):
+    """Another incarnation of a visited resource, as stored."""
+
+    id: int
+    resource_type: str
+    properties: JsonMapping | None
+    sealed: str | None
+    deletion_policy: str | None
+    is_external: bool
+
+
 OTHERS: Final = f"""
-SELECT o.id, coalesce(o.runs_as, o.type) FROM resource o
+SELECT o.id, coalesce(o.runs_as, o.type), o.properties, convert_from(o.sealed, 'UTF8'),
+    d.body->>'deletion_policy', d.body->>'external_id' IS NOT NULL
+FROM resource o LEFT JOIN resource_definition d ON d.id = o.definition_id
 WHERE o.stack_id = %(stack_id)s AND o.name = %(name)s AND o.id <> %(id)s AND {HOLDS}
 ORDER BY o.id
 """
@@ -67,11 +82,11 @@ def is_shared(db: Db, visit: ResourceVisit, physical_id: str) -> bool:
     return row is not None and bool(row[0])
 
 
-def others(db: Db, visit: ResourceVisit) -> list[tuple[int, str]]:
-    """Return the ids and types of deposed incarnations that may hold what the visited one needs."""
+def others(db: Db, visit: ResourceVisit) -> list[OtherView]:
+    """Return the deposed incarnations that may hold what the visited one needs."""
     resource = visit.resource
     values = {"stack_id": visit.stack.id, "name": resource.name, "id": resource.id}
-    return [(row[0], row[1]) for row in db.execute(OTHERS, values).fetchall()]
+    return [OtherView(*row) for row in db.execute(OTHERS, values).fetchall()]
 
 
 def hold(db: Db, visit: ResourceVisit, id_: int, lease: int, seconds: float) -> ResourceView | None:

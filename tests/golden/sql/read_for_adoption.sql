@@ -16,7 +16,7 @@ n.id, n.kind, n.traversal, n.queue, n.label, n.retry_count, n.lost_leases,
     extract(epoch FROM clock_timestamp() - greatest(r.op_started_at, r.reachable_since))::float8,
     r.step, extract(epoch FROM clock_timestamp() - r.requested_at)::float8,
     n.early_needed_by && n.needed_by, NOT n.early_needed_by <@ n.needed_by, s.automatic,
-    r.released IS NOT NULL, n.absent,
+    r.released, n.absent,
     n.refused_since || jsonb_build_object('now', extract(epoch FROM clock_timestamp())), n.refusal
 
 FROM graph_node n

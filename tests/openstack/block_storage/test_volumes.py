@@ -136,6 +136,10 @@ def test_types_encryption_and_qos_are_administered(driver):
     assert driver.find(first) == [first]
     driver.update(first, metadata={"b": "2"}, projects=[driver.project_id], description="d")
     assert driver.drift(first) == {}
+    driver.update(first, is_public=True, projects=[])
+    assert driver.drift(first) == {}
+    driver.update(first, is_public=False, projects=[driver.project_id])
+    assert driver.drift(first) == {}
     encryption = {"volume_type": first, "provider": "luks", "key_size": 256, "cipher": "aes-xts-plain64"}
     # The encryption has the id of the type: it is operated on its own.
     resource = driver.prepare(EncryptedVolumeType, encryption)

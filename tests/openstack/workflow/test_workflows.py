@@ -47,11 +47,13 @@ def test_a_workflow_is_created_changed_executed_and_deleted(driver: Driver) -> N
 
 def test_the_workflow_of_another_user_is_a_conflict_and_is_kept(driver: Driver) -> None:
     name = driver.name()
+    resource = driver.prepare(WORKFLOW, {**GIVEN, "name": name})
+    created = resource.type.create(resource.ctx, resource.ctx.properties)
     driver.openstack.workflow.create_workflow(
         f"version: '2.0'\n{name}:\n  tasks:\n    t:\n      action: std.noop\n"
     )
-    resource = driver.prepare(WORKFLOW, {**GIVEN, "name": name})
-    created = resource.type.create(resource.ctx, resource.ctx.properties)
+    with pytest.raises(ProviderConflict, match=f"There is a workflow {name} already"):
+        resource.type.create(resource.ctx, resource.ctx.properties)
     data = {**created.data, "requested_at": "2199-01-01T00:00:00+00:00"}  # later than the other workflow
     ctx = replace(resource.ctx, data=data)
     assert resource.type.observe(ctx, name).step == "define"

@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from typing import ClassVar, Final
 
 from orchestrator.json_types import JsonObject
-from orchestrator.resources.base import Context, Created, Observation, Property, Value
+from orchestrator.resources.base import Context, Created, Observation, Property, Unique, Value
 from orchestrator.resources.openstack.cinder.base import CinderType, block_storage
 from orchestrator.schema.constraints import AllowedValues, Custom
 from orchestrator.schema.translation import Resolve, Rule
 
+ENCRYPTION_ID: Final = "encryption_id"
 FIELDS: Final = ("provider", "control_location", "cipher", "key_size")
 
 
@@ -19,6 +20,7 @@ class EncryptedVolumeType(CinderType):
 
     name = "OS::Cinder::EncryptedVolumeType"
     support_version = "5.0.0"
+    unique = Unique((("volume_type",),), "delete", searched=True)
     properties: ClassVar[Mapping[str, Property]] = {
         "provider": Property(
             "string", "The class that encrypts, such as `luks`.", required=True, update_allowed=True
@@ -48,8 +50,8 @@ class EncryptedVolumeType(CinderType):
 
     def create(self, ctx: Context, props: Mapping[str, Value]) -> Created:
         """Add the encryption to the type."""
-        block_storage(ctx).types.encrypt(props["volume_type"], _request(props))
-        return Created(props["volume_type"])
+        encryption = block_storage(ctx).types.encrypt(props["volume_type"], _request(props))
+        return Created(props["volume_type"], {ENCRYPTION_ID: encryption.get(ENCRYPTION_ID)})
 
     def find(self, ctx: Context, token: str) -> str | None:
         """Return the type if it has this encryption."""
@@ -60,7 +62,7 @@ class EncryptedVolumeType(CinderType):
 
     def observe(self, ctx: Context, physical_id: str) -> Observation:
         """Read the encryption."""
-        encryption = self.raw(ctx, physical_id)
+        encryption = self._own(ctx, physical_id)
         if encryption is None:
             return Observation(exists=False, reason=f"The volume type {physical_id} has no encryption.")
         return Observation(exists=True, properties={key: encryption.get(key) for key in FIELDS})
@@ -71,19 +73,25 @@ class EncryptedVolumeType(CinderType):
         """Change the encryption."""
         encryption = self.raw(ctx, physical_id) or {}
         block_storage(ctx).types.update_encryption(
-            physical_id, encryption.get("encryption_id", ""), _request(props)
+            physical_id, encryption.get(ENCRYPTION_ID, ""), _request(props)
         )
-        return Created(physical_id)
+        return Created(physical_id, ctx.data)
 
     def equal(self, name: str, before: Value, after: Value) -> bool:
         """Return whether two values of a property are equal."""
         return bool((before or None) == (after or None))
 
     def delete(self, ctx: Context, physical_id: str) -> None:
-        """Remove the encryption."""
-        encryption = self.raw(ctx, physical_id)
+        """Remove the encryption, unless it belongs to another user."""
+        encryption = self._own(ctx, physical_id)
         if encryption is not None:
-            block_storage(ctx).types.delete_encryption(physical_id, encryption["encryption_id"])
+            block_storage(ctx).types.delete_encryption(physical_id, encryption[ENCRYPTION_ID])
+
+    def _own(self, ctx: Context, physical_id: str) -> JsonObject | None:
+        """Return the encryption of the type, None without one or if it belongs to another user."""
+        encryption, own_id = self.raw(ctx, physical_id), ctx.data.get(ENCRYPTION_ID)
+        is_own = encryption is not None and own_id in (None, encryption.get(ENCRYPTION_ID))
+        return encryption if is_own else None
 
     def raw(self, ctx: Context, physical_id: str) -> JsonObject | None:
         """Return cinder's view of the encryption."""

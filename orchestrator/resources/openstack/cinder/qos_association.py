@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 from orchestrator.json_types import JsonObject
-from orchestrator.resources.base import Context, Created, Observation, Property, Value
+from orchestrator.resources.base import Context, Created, Observation, Property, Unique, Value
 from orchestrator.resources.openstack.cinder.base import CinderType, block_storage
 from orchestrator.schema.constraints import Custom
 from orchestrator.schema.translation import Resolve, Rule
@@ -20,6 +20,7 @@ class QoSAssociation(CinderType):
 
     name = "OS::Cinder::QoSAssociation"
     support_version = "8.0.0"
+    unique = Unique((("qos_specs",), ("volume_types",)), "delete")
     properties: ClassVar[Mapping[str, Property]] = {
         "qos_specs": Property(
             "string", "Name or id of the specs.", required=True, constraints=(Custom("cinder.qos_specs"),)
@@ -88,8 +89,9 @@ class QoSAssociation(CinderType):
 
     def delete(self, ctx: Context, physical_id: str) -> None:
         """Withdraw the types."""
-        for type_id in sorted(self._known(ctx)):
-            block_storage(ctx).qos_specs.disassociate(physical_id, type_id)
+        specs = block_storage(ctx).qos_specs
+        for type_id in sorted(self._known(ctx) & specs.types(physical_id)):
+            specs.disassociate(physical_id, type_id)
 
     def _known(self, ctx: Context) -> set[str]:
         return set(ctx.data.get("types") or ()) | _wanted(ctx.properties)

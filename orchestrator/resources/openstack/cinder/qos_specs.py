@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 from orchestrator.json_types import JsonObject
-from orchestrator.resources.base import Context, Created, Observation, Property, Value
+from orchestrator.resources.base import Context, Created, Observation, Property, Unique, Value
 from orchestrator.resources.openstack.cinder.base import CinderType, block_storage
 from orchestrator.resources.openstack.settings import as_texts
 
@@ -16,6 +16,7 @@ class QoSSpecs(CinderType):
 
     name = "OS::Cinder::QoSSpecs"
     support_version = "7.0.0"
+    unique = Unique((("name",),), "delete", searched=True)
     properties: ClassVar[Mapping[str, Property]] = {
         "name": Property("string", "The name of the specifications, unique in the cloud."),
         "specs": Property("map", "The specifications.", required=True, update_allowed=True),

@@ -7,10 +7,12 @@ visibility for that of a lost create.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import ClassVar
 
+from orchestrator.errors import ProviderNotFound
 from orchestrator.json_types import JsonObject
-from orchestrator.resources.base import Context, Created, Fault, Observation, Property, Value
+from orchestrator.resources.base import Context, Created, Fault, Observation, Property, Unique, Value
 from orchestrator.resources.openstack.cinder.base import CinderType, block_storage
 from orchestrator.resources.openstack.settings import as_texts, equal_settings
 from orchestrator.resources.openstack.specs_and_access import apply_access, apply_specs
@@ -23,10 +25,13 @@ class VolumeType(CinderType):
 
     name = "OS::Cinder::VolumeType"
     support_version = "2015.1"
+    unique = Unique((("name",),), "rename", searched=True)
     properties: ClassVar[Mapping[str, Property]] = {
         "name": Property("string", "The name of the type.", required=True, update_allowed=True),
         "metadata": Property("map", "Extra specs: requirements of the backend.", update_allowed=True),
-        "is_public": Property("boolean", "Whether every project may use the type.", default=True),
+        "is_public": Property(
+            "boolean", "Whether every project may use the type.", default=True, update_allowed=True
+        ),
         "description": Property("string", "A description.", update_allowed=True),
         "projects": Property(
             "list",
@@ -69,6 +74,7 @@ class VolumeType(CinderType):
             "name": volume_type["name"],
             "description": volume_type.get("description"),
             "metadata": specs,
+            "is_public": public,
         }
         wanted = set(ctx.properties.get("projects") or ())
         if not public:
@@ -82,10 +88,12 @@ class VolumeType(CinderType):
     def update(
         self, ctx: Context, physical_id: str, props: Mapping[str, Value], changed: frozenset[str]
     ) -> Created:
-        """Change the name and the description; the others are a further step."""
+        """Change the name, the description and the visibility; the others are a further step."""
         values: JsonObject = {}
         if "name" in changed:
             values["name"] = props["name"]
+        if "is_public" in changed:
+            values["is_public"] = props["is_public"]
         if "description" in changed:
             values["description"] = props.get("description") or ""
         if values:
@@ -109,6 +117,11 @@ class VolumeType(CinderType):
     def delete(self, ctx: Context, physical_id: str) -> None:
         """Delete the type."""
         block_storage(ctx).types.delete(physical_id)
+
+    def rename(self, ctx: Context, physical_id: str, name: str) -> None:
+        """Change the name of the type."""
+        with suppress(ProviderNotFound):
+            block_storage(ctx).types.update(physical_id, {"name": name})
 
     def raw(self, ctx: Context, physical_id: str) -> JsonObject | None:
         """Return cinder's view of the type."""

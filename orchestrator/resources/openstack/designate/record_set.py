@@ -7,7 +7,7 @@ from typing import Final
 
 from orchestrator.errors import ProviderNotFound
 from orchestrator.json_types import JsonMapping, JsonObject
-from orchestrator.resources.base import Context, Created, Property, Value
+from orchestrator.resources.base import Context, Created, Property, Unique, Value
 from orchestrator.resources.openstack.creation_times import is_created_by
 from orchestrator.resources.openstack.designate.designate_type import (
     DESCRIPTION,
@@ -27,6 +27,7 @@ class RecordSet(DesignateType):
     """The records of a zone with the same name and type."""
 
     name = "OS::Designate::RecordSet"
+    unique = Unique((("name", "zone", "type"),), "delete", searched=True)
     properties = {
         "name": Property(
             "string",

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from orchestrator.json_types import JsonMapping, JsonObject
-from orchestrator.resources.base import Attribute, Context, Created, Fault, Property, Value
+from orchestrator.resources.base import Attribute, Context, Created, Fault, Property, Unique, Value
 from orchestrator.resources.openstack.creation_times import is_created_by
 from orchestrator.resources.openstack.designate.designate_type import (
     DESCRIPTION,
@@ -28,6 +28,7 @@ class Zone(DesignateType):
     """A DNS zone."""
 
     name = "OS::Designate::Zone"
+    unique = Unique((("name",),), "delete", searched=True)
     properties = {
         "name": Property(
             "string",

@@ -8,7 +8,7 @@ from typing import Final
 
 from orchestrator.clients.openstack.image import TOKEN_PROPERTY, Image
 from orchestrator.json_types import JsonMapping, JsonObject
-from orchestrator.resources.base import Context, Created, Fault, Observation, ResourceType, Value
+from orchestrator.resources.base import Context, Created, Fault, Observation, ResourceType, Unique, Value
 from orchestrator.resources.openstack.connection import openstack
 from orchestrator.resources.openstack.glance.web_image_properties import PROPERTIES
 
@@ -29,6 +29,7 @@ class WebImage(ResourceType):
     live_show = True
     support_version = "12.0.0"
     properties = PROPERTIES
+    unique = Unique((("id",),), "refuse")
 
     def validate(self, properties: Mapping[str, Value], stack_timeout_seconds: float) -> Sequence[Fault]:
         """Check the formats, and who may see an image with members."""

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import ClassVar
 
 from orchestrator.clients.openstack.identity import TOKEN_ATTRIBUTE, IdentityObjects
+from orchestrator.errors import ProviderNotFound
 from orchestrator.json_types import JsonMapping, JsonObject
 from orchestrator.resources.base import Context, Created, Observation, ResourceType, Value
 from orchestrator.resources.openstack.connection import openstack
@@ -76,11 +78,16 @@ class KeystoneType(ResourceType):
                 physical_id,
                 {field: values.get(field) for name, field in self.fields.items() if name in names},
             )
-        return Created(physical_id)
+        return Created(physical_id, ctx.data)
 
     def delete(self, ctx: Context, physical_id: str) -> None:
         """Delete the object."""
         self.objects_of(ctx).remove(physical_id)
+
+    def rename(self, ctx: Context, physical_id: str, name: str) -> None:
+        """Change the name of the object."""
+        with suppress(ProviderNotFound):
+            self.objects_of(ctx).update(physical_id, {"name": name})
 
     def objects_of(self, ctx: Context) -> IdentityObjects:
         """Return the objects of this kind."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from orchestrator.errors import ProviderNotFound
-from orchestrator.resources.base import Context, Property
+from orchestrator.resources.base import Context, Property, Unique
 from orchestrator.resources.openstack.keystone.base import KeystoneType
 
 
@@ -13,6 +13,7 @@ class Domain(KeystoneType):
     name = "OS::Keystone::Domain"
     support_version = "8.0.0"
     objects = "domains"
+    unique = Unique((("name",),), "rename")
     fields = {"name": "name", "description": "description", "enabled": "enabled"}
     properties = {
         "name": Property("string", "Name of the domain.", update_allowed=True),

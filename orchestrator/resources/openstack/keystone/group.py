@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from orchestrator.resources.base import Property
+from orchestrator.resources.base import Property, Unique
 from orchestrator.resources.openstack.keystone.links import ROLE_LOOKUPS, ROLES, LinkedType
 from orchestrator.schema.constraints import Custom
 from orchestrator.schema.translation import Resolve
@@ -14,6 +14,7 @@ class Group(LinkedType):
     name = "OS::Keystone::Group"
     support_version = "2015.1"
     objects = "groups"
+    unique = Unique((("name", "domain"),), "rename")
     subject = "group"
     fields = {"name": "name", "domain": "domain_id", "description": "description"}
     translation = (Resolve(("domain",), "keystone.domain"), *ROLE_LOOKUPS)

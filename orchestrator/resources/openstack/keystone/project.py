@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from orchestrator.json_types import JsonMapping, JsonObject
-from orchestrator.resources.base import Attribute, Context, Property
+from orchestrator.resources.base import Attribute, Context, Property, Unique
 from orchestrator.resources.openstack.keystone.base import KeystoneType
 from orchestrator.schema.constraints import Custom
 from orchestrator.schema.translation import Resolve
@@ -15,6 +15,7 @@ class Project(KeystoneType):
     name = "OS::Keystone::Project"
     support_version = "2015.1"
     objects = "projects"
+    unique = Unique((("name", "domain"),), "rename")
     fields = {
         "name": "name",
         "domain": "domain_id",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from orchestrator.resources.base import Property
+from orchestrator.resources.base import Property, Unique
 from orchestrator.resources.openstack.keystone.base import KeystoneType
 from orchestrator.schema.constraints import Custom
 from orchestrator.schema.translation import Resolve
@@ -14,6 +14,7 @@ class Role(KeystoneType):
     name = "OS::Keystone::Role"
     support_version = "2015.1"
     objects = "roles"
+    unique = Unique((("name", "domain"),), "rename")
     fields = {"name": "name", "domain": "domain_id"}
     translation = (Resolve(("domain",), "keystone.domain"),)
     properties = {

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from orchestrator.json_types import JsonMapping, JsonObject
-from orchestrator.resources.base import Context, Created, Observation, Property, Value
+from orchestrator.resources.base import Context, Created, Observation, Property, Unique, Value
 from orchestrator.resources.openstack.connection import openstack
 from orchestrator.resources.openstack.keystone.links import (
     ROLE_LOOKUPS,
@@ -76,6 +76,7 @@ class UserRoleAssignment(RoleAssignmentType):
     name = "OS::Keystone::UserRoleAssignment"
     objects = "users"
     subject = "user"
+    unique = Unique((("user",),), "delete")
     translation = (Resolve(("user",), "keystone.user"), *ROLE_LOOKUPS)
     properties = {
         "user": Property(
@@ -95,6 +96,7 @@ class GroupRoleAssignment(RoleAssignmentType):
     name = "OS::Keystone::GroupRoleAssignment"
     objects = "groups"
     subject = "group"
+    unique = Unique((("group",),), "delete")
     translation = (Resolve(("group",), "keystone.group"), *ROLE_LOOKUPS)
     properties = {
         "group": Property(

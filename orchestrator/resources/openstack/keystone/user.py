@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from orchestrator.resources.base import Attribute, Property, Value
+from orchestrator.resources.base import Attribute, Property, Unique, Value
 from orchestrator.resources.openstack.keystone.links import ROLE_LOOKUPS, ROLES, Link, LinkedType
 from orchestrator.schema.constraints import Custom
 from orchestrator.schema.translation import Resolve
@@ -17,6 +17,7 @@ class User(LinkedType):
     name = "OS::Keystone::User"
     support_version = "2015.1"
     objects = "users"
+    unique = Unique((("name", "domain"),), "rename")
     subject = "user"
     unreadable = frozenset({"password"})
     fields = {

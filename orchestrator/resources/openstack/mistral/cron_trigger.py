@@ -14,6 +14,7 @@ from orchestrator.resources.base import (
     Observation,
     Property,
     ResourceType,
+    Unique,
     Value,
 )
 from orchestrator.resources.openstack.creation_times import is_created_by
@@ -32,6 +33,7 @@ class CronTrigger(ResourceType):
     endpoint_type = "workflowv2"
     live_show = True
     support_version = "5.0.0"
+    unique = Unique((("name",),), "delete", searched=True)
     properties = {
         "name": Property("string", "Name of the trigger. Default: the physical name."),
         "pattern": Property("string", "Cron expression.", constraints=(Custom("cron_expression"),)),
@@ -78,7 +80,7 @@ class CronTrigger(ResourceType):
             "remaining_executions": props.get("count"),
         }
         created = mistral(ctx).create_cron_trigger({k: v for k, v in values.items() if v is not None})
-        return Created(created["name"])
+        return Created(created["name"], {"id": created.get("id")})
 
     def find(self, ctx: Context, token: str) -> str | Sequence[str] | None:
         """Return the trigger with the name, unless it is older than the request."""
@@ -88,18 +90,24 @@ class CronTrigger(ResourceType):
 
     def observe(self, ctx: Context, physical_id: str) -> Observation:
         """Read the trigger. Mistral deletes it after its last execution: then it still counts as existing."""
-        found = mistral(ctx).cron_trigger(physical_id)
+        found = self._own(ctx, physical_id)
         ends = ctx.properties.get("count") or not ctx.properties.get("pattern")
         return Observation(exists=found is not None or bool(ends and ctx.action != "DELETE"))
 
     def delete(self, ctx: Context, physical_id: str) -> None:
-        """Delete the trigger."""
-        mistral(ctx).delete_cron_trigger(physical_id)
+        """Delete the trigger, unless it belongs to another user."""
+        if self._own(ctx, physical_id) is not None:
+            mistral(ctx).delete_cron_trigger(physical_id)
 
     def read_attributes(self, ctx: Context, physical_id: str, names: frozenset[str]) -> Mapping[str, Value]:
         """Return live attributes, and the trigger as `show`; null after the last execution."""
-        found = mistral(ctx).cron_trigger(physical_id)
+        found = self._own(ctx, physical_id)
         return {name: (found or {}).get(name) for name in names - {"show"}} | {"show": found}
+
+    def _own(self, ctx: Context, name: str) -> JsonObject | None:
+        """Return the trigger with the name, None if it does not exist or belongs to another user."""
+        found, own_id = mistral(ctx).cron_trigger(name), ctx.data.get("id")
+        return found if found is not None and own_id in (None, found.get("id")) else None
 
 
 def _name(ctx: Context, props: Mapping[str, Value]) -> str:

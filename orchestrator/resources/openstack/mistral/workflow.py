@@ -22,6 +22,7 @@ from orchestrator.resources.base import (
     Observation,
     ResourceType,
     Signalled,
+    Unique,
     Value,
 )
 from orchestrator.resources.ec2_signatures import access_key, new_secret, signal_url
@@ -43,6 +44,7 @@ class Workflow(ResourceType):
     endpoint_type = "workflowv2"
     live_show = True
     support_version = "2015.1"
+    unique = Unique((("name",),), "delete")
     properties = PROPERTIES
     attributes = {
         "data": Attribute("Name and input of the workflow.", "map"),
@@ -58,7 +60,13 @@ class Workflow(ResourceType):
         return [Fault(message, where) for message, where in faults(properties, written)]
 
     def create(self, ctx: Context, props: Mapping[str, Value]) -> Created:
-        """Create the key for signals; the workflow follows in a step."""
+        """Create the key for signals; the workflow follows in a step.
+
+        Raises:
+            ProviderConflict: there is a workflow of the name.
+        """
+        if props.get("name") and mistral(ctx).workflow(props["name"]) is not None:
+            raise ProviderConflict(f"There is a workflow {props['name']} already.")
         key, secret = access_key(ctx.token), new_secret()
         data = {"url": signal_url(ctx.location, key, secret), "requested_at": datetime.now(UTC).isoformat()}
         return Created(_name(ctx, props), data, secret=True, access=Grant(key, secret))

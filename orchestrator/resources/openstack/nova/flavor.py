@@ -10,7 +10,16 @@ from collections.abc import Mapping, Sequence
 from typing import ClassVar, Final
 
 from orchestrator.json_types import JsonObject
-from orchestrator.resources.base import Attribute, Context, Created, Fault, Observation, Property, Value
+from orchestrator.resources.base import (
+    Attribute,
+    Context,
+    Created,
+    Fault,
+    Observation,
+    Property,
+    Unique,
+    Value,
+)
 from orchestrator.resources.openstack.nova.base import NovaType, compute
 from orchestrator.resources.openstack.settings import as_texts, equal_settings
 from orchestrator.resources.openstack.specs_and_access import apply_access, apply_specs
@@ -35,6 +44,7 @@ class Flavor(NovaType):
 
     name = "OS::Nova::Flavor"
     support_version = "2014.2"
+    unique = Unique((("name",), ("flavorid",)), "delete", searched=True)
     properties: ClassVar[Mapping[str, Property]] = {
         "name": Property("string", "The name of the flavor."),
         "flavorid": Property("string", "The id of the flavor."),
@@ -74,20 +84,15 @@ class Flavor(NovaType):
 
     def find(self, ctx: Context, token: str) -> str | None:
         """Return the flavor with the id of this token, or with the given id and values."""
-        props = ctx.properties
-        flavor = compute(ctx).flavors.get(_id(ctx, props))
-        if flavor is None:
-            return None
-        same = all(flavor.get(key) == props[name] for name, key in FIELDS.items() if name in ("ram", "vcpus"))
-        named = flavor["name"] == (props.get("name") or ctx.physical_name)
-        return str(flavor["id"]) if same and named else None
+        flavor = compute(ctx).flavors.get(_id(ctx, ctx.properties))
+        return str(flavor["id"]) if flavor is not None and _is_own(ctx, flavor) else None
 
     def observe(self, ctx: Context, physical_id: str) -> Observation:
         """Read the flavor, and compare its specs and projects."""
         nova = compute(ctx)
         flavor = nova.flavors.get(physical_id)
         if flavor is None or ctx.action == "DELETE":
-            return Observation(exists=flavor is not None, ready=False)
+            return Observation(exists=flavor is not None and _is_own(ctx, flavor), ready=False)
         specs, public = nova.flavors.specs(physical_id), flavor.get(PUBLIC)
         shown = {"is_public": public, "extra_specs": specs}
         actual: JsonObject = {"extra_specs": specs}
@@ -122,12 +127,22 @@ class Flavor(NovaType):
         return equal_settings(name, before, after, members="tenants", texts="extra_specs")
 
     def delete(self, ctx: Context, physical_id: str) -> None:
-        """Delete the flavor."""
-        compute(ctx).flavors.delete(physical_id)
+        """Delete the flavor, unless it has other values: then it belongs to another user."""
+        flavors = compute(ctx).flavors
+        flavor = flavors.get(physical_id)
+        if flavor is not None and _is_own(ctx, flavor):
+            flavors.delete(physical_id)
 
     def raw(self, ctx: Context, physical_id: str) -> JsonObject | None:
         """Return nova's view of the flavor."""
         return compute(ctx).flavors.get(physical_id)
+
+
+def _is_own(ctx: Context, flavor: Mapping[str, Value]) -> bool:
+    """Return whether a flavor has the name and the size of the resource, as far as they are known."""
+    props = ctx.properties
+    sizes = all(flavor.get(FIELDS[name]) == props[name] for name in ("ram", "vcpus") if name in props)
+    return sizes and flavor.get("name") == (props.get("name") or ctx.physical_name)
 
 
 def _id(ctx: Context, props: Mapping[str, Value]) -> str:

@@ -6,10 +6,12 @@ The name is unique in nova: `find` recognizes the aggregate of a lost create by 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import ClassVar
 
+from orchestrator.errors import ProviderNotFound
 from orchestrator.json_types import JsonObject
-from orchestrator.resources.base import Context, Created, Observation, Property, Value
+from orchestrator.resources.base import Context, Created, Observation, Property, Unique, Value
 from orchestrator.resources.openstack.creation_times import is_created_by
 from orchestrator.resources.openstack.nova.base import NovaType, compute
 from orchestrator.resources.openstack.settings import as_texts, equal_settings
@@ -21,6 +23,7 @@ class HostAggregate(NovaType):
 
     name = "OS::Nova::HostAggregate"
     support_version = "6.0.0"
+    unique = Unique((("name",),), "rename", searched=True)
     properties: ClassVar[Mapping[str, Property]] = {
         "name": Property("string", "The name of the aggregate.", required=True, update_allowed=True),
         "availability_zone": Property("string", "The availability zone.", update_allowed=True),
@@ -103,6 +106,11 @@ class HostAggregate(NovaType):
         for host in aggregate.get("hosts") or ():
             aggregates.remove_host(physical_id, host)
         aggregates.delete(physical_id)
+
+    def rename(self, ctx: Context, physical_id: str, name: str) -> None:
+        """Change the name of the aggregate."""
+        with suppress(ProviderNotFound):
+            compute(ctx).aggregates.update(physical_id, {"name": name})
 
     def raw(self, ctx: Context, physical_id: str) -> JsonObject | None:
         """Return nova's view of the aggregate."""

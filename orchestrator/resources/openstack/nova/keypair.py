@@ -1,7 +1,7 @@
 """OS::Nova::KeyPair (docs/internals/resource-types.md §C 12).
 
-The name is the id, so that a replacement with the same name requires that the former key pair is deleted
-first, and nova keeps no token: `find` recognizes the key pair of a lost create by its name and age.
+The name is the id, and nova keeps no token: `find` recognizes the key pair of a lost create by its name, age
+and public key, and a key pair with another public key than the recorded one belongs to another user.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import ClassVar, Final
 
 from orchestrator.json_types import JsonObject
-from orchestrator.resources.base import Attribute, Context, Created, Observation, Property, Value
+from orchestrator.resources.base import Attribute, Context, Created, Observation, Property, Unique, Value
 from orchestrator.resources.openstack.creation_times import is_created_by
 from orchestrator.resources.openstack.nova.base import NovaType, compute
 from orchestrator.schema.constraints import AllowedValues, Custom, Length
@@ -26,6 +26,7 @@ class KeyPair(NovaType):
 
     name = "OS::Nova::KeyPair"
     support_version = "2014.1"
+    unique = Unique((("name", "user"),), "delete", searched=True)
     properties: ClassVar[Mapping[str, Property]] = {
         "name": Property(
             "string", "The name of the key pair.", required=True, constraints=(Length(min=1, max=255),)
@@ -60,12 +61,12 @@ class KeyPair(NovaType):
     def find(self, ctx: Context, token: str) -> str | None:
         """Return the name if a key pair with this name is not older than the operation."""
         name = ctx.properties["name"]
-        keypair = self.raw(ctx, name)
+        keypair = self._own(ctx, name)
         return name if keypair is not None and is_created_by(ctx, keypair.get("created_at")) else None
 
     def observe(self, ctx: Context, physical_id: str) -> Observation:
-        """Read the key pair."""
-        keypair = self.raw(ctx, physical_id)
+        """Read the key pair; a key pair of another user is none."""
+        keypair = self._own(ctx, physical_id)
         if keypair is None:
             return Observation(exists=False)
         lost = ctx.properties.get("save_private_key") and PRIVATE_KEY not in ctx.data
@@ -75,18 +76,22 @@ class KeyPair(NovaType):
         return Observation(exists=True, attributes=shown)
 
     def delete(self, ctx: Context, physical_id: str) -> None:
-        """Delete the key pair."""
-        compute(ctx).keypairs.delete(physical_id, ctx.properties.get("user") or "")
-
-    def release(self, ctx: Context, physical_id: str) -> None:
-        """Delete the key pair: its replacement may have the same name."""
-        self.delete(ctx, physical_id)
+        """Delete the key pair, unless it belongs to another user."""
+        if self._own(ctx, physical_id) is not None:
+            compute(ctx).keypairs.delete(physical_id, ctx.properties.get("user") or "")
 
     def reclaim(self, ctx: Context, physical_id: str, props: Mapping[str, Value]) -> None:
         """Import the public key again."""
         public_key = ctx.data.get(PUBLIC_KEY)
         if public_key and self.raw(ctx, physical_id) is None:
             compute(ctx).keypairs.create(_request({**props, "name": physical_id}, public_key))
+
+    def _own(self, ctx: Context, name: str) -> JsonObject | None:
+        """Return the key pair with the name, None if it does not exist or has another key."""
+        keypair, key = self.raw(ctx, name), ctx.data.get(PUBLIC_KEY) or ctx.properties.get(PUBLIC_KEY)
+        if keypair is None or (key and key.strip() != str(keypair.get(PUBLIC_KEY)).strip()):
+            return None
+        return keypair
 
     def raw(self, ctx: Context, physical_id: str) -> JsonObject | None:
         """Return nova's view of the key pair."""

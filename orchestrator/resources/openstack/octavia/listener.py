@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from orchestrator.clients.openstack.networking.load_balancing import LISTENERS
-from orchestrator.resources.base import Attribute, Fault, Property, Value
+from orchestrator.resources.base import Attribute, Fault, Property, Unique, Value
 from orchestrator.resources.openstack.neutron.written_values import is_unset
 from orchestrator.resources.openstack.octavia.base import ADMIN_STATE_UP, DESCRIPTION, NAME
 from orchestrator.resources.openstack.octavia.parts import LoadBalancerPart
@@ -22,6 +22,7 @@ class Listener(LoadBalancerPart):
 
     name = "OS::Octavia::Listener"
     collection = LISTENERS
+    unique = Unique((("loadbalancer", "protocol_port"),), "delete")
     lists = collection.plural
     api_names = {
         "loadbalancer": "loadbalancer_id",

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from orchestrator.clients.openstack.networking.load_balancing import POOLS
 from orchestrator.json_types import JsonMapping
-from orchestrator.resources.base import Attribute, Fault, Property, Value
+from orchestrator.resources.base import Attribute, Fault, Property, Unique, Value
 from orchestrator.resources.openstack.neutron.written_values import is_unset, member, unspecified, written
 from orchestrator.resources.openstack.octavia.base import ADMIN_STATE_UP, DESCRIPTION, NAME
 from orchestrator.resources.openstack.octavia.listener import PROTOCOLS
@@ -34,6 +34,7 @@ class Pool(LoadBalancerPart):
 
     name = "OS::Octavia::Pool"
     collection = POOLS
+    unique = Unique((("listener",),), "delete")
     lists = collection.plural
     api_names = {"loadbalancer": "loadbalancer_id", "listener": "listener_id"}
     translation = (

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from orchestrator.clients.openstack.networking.load_balancing import MEMBERS
-from orchestrator.resources.base import Change, Context, Property, Value
+from orchestrator.resources.base import Change, Context, Property, Unique, Value
 from orchestrator.resources.openstack.octavia.base import ADMIN_STATE_UP, load_balancing
 from orchestrator.resources.openstack.octavia.listener import PORT_NUMBER
 from orchestrator.resources.openstack.octavia.parts import LoadBalancerPart
@@ -26,6 +26,7 @@ class PoolMember(LoadBalancerPart):
 
     name = "OS::Octavia::PoolMember"
     collection = MEMBERS
+    unique = Unique((("pool", "address", "protocol_port"),), "delete")
     parent_property = "pool"
     api_names = {"subnet": "subnet_id"}
     unordered = frozenset({"tags"})

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from orchestrator.json_types import JsonObject
-from orchestrator.resources.base import Attribute, Context, Created, Fault, Property, Value
+from orchestrator.resources.base import Attribute, Context, Created, Fault, Property, Unique, Value
 from orchestrator.resources.openstack.swift.container_type import (
     DOMAIN_NAME,
     WEBSITE_URL,
@@ -27,6 +27,7 @@ class Container(ContainerType):
 
     name = "OS::Swift::Container"
     support_version = "2014.1"
+    unique = Unique((("name",),), "take over")
     properties = {
         "name": Property("string", "Name of the container. Default: the physical name."),
         READ: Property("string", "Access list for reading objects."),

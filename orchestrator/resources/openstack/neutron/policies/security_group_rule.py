@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
 
 from orchestrator.clients.openstack.networking.network import SECURITY_GROUP_RULES
 from orchestrator.json_types import JsonObject
-from orchestrator.resources.base import Context, Fault, Property, Value
+from orchestrator.resources.base import Context, Fault, Property, Unique, Value
 from orchestrator.resources.openstack.neutron.base import NeutronType
 from orchestrator.resources.openstack.neutron.policies.security_rules import PROTOCOLS
 from orchestrator.resources.openstack.neutron.written_values import conflict
@@ -15,6 +16,16 @@ from orchestrator.schema.translation import Resolve
 
 _GROUP = (Custom("neutron.security_group"),)
 _PORT = (Range(0, 65535),)
+# Properties in which two rules of a group may not agree.
+RULE: Final = (
+    "direction",
+    "ethertype",
+    "protocol",
+    "port_range_min",
+    "port_range_max",
+    "remote_group",
+    "remote_ip_prefix",
+)
 
 
 class SecurityGroupRule(NeutronType):
@@ -23,6 +34,7 @@ class SecurityGroupRule(NeutronType):
     name = "OS::Neutron::SecurityGroupRule"
     support_version = "7.0.0"
     collection = SECURITY_GROUP_RULES
+    unique = Unique((("security_group", *RULE),), "delete")
     api_names = {"security_group": "security_group_id", "remote_group": "remote_group_id"}
     properties = {
         "security_group": Property("string", "Name or id of the group.", required=True, constraints=_GROUP),

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from orchestrator.clients.openstack.networking.network import PORTS
 from orchestrator.json_types import JsonMapping
-from orchestrator.resources.base import Context, Fault, Property, Value
+from orchestrator.resources.base import Context, Fault, Property, Unique, Value
 from orchestrator.resources.openstack.neutron.base import network
 from orchestrator.resources.openstack.neutron.relation import NeutronRelation
 from orchestrator.resources.openstack.neutron.written_values import conflict, unspecified
@@ -24,6 +24,7 @@ class RouterInterface(NeutronRelation):
 
     name = "OS::Neutron::RouterInterface"
     support_version = "2013.1"
+    unique = Unique((("subnet",), ("port",)), "delete")
     properties = {
         "router": Property("string", "Name or id of the router.", required=True, constraints=_ROUTER),
         "router_id": Property("string", "Former name of `router`.", hidden=True, constraints=_ROUTER),
