@@ -231,15 +231,15 @@ def _failed(case: Comparison) -> Decision | None:
 
 def _missing_or_broken(case: Comparison) -> Decision | None:
     """The provider's answer decides before the properties are compared."""
-    observation = case.evidence.observation
+    observation, type_ = case.evidence.observation, case.resource_type
     if observation is None:
-        asks = (case.converge or case.recorded.suspect) and case.resource_type.calls_out
-        return Ask("observation") if asks else None
+        asks = case.converge or case.recorded.suspect or type_.undone_in_place
+        return Ask("observation") if asks and type_.calls_out else None
     if not observation.exists:
         return Replace(ReplaceReason.MISSING)
     if not observation.error:
         return None
-    if case.recorded.recoverable and case.resource_type.can_recover:
+    if case.recorded.recoverable and type_.can_recover:
         if observation.busy:
             return AwaitReady(observation)
         if isinstance(_properties_changed(case), Keep):

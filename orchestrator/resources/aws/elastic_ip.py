@@ -22,6 +22,7 @@ class ElasticIp(Ec2NetworkType):
     name = "AWS::EC2::EIP"
     endpoint_type = "compute"
     collection = FLOATING_IPS
+    undone_in_place = True
     properties = {
         "Domain": Property(
             "string",

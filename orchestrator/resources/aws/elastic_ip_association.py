@@ -36,6 +36,8 @@ class ElasticIpAssociation(ResourceType):
     name = "AWS::EC2::EIPAssociation"
     service = "neutron"
     endpoint_type = "compute"
+    shares_objects = True
+    undone_in_place = True
     needs_ready = frozenset({"InstanceId"})  # the port of the instance is looked up
     properties = {
         "InstanceId": Property(

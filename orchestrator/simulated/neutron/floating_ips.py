@@ -123,6 +123,15 @@ class FloatingIps(Family):
         for row in self.table.where("port_id", port_id):
             if row["fixed_ip_address"] not in addresses:
                 self.touch(self._freed(row))
+        for row in self.table:  # forwardings to the address end, too
+            kept = [
+                item
+                for item in row["port_forwardings"]
+                if item["internal_port_id"] != port_id or item["internal_ip_address"] in addresses
+            ]
+            if len(kept) < len(row["port_forwardings"]):
+                row |= {"port_forwardings": kept, "router_id": row["router_id"] if kept else None}
+                self.touch(row)
 
     def view(self, row: JsonObject) -> JsonObject:
         """Return a floating address with a summary of its port."""

@@ -22,6 +22,7 @@ class NeutronRelation(ResourceType):
     endpoint_type = "network"
     finds_by_token = False
     shares_objects = True
+    undone_in_place = True
 
     def physical_id(self, props: Mapping[str, Value]) -> str:
         """Return the physical id of a resource with these properties."""

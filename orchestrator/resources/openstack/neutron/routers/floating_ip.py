@@ -29,6 +29,7 @@ class FloatingIP(NeutronType):
     name = "OS::Neutron::FloatingIP"
     support_version = "2013.1"
     collection = FLOATING_IPS
+    undone_in_place = True
     api_names = {"floating_network": "floating_network_id", "floating_subnet": "subnet_id"}
     separate = frozenset({"floating_network_id"})
     properties = {

@@ -27,6 +27,7 @@ class FloatingIPPortForward(NeutronType):
     name = "OS::Neutron::FloatingIPPortForward"
     support_version = "19.0.0"
     collection = PORT_FORWARDINGS
+    undone_in_place = True
     has_token = False
     separate = frozenset({"floating_ip"})
     api_names = {"internal_port": "internal_port_id", "internal_port_number": "internal_port"}
