@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Final
 
 from orchestrator.clients.openstack.networking.network import SECURITY_GROUP_RULES, SECURITY_GROUPS
+from orchestrator.errors import ProviderConflict, ProviderQuotaExceeded
 from orchestrator.json_types import JsonMapping
 from orchestrator.resources.base import Context, Created, Fault, Observation, Property, Value
 from orchestrator.resources.openstack.conflicts import temporary_conflicts
@@ -19,6 +21,7 @@ from orchestrator.resources.openstack.neutron.policies.security_rules import (
 from orchestrator.schema.constraints import AllowedValues, Custom, Range
 from orchestrator.schema.translation import Resolve
 
+REFUSALS: Final = (ProviderConflict, ProviderQuotaExceeded)
 _PORT = (Range(0, 65535),)
 _RULE: Final = Property(
     "map",
@@ -134,12 +137,20 @@ class SecurityGroup(NeutronType):
         return super().delete(ctx, physical_id)
 
     def _set_rules(self, ctx: Context, group_id: str, props: Mapping[str, Value]) -> None:
+        """Add rules before others are removed: traffic that both versions permit is not interrupted. Only if
+        Neutron refuses that, because of a quota or of equal rules, are they removed first.
+        """
         neutron = network(ctx)
         group = neutron.find(SECURITY_GROUPS, group_id)
         if group is None:
             return
         changes = rule_changes(group, props.get("rules") or ())
+        added = not changes.missing
+        if changes.missing:
+            with suppress(*(REFUSALS if changes.stale else ())):
+                neutron.add_rules(changes.missing)
+                added = True
         for rule_id in changes.stale:
             neutron.remove(SECURITY_GROUP_RULES, rule_id)
-        if changes.missing:
+        if not added:
             neutron.add_rules(changes.missing)

@@ -23,6 +23,7 @@ from orchestrator.schema.constraints import Custom
 from orchestrator.schema.translation import Resolve
 from orchestrator.template.definition import ResourceDefinition
 
+EXHAUSTED: Final = "exceeds the maximum"  # in the message about too many routes
 APPLY: Final = "apply"
 _ROUTE: Final = Property(
     "map",
@@ -97,13 +98,22 @@ class ExtraRouteSet(NeutronRelation):
     def advance(
         self, ctx: Context, physical_id: str, props: Mapping[str, Value], step: str
     ) -> Created | None:
-        """Remove the routes that are no longer wanted, then add the missing routes."""
-        neutron, routes = network(ctx), ctx.data.get("routes") or []
+        """Add the missing routes, then remove those that are no longer wanted; if the router can have no more
+        routes, in the other order.
+        """
+        neutron, routes, stale = network(ctx), ctx.data.get("routes") or [], ctx.data.get("stale") or []
         with temporary_conflicts():
-            if ctx.data.get("stale"):
-                neutron.remove_extra_routes(physical_id, ctx.data["stale"])
-            if routes:
+            try:
+                if routes:
+                    neutron.add_extra_routes(physical_id, routes)
+            except ProviderError as error:
+                if EXHAUSTED not in str(error) or not stale:
+                    raise
+                neutron.remove_extra_routes(physical_id, stale)
                 neutron.add_extra_routes(physical_id, routes)
+            else:
+                if stale:
+                    neutron.remove_extra_routes(physical_id, stale)
         return Created(physical_id, {"routes": routes})
 
     def disconnect(self, ctx: Context, physical_id: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
-from orchestrator.clients.openstack.networking.network import ROUTERS
+from orchestrator.clients.openstack.networking.network import ROUTERS, Network
 from orchestrator.json_types import JsonMapping
 from orchestrator.resources.base import Attribute, Context, Created, Fault, Property, Value
 from orchestrator.resources.openstack.neutron.base import TAGS, VALUE_SPECS, NeutronType, attributes, network
@@ -177,7 +177,12 @@ class Router(NeutronType):
     def _set_agents(self, ctx: Context, router_id: str, wanted: Sequence[str]) -> None:
         neutron = network(ctx)
         current = set(neutron.l3_agents(router_id))
-        for agent_id in sorted(current - set(wanted)):
-            neutron.remove_l3_agent(agent_id, router_id)
+        if not ctx.properties.get("ha"):  # then a router has one agent at a time
+            self._remove_agents(neutron, router_id, current - set(wanted))
         for agent_id in sorted(set(wanted) - current):
             neutron.add_l3_agent(agent_id, router_id)
+        self._remove_agents(neutron, router_id, set(neutron.l3_agents(router_id)) - set(wanted))
+
+    def _remove_agents(self, neutron: Network, router_id: str, agent_ids: set[str]) -> None:
+        for agent_id in sorted(agent_ids):
+            neutron.remove_l3_agent(agent_id, router_id)

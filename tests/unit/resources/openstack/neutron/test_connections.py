@@ -148,8 +148,8 @@ def test_a_set_of_routes_changes_by_its_difference():
     ]
     assert sent == [
         ("add_extraroutes", routes(1, 2)),
-        ("remove_extraroutes", routes(1)),
         ("add_extraroutes", routes(2, 3)),
+        ("remove_extraroutes", routes(1)),
     ]
     assert extra.ctx.data == {"routes": routes(2, 3)}
 
