@@ -30,7 +30,6 @@ from orchestrator.resources.base import (
     Observation,
     Property,
     ResourceType,
-    Unique,
     Value,
 )
 from tests.scenarios.fake_cloud import Crash
@@ -95,7 +94,7 @@ class Provider:
 
     def types(self) -> dict[str, ResourceType]:
         """Return the types of this provider."""
-        return {kind.name: kind(self) for kind in (Changeable, Rigid, Docked, Titled, Renamed)}
+        return {kind.name: kind(self) for kind in (Changeable, Rigid, Docked)}
 
     # The requests of the types.
 
@@ -255,8 +254,7 @@ class Provider:
 
     def rename(self, ctx: Context, id_: str, dock: str) -> None:
         """Move a thing to another dock."""
-        thing = self.things.get(id_)
-        if thing is not None:
+        if (thing := self.things.get(id_)) is not None:
             self._dock(thing, dock)
             self.log.append(("rename", ctx.name, id_))
 
@@ -380,24 +378,6 @@ class Docked(Rigid):
 
     def reclaim(self, ctx: Context, physical_id: str, props: Mapping[str, Value]) -> None:
         self.provider.ask("reclaim", ctx, lambda: self.provider.reclaim(ctx, physical_id, props))
-
-
-class Titled(Rigid):
-    """Any change makes another of it, and a thing with the same dock is removed first."""
-
-    name = "Sim::Titled"
-    properties: ClassVar = Docked.properties
-    unique = Unique((("dock",),), "delete")
-
-
-class Renamed(Titled):
-    """Any change makes another of it, and a thing with the same dock moves to another one first."""
-
-    name = "Sim::Renamed"
-    unique = Unique((("dock",),), "rename")
-
-    def rename(self, ctx: Context, physical_id: str, name: str) -> None:
-        self.provider.ask("rename", ctx, lambda: self.provider.rename(ctx, physical_id, name))
 
 
 def thing(*requires: str, type: str = "Sim::Changeable", **properties: Any) -> dict[str, Any]:

@@ -32,6 +32,7 @@ from orchestrator.store.connections.database import Database
 from tests.scenarios import clock, invariants
 from tests.scenarios.fake_cloud import Crash
 from tests.scenarios.faults import CALM, Faults
+from tests.scenarios.named_things import named_types
 from tests.scenarios.provider import Provider
 from tests.scenarios.simulated import HeldByTheTest, SimulatedDatabase, TimelessSweep, TimelessWindows
 from tests.scenarios.thing_order import dependents, required
@@ -94,7 +95,8 @@ class Simulator(World):
         self.user: Callable[[], None] | None = None  # a request that a user may send at any moment
         self.crashes = 0
         self.meddled = False  # a user has changed child stacks directly
-        super().__init__(url, seed=seed, types=self.provider.types(), **settings)
+        types = self.provider.types() | named_types(self.provider)
+        super().__init__(url, seed=seed, types=types, **settings)
         self.workers = [self.worker() for _ in range(WORKERS)]
         for worker in self.workers:  # work that only the first seed would do
             worker.sweep.run()

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.scenarios.provider import thing
+from tests.scenarios.provider import Thing, thing
 from tests.scenarios.simulator import Simulator
 
 
@@ -139,6 +139,32 @@ def test_an_update_during_the_release_leaves_the_object_of_its_definition(
     settled(world, uuid, "UPDATE_COMPLETE")
     assert holders(world) == [("pier", "1")]
     world.verify(named(kind, "1"))
+
+
+@pytest.mark.parametrize("fate", ["refused", "silent"])
+def test_an_object_of_another_owner_stays(world: Simulator, fate: str) -> None:
+    foreign = Thing("foreign", "", "", {"a": "0"}, None, 0, dock="pier")
+    world.provider.things["foreign"] = foreign
+    world.provider.fate = lambda verb, ctx: fate if verb == "create" else "done"
+    uuid = world.create("s", named("Sim::Searched", "1"))
+    settled(world, uuid, "CREATE_FAILED")
+    world.update("s", named("Sim::Searched", "2"))
+    settled(world, uuid, "UPDATE_FAILED")
+    world.delete("s")
+    settled(world, uuid, "DELETE_COMPLETE")
+    assert list(world.provider.things.values()) == [foreign]
+    assert requests(world) == []
+
+
+def test_an_object_of_a_lost_create_is_found_by_its_name(world: Simulator) -> None:
+    fates = iter(["lost"])
+    world.provider.fate = lambda verb, ctx: next(fates, "done") if verb == "create" else "done"
+    uuid = world.create("s", named("Sim::Searched", "1"))
+    settled(world, uuid, "CREATE_COMPLETE")
+    assert requests(world) == [("create", "x-1")]
+    world.delete("s")
+    settled(world, uuid, "DELETE_COMPLETE")
+    assert holders(world) == []
 
 
 PARTS = 6
