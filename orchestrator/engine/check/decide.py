@@ -143,7 +143,7 @@ def decide(visit: ResourceVisit, resource_type: ResourceType) -> Step:
             return OutcomeUnknown(
                 "it was cut off while being created, and its type cannot be asked whether it was"
             )
-        return Create(wait_seconds=_in_flight(visit, resource_type))
+        return Create(wait_seconds=in_flight(visit.resource, resource_type))
     if visit.act is not None:
         return Keep() if resource.deposed else _act(visit.act, resource, resource_type)
     if resource.suspended and not _is_replaced_anyway(resource):
@@ -199,7 +199,7 @@ def _cleanup(visit: ResourceVisit, resource_type: ResourceType) -> Step:
             return OutcomeUnknown(
                 "it was cut off while being created, and its type cannot be asked whether it was"
             )
-        return Delete(find_first=True, wait_seconds=_in_flight(visit, resource_type))
+        return Delete(find_first=True, wait_seconds=in_flight(visit.resource, resource_type))
     return Delete(request=resource.op != "DELETE" or resource.requested_seconds is None)
 
 
@@ -213,7 +213,7 @@ def _was_refused(visit: ResourceVisit, resource_type: ResourceType) -> bool:
     return not resource_type.can_find and visit.resource.lost_seconds is None
 
 
-def _in_flight(visit: ResourceVisit, resource_type: ResourceType) -> float:
+def in_flight(resource: ResourceView, resource_type: ResourceType) -> float:
     """Return for how many seconds a request of a worker that lost its lease may still arrive."""
-    lost = visit.resource.lost_seconds
+    lost = resource.lost_seconds
     return 0.0 if lost is None else max(0.0, lost + resource_type.flight_seconds)

@@ -10,9 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Final
 
-from orchestrator.engine.check.decide import RETAINED
+from orchestrator.engine.check.decide import RETAINED, in_flight
 from orchestrator.engine.check.outcome import Postponed, Replaced
-from orchestrator.errors import Superseded
+from orchestrator.errors import UNANSWERED_ERRORS, Superseded
 from orchestrator.json_types import JsonMapping
 from orchestrator.operations.reconcile.step_outcomes import may_search, observe_and_advance
 from orchestrator.operations.reconcile.worker_context import WorkerContext
@@ -28,6 +28,8 @@ from orchestrator.store.nodes.repository import CheckConnection
 
 BUSY_SECONDS: Final = 1.0
 RELEASE_SECONDS: Final = 2.0  # until the next observation, if the type names no time
+# Carried out late, it would delete the replacement: that may have the same id.
+LATE_DELETE: Final = "an earlier delete of the replaced object may still be carried out"
 BUSY: Final = "another incarnation of the resource is visited"
 
 
@@ -78,15 +80,19 @@ class OtherIncarnations:
             state=load_state(visit._replace(resource=view), self.worker.cipher),
         )
         late_requests.record_lost(self.db, view, resource_type)
+        unanswered = False
         try:
             with self.worker.leases.keep([(visit.node_id, id_, lease)]):
                 waits = self._request(other)
             done = waits is None and view.physical_id is not None
+        except UNANSWERED_ERRORS:
+            unanswered = resource_type.deletes_first
+            raise
         finally:
             if isinstance(other.resource_type, GuardedType):
                 other.resource_type.finish()
                 late_requests.record_unanswered(self.db, view, other.state, other.resource_type)
-            incarnations.let_go(self.db, id_, lease, released=done)
+            incarnations.let_go(self.db, id_, lease, released=done, unanswered=unanswered)
         return waits
 
     def _request(self, other: ResourceOperation) -> Postponed | None:
@@ -102,6 +108,8 @@ class OtherIncarnations:
             if seen.exists and (seen.step or deleted or not seen.released):
                 reason = seen.reason or f"{physical_id} is releasing what its replacement needs"
                 return Postponed(seen.retry_after or RELEASE_SECONDS, reason)
+        if deleted and (seconds := in_flight(other.resource, type_)) > 0:
+            return Postponed(seconds, LATE_DELETE)
         return None
 
     def reclaim(self, operation: ResourceOperation, properties: JsonMapping) -> Postponed | Replaced | None:

@@ -53,7 +53,8 @@ RETURNING r.id, r.uuid::text, r.name, r.type, r.action, r.status, r.physical_id,
     extract(epoch FROM clock_timestamp() - greatest(r.op_started_at, r.reachable_since))::float8
 """
 LET_GO: Final = """
-UPDATE resource SET lease = NULL, leased_until = NULL, released = %(released)s
+UPDATE resource SET lease = NULL, leased_until = NULL, released = %(released)s,
+    lost_at = CASE WHEN %(unanswered)s::bool THEN clock_timestamp() ELSE lost_at END
 WHERE id = %(id)s AND lease = %(lease)s
 """
 MARK: Final = (
@@ -98,9 +99,12 @@ def hold(db: Db, visit: ResourceVisit, id_: int, lease: int, seconds: float) -> 
     return None if row is None else ResourceView(*row)
 
 
-def let_go(db: Db, id_: int, lease: int, *, released: bool) -> None:
-    """Give the lease of another incarnation back, and record whether its release was observed."""
-    db.execute(LET_GO, {"id": id_, "lease": lease, "released": released})
+def let_go(db: Db, id_: int, lease: int, *, released: bool, unanswered: bool = False) -> None:
+    """Give the lease of another incarnation back, and record whether its release was observed, or a request
+    had no answer.
+    """
+    values = {"id": id_, "lease": lease, "released": released, "unanswered": unanswered}
+    db.execute(LET_GO, values)
 
 
 def mark(db: Db, id_: int, lease: int, released: bool | None) -> bool:

@@ -14,8 +14,10 @@ import pytest
 from orchestrator.resources.base import ResourceType
 from tests.contract.conftest import all_types
 from tests.openstack.stacks.cloud_world import CloudWorld
+from tests.openstack.stacks.requests import Requests
 from tests.openstack.stacks.templates import of
 from tests.openstack.stacks.unique_names import NAMED, Named
+from tests.scenarios.world import HOUR
 
 TYPES = all_types()
 UNIQUE = {name: type_ for name, type_ in TYPES.items() if type_.unique is not None}
@@ -181,6 +183,24 @@ def test_a_retained_object_keeps_its_name(world: CloudWorld, named: Named) -> No
     replace(world, named)
     world.settle(uuid, "UPDATE_FAILED")
     assert named.objects(world) == before
+
+
+def test_a_replacement_waits_while_a_delete_without_an_answer_may_arrive(
+    world: CloudWorld, requests: Requests
+) -> None:
+    named = NAMED[0]
+    uuid = created(world, named)
+    world.cloud.faults.set({"api": [{"service": "nova", "method": "DELETE", "drop": True, "times": 1}]})
+    requests.sent.clear()
+    replace(world, named)
+    world.retry(4)
+    assert world.state(uuid) == "UPDATE_IN_PROGRESS"
+    sent = [line.split()[0] for line in requests.sent if "/os-keypairs" in line]
+    assert (sent.count("DELETE"), sent.count("POST")) == (2, 0)
+    world.elapse(HOUR, "lost lease")
+    world.settle(uuid, "UPDATE_COMPLETE")
+    assert named.objects(world) == [named.replacing["public_key"]]
+    deleted(world, uuid)
 
 
 def test_every_type_with_a_unique_name_takes_part() -> None:
