@@ -161,7 +161,7 @@ def _head(stack: StackRow, revision: RevisionRow) -> JsonObject:
         "status": stack.status,
         "project_id": stack.project_id,
         "stack_user_project_id": stack.user_project_id,
-        "tags": list(stack.tags),
+        "tags": list((revision.settings or {}).get("tags", stack.tags)),
         "environment": shown_environment(revision),
     }
 

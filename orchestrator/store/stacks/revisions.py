@@ -36,6 +36,7 @@ class RevisionRow:
     created_by: str
     created_at: dt.datetime
     copy_of: int | None  # the number of the revision that a rollback copied
+    settings: JsonMapping | None = None  # None: of an older version, or of a child
 
 
 BY_ID: Final = f"""

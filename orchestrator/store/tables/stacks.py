@@ -158,7 +158,7 @@ class DisturbedStack(Base):
 
 
 class Revision(Base):
-    """A template with its environment, files and parameters, as accepted; never changed afterwards.
+    """A template with its environment, files, parameters and settings, as accepted; never changed afterwards.
 
     `outline` is the part that responses need without the template: version, description, parameter schemas,
     outputs. `sealed` holds the values of hidden parameters, encrypted; their names are in `parameters` with a
@@ -178,6 +178,7 @@ class Revision(Base):
     sealed: Mapped[bytes | None]
     outline: Mapped[JsonObject]
     resource_count: Mapped[int] = mapped_column(Integer, server_default=text("0"))  # without nested stacks
+    settings: Mapped[JsonObject | None] = mapped_column(JSONB)  # of the stack: tags, timeout_mins …
     adopted: Mapped[bytes | None]  # of an ADOPT: name -> existing object, encrypted
     restores: Mapped[int | None]  # of a RESTORE: the snapshot, which may be gone by now
     traversal: Mapped[int | None]  # the traversal to this revision

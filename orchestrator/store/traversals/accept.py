@@ -22,6 +22,7 @@ from orchestrator.store.events import event_sinks as sinks
 from orchestrator.store.keystone import delegated_credentials
 from orchestrator.store.stacks.accepted_resources import Part, insert_parts
 from orchestrator.store.stacks.root_stacks import enforce_quota
+from orchestrator.store.traversals import revision_settings
 from orchestrator.store.traversals.traversals import (
     STACK_EVENT,
     Locked,
@@ -59,9 +60,9 @@ SELECT s.id, recorded.id FROM s CROSS JOIN recorded
 
 INSERT_REVISION = """
 INSERT INTO revision (stack_id, number, action, template_hash, environment, files, parameters, sealed,
-    outline, resource_count, created_by)
+    outline, resource_count, created_by, settings)
 VALUES (%(stack_id)s, %(number)s, %(action)s, %(template_hash)s, %(environment)s, %(files)s,
-    %(parameters)s, %(sealed)s, %(outline)s, %(resource_count)s, %(created_by)s)
+    %(parameters)s, %(sealed)s, %(outline)s, %(resource_count)s, %(created_by)s, %(settings)s)
 RETURNING id
 """
 
@@ -72,20 +73,13 @@ SET_REVISION = "UPDATE stack SET revision_id = %(revision_id)s WHERE id = %(stac
 NEXT_NUMBER = "SELECT coalesce(max(number), 0) + 1 FROM revision WHERE stack_id = %(stack_id)s"
 # The purge skips locked rows.
 FIND_REVISION = "SELECT id FROM revision WHERE stack_id = %(stack_id)s AND number = %(number)s FOR KEY SHARE"
-SETTINGS = """
-UPDATE stack
-SET disable_rollback = %(disable_rollback)s, timeout_mins = %(timeout_mins)s, tags = %(tags)s,
-    keep_going = %(keep_going)s, resume = %(resume)s
-WHERE id = %(stack_id)s
-"""
-
 # A copy of an earlier revision, with the slices of its template.
 COPY_REVISION = """
 WITH copy AS (
     INSERT INTO revision (stack_id, number, action, template_hash, environment, files, parameters, sealed,
-        outline, resource_count, created_by, copy_of)
+        outline, resource_count, created_by, settings, copy_of)
     SELECT stack_id, %(number)s, %(action)s, template_hash, environment, files, parameters, sealed, outline,
-        resource_count, %(created_by)s, coalesce(copy_of, number)
+        resource_count, %(created_by)s, settings, coalesce(copy_of, number)
     FROM revision WHERE id = %(revision_id)s FOR KEY SHARE
     RETURNING id
 ), slices AS (
@@ -225,17 +219,7 @@ def accept_update(
         revision_id = _insert_revision(db, stack_id, insert, number=number, action=action)
         sinks.add(db, stack_id, insert.sinks)
         sinks.activate_named(db, stack_id, revision_id)
-        db.execute(
-            SETTINGS,
-            {
-                "disable_rollback": insert.disable_rollback,
-                "timeout_mins": insert.timeout_mins,
-                "tags": list(insert.tags),
-                "keep_going": insert.keep_going,
-                "resume": insert.resume,
-                "stack_id": stack_id,
-            },
-        )
+        revision_settings.apply(db, revision_id)
         if insert.credential_id is not None:
             delegated_credentials.hold(db, insert.credential_id, stack_id)
         return start_traversal(db, stack_id, action, revision_id=revision_id, lease=lease, converge=converge)
@@ -274,11 +258,13 @@ def accept_rollback(
             "sealed": None,
             "outline": Json(EMPTY_OUTLINE),
             "resource_count": 0,
+            "settings": None,
         }
         made = db.execute(INSERT_REVISION, values).fetchone()
     else:
         made = db.execute(COPY_REVISION, values).fetchone()
         assert made is not None
+        revision_settings.apply(db, made[0])
         sinks.activate_named(db, stack_id, made[0])
     assert made is not None
     return start_traversal(db, stack_id, "ROLLBACK", revision_id=made[0], ended=ended, retain=retain)
@@ -319,6 +305,7 @@ def accept_restore(
         made = db.execute(COPY_REVISION, values).fetchone()
         assert made is not None
         db.execute(SET_RESTORED_SNAPSHOT, {"snapshot_id": snapshot_id, "revision_id": made[0]})
+        revision_settings.apply_restored(db, made[0])
         sinks.activate_named(db, stack_id, made[0])
         if template is not None:
             db.execute(SET_TEMPLATE, {"hash": _store_contents(db, template)[0], "revision_id": made[0]})
@@ -368,6 +355,7 @@ def _insert_revision(
             "outline": Json(insert.outline),
             "resource_count": insert.resource_count,
             "created_by": insert.username,
+            "settings": Jsonb({name: getattr(insert, name) for name in revision_settings.NAMES}),
         },
     ).fetchone()
     assert row is not None
