@@ -150,6 +150,7 @@ class Comparison(NamedTuple):
     converge: bool = False  # compare with the provider, not only with the row
     nested: bool = False  # the child stack reports its own failures
     restricted: frozenset[str] = NO_NAMES  # actions that the environment forbids
+    restoring: bool = False  # a snapshot is being restored
 
 
 Rule = Callable[[Comparison], Decision | None]
@@ -253,6 +254,8 @@ def _properties_changed(case: Comparison) -> Decision:
     diff = property_change(
         type_, recorded.properties, after, recorded.metadata, desired.metadata, desired.undetermined
     )
+    if diff.immutable and case.restoring:  # nobody has changed them: the snapshot is of another object
+        return _replace_for(type_, diff.changed)
     if diff.immutable:
         message = immutable_message(diff.immutable, recorded.name, recorded.type)
         return Refuse(message, diff.immutable, diff.changed)
@@ -260,6 +263,8 @@ def _properties_changed(case: Comparison) -> Decision:
         return _replace_for(type_, diff.changed)
     if diff.change == "keep":
         return Keep()
+    if case.restoring and not type_.restores_in_place(recorded.properties, after, diff.changed):
+        return Replace(ReplaceReason.TYPE_RULE, diff.changed)
     if case.nested or case.evidence.feasible:
         return Update(diff.changed)
     feasible = case.evidence.feasible

@@ -69,6 +69,7 @@ def comparison(operation: ResourceOperation, before: ResourceState) -> Compariso
         operation.resource_type,
         converge=visit.stack.converge,
         restricted=hooks.restricted(visit) if visit.hooks else NO_NAMES,
+        restoring=visit.stack.action == "RESTORE",
     )
 
 

@@ -74,6 +74,14 @@ class OptionalVerbs:
         """
         return properties
 
+    def restores_in_place(
+        self, before: Mapping[str, Value], after: Mapping[str, Value], changed: frozenset[str]
+    ) -> bool:
+        """Return whether the restore of a snapshot can make this change in place; otherwise the object is
+        replaced. For changes that are possible in one direction only, such as the growth of a disk.
+        """
+        return True
+
     def signal(self, ctx: Context, physical_id: str, details: Value) -> Signalled:
         """Process a signal. No other operation runs on the resource; may run twice.
 

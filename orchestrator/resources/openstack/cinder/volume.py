@@ -239,6 +239,15 @@ class Volume(CinderType):
         )
         return {name: current.get(name) for name in names}
 
+    def restores_in_place(
+        self, before: Mapping[str, Value], after: Mapping[str, Value], changed: frozenset[str]
+    ) -> bool:
+        """Return whether the volume has not grown since: it cannot shrink, and is created from its backup.
+        Without a backup it is not replaced, which would lose its content.
+        """
+        shrinks = "size" in changed and (after.get("size") or 0) < (before.get("size") or 0)
+        return not (shrinks and after.get("size") and "backup_id" in changed)
+
     def raw(self, ctx: Context, physical_id: str) -> JsonObject | None:
         """Return cinder's view of the volume, without the request token."""
         volume = block_storage(ctx).current_volume(physical_id)

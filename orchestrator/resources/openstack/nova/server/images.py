@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
 from orchestrator.json_types import JsonObject
-from orchestrator.resources.base import Context, Observation
+from orchestrator.resources.base import Context, Observation, ResourceType, Value
 from orchestrator.resources.openstack.connection import openstack
 from orchestrator.resources.openstack.nova.base import compute
 
@@ -24,6 +25,18 @@ def request_image(ctx: Context, server_id: str) -> str:
         return str(image["id"])
     name = f"{ctx.physical_name}-snapshot"
     return compute(ctx).create_image(server_id, name, {TOKEN_PROPERTY: ctx.token})
+
+
+def restores_in_place(
+    self: ResourceType,  # noqa: ARG001 - a method of the type
+    before: Mapping[str, Value],  # noqa: ARG001
+    after: Mapping[str, Value],  # noqa: ARG001
+    changed: frozenset[str],
+) -> bool:
+    """Return whether the flavor is the same: a disk that has grown cannot shrink, and the server is created
+    from its image. Without an image it is not replaced, which would lose its disk.
+    """
+    return not {"flavor", "image"} <= changed
 
 
 def observe_snapshot(ctx: Context) -> Observation:

@@ -64,6 +64,7 @@ class Server(ListedServer):
     stateful = True
     stateful_in_groups = False
     can_snapshot = True
+    restores_in_place = images.restores_in_place
     publishes = True
     properties: ClassVar[Mapping[str, Property]] = PROPERTIES
     translation: ClassVar[tuple[Rule, ...]] = TRANSLATION
