@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple
 
+from orchestrator.engine.validation.nested_faults import nested_path
 from orchestrator.engine.validation.nested_templates import Fetch, NestedTemplates
 from orchestrator.errors import Diagnostic, InvalidTemplate, ResourceTypeUnavailable, did_you_mean
 from orchestrator.json_types import JsonMapping
@@ -48,11 +49,17 @@ class UnknownType:
     unavailable: bool = False
 
     def at(self, path: str) -> Iterator[Diagnostic]:
-        """Yield the faults, located at the path that names the type; a fault of a nested template already
-        has a location.
+        """Yield the faults, located at the path that names the type. A fault of a nested template already has
+        a location; its message names the resource and the file.
         """
         for fault in self.faults:
-            yield fault if fault.file else replace(fault, path=path)
+            yield _in_resource(fault, path.rpartition(".")[0]) if fault.file else replace(fault, path=path)
+
+
+def _in_resource(fault: Diagnostic, place: str) -> Diagnostic:
+    """Return a fault of a nested template. Its message names resource and file: most clients show only that."""
+    plain = replace(fault, heat_type="StackValidationFailed")
+    return replace(fault, message=nested_path(plain, f"{place}<{fault.file}>").message)
 
 
 class UnavailableType(ResourceType):

@@ -151,7 +151,7 @@ class ChildStackLoader:
             if isinstance(resource_type, NestedType):
                 return resource_type
             if isinstance(resource_type, UnknownType) and visit.kind == "update":
-                raise InvalidTemplate(resource_type.faults)
+                raise InvalidTemplate(list(resource_type.at(f"resources.{resource.name}.type")))
         if "nested" in body or self._has_child(resource.id):
             return MissingType(resource.resource_type)
         raise NotFound("resource type", resource.resource_type)

@@ -198,7 +198,7 @@ def test_a_dialect_with_a_single_version_names_it():
 def test_a_template_that_is_to_be_a_type_has_outputs_without_strange_keys():
     outer = f"resources: {{a: {{type: {N}}}}}"
     inner = 'heat_template_version: "2018-08-31"\noutputs: {o: {value: 1, foo: 2}}'
-    said = '"foo" is not a valid keyword inside a output definition'
+    said = f'resources.a<{N}>: "foo" is not a valid keyword inside a output definition'
     assert answer(outer, strict=False, files={N: inner}) == said
     assert answer(inner, strict=False) == ""
 

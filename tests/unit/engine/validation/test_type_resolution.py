@@ -178,13 +178,14 @@ def test_a_template_missing_from_the_request_is_reported_and_not_fetched(url, pr
 def test_a_broken_template_is_reported_with_its_file_and_line():
     fault = missing(kinds(files={URL: "heat_template_version: 2018-08-31\nparameters: {p: {}}\n"}), URL)
     assert (fault.file, fault.line) == (URL, 2)
-    assert fault.message == "Missing parameter type for parameter: p"
+    assert fault.message == f"resources.a<{URL}>: Missing parameter type for parameter: p"
     fault = missing(kinds(files={URL: "a: ["}), URL)
-    assert fault.message.startswith(f"Error parsing template {URL} ")
+    assert fault.message.startswith(f"resources.a<{URL}>: Error parsing template {URL} ")
     assert fault.file == URL
-    assert missing(kinds(files={URL: "{}"}), URL).message == "Template format version not found."
+    where = f"resources.a<{URL}>: "
+    assert missing(kinds(files={URL: "{}"}), URL).message == f"{where}Template format version not found."
     assert missing(kinds(files={URL: "- 1"}), URL).message == (
-        "The template is not a JSON object or YAML mapping."
+        f"{where}The template is not a JSON object or YAML mapping."
     )
 
 
