@@ -89,7 +89,7 @@ def files(drafts: Drafts, place: str = "") -> dict[str, str]:
 
 
 def _url(place: str, file: int) -> str:
-    return f"file:///{place}-{file}.yaml"
+    return ("file:///{}-{}.yaml", "{}-{}.yaml", "{}-{}.template")[file % 3].format(place, file)
 
 
 def _text(drafts: Drafts, place: str) -> str:

@@ -57,7 +57,7 @@ class UnknownType:
 
 
 def _in_resource(fault: Diagnostic, place: str) -> Diagnostic:
-    """Return a fault of a nested template. Its message names resource and file: most clients show only that."""
+    """Return a fault of a nested template; its message, all that clients show, names resource and file."""
     plain = replace(fault, heat_type="StackValidationFailed")
     return replace(fault, message=nested_path(plain, f"{place}<{fault.file}>").message)
 

@@ -19,7 +19,7 @@ from orchestrator.operations.context import Body
 from orchestrator.operations.snapshots import snapshots
 from tests.scenarios import templates
 from tests.scenarios.simulator import Simulator
-from tests.scenarios.stacks.test_any_sequence import Life, live
+from tests.scenarios.stacks.test_any_sequence import WEATHER, Life, live
 
 OVERDUE = """
 UPDATE stack SET action_started_at = now() - interval '2 hours' WHERE id = :id AND status = 'IN_PROGRESS'
@@ -131,6 +131,56 @@ class MeddledLife(TreeLife):
         return reported or super().is_to_be_put_right(stack)
 
 
+class EndedLife(MeddledLife):
+    """A tree that is stopped anywhere, also before most of it began, and is then deleted."""
+
+    def live(self) -> None:
+        self.create()
+        self.world.run(self.dice.choice([0, 1, 3, 10]), self.dice.choice(WEATHER))
+        if self.dice.random() < 0.3:
+            self.update()
+        for _ in range(self.dice.randint(1, 4)):
+            self.world.run(self.dice.choice([0, 1, 3, 10]), self.dice.choice(WEATHER))
+            self.stop()
+        self.delete()
+        stack = self.at_rest()
+        assert (stack.action, stack.status) == ("DELETE", "COMPLETE"), stack.status_reason
+        self.world.verify(resources={})
+        assert self.world.provider.copies == {}
+
+    def stop(self) -> None:
+        """Mark resources, stop the operation, or start another action."""
+        children = self.world.children()
+        if children and self.dice.random() < 0.2:
+            self.meddle(self.dice.choice(children))
+        elif self.dice.random() < 0.5:
+            self.mark()
+        else:
+            self.act(
+                self.dice.choice(["cancel_without_rollback", "cancel_update", "suspend", "resume", "check"])
+            )
+        if self.dice.random() < 0.3:
+            self.snapshot()
+
+    def mark(self) -> None:
+        rows = self.world.rows(
+            "SELECT name FROM resource WHERE stack_id = :id ORDER BY id", id=self.world.stack().id
+        )
+        names = sorted({row.name for row in rows})
+        if names:
+            name = self.dice.choice(names)
+            self.told.append(f"mark {name}")
+            try:
+                self.world.mark("s", name)
+            except (NotSupported, Conflict, NotFound) as error:
+                self.told.append(f"({type(error).__name__})")
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_a_tree_stopped_anywhere_is_deleted(world: Simulator, seed: int):
+    live(world, seed, EndedLife)
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_the_tree_is_as_the_last_template_says(world: Simulator, seed: int):
     live(world, seed, TreeLife)
@@ -147,3 +197,4 @@ def test_the_tree_is_as_the_last_template_says_every_time(world: Simulator, fift
     for seed in range(50 * fifty, 50 * (fifty + 1)):
         live(world, seed, TreeLife)
         live(world, seed, MeddledLife)
+        live(world, seed, EndedLife)
