@@ -31,3 +31,14 @@ class Patience:
             self._seconds *= slowness()
             rest = self._began + self._seconds - time.monotonic()
         return max(0.0, rest)
+
+
+def took_at_most(began: float, seconds: float) -> bool:
+    """Whether at most `seconds` have passed since `began` (monotonic clock), or more on a slow machine."""
+    passed = time.monotonic() - began
+    return passed < seconds or passed < seconds * slowness()
+
+
+def pause(seconds: float) -> None:
+    """Let another process act, where no event shows that it did: longer on a slow machine."""
+    time.sleep(seconds * slowness())

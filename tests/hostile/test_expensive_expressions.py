@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from tests.hostile import attacks
 from tests.hostile.tenant import Tenant
+from tests.patience import pause
 
 REQUESTS = 2
 
@@ -19,7 +20,7 @@ def test_expressions_of_another_tenant_do_not_wait(tenant: Tenant) -> None:
     other.create("s", {"a": {"type": "OS::Heat::None"}}, outputs={"cheap": {"value": cheap}})
     with ThreadPoolExecutor(REQUESTS) as pool:
         hostile = [pool.submit(tenant.client.get, "/stacks/s") for _ in range(REQUESTS)]
-        time.sleep(0.5)  # until the expressions are being evaluated
+        pause(0.5)  # until the expressions are being evaluated
         assert other.output("s", "cheap") == cheap["yaql"]["data"] + 1
         assert not any(request.done() for request in hostile)
         for request in hostile:

@@ -79,7 +79,8 @@ def test_a_failed_task_is_acknowledged_and_neither_retried_nor_stored(
 ) -> None:
     cluster = new_cluster(postgres_url, broker_url, checkers=1, providers=0, events=True)
     uuid = failing_stack(cluster)
-    time.sleep(2.0)  # several sweeps
+    eventually(lambda: events.named("app/bad"), 30)
+    time.sleep(2.0)  # several sweeps, which must send nothing
     assert len(events.named("app/bad")) == 1
     assert [task.retries for task in events.named("app/bad")] == [0]
     assert {queue: broker.llen(queue) for queue in QUEUES} == dict.fromkeys(QUEUES, 0)
@@ -101,7 +102,8 @@ def test_flower_lists_the_failed_task_with_its_resource(
     process = Process(flower({**os.environ, **env}, tmp_path, port), tmp_path / "flower.log")
     try:
         process.wait_ready()
-        time.sleep(1.0)  # until it receives events
+        workers = f"http://127.0.0.1:{port}/api/workers"
+        eventually(lambda: any(httpx.get(workers, params={"status": "1"}).json().values()), 30)  # by events
         failing_stack(cluster)
 
         def failed() -> list[dict[str, Any]]:

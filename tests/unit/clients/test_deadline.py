@@ -20,6 +20,7 @@ from keystoneauth1.session import Session
 from orchestrator.clients import deadline as module
 from orchestrator.clients.deadline import Deadline, is_healthy, open_response, read_body, resolve
 from orchestrator.clients.keystone.deadline_adapter import parsed_url, with_deadline
+from tests.patience import took_at_most
 
 TREE = Path(__file__).resolve().parents[3]
 LIBRARIES = {"httpx", "httpcore", "requests", "urllib3", "http", "urllib", "aiohttp", "boto3"}
@@ -109,7 +110,8 @@ def test_an_exchange_ends_at_its_deadline(behaviour: Peer) -> None:
         begun = time.monotonic()
         with pytest.raises(httpcore.TimeoutException):
             exchange(port, 0.6, body=b"x" * 8_000_000 if behaviour is read_slowly else None)
-        assert 0.5 < time.monotonic() - begun < 3
+        assert time.monotonic() - begun > 0.5
+        assert took_at_most(begun, 3)
 
 
 def test_head_and_body_of_a_small_request_are_sent_together() -> None:
@@ -164,7 +166,8 @@ def test_a_tls_handshake_ends_at_the_deadline() -> None:
         begun = time.monotonic()
         with pytest.raises(httpcore.ConnectTimeout):
             exchange(port, 0.6, "https")
-        assert 0.5 < time.monotonic() - begun < 3
+        assert time.monotonic() - begun > 0.5
+        assert took_at_most(begun, 3)
 
 
 def test_a_name_resolution_ends_at_the_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -178,7 +181,7 @@ def test_a_name_resolution_ends_at_the_deadline(monkeypatch: pytest.MonkeyPatch)
         resolve("slow.example", 80, 0.3)
     with pytest.raises(TimeoutError):  # a single resolution is allowed, and it is in progress
         resolve("other.example", 80, 0.3)
-    assert time.monotonic() - begun < 5
+    assert took_at_most(begun, 5)
     assert resolve("127.0.0.1", 80, 0.3) == ["127.0.0.1"]
     answered.set()
 
@@ -197,7 +200,8 @@ def test_a_session_of_keystone_ends_at_its_deadline() -> None:
         begun = time.monotonic()
         with pytest.raises(ConnectTimeout):
             session.get(f"http://127.0.0.1:{port}/", authenticated=False)
-        assert 0.5 < time.monotonic() - begun < 3
+        assert time.monotonic() - begun > 0.5
+        assert took_at_most(begun, 3)
     with pytest.raises(ConnectFailure):
         session.get(f"http://127.0.0.1:{port}/", authenticated=False)
 

@@ -14,6 +14,7 @@ import pytest
 
 from orchestrator.clients.url_fetcher import Fetched, Fetcher
 from orchestrator.errors import CouldNotFetch
+from tests.patience import took_at_most
 
 OWN_NETWORK = Fetched(max_bytes=1000, seconds=5.0, private=True)
 
@@ -118,7 +119,7 @@ def test_a_text_has_as_many_bytes_as_it_may_and_not_one_more(site):
 def test_one_that_drips_is_given_up_in_time(site):
     began = time.monotonic()
     error = refusal(f"{site}/drip", Fetched(1000, seconds=0.5, private=True))
-    assert time.monotonic() - began < 8.0  # the whole answer takes 10 seconds
+    assert took_at_most(began, 8.0)  # the whole answer takes 10 seconds
     assert error.why == "it took longer than 0.5 seconds"
 
 
@@ -129,9 +130,9 @@ def test_the_time_is_that_of_all_texts_and_so_is_their_number(site):
     with pytest.raises(CouldNotFetch) as caught:
         fetch(f"{site}/text")
     assert caught.value.why == "a request may make us fetch 2 texts"
-    late = Fetcher(Fetched(1000, seconds=0.3, private=True))
+    late = Fetcher(Fetched(1000, seconds=3.0, private=True))  # for the first text on a busy machine
     late(f"{site}/text")
-    time.sleep(0.4)
+    time.sleep(3.1)
     with pytest.raises(CouldNotFetch):
         late(f"{site}/text")
 

@@ -17,6 +17,7 @@ from orchestrator.errors import (
     ProviderSilent,
     ProviderUnreachable,
 )
+from tests.patience import took_at_most
 from tests.unit.clients.openstack.fake_cloud import FakeCloud, fake_cloud
 
 TOKENS = "/identity/v3/auth/tokens"
@@ -94,7 +95,7 @@ def test_a_silent_keystone_costs_all_threads_one_deadline(fake: FakeCloud) -> No
     fake.before = lambda _, path: release.wait(20) and None if path == TOKENS else None
     begun = time.monotonic()
     results = together(OpenStack(fake.cloud(), deadline_seconds=1.0))
-    assert time.monotonic() - begun < 8
+    assert took_at_most(begun, 8)
     release.set()
     assert all(isinstance(error, ProviderUnreachable) for error in results)
     assert "Keystone" in str(results[0])
@@ -119,7 +120,7 @@ def test_an_answer_that_does_not_arrive_leaves_the_outcome_open(fake: FakeCloud,
     begun = time.monotonic()
     with pytest.raises(ProviderSilent, match="nova did not answer"):
         cloud.compute.post("/servers", {})
-    assert time.monotonic() - begun < 6
+    assert took_at_most(begun, 6)
     release.set()
 
 
