@@ -109,6 +109,7 @@ def test_a_rollback_leaves_the_object_of_the_old_definition(world: CloudWorld, n
     assert named.objects(world) == []
 
 
+@pytest.mark.long
 def test_a_replacement_of_a_failed_replacement_is_the_only_object(world: CloudWorld, named: Named) -> None:
     uuid = created(world, named)
     replace(world, named, others=FAILING)
