@@ -36,6 +36,8 @@ def test_a_row_with_a_resource_is_a_resource_visit():
         True,
         True,
         True,
+        {"quota": 1.0, "now": 3.0},
+        "quota",
     )
     assert row[repository.RESOURCE_ID] == RESOURCE.id
     marked = RESOURCE._replace(marked_unhealthy=True, observed="ready", reachable_seconds=0.5)
@@ -52,6 +54,8 @@ def test_a_row_with_a_resource_is_a_resource_visit():
         True,
         False,
         True,
+        {"quota": 1.0, "now": 3.0},
+        "quota",
     )
 
 
@@ -73,8 +77,10 @@ def test_a_resource_may_have_no_definition_no_inputs_and_no_hooks():
         None,
         None,
         False,
+        None,
         False,
-        False,
+        None,
+        None,
     )
     assert repository.resource_visit(row) == ResourceVisit(*NODE, STACK, RESOURCE, None, (), ())
 
