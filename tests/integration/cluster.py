@@ -192,6 +192,10 @@ class Cluster:
             return int((self.armed / f"{point}.{when}.hit").read_text())
         return None
 
+    def release(self, point: str, when: str) -> None:
+        """Let the process continue that a point holds."""
+        (self.armed / f"{point}.{when}.hit").unlink()
+
     # Actions and observations of a user.
 
     def create(self, name: str, resources: Mapping[str, Any], *, message: bool = True, **request: Any) -> str:

@@ -71,10 +71,12 @@ def name(cluster: Cluster, numbers: Iterator[int]) -> str:
 
 
 def in_mid_flight(cluster: Cluster, name: str, resources: dict) -> str:
-    """Begin a stack and return when a part of it is made."""
+    """Begin a stack and return when a part of it is made; the rest is held until then."""
+    cluster.arm("create", "before", 3, how="hold")
     uuid = cluster.create(name, resources)
-    eventually(lambda: len(cluster.things.made(name)) >= 2, 20)
+    eventually(lambda: cluster.hit("create", "before") and len(cluster.things.made(name)) >= 2, 20)
     assert cluster.state(uuid) == "CREATE_IN_PROGRESS"
+    cluster.release("create", "before")
     return uuid
 
 
