@@ -21,6 +21,7 @@ def upgrade() -> None:
         sa.Column("until", TIME, nullable=False),
         sa.Column("due_at", TIME, nullable=False),
         sa.Column("pauses", sa.Boolean(), server_default=sa.text("false"), nullable=False),
+        sa.Column("marked", sa.Boolean(), server_default=sa.text("false"), nullable=False),
         sa.PrimaryKeyConstraint("resource_id", name=op.f("pk_late_request")),
     )
     op.create_index("ix_late_request_due", "late_request", ["due_at"])

@@ -41,6 +41,7 @@ from orchestrator.store.traversals import traversals
 
 log = logger()
 
+MAX_NAMES: Final = 5  # in a line of the log
 PURPOSE: Final = "correction after a late request"
 OBSERVED: Final[Mapping[Action | None, Literal["changed", "absent"]]] = {
     "update": "changed",
@@ -68,9 +69,11 @@ def follow_late_requests(engine: WorkerContext, resource_id: int) -> Sequence[Ch
     found = next(iter(watched.visits(db, [resource_id])), None)
     if late.deposed or root is None or found is None:  # a rollback may restore it
         return _continue(db, resource_id, late)
-    if not late.at_rest or root.status == "IN_PROGRESS":
+    if not late.at_rest or (root.status == "IN_PROGRESS" and (root.action != "UPDATE" or late.marked)):
         store.continue_(db, resource_id, store.BUSY_SECONDS)
         return []
+    if late.marked and not busy(root):
+        return _correct(db, found, root.id, None)
     return _follow(engine, db, late, found, root)
 
 
@@ -93,7 +96,9 @@ def _follow(
     if not isinstance(seen, Observation):
         store.continue_(db, resource_id, store.RETRY_SECONDS)
         return []
-    correction = Correction(suspended=_wrongly_suspended(engine, found.visit, type_, ctx, late))
+    correction = Correction()
+    if root.status != "IN_PROGRESS":
+        correction = Correction(suspended=_wrongly_suspended(engine, found.visit, type_, ctx, late))
     if correction.suspended is None:
         correction = Correction(_mark(engine, db, found, type_, seen))
     if correction == Correction():
@@ -101,9 +106,7 @@ def _follow(
     if found.visit.resource.suspended and correction.mark is not None:  # the stack is to be resumed first
         store.continue_(db, resource_id, store.SUSPENDED_SECONDS)
         return []
-    messages = _start(db, found, root.id, correction)
-    store.continue_(db, resource_id, None if messages else store.RETRY_SECONDS)
-    return messages
+    return _correct(db, found, root.id, correction)
 
 
 def _type(engine: WorkerContext, visit: ResourceVisit) -> ResourceType | None:
@@ -170,27 +173,41 @@ def _mark(
     return Mark(resource.id, found.version, OBSERVED[action], names or standing.reason, told)
 
 
-def _start(db: Db, found: VersionedVisit, root_id: int, correction: Correction) -> Sequence[CheckMessage]:
-    """Mark the resource, and start the update that corrects it. A stack that has not reached its desired
-    revision keeps the mark for its next update.
+def _correct(
+    db: Db, found: VersionedVisit, root_id: int, correction: Correction | None
+) -> Sequence[CheckMessage]:
+    """Mark the resource, unless it is marked (None), and start an update over all marked resources of the
+    tree. While an update is in progress they are only marked. A stack that has not reached its desired
+    revision keeps the marks for its next update.
     """
     resource = found.visit.resource
+    messages: Sequence[CheckMessage] = []
     with db.transaction():
         traversals.lock(db, root_id)
         root = repairs.stacks(db, [root_id]).get(root_id)
-        if root is None or root.status == "IN_PROGRESS":
-            return []
-        if correction.suspended is False:
-            return _suspend_again(db, root, resource.name)
-        if not _marked(db, found, correction) or busy(root):
-            return []
-        stacks = {found.visit.stack.id}
-        started = repair_starts.begin(db, root_id, stacks, PURPOSE, [resource.name], automatic=True)
-    _log(root_id, resource.name)
+        if root is not None and correction is not None and correction.suspended is False:
+            messages = _suspend_again(db, root, resource.name)
+        elif root is not None:
+            if correction is not None and _mark_row(db, found, correction):
+                store.mark(db, resource.id)
+            messages = [] if busy(root) else _start(db, root_id)
+        store.continue_(db, resource.id, None if messages else store.BUSY_SECONDS)
+    return messages
+
+
+def _start(db: Db, root_id: int) -> Sequence[CheckMessage]:
+    """Start an update over the marked resources of a locked tree."""
+    marked = store.take_marked(db, root_id)
+    if not marked:
+        return []
+    names = [name for name, _ in marked]
+    stacks = {stack_id for _, stack_id in marked}
+    started = repair_starts.begin(db, root_id, stacks, PURPOSE, names, automatic=True)
+    _log(root_id, names)
     return [started.message]
 
 
-def _marked(db: Db, found: VersionedVisit, correction: Correction) -> Collection[int]:
+def _mark_row(db: Db, found: VersionedVisit, correction: Correction) -> Collection[int]:
     if correction.mark is not None:
         return convergence.mark(db, [correction.mark])
     return store.mark_suspended(db, found.visit.resource.id, found.version)
@@ -201,11 +218,11 @@ def _suspend_again(db: Db, root: StackState, name: str) -> Sequence[CheckMessage
     if (root.action, root.status) != ("SUSPEND", "COMPLETE"):
         return []
     started = traversals.start_traversal(db, root.id, "SUSPEND", automatic=True)
-    _log(root.id, name)
+    _log(root.id, [name])
     return [] if started is None else [started.message]
 
 
-def _log(root_id: int, name: str) -> None:
-    metrics.count_repair("started")
-    log.warning("late_request_corrected", stack_id=root_id, resource=name)
-    log.info("audit", action="stacks:repair", automatic=True, stack_id=root_id, resources=1)
+def _log(root_id: int, names: Sequence[str]) -> None:
+    metrics.count_repair("started", len(names))
+    log.warning("late_requests_corrected", stack_id=root_id, resources=names[:MAX_NAMES])
+    log.info("audit", action="stacks:repair", automatic=True, stack_id=root_id, resources=len(names))

@@ -12,6 +12,7 @@ from psycopg.rows import TupleRow
 
 from orchestrator.engine.messages import ObservationMessage
 from orchestrator.store.observation.watched import AT_REST, VERSION
+from orchestrator.store.tables.base import IS_SUSPECT
 
 Db = Connection[TupleRow]
 
@@ -47,7 +48,7 @@ LEFT JOIN stack s ON s.id = r.stack_id LEFT JOIN stack root ON root.id = s.root_
 """
 READ: Final = f"""
 SELECT l.until <= clock_timestamp(),
-    l.until + make_interval(secs => {GIVE_UP_SECONDS}) <= clock_timestamp(), l.pauses,
+    l.until + make_interval(secs => {GIVE_UP_SECONDS}) <= clock_timestamp(), l.pauses, l.marked,
     s.id IS NULL OR s.deleted_at IS NOT NULL, {AT_REST}, r.leftover OR r.action = 'DELETE', s.root_id
 FROM late_request l LEFT JOIN resource r ON r.id = l.resource_id LEFT JOIN stack s ON s.id = r.stack_id
 WHERE l.resource_id = %(resource_id)s
@@ -61,6 +62,18 @@ UPDATE late_request
 SET due_at = clock_timestamp() + make_interval(secs => coalesce(%(seconds)s::float8, {_PAUSE}))
 WHERE resource_id = %(resource_id)s
 """
+MARK: Final = "UPDATE late_request SET marked = true WHERE resource_id = %(resource_id)s"
+# Resources that the next correction of a tree visits.
+TAKE_MARKED: Final = f"""
+WITH l AS MATERIALIZED (
+    SELECT r.id, r.name, r.stack_id, {AT_REST} AND ({IS_SUSPECT} OR r.suspended) AS still
+    FROM late_request l JOIN resource r ON r.id = l.resource_id JOIN stack s ON s.id = r.stack_id
+    WHERE l.marked AND s.root_id = %(root_id)s
+), taken AS (
+    UPDATE late_request x SET marked = false FROM l WHERE x.resource_id = l.id
+)
+SELECT name, stack_id FROM l WHERE still ORDER BY id
+"""
 MARK_SUSPENDED: Final = f"""
 UPDATE resource r SET suspended = true
 WHERE r.id = %(resource_id)s AND {VERSION} = %(version)s AND {AT_REST} AND NOT r.suspended
@@ -73,6 +86,7 @@ class LateRequest(NamedTuple):
     over: bool  # no request can arrive any more
     hopeless: bool  # and it could not be observed since, for a long time
     pauses: bool  # a suspend or a resume is among them
+    marked: bool  # for a correction that has not begun
     gone: bool  # with its stack, or alone
     at_rest: bool
     deposed: bool
@@ -110,6 +124,16 @@ def forget(db: Db, resource_id: int) -> None:
 def continue_(db: Db, resource_id: int, seconds: float | None = None) -> None:
     """Observe the resource again: in `seconds`, or after the next pause."""
     db.execute(CONTINUE, {"resource_id": resource_id, "seconds": seconds})
+
+
+def mark(db: Db, resource_id: int) -> None:
+    """Let the next correction of the tree visit a resource, whose row is marked."""
+    db.execute(MARK, {"resource_id": resource_id})
+
+
+def take_marked(db: Db, root_id: int) -> list[tuple[str, int]]:
+    """Return names and stacks of the resources that a correction visits which begins now."""
+    return db.execute(TAKE_MARKED, {"root_id": root_id}).fetchall()
 
 
 def mark_suspended(db: Db, resource_id: int, version: int) -> Collection[int]:

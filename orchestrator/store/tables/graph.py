@@ -255,6 +255,7 @@ class LateRequest(Base):
     until: Mapped[dt.datetime]  # no request is carried out later
     due_at: Mapped[dt.datetime]  # of the next observation
     pauses: Mapped[bool] = mapped_column(server_default=text("false"))  # a suspend or a resume is among them
+    marked: Mapped[bool] = mapped_column(server_default=text("false"))  # for the next correction
 
     __table_args__ = (Index("ix_late_request_due", "due_at"),)
 

@@ -309,6 +309,32 @@ def test_a_newer_update_during_a_correction_wins(world: Simulator, held: HeldReq
     world.verify({"one": thing(a="newest")})
 
 
+def test_late_updates_of_many_resources_are_corrected_together(world: Simulator, held: HeldRequests) -> None:
+    names = [f"r{number}" for number in range(8)]
+    world.update("s", {name: thing(a="0") for name in names})
+    held.pass_time(STEP_SECONDS)
+    asked: list[str] = []
+
+    def fate(verb: str, ctx: Context) -> str:
+        if verb != "update" or ctx.name in asked:
+            return held.fate(verb, ctx)
+        asked.append(ctx.name)
+        held.landings.append(held.now + 30.0)
+        return "late"
+
+    world.provider.fate = fate
+    world.update("s", {name: thing(a="old") for name in names})
+    while len(asked) < len(names):
+        world.step()
+    world.update("s", {name: thing(a="new") for name in names})
+    held.pass_time(30.0)
+    assert {one.properties["a"] for one in world.provider.things.values()} == {"old"}
+    traversal = world.stack().traversal
+    held.pass_time(CORRECTED_SECONDS)
+    world.verify({name: thing(a="new") for name in names})
+    assert world.stack().traversal <= traversal + 3
+
+
 def test_a_late_update_of_a_failed_stack_is_corrected_by_its_next_update(
     world: Simulator, held: HeldRequests
 ) -> None:
