@@ -254,7 +254,7 @@ def _properties_changed(case: Comparison) -> Decision:
     diff = property_change(
         type_, recorded.properties, after, recorded.metadata, desired.metadata, desired.undetermined
     )
-    if diff.immutable and case.restoring:  # nobody has changed them: the snapshot is of another object
+    if diff.immutable and case.restoring:  # the snapshot has the values of an earlier object
         return _replace_for(type_, diff.changed)
     if diff.immutable:
         message = immutable_message(diff.immutable, recorded.name, recorded.type)
