@@ -1,6 +1,6 @@
 """Every reader knows the resources of an accepted template before they are planned.
 
-Messages are delivered by the test: until then the stack is as one whose workers are away.
+Messages are delivered by the test: until then the workers seem to be away.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ INNER = {
 
 
 def template(*names: str, **resources: Any) -> dict[str, Any]:
-    """Return a template of a chain of resources, of which one is omitted by its condition."""
+    """Return a template of a chain of resources; a condition omits a resource."""
     chain = {name: test_resource("v", requires=names[place - 1 : place]) for place, name in enumerate(names)}
     return {
         "heat_template_version": VERSION,

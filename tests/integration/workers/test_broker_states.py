@@ -1,4 +1,4 @@
-"""A broker that answers and accepts no messages is as one that is away, until it accepts them again."""
+"""A broker that answers and accepts no messages counts as away, until it accepts them again."""
 
 from __future__ import annotations
 

@@ -287,7 +287,7 @@ def test_a_hanging_receiver_delays_no_other_receiver(
                 began = time.monotonic()
                 while name not in receiver.names:
                     until = store.mark_due(db, until)
-                    assert took_at_most(began, 9)  # less than one timeout
+                    assert took_at_most(began, 9)  # less than a timeout
                     time.sleep(0.02)
     finally:
         couriers.stop()
