@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -13,6 +12,7 @@ from orchestrator.json_types import JsonObject
 from orchestrator.resources.base import Attribute, Property, ResourceType
 from orchestrator.resources.template_type import STACK_ID
 from orchestrator.schema.constraints import AllowedPattern, AllowedValues, Constraint, Length, Range
+from orchestrator.schema.safe_regex import matcher
 
 SUPPORT_STATUSES: Final = ("UNKNOWN", "SUPPORTED", "DEPRECATED", "UNSUPPORTED", "HIDDEN")
 
@@ -47,7 +47,8 @@ def list_types(
 ) -> list[Any]:
     """Return the sorted names, or `{"resource_type", "description"}` of each; hidden types are omitted.
 
-    `name` is a regular expression matched from the start; a malformed expression matches nothing.
+    `name` is a regular expression matched from the start; a malformed expression matches nothing, and so does
+    one that cannot be matched in bounded time.
 
     Raises:
         InvalidValue: no such support status.
@@ -55,14 +56,14 @@ def list_types(
     if support_status is not None and support_status not in SUPPORT_STATUSES:
         raise InvalidValue(f"Invalid support status and should be one of {SUPPORT_STATUSES}")
     try:
-        pattern = re.compile(name or "")
-    except re.error:
+        pattern = matcher(name or "")
+    except ValueError:
         return []
     kinds = [
         (type_name, resource_type)
         for type_name, resource_type in types.items()
         if not resource_type.hidden
-        and pattern.match(type_name)
+        and pattern.starts(type_name)
         and support_status in (None, resource_type.support_status)
         and version in (None, resource_type.support_version)
     ]

@@ -1,12 +1,14 @@
-"""Match whole texts against patterns from untrusted templates in bounded time.
+"""Match texts against patterns of callers in bounded time. Only this module compiles such patterns.
 
 Heat uses Python's regular expressions, whose backtracking takes exponential time for a pattern such as
-``(a+)+b``. Patterns with a polynomial bound, nearly all, use Python's matcher while the text is short enough.
-Otherwise RE2 matches them, in time linear in the text.
+``(a+)+b``, and holds the interpreter meanwhile. Python matches patterns with a single open repetition; RE2
+matches all others, in time linear in the text. Patterns that RE2 does not support (look-around,
+back-references) are matched by Python while the text is short enough.
 """
 
 from __future__ import annotations
 
+import fnmatch
 import math
 import re
 import warnings
@@ -18,7 +20,7 @@ from typing import Any, Final
 
 import re2
 
-_MAX_TRIES: Final = 1e8  # a second or two
+_MAX_TRIES: Final = 1e6  # about ten milliseconds, in which the interpreter runs nothing else
 _MAX_FREEDOM: Final = 3.0  # three open repetitions in sequence: cubic in the length of the text
 _MIN_LONG_REPEAT: Final = 16
 _BITS_OF_A_LENGTH: Final = 10.0  # of a text of about a thousand characters
@@ -67,9 +69,10 @@ class Matcher:
         except (re.error, OverflowError, RecursionError) as error:
             raise ValueError(f'"{pattern}" is not a regular expression: {error}') from None
         freedom = _freedom(parsed)
-        # The longest text for Python: the number of attempts grows with this power of the length.
-        self._max_length = 0 if freedom >= _MAX_FREEDOM else _MAX_TRIES ** (1 / max(freedom, 1.0))
         self._linear = _linear_matcher(pattern) if freedom > 1.0 else None
+        # The longest text for Python: the number of attempts grows with this power of the length.
+        tries = _MAX_TRIES ** (1 / max(freedom, 1.0))
+        self._max_length = 0 if freedom >= _MAX_FREEDOM or self._linear is not None else tries
         if freedom >= _MAX_FREEDOM and self._linear is None:
             raise ValueError(
                 f'"{pattern}" could take for ever to match: it repeats repetitions in a form that RE2 does '
@@ -81,6 +84,12 @@ class Matcher:
         if len(text) <= self._max_length:
             return self._compiled.fullmatch(text) is not None
         return self._linear is not None and self._linear.fullmatch(text) is not None
+
+    def starts(self, text: str) -> bool:
+        """Return whether the pattern matches a beginning of `text`; False for a text too long to decide."""
+        if len(text) <= self._max_length:
+            return self._compiled.match(text) is not None
+        return self._linear is not None and self._linear.match(text) is not None
 
     @property
     def is_linear(self) -> bool:
@@ -96,6 +105,16 @@ def matcher(pattern: str) -> Matcher:
         ValueError: see `Matcher`.
     """
     return Matcher(pattern)
+
+
+@lru_cache(maxsize=1024)
+def glob(pattern: str, *, classes: bool = True) -> re.Pattern[str]:
+    """Return a compiled pattern of whole texts in which `*` stands for any text, `?` for a character, and,
+    with `classes`, `[…]` for one of several.
+
+    Each `*` takes the shortest text that fits, and is not tried again.
+    """
+    return re.compile(fnmatch.translate(pattern if classes else pattern.replace("[", "[[]")))
 
 
 def _linear_matcher(pattern: str) -> Any | None:

@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import fnmatch
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from typing import Final
 
 from orchestrator.errors import Diagnostic
 from orchestrator.json_types import JsonMapping, JsonObject
+from orchestrator.schema.safe_regex import glob
 
 HOOKS: Final = ("pre-create", "pre-update", "pre-delete", "post-create", "post-update", "post-delete")
 RESTRICTED_ACTIONS: Final = ("update", "replace")
@@ -234,7 +234,7 @@ def _named(resources: Mapping[str, JsonMapping], key: str) -> Named:
             continue
         meant = frozenset(values if isinstance(values, list) else [str(values)])
         if _WILD.search(name):
-            wild.append((re.compile(fnmatch.translate(name)), meant))
+            wild.append((glob(name), meant))
         else:
             exact[name] = meant
     return Named(exact, tuple(wild))

@@ -8,11 +8,11 @@ policy of its environment, project; of several stacks, the innermost.
 from __future__ import annotations
 
 import datetime as dt
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Final, Literal, NamedTuple, get_args
+
+from orchestrator.schema.safe_regex import glob
 
 Mode = Literal["off", "report", "heal", "ask"]
 MODES: Final = get_args(Mode)
@@ -141,16 +141,10 @@ def matches(pattern: str, path: str) -> bool:
     """Whether a path of a property, or a part of one, matches a pattern: `*` stands for any text, `?` for a
     character. A pattern for a property matches its members too.
     """
-    return _regex(pattern).fullmatch(path) is not None
+    return any(glob(text, classes=False).match(path) is not None for text in (pattern, f"{pattern}.*"))
 
 
 def matches_everything(pattern: str) -> bool:
     """Whether a pattern accepts every difference of a stack."""
     resource, _, property_ = pattern.partition(PROPERTIES)
     return all(not set(part) - set("*?.") for part in (resource, property_))
-
-
-@lru_cache(maxsize=1_000)
-def _regex(pattern: str) -> re.Pattern[str]:
-    pieces = (".*" if c == "*" else "." if c == "?" else re.escape(c) for c in re.sub(r"\*+", "*", pattern))
-    return re.compile("".join(pieces) + r"(\..*)?", re.DOTALL)

@@ -6,7 +6,6 @@ looked up once per stack.
 
 from __future__ import annotations
 
-import fnmatch
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -21,6 +20,7 @@ from orchestrator.resources.endpoint_types import Offers, no_services
 from orchestrator.resources.nested_type import NestedType
 from orchestrator.resources.template_type import TemplateType
 from orchestrator.resources.unavailable_types import SERVICE_BY_TYPE, unavailable
+from orchestrator.schema.safe_regex import glob
 from orchestrator.template.definition import ResourceDefinition
 from orchestrator.template.environment import Environment
 from orchestrator.template.functions import ALL
@@ -146,9 +146,7 @@ class TypeResolver:
         self._files: dict[int, frozenset[str]] = {}
         entries = self.registry.to_json().get(RESOURCES) or {}
         self._named_entries = frozenset(entries)
-        self._patterns = tuple(
-            re.compile(fnmatch.translate(name)) for name in entries if re.search(r"[*?\[]", name)
-        )
+        self._patterns = tuple(glob(name) for name in entries if re.search(r"[*?\[]", name))
 
     @property
     def registry(self) -> ResourceRegistry:
