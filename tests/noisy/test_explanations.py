@@ -10,14 +10,14 @@ ATTEMPTS = 7
 
 @in_places(ROOT, SCALING_GROUP)
 def test_why_shows_the_cause_and_the_next_attempt(project: Project, place: Place) -> None:
-    """During an outage the resource is `unreachable`, with the error and the time of the next attempt."""
+    """During an outage the resource is `refused`, with the error and the time of the next attempt."""
     with project.cloud.outage("compute"):
         project.create("s", **place.body())
         project.cloud.await_calls("", "busy", ATTEMPTS)
         stack = place.stack(project, "s")
 
         def explained() -> bool:
-            nodes = [node for node in project.why(stack)["waiting"] if node["word"] == "unreachable"]
+            nodes = [node for node in project.why(stack)["waiting"] if node["word"] == "refused"]
             return bool(nodes) and all(
                 "compute answered 503" in node["last_error"] and node["next_attempt_at"] for node in nodes
             )

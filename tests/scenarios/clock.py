@@ -60,6 +60,19 @@ def elapse(database: Database, seconds: float, *starts: str, where: str = "true"
             )
 
 
+def age_refusals(database: Database, seconds: float) -> None:
+    """Move the first refusals of all nodes into the past."""
+    with database.engine.begin() as connection:
+        connection.execute(
+            text(
+                "UPDATE graph_node SET refused_since = ("
+                " SELECT jsonb_object_agg(key, value::float8 - :seconds)"
+                " FROM jsonb_each_text(refused_since)) WHERE refused_since IS NOT NULL"
+            ),
+            {"seconds": seconds},
+        )
+
+
 def pass_time(database: Database, seconds: float) -> None:
     """Let so much time pass for everything."""
     columns: dict[str, set[str]] = defaultdict(set)

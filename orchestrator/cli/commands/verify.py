@@ -19,9 +19,9 @@ MAX_LINES: Final = 1_000
 def command(*, data_dir: Path | None) -> None:
     """Find resources built with former outputs.
 
-    Reads all resources of COMPLETE stacks, and changes nothing. Exit status 1 if there are any: a plain
-    update of the stack visits them. After a create, an update or a rollback there are none; a signal or a
-    check may change an output until the next update.
+    Reads all resources of COMPLETE stacks that have reached their revision, and changes nothing. Exit status
+    1 if there are any: a plain update of the stack visits them. After a create, an update or a rollback there
+    are none; a signal or a check may change an output until the next update.
     """
     count = 0
     with opened(data_dir) as database, database.connect() as db:

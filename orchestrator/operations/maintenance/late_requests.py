@@ -102,7 +102,8 @@ def _follow(
     if correction.suspended is None:
         correction = Correction(_mark(engine, db, found, type_, seen))
     if correction == Correction():
-        return _continue(db, resource_id, late)
+        in_transition = seen.exists and not seen.ready and not seen.error  # its values are not final yet
+        return _continue(db, resource_id, late._replace(over=late.over and not in_transition))
     if found.visit.resource.suspended and correction.mark is not None:  # the stack is to be resumed first
         store.continue_(db, resource_id, store.SUSPENDED_SECONDS)
         return []

@@ -1,4 +1,5 @@
-"""Resources of COMPLETE stacks that were built with other outputs of a requirement than the present ones.
+"""Resources of COMPLETE stacks that were built with other outputs of a requirement than the present ones. The
+stacks have reached their desired revision: an action such as RESUME may complete after a failed update.
 
 There are none after a create, an update or a rollback (docs/internals/protocol.md rule 7). A signal or a
 CHECK may change the outputs of a resource in between; the next update visits its dependents.
@@ -26,7 +27,8 @@ SELECT s.project_id, s.name, s.uuid::text, s.action, r.name, coalesce(q.name, ''
 FROM resource r JOIN stack s ON s.id = r.stack_id
 CROSS JOIN LATERAL unnest(r.requires, r.input_digests) AS x(id, digest) LEFT JOIN resource q ON q.id = x.id
 WHERE r.id > %(after)s AND r.id <= %(last)s AND NOT r.leftover AND r.status = 'COMPLETE' AND r.op IS NULL
-    AND s.status = 'COMPLETE' AND s.deleted_at IS NULL AND {IS_CHANGED_INPUT}
+    AND s.status = 'COMPLETE' AND s.deleted_at IS NULL
+    AND s.revision_id IS NOT DISTINCT FROM s.good_revision_id AND {IS_CHANGED_INPUT}
 ORDER BY r.id
 """
 

@@ -174,7 +174,8 @@ def test_a_create_preview_is_a_stack_without_a_status(world: World, api: Client)
         "notification_topics": [],
     }
     assert [item["resource_name"] for item in made] == ["a", "b", "v"]
-    assert all(set(item) == HEATS | {"properties"} for item in made)
+    assert all(set(item) - {"unknown_properties"} == HEATS | {"properties"} for item in made)
+    assert [item.get("unknown_properties", []) for item in made] == [[], ["value"], ["value"]]
     a, b, v = made
     assert (a["required_by"], b["required_by"], v["required_by"]) == (["b"], ["v"], [])
     assert (a["metadata"], a["properties"]["value"], a["attributes"]) == ({"k": 3}, "x", {"output": None})

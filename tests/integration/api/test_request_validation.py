@@ -39,8 +39,8 @@ def test_language_parameter_type_and_cycle_faults_are_answered_together(postgres
     assert result == {
         ("unknown-resource", 12),
         ("unknown-key", 13),
-        ("invalid-parameter", 3),
-        ("unknown-parameter", 2),
+        ("invalid-parameter", None),
+        ("unknown-parameter", None),
         ("circular-dependency", 14),
         ("unknown-type", 6),
         ("unknown-property", 9),
@@ -56,8 +56,8 @@ def test_language_parameter_type_and_cycle_faults_are_answered_together(postgres
     ("environment", "place"),
     [
         ("# ours\nparameters:\n  q: 1\n", ("environment", 3)),
-        ({"parameters": {"q": 1}}, ("", 2)),
-        ("{}", ("", 2)),
+        ({"parameters": {"q": 1}}, ("environment", None)),
+        ("{}", ("parameters", None)),
     ],
 )
 def test_an_unknown_parameter_is_located_in_the_environment(postgres_url: str, environment, place):

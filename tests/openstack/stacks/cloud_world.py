@@ -16,6 +16,7 @@ from orchestrator.json_types import JsonObject
 from orchestrator.operations.keystone.delegated_credentials import credential_reaper
 from orchestrator.security.keystone import caller_of
 from orchestrator.simulated.cloud import SimulatedCloud
+from tests.scenarios import clock
 from tests.scenarios.fake_cloud import Crash
 from tests.scenarios.world import HOUR, World
 
@@ -64,6 +65,7 @@ class CloudWorld(World):
             if self.state(uuid) == expected:
                 return
             self.elapse(HOUR, "delete request", "operation")
+            clock.age_refusals(self.database, HOUR)
         raise AssertionError(f"{self.state(uuid)}: {self.causes()}")
 
     def deliver_in_spite_of_deaths(self) -> None:

@@ -68,8 +68,8 @@ def test_what_no_change_of_the_template_adopts_is_left(healer: Healer):
     assert plan["patch"] == []
     assert {left["path"]: left["reason"].partition(":")[0] for left in plan["left"]} == {
         "a": "an object in error is no desired state",
-        "b": "output id refer to it",
-        "d": "c refer to it",
+        "b": "output id refers to it",
+        "d": "c refers to it",
         "g.1": "a nested stack defines it",
     }
 

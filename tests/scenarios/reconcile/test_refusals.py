@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from sqlalchemy import text
 
 from orchestrator.engine.check.refusals import QUOTA_SECONDS, REFUSALS, refusal_of
 from orchestrator.errors import (
@@ -20,6 +19,7 @@ from orchestrator.errors import (
 from orchestrator.operations.diagnosis.explain import Explanation, explain
 from orchestrator.resources.base import Context
 from orchestrator.store.stacks import blockers
+from tests.scenarios import clock
 from tests.scenarios.fake_cloud import Cloud, cloud_thing
 from tests.scenarios.world import World
 
@@ -58,15 +58,7 @@ def refuse(cloud: Cloud, verb: str, make: Make) -> None:
 
 def elapse(world: World, seconds: float) -> None:
     """Let the first refusals be so much older."""
-    with world.database.engine.begin() as connection:
-        connection.execute(
-            text(
-                "UPDATE graph_node SET refused_since = ("
-                " SELECT jsonb_object_agg(key, value::float8 - :seconds)"
-                " FROM jsonb_each_text(refused_since)) WHERE refused_since IS NOT NULL"
-            ),
-            {"seconds": seconds},
-        )
+    clock.age_refusals(world.database, seconds)
 
 
 def begin(world: World, cloud: Cloud, verb: str, make: Make) -> str:

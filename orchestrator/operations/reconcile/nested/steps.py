@@ -160,6 +160,9 @@ def _adopt(nested: NestedOperation) -> StepResult:
     try:
         apply_definition(operation)
         state.metadata = metadata or state.metadata
+        # The row is encrypted for its input. Only secrets of the definition, and secret input, remain.
+        state.secrets = state.desired_secrets
+        state.secret = state.secrets is None or bool(state.secrets)
         if opened.get("secret", opened):
             state.hide(None)
         state.data = {key: value for key, value in state.data.items() if key != ADOPTED_KEY}
