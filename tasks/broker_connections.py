@@ -29,6 +29,7 @@ import kombu
 import orjson
 import redis
 from kombu import serialization
+from kombu import transport as transports
 from kombu.transport import TRANSPORT_ALIASES, virtual
 from kombu.transport import redis as redis_transport
 from kombu.transport.redis import Channel
@@ -205,10 +206,10 @@ def decoded(text: str | bytes) -> Any:
 
 
 def install_transport() -> None:
-    """Use `Transport` for Redis and Valkey, and `decoded` for messages; called before the first connection of
-    this process.
-    """
+    """Use `Transport` for Redis and Valkey, and `decoded` for messages, in later connections of the process."""
     name = f"{__name__}:{Transport.__name__}"
-    TRANSPORT_ALIASES.update({"redis": name, "rediss": name})
+    for scheme in ("redis", "rediss"):
+        TRANSPORT_ALIASES[scheme] = name
+        transports._transport_cache.pop(scheme, None)
     redis_transport.loads = decoded
     serialization.register("json", kombu_json.dumps, decoded, "application/json", "utf-8")
