@@ -206,7 +206,7 @@ def decoded(text: str | bytes) -> Any:
 
 
 def install_transport() -> None:
-    """Use `Transport` for Redis and Valkey, and `decoded` for messages, in later connections of the process."""
+    """Use `Transport` for Redis and Valkey, and `decoded` for messages, in later connections."""
     name = f"{__name__}:{Transport.__name__}"
     for scheme in ("redis", "rediss"):
         TRANSPORT_ALIASES[scheme] = name
