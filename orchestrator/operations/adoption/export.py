@@ -95,7 +95,7 @@ def shown_template(database: Database, cipher: Cipher, revision: RevisionRow) ->
     if first is None:
         return
     if is_members(first):
-        opened = cipher.open(revision.sealed) if revision.sealed else {}
+        opened = hidden_parameters(cipher, revision.sealed)
         values = {**revision.parameters, **opened}
         yield orjson.dumps(as_hot(b"".join([first, *slices]), values, secret=bool(opened)))
         return

@@ -13,7 +13,7 @@ import orjson
 from orchestrator.engine.check.child_status import split_request
 from orchestrator.engine.preview.property_forecast import PropertyForecast
 from orchestrator.engine.preview.results import CurrentResource, ForecastResource
-from orchestrator.errors import Diagnostic, InvalidTemplate, OrchestratorError
+from orchestrator.errors import Diagnostic, InvalidTemplate
 from orchestrator.operations.children.child_view import StoredChildView
 from orchestrator.operations.preview.create import PlannedResource, planned_resources
 from orchestrator.operations.preview.stack import DesiredStack, Preview, ResourceChange, UpdatePreview
@@ -96,10 +96,9 @@ def _new_members(
     """Return the members of a new group whose definition contains values that are not known yet; none if
     their number is not known either.
     """
-    try:
-        members = group.planned(parent.properties).members.template().resources
-    except (OrchestratorError, TypeError):  # the number of members is not known
+    if not _only_definition_unknown(group, parent):
         return ()
+    members = group.planned(parent.properties).members.template().resources
     written = preview.template.resources[name].body.get("properties") or {}
     types = [_written_type(written.get(property_name)) for property_name in group.definition_properties]
     changes = []
@@ -188,9 +187,14 @@ def _with_recorded_definition(
         return None
     names = resource_type.definition_properties
     known = {name: current.properties[name] for name in names if name in current.properties}
-    if not known or not set(parent.unknown) <= set(names):
+    if not known or not _only_definition_unknown(resource_type, parent):
         return None
     return replace(parent, properties={**parent.properties, **known}, unknown=())
+
+
+def _only_definition_unknown(group: GroupType, parent: ParentResource) -> bool:
+    """Whether all properties that decide about the number of members are known."""
+    return set(parent.unknown) <= set(group.definition_properties)
 
 
 def _with_unknown_definition(made: Preview, update: UpdatePreview) -> UpdatePreview:

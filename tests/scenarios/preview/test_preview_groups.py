@@ -79,3 +79,13 @@ def test_a_preview_of_a_create_names_the_properties_that_are_not_known(world: Wo
     result = created(world, resources)
     assert resource_named(result.resources, "b").unknown == ["value"]
     assert resource_named(result.resources, "a").unknown == []
+
+
+def test_a_new_group_whose_size_is_not_known_lists_no_members(world: World):
+    world.create("s", {"a": grouped(0, "1")["a"]})
+    world.deliver_all()
+    resources = grouped(3, "2")
+    resources["g"]["properties"]["count"] = {"get_attr": ["a", "value"]}
+    found = lists(updated(world, resources))
+    assert found["root"]["added"] == ["g"]
+    assert not found.get("g", {}).get("added")
