@@ -178,7 +178,8 @@ def _correct(
     db: Db, found: VersionedVisit, root_id: int, correction: Correction | None
 ) -> Sequence[CheckMessage]:
     """Mark the resource, unless it is marked (None), and start an update over all marked resources of the
-    tree. While an update is in progress they are only marked. A stack that has not reached its desired
+    tree. While an update is in progress, or others of the tree are still to be observed, it is only marked:
+    the next visit of a marked resource starts one update for all. A stack that has not reached its desired
     revision keeps the marks for its next update.
     """
     resource = found.visit.resource
@@ -189,9 +190,11 @@ def _correct(
         if root is not None and correction is not None and correction.suspended is False:
             messages = _suspend_again(db, root, resource.name)
         elif root is not None:
+            others = False
             if correction is not None and _mark_row(db, found, correction):
+                others = store.gather(db, root_id, resource.id)
                 store.mark(db, resource.id)
-            messages = [] if busy(root) else _start(db, root_id)
+            messages = [] if others or busy(root) else _start(db, root_id)
         store.continue_(db, resource.id, None if messages else store.BUSY_SECONDS)
     return messages
 

@@ -63,6 +63,18 @@ SET due_at = clock_timestamp() + make_interval(secs => coalesce(%(seconds)s::flo
 WHERE resource_id = %(resource_id)s
 """
 MARK: Final = "UPDATE late_request SET marked = true WHERE resource_id = %(resource_id)s"
+# The first deviation of a tree makes its other resources due: one update corrects them all.
+GATHER: Final = """
+WITH other AS MATERIALIZED (
+    SELECT l.resource_id, l.marked
+    FROM late_request l JOIN resource r ON r.id = l.resource_id JOIN stack s ON s.id = r.stack_id
+    WHERE s.root_id = %(root_id)s AND l.resource_id <> %(resource_id)s
+), hastened AS (
+    UPDATE late_request x SET due_at = least(x.due_at, clock_timestamp()) FROM other o
+    WHERE x.resource_id = o.resource_id AND NOT EXISTS (SELECT FROM other WHERE marked)
+)
+SELECT EXISTS (SELECT FROM other)
+"""
 # Resources that the next correction of a tree visits.
 TAKE_MARKED: Final = f"""
 WITH l AS MATERIALIZED (
@@ -129,6 +141,14 @@ def continue_(db: Db, resource_id: int, seconds: float | None = None) -> None:
 def mark(db: Db, resource_id: int) -> None:
     """Let the next correction of the tree visit a resource, whose row is marked."""
     db.execute(MARK, {"resource_id": resource_id})
+
+
+def gather(db: Db, root_id: int, resource_id: int) -> bool:
+    """Make the other resources of a tree due, unless one of them waits for a correction already; return
+    whether there are others.
+    """
+    row = db.execute(GATHER, {"root_id": root_id, "resource_id": resource_id}).fetchone()
+    return row is not None and row[0]
 
 
 def take_marked(db: Db, root_id: int) -> list[tuple[str, int]]:
