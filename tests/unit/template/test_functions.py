@@ -1,5 +1,8 @@
 """The values of functions, version by version (docs/internals/hot-language.md §5)."""
 
+import itertools
+from types import SimpleNamespace
+
 import pytest
 
 from orchestrator.errors import InvalidTemplate
@@ -308,12 +311,14 @@ def test_the_total_output_of_all_functions_of_a_value_is_bounded():
 
 
 def test_many_slow_functions_share_a_time_budget(monkeypatch):
-    monkeypatch.setattr("orchestrator.template.definition.SLOW", 0.001)  # as if they were large
-    digits = list("0123456789")
-    slow = {"repeat": {"template": "abc", "for_each": dict.fromkeys("abc", digits)}}
-    assert len(stack().resolve([slow] * 60)) == 60
-    with time_budget(0.1), pytest.raises(InvalidTemplate, match="of the request took too much time"):
-        stack().resolve([slow] * 60)
+    ticks = itertools.count()
+    clock = SimpleNamespace(thread_time=lambda: float(next(ticks)))  # each call takes a second
+    monkeypatch.setattr("orchestrator.template.definition.time", clock)
+    function = {"repeat": {"template": "a", "for_each": {"a": ["1", "2"]}}}
+    with time_budget(60.5):
+        assert len(stack().resolve([function] * 60)) == 60
+    with time_budget(58.5), pytest.raises(InvalidTemplate, match="of the request took too much time"):
+        stack().resolve([function] * 60)
 
 
 @pytest.mark.parametrize(
