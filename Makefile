@@ -93,9 +93,9 @@ test-openstack: $(STAMP)  ## run the tests of OpenStack's types on a real contro
 test-compose: $(STAMP)  ## build the image and run docker-compose.yml on a Docker engine: kills, scaling, restart, Flower
 	@$(BIN)/python -m tests.compose $(COMPOSE_ARGS)
 
-soak: $(STAMP)  ## random requests, kills and outages for an hour: make soak [SECONDS=3600 or KILLS=200] [SEED=1] [OUTAGES=60] [STUCK=0.03]
+soak: $(STAMP)  ## random requests, kills and outages for an hour: make soak [SECONDS=3600 or KILLS=200] [SEED=1] [OUTAGES=60] [STUCK=0.03] [HELD=0.1]
 	@$(BIN)/python -m tests.kills $(if $(KILLS),--kills $(KILLS),--seconds $(or $(SECONDS),3600)) \
-		$(if $(SEED),--seed $(SEED)) --outages $(or $(OUTAGES),60) --stuck $(or $(STUCK),0.03)
+		$(if $(SEED),--seed $(SEED)) --outages $(or $(OUTAGES),60) --stuck $(or $(STUCK),0.03) --held $(or $(HELD),0.1)
 
 bench: $(STAMP)  ## measure the speed and print a table: make bench [SHAPES=flat,chain] [SIZE=1000]
 	@$(BIN)/python -m tests.bench $(if $(SHAPES),--shapes $(SHAPES)) $(if $(SIZE),--sizes $(SIZE)) $(BENCH_ARGS)

@@ -28,6 +28,7 @@ SECONDS_PER_KILL = 60.0  # at most: an installation that needs longer does not r
     "--outages", type=float, default=0.0, help="Maximum seconds of an outage of a service; 0: none."
 )
 @click.option("--stuck", type=float, default=0.0, help="Fraction of objects that never become ready.")
+@click.option("--held", type=float, default=0.0, help="Fraction of changes that are carried out late.")
 @click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", help="A setting of the installation.")
 @click.option("--keep", type=click.Path(path_type=Path), help="A folder for data and logs that stays.")
 def main(
@@ -39,6 +40,7 @@ def main(
     kills: int,
     outages: float,
     stuck: float,
+    held: float,
     settings: tuple[str, ...],
     keep: Path | None,
 ) -> None:
@@ -53,6 +55,7 @@ def main(
         kills=kills,
         outage_seconds=outages,
         stuck=stuck,
+        held=held,
         settings={f"ORCHESTRATOR_{name.upper()}": value for name, value in chosen.items()},
     )
     if keep is not None:

@@ -1,4 +1,6 @@
-"""Outages of services, things that never become ready, and users whose healthy things must survive both."""
+"""Outages of services, things that never become ready, changes that are carried out late, and users whose
+healthy things must survive all of them.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from tests.kills.templates import revalued, steady
+from tests.kills.templates import revalued, sparse, steady
 from tests.kills.users import Api, UserStack
 from tests.plugins.thing_fixture import ThingServer
 
@@ -25,6 +27,7 @@ class Noise:
     dice: random.Random
     max_seconds: float  # of an outage
     stuck: float  # fraction of the things that never become ready
+    held: float = 0.0  # fraction of the changes that are carried out late
     outages: int = 0
     _ends: dict[str, float] = field(default_factory=dict)
 
@@ -32,6 +35,9 @@ class Noise:
         """Start outages until `done`; then end all of them."""
         self._apply()
         while not done():
+            if not self.max_seconds:
+                time.sleep(0.2)
+                continue
             seconds = self.dice.uniform(0.0, self.max_seconds)
             self._ends[self.dice.choice(SERVICES)] = time.time() + seconds
             self.outages += 1
@@ -39,11 +45,11 @@ class Noise:
             pause = time.monotonic() + self.dice.uniform(0.0, self.max_seconds)
             while time.monotonic() < pause and not done():
                 time.sleep(0.2)
-        self._ends, self.stuck = {}, 0.0
+        self._ends, self.stuck, self.held = {}, 0.0, 0.0
         self._apply()
 
     def _apply(self) -> None:
-        self.things.set_noise(self._ends, self.stuck)
+        self.things.set_noise(self._ends, self.stuck, self.held)
 
 
 @dataclass(slots=True)
@@ -72,9 +78,12 @@ class SteadyUser:
         chance = self.dice.random()
         if chance < 0.4:
             self._count("steady update", stack.update(revalued(self.dice, stack.last.resources)))
+        elif chance < 0.6:
+            for resources in sparse(self.dice, stack.last.resources):
+                self._count("steady sparse update", stack.update(resources))
         elif chance < 0.8:
-            stack.repeat(converge=chance < 0.6)
-            self._count("steady converge" if chance < 0.6 else "steady repeat")
+            stack.repeat(converge=chance < 0.7)
+            self._count("steady converge" if chance < 0.7 else "steady repeat")
         else:
             self._count("steady check", stack.act("check"))
 

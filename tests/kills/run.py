@@ -16,10 +16,12 @@ import psycopg
 from orchestrator.embedded.data_dir import DataDir
 from orchestrator.operations.maintenance import purge
 from orchestrator.store.connections.database import Database
+from orchestrator.store.maintenance.stale_inputs import stale_inputs
 from tests.e2e.running import Up, environment
 from tests.kills import noise, templates, verdict
 from tests.kills.killer import RECOVERY_SECONDS, Kill, Killer
 from tests.kills.users import ACTS, Api, UserStack
+from tests.patience import slowness
 from tests.plugins.thing_fixture import ThingServer
 
 PROBE = {
@@ -43,8 +45,12 @@ class Plan:
     kills: int = 0  # end after this number of kills; 0: after `seconds`
     outage_seconds: float = 0.0  # maximum duration of an outage of a service; 0: no outages
     stuck: float = 0.0  # fraction of things that never become ready
+    held: float = 0.0  # fraction of changes of things that are carried out late
     settings: dict[str, str] = field(default_factory=dict)  # of the installation, over those of a run
 
+
+CORRECTED_SECONDS = 60.0  # after the last late request was carried out (operations/adr/0025)
+CONVERGING = ("CREATE", "UPDATE", "ROLLBACK")  # a check may change outputs until the next update
 
 # Small bodies count as large: separate processes parse and plan them, and may be killed.
 SETTINGS = {"ORCHESTRATOR_INLINE_BODY_SIZE": "3000"}
@@ -69,11 +75,12 @@ class Report:
     rest_seconds: float = 0.0  # from the last request until nothing moved
     outages: int = 0
     destroyed: list[str] = field(default_factory=list)  # healthy things, deleted without a reason
+    stale: list[str] = field(default_factory=list)  # resources built with former outputs of others
 
     @property
     def faults(self) -> list[str]:
         """Everything that was wrong."""
-        return [*self.stuck, *self.doubled, *self.destroyed, *self.invalid, *self.late]
+        return [*self.stuck, *self.doubled, *self.destroyed, *self.stale, *self.invalid, *self.late]
 
     @property
     def leaked(self) -> list[str]:
@@ -99,7 +106,8 @@ class Report:
                 f"  longest recovery: {longest:.1f} s until a lease was free, {probe:.1f} s for a new stack "
                 f"({quiet:.1f} s after the last kill before that)",
                 f"  {len(self.stuck)} stuck, {len(self.doubled)} doubled, {len(self.leaked)} leaked, "
-                f"{len(self.destroyed)} healthy destroyed, {len(self.invalid) - len(self.leaked)} wrong, "
+                f"{len(self.destroyed)} healthy destroyed, {len(self.stale)} stale, "
+                f"{len(self.invalid) - len(self.leaked)} wrong, "
                 f"{len(self.late)} late; at rest after {self.rest_seconds:.0f} s",
                 *(f"  {fault}" for fault in self.faults),
             ]
@@ -141,13 +149,13 @@ class _Run:
         self.errors: list[BaseException] = []
         self.ends = time.monotonic() + plan.seconds
         self.noise = noise.Noise(
-            things, random.Random(plan.seed + 2_000_000), plan.outage_seconds, plan.stuck
+            things, random.Random(plan.seed + 2_000_000), plan.outage_seconds, plan.stuck, plan.held
         )
         self.steady = noise.SteadyUser(self.api, random.Random(plan.seed + 3_000_000), 5 * plan.ask_seconds)
 
     def run(self) -> Report:
         works: list[Callable[[], None]] = [self._kill_until, self._purge_until]
-        if self.plan.outage_seconds:
+        if self.plan.outage_seconds or self.plan.held:
             works += [lambda: self.noise.run_until(self._over), lambda: self.steady.run_until(self._over)]
         other_items = [threading.Thread(target=self._guarded, args=(work,), daemon=True) for work in works]
         for other in other_items:
@@ -182,8 +190,10 @@ class _Run:
                 self._act(stack, "resume")
             elif chance < 0.6:
                 self._delete(stack)
-        elif chance < 0.47:
+        elif chance < 0.37:
             self._update(stack)
+        elif chance < 0.47:
+            self._update_sparsely(stack)
         elif chance < 0.55 and stack.action != "delete":
             self._act(stack, self.dice.choice(("check", "suspend", "snapshot")))
         elif chance < 0.65:
@@ -219,6 +229,14 @@ class _Run:
             self._count(kind)
         else:
             self._retire(stack)
+
+    def _update_sparsely(self, stack: UserStack) -> None:
+        sound = {name: snippet for name, snippet in stack.last.resources.items() if name != "bad"}
+        for resources in templates.sparse(self.dice, sound):
+            if not stack.update(resources, rollback=self.dice.random() < 0.6):
+                self._retire(stack)
+                return
+            self._count("sparse update")
 
     def _act(self, stack: UserStack, action: str) -> None:
         self._count(action, stack.act(action))
@@ -297,12 +315,20 @@ class _Run:
         while waiting and time.monotonic() < deadline:
             waiting = [stack for stack in waiting if stack.read_status().endswith("IN_PROGRESS")]
             time.sleep(0.3)
+        self._await_corrections()
+        deadline = time.monotonic() + self.plan.rest_seconds
         while verdict.at_work(self.url) and time.monotonic() < deadline:
             time.sleep(0.3)
         self.report.rest_seconds = time.monotonic() - began
         for stack in waiting:
             self.report.stuck += [f"{stack.name} is {stack.read_status()} after {stack.action}"]
             self.report.stuck += [f"    {row}" for row in verdict.unfinished(self.url, stack.name)]
+
+    def _await_corrections(self) -> None:
+        """Wait until the effects of changes that were carried out late are corrected."""
+        if self.plan.held:
+            time.sleep(max(0.0, self.things.held_until() - time.time()))
+            time.sleep(CORRECTED_SECONDS * slowness())  # nothing shows that there was nothing to correct
 
     def _put_right(self) -> None:
         """Repeat the last request of stacks whose last action failed."""
@@ -327,6 +353,8 @@ class _Run:
         report.things = len(self.things.log("created"))
         report.stuck += verdict.at_work(self.url)
         report.doubled += verdict.doubles(self.things)
+        with Database(self.url, "kills").connect() as db:
+            report.stale += [f"stale: {row}" for row in stale_inputs(db) if row.action in CONVERGING]
         report.invalid += [f"a thread ended: {error!r}" for error in self.errors]
         report.invalid += verdict.strangers(self.things, everyone)
         for stack in everyone:

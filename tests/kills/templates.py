@@ -46,6 +46,24 @@ def revalued(dice: random.Random, before: Resources) -> Resources:
     return after
 
 
+def sparse(dice: random.Random, before: Resources) -> list[Resources]:
+    """Return two templates that follow each other closely, each with a changed property of a thing: the first
+    its value, which others are built with, the second often another one, without an effect on its outputs.
+    """
+    names = sorted(things(before) - {"bad"})
+    if not names:
+        return []
+    first = {name: _copy(snippet) for name, snippet in before.items()}
+    name = dice.choice(names)
+    _revalue(dice, first[name])
+    second = {key: _copy(snippet) for key, snippet in first.items()}
+    if dice.random() < 0.7:
+        second[name]["properties"]["slow_update"] = round(dice.uniform(0.001, 0.05), 3)
+    else:
+        _revalue(dice, second[dice.choice(names)])
+    return [first, second]
+
+
 def changed(dice: random.Random, before: Resources, size: int) -> tuple[str, Resources]:
     """Return a change of `before`, and its name; `size` bounds the added resources."""
     kind = dice.choice(CHANGES)

@@ -47,10 +47,17 @@ class ThingServer:
             self._process.stdout.close()
             self._process = None
 
-    def set_noise(self, outages: Mapping[str, float], stuck: float) -> None:
-        """Set the end of each outage, a timestamp by service, and the fraction of things never ready."""
-        body = {"outages": dict(outages), "stuck": stuck}
+    def set_noise(self, outages: Mapping[str, float], stuck: float, held: float) -> None:
+        """Set the end of each outage, a timestamp by service, and the fractions of things that never become
+        ready and of changes that are carried out late.
+        """
+        body = {"outages": dict(outages), "stuck": stuck, "held": held}
         httpx.post(f"{self.url}/noise", json=body, timeout=30, trust_env=False).raise_for_status()
+
+    def held_until(self) -> float:
+        """Return when the last held change is carried out, a timestamp."""
+        answer = httpx.get(f"{self.url}/noise", timeout=30, trust_env=False)
+        return float(answer.raise_for_status().json()["held_until"])
 
     def freeze(self) -> None:
         """Make it silent: the system accepts connections, and no answer comes."""

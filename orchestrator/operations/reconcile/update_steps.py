@@ -174,9 +174,12 @@ def _await_ready(operation: ResourceOperation, observation: Observation, before:
 def _settle_unchanged(operation: ResourceOperation, before: ResourceState) -> StepResult:
     """Settle an unchanged resource; rewrite its row only if the row is stale."""
     state, status = operation.state, operation.resource.status
+    inputs_changed = state.input_digests != before.input_digests
     state.properties = before.properties
-    outputs_changed = state.value_digest != before.value_digest
-    outputs_changed |= read_used_attributes(operation, missing_only=True)
+    if inputs_changed:
+        _read_attributes(operation)
+    outputs_changed = read_used_attributes(operation, missing_only=not inputs_changed)
+    outputs_changed |= state.value_digest != before.value_digest
     stale = outputs_changed or before.corrected or operation.resource.suspect
     if status == "COMPLETE" and not stale:
         return StepResult(Unchanged(), state)
@@ -184,6 +187,18 @@ def _settle_unchanged(operation: ResourceOperation, before: ResourceState) -> St
         return StepResult(Refreshed(observation_from_state(state, REPAIRED_REASON)), state)
     state.action = "UPDATE"
     return StepResult(Refreshed(observation_from_state(state)), state)
+
+
+def _read_attributes(operation: ResourceOperation) -> None:
+    """Record the attributes of an unchanged object again: a required resource has changed, and attributes may
+    follow it, such as the addresses of a server its port.
+    """
+    state, type_ = operation.state, operation.resource_type
+    if not (type_.calls_out and state.attributes and state.physical_id) or state.shadowed:
+        return
+    seen = type_.observe(operation.context("CHECK", 0.0), state.physical_id)
+    if seen.exists and seen.ready and not seen.error:  # otherwise it is left to checks and observations
+        operation.record(seen)
 
 
 def _keep_external(operation: ResourceOperation, before: ResourceState) -> StepResult:

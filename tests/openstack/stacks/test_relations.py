@@ -103,6 +103,27 @@ def test_a_port_forwarding_follows_the_address_of_its_port(world: CloudWorld) ->
     world.settle(uuid, "DELETE_COMPLETE")
 
 
+def test_the_attributes_of_a_server_follow_the_address_of_its_port(world: CloudWorld) -> None:
+    """The server itself does not change; resources that are built with its address do."""
+    server = of(
+        "OS::Nova::Server", flavor="m1.tiny", image="cirros", networks=[{"port": ref("port")}], name="server"
+    )
+    first = {"get_attr": ["server", "first_address"]}
+    relation = {
+        "server": server,
+        "recorded": of("OS::Heat::Value", value=first),
+        "live": of("OS::Heat::Value", value={"get_attr": ["server", "addresses"]}),
+    }
+    uuid = world.create("s", resources(relation, FIRST))
+    world.settle(uuid, "CREATE_COMPLETE")
+    before = world.ids()["server"]
+    world.update("s", resources(relation, SECOND))
+    world.settle(uuid, "UPDATE_COMPLETE")
+    assert world.ids()["server"] == before
+    recorded, live = (world.resource(name).attributes["value"] for name in ("recorded", "live"))
+    assert (recorded, FIRST in str(live), SECOND in str(live)) == (SECOND, False, True)
+
+
 def test_the_documentation_names_the_types_that_are_restored() -> None:
     text = DOCS.read_text()
     section = text[text.index("## Relations") :].split("\n## ")[0]

@@ -19,6 +19,9 @@ shows both.
     DELETE /things/ID         delete it
     POST   /noise             outages   end of the outage of each service, a timestamp
                               stuck     fraction of things that never become ready
+                              held      fraction of changes that are carried out up to HELD_SECONDS later,
+                                        with or without their client
+    GET    /noise             held_until  when the last held change is carried out, a timestamp
 
 The services are `service-0` to `service-2`, by a hash of the thing's name. A thing whose name begins with
 `probe` is in no service, and always becomes ready.
@@ -40,6 +43,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
+HELD_SECONDS = 40.0
+
 
 class World:
     """All things, and the log of the actions on them."""
@@ -51,7 +56,7 @@ class World:
         self.made: Counter[str] = Counter()
         self.serial = 0
         self.outages: dict[str, float] = {}
-        self.stuck = 0.0
+        self.stuck = self.held = self.held_until = 0.0
         for line in log.read_text().splitlines() if log.exists() else ():
             self._replay(json.loads(line))
         self.log = log.open("a", encoding="utf-8")
@@ -85,7 +90,16 @@ class World:
 
     def set_noise(self, body: dict[str, Any]) -> None:
         with self.lock:
-            self.outages, self.stuck = body["outages"], body["stuck"]
+            self.outages, self.stuck, self.held = body["outages"], body["stuck"], body["held"]
+
+    def hold_seconds(self, name: str) -> float:
+        """Return how long a change of the thing with this name is held."""
+        with self.lock:
+            if not service_of(name) or random.random() >= self.held:
+                return 0.0
+            seconds = random.uniform(1.0, HELD_SECONDS)
+            self.held_until = max(self.held_until, time.time() + seconds)
+            return seconds
 
     def is_out(self, name: str) -> bool:
         """Return whether the service of the thing with this name is in an outage."""
@@ -171,6 +185,9 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         url = urlsplit(self.path)
+        if url.path == "/noise":
+            self._answer(200, {"held_until": self.world.held_until})
+            return
         if url.path == "/things":
             query = {key: values[0] for key, values in parse_qs(url.query).items()}
             if not self._is_out(query.get("name", "probe")):
@@ -185,7 +202,7 @@ class Handler(BaseHTTPRequestHandler):
         body = self._body()
         if self._is_out(self._name()):
             return
-        self.stopping.wait(body.get("slow", 0))
+        self.stopping.wait(body.get("slow", 0) + self.world.hold_seconds(self._name()))
         thing = self.world.change(self._id(), body)
         self._answer(200, shown(thing)) if thing else self._answer(404, {"error": "no such thing"})
 
