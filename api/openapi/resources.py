@@ -227,7 +227,11 @@ OPERATIONS: Final[Operations] = {
     "resources.index": Operation(TAG, ok("The resources.", ResourceList), ResourceQuery),
     "resources.show": Operation(TAG, ok("Resource.", ResourceShow), ShowResourceQuery),
     "graph.dependencies_of": Operation(TAG, ok("The neighbourhood.", NeighbourhoodShow), NeighbourQuery),
-    "resources.metadata": Operation(TAG, ok("The metadata.", Metadata)),
+    "resources.metadata": Operation(
+        TAG,
+        ok("The metadata.", Metadata),
+        text="Secrets are masked, except for the credentials of the resource.",
+    ),
     "signals.send": Operation(
         TAG,
         NULL_RESPONSE,

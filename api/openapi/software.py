@@ -126,7 +126,11 @@ OPERATIONS: Final[Operations] = {
     "software_configs.show": Operation(TAG, ok("Software config.", ConfigShow)),
     "software_configs.delete": Operation(TAG, no_content(204, "Deleted."), refuses=GONE),
     "software_deployments.index": Operation(TAG, ok("The deployments.", DeploymentList), DeploymentQuery),
-    "software_deployments.metadata": Operation(TAG, ok("The configs.", ServerConfigs)),
+    "software_deployments.metadata": Operation(
+        TAG,
+        ok("The configs.", ServerConfigs),
+        text="Secrets are masked, except for the credentials of the server.",
+    ),
     "software_deployments.create": Operation(
         TAG, ok("The deployment.", DeploymentShow), body=DeploymentCreate
     ),

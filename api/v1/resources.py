@@ -21,7 +21,7 @@ from orchestrator.operations.masking import masked
 from orchestrator.operations.outputs.live_attributes import NO_LIVE_VALUES, LiveValues, read_for_resource
 from orchestrator.operations.outputs.outputs import live_metadata
 from orchestrator.operations.resource_context.state import GIVEN_METADATA, recorded_secrets
-from orchestrator.operations.software.api_requests import machine_metadata
+from orchestrator.operations.software.api_requests import is_agent, machine_metadata
 from orchestrator.operations.stacks.resources import get_resource, list_resources, list_tree
 from orchestrator.resources.base import Attribute, ResourceType
 from orchestrator.resources.registry import Registry
@@ -212,7 +212,8 @@ def metadata_of(row: ResourceRow, stack: StackRow, context: OperationContext) ->
     """Return the metadata as visible to the caller: unmasked for its intended reader, masked otherwise."""
     resource_type = context.types.get(row.effective_type)
     if resource_type is not None and resource_type.publishes:
-        return machine_metadata(context, stack, row, resource_type)
+        shown = None if is_agent(context) else shown_metadata(row, context.types, context.cipher)
+        return machine_metadata(context, stack, row, resource_type, shown)
     if row.child_uuid is not None and (live := live_metadata(context, stack, row.id)) is not None:
         created, secrets = live
         if context.caller.bearer is not None:

@@ -50,7 +50,7 @@ def routes(places: Mapping[str, str]) -> Iterator[Route]:
         if rule.endpoint == "cfn.query":
             yield from _queries(rule.methods or ())
             continue
-        path = prefix + _filled(rule.rule, values)
+        path = prefix + quoted(rule.rule, values)
         for method in sorted(rule.methods or ()):
             has_body = method not in {"GET", "HEAD", "OPTIONS", "DELETE"}
             yield Route(rule.endpoint, method, path, BODY if has_body else b"")
@@ -65,7 +65,8 @@ def _queries(methods: object) -> Iterator[Route]:
             yield Route("cfn.query", method, "/v1/", urlencode(QUERY).encode(), FORM)
 
 
-def _filled(rule: str, values: Mapping[str, str]) -> str:
+def quoted(rule: str, values: Mapping[str, str]) -> str:
+    """Return the path of a rule."""
     for name, value in values.items():
         for form in (f"<{name}>", f"<path:{name}>", f"<int:{name}>"):
             rule = rule.replace(form, quote(value, safe="/:"))

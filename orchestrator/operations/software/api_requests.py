@@ -12,6 +12,7 @@ from typing import Final
 from orchestrator.engine.physical_names import physical_name
 from orchestrator.errors import (
     UNREACHABLE_ERRORS,
+    AccessDenied,
     Conflict,
     Diagnostic,
     InvalidRequest,
@@ -38,6 +39,7 @@ from orchestrator.operations.software.type_store import (
     signal_resource,
 )
 from orchestrator.resources.base import Context, ResourceType
+from orchestrator.resources.builtin.server_metadata import DEPLOYMENTS
 from orchestrator.resources.builtin.software_io import read_inputs, read_outputs
 from orchestrator.resources.software_api import ConfigDraft
 from orchestrator.resources.stack_context import StackLocation
@@ -185,16 +187,40 @@ def list_deployments(context: OperationContext, server_id: str | None) -> list[J
 
 
 def metadata(context: OperationContext, server_id: str) -> list[JsonMapping]:
-    """Return the configs that a server has to apply, as its agent needs them."""
-    place = StackLocation(context.caller.project_id)
-    software = DeploymentStore(context.database.connect, context.cipher, context.settings, place)
+    """Return the configs that a server has to apply: for its agent as the agent needs them, for other callers
+    with masked secrets.
+
+    Raises:
+        AccessDenied: the caller is the agent of another server.
+    """
+    bearer = context.caller.bearer
+    if bearer is not None and bearer.gave.physical_id != server_id:
+        raise AccessDenied
+    place, masks = StackLocation(context.caller.project_id), not is_agent(context)
+    software = DeploymentStore(context.database.connect, context.cipher, context.settings, place, masks=masks)
     return [*software.published(server_id)]
 
 
+def is_agent(context: OperationContext) -> bool:
+    """Whether secrets of a server are in the open for the caller, whose access to the server was checked.
+
+    They are for the credentials of resources. Without authentication an agent has no credentials, and every
+    caller may do everything.
+    """
+    return context.caller.bearer is not None or context.settings.auth == "none"
+
+
 def machine_metadata(
-    context: OperationContext, stack: StackRow, row: ResourceRow, resource_type: ResourceType
+    context: OperationContext,
+    stack: StackRow,
+    row: ResourceRow,
+    resource_type: ResourceType,
+    shown: JsonMapping | None,
 ) -> JsonObject:
-    """Return the metadata of a resource whose type `publishes` them: decrypted, for the server.
+    """Return the metadata of a resource whose type `publishes` them: decrypted for the agent of the server.
+
+    For other callers `shown` is the declared metadata with masked secrets; the settings of the agent and the
+    secrets of deployments are masked.
 
     Raises:
         Unavailable: the type needs its provider for them, which gives no answer.
@@ -206,7 +232,7 @@ def machine_metadata(
         return {}
     properties, data, inputs, secret = values
     opened = context.cipher.open(secret.encode()) if secret else {}
-    declared = opened.get("metadata", inputs) or {}
+    declared = opened.get("metadata", inputs) or {} if shown is None else shown
     ctx = Context(
         name=row.name,
         physical_name=physical_name(stack.name, row.name, row.uuid, resource_type.physical_name_limit),
@@ -215,13 +241,16 @@ def machine_metadata(
         properties=opened.get("properties", properties) or {},
         data=opened.get("data", data) or {},
         metadata=declared,
-        software=DeploymentStore.at(context, stack, row.name),
+        software=DeploymentStore.at(context, stack, row.name, masks=shown is not None),
         users=users,
     )
     try:
-        return {**declared, **resource_type.published(ctx, row.physical_id)}
+        published = resource_type.published(ctx, row.physical_id)
     except UNREACHABLE_ERRORS as error:
         raise Unavailable(f"The metadata of {row.name} cannot be read at the moment: {error}") from error
+    if shown is not None:
+        published = {key: value if key == DEPLOYMENTS else masked(value) for key, value in published.items()}
+    return {**declared, **published}
 
 
 def show_deployment(context: OperationContext, deployment_id: str) -> JsonObject:

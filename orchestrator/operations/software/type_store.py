@@ -51,7 +51,10 @@ Connect = Callable[[], AbstractContextManager[Db]]
 
 @dataclass(frozen=True, slots=True)
 class DeploymentStore:
-    """The store for a visit or for a request; `resource_id` and `operation` are those of the visit."""
+    """The store for a visit or for a request; `resource_id` and `operation` are those of the visit.
+
+    With `masks`, what it publishes is for a caller who is not the agent of the server: secrets are masked.
+    """
 
     connect: Connect
     cipher: Cipher
@@ -60,6 +63,7 @@ class DeploymentStore:
     stack_id: int | None = None
     resource_id: int | None = None
     traversal: int | None = None
+    masks: bool = False
 
     @classmethod
     def of(
@@ -79,10 +83,13 @@ class DeploymentStore:
         )
 
     @classmethod
-    def at(cls, context: OperationContext, stack: StackRow, name: str = "") -> DeploymentStore:
+    def at(
+        cls, context: OperationContext, stack: StackRow, name: str = "", *, masks: bool = False
+    ) -> DeploymentStore:
         """Return the store for a request about a stack, or about a resource of it."""
         place = StackLocation(stack.project_id, stack.name, str(stack.uuid), name, context.settings.endpoint)
-        return cls(context.database.connect, context.cipher, context.settings, place, stack.id)
+        connect = context.database.connect
+        return cls(connect, context.cipher, context.settings, place, stack.id, masks=masks)
 
     # Configs.
 
@@ -215,7 +222,7 @@ class DeploymentStore:
         """Return the configs that a server has to apply, ordered by name."""
         with self.connect() as db:
             rows = store.published(db, self.place.project_id, server_id)
-        return [shown(self.cipher, row, in_the_open=True) for row in rows]
+        return [shown(self.cipher, row, in_the_open=not self.masks) for row in rows]
 
     # Servers and agents.
 
