@@ -11,7 +11,7 @@ from urllib.parse import quote
 from flask import Flask, Response, g, redirect, request, url_for
 from werkzeug.exceptions import NotFound as NoSuchPath
 
-from api.console import assets, error_pages, formats, session
+from api.console import assets, authorization, error_pages, formats, session
 from api.console.api_client import ApiClient
 from api.console.context import MAX_RENDERED, RENDERED, console_context, project_of
 from api.console.mount import Wsgi
@@ -128,6 +128,7 @@ def _identify(console: Flask) -> Response | None:
     except AccessDenied as error:
         raise NotFound("Project", project) from error
     g.api = ApiClient(console.extensions[API], request.environ, credentials)
+    authorization.enforce()
     return None
 
 

@@ -11,6 +11,7 @@ from pydantic import TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema
 from werkzeug.routing import Rule
 
+from api.middleware.authorization import ASKING, name_of
 from api.openapi import (
     cfn,
     documents,
@@ -250,6 +251,8 @@ def _operation(
     }
     if operation.text:
         description["description"] = operation.text
+    if rule.endpoint not in ASKING and (policy := name_of(rule.endpoint, verb.upper())) is not None:
+        description["x-policy"] = policy  # docs/authentication.md, "Policy file"
     parameters = [*_path_parameters(_path(rule, operation)), *_query_parameters(operation, schemas, shapes)]
     if parameters:
         description["parameters"] = parameters

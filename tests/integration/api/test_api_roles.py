@@ -41,23 +41,6 @@ def test_every_route_has_a_name_in_the_policy_and_no_other_has(world: World, the
     assert set(NAMES) <= named
 
 
-def test_a_reader_reads_and_changes_nothing(world: World, theirs: Made) -> None:
-    api, headers = world.client(auth="token"), token(world, theirs.project, "reader")
-    refused = 0
-    for rule, method, path in requests(api, theirs, theirs.project):
-        if rule.endpoint in OPEN:
-            continue
-        name = name_of(rule.endpoint, method)
-        if name is not None and "reader" not in TABLE[name] and rule.endpoint not in ASKING:
-            message = api.message(method, path, 403, headers=headers)
-            assert message == f"You are not authorized to use {name}."
-            refused += 1
-        elif rule.endpoint not in ASKING:
-            response = api.http.open(api.base + path, method=method, headers=headers)
-            assert response.status_code not in {401, 403}, (rule, method, response.text)
-    assert refused > 15
-
-
 def test_a_reader_may_have_a_stack_looked_at_and_not_suspended(world: World, theirs: Made) -> None:
     api, headers = world.client(auth="token"), token(world, theirs.project, "reader")
     actions = f"{theirs.path}/actions"
@@ -67,25 +50,6 @@ def test_a_reader_may_have_a_stack_looked_at_and_not_suspended(world: World, the
     assert api.message("POST", actions, 400, headers=headers, json={"dance": None}) == (
         "Invalid action dance specified"
     )
-
-
-# Requests with an unsafe method that readers may send: they change nothing, except for a check.
-COMPUTING = {"previews.create", "stacks.act"}
-
-
-def test_readers_may_send_no_unsafe_requests_except_previews_and_checks(world: World, theirs: Made) -> None:
-    api, headers = world.client(auth="token"), token(world, theirs.project, "reader")
-    unsafe = [
-        (rule.endpoint, method, path)
-        for rule, method, path in requests(api, theirs, theirs.project)
-        if method != "GET" and "project_id" in rule.arguments and not rule.endpoint.startswith("lookup.")
-    ]
-    assert len(unsafe) > 20
-    answers = {
-        (endpoint, api.http.open(api.base + path, method=method, headers=headers).status_code)
-        for endpoint, method, path in unsafe
-    }
-    assert {endpoint for endpoint, status in answers if status != 403} == COMPUTING
 
 
 def test_an_operator_decides_which_roles_may_signal(world: World, theirs: Made, tmp_path: Path) -> None:
@@ -121,31 +85,6 @@ def test_running_an_update_once_more_has_a_rule_of_its_own(
     message = api.message("PATCH", theirs.path, 403, headers=headers, json={})
     assert message == "You are not authorized to use stacks:update_no_change."
     api.ask("PATCH", theirs.path, 202, headers=headers, json=SOMETHING[0])
-
-
-def test_a_reader_does_not_update(world: World, theirs: Made) -> None:
-    api, headers = world.client(auth="token"), token(world, theirs.project, "reader")
-    for method, name, body in (
-        ("PUT", "update", b"{}"),
-        ("PATCH", "update_no_change", b"{}"),
-        ("PATCH", "update_patch", b"{"),
-    ):
-        message = api.message(method, theirs.path, 403, headers=headers, data=body)
-        assert message == f"You are not authorized to use stacks:{name}."
-
-
-def test_a_token_without_a_role_we_know_may_nothing(world: World, theirs: Made) -> None:
-    api, headers = world.client(auth="token"), token(world, theirs.project, "stranger")
-    for rule, method, path in requests(api, theirs, theirs.project):
-        if rule.endpoint not in OPEN | ASKING:
-            api.ask(method, path, 403, headers=headers)
-
-
-def test_another_projects_path_is_denied_as_the_http_layer_does(world: World, theirs: Made) -> None:
-    api, headers = world.client(auth="token"), token(world, "my project", "member")
-    body = api.get(f"{root(theirs.project)}/stacks", 403, headers=headers)
-    assert body["error"]["type"] == "HTTPForbidden"
-    assert body["error"]["message"] == "Access was denied to this resource."
 
 
 def test_an_admin_acts_on_any_projects_stack_by_its_id(world: World, theirs: Made) -> None:
