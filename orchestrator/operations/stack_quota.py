@@ -10,21 +10,23 @@ from typing import Final
 
 from orchestrator.operations.context import OperationContext
 from orchestrator.operations.project_counts import ProjectCounts
-from orchestrator.operations.quotas import UNLIMITED
+from orchestrator.operations.quotas import is_near
+from orchestrator.store.access.quotas import Limit
 from orchestrator.store.connections.database import Database
 from orchestrator.store.stacks.root_stacks import count_stacks
 
-CLOSE: Final = 0.9  # of the quota
+REFUSAL: Final = "You have reached the maximum stacks per tenant, {}. Please delete some stacks."
 
 
-def quota_to_enforce(context: OperationContext) -> int:
-    """Return the quota that the next create of the project enforces; -1 if the project is far from it."""
-    quota = context.quota("stacks")
+def limit_to_enforce(context: OperationContext) -> Limit | None:
+    """Return the limit that the next create of the project enforces; None if the project is far from it."""
+    quota, project_id = context.quota("stacks"), context.caller.project_id
     if quota < 0:
-        return quota
-    with counts_of(context.database).locked(context.caller.project_id) as count:
+        return None
+    with counts_of(context.database).locked(project_id) as count:
+        near = is_near(used=count.number, added=1, maximum=quota)
         count.number += 1
-        return UNLIMITED if count.number < CLOSE * quota else quota
+    return Limit(project_id, quota, count_stacks, REFUSAL.format(quota)) if near else None
 
 
 @lru_cache(maxsize=8)  # databases; a process has one

@@ -55,11 +55,7 @@ SELECT {CONFIG} FROM software_config c WHERE c.project_id = %(project_id)s
         WHERE m.uuid = %(uuid)s::uuid AND m.project_id = %(project_id)s))
 ORDER BY c.created_at DESC, c.id DESC LIMIT %(limit)s::bigint
 """
-# Whether a project has reached a limit: no more rows than the limit are counted.
-FULL = """
-SELECT count(*) >= %(most)s FROM (
-    SELECT 1 FROM {table} WHERE project_id = %(project_id)s LIMIT %(most)s) AS counted
-"""
+COUNT = "SELECT count(*) FROM {table} WHERE project_id = %(project_id)s"
 # Only large configs are added up, in the index: the number of configs bounds the others.
 LARGE_BYTES = f"""
 SELECT coalesce(sum(octet_length(sealed)), 0) FROM software_config
@@ -236,15 +232,23 @@ def drop_derived(db: Db, config_id: int) -> None:
     db.execute(DROP_DERIVED, {"id": config_id})
 
 
-def is_full(db: Db, table: str, project_id: str, most: int) -> bool:
-    """Whether a project has reached its limit of rows in `table`, configs or deployments."""
-    row = db.execute(FULL.format(table=table), {"project_id": project_id, "most": most}).fetchone()
-    return most >= 0 and row is not None and bool(row[0])
+def count_configs(db: Db, project_id: str) -> int:
+    """Return the number of configs of a project."""
+    return _number(db, COUNT.format(table="software_config"), project_id)
+
+
+def count_deployments(db: Db, project_id: str) -> int:
+    """Return the number of deployments of a project."""
+    return _number(db, COUNT.format(table="software_deployment"), project_id)
 
 
 def large_bytes(db: Db, project_id: str) -> int:
     """Return the size of the large configs of a project, encrypted."""
-    row = db.execute(LARGE_BYTES, {"project_id": project_id}).fetchone()
+    return _number(db, LARGE_BYTES, project_id)
+
+
+def _number(db: Db, query: str, project_id: str) -> int:
+    row = db.execute(query, {"project_id": project_id}).fetchone()
     assert row is not None
     return int(row[0])
 

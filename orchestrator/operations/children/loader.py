@@ -39,6 +39,7 @@ from orchestrator.resources.base import ResourceType
 from orchestrator.resources.nested_type import ChildTemplate, NestedType
 from orchestrator.security.encryption import Cipher
 from orchestrator.store import snapshots
+from orchestrator.store.access.quotas import Limit
 from orchestrator.store.connections.database import Database
 from orchestrator.store.nodes.repository import CheckConnection
 from orchestrator.store.stacks import revisions, stacks
@@ -253,7 +254,7 @@ class ChildStackLoader:
         defined = draft
         if not isinstance(defined, UnconditionalTemplate):
             defined = self._define(child.text, defined, values)
-        self._check_limits(visit.stack, context, child_uuid, len(defined.template.resources))
+        limit = self._check_limits(visit.stack, context, child_uuid, len(defined.template.resources))
         secret = secret_parameters(defined.template.parameters, values, hides)
         hidden = {name: values[name] for name in values.hidden | secret if name in values}
         masked = {*hidden, *inherited.hidden_defaults}
@@ -270,6 +271,7 @@ class ChildStackLoader:
             outline=defined.outline,
             resource_count=len(defined.template.resources),
             timeout_mins=child.timeout_mins,
+            limits=() if limit is None else (limit,),
         )
 
     def restored(self, desired: DesiredChild, snapshot_id: int) -> DesiredChild:
@@ -303,23 +305,25 @@ class ChildStackLoader:
 
     def _check_limits(
         self, parent: StackView, context: InheritedContext, child_uuid: str, count: int
-    ) -> None:
-        """Check the depth of a child and, with its `count` resources, the sizes of project and tree.
+    ) -> Limit | None:
+        """Check the depth of a child and, with its `count` resources, the sizes of project and tree. Return
+        the limit of the project that its transaction enforces.
 
         Raises:
             LimitExceeded: a limit is exceeded.
         """
         quota = self._quotas.limit(parent.project_id, "resources")
-        counts_of(self.database).require_room(parent.project_id, quota, count, child_uuid)
+        near = counts_of(self.database).require_room(parent.project_id, quota, count, child_uuid)
         max_depth, limit = self.settings.max_nested_stack_depth, self.settings.max_resources_per_stack
         if context.resolver.depth >= max_depth:
             raise LimitExceeded(f"Recursion depth exceeds {max_depth}.")
         if count <= MAX_UNCOUNTED_RESOURCES and limit > LOW_TREE_LIMIT:
-            return
+            return near
         with self.database.engine.connect() as connection:
             total = child_reads.count_below(connection, parent.root_id, limit, child_uuid)
         if total + count > limit:
             raise LimitExceeded("Maximum resources per stack exceeded.")
+        return near
 
     def _read_context(self, stack_id: int, revision_id: int) -> InheritedContext:
         with self.database.borrow() as db:

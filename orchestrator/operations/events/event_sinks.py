@@ -17,6 +17,8 @@ from orchestrator.config import Settings
 from orchestrator.errors import Diagnostic, InvalidTemplate
 from orchestrator.json_types import JsonMapping, JsonObject
 from orchestrator.operations.context import OperationContext
+from orchestrator.operations.events.webhooks import limit_to_enforce
+from orchestrator.store.access.quotas import Limit
 from orchestrator.store.events import event_sinks as store
 from orchestrator.store.events.event_sinks import SinkRow
 from orchestrator.template.environment import WEBHOOK
@@ -27,10 +29,13 @@ MASKED: Final = "Only an event sink of this stack may be masked: write the plain
 
 @dataclass(frozen=True, slots=True)
 class Sinks:
-    """The event sinks of a revision: as stored in its environment, and the webhooks to create."""
+    """The event sinks of a revision: as stored in its environment, and the webhooks to create with the limit
+    that their transaction enforces.
+    """
 
     kept: Sequence[JsonMapping]
     new: Sequence[JsonMapping]
+    limit: Limit | None = None
 
 
 def validate_sinks(settings: Settings, sinks: Sequence[JsonMapping]) -> None:
@@ -56,21 +61,23 @@ def read(context: OperationContext, stack: uuid_.UUID, requested: Sequence[JsonM
     recorded = [(row, context.cipher.open(row.sealed)) for row in rows]
     kept: list[JsonMapping] = []
     new: list[JsonMapping] = []
-    most = context.quota("webhooks")
     for index, sink in enumerate(requested):
         if sink["type"] != WEBHOOK:
             kept.append(sink)
             continue
         row = next((row for row, address in recorded if _matches(sink, row, address)), None)
         if row is None:
-            made = _new(context, sink, index, most)
+            made = _new(context, sink, index)
             new.append(made)
             id_ = made["uuid"]
         else:
             id_ = row.uuid
         masked = {"target": shown_url(sink["target"]), "id": str(id_)}
         kept.append({**sink, **masked, **({"secret": MASK} if sink.get("secret") else {})})
-    return Sinks(kept, new)
+    if not new:
+        return Sinks(kept, new)
+    with context.database.borrow(hot=False) as db:
+        return Sinks(kept, new, limit_to_enforce(context, db, added=len(new)))
 
 
 def _matches(sink: JsonMapping, row: SinkRow, address: JsonMapping) -> bool:
@@ -83,7 +90,7 @@ def _matches(sink: JsonMapping, row: SinkRow, address: JsonMapping) -> bool:
     return sink["target"] == address["url"] and secret in {None, address["secret"]}
 
 
-def _new(context: OperationContext, sink: JsonMapping, index: int, most: int) -> JsonObject:
+def _new(context: OperationContext, sink: JsonMapping, index: int) -> JsonObject:
     for key in ("target", "secret"):
         if MASK in (sink.get(key) or ""):
             raise InvalidTemplate([_fault(MASKED, f"event_sinks[{index}].{key}")])
@@ -96,7 +103,6 @@ def _new(context: OperationContext, sink: JsonMapping, index: int, most: int) ->
         "shown_url": shown_url(sink["target"]),
         "sealed": context.cipher.seal(address),
         "created_by": context.caller.user,
-        "most": most,
     }
 
 

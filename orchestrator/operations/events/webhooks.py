@@ -17,11 +17,14 @@ from orchestrator.clients.webhook_sender import (
     shown_url,
     url_fault,
 )
-from orchestrator.errors import Diagnostic, InvalidRequest, InvalidTemplate, LimitExceeded, NotFound
+from orchestrator.errors import Diagnostic, InvalidRequest, InvalidTemplate, NotFound
 from orchestrator.json_types import JsonObject
 from orchestrator.operations.context import Body, OperationContext
 from orchestrator.operations.events.webhook_delivery import message
+from orchestrator.operations.quotas import near
 from orchestrator.operations.request_body import read_object
+from orchestrator.store.access import quotas
+from orchestrator.store.access.quotas import Db, Limit
 from orchestrator.store.events import stream, webhooks
 from orchestrator.store.events.events import read_sequence
 from orchestrator.store.events.stream import Position
@@ -34,6 +37,7 @@ KEYS: Final = ("url", "secret", "stack", "nested_depth", "events", "after")
 KINDS: Final = {"all": False, "stack": True}
 STATES: Final = ("active", "dead")
 MASK: Final = "******"
+REFUSAL: Final = "You have reached the maximum webhooks per tenant, {}."
 
 
 class WebhookNotFound(NotFound):
@@ -59,7 +63,7 @@ def create(context: OperationContext, body: Body) -> JsonObject:
     stack = _stack(context, requested.get("stack"))
     secret = requested.get("secret") or new_secret()
     position = _position(context, requested.get("after")) or stream.end_position(context.database)
-    uuid, most = uuid_.uuid4(), context.quota("webhooks")
+    uuid = uuid_.uuid4()
     values = {
         "uuid": uuid,
         "project_id": context.caller.project_id,
@@ -71,14 +75,21 @@ def create(context: OperationContext, body: Body) -> JsonObject:
         "xid": str(position.xid),
         "event_id": position.id,
         "created_by": context.caller.user,
-        "most": most,
     }
     with context.database.borrow(hot=False) as db:
-        if not webhooks.add(db, values):
-            raise LimitExceeded(f"You have reached the maximum webhooks per tenant, {most}.")
+        limit = limit_to_enforce(context, db)
+        with db.transaction():
+            webhooks.add(db, values)
+            quotas.enforce(db, limit)
         row = webhooks.get(db, context.caller.project_id, uuid)
     assert row is not None
     return webhook_body(row) | {"secret": secret}
+
+
+def limit_to_enforce(context: OperationContext, db: Db, *, added: int = 1) -> Limit | None:
+    """Return the limit that a transaction with new webhooks enforces; None if the project is far from it."""
+    most, project_id = context.quota("webhooks"), context.caller.project_id
+    return near(db, project_id, most, webhooks.count, REFUSAL.format(most), added=added)
 
 
 def listed(

@@ -8,6 +8,7 @@ from typing import Any, Final, NamedTuple
 
 from orchestrator.engine.check.visit import ControlVisit, ResourceVisit, Visit
 from orchestrator.engine.messages import CheckMessage
+from orchestrator.errors import LimitExceeded
 from orchestrator.logs import logger
 from orchestrator.operations import stack_completion
 from orchestrator.operations.reconcile.nested import child_transitions
@@ -24,6 +25,7 @@ from orchestrator.operations.reconcile.pending import (
 from orchestrator.operations.reconcile.resource_visits import BatchContext, row_of, visit_resource
 from orchestrator.operations.resource_context import late_requests
 from orchestrator.operations.resource_context.state import ResourceState
+from orchestrator.operations.resource_quota import counts_of
 from orchestrator.store.nodes import hooks as store_hooks
 from orchestrator.store.nodes import repository
 from orchestrator.store.nodes.outcome_builder import Next, OutcomeStatement
@@ -121,7 +123,9 @@ class OutcomeWriter(NamedTuple):
                 sent = child_transitions.apply_child_transition(context, visit, result)
             except child_transitions.LeaseLost:
                 deferred.append(Drop(visit))
-            except child_transitions.ChildChanged:
+            except (child_transitions.ChildChanged, LimitExceeded) as error:
+                if isinstance(error, LimitExceeded):  # another transaction was faster: the visit fails now
+                    counts_of(batch.worker.database).count_again(visit.stack.project_id)
                 again = self._visit_again(visit)
                 if isinstance(again, Transition):
                     todo.append(again)

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Final
 
 import orjson
@@ -14,6 +15,7 @@ from orchestrator.errors import LimitExceeded
 from orchestrator.json_types import JsonMapping
 from orchestrator.operations import quotas
 from orchestrator.operations.resource_context.state import ResourceState
+from orchestrator.store.access.quotas import Limit, enforce
 from orchestrator.store.nodes import large_values
 from orchestrator.store.nodes.large_values import LARGE_BYTES, Db, Part
 
@@ -30,7 +32,11 @@ def reserve(
     """
     size = size_of(value)
     if size > LARGE_BYTES:
-        _reserve(db, settings, visit, part, size)
+        try:
+            _reserve(db, settings, visit, part, size)
+        except LimitExceeded:
+            large_values.drop_deleted(db, visit.stack.project_id)
+            _reserve(db, settings, visit, part, size)
     elif before and size_of(before) > LARGE_BYTES:
         large_values.drop(db, visit.resource.id, part)
 
@@ -49,27 +55,25 @@ def size_of(value: JsonMapping) -> int:
 def _reserve(db: Db, settings: Settings, visit: ResourceVisit, part: Part, size: int) -> None:
     stack, resource_id = visit.stack, visit.resource.id
     root_id, project_id = stack.root_id, stack.project_id
-    before = large_values.put(db, resource_id, part, root_id=root_id, project_id=project_id, size=size)
-    if size <= before or (full := _full(db, settings, root_id, project_id)) is None:
-        return
-    large_values.drop_deleted(db, project_id)
-    full = _full(db, settings, root_id, project_id)
-    if full is None:
-        return
-    if before:
-        large_values.put(db, resource_id, part, root_id=root_id, project_id=project_id, size=before)
-    else:
-        large_values.drop(db, resource_id, part)
-    raise LimitExceeded(full)
+    with db.transaction():
+        before = large_values.put(db, resource_id, part, root_id=root_id, project_id=project_id, size=size)
+        if size <= before:
+            return
+        of_root, of_project = large_values.sums(db, root_id, project_id)
+        limits = []
+        for maximum, used, counted, whose in (
+            (settings.max_large_value_bytes_per_stack, of_root, partial(_of_root, root_id), "stack"),
+            (quotas.limit(db, settings, project_id, QUOTA), of_project, _of_project, "project"),
+        ):
+            if quotas.is_near(used=used, added=size, maximum=maximum):
+                refusal = f"the large values of the {whose} have more than {maximum} bytes."
+                limits.append(Limit(project_id, maximum, counted, refusal))
+        enforce(db, *limits)
 
 
-def _full(db: Db, settings: Settings, root_id: int, project_id: str) -> str | None:
-    """Return the exceeded limit, None if there is space."""
-    of_root, of_project = large_values.sums(db, root_id, project_id)
-    most = settings.max_large_value_bytes_per_stack
-    if 0 <= most < of_root:
-        return f"the large values of the stack have more than {most} bytes."
-    most = quotas.limit(db, settings, project_id, QUOTA)
-    if 0 <= most < of_project:
-        return f"the large values of the project have more than {most} bytes."
-    return None
+def _of_root(root_id: int, db: Db, project_id: str) -> int:
+    return large_values.sums(db, root_id, project_id)[0]
+
+
+def _of_project(db: Db, project_id: str) -> int:
+    return large_values.sums(db, 0, project_id)[1]

@@ -40,6 +40,7 @@ from orchestrator.resources.base import Context, Observation
 from orchestrator.resources.groups import capacity
 from orchestrator.resources.groups.adjustments import Adjustment, Rejection
 from orchestrator.resources.groups.scaling_group import Scaled, ScalingGroup
+from orchestrator.store.access.quotas import enforce
 from orchestrator.store.connections.database import UNREACHABLE
 from orchestrator.store.observation.drift import mark_lost_members
 from orchestrator.store.signals import group_resize, queue
@@ -222,6 +223,7 @@ class GroupResize:
                     )
                     if messages is None:
                         raise LeaseLost
+                    enforce(db, *desired.limits)
                 log.info("group_resized", stack=self._visit.stack.uuid, resource=self._visit.resource.name)
                 return [*messages, started.message]
             except (errors.DeadlockDetected, errors.SerializationFailure):

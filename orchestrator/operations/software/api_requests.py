@@ -28,12 +28,13 @@ from orchestrator.operations.masking import masked
 from orchestrator.operations.request_body import read_object
 from orchestrator.operations.software.type_store import (
     DeploymentStore,
-    add_config,
     isotime,
+    large_configs,
     listed,
     not_found,
+    number_of_configs,
+    number_of_deployments,
     referenced,
-    refuse_beyond,
     sealed,
     shown,
     signal_resource,
@@ -45,6 +46,7 @@ from orchestrator.resources.software_api import ConfigDraft
 from orchestrator.resources.stack_context import StackLocation
 from orchestrator.schema.properties import PropertyFault
 from orchestrator.store import software as store
+from orchestrator.store.access.quotas import enforce
 from orchestrator.store.software import Db, DeploymentRow
 from orchestrator.store.stacks.resources import ResourceRow
 from orchestrator.store.stacks.stacks import StackRow
@@ -111,11 +113,14 @@ def create_config(context: OperationContext, body: Body) -> JsonObject:
     """
     draft, config_id = _draft(_object(context, body)), str(uuid.uuid4())
     project_id = context.caller.project_id
-    with context.database.borrow(hot=False) as db:
+    values = {"uuid": config_id, "project_id": project_id, "secret": False, "derived": False}
+    row = {**values, **sealed(context.cipher, draft)}
+    with context.database.borrow(hot=False) as db, db.transaction():
+        limits = [large_configs(db, context.settings, row)]
         if not context.caller.is_admin:
-            refuse_beyond(db, context.settings, project_id, "software_config")
-        values = {"uuid": config_id, "project_id": project_id, "secret": False, "derived": False}
-        add_config(db, context.settings, {**values, **sealed(context.cipher, draft)})
+            limits.append(number_of_configs(db, context.settings, row))
+        store.add_config(db, row)
+        enforce(db, *limits)
     return show_config(context, config_id)
 
 
@@ -279,8 +284,8 @@ def create_deployment(context: OperationContext, body: Body) -> JsonObject:
         raise InvalidValue('"stack_user_project_id" should be no more than 64 characters')
     deployment_id = str(uuid.uuid4())
     with context.database.borrow(hot=False) as db, db.transaction():
-        if not context.caller.is_admin:
-            refuse_beyond(db, context.settings, project_id, "software_deployment")
+        is_admin = context.caller.is_admin
+        limit = None if is_admin else number_of_deployments(db, context.settings, project_id)
         values = {"input_values": request.get("input_values") or {}, "output_values": None}
         store.add_deployment(
             db,
@@ -294,6 +299,7 @@ def create_deployment(context: OperationContext, body: Body) -> JsonObject:
                 "secret": False,
             },
         )
+        enforce(db, limit)
     return show_deployment(context, deployment_id)
 
 

@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from orchestrator.config import Settings
 from orchestrator.engine.check.visit import ResourceVisit
-from orchestrator.errors import LimitExceeded, ProviderChanging, ProviderError
+from orchestrator.errors import ProviderChanging, ProviderError
 from orchestrator.json_types import JsonMapping, JsonObject
 from orchestrator.operations import quotas
 from orchestrator.operations.context import OperationContext
@@ -36,6 +36,7 @@ from orchestrator.resources.software_api import (
 from orchestrator.resources.stack_context import StackLocation
 from orchestrator.security.encryption import Cipher
 from orchestrator.store import software as store
+from orchestrator.store.access.quotas import Limit, enforce
 from orchestrator.store.connections.database import Database
 from orchestrator.store.nodes.large_values import LARGE_BYTES
 from orchestrator.store.signals import ingest
@@ -44,6 +45,7 @@ from orchestrator.store.stacks.stacks import StackRow
 
 CANCELLED: Final = "Deployment cancelled."
 CREDENTIALS: Final = frozenset({"deploy_signal_id", "deploy_password"})  # inputs that grant access
+FULL: Final = "You have reached the maximum software {0} per tenant, {1}. Please delete some {0}."
 RETRY: Final = {"orchestrator": "look again"}  # content of the signals that this module sends
 
 Connect = Callable[[], AbstractContextManager[Db]]
@@ -99,10 +101,13 @@ class DeploymentStore:
         Raises:
             LimitExceeded: the project has the maximum number or size of configs.
         """
-        with self.connect() as db:
+        with self.connect() as db, db.transaction():
             if store.get_config(db, self.place.project_id, config_id) is None:
-                refuse_beyond(db, self.settings, self.place.project_id, "software_config")
-                add_config(db, self.settings, self._config(config_id, draft, secret=secret))
+                config = self._config(config_id, draft, secret=secret)
+                number = number_of_configs(db, self.settings, config)
+                size = large_configs(db, self.settings, config)
+                store.add_config(db, config)
+                enforce(db, number, size)
 
     def config(self, config_id: str) -> Config | None:
         """Return a config, None if it does not exist."""
@@ -146,7 +151,8 @@ class DeploymentStore:
             if row is not None and row.operation == operation:
                 return  # done by an earlier attempt
             derived = self._config(str(uuid.uuid4()), draft.config, secret=secret, derived=True)
-            config_id = add_config(db, self.settings, derived)
+            limits = [large_configs(db, self.settings, derived)]
+            config_id = store.add_config(db, derived)
             before = {} if row is None else self.cipher.open(row.sealed)
             values = {
                 "project_id": self.place.project_id,
@@ -164,10 +170,12 @@ class DeploymentStore:
             if row is not None:
                 store.write_deployment(db, {**values, "id": row.id})
                 store.drop_derived(db, row.config_id)
+                enforce(db, *limits)
                 return
-            refuse_beyond(db, self.settings, self.place.project_id, "software_deployment")
+            limits.append(number_of_deployments(db, self.settings, self.place.project_id))
             if not store.add_deployment(db, {**values, "uuid": deployment_id, "stack_user_project_id": None}):
                 raise ProviderChanging(f"Deployment {deployment_id} is being created by another request.")
+            enforce(db, *limits)
 
     def publication(self, action: str) -> str:
         """Return the name of the publication of an action by this visit; the same for every attempt."""
@@ -354,32 +362,26 @@ def _keep(value: object) -> Any:
     return value
 
 
-def refuse_beyond(db: Db, settings: Settings, project_id: str, table: str) -> None:
-    """Refuse a config or deployment beyond the project's maximum number.
-
-    Raises:
-        LimitExceeded: the maximum is reached.
-    """
-    noun = "configs" if table == "software_config" else "deployments"
-    most = quotas.limit(db, settings, project_id, f"software_{noun}")
-    if store.is_full(db, table, project_id, most):
-        raise LimitExceeded(
-            f"You have reached the maximum software {noun} per tenant, {most}. Please delete some {noun}."
-        )
+def number_of_configs(db: Db, settings: Settings, row: JsonMapping) -> Limit | None:
+    """Return the limit on the number of configs that a transaction which adds `row` enforces."""
+    most = quotas.limit(db, settings, row["project_id"], "software_configs")
+    return quotas.near(db, row["project_id"], most, store.count_configs, FULL.format("configs", most))
 
 
-def add_config(db: Db, settings: Settings, row: JsonMapping) -> int | None:
-    """Store an encrypted config unless it exists; return the id of its row, None if it exists.
+def number_of_deployments(db: Db, settings: Settings, project_id: str) -> Limit | None:
+    """Return the limit on the number of deployments that a transaction which adds one enforces."""
+    most = quotas.limit(db, settings, project_id, "software_deployments")
+    return quotas.near(db, project_id, most, store.count_deployments, FULL.format("deployments", most))
 
-    Raises:
-        LimitExceeded: it is large, and the large configs of the project would exceed the limit.
-    """
+
+def large_configs(db: Db, settings: Settings, row: JsonMapping) -> Limit | None:
+    """Return the limit on the bytes of large configs that a transaction which adds `row` enforces."""
     size, project_id = len(row["sealed"]), row["project_id"]
-    if size > LARGE_BYTES:
-        most = quotas.limit(db, settings, project_id, "large_value_bytes")
-        if 0 <= most < store.large_bytes(db, project_id) + size:
-            raise LimitExceeded(f"the large software configs of the project have more than {most} bytes.")
-    return store.add_config(db, row)
+    if size <= LARGE_BYTES:
+        return None
+    most = quotas.limit(db, settings, project_id, "large_value_bytes")
+    refusal = f"the large software configs of the project have more than {most} bytes."
+    return quotas.near(db, project_id, most, store.large_bytes, refusal, added=size)
 
 
 def signal_resource(db: Db, cipher: Cipher, stack_id: int, resource_id: int) -> None:

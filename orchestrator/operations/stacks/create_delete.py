@@ -28,7 +28,7 @@ from orchestrator.operations.stacks.accepted_template import slices_of
 from orchestrator.operations.stacks.new_stack import read_new_stack
 from orchestrator.operations.validation.fault_places import shown_faults
 from orchestrator.operations.validation.request import ValidatedRequest, validate_request
-from orchestrator.store.access import idempotency
+from orchestrator.store.access import idempotency, quotas
 from orchestrator.store.keystone import delegated_credentials as credentials_store
 from orchestrator.store.stacks.stacks import StackRow
 from orchestrator.store.traversals.accept import StackInsert, accept_create
@@ -68,7 +68,7 @@ def validate_and_insert(
     desired = desired_stack(context, new.request, validated, stack_uuid)
     if new.adopted is not None:
         desired = replace(desired, adopted=context.cipher.seal(new.adopted))
-    resource_quota.require_room(context, desired.resource_count, reserve=True)
+    limit = resource_quota.require_room(context, desired.resource_count, reserve=True)
     slices = slices_of(context, desired.template, validated)
     with (
         delegated_credentials.credential_for_create(context, stack_uuid) as credential,
@@ -79,10 +79,10 @@ def validate_and_insert(
         opened = accept_create(
             db,
             replace(desired, credential_id=credential, slices=slices),
-            quota=new.quota,
             lease=lease,
             seconds=context.settings.lease_seconds,
         )
+        quotas.enforce(db, new.limit, limit, *desired.limits)
     return opened, desired, validated.template, shown_faults(validated.warnings)
 
 
@@ -140,4 +140,5 @@ def desired_stack(
         delete_on_failure=request.delete_on_failure,
         resume=request.resume,
         sinks=sinks.new,
+        limits=() if sinks.limit is None else (sinks.limit,),
     )

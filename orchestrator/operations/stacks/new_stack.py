@@ -10,7 +10,8 @@ from orchestrator.operations.adoption.adopt_abandon import Adopted, adoption_req
 from orchestrator.operations.context import Body, OperationContext
 from orchestrator.operations.fetching import PausingFetcher
 from orchestrator.operations.request_body import StackRequest, read_request
-from orchestrator.store.access import idempotency
+from orchestrator.store.access import idempotency, quotas
+from orchestrator.store.access.quotas import Limit
 from orchestrator.store.stacks import root_stacks
 
 
@@ -20,7 +21,7 @@ class NewStack:
 
     request: StackRequest
     adopted: Adopted | None
-    quota: int  # to be enforced again with the INSERT; -1 if the project is far from it
+    limit: Limit | None  # of stacks, to be enforced again by the transaction; None: far from it
 
 
 def read_new_stack(context: OperationContext, body: Body) -> NewStack:
@@ -34,21 +35,21 @@ def read_new_stack(context: OperationContext, body: Body) -> NewStack:
         TokenTaken: another request has used the idempotency token.
     """
     request = read_request(body.read(), PausingFetcher(context.settings))
-    quota = _refuse_by_other_stacks(context, request.stack_name)
+    limit = _refuse_by_other_stacks(context, request.stack_name)
     if request.adopt_stack_data is None:
-        return NewStack(request, None, quota)
+        return NewStack(request, None, limit)
     request, adopted = adoption_request(context, request)
-    return NewStack(request, adopted, quota)
+    return NewStack(request, adopted, limit)
 
 
-def _refuse_by_other_stacks(context: OperationContext, name: str) -> int:
-    """Refuse a name that is taken and a stack beyond the quota; return the quota to enforce."""
+def _refuse_by_other_stacks(context: OperationContext, name: str) -> Limit | None:
+    """Refuse a name that is taken and a stack beyond the quota; return the limit to enforce."""
     project_id, token = context.caller.project_id, context.client_token
-    quota = stack_quota.quota_to_enforce(context)
+    limit = stack_quota.limit_to_enforce(context)
     with context.database.borrow() as db:
         if root_stacks.is_taken(db, project_id, name):
             if token is not None and idempotency.find(db, project_id, token.token) is not None:
                 raise idempotency.TokenTaken(token.token)  # by a concurrent repetition of this request
             raise StackExists(name)
-        root_stacks.enforce_quota(db, project_id, quota)
-    return quota
+        quotas.refuse_full(db, limit)
+    return limit

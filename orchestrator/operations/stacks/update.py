@@ -27,7 +27,7 @@ from orchestrator.operations.stacks.create_delete import Accepted, desired_stack
 from orchestrator.operations.validation.fault_places import shown_faults
 from orchestrator.operations.validation.observation_policy import kept_policy
 from orchestrator.operations.validation.request import ValidatedRequest, validate_request
-from orchestrator.store.access import idempotency
+from orchestrator.store.access import idempotency, quotas
 from orchestrator.store.stacks import revisions, stacks
 from orchestrator.store.stacks.revisions import RevisionRow
 from orchestrator.store.stacks.stacks import StackRow
@@ -112,7 +112,7 @@ def _accept(
             raise NotSupported("Updating a stack when it is suspended")
         proposal = propose(context, stack, body, patch=patch)
         count = proposal.desired.resource_count
-        resource_quota.require_room(context, count, str(stack.uuid), reserve=True)
+        limit = resource_quota.require_room(context, count, str(stack.uuid), reserve=True)
         slices = slices_of(context, proposal.desired.template, proposal.validated)
         requested, based_on = proposal.requested, stack.traversal if proposal.requested.patch else None
         if not credential:
@@ -133,6 +133,7 @@ def _accept(
                     expected=requested.expected_revision,
                 )
                 children.mark_stale(db, stack.id)
+                quotas.enforce(db, limit, *proposal.desired.limits)
         except ConcurrentUpdate:
             stack = _retry_on_conflict(context, stack)
             continue

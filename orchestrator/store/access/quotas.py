@@ -1,12 +1,15 @@
-"""Limits of single projects in SQL."""
+"""Limits of single projects in SQL, and their check by the transaction that adds to them (adr/0007)."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Final
 
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
+from orchestrator.errors import LimitExceeded
 from orchestrator.store.connections.prepared import fetch_prepared
 
 Db = Connection[TupleRow]
@@ -21,6 +24,46 @@ ON CONFLICT (project_id, name) DO UPDATE SET maximum = excluded.maximum, updated
 """
 
 RESET: Final = "DELETE FROM quota WHERE project_id = %(project_id)s AND name = %(name)s"
+
+
+LOCK: Final = "SELECT pg_advisory_xact_lock(hashtextextended('quotas of ' || %(project_id)s, 0))"
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """A limit of a project that is close to it; `used` counts the rows of the project."""
+
+    project_id: str
+    maximum: int
+    used: Callable[[Db, str], int]
+    refusal: str
+
+
+def enforce(db: Db, *limits: Limit | None) -> None:
+    """Refuse what the transaction has added if the project exceeds a limit now; None: it is far from it.
+
+    Run at the end of the transaction. The transactions of a project take turns from here to their end, so
+    that each counts the rows of those before it. A transaction that holds this lock waits for no other lock.
+
+    Raises:
+        LimitExceeded: a limit is exceeded; the transaction is to be rolled back.
+    """
+    for limit in limits:
+        if limit is None:
+            continue
+        db.execute(LOCK, {"project_id": limit.project_id})
+        if limit.used(db, limit.project_id) > limit.maximum:
+            raise LimitExceeded(limit.refusal)
+
+
+def refuse_full(db: Db, limit: Limit | None) -> None:
+    """Refuse a request early if the project has reached its limit; None: it is far from it.
+
+    Raises:
+        LimitExceeded: the limit is reached.
+    """
+    if limit is not None and limit.used(db, limit.project_id) >= limit.maximum:
+        raise LimitExceeded(limit.refusal)
 
 
 def maximum(db: Db, project_id: str, name: str) -> int | None:

@@ -32,7 +32,12 @@ def total(database: Database, project_id: str) -> int:
     Planned for the size of the project: the connections for checks would read a million revisions one by one.
     """
     with database.borrow(hot=False) as db:
-        [(number,)] = db.execute(TOTAL, {"project_id": project_id}).fetchall()
+        return of_project(db, project_id)
+
+
+def of_project(db: Db, project_id: str) -> int:
+    """Return the same, as a transaction sees it."""
+    [(number,)] = db.execute(TOTAL, {"project_id": project_id}).fetchall()
     return int(number)
 
 

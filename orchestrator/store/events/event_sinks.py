@@ -14,7 +14,6 @@ from typing import Final
 from psycopg import Connection
 from psycopg.rows import TupleRow, class_row
 
-from orchestrator.errors import LimitExceeded
 from orchestrator.json_types import JsonMapping
 
 Db = Connection[TupleRow]
@@ -40,13 +39,8 @@ WHERE s.project_id = %(project_id)s AND s.uuid = %(uuid)s AND w.of_environment O
 INSERT: Final = """
 INSERT INTO webhook (uuid, project_id, stack_id, nested_depth, only_stacks, shown_url, sealed, xid, event_id,
     created_by, slow, of_environment)
-SELECT %(uuid)s, %(project_id)s, %(stack_id)s, %(nested_depth)s, %(only_stacks)s, %(shown_url)s, %(sealed)s,
-    pg_current_xact_id(), 0, %(created_by)s, true, true
-WHERE %(most)s < 0 OR %(most)s > (
-    SELECT count(*) FROM webhook w LEFT JOIN stack s ON s.id = w.stack_id
-    WHERE w.project_id = %(project_id)s AND w.state <> 'off'
-        AND NOT (w.of_environment AND s.deleted_at IS NOT NULL))
-RETURNING id
+VALUES (%(uuid)s, %(project_id)s, %(stack_id)s, %(nested_depth)s, %(only_stacks)s, %(shown_url)s, %(sealed)s,
+    pg_current_xact_id(), 0, %(created_by)s, true, true)
 """
 SWITCH: Final = """
 WITH named AS (
@@ -75,14 +69,9 @@ def of_stack(db: Db, project_id: str, stack: uuid_.UUID) -> list[SinkRow]:
 
 
 def add(db: Db, stack_id: int, new: Sequence[JsonMapping]) -> None:
-    """Insert a stack's new sinks, active from the running transaction on.
-
-    Raises:
-        LimitExceeded: the project has reached its limit of webhooks.
-    """
+    """Insert a stack's new sinks, active from the running transaction on."""
     for values in new:
-        if db.execute(INSERT, {**values, "stack_id": stack_id}).fetchone() is None:
-            raise LimitExceeded(f"You have reached the maximum webhooks per tenant, {values['most']}.")
+        db.execute(INSERT, {**values, "stack_id": stack_id})
     if new:
         db.execute(DELETE_INACTIVE, {"stack_id": stack_id, "kept": MAX_INACTIVE_SINKS})
 

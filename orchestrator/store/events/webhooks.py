@@ -82,13 +82,14 @@ AFTER: Final = """ AND w.id > coalesce((
 INSERT: Final = """
 INSERT INTO webhook (uuid, project_id, stack_id, nested_depth, only_stacks, shown_url, sealed, xid, event_id,
     created_by, slow)
-SELECT %(uuid)s, %(project_id)s, %(stack_id)s, %(nested_depth)s, %(only_stacks)s, %(shown_url)s, %(sealed)s,
-    %(xid)s::text::xid8, %(event_id)s, %(created_by)s, true  -- until the first successful delivery
-WHERE %(most)s < 0 OR %(most)s > (
-    SELECT count(*) FROM webhook w LEFT JOIN stack s ON s.id = w.stack_id
-    WHERE w.project_id = %(project_id)s AND w.state <> 'off'
-        AND NOT (w.of_environment AND s.deleted_at IS NOT NULL))
-RETURNING id
+VALUES (%(uuid)s, %(project_id)s, %(stack_id)s, %(nested_depth)s, %(only_stacks)s, %(shown_url)s, %(sealed)s,
+    %(xid)s::text::xid8, %(event_id)s, %(created_by)s, true)  -- until the first successful delivery
+"""
+# Webhooks that count for the quota of a project.
+COUNT: Final = """
+SELECT count(*) FROM webhook w LEFT JOIN stack s ON s.id = w.stack_id
+WHERE w.project_id = %(project_id)s AND w.state <> 'off'
+    AND NOT (w.of_environment AND s.deleted_at IS NOT NULL)
 """
 DELETE: Final = "DELETE FROM webhook WHERE project_id = %(project_id)s AND uuid = %(uuid)s RETURNING id"
 REARM: Final = """
@@ -166,9 +167,16 @@ WHERE id = %(id)s AND lease = %(lease)s RETURNING state
 """
 
 
-def add(db: Db, values: dict[str, object]) -> bool:
-    """Insert a webhook; return False if the project has reached its limit."""
-    return db.execute(INSERT, values).fetchone() is not None
+def add(db: Db, values: dict[str, object]) -> None:
+    """Insert a webhook."""
+    db.execute(INSERT, values)
+
+
+def count(db: Db, project_id: str) -> int:
+    """Return the number of webhooks of a project, except for sinks of deleted stacks and `off` sinks."""
+    row = db.execute(COUNT, {"project_id": project_id}).fetchone()
+    assert row is not None
+    return int(row[0])
 
 
 def listed(

@@ -7,8 +7,6 @@ from typing import Final
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
-from orchestrator.errors import LimitExceeded
-
 COUNT_STACKS: Final = """
 SELECT count(*) FROM stack WHERE project_id = %(project_id)s AND deleted_at IS NULL AND owner_id IS NULL
 """
@@ -25,20 +23,6 @@ def count_stacks(db: Connection[TupleRow], project_id: str) -> int:
     assert row is not None
     number: int = row[0]
     return number
-
-
-def enforce_quota(db: Connection[TupleRow], project_id: str, quota: int) -> None:
-    """Refuse another stack if the project has `quota` stacks; a negative quota is unlimited.
-
-    Raises:
-        LimitExceeded: the quota is reached.
-    """
-    if quota < 0:
-        return
-    if count_stacks(db, project_id) >= quota:
-        raise LimitExceeded(
-            f"You have reached the maximum stacks per tenant, {quota}. Please delete some stacks."
-        )
 
 
 def is_taken(db: Connection[TupleRow], project_id: str, name: str) -> bool:

@@ -18,10 +18,10 @@ from orchestrator.engine.states import Outcome
 from orchestrator.errors import NotSupported, StackExists
 from orchestrator.json_types import JsonMapping
 from orchestrator.logs import request_id
+from orchestrator.store.access.quotas import Limit
 from orchestrator.store.events import event_sinks as sinks
 from orchestrator.store.keystone import delegated_credentials
 from orchestrator.store.stacks.accepted_resources import Part, insert_parts
-from orchestrator.store.stacks.root_stacks import enforce_quota
 from orchestrator.store.traversals import revision_settings
 from orchestrator.store.traversals.traversals import (
     STACK_EVENT,
@@ -122,13 +122,13 @@ class StackInsert:
     resume: bool | None = None  # None: only operations that the engine has started
     sinks: Sequence[JsonMapping] = ()  # the new webhooks among its event sinks
     slices: Sequence[Part] = ()  # of the resources of a large template
+    limits: Sequence[Limit] = ()  # of the project, which it is close to: enforced at the end
 
 
 def accept_create(
     db: Connection[TupleRow],
     insert: StackInsert,
     *,
-    quota: int,
     lease: int | None = None,
     seconds: float = 30.0,
 ) -> StartedTraversal:
@@ -136,11 +136,9 @@ def accept_create(
 
     Raises:
         StackExists: a live stack of the project has the name.
-        LimitExceeded: the project has `quota` stacks already.
         Unavailable: its credential has been removed by now.
     """
     with db.transaction():
-        enforce_quota(db, insert.project_id, quota)
         action = "CREATE" if insert.adopted is None else "ADOPT"
         stack_id, event = _insert_stack(db, insert, action)
         revision_id = _insert_revision(db, stack_id, insert, number=1, action=action)

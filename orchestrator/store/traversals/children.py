@@ -19,6 +19,7 @@ from psycopg.types.json import Json, Jsonb
 from orchestrator.engine.messages import CheckMessage
 from orchestrator.engine.states import NODE_ENDS
 from orchestrator.json_types import JsonMapping, JsonObject
+from orchestrator.store.access.quotas import Limit
 from orchestrator.store.connections.prepared import fetch_prepared
 from orchestrator.store.nodes import repository
 from orchestrator.store.nodes.outcome_builder import render
@@ -209,6 +210,7 @@ class DesiredChild:
     adopted: bytes | None = None  # existing objects, encrypted: a new child adopts these
     restores: int | None = None  # the snapshot to be restored
     revision_id: int | None = None  # the reached revision with the same content
+    limits: Sequence[Limit] = ()  # of the project, which it is close to: enforced at the end
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 import pytest
 
 from orchestrator.errors import LimitExceeded
-from orchestrator.operations import project_counts, stack_quota
+from orchestrator.operations import project_counts, quotas, stack_quota
+from orchestrator.store.access.quotas import set_maximum
 from tests.scenarios.world import World, test_resource
 
 QUOTA = 20
@@ -42,9 +43,11 @@ def test_stacks_are_counted_seldom_far_from_the_quota(world: World, monkeypatch:
 
     monkeypatch.setattr(stack_quota, "count_stacks", count)
     monkeypatch.setattr(project_counts, "time", type("Clock", (), {"monotonic": lambda: now[0]}))
-    enforced = [stack_quota.quota_to_enforce(world.context) for _ in range(QUOTA)]
+    with world.database.connect() as db:
+        set_maximum(db, "p1", "stacks", quotas.IN_PROGRESS + 10)
+    limits = [stack_quota.limit_to_enforce(world.context) for _ in range(QUOTA)]
     assert len(reads) == 1
-    assert enforced == [-1] * 15 + [QUOTA] * 5  # the 18th stack is close to it
+    assert [limit is None for limit in limits] == [True] * 8 + [False] * 12  # the ninth stack is close to it
     now[0] += 1
-    assert stack_quota.quota_to_enforce(world.context) == -1
+    assert stack_quota.limit_to_enforce(world.context) is None
     assert len(reads) == 2

@@ -22,6 +22,7 @@ from orchestrator.json_types import JsonObject
 from orchestrator.operations.reconcile.pending import Pause, Write
 from orchestrator.operations.resource_context.state import StepResult
 from orchestrator.store import snapshots
+from orchestrator.store.access.quotas import enforce
 from orchestrator.store.nodes import outcome_sql as ending
 from orchestrator.store.nodes import repository
 from orchestrator.store.signals import group_resize
@@ -62,15 +63,19 @@ def apply_child_transition(
     Raises:
         ChildChanged: the child has changed since it was read.
         LeaseLost: the lease is lost, or the traversal is over.
+        LimitExceeded: the project has reached a limit since the visit.
     """
     assert isinstance(result.outcome, ChildTransition)
     step, db = result.outcome.step, context.db
     for tries_left in range(TRIES - 1, -1, -1):
         try:
-            if step.verb == "create" and step.child is None:
+            limits = step.desired.limits if step.verb in ("create", "update") else ()
+            if step.verb == "create" and step.child is None and not limits:
                 return _spawn(context, visit, result, step)
             with db.transaction():
-                return _apply(context, visit, result, step)
+                messages = _apply(context, visit, result, step)
+                enforce(db, *limits)
+            return messages
         except children.ContentMissing:
             children.store(db, step.desired)
         except (errors.DeadlockDetected, errors.SerializationFailure):
