@@ -11,6 +11,8 @@ from tools.code_metrics import (
     MAX_MODULE_LINES,
     ROOT,
     Module,
+    counters,
+    exceeded,
     long_modules,
     violations,
 )
@@ -44,6 +46,31 @@ def test_each_limit_has_its_violation() -> None:
 def test_a_folder_holds_a_bounded_number_of_modules() -> None:
     product = [Module(ROOT / "api" / f"m{number}.py", "", ast.parse("")) for number in range(17)]
     assert list(violations(product)) == ["api: 17 modules; the maximum is 16"]
+
+
+def test_each_mechanism_with_a_ceiling_is_counted() -> None:
+    source = """
+class Settings:
+    one: int
+    two: str = ""
+class Stop(BaseException): ...
+_mine, _yours = threading.local(), ContextVar("yours")
+ctx, commands = base.Context(""), Entry("")
+"""
+    module = Module(ROOT / "api" / "sample.py", source, ast.parse(source))
+    assert counters([module]) == {
+        "context variables and thread-locals": 2,
+        "subclasses of BaseException": 1,
+        "constructions of the context of a verb": 1,
+        "settings": 2,
+        "commands": 1,
+        "lines": 7,
+    }
+    assert list(exceeded([module])) == []
+    many = Module(module.path, source, ast.parse("\n".join(f"local({n})" for n in range(100))))
+    assert [fault.partition(";")[0] for fault in exceeded([many])] == [
+        "100 context variables and thread-locals"
+    ]
 
 
 def test_tests_have_the_limit_of_lines_only() -> None:
