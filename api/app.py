@@ -75,7 +75,7 @@ def operations() -> Operations:
         pending_hooks=accept.waiting,
         validate=offload.validate,
         resolve_outputs=outputs.resolve_outputs,
-        roll_back=actions.roll_back,
+        roll_back=offload.roll_back,
         diff_revisions=offload.differ,
         preview_create=offload.preview_create,
         preview_update=offload.preview_update,

@@ -40,10 +40,11 @@ from orchestrator.operations.runtime import turns
 from orchestrator.operations.runtime.fair_slots import FairSlots, NoFreeSlot
 from orchestrator.operations.runtime.lease_keeper import Leases, new_lease
 from orchestrator.operations.snapshots import snapshots
+from orchestrator.operations.stacks import actions
 from orchestrator.operations.stacks import create_delete as stacks
 from orchestrator.operations.stacks import update as updates
 from orchestrator.operations.stacks.create_delete import Accepted
-from orchestrator.operations.validation import template_report
+from orchestrator.operations.validation import stored_content, template_report
 from orchestrator.process_control import die_with, yield_processor
 from orchestrator.rate_errors import TooManyLargeRequests
 from orchestrator.resources.registry import load_registry
@@ -135,6 +136,16 @@ def differ(context: OperationContext, stack: StackRow, before: int, after: int) 
     work = partial(_differ, stack=stack, before=before, after=after)
     differences: JsonObject = _run_in_subprocess(context, None, work)
     return differences
+
+
+def roll_back(context: OperationContext, stack: StackRow, number: int) -> list[CheckMessage]:
+    """Start to roll back to a revision; a large template is handled in a subprocess."""
+    if stored_content.template_size(context, stack, number) <= context.settings.inline_body_size:
+        return actions.roll_back(context, stack, number)
+    messages: list[CheckMessage] = _run_in_subprocess(
+        context, None, partial(_roll_back, stack=stack, number=number)
+    )
+    return messages
 
 
 def restore(context: OperationContext, stack: StackRow, snapshot_id: str) -> list[CheckMessage]:
@@ -280,6 +291,10 @@ def _preview_update(
 ) -> None:
     context, body = _context(job), Body(path=job.path)
     answer.send(update_preview.preview_update(context, stack, body, patch=patch, show_nested=show_nested))
+
+
+def _roll_back(job: _Job, answer: Connection, *, stack: StackRow, number: int) -> None:
+    answer.send(actions.roll_back(_context(job), stack, number))
 
 
 def _restore(job: _Job, answer: Connection, *, stack: StackRow, snapshot_id: str) -> None:

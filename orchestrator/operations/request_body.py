@@ -55,6 +55,19 @@ class UpdateRequest:
     converge: bool
     expected_revision: int | None  # the update is refused if there is a newer one
 
+    @property
+    def has_content(self) -> bool:
+        """Whether it brings content: a PATCH may change settings only, and the content stays its author's."""
+        request = self.request
+        parts = (request.template, request.files, request.environment, request.parameters)
+        given = (*parts, request.environment_files, self.clear_parameters)
+        return not self.patch or not all(map(is_nothing, given))
+
+
+def is_nothing(value: object) -> bool:
+    """Return whether a part of a request is empty."""
+    return all(is_nothing(inner) for inner in value.values()) if isinstance(value, dict) else not value
+
 
 def reject_nul_bytes(*texts: bytes) -> None:
     """Reject JSON texts that contain the character NUL.

@@ -144,11 +144,13 @@ def _end(
     return [*ended.messages, opened.message] if opened else ended.messages
 
 
-def start_delete(db: Connection[TupleRow], stack_id: int) -> StartedTraversal | None:
+def start_delete(
+    db: Connection[TupleRow], stack_id: int, *, credential_id: int | None = None
+) -> StartedTraversal | None:
     """Start the delete of a stack in the current transaction, even during another action; None when it is
-    deleted.
+    deleted. `credential_id` is that of the caller, if that of the content is not valid any more.
     """
-    opened = traversals.start_traversal(db, stack_id, "DELETE")
+    opened = traversals.start_traversal(db, stack_id, "DELETE", credential_id=credential_id)
     snapshots.remove_all(db, stack_id)
     children.mark_stale(db, stack_id)
     return opened

@@ -33,6 +33,7 @@ class Caller:
     domain_id: str = ""  # a token scoped to a domain
     system: bool = False
     trust_id: str = ""
+    restricted: bool = False  # a token of a restricted application credential
 
     @property
     def is_admin(self) -> bool:

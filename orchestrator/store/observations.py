@@ -31,7 +31,8 @@ SHOWN: Final = {"absent": "Observed absent", "error": "Observed in error"}  # ve
 # The event has no physical id: it is not an event of the stack's state (`traversals/queued_actions.py`).
 BEGIN = """
 WITH p AS (
-    INSERT INTO observation_pass (stack_id) VALUES (%(stack_id)s) ON CONFLICT (stack_id) DO NOTHING
+    INSERT INTO observation_pass (stack_id, credential_id) VALUES (%(stack_id)s, %(credential_id)s)
+    ON CONFLICT (stack_id) DO NOTHING
     RETURNING stack_id
 )
 INSERT INTO event (stack_id, resource_name, resource_type, action, status, reason)
@@ -96,7 +97,8 @@ FROM p JOIN stack s ON s.id = p.stack_id CROSS JOIN counted CROSS JOIN unreachab
 """
 
 READ = f"""
-SELECT {VISIT_COLUMNS}, clock_timestamp(), r.op_started_at, n.tries
+SELECT {VISIT_COLUMNS}, clock_timestamp(), r.op_started_at, n.tries, (
+    SELECT p.credential_id FROM observation_pass p WHERE p.stack_id = s.id)
 FROM (
     SELECT 0::bigint AS id, 'observation' AS kind, 0::bigint AS traversal, 'observe' AS queue,
         r.name AS label,
@@ -190,6 +192,7 @@ class Selected(NamedTuple):
     at: dt.datetime
     op_started_at: dt.datetime | None
     tries: int
+    credential_id: int | None  # of the caller who started the pass
 
 
 class ChildStack(NamedTuple):
@@ -202,9 +205,10 @@ class ChildStack(NamedTuple):
     status_reason: str
 
 
-def begin(db: Db, stack_id: int, reason: str) -> bool:
+def begin(db: Db, stack_id: int, reason: str, credential_id: int | None = None) -> bool:
     """Insert a pass with its first event; return False if the stack has a pass already."""
-    return db.execute(BEGIN, {"stack_id": stack_id, "reason": reason}).rowcount == 1
+    values = {"stack_id": stack_id, "reason": reason, "credential_id": credential_id}
+    return db.execute(BEGIN, values).rowcount == 1
 
 
 def lock(db: Db, stack_id: int) -> Selection | None:
@@ -256,7 +260,7 @@ def owner(db: Db, resource_id: int) -> int | None:
 def read(db: Db, resource_id: int) -> Selected | None:
     """Read a resource that is to be observed; return None if it is gone."""
     row = db.execute(READ, {"resource_id": resource_id}).fetchone()
-    return None if row is None else Selected(repository.resource_visit(row), *row[-3:])
+    return None if row is None else Selected(repository.resource_visit(row), *row[-4:])
 
 
 def drop(db: Db, resource_id: int) -> None:

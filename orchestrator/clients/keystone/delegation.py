@@ -121,6 +121,10 @@ class Delegations:
                 raise DelegationUnsupported from error
             raise
 
+    def is_usable(self, delegation: Delegation) -> bool:
+        """Return whether Keystone issues a token for a delegation."""
+        return _new_token(keystone_session(self._user, delegation)) is not None
+
     def remove(self, delegation: Delegation) -> None:
         """Remove a delegation; do nothing if it does not exist.
 

@@ -190,8 +190,8 @@ class _ResourceFields(NamedTuple):
     # Kind of refusal -> its first time, and `now`: in seconds, by the database's clock.
     refused_since: Mapping[str, float] | None = None
     refusal: str | None = None  # the kind of the last attempt's
+    credential_id: int | None = None  # that the visit calls the cloud with
     # Read with a claim only:
-    credential_id: int | None = None  # of the stack's tree
     others_hold: bool = True  # other incarnations may hold what this one needs
 
 

@@ -10,7 +10,7 @@ from orchestrator.clients.keystone.delegation import MAX_SESSIONS
 from orchestrator.clients.keystone.stack_domain import StackDomain
 from orchestrator.config import Settings
 from orchestrator.engine.check.visit import ResourceVisit
-from orchestrator.operations.keystone.delegated_credentials import cloud_of_stack
+from orchestrator.operations.keystone.delegated_credentials import cloud_of_visit
 from orchestrator.operations.keystone.stack_users import StackUserProvisioner, configured_domain
 from orchestrator.operations.runtime.caches import BoundedCache
 from orchestrator.security.encryption import Cipher
@@ -28,12 +28,12 @@ class KeystoneAccess:
         self._clouds: BoundedCache[int, Cloud] = BoundedCache(MAX_SESSIONS)
 
     def cloud(self, root_id: int, credential_id: int | None) -> Cloud | None:
-        """Return the cloud as the user of a tree, None without Keystone. The credential is read and decrypted
-        on use, unless its id is known and it was used before.
+        """Return the cloud with a credential of a tree, None without Keystone. It is read and decrypted on
+        use, unless it was used before.
         """
         cloud = None if credential_id is None else self._clouds.get(credential_id)
         if cloud is None:
-            cloud = cloud_of_stack(self._borrow, self._cipher, self._settings, root_id)
+            cloud = cloud_of_visit(self._borrow, self._cipher, self._settings, root_id, credential_id)
             if cloud is not None and credential_id is not None:
                 self._clouds.put(credential_id, cloud)
         return cloud

@@ -1,9 +1,9 @@
 """Delegated credentials: the right of a stack to act for its user after the request.
 
-With `auth = keystone`, the creator of a stack delegates a trust or an application credential to us
+With `auth = keystone`, the author of content delegates a trust or an application credential to us
 (`deferred_auth_method`). It is recorded before Keystone is asked to create it, so that a process which dies
-on the way leaves no unrecorded credential; no transaction is open during the request. An update by another
-user of the project replaces the credential. It is removed with the stack.
+on the way leaves no unrecorded credential; no transaction is open during the request. It is removed when no
+content of the stack needs it any more. `authority.py` decides who delegates.
 """
 
 from __future__ import annotations
@@ -35,11 +35,8 @@ from orchestrator.security.keystone import service_user
 from orchestrator.store.connections.database import Database
 from orchestrator.store.keystone import delegated_credentials as store
 from orchestrator.store.keystone.removal_queue import Db
-from orchestrator.store.stacks.stacks import StackRow
 
 log = logger()
-
-LOGIN_FAILURE: Final = "AuthorizationFailure: "  # in the reason of a stack
 
 CREATION_SECONDS: Final = 120.0  # from recording a credential to a stack that holds it: exceeds any request
 
@@ -56,100 +53,29 @@ class MissingCredential(InvalidRequest):
         super().__init__(f"Missing required credential: {required}")
 
 
-@contextmanager
-def credential_for_create(context: OperationContext, stack_uuid: uuid.UUID) -> Iterator[int | None]:
-    """Create a credential of the caller for a new stack; yield its id, None if no credential is needed.
-
-    An error in the body discards the credential.
+def create_credential(
+    context: OperationContext, login: Login, root: uuid.UUID, stack_id: int | None = None
+) -> int | None:
+    """Create a credential of the caller for a root stack; return its row's id, None if this Keystone does not
+    support them.
 
     Raises:
         Forbidden, MissingCredential: the caller cannot delegate it.
         Unavailable: Keystone does not respond.
     """
-    login = _delegating_login(context)
-    created = None if login is None else _create(context, login, stack_uuid, None)
-    with _discarded_on_error(context.database, created):
-        yield created
-
-
-@contextmanager
-def credential_for_update(context: OperationContext, stack: StackRow) -> Iterator[int | None]:
-    """Create a credential of the caller unless the stack has one of this user that is accepted; yield its id
-    or None.
-
-    The stack keeps its credential if the caller is of another project (an admin) or cannot delegate.
-    """
-    with _renewed(context, stack, _needs_renewal) as renewed:
-        yield renewed
-
-
-@contextmanager
-def credential_for_delete(context: OperationContext, stack: StackRow) -> Iterator[int | None]:
-    """Create a credential of the caller if the stack has one that is refused; yield its id or None. Otherwise
-    the objects of the stack could not be deleted.
-    """
-    with _renewed(context, stack, _is_refused) as renewed:
-        yield renewed
-
-
-Judge = Callable[[OperationContext, StackRow, store.HeldCredential | None, Db], bool]
-
-
-def _needs_renewal(
-    context: OperationContext, stack: StackRow, current: store.HeldCredential | None, db: Db
-) -> bool:
-    if current is None or current.user_id != context.caller.user_id:
-        return True
-    return _is_refused(context, stack, current, db)
-
-
-def _is_refused(
-    _context: OperationContext, stack: StackRow, current: store.HeldCredential | None, db: Db
-) -> bool:
-    return current is not None and (store.is_refused(db, stack.id) or _has_failed_login(stack))
-
-
-@contextmanager
-def _renewed(context: OperationContext, stack: StackRow, judge: Judge) -> Iterator[int | None]:
-    """Yield the id of a new credential if the stack needs it; it is discarded on an error in the body."""
-    login, created = _delegating_login(context), None
-    if login is not None and login.project_id == stack.project_id and stack.root_id == stack.id:
-        with context.database.borrow() as db:
-            needed = judge(context, stack, store.held(db, stack.id), db)
-        if needed:
-            try:
-                created = _create(context, login, uuid.UUID(str(stack.uuid)), stack.id)
-            except (Forbidden, InvalidRequest, Unavailable) as error:
-                log.warning("credential_renewal_failed", stack=str(stack.uuid), error=str(error))
-    with _discarded_on_error(context.database, created):
-        yield created
-
-
-def _has_failed_login(stack: StackRow) -> bool:
-    """Return whether the stack has failed because Keystone refused its credential."""
-    return stack.status == "FAILED" and LOGIN_FAILURE in (stack.status_reason or "")
-
-
-def _delegating_login(context: OperationContext) -> Login | None:
-    """Return the caller's login if stacks need credentials."""
-    settings = context.settings
-    deferred = settings.auth == "keystone" and settings.deferred_auth_method != "none"
-    return context.caller.login if deferred else None
-
-
-def _create(context: OperationContext, login: Login, root: uuid.UUID, stack_id: int | None) -> int | None:
-    """Create a credential of the caller; return its row's id, None if this Keystone does not support them."""
     settings, cipher, user_id = context.settings, context.cipher, context.caller.user_id
     method = settings.deferred_auth_method
     assert method != "none"
     secret = secrets.token_urlsafe(32) if method == "application_credential" else ""
     requested = Delegation(method, uuid.uuid4().hex, user_id, secret=secret)
-    trustor = Trustor(user_id, login.project_id, login.token, _delegated_roles(settings, login))
+    roles = roles_to_delegate(settings, login)
+    ids = dict(zip(login.role_names, login.role_ids, strict=True))
+    trustor = Trustor(user_id, login.project_id, login.token, [{"id": ids[name]} for name in roles])
     with context.database.borrow() as db:
         sealed = cipher.seal(requested.to_json())
-        id_ = store.insert(db, root, stack_id, login.project_id, user_id, sealed, CREATION_SECONDS)
+        id_ = store.insert(db, root, stack_id, login.project_id, user_id, roles, sealed, CREATION_SECONDS)
     try:
-        with _discarded_on_error(context.database, id_):
+        with discarded_on_error(context.database, id_):
             delegations = Delegations(service_user(settings))
             created = delegations.create(requested, trustor, redelegate=settings.allow_trusts_redelegation)
             with context.database.borrow() as db:
@@ -162,18 +88,28 @@ def _create(context: OperationContext, login: Login, root: uuid.UUID, stack_id: 
     return id_
 
 
-def _delegated_roles(settings: Settings, login: Login) -> list[dict[str, str]]:
-    """Return the roles to delegate: those that the operator configured, by default all of the token.
+def roles_to_delegate(settings: Settings, login: Login) -> tuple[str, ...]:
+    """Return the names of the roles to delegate: those that the operator configured, by default all of the
+    token.
 
     Raises:
         MissingCredential: the token lacks a configured role.
     """
     names = [name.strip() for name in settings.trusts_delegated_roles.split(",") if name.strip()]
     if not names:
-        return [{"id": id_} for id_ in login.role_ids]
+        return login.role_names
     if missing := sorted(set(names) - set(login.role_names)):
         raise MissingCredential(f"roles {missing}")
-    return [{"name": name} for name in names]
+    return tuple(names)
+
+
+def is_usable(context: OperationContext, credential: store.HeldCredential) -> bool:
+    """Return whether Keystone accepts a credential; true if it does not respond."""
+    delegation = Delegation(**context.cipher.open(credential.sealed))
+    try:
+        return Delegations(service_user(context.settings)).is_usable(delegation)
+    except Unavailable:
+        return True
 
 
 def _refusal(settings: Settings, reason: str) -> Forbidden:
@@ -186,7 +122,7 @@ def _refusal(settings: Settings, reason: str) -> Forbidden:
 
 
 @contextmanager
-def _discarded_on_error(database: Database, id_: int | None) -> Iterator[None]:
+def discarded_on_error(database: Database, id_: int | None) -> Iterator[None]:
     """Discard a credential if the body fails."""
     try:
         yield
@@ -197,17 +133,42 @@ def _discarded_on_error(database: Database, id_: int | None) -> Iterator[None]:
         raise
 
 
-def cloud_of_stack(borrow: Borrow, cipher: Cipher, settings: Settings, root_id: int) -> Cloud | None:
-    """Return the cloud as the user of a stack tree, None without Keystone. The credential is read and
-    decrypted on first use; a deleted stack has one until its late objects were searched.
+def cloud_of_stack(borrow: Borrow, cipher: Cipher, settings: Settings, stack_id: int) -> Cloud | None:
+    """Return the cloud as the author of a stack's content, or as the caller of its delete; None without
+    Keystone. The credential is read and decrypted on first use; a deleted stack has one until its late
+    objects were searched.
     """
+
+    def find(db: Db) -> list[store.HeldCredential]:
+        held = store.in_force(db, stack_id)
+        return store.going(db, stack_id) if held is None else [held]
+
+    return _cloud_of_credential(borrow, cipher, settings, find)
+
+
+def cloud_of_visit(
+    borrow: Borrow, cipher: Cipher, settings: Settings, root_id: int, credential_id: int | None
+) -> Cloud | None:
+    """Return the cloud with the credential of a visit in a tree of stacks; None without Keystone. The
+    credential is read and decrypted on first use.
+    """
+
+    def find(db: Db) -> list[store.HeldCredential]:
+        found = store.of_visit(db, root_id, credential_id)
+        return [] if found is None else [found]
+
+    return _cloud_of_credential(borrow, cipher, settings, find)
+
+
+def _cloud_of_credential(
+    borrow: Borrow, cipher: Cipher, settings: Settings, find: Callable[[Db], list[store.HeldCredential]]
+) -> Cloud | None:
     if settings.auth != "keystone":
         return None
 
     def open_session() -> Any:
         with borrow() as db:
-            held = store.held(db, root_id)
-            usable = store.going(db, root_id) if held is None else [held]
+            usable = find(db)
         delegations = (Delegation(**cipher.open(credential.sealed)) for credential in usable)
         created = next((one for one in delegations if one.trust_id or one.secret), None)
         return None if created is None else keystone_session(service_user(settings), created)
@@ -223,6 +184,14 @@ def cloud_of_caller(settings: Settings, caller: Caller) -> Cloud | None:
     return _cloud(settings, lambda: token_session(service_user(settings), login.token, login.contents))
 
 
+def cloud_of_reader(settings: Settings, caller: Caller) -> Cloud | None:
+    """Return the cloud as the caller of a request that reads it, None without Keystone. A caller without a
+    token of Keystone has no access.
+    """
+    own = cloud_of_caller(settings, caller)
+    return _cloud(settings, lambda: None) if own is None and settings.auth == "keystone" else own
+
+
 def _cloud(settings: Settings, open_session: Callable[[], object]) -> Cloud:
     ca_file = settings.keystone_ca_file
     return Cloud(open_session, settings.region_name, str(ca_file) if ca_file else None)
@@ -234,4 +203,4 @@ def credential_reaper(database: Database, cipher: Cipher, settings: Settings) ->
     def remove(sealed: bytes) -> None:
         Delegations(service_user(settings)).remove(Delegation(**cipher.open(sealed)))
 
-    return Reaper(database, store.REMOVALS, remove)
+    return Reaper(database, store.REMOVALS, remove, store.release_all_unused)

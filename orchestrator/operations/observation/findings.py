@@ -25,7 +25,7 @@ from orchestrator.engine.observation.verdicts import IN_STEP, Standing
 from orchestrator.engine.physical_names import physical_name
 from orchestrator.errors import AwaitingBudget, Superseded
 from orchestrator.operations.children.loader import LazyStackContext
-from orchestrator.operations.keystone.delegated_credentials import cloud_of_stack
+from orchestrator.operations.keystone.delegated_credentials import cloud_of_visit
 from orchestrator.operations.reconcile.worker_context import WorkerContext
 from orchestrator.operations.resource_context import operation
 from orchestrator.operations.resource_context.stack_context import StoredStackContext
@@ -181,14 +181,21 @@ class Findings:
                 metrics.count_verdict(item.type_name, standing.verdict)
 
 
-def full_context(engine: WorkerContext, db: Db, visit: ResourceVisit) -> Context:
-    """Return the context of any type, with access to the stack and its software."""
+def full_context(
+    engine: WorkerContext, db: Db, visit: ResourceVisit, credential_id: int | None = None
+) -> Context:
+    """Return the context of any type, with access to the stack and its software. `credential_id` replaces the
+    credential of the visit.
+    """
     stored_context = StoredStackContext(db, engine.cipher, None, engine.settings.endpoint)
     software = DeploymentStore.of(visit, engine.database, engine.cipher, engine.settings)
     state = load_state(visit, engine.cipher)
     ctx = operation.context(visit, state, "CHECK", 0.0, software, stored_context)
     ctx = replace(ctx, stack_context=LazyStackContext(engine.stacks, visit))
-    cloud = cloud_of_stack(engine.database.borrow, engine.cipher, engine.settings, visit.stack.root_id)
+    chosen = visit.credential_id if credential_id is None else credential_id
+    cloud = cloud_of_visit(
+        engine.database.borrow, engine.cipher, engine.settings, visit.stack.root_id, chosen
+    )
     return operation.with_provider_access(ctx, engine.settings, visit.stack.project_id, cloud)
 
 

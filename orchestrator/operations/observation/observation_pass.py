@@ -20,10 +20,17 @@ MAX_SLICES: Final = 10  # slices of resources read in one transaction; the sweep
 
 
 def start(
-    db: Db, types: Types, stack_id: int, reason: str, re_enqueue_seconds: float
+    db: Db,
+    types: Types,
+    stack_id: int,
+    reason: str,
+    re_enqueue_seconds: float,
+    credential_id: int | None = None,
 ) -> list[ObservationMessage]:
-    """Start a pass over the resources of a stack, or join the running pass. Run in a transaction."""
-    if not observations.begin(db, stack_id, reason):
+    """Start a pass over the resources of a stack, or join the running pass. `credential_id` is that of the
+    caller, in place of that of the content. Run in a transaction.
+    """
+    if not observations.begin(db, stack_id, reason, credential_id):
         return []
     return continue_pass(db, types, stack_id, re_enqueue_seconds)
 

@@ -76,7 +76,8 @@ def _call(engine: WorkerContext, db: Db, selected: Selected, type_: ResourceType
     """Observe the object. An open circuit breaker refuses all attempts but the last."""
     last = selected.tries + 1 >= MAX_TRIES
     guarded = GuardedType(type_, engine.breakers, selected.visit, always=last)
-    ctx, physical_id = full_context(engine, db, selected.visit), selected.visit.resource.physical_id or ""
+    visit, physical_id = selected.visit, selected.visit.resource.physical_id or ""
+    ctx = full_context(engine, db, visit, selected.credential_id)
     try:
         observation: Observation = guarded.observe(ctx, physical_id)
     except Exception:
@@ -109,4 +110,5 @@ def _observe_child(engine: WorkerContext, db: Db, selected: Selected) -> Sequenc
     with db.transaction():
         observations.record_verdict(db, selected, verdict, reason)
         begun = "Observation of the resources started with that of the parent stack"
-        return start(db, engine.types, child.id, begun, engine.settings.re_enqueue_seconds)
+        seconds = engine.settings.re_enqueue_seconds
+        return start(db, engine.types, child.id, begun, seconds, selected.credential_id)

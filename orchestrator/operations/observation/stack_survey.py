@@ -16,7 +16,6 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Final, NamedTuple
 
-from orchestrator.clients.keystone.cloud_session import Cloud
 from orchestrator.engine.check.outcome import error_text
 from orchestrator.engine.check.visit import ResourceVisit
 from orchestrator.engine.observation.differences import Recorded
@@ -31,7 +30,7 @@ from orchestrator.engine.observation.policies import Place, Rule, accepts
 from orchestrator.engine.observation.verdicts import IN_STEP, Standing
 from orchestrator.errors import AwaitingBudget, LimitExceeded, Misconfigured
 from orchestrator.operations.context import OperationContext
-from orchestrator.operations.keystone.delegated_credentials import cloud_of_caller, cloud_of_stack
+from orchestrator.operations.keystone.delegated_credentials import cloud_of_reader
 from orchestrator.operations.observation.findings import context_in_list, evidence_of, recorded_values
 from orchestrator.operations.observation.list_round import batches
 from orchestrator.operations.resource_context.operation import with_provider_access
@@ -107,7 +106,7 @@ class _Surveyor:
     def __init__(self, context: OperationContext, stack: StackRow, pool: ThreadPoolExecutor) -> None:
         """The time begins."""
         self.context, self.stack, self.pool = context, stack, pool
-        self.cloud = _cloud(context, stack)
+        self.cloud = cloud_of_reader(context.settings, context.caller)
         self.until = time.monotonic() + SECONDS
         self.lists: dict[tuple[str, str], Mapping[str, Any] | Unobserved] = {}  # objects by list and id
 
@@ -238,10 +237,3 @@ def _observable(types: Types, name: str) -> ResourceType | None:
     if type_ is None or isinstance(type_, NestedType) or not (type_.calls_out and type_.can_check):
         return None
     return type_
-
-
-def _cloud(context: OperationContext, stack: StackRow) -> Cloud | None:
-    own = cloud_of_caller(context.settings, context.caller)
-    if own is not None:
-        return own
-    return cloud_of_stack(context.database.borrow, context.cipher, context.settings, stack.root_id)

@@ -1,4 +1,4 @@
-"""Live attributes, read from the provider for a response: in parallel, under one deadline.
+"""Live attributes, read from the provider for a response: as its caller, in parallel, under one deadline.
 
 A failure is no error of the request: the attributes are null, with a message. No transaction is open.
 """
@@ -17,7 +17,7 @@ from orchestrator.engine.check.outcome import error_text
 from orchestrator.engine.physical_names import physical_name
 from orchestrator.json_types import JsonMapping
 from orchestrator.operations.context import OperationContext
-from orchestrator.operations.keystone.delegated_credentials import cloud_of_stack
+from orchestrator.operations.keystone.delegated_credentials import cloud_of_reader
 from orchestrator.operations.resource_context.operation import has_secret, with_provider_access
 from orchestrator.operations.resource_context.state import recorded_secrets
 from orchestrator.operations.runtime import turns
@@ -59,7 +59,7 @@ class LiveReader:
         self._context, self._stack = context, stack
         self._ends_at = time.monotonic() + seconds
         # A session for all resources: opened at the first call.
-        self._cloud = cloud_of_stack(context.database.borrow, context.cipher, context.settings, stack.root_id)
+        self._cloud = cloud_of_reader(context.settings, context.caller)
 
     def read(self, used: Mapping[str, Collection[str]]) -> Mapping[str, LiveValues]:
         """Return the live ones among the used attributes by resource. ALL stands for all but `show`."""

@@ -18,7 +18,7 @@ from orchestrator.errors import UNREACHABLE_ERRORS, OrchestratorError, ProviderE
 from orchestrator.json_types import JsonObject
 from orchestrator.logs import logger
 from orchestrator.operations.children.loader import LazyStackContext
-from orchestrator.operations.keystone.delegated_credentials import cloud_of_stack
+from orchestrator.operations.keystone.delegated_credentials import cloud_of_visit
 from orchestrator.operations.reconcile.worker_context import WorkerContext
 from orchestrator.operations.resource_context import operation
 from orchestrator.operations.resource_context.stack_context import StoredStackContext
@@ -209,7 +209,13 @@ class SignalProcessor:
             visit, self.state, action, software=software, stored_context=self.surroundings
         )
         ctx = replace(ctx, stack_context=LazyStackContext(engine.stacks, visit))
-        cloud = cloud_of_stack(engine.database.borrow, engine.cipher, engine.settings, visit.stack.root_id)
+        cloud = cloud_of_visit(
+            engine.database.borrow,
+            engine.cipher,
+            engine.settings,
+            visit.stack.root_id,
+            visit.credential_id,
+        )
         return operation.with_provider_access(ctx, engine.settings, visit.stack.project_id, cloud)
 
 

@@ -210,7 +210,10 @@ class GroupResize:
         for tries_left in range(TRIES - 1, -1, -1):
             try:
                 with db.transaction():
-                    started = children.update(db, self._child.id, desired, converge=False)
+                    credential_id = self._visit.credential_id
+                    started = children.update(
+                        db, self._child.id, desired, converge=False, credential_id=credential_id
+                    )
                     if started is None:  # deleted just now
                         raise LeaseLost
                     state.data = with_request(scaled.step.data, ChildRequest(started.traversal, 0))

@@ -17,10 +17,12 @@ from orchestrator.errors import ActionInProgress, InvalidRequest, LimitExceeded,
 from orchestrator.json_types import JsonMapping
 from orchestrator.operations import queued_actions
 from orchestrator.operations.context import Body, OperationContext
+from orchestrator.operations.keystone.authority import authority_for_update
 from orchestrator.operations.request_body import read_object
 from orchestrator.operations.runtime.parameter_cache import pseudo_parameters, stored_values
 from orchestrator.operations.snapshots.restored_template import with_restored_resources
 from orchestrator.operations.validation.request import kinds_of
+from orchestrator.operations.validation.stored_content import authorize_revision
 from orchestrator.store import snapshots
 from orchestrator.store.snapshots import SnapshotRow
 from orchestrator.store.stacks import revisions
@@ -133,9 +135,11 @@ def template_size(context: OperationContext, stack: StackRow, snapshot_id: str) 
 
 
 def restore(context: OperationContext, stack: StackRow, snapshot_id: str) -> list[CheckMessage]:
-    """Start the restore of a stack from a snapshot, superseding an operation in progress.
+    """Start the restore of a stack from a snapshot, superseding an operation in progress. The caller submits
+    the content again, and is its author.
 
     Raises:
+        Forbidden, MissingCredential, Unavailable: the caller cannot delegate their rights.
         NotFound: the stack is deleted.
         SnapshotNotFound: it has no snapshot of that id.
         NotSupported: the snapshot is not complete, or the stack is suspended.
@@ -148,14 +152,20 @@ def restore(context: OperationContext, stack: StackRow, snapshot_id: str) -> lis
     revision = revisions.of_stack(context.database, stack, snapshot.revision_id)
     if (snapshot.action, snapshot.status) != ("CREATE", "COMPLETE") or revision is None:
         raise NotSupported("Restoring incomplete snapshot")
+    authorize_revision(context, stack, revision)
     changed = _restored_template(context, stack, snapshot, revision)
-    with context.database.borrow(hot=False) as db, db.transaction():
+    with (
+        authority_for_update(context, stack) as authority,
+        context.database.borrow(hot=False) as db,
+        db.transaction(),
+    ):
         opened = accept_restore(
             db,
             stack.id,
             snapshot.id,
             template=None if changed is None else orjson.dumps(changed),
             created_by=context.caller.user,
+            authority=authority,
         )
         children.mark_stale(db, stack.id)
     if opened is None:  # the snapshot or the stack was deleted in between

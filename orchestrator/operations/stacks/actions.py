@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from typing import Final
 
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
 from orchestrator.engine.messages import CheckMessage, Message
-from orchestrator.errors import ActionInProgress, InvalidRequest, NotFound, NotSupported
+from orchestrator.errors import ActionInProgress, Conflict, InvalidRequest, NotFound, NotSupported
 from orchestrator.operations import queued_actions
 from orchestrator.operations.context import Body, OperationContext
+from orchestrator.operations.keystone.authority import authority_for_update, credential_for_operation
 from orchestrator.operations.observation import convergence, observation_pass
 from orchestrator.operations.request_body import read_object
+from orchestrator.operations.validation.stored_content import authorize_revision
 from orchestrator.store.access import idempotency
+from orchestrator.store.keystone import delegated_credentials
+from orchestrator.store.stacks import history, revisions
 from orchestrator.store.stacks.stacks import StackRow
 from orchestrator.store.traversals import children, completion, traversals
 from orchestrator.store.traversals import queued_actions as stored_queued_actions
-from orchestrator.store.traversals.accept import accept_rollback, revision_of_number
+from orchestrator.store.traversals.accept import accept_rollback, lock_root, revision_of_number
 from orchestrator.store.traversals.traversals import Locked
 
 Action = Callable[[OperationContext, StackRow], Sequence[Message]]
@@ -65,12 +70,33 @@ def requested_action(body: Body) -> str:
 
 
 def cancel_update(context: OperationContext, stack: StackRow) -> list[CheckMessage]:
-    """Roll back to the last completed revision; operations in progress finish first."""
-    with context.database.borrow(hot=False) as db, db.transaction():
+    """Roll back to the last completed revision; operations in progress finish first.
+
+    The content runs with the credential of its author, as after a failure. That of a nested stack, whose
+    revisions have no author, counts as submitted by the caller.
+    """
+    with ExitStack() as cleanup:
+        authority = None
+        if stack.root_id != stack.id:
+            good = stack.good_revision_id
+            revision = None if good is None else revisions.of_stack(context.database, stack, good)
+            if revision is not None:
+                authorize_revision(context, stack, revision)
+            authority = cleanup.enter_context(authority_for_update(context, stack))
+        db = cleanup.enter_context(context.database.borrow(hot=False))
+        cleanup.enter_context(db.transaction())
         idempotency.record(db, stack.project_id, context.client_token, stack.uuid, stack.name)
+        lock_root(db, stack.id, authority)
         running = _lock_in_progress(db, stack, "UPDATE")
+        if authority is not None and running.good_revision_id != stack.good_revision_id:
+            raise Conflict(f"Stack {stack.name} was changed by another request. Please try again.")
         opened = accept_rollback(
-            db, stack.id, running.good_revision_id, created_by=context.caller.user, ended="cancelled"
+            db,
+            stack.id,
+            running.good_revision_id,
+            created_by=context.caller.user,
+            authority=authority,
+            ended="cancelled",
         )
         children.mark_stale(db, stack.id)
     assert opened is not None  # it exists: it was locked just before
@@ -129,22 +155,30 @@ def check(context: OperationContext, stack: StackRow) -> list[Message]:
     A stack at rest that has reached its desired revision gets a CHECK traversal, and so does a stack that was
     never complete, unless operations are open; that CHECK fails. In any other case the resources are observed
     by a pass, which changes neither the action nor the status of the stack. A running check or pass is
-    joined.
+    joined. If the credential of the author is not valid any more, the check has that of the caller.
     """
-    with context.database.borrow(hot=False) as db, db.transaction():
+    with (
+        credential_for_operation(context, stack) as credential,
+        context.database.borrow(hot=False) as db,
+        db.transaction(),
+    ):
         now = traversals.lock(db, stack.id)
         if now is None:
             raise NotFound("Stack", stack.name)
         if now.state == "CHECK_IN_PROGRESS":
+            if credential is not None:
+                delegated_credentials.discard(db, credential)
             return []
+        if credential is not None:
+            delegated_credentials.hold(db, credential, stack.id)
         never_complete = now.good_revision_id is None and now.action != "DELETE"
         checked = now.reached or (never_complete and not traversals.has_open_operations(db, stack.id))
         if now.status == "IN_PROGRESS" or not checked:
             text = f"during {now.action}" if now.status == "IN_PROGRESS" else f"of a stack in {now.state}"
             reason = f"Observation of the resources started {text}"
             seconds = context.settings.re_enqueue_seconds
-            return [*observation_pass.start(db, context.types, stack.id, reason, seconds)]
-        opened = traversals.start_traversal(db, stack.id, "CHECK")
+            return [*observation_pass.start(db, context.types, stack.id, reason, seconds, credential)]
+        opened = traversals.start_traversal(db, stack.id, "CHECK", credential_id=credential)
         children.mark_stale(db, stack.id)
     assert opened is not None  # it exists: it is locked
     return [opened.message]
@@ -170,27 +204,46 @@ ACTIONS: Final[Mapping[str, Action]] = {
     "cancel_without_rollback": cancel_without_rollback,
     "check": check,
 }
+SUSPENDED: Final = "Rolling back a stack when it is suspended"
 QUEUEABLE: Final = frozenset({"suspend", "resume"})  # actions that may wait for the end of an operation
 
 
 def roll_back(context: OperationContext, stack: StackRow, number: int) -> list[CheckMessage]:
     """Start the rollback of a stack to the revision of that number, as a new revision; supersede an operation
-    in progress (docs/internals/engine-semantics.md §8, §17).
+    in progress (docs/internals/engine-semantics.md §8, §17). The caller submits the content again, and is its
+    author.
 
     Raises:
         NotFound: the stack is deleted, or has no such revision.
         NotSupported: it is suspended.
+        Forbidden: the caller may not use a type of the revision.
+        Forbidden, MissingCredential, Unavailable: the caller cannot delegate their rights.
     """
-    with context.database.borrow(hot=False) as db, db.transaction():
+    if stack.deleted_at is not None:
+        raise NotFound("Stack", stack.name)
+    if stack.action == "SUSPEND":  # before a credential is created
+        raise NotSupported(SUSPENDED)
+    revision = history.numbered(context.database, stack, number)
+    if revision is None:
+        raise NotFound("Revision", str(number))
+    authorize_revision(context, stack, revision)
+    with (
+        authority_for_update(context, stack) as authority,
+        context.database.borrow(hot=False) as db,
+        db.transaction(),
+    ):
+        lock_root(db, stack.id, authority)
         now = traversals.lock(db, stack.id)
         if now is None:
             raise NotFound("Stack", stack.name)
         if now.action == "SUSPEND":
-            raise NotSupported("Rolling back a stack when it is suspended")
+            raise NotSupported(SUSPENDED)
         revision_id = revision_of_number(db, stack.id, number)
         if revision_id is None:
             raise NotFound("Revision", str(number))
-        opened = accept_rollback(db, stack.id, revision_id, created_by=context.caller.user)
+        opened = accept_rollback(
+            db, stack.id, revision_id, created_by=context.caller.user, authority=authority
+        )
         children.mark_stale(db, stack.id)
     assert opened is not None  # it exists: it is locked
     return [opened.message]

@@ -20,7 +20,7 @@ from orchestrator.json_types import JsonObject
 from orchestrator.operations import resource_quota
 from orchestrator.operations.context import Body, OperationContext
 from orchestrator.operations.events import event_sinks
-from orchestrator.operations.keystone import delegated_credentials
+from orchestrator.operations.keystone.authority import authority_for_create, credential_for_operation
 from orchestrator.operations.request_body import StackRequest, reject_nul_bytes
 from orchestrator.operations.runtime.sealed_parameters import sealed_values, without_hidden
 from orchestrator.operations.stack_completion import start_delete
@@ -29,7 +29,7 @@ from orchestrator.operations.stacks.new_stack import read_new_stack
 from orchestrator.operations.validation.fault_places import shown_faults
 from orchestrator.operations.validation.request import ValidatedRequest, validate_request
 from orchestrator.store.access import idempotency, quotas
-from orchestrator.store.keystone import delegated_credentials as credentials_store
+from orchestrator.store.keystone import delegated_credentials
 from orchestrator.store.stacks.stacks import StackRow
 from orchestrator.store.traversals.accept import StackInsert, accept_create
 from orchestrator.store.traversals.traversals import StartedTraversal
@@ -71,14 +71,14 @@ def validate_and_insert(
     limit = resource_quota.require_room(context, desired.resource_count, reserve=True)
     slices = slices_of(context, desired.template, validated)
     with (
-        delegated_credentials.credential_for_create(context, stack_uuid) as credential,
+        authority_for_create(context, stack_uuid) as authority,
         context.database.borrow(hot=False) as db,
         db.transaction(),
     ):
         idempotency.record(db, desired.project_id, context.client_token, desired.uuid, desired.name)
         opened = accept_create(
             db,
-            replace(desired, credential_id=credential, slices=slices),
+            replace(desired, authority=authority, slices=slices),
             lease=lease,
             seconds=context.settings.lease_seconds,
         )
@@ -93,14 +93,14 @@ def delete(context: OperationContext, stack: StackRow) -> list[CheckMessage]:
         NotFound: it is deleted already.
     """
     with (
-        delegated_credentials.credential_for_delete(context, stack) as credential,
+        credential_for_operation(context, stack) as credential,
         context.database.borrow(hot=False) as db,
         db.transaction(),
     ):
         idempotency.record(db, stack.project_id, context.client_token, stack.uuid, stack.name)
-        opened = start_delete(db, stack.id)
-        if opened is not None and credential is not None:
-            credentials_store.hold(db, credential, stack.id)
+        if credential is not None:
+            delegated_credentials.hold(db, credential, stack.id)
+        opened = start_delete(db, stack.id, credential_id=credential)
     if opened is None:
         raise NotFound("Stack", stack.name)
     return [opened.message]

@@ -11,32 +11,33 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import Final
 
-import orjson
-
 from orchestrator.errors import Conflict, Diagnostic, InvalidRequest, InvalidTemplate, NotFound, NotSupported
 from orchestrator.json_types import JsonObject
 from orchestrator.operations import resource_quota
 from orchestrator.operations.context import Body, OperationContext
 from orchestrator.operations.fetching import PausingFetcher
-from orchestrator.operations.keystone import delegated_credentials
-from orchestrator.operations.request_body import StackRequest, UpdateRequest, read_object, read_update
+from orchestrator.operations.keystone.authority import authority_for_update
+from orchestrator.operations.request_body import (
+    StackRequest,
+    UpdateRequest,
+    is_nothing,
+    read_object,
+    read_update,
+)
 from orchestrator.operations.runtime.parameter_cache import pseudo_parameters, stored_values
-from orchestrator.operations.runtime.sealed_parameters import hidden_defaults, hidden_parameters
 from orchestrator.operations.stacks.accepted_template import slices_of
 from orchestrator.operations.stacks.create_delete import Accepted, desired_stack
 from orchestrator.operations.validation.fault_places import shown_faults
-from orchestrator.operations.validation.observation_policy import kept_policy
 from orchestrator.operations.validation.request import ValidatedRequest, validate_request
+from orchestrator.operations.validation.stored_content import complete_request
 from orchestrator.store.access import idempotency, quotas
 from orchestrator.store.stacks import revisions, stacks
 from orchestrator.store.stacks.revisions import RevisionRow
 from orchestrator.store.stacks.stacks import StackRow
 from orchestrator.store.traversals import children
-from orchestrator.store.traversals.accept import ConcurrentUpdate, StackInsert, accept_update
+from orchestrator.store.traversals.accept import Authority, ConcurrentUpdate, StackInsert, accept_update
 from orchestrator.store.traversals.traversals import RevisionChanged, StartedTraversal
-from orchestrator.template.environment import Environment
 from orchestrator.template.parameters import ParameterValues
-from orchestrator.template.parse import Limits
 from orchestrator.template.template import Template
 
 _PARTS: Final = {
@@ -77,11 +78,7 @@ def is_empty_patch(body: Body) -> bool:
     except InvalidRequest:
         return False
     extra = document.keys() - _PARTS - {"existing", "stack_name", "expected_revision"}
-    return not extra and all(_is_nothing(document.get(part)) for part in _PARTS)
-
-
-def _is_nothing(value: object) -> bool:
-    return all(_is_nothing(inner) for inner in value.values()) if isinstance(value, dict) else not value
+    return not extra and all(is_nothing(document.get(part)) for part in _PARTS)
 
 
 def accept(
@@ -106,7 +103,7 @@ def _accept(
     lease: int | None,
 ) -> tuple[StartedTraversal, Template, Sequence[JsonObject]]:
     """Validate and store an update; contexts entered into `cleanup` end with the request."""
-    credential: list[int | None] = []
+    authority: Authority | None = None
     for _ in range(TRIES):
         if stack.deleted_at is None and stack.action == "SUSPEND":
             raise NotSupported("Updating a stack when it is suspended")
@@ -115,17 +112,15 @@ def _accept(
         limit = resource_quota.require_room(context, count, str(stack.uuid), reserve=True)
         slices = slices_of(context, proposal.desired.template, proposal.validated)
         requested, based_on = proposal.requested, stack.traversal if proposal.requested.patch else None
-        if not credential:
-            credential.append(
-                cleanup.enter_context(delegated_credentials.credential_for_update(context, stack))
-            )
+        if authority is None and requested.has_content:
+            authority = cleanup.enter_context(authority_for_update(context, stack))
         try:
             with context.database.borrow(hot=False) as db, db.transaction():
                 idempotency.record(db, stack.project_id, context.client_token, stack.uuid, stack.name)
                 opened = accept_update(
                     db,
                     stack.id,
-                    replace(proposal.desired, credential_id=credential[0], slices=slices),
+                    replace(proposal.desired, authority=authority, slices=slices),
                     action="UPDATE",
                     lease=lease,
                     converge=requested.converge,
@@ -165,7 +160,7 @@ def propose(context: OperationContext, stack: StackRow, body: Body, *, patch: bo
     assert before is not None
     if requested.expected_revision not in (None, before.number):  # compared again when it is stored
         raise RevisionChanged(stack.name, before.number, requested.expected_revision)
-    request = _request(context, stack, requested, before)
+    request = complete_request(context, stack, requested, before)
     pseudo = pseudo_parameters(str(stack.uuid), stack.name, stack.project_id)
     old = stored_values(dict(before.parameters), before.sealed, context.cipher, pseudo)
     parent, hide = old.parent, frozenset[str]()
@@ -178,75 +173,6 @@ def propose(context: OperationContext, stack: StackRow, body: Body, *, patch: bo
     return ProposedUpdate(
         requested, request, validated, desired_stack(context, request, validated, stack.uuid)
     )
-
-
-def _request(
-    context: OperationContext, stack: StackRow, requested: UpdateRequest, before: RevisionRow
-) -> StackRequest:
-    """Return the complete request: a PATCH inherits all that it omits."""
-    request = replace(
-        requested.request,
-        stack_name=stack.name,
-        disable_rollback=stack.disable_rollback
-        if requested.disable_rollback is None
-        else requested.disable_rollback,
-        timeout_mins=stack.timeout_mins
-        if requested.request.timeout_mins is None
-        else requested.request.timeout_mins,
-        keep_going=stack.keep_going if requested.keep_going is None else requested.keep_going,
-        resume=stack.resume if requested.request.resume is None else requested.request.resume,
-    )
-    if not requested.patch:
-        return request
-    template = request.template
-    if template is None:
-        text = b"".join(revisions.read_content(context.database, before.template_hash))
-        template = orjson.loads(text)
-    files = {
-        name: b"".join(revisions.read_content(context.database, bytes.fromhex(hash_))).decode()
-        for name, hash_ in before.files.items()
-        if name not in request.files
-    }
-    return replace(
-        request,
-        template=template,
-        files={**files, **request.files},
-        environment=_environment(context, requested, before),
-        tags=stack.tags if requested.tags_left_out else request.tags,
-        ignore_unknown_parameters=True,
-    )
-
-
-def _environment(context: OperationContext, requested: UpdateRequest, before: RevisionRow) -> JsonObject:
-    """Return the stored environment merged with the request's, without the parameters to clear."""
-    request = requested.request
-    opened = hidden_parameters(context.cipher, before.sealed)
-    stored = dict(before.environment)
-    defaults = hidden_defaults(context.cipher, stored, before.sealed)
-    parameters = {
-        name: opened.get(name) if value is None else value
-        for name, value in (stored.get("parameters") or {}).items()
-        if name not in requested.clear_parameters
-    }
-    environment = (
-        Environment()
-        if request.environment_files
-        else Environment.parse(request.environment, Limits.of(context.settings), of_request=True)
-    )
-    registry = {**(stored.get("resource_registry") or {}), **environment.resource_registry}
-    made = {
-        "parameters": {**parameters, **environment.parameters},
-        "parameter_defaults": {
-            **(stored.get("parameter_defaults") or {}),
-            **defaults,
-            **environment.parameter_defaults,
-        },
-        "resource_registry": registry,
-        "event_sinks": list(environment.event_sinks) or stored.get("event_sinks") or [],
-        "encrypted_param_names": stored.get("encrypted_param_names") or [],
-        "observation_policy": environment.observation_policy or kept_policy(context, stored),
-    }
-    return {section: value for section, value in made.items() if value}
 
 
 def _refuse_immutable(old: ParameterValues, before: RevisionRow, validated: ValidatedRequest) -> None:

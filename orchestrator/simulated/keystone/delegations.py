@@ -50,6 +50,7 @@ class Delegations:
         given = dict((call.body or {}).get("trust") or {})
         if given.get("trustor_user_id") != call.caller.user_id:
             forbid("identity:create_trust")
+        _require_unrestricted(call, "trusts")
         self.keystone.users.found(given.get("trustee_user_id", ""))
         role_ids = self._roles_of(call, given.pop("roles", None) or [])
         if not role_ids:
@@ -94,6 +95,7 @@ class Delegations:
         """Create an application credential for the caller's project."""
         if user_id != call.caller.user_id:
             forbid("identity:create_application_credential")
+        _require_unrestricted(call, "additional application credentials")
         given = dict((call.body or {}).get("application_credential") or {})
         if any(row["name"] == given.get("name") for row in self.credentials.where("user_id", user_id)):
             raise ApiError(
@@ -202,3 +204,9 @@ class Delegations:
     def _require_self(self, call: Call, user_id: str, verb: str) -> None:
         if user_id != call.caller.user_id and not call.caller.is_admin:
             forbid(f"identity:{verb}")
+
+
+def _require_unrestricted(call: Call, what: str) -> None:
+    """Refuse tokens of restricted application credentials, as Keystone does."""
+    if call.caller.restricted:
+        forbid(f"Using method 'application_credential' is not allowed for managing {what}")

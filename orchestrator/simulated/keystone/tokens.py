@@ -64,6 +64,7 @@ class Tokens:
             domain_id=id_ if kind == "domains" else "",
             system=kind == "system",
             trust_id=row["trust_id"],
+            restricted=self._is_restricted(row),
         )
 
     def create(self, call: Call) -> Response:
@@ -236,6 +237,11 @@ class Tokens:
             return False
         credentials = self.keystone.delegations.credentials
         return not row["credential_id"] or credentials.get(row["credential_id"]) is not None
+
+    def _is_restricted(self, row: JsonObject) -> bool:
+        """Whether a token may not delegate: its application credential is restricted."""
+        credential = self.keystone.delegations.credentials.get(row["credential_id"])
+        return credential is not None and not credential["unrestricted"]
 
     def _role_ids(self, row: JsonObject) -> list[str]:
         """Return the roles of a token: those of its user, limited to those delegated."""

@@ -111,9 +111,7 @@ def defer_busy(db: CheckConnection, ids: Sequence[int], traversal: int) -> None:
 def read_claimed(db: CheckConnection, ids: Sequence[int], lease: int) -> list[Visit]:
     """Read claimed nodes, in a snapshot later than the claim (docs/internals/protocol.md rule 2)."""
     return [
-        control_visit(row)
-        if row[RESOURCE_ID] is None
-        else resource_visit(row, row[-2], others_hold=bool(row[-1]))
+        control_visit(row) if row[RESOURCE_ID] is None else resource_visit(row, others_hold=bool(row[-1]))
         for row in fetch_prepared(db, sql.READ_CLAIMED, {"ids": _bigints(ids), "lease": str(lease)})
     ]
 
@@ -347,9 +345,7 @@ def retried(
                 raise
 
 
-def resource_visit(
-    row: tuple[Any, ...], credential_id: int | None = None, *, others_hold: bool = True
-) -> ResourceVisit:
+def resource_visit(row: tuple[Any, ...], *, others_hold: bool = True) -> ResourceVisit:
     """Return the visit in a row of VISIT_COLUMNS that has a resource; the rest is read with a claim only."""
     definition = None if row[45] is None else DefinitionView(*row[45:50])
     inputs = tuple([NodeData(*data) for data in row[50]]) if row[50] else ()
@@ -367,7 +363,7 @@ def resource_visit(
         row[63],
         row[64],
         row[65],
-        credential_id,
+        row[66],
         others_hold,
     )
 

@@ -6,6 +6,9 @@ are in `outcome_sql.py`; `repository.py` has the functions that run the statemen
 
 from __future__ import annotations
 
+from orchestrator.engine.states import RESOURCE_KINDS
+from orchestrator.store.tables.base import check_in
+
 # Generic plans are made once, possibly while the tables are empty, and must be good for any size. Every row
 # is therefore reached by its primary key from a handful of other rows. `x.id > 0` and the like are always
 # true; they lower the planner's estimate, which would be 100 rows. `+ 0` prevents the use of an index. Keys
@@ -18,6 +21,11 @@ CHECKING = "n.state IN ('checking', '')"
 
 # Whether a deposed incarnation o of a resource may hold what another incarnation needs.
 HOLDS = "o.leftover AND o.attempt > 0 AND o.released IS NOT TRUE"
+
+# The credential of a visit. The caller of a DELETE or CHECK may have delegated their own for it, with which
+# nothing else runs: no signal, and no later operation (operations/adr/0026).
+CREDENTIAL = f"""CASE WHEN s.action IN ('DELETE', 'CHECK') AND {check_in("n.kind", RESOURCE_KINDS)}
+        THEN coalesce(s.operation_credential_id, s.credential_id) ELSE s.credential_id END"""
 
 NODE_COLUMNS = "n.id, n.kind, n.traversal, n.queue, n.label, n.retry_count, n.lost_leases"
 
@@ -52,7 +60,8 @@ def visit_columns(revision: str = "s.revision_id") -> str:
     r.step, extract(epoch FROM clock_timestamp() - r.requested_at)::float8,
     n.early_needed_by && n.needed_by, NOT n.early_needed_by <@ n.needed_by, s.automatic,
     r.released, n.absent,
-    n.refused_since || jsonb_build_object('now', extract(epoch FROM clock_timestamp())), n.refusal
+    n.refused_since || jsonb_build_object('now', extract(epoch FROM clock_timestamp())), n.refusal,
+    {CREDENTIAL}
 """
 
 
@@ -92,13 +101,12 @@ CROSS JOIN LATERAL (
 
 VISIT_JOINS = visit_joins()
 
-# Of a claimed resource also the id of the credential of its tree, and whether deposed incarnations may hold
-# what it needs. Only the name selects them: there may be very many deposed resources in a stack.
+# Of a claimed resource also whether deposed incarnations may hold what it needs. Only the name selects them:
+# there may be very many deposed resources in a stack.
 READ_CLAIMED = f"""
-SELECT {VISIT_COLUMNS}, c.id, others.hold
+SELECT {VISIT_COLUMNS}, others.hold
 FROM graph_node n
-{VISIT_JOINS}LEFT JOIN credential c ON c.stack_id = ANY (ARRAY[s.root_id]) AND c.state = 'held'
-CROSS JOIN LATERAL (
+{VISIT_JOINS}CROSS JOIN LATERAL (
     SELECT bool_or({HOLDS}) AS hold FROM resource o
     WHERE o.stack_id = n.stack_id AND o.name = r.name AND o.id <> r.id
 ) AS others

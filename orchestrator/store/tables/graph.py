@@ -273,6 +273,7 @@ class ObservationPass(Base):
     after_id: Mapped[int] = mapped_column(server_default=text("0"))
     exhausted: Mapped[bool] = mapped_column(server_default=text("false"))  # all resources were selected
     due_at: Mapped[dt.datetime] = mapped_column(server_default=now)  # when the sweep continues it
+    credential_id: Mapped[int | None]  # of the caller; null: the revision's
 
     __table_args__ = (Index("ix_observation_pass_due", "due_at"),)
 

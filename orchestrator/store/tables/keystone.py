@@ -20,7 +20,8 @@ class Credential(Base):
     (docs/internals/protocol.md rule 14).
 
     `making`: requested, not yet owned by a stack; `held`: owned by the root stack, and used by all stacks
-    below it; `going`: to be removed. A credential that is `making` for too long becomes `going`.
+    below it; `going`: to be removed. A credential that is `making` for too long becomes `going`. A stack
+    holds those of its desired revision, of its last good revision, and of a caller's delete or check.
     """
 
     __tablename__ = "credential"
@@ -30,6 +31,7 @@ class Credential(Base):
     stack_id: Mapped[int | None]
     project_id: Mapped[str]
     user_id: Mapped[str]  # the delegating user
+    roles: Mapped[list[str] | None]  # names of the delegated roles; null: of an older version, unknown
     state: Mapped[str] = mapped_column(server_default="making")
     sealed: Mapped[bytes]  # the credential, encrypted
     due_at: Mapped[dt.datetime | None]  # the next attempt to remove it; null: it is held
@@ -41,7 +43,7 @@ class Credential(Base):
         CheckConstraint(check_in("state", STATES), name="state_known"),
         CheckConstraint("(state = 'held') = (due_at IS NULL)", name="held_is_not_due"),
         CheckConstraint("state <> 'held' OR stack_id IS NOT NULL", name="held_by_a_stack"),
-        Index("uq_credential_held", "stack_id", unique=True, postgresql_where=text("state = 'held'")),
+        Index("ix_credential_held", "stack_id", postgresql_where=text("state = 'held'")),
         Index("ix_credential_due", "due_at", postgresql_where=text("due_at IS NOT NULL")),
     )
 

@@ -84,6 +84,8 @@ class Stack(Base):
         server_default=text("false")
     )  # this traversal leaves all provider objects in place
     credentials: Mapped[bytes | None]  # encrypted
+    credential_id: Mapped[int | None]  # the content of the stack runs with it
+    operation_credential_id: Mapped[int | None]  # that of the caller of this DELETE or CHECK, if delegated
     username: Mapped[str] = mapped_column(server_default="")
     user_project_id: Mapped[str | None]
     created_at: Mapped[dt.datetime] = mapped_column(server_default=now)
@@ -162,7 +164,8 @@ class Revision(Base):
 
     `outline` is the part that responses need without the template: version, description, parameter schemas,
     outputs. `sealed` holds the values of hidden parameters, encrypted; their names are in `parameters` with a
-    null.
+    null. `author` is who submitted the content; a revision of a child has none: it belongs to its root's. Nor
+    does a revision of an older version, which runs with the credential of its stack.
     """
 
     __tablename__ = "revision"
@@ -187,6 +190,8 @@ class Revision(Base):
     ended_at: Mapped[dt.datetime | None]
     copy_of: Mapped[int | None]  # the number of the revision that a rollback copied
     created_by: Mapped[str] = mapped_column(server_default="")
+    author: Mapped[JsonObject | None] = mapped_column(JSONB)  # user, user_id, project_id, roles
+    credential_id: Mapped[int | None]  # delegated by the author; the content runs with it
     created_at: Mapped[dt.datetime] = mapped_column(server_default=now)
 
     __table_args__ = (

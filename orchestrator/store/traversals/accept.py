@@ -15,8 +15,8 @@ from psycopg.rows import TupleRow
 from psycopg.types.json import Json, Jsonb
 
 from orchestrator.engine.states import Outcome
-from orchestrator.errors import NotSupported, StackExists
-from orchestrator.json_types import JsonMapping
+from orchestrator.errors import Conflict, NotSupported, StackExists
+from orchestrator.json_types import JsonMapping, JsonObject
 from orchestrator.logs import request_id
 from orchestrator.store.access.quotas import Limit
 from orchestrator.store.events import event_sinks as sinks
@@ -60,26 +60,32 @@ SELECT s.id, recorded.id FROM s CROSS JOIN recorded
 
 INSERT_REVISION = """
 INSERT INTO revision (stack_id, number, action, template_hash, environment, files, parameters, sealed,
-    outline, resource_count, created_by, settings)
+    outline, resource_count, created_by, settings, author, credential_id)
 VALUES (%(stack_id)s, %(number)s, %(action)s, %(template_hash)s, %(environment)s, %(files)s,
-    %(parameters)s, %(sealed)s, %(outline)s, %(resource_count)s, %(created_by)s, %(settings)s)
+    %(parameters)s, %(sealed)s, %(outline)s, %(resource_count)s, %(created_by)s, %(settings)s, %(author)s,
+    %(credential_id)s)
 RETURNING id
 """
 
 SET_ADOPTED = "UPDATE revision SET adopted = %(adopted)s WHERE id = %(revision_id)s"
-SET_REVISION = "UPDATE stack SET revision_id = %(revision_id)s WHERE id = %(stack_id)s"
+SET_REVISION = """
+UPDATE stack SET revision_id = %(revision_id)s, credential_id = %(credential_id)s WHERE id = %(stack_id)s
+"""
 
 # Run while the stack is locked: the numbers of revisions are consecutive.
 NEXT_NUMBER = "SELECT coalesce(max(number), 0) + 1 FROM revision WHERE stack_id = %(stack_id)s"
 # The purge skips locked rows.
 FIND_REVISION = "SELECT id FROM revision WHERE stack_id = %(stack_id)s AND number = %(number)s FOR KEY SHARE"
-# A copy of an earlier revision, with the slices of its template.
+# A copy of an earlier revision, with the slices of its template. Its author is who submitted it again, if
+# anybody did.
 COPY_REVISION = """
 WITH copy AS (
     INSERT INTO revision (stack_id, number, action, template_hash, environment, files, parameters, sealed,
-        outline, resource_count, created_by, settings, copy_of)
+        outline, resource_count, created_by, settings, copy_of, author, credential_id)
     SELECT stack_id, %(number)s, %(action)s, template_hash, environment, files, parameters, sealed, outline,
-        resource_count, %(created_by)s, settings, coalesce(copy_of, number)
+        resource_count, %(created_by)s, settings, coalesce(copy_of, number),
+        coalesce(%(author)s::jsonb, author),
+        CASE WHEN %(author)s::jsonb IS NULL THEN credential_id ELSE %(credential_id)s::bigint END
     FROM revision WHERE id = %(revision_id)s FOR KEY SHARE
     RETURNING id
 ), slices AS (
@@ -89,12 +95,46 @@ WITH copy AS (
 )
 SELECT id FROM copy
 """
+AUTHORITY = """
+SELECT v.author, v.credential_id FROM stack s JOIN revision v ON v.id = s.revision_id
+WHERE s.id = %(stack_id)s
+"""
+ROOT_ID = "SELECT root_id FROM stack WHERE id = %(stack_id)s"
+# Before the child: the completion of a root locks its children.
+LOCK_ROOT = """
+SELECT t.id, t.credential_id, s.credential_id FROM stack s JOIN stack t ON t.id = s.root_id
+WHERE s.id = %(stack_id)s AND s.root_id <> s.id FOR SHARE OF t
+"""
 EMPTY_TEMPLATE: Final = b'{"heat_template_version":"2021-04-16"}'
 EMPTY_OUTLINE: Final = {"version": "2021-04-16", "description": "", "parameters": {}, "outputs": {}}
 
 
+class AuthorChanged(Conflict):
+    """The content of a child stack has the credential of another author by now."""
+
+    def __init__(self) -> None:
+        """Advise to try again."""
+        super().__init__(
+            "The stack around this nested stack was changed by another request. Nothing was done. Please try"
+            " again."
+        )
+
+
 class ConcurrentUpdate(Exception):
     """The stack changed after the update had been computed from it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Authority:
+    """Who submits content, and the credential that they have delegated for it, if any."""
+
+    author: JsonMapping  # user, user_id, project_id, roles
+    credential_id: int | None = None
+
+    @property
+    def columns(self) -> JsonObject:
+        """The columns of a revision."""
+        return {"author": Jsonb(self.author), "credential_id": self.credential_id}
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +156,7 @@ class StackInsert:
     timeout_mins: int | None
     tags: tuple[str, ...]
     keep_going: bool = False
-    credential_id: int | None = None  # held by the stack from now on
+    authority: Authority | None = None  # None: that of the present revision, whose content stays
     adopted: bytes | None = None  # name -> existing object, encrypted: the stack adopts these
     delete_on_failure: bool = False
     resume: bool | None = None  # None: only operations that the engine has started
@@ -141,14 +181,18 @@ def accept_create(
     with db.transaction():
         action = "CREATE" if insert.adopted is None else "ADOPT"
         stack_id, event = _insert_stack(db, insert, action)
-        revision_id = _insert_revision(db, stack_id, insert, number=1, action=action)
+        authority = insert.authority
+        assert authority is not None
+        revision_id = _insert_revision(db, stack_id, insert, authority.columns, number=1, action=action)
         if insert.adopted is not None:
             db.execute(SET_ADOPTED, {"adopted": insert.adopted, "revision_id": revision_id})
         sinks.add(db, stack_id, insert.sinks)
         attach_revision(db, stack_id, 1, revision_id, event)
-        db.execute(SET_REVISION, {"revision_id": revision_id, "stack_id": stack_id})
-        if insert.credential_id is not None:
-            delegated_credentials.hold(db, insert.credential_id, stack_id)
+        credential_id = authority.credential_id
+        values = {"revision_id": revision_id, "stack_id": stack_id, "credential_id": credential_id}
+        db.execute(SET_REVISION, values)
+        if credential_id is not None:
+            delegated_credentials.hold(db, credential_id, stack_id)
         return first_nodes(
             db,
             stack_id=stack_id,
@@ -204,8 +248,10 @@ def accept_update(
         RevisionChanged: the newest revision is another one.
         ConcurrentUpdate: the stack is in another traversal by now.
         NotSupported: the stack is suspended.
+        AuthorChanged, Unavailable: the credential of the update is not that of the stack any more.
     """
     with db.transaction():
+        lock_root(db, stack_id, insert.authority)
         now = _lock_unless_suspended(db, stack_id)
         if now is None:
             return None
@@ -214,13 +260,45 @@ def accept_update(
             raise RevisionChanged(insert.name, number - 1, expected)
         if based_on is not None and now.traversal != based_on:
             raise ConcurrentUpdate
-        revision_id = _insert_revision(db, stack_id, insert, number=number, action=action)
+        columns = _authority(db, stack_id, insert.authority)
+        revision_id = _insert_revision(db, stack_id, insert, columns, number=number, action=action)
         sinks.add(db, stack_id, insert.sinks)
         sinks.activate_named(db, stack_id, revision_id)
         revision_settings.apply(db, revision_id)
-        if insert.credential_id is not None:
-            delegated_credentials.hold(db, insert.credential_id, stack_id)
         return start_traversal(db, stack_id, action, revision_id=revision_id, lease=lease, converge=converge)
+
+
+def lock_root(db: Connection[TupleRow], stack_id: int, authority: Authority | None) -> None:
+    """Lock the root of a child to which content is submitted, until the transaction ends: the child must run
+    with the credential of the root, and the submission with the same (operations/adr/0026). Call it before
+    the child is locked; without effect on a root.
+
+    Raises:
+        AuthorChanged: the credentials are not the same any more.
+    """
+    row = None if authority is None else db.execute(LOCK_ROOT, {"stack_id": stack_id}).fetchone()
+    if row is None or authority is None:
+        return
+    root_id, *credentials = row
+    used = delegated_credentials.of_visit(db, root_id, credentials[0])
+    expected = None if used is None else used.id
+    if authority.credential_id != expected or (expected and credentials[0] != credentials[1]):
+        raise AuthorChanged
+
+
+def _authority(db: Connection[TupleRow], stack_id: int, authority: Authority | None) -> JsonObject:
+    """Return the columns of a revision, and let the locked stack hold the credential; without an authority
+    those of the present revision.
+    """
+    if authority is not None:
+        if authority.credential_id is not None:
+            root_id = db.execute(ROOT_ID, {"stack_id": stack_id}).fetchone()
+            assert root_id is not None
+            delegated_credentials.hold(db, authority.credential_id, root_id[0])
+        return authority.columns
+    row = db.execute(AUTHORITY, {"stack_id": stack_id}).fetchone()
+    author, credential_id = (None, None) if row is None else row
+    return {"author": None if author is None else Jsonb(author), "credential_id": credential_id}
 
 
 def accept_rollback(
@@ -229,43 +307,55 @@ def accept_rollback(
     revision_id: int | None,
     *,
     created_by: str = "",
+    authority: Authority | None = None,
     ended: Outcome = "superseded",
     retain: bool = False,
 ) -> StartedTraversal | None:
     """Start a rollback to an earlier revision, or to an empty template without a revision; return None if the
     stack is gone. Run in a transaction.
 
-    `created_by` is the user who requested it, empty after a failure; for `ended` and `retain` see
-    `start_traversal`.
+    `created_by` is the user who requested it, empty after a failure. `authority` is that of a user who
+    submits the revision again; without it the content runs with the credential of its author. For `ended` and
+    `retain` see `start_traversal`.
+
+    Raises:
+        Unavailable: the credential of `authority` has been removed by now.
     """
     if lock(db, stack_id) is None:
         return None
-    values = {
+    columns: JsonObject = {"author": None, "credential_id": None}
+    if authority is not None or revision_id is None:
+        columns = _authority(db, stack_id, authority)
+    values = columns | {
         "number": _next_number(db, stack_id),
         "action": "ROLLBACK",
         "revision_id": revision_id,
         "created_by": created_by,
     }
     if revision_id is None:
-        values |= {
-            "stack_id": stack_id,
-            "template_hash": _store_contents(db, EMPTY_TEMPLATE)[0],
-            "environment": Json({}),
-            "files": Jsonb({}),
-            "parameters": Json({}),
-            "sealed": None,
-            "outline": Json(EMPTY_OUTLINE),
-            "resource_count": 0,
-            "settings": None,
-        }
-        made = db.execute(INSERT_REVISION, values).fetchone()
+        made = db.execute(INSERT_REVISION, values | _empty_content(db, stack_id)).fetchone()
+        assert made is not None
     else:
         made = db.execute(COPY_REVISION, values).fetchone()
         assert made is not None
         revision_settings.apply(db, made[0])
         sinks.activate_named(db, stack_id, made[0])
-    assert made is not None
     return start_traversal(db, stack_id, "ROLLBACK", revision_id=made[0], ended=ended, retain=retain)
+
+
+def _empty_content(db: Connection[TupleRow], stack_id: int) -> JsonObject:
+    """Return the columns of a revision without resources."""
+    return {
+        "stack_id": stack_id,
+        "template_hash": _store_contents(db, EMPTY_TEMPLATE)[0],
+        "environment": Json({}),
+        "files": Jsonb({}),
+        "parameters": Json({}),
+        "sealed": None,
+        "outline": Json(EMPTY_OUTLINE),
+        "resource_count": 0,
+        "settings": None,
+    }
 
 
 # A snapshot can be restored while it exists and is complete.
@@ -278,15 +368,23 @@ SET_TEMPLATE = "UPDATE revision SET template_hash = %(hash)s, copy_of = NULL WHE
 
 
 def accept_restore(
-    db: Connection[TupleRow], stack_id: int, snapshot_id: int, *, template: bytes | None, created_by: str
+    db: Connection[TupleRow],
+    stack_id: int,
+    snapshot_id: int,
+    *,
+    template: bytes | None,
+    created_by: str,
+    authority: Authority,
 ) -> StartedTraversal | None:
-    """Start to restore a snapshot's revision, with another `template` if given; return None if the stack or
-    the snapshot is gone.
+    """Start to restore a snapshot's revision, with another `template` if given, as a submission of the
+    caller; return None if the stack or the snapshot is gone.
 
     Raises:
         NotSupported: the stack is suspended.
+        AuthorChanged, Unavailable: as `accept_update`.
     """
     with db.transaction():
+        lock_root(db, stack_id, authority)
         if _lock_unless_suspended(db, stack_id) is None:
             return None
         snapshot = db.execute(
@@ -294,7 +392,7 @@ def accept_restore(
         ).fetchone()
         if snapshot is None:
             return None
-        values = {
+        values = _authority(db, stack_id, authority) | {
             "number": _next_number(db, stack_id),
             "action": "RESTORE",
             "revision_id": snapshot[0],
@@ -333,7 +431,13 @@ def _next_number(db: Connection[TupleRow], stack_id: int) -> int:
 
 
 def _insert_revision(
-    db: Connection[TupleRow], stack_id: int, insert: StackInsert, *, number: int, action: str
+    db: Connection[TupleRow],
+    stack_id: int,
+    insert: StackInsert,
+    authority: JsonMapping,
+    *,
+    number: int,
+    action: str,
 ) -> int:
     template_hash, *hashes = _store_contents(
         db, insert.template, *(text.encode() for text in insert.files.values())
@@ -354,6 +458,7 @@ def _insert_revision(
             "resource_count": insert.resource_count,
             "created_by": insert.username,
             "settings": Jsonb({name: getattr(insert, name) for name in revision_settings.NAMES}),
+            **authority,
         },
     ).fetchone()
     assert row is not None

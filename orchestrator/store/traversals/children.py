@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any, Final
 
 from psycopg import Connection, errors
@@ -54,12 +55,12 @@ _INSERT_CHILD: Final = f""", p AS MATERIALIZED (
 ), s AS (
     INSERT INTO stack (id, root_id, owner_id, parent_resource_id, parent_resource, depth, uuid, project_id,
         name, action, status, status_reason, traversal, revision_id, disable_rollback, keep_going,
-        timeout_mins, username, credentials, user_project_id, converge, request_id)
+        timeout_mins, username, credentials, credential_id, user_project_id, converge, request_id)
     SELECT new_ids.id, p.root_id, p.id, i.resource_id, i.name, p.depth + 1, i.physical_id::uuid,
         p.project_id, %(child_name)s, %(child_action)s, 'IN_PROGRESS',
         'Stack ' || %(child_action)s || ' started', 1, new_ids.revision_id, true, p.keep_going,
         coalesce(%(timeout_mins)s::int, p.timeout_mins), p.username, p.credentials,
-        p.user_project_id, p.converge, p.request_id
+        %(credential_id)s::bigint, p.user_project_id, p.converge, p.request_id
     FROM i CROSS JOIN new_ids CROSS JOIN p
     RETURNING *
 ), first_event AS ({STACK_EVENT} RETURNING id
@@ -114,6 +115,7 @@ WHERE id = %(stack_id)s AND revision_id = %(revision_id)s AND good_revision_id =
 START_CHILD_TRAVERSAL = """
 UPDATE stack c SET disable_rollback = true, keep_going = p.keep_going, username = p.username,
     credentials = p.credentials, user_project_id = p.user_project_id,
+    credential_id = CASE WHEN %(updates)s::boolean THEN %(credential_id)s::bigint ELSE c.credential_id END,
     timeout_mins = coalesce(%(timeout_mins)s::int, p.timeout_mins), request_id = p.request_id
 FROM stack p WHERE c.id = %(stack_id)s::bigint AND c.deleted_at IS NULL AND p.id = c.owner_id
 RETURNING c.id
@@ -232,13 +234,20 @@ class ContentMissing(Exception):
 
 
 def insert_child(
-    db: Db, desired: DesiredChild, row: JsonMapping, lease: int | None, root: str, *, again: bool
+    db: Db,
+    desired: DesiredChild,
+    row: JsonMapping,
+    lease: int | None,
+    root: str,
+    *,
+    again: bool,
+    credential_id: int | None,
 ) -> Settled:
     """Insert the child stack of a resource and let its node wait for it; with `again` in place of a deleted
     child.
 
-    `row` is that of the resource, as in `repository.write_outcome`. A single statement unless `again`: then
-    run it in a transaction.
+    `credential_id` is that of the visit, `row` is that of the resource, as in `repository.write_outcome`. A
+    single statement unless `again`: then run it in a transaction.
 
     Raises:
         ContentMissing: the template must be stored before.
@@ -255,6 +264,7 @@ def insert_child(
         "child_action": "CREATE" if desired.adopted is None else "ADOPT",
         "child_adopted": desired.adopted,
         "timeout_mins": None if desired.timeout_mins is None else str(desired.timeout_mins),
+        "credential_id": None if credential_id is None else str(credential_id),
         "lease": lease,
         "max_messages": 0,
     }
@@ -276,13 +286,20 @@ def store(db: Db, desired: DesiredChild) -> None:
 
 
 def update(
-    db: Db, child_id: int, desired: DesiredChild, *, converge: bool, automatic: bool = False
+    db: Db,
+    child_id: int,
+    desired: DesiredChild,
+    *,
+    converge: bool,
+    credential_id: int | None,
+    automatic: bool = False,
 ) -> StartedChild | None:
     """Insert a child's next revision and start the traversal to it; return None if the child is gone. A child
     that has reached a revision with the same content is repaired: it keeps the revision
-    (operations/adr/0019). Run in a transaction.
+    (operations/adr/0019). `credential_id` is that of the visit. Run in a transaction.
     """
-    if not _lock_and_inherit(db, child_id, desired.timeout_mins):
+    inherited = {"updates": "true", "credential_id": None if credential_id is None else str(credential_id)}
+    if not _lock_and_inherit(db, child_id, desired.timeout_mins, inherited):
         return None
     db.execute(CLEAR_STALE, {"stack_id": child_id})
     if desired.revision_id is not None:
@@ -299,18 +316,29 @@ def update(
     return _started(db, child_id, action, revision_id=revision_id, converge=converge, automatic=automatic)
 
 
-def begin(db: Db, child_id: int, action: str, *, retain: bool = False) -> StartedChild | None:
-    """Start an action without a template; return None if the child is gone. Run in a transaction."""
+def begin(
+    db: Db, child_id: int, action: str, *, credential_id: int | None, retain: bool = False
+) -> StartedChild | None:
+    """Start an action without a template; return None if the child is gone. `credential_id` is that of the
+    visit: a DELETE or CHECK runs with it. Run in a transaction.
+    """
     if not _lock_and_inherit(db, child_id):
         return None
-    return _started(db, child_id, action, retain=retain)
+    used = credential_id if action in {"DELETE", "CHECK"} else None
+    return _started(db, child_id, action, retain=retain, credential_id=used)
 
 
-def _lock_and_inherit(db: Db, child_id: int, timeout_mins: int | None = None) -> bool:
+def _lock_and_inherit(
+    db: Db,
+    child_id: int,
+    timeout_mins: int | None = None,
+    inherited: Mapping[str, str | None] = MappingProxyType({"updates": "false", "credential_id": None}),
+) -> bool:
     """Lock a live child and update the settings that it inherits; return False if it is gone."""
     values = {
         "stack_id": str(child_id),
         "timeout_mins": None if timeout_mins is None else str(timeout_mins),
+        **inherited,
     }
     return bool(fetch_prepared(db, START_CHILD_TRAVERSAL, values))
 

@@ -80,6 +80,10 @@ WITH k AS MATERIALIZED (
 ), released AS (  -- the credentials of its user (`operations/keystone/delegated_credentials.py`)
     UPDATE credential c SET state = 'going', due_at = now() FROM s
     WHERE s.deleted_at IS NOT NULL AND c.stack_id = s.id AND c.state IN ('held', '')
+), handed_on AS (  -- children that the update has left alone belong to the author of the root now
+    UPDATE stack c SET credential_id = s.credential_id FROM s
+    WHERE s.owner_id IS NULL AND s.good_revision_id = s.revision_id AND c.root_id = ANY (ARRAY[s.id])
+        AND c.id <> s.id AND c.credential_id IS DISTINCT FROM s.credential_id
 ), snapshot_ended AS ("""
     + END_SNAPSHOT
     + """), recorded AS ("""

@@ -34,6 +34,12 @@ WITH s AS (
         revision_id = coalesce(%(revision_id)s, revision_id), converge = %(converge)s, resume_at = NULL,
         resume_tries = CASE WHEN %(resumed)s THEN resume_tries ELSE 0 END,
         automatic = %(automatic)s,
+        credential_id = CASE WHEN %(revision_id)s::bigint IS NULL THEN credential_id ELSE (
+            SELECT CASE WHEN v.author IS NULL AND v.credential_id IS NULL  -- of a child, or an older version
+                THEN stack.credential_id ELSE v.credential_id END
+            FROM revision v WHERE v.id = %(revision_id)s::bigint) END,
+        operation_credential_id =
+            CASE WHEN %(resumed)s THEN operation_credential_id ELSE %(credential_id)s::bigint END,
         retain = %(retain)s OR retain AND %(action)s = 'DELETE',  -- a repeated delete keeps retaining
         request_id = coalesce(%(request_id)s, request_id)  -- a rollback belongs to the request that failed
     WHERE id = %(stack_id)s AND deleted_at IS NULL
@@ -202,13 +208,15 @@ def start_traversal(
     automatic: bool = False,
     ended: Outcome = "superseded",
     resumed: bool = False,
+    credential_id: int | None = None,
 ) -> StartedTraversal | None:
     """Start the next traversal of a live stack; return None if the stack is gone or, with `expected`, in
     another traversal. Run in a transaction.
 
     `ended` is recorded for the previous revision in progress. `converge`: compare with the observed state.
     `retain`: leave all provider objects in place. `automatic`: nobody has requested it.
-    `resumed`: the same action continues after an outage.
+    `resumed`: the same action continues after an outage. `credential_id` is that of the caller of a DELETE or
+    CHECK, in place of that of the content.
     """
     values = {
         "stack_id": stack_id,
@@ -219,6 +227,7 @@ def start_traversal(
         "retain": retain,
         "automatic": automatic,
         "resumed": resumed,
+        "credential_id": credential_id,
         "request_id": request_id(),
     }
     row = db.execute(START, values).fetchone()

@@ -16,8 +16,10 @@ n.id, n.kind, n.traversal, n.queue, n.label, n.retry_count, n.lost_leases,
     r.step, extract(epoch FROM clock_timestamp() - r.requested_at)::float8,
     n.early_needed_by && n.needed_by, NOT n.early_needed_by <@ n.needed_by, s.automatic,
     r.released, n.absent,
-    n.refused_since || jsonb_build_object('now', extract(epoch FROM clock_timestamp())), n.refusal
-, c.id, others.hold
+    n.refused_since || jsonb_build_object('now', extract(epoch FROM clock_timestamp())), n.refusal,
+    CASE WHEN s.action IN ('DELETE', 'CHECK') AND n.kind IN ('update', 'cleanup')
+        THEN coalesce(s.operation_credential_id, s.credential_id) ELSE s.credential_id END
+, others.hold
 FROM graph_node n
 
 JOIN stack s ON s.id = ANY (ARRAY[n.stack_id])
@@ -37,7 +39,6 @@ CROSS JOIN LATERAL (
     FROM resource q
     WHERE q.stack_id = CASE WHEN n.kind = 'update' THEN n.stack_id END AND q.name = ANY(d.requires) AND NOT q.leftover
 ) AS inputs
-LEFT JOIN credential c ON c.stack_id = ANY (ARRAY[s.root_id]) AND c.state = 'held'
 CROSS JOIN LATERAL (
     SELECT bool_or(o.leftover AND o.attempt > 0 AND o.released IS NOT TRUE) AS hold FROM resource o
     WHERE o.stack_id = n.stack_id AND o.name = r.name AND o.id <> r.id

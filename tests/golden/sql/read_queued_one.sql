@@ -16,7 +16,9 @@ n.id, n.kind, n.traversal, n.queue, n.label, n.retry_count, n.lost_leases,
     r.step, extract(epoch FROM clock_timestamp() - r.requested_at)::float8,
     n.early_needed_by && n.needed_by, NOT n.early_needed_by <@ n.needed_by, s.automatic,
     r.released, n.absent,
-    n.refused_since || jsonb_build_object('now', extract(epoch FROM clock_timestamp())), n.refusal
+    n.refused_since || jsonb_build_object('now', extract(epoch FROM clock_timestamp())), n.refusal,
+    CASE WHEN s.action IN ('DELETE', 'CHECK') AND n.kind IN ('update', 'cleanup')
+        THEN coalesce(s.operation_credential_id, s.credential_id) ELSE s.credential_id END
 , r.leased_until >= clock_timestamp()
 FROM graph_node n
 

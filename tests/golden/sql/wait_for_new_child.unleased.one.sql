@@ -81,12 +81,12 @@ RETURNING n.id, n.traversal, n.queue, n.label
 ), s AS (
     INSERT INTO stack (id, root_id, owner_id, parent_resource_id, parent_resource, depth, uuid, project_id,
         name, action, status, status_reason, traversal, revision_id, disable_rollback, keep_going,
-        timeout_mins, username, credentials, user_project_id, converge, request_id)
+        timeout_mins, username, credentials, credential_id, user_project_id, converge, request_id)
     SELECT new_ids.id, p.root_id, p.id, i.resource_id, i.name, p.depth + 1, i.physical_id::uuid,
         p.project_id, %(child_name)s, %(child_action)s, 'IN_PROGRESS',
         'Stack ' || %(child_action)s || ' started', 1, new_ids.revision_id, true, p.keep_going,
         coalesce(%(timeout_mins)s::int, p.timeout_mins), p.username, p.credentials,
-        p.user_project_id, p.converge, p.request_id
+        %(credential_id)s::bigint, p.user_project_id, p.converge, p.request_id
     FROM i CROSS JOIN new_ids CROSS JOIN p
     RETURNING *
 ), first_event AS (

@@ -205,16 +205,20 @@ def test_an_update_by_another_user_takes_theirs(world: World, keystone: StandIn)
     assert states(world) == ["held"]
 
 
-def test_an_update_by_a_caller_who_cannot_delegate_keeps_the_credential(
-    world: World, keystone: StandIn
+@pytest.mark.parametrize(
+    ("user", "token"),
+    [("bob", {"application_credential": {"id": "a"}}), ("admin", {"project": "of the admins"})],
+)
+def test_an_update_by_a_caller_who_cannot_delegate_is_refused_and_leaves_nothing(
+    world: World, keystone: StandIn, user: str, token: dict[str, Any]
 ) -> None:
     world.create("mine", NOTHING)
     world.deliver_all()
     [first] = keystone.trusts
-    sign_in(world, keystone, "bob", application_credential={"id": "a"})
-    world.update("mine", {**NOTHING, "two": NOTHING["one"]})
-    sign_in(world, keystone, "admin", project="of the admins")
-    world.update("mine", NOTHING)
+    sign_in(world, keystone, user, **token)
+    with pytest.raises(Forbidden):
+        world.update("mine", {**NOTHING, "two": NOTHING["one"]})
+    assert [row.number for row in world.rows("SELECT number FROM revision")] == [1]
     tidy(world)
     assert list(keystone.trusts) == [first]
     assert states(world) == ["held"]
@@ -235,7 +239,7 @@ def test_a_credential_is_its_stacks_alone(world: World, keystone: StandIn) -> No
     world.create("other", NOTHING)
     ids = [row.id for row in world.rows("SELECT id FROM stack ORDER BY id")]
     with world.database.borrow() as db:
-        result = [delegated_credentials.held(db, id_) for id_ in ids]
+        result = [delegated_credentials.in_force(db, id_) for id_ in ids]
     trusts = [Delegation(**world.cipher.open(item.sealed)).trust_id for item in result if item]
     assert set(trusts) == set(keystone.trusts)
     cloud = cloud_of_stack(world.database.borrow, world.cipher, Settings(**keystone.settings()), ids[0])

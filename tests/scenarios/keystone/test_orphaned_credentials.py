@@ -93,8 +93,8 @@ def test_a_claim_takes_a_single_removal(world: World) -> None:
 def test_the_trust_of_a_user_without_roles_is_deleted_once_possible(world: World, keystone: StandIn) -> None:
     world.create("mine", NOTHING)
     world.deliver_all()
-    keystone.powerless.add("u1")
     world.delete("mine")
+    keystone.powerless.add("u1")
     world.deliver_all()
     assert tidy(world) == 0
     [row] = world.rows("SELECT state, tries, due_at > now() AS later, last_error FROM credential")

@@ -38,6 +38,7 @@ def test_a_row_with_a_resource_is_a_resource_visit():
         True,
         {"quota": 1.0, "now": 3.0},
         "quota",
+        8,
     )
     assert row[repository.RESOURCE_ID] == RESOURCE.id
     marked = RESOURCE._replace(marked_unhealthy=True, observed="ready", reachable_seconds=0.5)
@@ -56,6 +57,7 @@ def test_a_row_with_a_resource_is_a_resource_visit():
         True,
         {"quota": 1.0, "now": 3.0},
         "quota",
+        8,
     )
 
 
@@ -79,6 +81,7 @@ def test_a_resource_may_have_no_definition_no_inputs_and_no_hooks():
         False,
         None,
         False,
+        None,
         None,
         None,
     )

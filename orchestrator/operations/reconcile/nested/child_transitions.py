@@ -92,7 +92,13 @@ def _spawn(
     state.data = with_request(split_request(state.data)[1], ChildRequest(1, step.turn, visit.traversal))
     row = _row(visit, result, step, context.row_of)
     settled = children.insert_child(
-        context.db, step.desired, row, context.lease, context.root, again=step.child is not None
+        context.db,
+        step.desired,
+        row,
+        context.lease,
+        context.root,
+        again=step.child is not None,
+        credential_id=visit.credential_id,
     )
     if row["resource_id"] not in settled.held:
         raise LeaseLost
@@ -145,15 +151,22 @@ def _start(db: repository.CheckConnection, visit: ResourceVisit, step: ChildStep
     if step.verb == "update":
         stack = visit.stack
         started = children.update(
-            db, child.id, step.desired, converge=stack.converge, automatic=stack.automatic
+            db,
+            child.id,
+            step.desired,
+            converge=stack.converge,
+            credential_id=visit.credential_id,
+            automatic=stack.automatic,
         )
     elif step.verb == "delete":
-        started = children.begin(db, child.id, "DELETE", retain=visit.stack.retain)
+        started = children.begin(
+            db, child.id, "DELETE", credential_id=visit.credential_id, retain=visit.stack.retain
+        )
         snapshots.remove_all(db, child.id)
     elif step.action == "SNAPSHOT":
         started = _start_snapshot(db, child.id, step.desired)
     else:
-        started = children.begin(db, child.id, step.action)
+        started = children.begin(db, child.id, step.action, credential_id=visit.credential_id)
     if started is None:
         raise ChildChanged  # deleted at this very moment
     return started
