@@ -8,6 +8,7 @@ OrchestratorError
 ├── LimitExceeded         a quota or size limit                                 400
 ├── Unauthenticated       no valid credentials                                 401
 ├── Forbidden             the caller lacks the permission                      403
+│   └── TypeNotPermitted  the author of the revision may not use the type
 ├── NotFound              no such stack, resource, event                       404
 ├── Conflict              the stack is busy or the name is taken               409
 ├── TooManyRequests       orchestrator/rate_errors.py                        429
@@ -209,6 +210,17 @@ class AccessDenied(Forbidden):
     def __init__(self) -> None:
         """Use the HTTP layer's text."""
         super().__init__("Access was denied to this resource.")
+
+
+class TypeNotPermitted(Forbidden):
+    """The author of a revision may not use a type in it."""
+
+    def __init__(self, type_name: str) -> None:
+        """Name the type."""
+        super().__init__(
+            f"type {type_name} is not permitted for the author of the revision: update the stack as a user"
+            " who may use it"
+        )
 
 
 class NotFound(OrchestratorError):

@@ -44,7 +44,7 @@ from orchestrator.operations.stacks import actions
 from orchestrator.operations.stacks import create_delete as stacks
 from orchestrator.operations.stacks import update as updates
 from orchestrator.operations.stacks.create_delete import Accepted
-from orchestrator.operations.validation import stored_content, template_report
+from orchestrator.operations.validation import template_report
 from orchestrator.process_control import die_with, yield_processor
 from orchestrator.rate_errors import TooManyLargeRequests
 from orchestrator.resources.registry import load_registry
@@ -138,22 +138,22 @@ def differ(context: OperationContext, stack: StackRow, before: int, after: int) 
     return differences
 
 
-def roll_back(context: OperationContext, stack: StackRow, number: int) -> list[CheckMessage]:
-    """Start to roll back to a revision; a large template is handled in a subprocess."""
-    if stored_content.template_size(context, stack, number) <= context.settings.inline_body_size:
-        return actions.roll_back(context, stack, number)
-    messages: list[CheckMessage] = _run_in_subprocess(
-        context, None, partial(_roll_back, stack=stack, number=number)
-    )
-    return messages
-
-
 def restore(context: OperationContext, stack: StackRow, snapshot_id: str) -> list[CheckMessage]:
     """Start to restore a snapshot; a large template is handled in a subprocess."""
     if snapshots.template_size(context, stack, snapshot_id) <= context.settings.inline_body_size:
         return snapshots.restore(context, stack, snapshot_id)
     messages: list[CheckMessage] = _run_in_subprocess(
         context, None, partial(_restore, stack=stack, snapshot_id=snapshot_id)
+    )
+    return messages
+
+
+def roll_back(context: OperationContext, stack: StackRow, number: int) -> list[CheckMessage]:
+    """Start a rollback; the types of a large revision are judged in a subprocess."""
+    if actions.checked_size(context, stack, number) <= context.settings.inline_body_size:
+        return actions.roll_back(context, stack, number)
+    messages: list[CheckMessage] = _run_in_subprocess(
+        context, None, partial(_roll_back, stack=stack, number=number)
     )
     return messages
 
@@ -293,12 +293,12 @@ def _preview_update(
     answer.send(update_preview.preview_update(context, stack, body, patch=patch, show_nested=show_nested))
 
 
-def _roll_back(job: _Job, answer: Connection, *, stack: StackRow, number: int) -> None:
-    answer.send(actions.roll_back(_context(job), stack, number))
-
-
 def _restore(job: _Job, answer: Connection, *, stack: StackRow, snapshot_id: str) -> None:
     answer.send(snapshots.restore(_context(job), stack, snapshot_id))
+
+
+def _roll_back(job: _Job, answer: Connection, *, stack: StackRow, number: int) -> None:
+    answer.send(actions.roll_back(_context(job), stack, number))
 
 
 def _create(job: _Job, answer: Connection) -> None:

@@ -13,13 +13,14 @@ Names are Heat's where Heat has the operation.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
 
 from orchestrator.config import Settings
+from orchestrator.engine.validation.denied_types import DeniedTypes
 from orchestrator.errors import Forbidden, InvalidTemplate, LimitExceeded, Misconfigured, did_you_mean
 from orchestrator.security.caller import Caller
 from orchestrator.security.resource_credentials import STACK_USER
@@ -37,6 +38,14 @@ IMPLIED: Final[Mapping[str, frozenset[str]]] = MappingProxyType(
 
 IS_ADMIN: Final = "context_is_admin"  # an admin without a project: docs/internals/rest-api.md §1
 TYPES: Final = "resource_types:"
+# The operations that accept the content of a stack.
+AUTHORS: Final = (
+    "stacks:create",
+    "stacks:update",
+    "stacks:update_patch",
+    "cloudformation:CreateStack",
+    "cloudformation:UpdateStack",
+)
 
 
 def _named(scope: str, names: str) -> list[str]:
@@ -164,15 +173,34 @@ def type_policy(policy: Policy, caller: Caller) -> Callable[[str], None]:
     caller may use it.
     """
 
+    denied = denied_types(policy, caller)
+
     def enter(type_name: str) -> None:
-        name = f"{TYPES}{type_name}"
-        if name in policy:
-            require(policy, name, caller)
-        beneath = f"{TYPES}{type_name.rpartition('::')[0]}::*"
-        if beneath in policy and not allowed(policy, beneath, caller):
-            raise Forbidden(f"You are not authorized to use {type_name}.")
+        rule = denied.rule_of(type_name)
+        if rule is not None:
+            name = f"{TYPES}{type_name}" if rule == type_name else type_name
+            raise Forbidden(f"You are not authorized to use {name}.")
 
     return enter
+
+
+def denied_types(policy: Policy, caller: Caller) -> DeniedTypes:
+    """Return the types that the caller may not use. A revision stores them for its author."""
+    return _denied(policy, caller.roles)
+
+
+def types_denied_to_any_author(policy: Policy) -> DeniedTypes:
+    """Return the types that some caller with the right to create or update stacks may not use: those that an
+    unknown author perhaps may not use.
+    """
+    authors = frozenset[str]().union(*(policy[name] for name in AUTHORS))
+    return DeniedTypes(frozenset().union(*(_denied(policy, (role,)).rules for role in authors)))
+
+
+def _denied(policy: Policy, roles: Sequence[str]) -> DeniedTypes:
+    caller = Caller("", roles=tuple(roles))
+    rules = [name for name in policy if name.startswith(TYPES) and not allowed(policy, name, caller)]
+    return DeniedTypes(frozenset(name.removeprefix(TYPES) for name in rules))
 
 
 def policy_of(settings: Settings) -> Policy:

@@ -42,15 +42,19 @@ class Sample:
     count: int
 
 
-def samples(resource_type: GroupType, properties: JsonMapping, resolved: Resolved) -> Iterator[Sample]:
-    """Yield samples of a group whose `properties` properties are known."""
+def samples(
+    resource_type: GroupType, properties: JsonMapping, resolved: Resolved, *, minimum: int = 0
+) -> Iterator[Sample]:
+    """Yield samples of a group whose `properties` properties are known, as if it had at least `minimum`
+    members.
+    """
     props = dict(properties)
     for name in resource_type.definition_properties:
         # partly unknown values are missing in `properties`
         value = props.setdefault(name, resolved.values.get(name))
         if value is UNKNOWN:
             return
-    planned = resource_type.planned(props)
+    planned = resource_type.planned(props, minimum=minimum)
     secret = not resolved.secrets.isdisjoint(resource_type.definition_properties)
     hidden = frozenset({PARAMETER} if secret else ())
     secrets = resolved.secret_values(properties) if secret else NO_SECRETS

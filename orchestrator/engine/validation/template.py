@@ -381,10 +381,30 @@ class _StackCheck:
         if kinds.depth > kinds.max_depth:
             yield nested_too_deep(kinds.max_depth)
             return
+        is_empty = True
         for sample in samples(resource_type, properties, resolved):
+            is_empty = False
             check = _StackCheck(sample.template, sample.values, kinds, self.tree, True, sample.written)
             yield from check.run()
             self.resources += sample.count * check.resources
+        if is_empty and kinds.type_environment.authorize is not None:
+            self._authorize_members(resource_type, properties, resolved, kinds)
+
+    def _authorize_members(
+        self, resource_type: GroupType, properties: JsonMapping, resolved: Resolved, kinds: TypeResolver
+    ) -> None:
+        """Resolve the types of the members that an empty group may have later; their faults do not matter
+        before.
+
+        Raises:
+            Forbidden: the caller may not use one of them.
+        """
+        if resource_type.implied_type:
+            body = {"type": resource_type.implied_type}
+            kinds.of(ResourceDefinition("", body["type"], body, frozenset(), {}, frozenset()))
+        tree = _Tree(self.tree.strict, self.tree.timeout_seconds)
+        for sample in samples(resource_type, properties, resolved, minimum=1):
+            _StackCheck(sample.template, sample.values, kinds, tree, True, sample.written).run()
 
     def _look_into(
         self, template: NestedTemplate, values: ParameterValues, kinds: TypeResolver, key: object

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple
 
+from orchestrator.engine.validation.denied_types import NONE_DENIED, DeniedTypes
 from orchestrator.engine.validation.nested_faults import nested_path
 from orchestrator.engine.validation.nested_templates import Fetch, NestedTemplates
 from orchestrator.errors import Diagnostic, InvalidTemplate, ResourceTypeUnavailable, did_you_mean
@@ -91,6 +92,7 @@ class TypeEnvironment:
     max_depth: int = 10
     max_resources: int = 2_000_000  # of the whole tree
     authorize: Callable[[str], None] | None = None  # raises Forbidden for a type that the caller may not use
+    denied: DeniedTypes = NONE_DENIED  # in a worker: to the author of the revision
     offers: Offers = no_services  # whether the cloud has a service
 
     @classmethod
@@ -131,6 +133,7 @@ class _Resolution(NamedTuple):
     type: ResourceType | UnknownType
     name: str  # of the type that runs the resource
     nested: bool = False  # the resource is a stack
+    denied: str | None = None  # the name of the type, if the author of the revision may not use it
 
 
 class TypeResolver:
@@ -188,6 +191,12 @@ class TypeResolver:
         For an unknown type, the name as written.
         """
         return self._entry(definition).name
+
+    def denied_type(self, definition: ResourceDefinition) -> str | None:
+        """Return the type of a resource if the author of the revision may not use it, as written or as run;
+        None if it is permitted.
+        """
+        return self._entry(definition).denied if self.type_environment.denied else None
 
     def nested_type(self, name: str, written: str, runs_as: str | None) -> NestedType | None:
         """Return the type of a recorded resource if it is a nested stack; `written` is its type in the
@@ -286,6 +295,13 @@ class TypeResolver:
         return cached
 
     def _look_up(self, definition: ResourceDefinition) -> _Resolution:
+        found, denied = self._resolved(definition), self.type_environment.denied
+        for name in (definition.type, found.name):
+            if denied.rule_of(name) is not None:
+                return found._replace(denied=name)
+        return found
+
+    def _resolved(self, definition: ResourceDefinition) -> _Resolution:
         written, scope = definition.type, self.type_environment
         try:
             target = self.registry.target(definition.name, written)

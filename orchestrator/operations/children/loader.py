@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -35,6 +35,7 @@ from orchestrator.operations.runtime.sealed_parameters import (
 )
 from orchestrator.operations.snapshots.restored_template import with_restored_resources
 from orchestrator.operations.validation.cloud_services import services_of_workers
+from orchestrator.operations.validation.types_of_author import denied_to_author
 from orchestrator.resources.base import ResourceType
 from orchestrator.resources.nested_type import ChildTemplate, NestedType
 from orchestrator.security.encryption import Cipher
@@ -44,6 +45,7 @@ from orchestrator.store.connections.database import Database
 from orchestrator.store.nodes.repository import CheckConnection
 from orchestrator.store.stacks import revisions, stacks
 from orchestrator.store.traversals import child_reads
+from orchestrator.store.traversals.child_reads import InheritedInputs
 from orchestrator.store.traversals.children import DesiredChild
 from orchestrator.template.definition import ResourceDefinition
 from orchestrator.template.environment import Environment
@@ -71,6 +73,7 @@ class InheritedContext:
     environment: Environment
     files: Mapping[str, str]  # name -> the hash of its text, in hexadecimal
     resolver: TypeResolver
+    denied_types: Sequence[str] | None = None  # to the author of the revision; None: not known
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,18 +193,9 @@ class ChildStackLoader:
     def _context_of(self, stack_id: int, revision_id: int) -> InheritedContext:
         return self._contexts.get_or_make(revision_id, lambda: self._read_context(stack_id, revision_id))
 
-    def inherited_context_of(
-        self,
-        revision_id: int,
-        environment: JsonMapping,
-        files: Mapping[str, str],
-        depth: int,
-        sealed: bytes | None,
-    ) -> InheritedContext:
+    def inherited_context_of(self, revision_id: int, inputs: InheritedInputs) -> InheritedContext:
         """Return the same, from the contents of a revision."""
-        return self._contexts.get_or_make(
-            revision_id, lambda: self._shared_context(environment, files, depth, sealed)
-        )
+        return self._contexts.get_or_make(revision_id, lambda: self._shared_context(inputs))
 
     def template(self, hash_: str, values: ParameterValues, max_resources: int) -> Template | None:
         """Return a stored template with these values; None when it has more than `max_resources`.
@@ -272,6 +266,7 @@ class ChildStackLoader:
             resource_count=len(defined.template.resources),
             timeout_mins=child.timeout_mins,
             limits=() if limit is None else (limit,),
+            denied_types=context.denied_types,
         )
 
     def restored(self, desired: DesiredChild, snapshot_id: int) -> DesiredChild:
@@ -282,7 +277,8 @@ class ChildStackLoader:
             return desired
         values = stored_values(dict(desired.parameters), desired.sealed, self.cipher, {})
         template = load(desired.template, self._limits, values)
-        resolver = self._shared_context(desired.environment, {}, 0, desired.sealed).resolver
+        inputs = InheritedInputs(desired.environment, {}, 0, desired.sealed, desired.denied_types)
+        resolver = self._shared_context(inputs).resolver
         document = orjson.loads(desired.template)
         made = with_restored_resources(document, template, resolver, copies, self.types, self.cipher)
         return desired if made is None else replace(desired, template=orjson.dumps(made))
@@ -327,25 +323,21 @@ class ChildStackLoader:
 
     def _read_context(self, stack_id: int, revision_id: int) -> InheritedContext:
         with self.database.borrow() as db:
-            environment, files, depth, sealed = child_reads.inherited(db, stack_id, revision_id)
-        return self._shared_context(environment, files, depth, sealed)
+            inputs = child_reads.inherited(db, stack_id, revision_id)
+        return self._shared_context(inputs)
 
-    def _shared_context(
-        self, environment: JsonMapping, files: Mapping[str, str], depth: int, sealed: bytes | None
-    ) -> InheritedContext:
+    def _shared_context(self, inputs: InheritedInputs) -> InheritedContext:
         """Return a context shared by all stacks whose environments differ only in parameters."""
-        sections = {name: section for name, section in environment.items() if name != "parameters"}
-        hidden = hidden_defaults(self.cipher, sections, sealed)
-        content = orjson.dumps([sections, files, depth, hidden], option=orjson.OPT_SORT_KEYS)
-        key = hashlib.sha256(content).digest()
+        sections = {name: section for name, section in inputs.environment.items() if name != "parameters"}
+        hidden = hidden_defaults(self.cipher, sections, inputs.sealed)
+        identity = [sections, inputs.files, inputs.depth, hidden, inputs.denied_types]
+        key = hashlib.sha256(orjson.dumps(identity, option=orjson.OPT_SORT_KEYS)).digest()
         return self._shared.get_or_make(
-            key, lambda: self._make_context(opened_environment(sections, hidden), files, depth)
+            key, lambda: self._make_context(opened_environment(sections, hidden), inputs)
         )
 
-    def _make_context(
-        self, environment: Environment, files: Mapping[str, str], depth: int
-    ) -> InheritedContext:
-        settings = self.settings
+    def _make_context(self, environment: Environment, inputs: InheritedInputs) -> InheritedContext:
+        settings, files, denied = self.settings, inputs.files, inputs.denied_types
         of_root = TypeEnvironment.of_stack(
             self.types,
             environment,
@@ -355,12 +347,13 @@ class ChildStackLoader:
         )
         type_environment = replace(
             of_root,
-            depth=depth,
+            depth=inputs.depth,
             max_depth=settings.max_nested_stack_depth,
             max_resources=settings.max_resources_per_stack,
+            denied=denied_to_author(settings, denied),
             offers=services_of_workers(settings),
         )
-        return InheritedContext(environment, files, TypeResolver(type_environment))
+        return InheritedContext(environment, files, TypeResolver(type_environment), denied)
 
 
 class LazyStackContext:

@@ -13,7 +13,7 @@ from orchestrator.json_types import JsonMapping, JsonObject
 from orchestrator.operations.planning.attribute_uses import used_attributes
 from orchestrator.operations.planning.early_edges import early_requirements
 from orchestrator.operations.planning.live_uses import used_live_attributes
-from orchestrator.operations.resource_context.state import USED_LIVE
+from orchestrator.operations.resource_context.state import DENIED_TYPE, USED_LIVE
 from orchestrator.resources.template_type import TemplateType
 from orchestrator.store.planning.bulk_writer import DefinitionRow
 from orchestrator.template.definition import NO_ATTRIBUTES, ResourceDefinition, StackDefinition
@@ -44,6 +44,7 @@ class PlannedDefinitions:
         self._used_live = {} if template is None else used_live_attributes(template, resolver, nested=nested)
         self._early = early_requirements(template, resolver) if template and early_release else {}
         self._nested_digests: dict[int, str] = {}  # by id of the type
+        self._denied = _denied_types(self.definitions, resolver)
         self.desired = {
             name: self._desired(definition, resolver.resolved_name(definition))
             for name, definition in self.definitions.items()
@@ -65,6 +66,18 @@ class PlannedDefinitions:
         written = self._types.get(name) or runs_as
         return written, None if runs_as == written else runs_as
 
+    def keep_permitted(self, digests: Mapping[str, bytes]) -> None:
+        """Keep definitions that are in force, by the digests given, and were permitted to their author. Only
+        other definitions are refused.
+        """
+        for name in [name for name in self._denied if name in digests]:
+            denied = self._denied.pop(name)
+            permitted = self._desired(self.definitions[name], self.desired[name].resource_type)
+            if digests[name] == permitted.digest:
+                self.desired[name] = permitted
+            else:
+                self._denied[name] = denied
+
     def discard(self, names: Iterable[str]) -> None:
         """Drop definitions that will not be written: in a large stack they are most of a plan's memory."""
         if isinstance(self.definitions, dict):
@@ -81,6 +94,8 @@ class PlannedDefinitions:
             body |= self._nested(definition)
         if name in self._used_live:
             body[USED_LIVE] = self._used_live[name]
+        if name in self._denied:
+            body[DENIED_TYPE] = self._denied[name]
         attributes = {required: sorted(names) for required, names in definition.dep_attrs.items()}
         return DefinitionRow(id_, name, desired.digest, body, sorted(definition.requires), attributes)
 
@@ -93,6 +108,8 @@ class PlannedDefinitions:
             inputs = (*inputs, runs_as)
         if definition.name in self._used_live:  # a newly used attribute is read by an update
             inputs = (*inputs, {USED_LIVE: self._used_live[definition.name]})
+        if definition.name in self._denied:
+            inputs = (*inputs, {DENIED_TYPE: self._denied[definition.name]})
         digest = definition.digest(self.values, inputs if any(inputs) else None)
         early = self._early.get(definition.name)
         if early:
@@ -123,6 +140,14 @@ class PlannedDefinitions:
             return NO_ATTRIBUTES, NO_ATTRIBUTES
         assert self.template is not None
         return _chosen(definition.files, self.hashes), _chosen(definition.mappings, self.template.mappings)
+
+
+def _denied_types(definitions: Mapping[str, ResourceDefinition], resolver: TypeResolver) -> dict[str, str]:
+    """Return the types that the author of the revision may not use, by the names of the resources."""
+    if not resolver.type_environment.denied:
+        return {}
+    found = ((name, resolver.denied_type(definition)) for name, definition in definitions.items())
+    return {name: type_name for name, type_name in found if type_name is not None}
 
 
 def _chosen(names: Collection[str], available: JsonMapping) -> JsonMapping:

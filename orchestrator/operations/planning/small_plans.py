@@ -105,9 +105,7 @@ class SmallPlanner:
             raise Superseded(f"traversal {visit.traversal} is over")
         if inputs.is_begun or not 0 < len(inputs.rows) <= MAX_RESOURCES:
             return None
-        context = self.stacks.inherited_context_of(
-            stack.revision_id, inputs.environment, inputs.files, inputs.depth, inputs.sealed
-        )
+        context = self.stacks.inherited_context_of(stack.revision_id, inputs.inherited)
         changes = plan_changes(inputs.rows, {})
         if changes.never_created or Hooks(context.resolver.registry, stack.action):
             return None
@@ -132,9 +130,7 @@ class SmallPlanner:
         template = self.stacks.template(inputs.template_hash, values, MAX_RESOURCES)
         if template is None:
             return None
-        context = self.stacks.inherited_context_of(
-            stack.revision_id, inputs.environment, inputs.files, inputs.depth, inputs.sealed
-        )
+        context = self.stacks.inherited_context_of(stack.revision_id, inputs.inherited)
         if Hooks(context.resolver.registry, stack.action):
             return None
         template = with_implicit(template, context.resolver)

@@ -82,6 +82,7 @@ class TemplatePlanner:
             raise TooLarge
         planned = self._planned(stack, template, values, resolver, revision)
         in_force = _definitions_in_force(db, stack, subset)
+        planned.keep_permitted({name: digest for name, (_, digest, _) in in_force.items()})
         defined = planned.desired.keys() & in_force.keys()
         planned.discard([name for name in defined if in_force[name][1] == planned.desired[name].digest])
         forced = self._always_visited(db, stack, planned, stack_hooks)

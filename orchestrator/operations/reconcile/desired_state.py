@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from orchestrator.engine.validation.property_resolution import resolve_properties
 from orchestrator.engine.validation.secret_places import secrets_of
+from orchestrator.errors import TypeNotPermitted
 from orchestrator.json_types import JsonMapping
 from orchestrator.operations.resource_context.operation import ResourceOperation
-from orchestrator.operations.resource_context.state import DesiredResource, proxy
+from orchestrator.operations.resource_context.state import DENIED_TYPE, DesiredResource, proxy
 from orchestrator.template.definition import NO_ATTRIBUTES, StackDefinition
 from orchestrator.template.secret_values import NO_SECRETS, SecretValues, both
 
@@ -15,11 +16,14 @@ def apply_definition(operation: ResourceOperation) -> DesiredResource:
     """Set properties, metadata and requirements as desired, and return the evaluated definition.
 
     Raises:
+        TypeNotPermitted: the author of the definition may not use its type.
         InvalidTemplate: the definition cannot be evaluated, or names an object that does not exist.
         ProviderError: a service does not answer a look-up, or refuses it.
         LimitExceeded: stack or project have no space for the values.
     """
-    state = operation.state
+    state, definition = operation.state, operation.visit.definition
+    if definition is not None and DENIED_TYPE in definition.body:
+        raise TypeNotPermitted(definition.body[DENIED_TYPE])
     desired = operation.desired or _evaluate(operation)
     operation.reserve("definition", _stored(desired.properties, desired.metadata), state.properties)
     state.properties = desired.properties

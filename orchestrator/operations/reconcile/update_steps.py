@@ -36,7 +36,7 @@ from orchestrator.engine.check.outcome import (
     failure_reason,
 )
 from orchestrator.engine.check.ready_timeout import failed_limit
-from orchestrator.errors import InvalidTemplate, LimitExceeded, ProviderError, Superseded
+from orchestrator.errors import InvalidTemplate, LimitExceeded, ProviderError, Superseded, TypeNotPermitted
 from orchestrator.operations.reconcile.comparison import (
     comparison,
     with_definition,
@@ -284,7 +284,12 @@ def _take_over(operation: ResourceOperation) -> StepResult | None:
     if isinstance(decision, Ask):
         try:
             desired = apply_definition(scratch)
-        except (InvalidTemplate, LimitExceeded, ProviderError):  # reported when the operation has ended
+        except (
+            InvalidTemplate,
+            LimitExceeded,
+            TypeNotPermitted,
+            ProviderError,
+        ):  # reported when the operation has ended
             return None
         decision = decide_change(with_definition(case, scratch.state, desired), TAKE_OVER)
     if not isinstance(decision, Replace):

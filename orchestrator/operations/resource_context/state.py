@@ -25,6 +25,8 @@ GIVEN_METADATA: Final = "template's metadata"
 SHADOWED_BY_NONE: Final = "stood in for"
 # In the body of a stored definition, the live attributes that its template uses:
 USED_LIVE: Final = "used_live"
+# The key of a stored definition with a type that the author of its revision may not use.
+DENIED_TYPE: Final = "denied_type"
 # Next to the encrypted columns:
 SECRET_VALUES: Final = "secret_values"  # noqa: S105 - a key
 

@@ -22,7 +22,7 @@ from orchestrator.operations.request_body import read_object
 from orchestrator.operations.runtime.parameter_cache import pseudo_parameters, stored_values
 from orchestrator.operations.snapshots.restored_template import with_restored_resources
 from orchestrator.operations.validation.request import kinds_of
-from orchestrator.operations.validation.stored_content import authorize_revision
+from orchestrator.operations.validation.types_of_author import authorize_return
 from orchestrator.store import snapshots
 from orchestrator.store.snapshots import SnapshotRow
 from orchestrator.store.stacks import revisions
@@ -143,6 +143,7 @@ def restore(context: OperationContext, stack: StackRow, snapshot_id: str) -> lis
         NotFound: the stack is deleted.
         SnapshotNotFound: it has no snapshot of that id.
         NotSupported: the snapshot is not complete, or the stack is suspended.
+        Forbidden: the caller may not use a type of the snapshot.
     """
     if stack.deleted_at is not None:
         raise NotFound("Stack", stack.name)
@@ -152,7 +153,7 @@ def restore(context: OperationContext, stack: StackRow, snapshot_id: str) -> lis
     revision = revisions.of_stack(context.database, stack, snapshot.revision_id)
     if (snapshot.action, snapshot.status) != ("CREATE", "COMPLETE") or revision is None:
         raise NotSupported("Restoring incomplete snapshot")
-    authorize_revision(context, stack, revision)
+    denied = authorize_return(context, stack, revision)
     changed = _restored_template(context, stack, snapshot, revision)
     with (
         authority_for_update(context, stack) as authority,
@@ -166,6 +167,7 @@ def restore(context: OperationContext, stack: StackRow, snapshot_id: str) -> lis
             template=None if changed is None else orjson.dumps(changed),
             created_by=context.caller.user,
             authority=authority,
+            denied_types=denied,
         )
         children.mark_stale(db, stack.id)
     if opened is None:  # the snapshot or the stack was deleted in between
@@ -199,7 +201,7 @@ def _restored_template(
     pseudo = pseudo_parameters(str(stack.uuid), stack.name, stack.project_id)
     values = stored_values(dict(revision.parameters), revision.sealed, context.cipher, pseudo)
     template = load(document, Limits.of_stored(context.settings), values)
-    kinds = kinds_of(context, _environment(revision), {}, fetching=False)
+    kinds = kinds_of(context, _environment(revision), {}, fetching=False, authorizes=False)
     return with_restored_resources(document, template, kinds, copies, context.types, context.cipher)
 
 

@@ -181,7 +181,8 @@ def _parsed(context: OperationContext, stack: StackRow, revision: PlannedRevisio
     except InvalidTemplate:
         return None
     sections = {**environment.environment, "parameters": {}}
-    kinds = kinds_of(context, Environment.parse(sections), {}, depth=stack.depth, fetching=False)
+    environment_ = Environment.parse(sections)
+    kinds = kinds_of(context, environment_, {}, depth=stack.depth, fetching=False, authorizes=False)
     if isinstance(resources, MemberDefinitions):
         return GroupTemplate(resources.members, kinds)
     return ParsedTemplate(resources, kinds)

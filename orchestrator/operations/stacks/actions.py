@@ -16,7 +16,7 @@ from orchestrator.operations.context import Body, OperationContext
 from orchestrator.operations.keystone.authority import authority_for_update, credential_for_operation
 from orchestrator.operations.observation import convergence, observation_pass
 from orchestrator.operations.request_body import read_object
-from orchestrator.operations.validation.stored_content import authorize_revision
+from orchestrator.operations.validation.types_of_author import authorize_return, needs_check
 from orchestrator.store.access import idempotency
 from orchestrator.store.keystone import delegated_credentials
 from orchestrator.store.stacks import history, revisions
@@ -76,12 +76,12 @@ def cancel_update(context: OperationContext, stack: StackRow) -> list[CheckMessa
     revisions have no author, counts as submitted by the caller.
     """
     with ExitStack() as cleanup:
-        authority = None
+        authority, denied = None, None
         if stack.root_id != stack.id:
             good = stack.good_revision_id
             revision = None if good is None else revisions.of_stack(context.database, stack, good)
             if revision is not None:
-                authorize_revision(context, stack, revision)
+                denied = authorize_return(context, stack, revision)
             authority = cleanup.enter_context(authority_for_update(context, stack))
         db = cleanup.enter_context(context.database.borrow(hot=False))
         cleanup.enter_context(db.transaction())
@@ -96,6 +96,7 @@ def cancel_update(context: OperationContext, stack: StackRow) -> list[CheckMessa
             running.good_revision_id,
             created_by=context.caller.user,
             authority=authority,
+            denied_types=denied,
             ended="cancelled",
         )
         children.mark_stale(db, stack.id)
@@ -208,6 +209,14 @@ SUSPENDED: Final = "Rolling back a stack when it is suspended"
 QUEUEABLE: Final = frozenset({"suspend", "resume"})  # actions that may wait for the end of an operation
 
 
+def checked_size(context: OperationContext, stack: StackRow, number: int) -> int:
+    """Return the size in bytes of the revision whose types a rollback judges; 0 if none have to be judged."""
+    revision = history.numbered(context.database, stack, number)
+    if revision is None or not needs_check(context, revision):
+        return 0
+    return revisions.content_size(context.database, revision.template_hash)
+
+
 def roll_back(context: OperationContext, stack: StackRow, number: int) -> list[CheckMessage]:
     """Start the rollback of a stack to the revision of that number, as a new revision; supersede an operation
     in progress (docs/internals/engine-semantics.md §8, §17). The caller submits the content again, and is its
@@ -226,7 +235,7 @@ def roll_back(context: OperationContext, stack: StackRow, number: int) -> list[C
     revision = history.numbered(context.database, stack, number)
     if revision is None:
         raise NotFound("Revision", str(number))
-    authorize_revision(context, stack, revision)
+    denied = authorize_return(context, stack, revision)
     with (
         authority_for_update(context, stack) as authority,
         context.database.borrow(hot=False) as db,
@@ -242,7 +251,12 @@ def roll_back(context: OperationContext, stack: StackRow, number: int) -> list[C
         if revision_id is None:
             raise NotFound("Revision", str(number))
         opened = accept_rollback(
-            db, stack.id, revision_id, created_by=context.caller.user, authority=authority
+            db,
+            stack.id,
+            revision_id,
+            created_by=context.caller.user,
+            authority=authority,
+            denied_types=denied,
         )
         children.mark_stale(db, stack.id)
     assert opened is not None  # it exists: it is locked

@@ -28,6 +28,7 @@ from orchestrator.operations.stacks.accepted_template import slices_of
 from orchestrator.operations.stacks.new_stack import read_new_stack
 from orchestrator.operations.validation.fault_places import shown_faults
 from orchestrator.operations.validation.request import ValidatedRequest, validate_request
+from orchestrator.operations.validation.types_of_author import types_denied_to
 from orchestrator.store.access import idempotency, quotas
 from orchestrator.store.keystone import delegated_credentials
 from orchestrator.store.stacks.stacks import StackRow
@@ -138,6 +139,7 @@ def desired_stack(
         tags=request.tags,
         keep_going=request.keep_going,
         delete_on_failure=request.delete_on_failure,
+        denied_types=types_denied_to(context).stored(),
         resume=request.resume,
         sinks=sinks.new,
         limits=() if sinks.limit is None else (sinks.limit,),

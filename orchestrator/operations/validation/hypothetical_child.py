@@ -12,7 +12,7 @@ from orchestrator.engine.validation.implicit_requirements import with_implicit
 from orchestrator.engine.validation.nested_templates import NestedTemplates
 from orchestrator.engine.validation.property_resolution import Resolved
 from orchestrator.engine.validation.type_resolution import TypeResolver, installed
-from orchestrator.errors import Diagnostic, InvalidTemplate, OrchestratorError
+from orchestrator.errors import Diagnostic, Forbidden, InvalidTemplate, OrchestratorError
 from orchestrator.json_types import JsonMapping
 from orchestrator.operations.context import OperationContext
 from orchestrator.operations.runtime.parameter_cache import pseudo_parameters
@@ -132,6 +132,7 @@ def build_hypothetical_child(
 
     Raises:
         InvalidTemplate: the child stack exists, and its new inputs are not valid.
+        Forbidden: the child stack does not exist, and the caller may not use a type of it.
     """
     try:
         return _look_inside(
@@ -140,6 +141,8 @@ def build_hypothetical_child(
     except InvalidTemplate:
         if child is None or parent.unknown:
             return None
+        raise
+    except Forbidden:
         raise
     except OrchestratorError:  # reported when the stack is created; earlier faults were reported already
         return None
@@ -192,7 +195,7 @@ def _look_inside(
     except FaultyTemplate as error:
         template = error.rest
         faults = () if missing else error.diagnostics
-    inner = _kinds(context, kinds, resource_type, environment)
+    inner = _kinds(context, kinds, resource_type, environment, exists=child.uuid is not None)
     return HypotheticalChild(name, uuid, with_implicit(template, inner), values, inner, faults)
 
 
@@ -205,9 +208,15 @@ def _secret_parameters(names: Iterable[str], supplied: JsonMapping, parent: Pare
 
 
 def _kinds(
-    context: OperationContext, kinds: TypeResolver, resource_type: NestedType, environment: Environment
+    context: OperationContext,
+    kinds: TypeResolver,
+    resource_type: NestedType,
+    environment: Environment,
+    *,
+    exists: bool,
 ) -> TypeResolver:
-    """Return the type resolver of the child stack.
+    """Return the type resolver of the child stack. An existing group may have members of types that its user
+    may not add.
 
     Raises:
         InvalidTemplate: its registry is malformed.
@@ -225,7 +234,7 @@ def _kinds(
         templates=NestedTemplates(kinds.files, parent.templates.limits),
         environment=environment,
         depth=parent.depth + 1,
-        authorize=None,
+        authorize=None if exists else parent.authorize,
     )
     return TypeResolver(child)
 

@@ -244,8 +244,11 @@ def kinds_of(
     overlook: bool = False,
     depth: int = 0,
     fetching: bool = True,
+    authorizes: bool = True,
 ) -> TypeResolver:
-    """Return the type resolver of a stack with this environment; `fetching` lets it fetch missing files."""
+    """Return the type resolver of a stack with this environment; `fetching` lets it fetch missing files. With
+    `authorizes` it raises Forbidden for a type that the caller may not use: readers may see every type.
+    """
     settings = context.settings
     of_root = TypeEnvironment.of_stack(
         context.types,
@@ -261,7 +264,7 @@ def kinds_of(
         depth=depth,
         max_depth=settings.max_nested_stack_depth,
         max_resources=settings.max_resources_per_stack,
-        authorize=type_policy(policy_of(settings), context.caller),
+        authorize=type_policy(policy_of(settings), context.caller) if authorizes else None,
         offers=services_of_caller(settings, context.caller),
     )
     return TypeResolver(of_stack)

@@ -1,42 +1,22 @@
-"""The content of a revision: as the request that an update completes, and as content that a caller submits
-again by a rollback or a restore (operations/adr/0026).
-
-Content that is submitted again is authorized as an update with that content would be. Values and properties
-are not validated: the content was accepted before.
-"""
+"""The content of a revision as the request that an update completes."""
 
 from __future__ import annotations
 
 from collections.abc import Container
 from dataclasses import replace
-from typing import Final
 
 import orjson
 
 from orchestrator.json_types import JsonObject
 from orchestrator.operations.context import OperationContext
 from orchestrator.operations.request_body import StackRequest, UpdateRequest
-from orchestrator.operations.runtime.parameter_cache import pseudo_parameters, stored_values
 from orchestrator.operations.runtime.sealed_parameters import hidden_defaults, hidden_parameters
 from orchestrator.operations.validation.observation_policy import kept_policy
-from orchestrator.operations.validation.request import kinds_of, validate_request
-from orchestrator.store.stacks import history, revisions
+from orchestrator.store.stacks import revisions
 from orchestrator.store.stacks.revisions import RevisionRow
 from orchestrator.store.stacks.stacks import StackRow
 from orchestrator.template.environment import Environment
-from orchestrator.template.group_template import load_stored
 from orchestrator.template.parse import Limits
-
-UNCHANGED: Final = UpdateRequest(
-    StackRequest(None),
-    patch=True,
-    disable_rollback=None,
-    keep_going=None,
-    tags_left_out=True,
-    clear_parameters=(),
-    converge=False,
-    expected_revision=None,
-)
 
 
 def complete_request(
@@ -102,44 +82,6 @@ def _environment(context: OperationContext, requested: UpdateRequest, before: Re
         "observation_policy": environment.observation_policy or kept_policy(context, stored),
     }
     return {section: value for section, value in made.items() if value}
-
-
-def authorize_revision(context: OperationContext, stack: StackRow, revision: RevisionRow) -> None:
-    """Check that the caller may use each type of a revision.
-
-    Raises:
-        Forbidden: they may not.
-        InvalidTemplate, LimitExceeded: the types cannot be determined any more.
-    """
-    if stack.owner_id is None:
-        _validate(context, stack, complete_request(context, stack, UNCHANGED, revision))
-    else:
-        _resolve(context, stack, revision)
-
-
-def template_size(context: OperationContext, stack: StackRow, number: int) -> int:
-    """Return the size of the template of the revision of that number in bytes, 0 if it is gone."""
-    revision = history.numbered(context.database, stack, number)
-    return 0 if revision is None else revisions.content_size(context.database, revision.template_hash)
-
-
-def _validate(context: OperationContext, stack: StackRow, request: StackRequest) -> None:
-    """Resolve all types of a root stack, also those in the definitions of its groups."""
-    validate_request(context, request, stack_uuid=str(stack.uuid), strict=False, overlook=True, lookups=False)
-
-
-def _resolve(context: OperationContext, stack: StackRow, revision: RevisionRow) -> None:
-    """Resolve the types of a nested stack, whose template may be that of a group."""
-    text = b"".join(revisions.read_content(context.database, revision.template_hash))
-    pseudo = pseudo_parameters(str(stack.uuid), stack.name, stack.project_id)
-    values = stored_values(dict(revision.parameters), revision.sealed, context.cipher, pseudo)
-    template = load_stored(text, Limits.of_stored(context.settings), values)
-    registry = revision.environment.get("resource_registry") or {}
-    files = _files(context, revision)
-    environment = Environment(resource_registry=registry)
-    kinds = kinds_of(context, environment, files, overlook=True, depth=stack.depth, fetching=False)
-    for definition in kinds.samples(template):
-        kinds.files_of(kinds.of(definition))  # of all nested templates
 
 
 def _files(context: OperationContext, revision: RevisionRow, besides: Container[str] = ()) -> dict[str, str]:

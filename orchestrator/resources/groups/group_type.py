@@ -51,9 +51,12 @@ class GroupType(NestedType):
 
     definition_properties: tuple[str, ...] = ()  # properties that hold the definition of the members
     exposes_member_attributes: bool = False  # attributes of the members are list attributes of the group
+    implied_type: str = ""  # the type of all members, if no property defines it
 
-    def planned(self, props: Mapping[str, Value]) -> Planned:
-        """Return the child of a new group; properties that are not known yet are absent."""
+    def planned(self, props: Mapping[str, Value], *, minimum: int = 0) -> Planned:
+        """Return the child of a new group, with at least `minimum` members; properties that are not known yet
+        are absent.
+        """
         raise NotImplementedError(self.name)
 
     def has_attribute(self, name: str) -> bool:

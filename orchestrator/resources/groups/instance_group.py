@@ -64,6 +64,7 @@ class InstanceGroup(ScalingGroup):
     cools_down = False
     policy_name = "RollingUpdate"
     tag = "metering.groupname"
+    implied_type = SCALED
     properties = {
         **_COMMON,
         "LaunchConfigurationName": Property(

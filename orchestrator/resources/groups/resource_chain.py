@@ -35,8 +35,8 @@ class ResourceChain(GroupType):
         "attributes": Attribute("The attribute given by the path, by resource name.", "map"),
     }
 
-    def planned(self, props: Mapping[str, Value]) -> Planned:
-        """Return the child."""
+    def planned(self, props: Mapping[str, Value], *, minimum: int = 0) -> Planned:
+        """Return the child: the list defines its size."""
         written = props.get("resource_properties")
         properties = dict(written) if isinstance(written, Mapping) else None
         body = {} if properties is None else {"properties": properties}

@@ -133,10 +133,10 @@ class ResourceGroup(GroupType):
         "removed_rsrc_list": Attribute("The names of removed members.", "list"),
     }
 
-    def planned(self, props: Mapping[str, Value]) -> Planned:
+    def planned(self, props: Mapping[str, Value], *, minimum: int = 0) -> Planned:
         """Return a new group's child."""
         listed = entries(props.get("removal_policies") or ())
-        desired = free(props.get("count", 1), numbered(map(str, listed)))
+        desired = free(max(props.get("count", 1), minimum), numbered(map(str, listed)))
         definition = _definition(props)
         parts = (Part.of(definition, desired),) if desired else ()
         return Planned(Members(parts), {definition.digest: definition.value()})

@@ -89,12 +89,12 @@ class ScalingGroup(GroupType):
         """Return the definition of the members, as far as the properties determine it."""
         raise NotImplementedError(self.name)
 
-    def planned(self, props: Mapping[str, Value]) -> Planned:
+    def planned(self, props: Mapping[str, Value], *, minimum: int = 0) -> Planned:
         """Return a new group's child."""
         definition = self.planned_definition(props)
         if definition is None:
             return Planned(Members(), {})
-        first = Ordinals.span(0, _initial(self.bounds(props)))
+        first = Ordinals.span(0, max(_initial(self.bounds(props)), minimum))
         parts = (Part.of(definition, first),) if first else ()
         return Planned(Members(parts, self.name, len(first)), {definition.digest: definition.value()})
 

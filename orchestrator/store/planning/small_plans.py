@@ -19,6 +19,7 @@ from orchestrator.store.connections.prepared import fetch_prepared
 from orchestrator.store.nodes import repository
 from orchestrator.store.nodes.visit_sql import NODE_COLUMNS, QUEUED, STACK_COLUMNS
 from orchestrator.store.planning.bulk_writer import DefinitionRow, NodeRow
+from orchestrator.store.traversals.child_reads import InheritedInputs
 
 Db = Connection[TupleRow]
 
@@ -29,7 +30,7 @@ FINISH_ID = """(SELECT f.id FROM graph_node f
 HAS_NODES = """EXISTS (SELECT 1 FROM graph_node f WHERE f.stack_id = s.id AND f.traversal = s.traversal
         AND f.kind IN ('update', 'cleanup', 'join'))"""
 CREATE_INPUTS = f"""encode(v.template_hash, 'hex'), v.environment, v.files, v.parameters, v.sealed,
-s.depth,
+s.depth, v.denied_types,
     {FINISH_ID},
     (SELECT length(c.body) FROM content c WHERE c.hash = v.template_hash),
     {HAS_NODES},
@@ -57,7 +58,7 @@ WHERE n.id = %(node_id)s::bigint AND n.kind = 'plan' AND {QUEUED} AND n.lost_lea
     AND s.action = 'CREATE' AND s.owner_id IS NOT NULL
 """
 READ_FOR_DELETE = f"""
-SELECT v.environment, v.files, v.sealed, s.depth,
+SELECT v.environment, v.files, s.depth, v.sealed, v.denied_types,
     {FINISH_ID},
     {HAS_NODES},
     (SELECT json_agg(json_build_array(r.id, r.name, coalesce(r.runs_as, r.type), r.action, r.status, r.op,
@@ -149,19 +150,22 @@ class CreateInputs(NamedTuple):
     parameters: JsonObject
     sealed: bytes | None
     depth: int
+    denied_types: Sequence[str] | None
     finish_id: int
     length: int  # of the template, in bytes
     is_begun: bool  # the traversal has nodes of a plan in slices
     ids: Sequence[Sequence[int]]  # (definition, resource, node), PREALLOCATED_IDS of each
 
+    @property
+    def inherited(self) -> InheritedInputs:
+        """The part that children inherit."""
+        return InheritedInputs(self.environment, self.files, self.depth, self.sealed, self.denied_types)
+
 
 class DeleteInputs(NamedTuple):
     """The inputs of a delete's plan."""
 
-    environment: JsonMapping
-    files: Mapping[str, str]
-    sealed: bytes | None
-    depth: int
+    inherited: InheritedInputs
     finish_id: int
     is_begun: bool  # the traversal has nodes of a plan in slices
     rows: Sequence[Row]  # oldest first
@@ -211,11 +215,9 @@ def read_for_delete(
         "limit": str(limit),
         "ahead": str(PREALLOCATED_IDS),
     }
-    for environment, files, sealed, depth, finish_id, is_begun, definitions, ids in fetch_prepared(
-        db, READ_FOR_DELETE, values
-    ):
+    for *inputs, finish_id, is_begun, definitions, ids in fetch_prepared(db, READ_FOR_DELETE, values):
         rows = [Row(*row) for row in definitions or ()]
-        return DeleteInputs(environment, files, sealed, depth, finish_id, is_begun, rows, ids)
+        return DeleteInputs(InheritedInputs(*inputs), finish_id, is_begun, rows, ids)
     return None
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -37,6 +37,7 @@ class RevisionRow:
     created_at: dt.datetime
     copy_of: int | None  # the number of the revision that a rollback copied
     settings: JsonMapping | None = None  # None: of an older version, or of a child
+    denied_types: Sequence[str] | None = None  # to its author; None: of an older version, not known
 
 
 BY_ID: Final = f"""

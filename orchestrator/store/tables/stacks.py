@@ -192,6 +192,7 @@ class Revision(Base):
     created_by: Mapped[str] = mapped_column(server_default="")
     author: Mapped[JsonObject | None] = mapped_column(JSONB)  # user, user_id, project_id, roles
     credential_id: Mapped[int | None]  # delegated by the author; the content runs with it
+    denied_types: Mapped[list[str] | None]  # to its author; NULL: of an older version, not known
     created_at: Mapped[dt.datetime] = mapped_column(server_default=now)
 
     __table_args__ = (

@@ -60,10 +60,10 @@ SELECT s.id, recorded.id FROM s CROSS JOIN recorded
 
 INSERT_REVISION = """
 INSERT INTO revision (stack_id, number, action, template_hash, environment, files, parameters, sealed,
-    outline, resource_count, created_by, settings, author, credential_id)
+    outline, resource_count, created_by, settings, author, credential_id, denied_types)
 VALUES (%(stack_id)s, %(number)s, %(action)s, %(template_hash)s, %(environment)s, %(files)s,
     %(parameters)s, %(sealed)s, %(outline)s, %(resource_count)s, %(created_by)s, %(settings)s, %(author)s,
-    %(credential_id)s)
+    %(credential_id)s, %(denied_types)s)
 RETURNING id
 """
 
@@ -77,15 +77,16 @@ NEXT_NUMBER = "SELECT coalesce(max(number), 0) + 1 FROM revision WHERE stack_id 
 # The purge skips locked rows.
 FIND_REVISION = "SELECT id FROM revision WHERE stack_id = %(stack_id)s AND number = %(number)s FOR KEY SHARE"
 # A copy of an earlier revision, with the slices of its template. Its author is who submitted it again, if
-# anybody did.
+# anybody did. It keeps the rights of its author to types, unless others are given.
 COPY_REVISION = """
 WITH copy AS (
     INSERT INTO revision (stack_id, number, action, template_hash, environment, files, parameters, sealed,
-        outline, resource_count, created_by, settings, copy_of, author, credential_id)
+        outline, resource_count, created_by, settings, copy_of, author, credential_id, denied_types)
     SELECT stack_id, %(number)s, %(action)s, template_hash, environment, files, parameters, sealed, outline,
         resource_count, %(created_by)s, settings, coalesce(copy_of, number),
         coalesce(%(author)s::jsonb, author),
-        CASE WHEN %(author)s::jsonb IS NULL THEN credential_id ELSE %(credential_id)s::bigint END
+        CASE WHEN %(author)s::jsonb IS NULL THEN credential_id ELSE %(credential_id)s::bigint END,
+        coalesce(%(denied_types)s::text[], denied_types)
     FROM revision WHERE id = %(revision_id)s FOR KEY SHARE
     RETURNING id
 ), slices AS (
@@ -163,6 +164,7 @@ class StackInsert:
     sinks: Sequence[JsonMapping] = ()  # the new webhooks among its event sinks
     slices: Sequence[Part] = ()  # of the resources of a large template
     limits: Sequence[Limit] = ()  # of the project, which it is close to: enforced at the end
+    denied_types: Sequence[str] = ()  # to the author
 
 
 def accept_create(
@@ -308,6 +310,7 @@ def accept_rollback(
     *,
     created_by: str = "",
     authority: Authority | None = None,
+    denied_types: Sequence[str] | None = None,
     ended: Outcome = "superseded",
     retain: bool = False,
 ) -> StartedTraversal | None:
@@ -315,8 +318,9 @@ def accept_rollback(
     stack is gone. Run in a transaction.
 
     `created_by` is the user who requested it, empty after a failure. `authority` is that of a user who
-    submits the revision again; without it the content runs with the credential of its author. For `ended` and
-    `retain` see `start_traversal`.
+    submits the revision again; without it the content runs with the credential of its author. `denied_types`
+    are those of the new revision, None for those of the earlier one. For `ended` and `retain` see
+    `start_traversal`.
 
     Raises:
         Unavailable: the credential of `authority` has been removed by now.
@@ -331,6 +335,7 @@ def accept_rollback(
         "action": "ROLLBACK",
         "revision_id": revision_id,
         "created_by": created_by,
+        "denied_types": None if denied_types is None else list(denied_types),
     }
     if revision_id is None:
         made = db.execute(INSERT_REVISION, values | _empty_content(db, stack_id)).fetchone()
@@ -355,6 +360,7 @@ def _empty_content(db: Connection[TupleRow], stack_id: int) -> JsonObject:
         "outline": Json(EMPTY_OUTLINE),
         "resource_count": 0,
         "settings": None,
+        "denied_types": [],
     }
 
 
@@ -375,6 +381,7 @@ def accept_restore(
     template: bytes | None,
     created_by: str,
     authority: Authority,
+    denied_types: Sequence[str],
 ) -> StartedTraversal | None:
     """Start to restore a snapshot's revision, with another `template` if given, as a submission of the
     caller; return None if the stack or the snapshot is gone.
@@ -397,6 +404,7 @@ def accept_restore(
             "action": "RESTORE",
             "revision_id": snapshot[0],
             "created_by": created_by,
+            "denied_types": list(denied_types),
         }
         made = db.execute(COPY_REVISION, values).fetchone()
         assert made is not None
@@ -459,6 +467,7 @@ def _insert_revision(
             "created_by": insert.username,
             "settings": Jsonb({name: getattr(insert, name) for name in revision_settings.NAMES}),
             **authority,
+            "denied_types": list(insert.denied_types),
         },
     ).fetchone()
     assert row is not None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from psycopg import Connection
@@ -11,7 +11,7 @@ from sqlalchemy import Connection as PooledConnection
 
 from orchestrator.engine.check.child_status import ChildState
 from orchestrator.engine.states import BROKEN as BROKEN_OBJECTS
-from orchestrator.json_types import JsonObject
+from orchestrator.json_types import JsonMapping, JsonObject
 from orchestrator.store.connections.prepared import fetch_prepared
 from orchestrator.store.tables.base import check_in
 
@@ -102,7 +102,8 @@ SELECT name FROM resource WHERE stack_id = %(stack_id)s AND NOT leftover AND act
 """
 
 INHERITED = """
-SELECT v.environment, v.files, s.depth, v.sealed FROM revision v JOIN stack s ON s.id = %(stack_id)s::bigint
+SELECT v.environment, v.files, s.depth, v.sealed, v.denied_types
+FROM revision v JOIN stack s ON s.id = %(stack_id)s::bigint
 WHERE v.id = %(revision_id)s::bigint
 """
 
@@ -207,15 +208,21 @@ def names(db: Db, child_id: int) -> list[str]:
     return [row[0] for row in db.execute(NAMES, {"stack_id": child_id}).fetchall()]
 
 
-def inherited(
-    db: Db, stack_id: int, revision_id: int
-) -> tuple[JsonObject, dict[str, str], int, bytes | None]:
-    """Return the inputs that children inherit from a stack: a revision's environment and files, the depth,
-    and the encrypted values of the revision.
-    """
+class InheritedInputs(NamedTuple):
+    """The inputs that children inherit from a stack: those of a revision, and the depth."""
+
+    environment: JsonMapping
+    files: Mapping[str, str]
+    depth: int
+    sealed: bytes | None  # the encrypted values of the revision
+    denied_types: Sequence[str] | None  # to its author; None: not known
+
+
+def inherited(db: Db, stack_id: int, revision_id: int) -> InheritedInputs:
+    """Return the inputs that children inherit from a stack with this revision."""
     values = {"stack_id": str(stack_id), "revision_id": str(revision_id)}
-    [(environment, files, depth, sealed)] = fetch_prepared(db, INHERITED, values)
-    return environment or {}, files or {}, depth, sealed
+    [row] = fetch_prepared(db, INHERITED, values)
+    return InheritedInputs(*row)
 
 
 def template(db: Db, revision_id: int) -> str | None:

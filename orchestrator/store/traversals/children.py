@@ -66,11 +66,11 @@ _INSERT_CHILD: Final = f""", p AS MATERIALIZED (
 ), first_event AS ({STACK_EVENT} RETURNING id
 ), v AS (
     INSERT INTO revision (id, stack_id, number, action, template_hash, environment, files, parameters, sealed,
-        outline, resource_count, created_by, traversal, first_event, adopted)
+        outline, resource_count, created_by, traversal, first_event, adopted, denied_types)
     SELECT new_ids.revision_id, new_ids.id, 1, %(child_action)s, %(template_hash)s::bytea,
         %(environment)s::json, %(files)s::jsonb, %(parameters)s::json, %(child_sealed)s::bytea,
         %(outline)s::json, %(resource_count)s::int, p.username, 1,
-        first_event.id, %(child_adopted)s::bytea
+        first_event.id, %(child_adopted)s::bytea, %(denied_types)s::text[]
     FROM new_ids CROSS JOIN p CROSS JOIN first_event
 ), nodes AS (
     INSERT INTO graph_node (id, stack_id, root_id, traversal, kind, queue, label, needed_by, blocked_by,
@@ -95,11 +95,11 @@ WAIT_FOR_NEW_CHILD: Final = replace(
 
 INSERT_REVISION = """
 INSERT INTO revision (stack_id, number, action, template_hash, environment, files, parameters, sealed,
-    outline, resource_count, created_by, restores)
+    outline, resource_count, created_by, restores, denied_types)
 SELECT s.id, coalesce((SELECT max(number) FROM revision WHERE stack_id = s.id), 0) + 1,
     %(action)s, %(template_hash)s::bytea, %(environment)s::json, %(files)s::jsonb, %(parameters)s::json,
     %(sealed)s::bytea, %(outline)s::json, %(resource_count)s::int, s.username,
-    %(restores)s::bigint
+    %(restores)s::bigint, %(denied_types)s::text[]
 FROM stack s WHERE s.id = %(stack_id)s::bigint
 RETURNING id
 """
@@ -210,6 +210,7 @@ class DesiredChild:
     resource_count: int
     timeout_mins: int | None = None
     adopted: bytes | None = None  # existing objects, encrypted: a new child adopts these
+    denied_types: Sequence[str] | None = None  # to the author of the parent's revision; None: not known
     restores: int | None = None  # the snapshot to be restored
     revision_id: int | None = None  # the reached revision with the same content
     limits: Sequence[Limit] = ()  # of the project, which it is close to: enforced at the end
@@ -388,4 +389,5 @@ def _revision_columns(desired: DesiredChild) -> JsonObject:
         "revision_sealed": desired.sealed,
         "outline": Json(desired.outline),
         "resource_count": str(desired.resource_count),
+        "denied_types": None if desired.denied_types is None else list(desired.denied_types),
     }

@@ -89,11 +89,11 @@ SELECT s.id, s.name, 'OS::Heat::Stack', s.uuid::text, s.action, s.status, s.stat
  RETURNING id
 ), v AS (
     INSERT INTO revision (id, stack_id, number, action, template_hash, environment, files, parameters, sealed,
-        outline, resource_count, created_by, traversal, first_event, adopted)
+        outline, resource_count, created_by, traversal, first_event, adopted, denied_types)
     SELECT new_ids.revision_id, new_ids.id, 1, %(child_action)s, %(template_hash)s::bytea,
         %(environment)s::json, %(files)s::jsonb, %(parameters)s::json, %(child_sealed)s::bytea,
         %(outline)s::json, %(resource_count)s::int, p.username, 1,
-        first_event.id, %(child_adopted)s::bytea
+        first_event.id, %(child_adopted)s::bytea, %(denied_types)s::text[]
     FROM new_ids CROSS JOIN p CROSS JOIN first_event
 ), nodes AS (
     INSERT INTO graph_node (id, stack_id, root_id, traversal, kind, queue, label, needed_by, blocked_by,
