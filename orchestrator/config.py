@@ -169,6 +169,11 @@ class Settings(BaseSettings):
     max_large_value_bytes_per_tenant: int = Field(
         default=4 * 1024**3, ge=-1, description="the same for a project; -1: unlimited"
     )
+    max_stored_bytes_per_tenant: int = Field(
+        default=10 * 1024**3,
+        ge=-1,
+        description="of revisions, snapshots and software configs, also of deleted stacks; -1: unlimited",
+    )
     max_nested_stack_depth: int = 10
     max_snapshots_per_stack: int = Field(default=1_000, ge=-1, description="-1: unlimited")
     max_software_configs_per_tenant: int = Field(default=100_000, ge=-1, description="-1: unlimited")

@@ -49,12 +49,6 @@ class ProjectCounts:
                 counted.until = now + COST_SHARE * (now - started)
             yield counted
 
-    def expire(self, project_id: str) -> None:
-        """Read the count of a project again before it is used."""
-        counted = self._of(project_id)
-        with counted.lock:
-            counted.until = 0.0
-
     def _of(self, project_id: str) -> Count:
         with self._lock:
             counted = self._counts.setdefault(project_id, Count())

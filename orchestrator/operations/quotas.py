@@ -38,6 +38,7 @@ QUOTAS: Final[Mapping[str, str]] = MappingProxyType(
         "webhooks": "max_webhooks_per_tenant",
         "template_bytes": "max_template_size",
         "large_value_bytes": "max_large_value_bytes_per_tenant",
+        "stored_bytes": "max_stored_bytes_per_tenant",
         "event_streams": "max_event_streams_per_tenant",
         "requests_per_second": "request_rate_per_project",
         "signals_per_second": "signal_rate_per_project",

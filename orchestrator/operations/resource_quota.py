@@ -50,10 +50,6 @@ class ResourceCounts:
                 counted.number += added
         return Limit(project_id, maximum, resource_counts.of_project, refusal) if near and added > 0 else None
 
-    def count_again(self, project_id: str) -> None:
-        """Count the resources of a project again at the next check: others were faster."""
-        self._counts.expire(project_id)
-
 
 @lru_cache(maxsize=8)  # databases; a process has one
 def counts_of(database: Database) -> ResourceCounts:

@@ -20,6 +20,7 @@ from orchestrator.json_types import JsonMapping
 from orchestrator.store.connections.database import Database
 from orchestrator.store.connections.streaming import streamed
 from orchestrator.store.stacks.stacks import StackRow
+from orchestrator.store.stacks.stored_bytes import of_resources
 from orchestrator.store.tables.snapshots import ResourceSnapshot, Snapshot
 from orchestrator.store.traversals.traversals import StartedTraversal, start_traversal
 
@@ -32,11 +33,11 @@ SELECT s.action, s.status, s.revision_id,
 FROM stack s WHERE s.id = %(stack_id)s AND s.deleted_at IS NULL FOR UPDATE OF s
 """
 INSERT = """
-INSERT INTO snapshot (uuid, stack_id, name, status, status_reason, traversal, revision_id)
+INSERT INTO snapshot (uuid, stack_id, name, status, status_reason, traversal, revision_id, stored_bytes)
 VALUES (%(uuid)s, %(stack_id)s, %(name)s, 'IN_PROGRESS', 'Stack SNAPSHOT started', %(traversal)s,
-    %(revision_id)s)
+    %(revision_id)s, %(bytes)s)
 ON CONFLICT (uuid) DO UPDATE SET status = excluded.status, status_reason = excluded.status_reason,
-    traversal = excluded.traversal, revision_id = excluded.revision_id
+    traversal = excluded.traversal, revision_id = excluded.revision_id, stored_bytes = excluded.stored_bytes
 """
 # The stored data of a resource, from the snapshot that a revision restores.
 RESTORED = """
@@ -176,6 +177,7 @@ def begin(
             "name": name,
             "traversal": opened.traversal,
             "revision_id": ground.revision_id,
+            "bytes": of_resources(db, stack_id),
         },
     )
     return uuid, opened

@@ -34,6 +34,7 @@ from orchestrator.operations.runtime.sealed_parameters import (
     without_hidden,
 )
 from orchestrator.operations.snapshots.restored_template import with_restored_resources
+from orchestrator.operations.stored_bytes import limit_of
 from orchestrator.operations.validation.cloud_services import services_of_workers
 from orchestrator.operations.validation.types_of_author import denied_to_author
 from orchestrator.resources.base import ResourceType
@@ -46,7 +47,7 @@ from orchestrator.store.nodes.repository import CheckConnection
 from orchestrator.store.stacks import revisions, stacks
 from orchestrator.store.traversals import child_reads
 from orchestrator.store.traversals.child_reads import InheritedInputs
-from orchestrator.store.traversals.children import DesiredChild
+from orchestrator.store.traversals.children import DesiredChild, child_bytes
 from orchestrator.template.definition import ResourceDefinition
 from orchestrator.template.environment import Environment
 from orchestrator.template.formats import Format
@@ -241,10 +242,8 @@ class ChildStackLoader:
         # The text of a thousand identical children is parsed once.
         draft = self._unconditional.get(child.text) or read_stored(child.text, self._limits)
         parameters = pseudo_parameters(child_uuid, name, visit.stack.project_id, draft.form)
-        values, inherited = (
-            child_values(child, draft.parameters, parameters, parent, hides),
-            child.environment,
-        )
+        values = child_values(child, draft.parameters, parameters, parent, hides)
+        inherited = child.environment
         defined = draft
         if not isinstance(defined, UnconditionalTemplate):
             defined = self._define(child.text, defined, values)
@@ -252,7 +251,7 @@ class ChildStackLoader:
         secret = secret_parameters(defined.template.parameters, values, hides)
         hidden = {name: values[name] for name in values.hidden | secret if name in values}
         masked = {*hidden, *inherited.hidden_defaults}
-        return DesiredChild(
+        made = DesiredChild(
             uuid=child_uuid,
             name=name,
             template=defined.stored,
@@ -265,9 +264,14 @@ class ChildStackLoader:
             outline=defined.outline,
             resource_count=len(defined.template.resources),
             timeout_mins=child.timeout_mins,
-            limits=() if limit is None else (limit,),
             denied_types=context.denied_types,
         )
+        size = self._stored_bytes(visit.stack.project_id, made)
+        return replace(made, limits=[near for near in (limit, size) if near is not None])
+
+    def _stored_bytes(self, project_id: str, child: DesiredChild) -> Limit | None:
+        quota = self._quotas.limit(project_id, "stored_bytes")
+        return limit_of(self.database, project_id, quota, child_bytes(child))
 
     def restored(self, desired: DesiredChild, snapshot_id: int) -> DesiredChild:
         """Return a child to be restored from a snapshot: resources with a copy are created from it."""

@@ -92,6 +92,7 @@ def purge_steps(db: Connection[TupleRow], policy: Policy) -> Iterator[DeletedRow
     last = b""
     while hashes := purging.ids(db, purging.CONTENTS, {"after": last, "limit": CONTENTS}):
         last = hashes[-1]
+        purging.release_contents(db, hashes)
         unnamed = purging.unreferenced(db, hashes)
         yield "texts", purging.remove_contents(db, unnamed) if unnamed else 0
 

@@ -261,7 +261,9 @@ class Sweep:
         return cloud_of_stack(lambda: nullcontext(db), self.cipher, self.settings, root_id)
 
     def _software(self, db: Connection[TupleRow], project_id: str) -> DeploymentStore:
-        return DeploymentStore(lambda: nullcontext(db), self.cipher, self.settings, StackLocation(project_id))
+        return DeploymentStore(
+            lambda: nullcontext(db), self.database, self.cipher, self.settings, StackLocation(project_id)
+        )
 
     def _recover_stalled(self, db: Connection[TupleRow]) -> list[CheckMessage]:
         """Recover stalled stacks; there should never be any (docs/internals/protocol.md rule 16)."""

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final, NamedTuple
 
+from orchestrator.engine.check.outcome import Failed, failure_reason
 from orchestrator.engine.check.visit import ControlVisit, ResourceVisit, Visit
 from orchestrator.engine.messages import CheckMessage
 from orchestrator.errors import LimitExceeded
@@ -22,10 +23,14 @@ from orchestrator.operations.reconcile.pending import (
     Write,
     partition,
 )
-from orchestrator.operations.reconcile.resource_visits import BatchContext, row_of, visit_resource
+from orchestrator.operations.reconcile.resource_visits import (
+    BatchContext,
+    pending_outcome,
+    row_of,
+    visit_resource,
+)
 from orchestrator.operations.resource_context import late_requests
-from orchestrator.operations.resource_context.state import ResourceState
-from orchestrator.operations.resource_quota import counts_of
+from orchestrator.operations.resource_context.state import ResourceState, StepResult, load_state
 from orchestrator.store.nodes import hooks as store_hooks
 from orchestrator.store.nodes import repository
 from orchestrator.store.nodes.outcome_builder import Next, OutcomeStatement
@@ -123,9 +128,11 @@ class OutcomeWriter(NamedTuple):
                 sent = child_transitions.apply_child_transition(context, visit, result)
             except child_transitions.LeaseLost:
                 deferred.append(Drop(visit))
-            except (child_transitions.ChildChanged, LimitExceeded) as error:
-                if isinstance(error, LimitExceeded):  # another transaction was faster: the visit fails now
-                    counts_of(batch.worker.database).count_again(visit.stack.project_id)
+            except LimitExceeded as error:
+                reason = failure_reason(error.heat_type, visit.resource.name, str(error))
+                failed = StepResult(Failed(reason), load_state(visit, batch.worker.cipher))
+                deferred.append(pending_outcome(batch, visit, failed))
+            except child_transitions.ChildChanged:
                 again = self._visit_again(visit)
                 if isinstance(again, Transition):
                     todo.append(again)

@@ -15,7 +15,7 @@ import orjson
 from orchestrator.engine.messages import CheckMessage
 from orchestrator.errors import ActionInProgress, InvalidRequest, LimitExceeded, NotFound, NotSupported
 from orchestrator.json_types import JsonMapping
-from orchestrator.operations import queued_actions
+from orchestrator.operations import queued_actions, stored_bytes
 from orchestrator.operations.context import Body, OperationContext
 from orchestrator.operations.keystone.authority import authority_for_update
 from orchestrator.operations.request_body import read_object
@@ -24,10 +24,12 @@ from orchestrator.operations.snapshots.restored_template import with_restored_re
 from orchestrator.operations.validation.request import kinds_of
 from orchestrator.operations.validation.types_of_author import authorize_return
 from orchestrator.store import snapshots
+from orchestrator.store.access import quotas
 from orchestrator.store.snapshots import SnapshotRow
 from orchestrator.store.stacks import revisions
 from orchestrator.store.stacks.revisions import RevisionRow
 from orchestrator.store.stacks.stacks import StackRow
+from orchestrator.store.stacks.stored_bytes import of_revision, of_snapshot
 from orchestrator.store.traversals import children
 from orchestrator.store.traversals import queued_actions as stored_queued_actions
 from orchestrator.store.traversals.accept import accept_restore
@@ -65,10 +67,11 @@ def take(context: OperationContext, stack: StackRow, body: Body, *, wait: bool =
         InvalidRequest: the body is missing, or the name is not valid.
         ActionInProgress: the stack is not idle, and the snapshot is not queued.
         ActionQueued: another action is queued.
-        LimitExceeded: it has the maximum number of snapshots.
+        LimitExceeded: it has the maximum number of snapshots, or the project that of stored bytes.
     """
     name = _name(body)
     quota = context.quota("snapshots_per_stack")
+    size = stored_bytes.limit_to_enforce(context, of_snapshot(context.database, stack.id))
     with context.database.borrow(hot=False) as db, db.transaction():
         ground = snapshots.lock(db, stack.id)
         if ground is None:
@@ -94,6 +97,7 @@ def take(context: OperationContext, stack: StackRow, body: Body, *, wait: bool =
         else:
             uuid, opened = snapshots.begin(db, stack.id, ground, name)
             messages = [opened.message]
+        quotas.enforce(db, size)
     return StartedSnapshot(find(context, stack, str(uuid)), messages)
 
 
@@ -144,6 +148,7 @@ def restore(context: OperationContext, stack: StackRow, snapshot_id: str) -> lis
         SnapshotNotFound: it has no snapshot of that id.
         NotSupported: the snapshot is not complete, or the stack is suspended.
         Forbidden: the caller may not use a type of the snapshot.
+        LimitExceeded: the project has its maximum of stored bytes.
     """
     if stack.deleted_at is not None:
         raise NotFound("Stack", stack.name)
@@ -155,6 +160,9 @@ def restore(context: OperationContext, stack: StackRow, snapshot_id: str) -> lis
         raise NotSupported("Restoring incomplete snapshot")
     denied = authorize_return(context, stack, revision)
     changed = _restored_template(context, stack, snapshot, revision)
+    template = None if changed is None else orjson.dumps(changed)
+    added = of_revision(context.database, stack.id, revision.number) + len(template or b"")
+    size = stored_bytes.limit_to_enforce(context, added)
     with (
         authority_for_update(context, stack) as authority,
         context.database.borrow(hot=False) as db,
@@ -164,12 +172,13 @@ def restore(context: OperationContext, stack: StackRow, snapshot_id: str) -> lis
             db,
             stack.id,
             snapshot.id,
-            template=None if changed is None else orjson.dumps(changed),
+            template=template,
             created_by=context.caller.user,
             authority=authority,
             denied_types=denied,
         )
         children.mark_stale(db, stack.id)
+        quotas.enforce(db, size)
     if opened is None:  # the snapshot or the stack was deleted in between
         raise NotSupported("Restoring incomplete snapshot")
     return [opened.message]

@@ -22,6 +22,7 @@ from orchestrator.errors import (
     Unavailable,
 )
 from orchestrator.json_types import JsonMapping, JsonObject
+from orchestrator.operations import stored_bytes
 from orchestrator.operations.context import Body, OperationContext
 from orchestrator.operations.keystone.stack_users import ReadOnlyStackUser
 from orchestrator.operations.masking import masked
@@ -115,8 +116,9 @@ def create_config(context: OperationContext, body: Body) -> JsonObject:
     project_id = context.caller.project_id
     values = {"uuid": config_id, "project_id": project_id, "secret": False, "derived": False}
     row = {**values, **sealed(context.cipher, draft)}
+    size = stored_bytes.limit_to_enforce(context, len(row["sealed"]))
     with context.database.borrow(hot=False) as db, db.transaction():
-        limits = [large_configs(db, context.settings, row)]
+        limits = [large_configs(db, context.settings, row), size]
         if not context.caller.is_admin:
             limits.append(number_of_configs(db, context.settings, row))
         store.add_config(db, row)
@@ -198,11 +200,13 @@ def metadata(context: OperationContext, server_id: str) -> list[JsonMapping]:
     Raises:
         AccessDenied: the caller is the agent of another server.
     """
-    bearer = context.caller.bearer
+    bearer, database = context.caller.bearer, context.database
     if bearer is not None and bearer.gave.physical_id != server_id:
         raise AccessDenied
     place, masks = StackLocation(context.caller.project_id), not is_agent(context)
-    software = DeploymentStore(context.database.connect, context.cipher, context.settings, place, masks=masks)
+    software = DeploymentStore(
+        database.connect, database, context.cipher, context.settings, place, masks=masks
+    )
     return [*software.published(server_id)]
 
 
@@ -283,10 +287,12 @@ def create_deployment(context: OperationContext, body: Body) -> JsonObject:
     if owner is not None and len(owner) > MAX_PROJECT_CHARACTERS:
         raise InvalidValue('"stack_user_project_id" should be no more than 64 characters')
     deployment_id = str(uuid.uuid4())
+    values = {"input_values": request.get("input_values") or {}, "output_values": None}
+    values_sealed = context.cipher.seal(values)
+    size = stored_bytes.limit_to_enforce(context, len(values_sealed))
     with context.database.borrow(hot=False) as db, db.transaction():
         is_admin = context.caller.is_admin
         limit = None if is_admin else number_of_deployments(db, context.settings, project_id)
-        values = {"input_values": request.get("input_values") or {}, "output_values": None}
         store.add_deployment(
             db,
             {
@@ -295,11 +301,11 @@ def create_deployment(context: OperationContext, body: Body) -> JsonObject:
                 "uuid": deployment_id,
                 "project_id": project_id,
                 "config_id": _config_row(context, db, request["config_id"]),
-                "sealed": context.cipher.seal(values),
+                "sealed": values_sealed,
                 "secret": False,
             },
         )
-        enforce(db, limit)
+        enforce(db, limit, size)
     return show_deployment(context, deployment_id)
 
 
@@ -312,6 +318,7 @@ def update_deployment(context: OperationContext, deployment_id: str, body: Body)
     """
     show_deployment(context, deployment_id)
     changes = {name: value for name, value in _deployment(_object(context, body)).items() if value}
+    size = stored_bytes.limit_to_enforce(context, body.size)
     with context.database.borrow(hot=False) as db, db.transaction():
         row = _deployment_row(context, db, deployment_id, lock=True)
         values = context.cipher.open(row.sealed)
@@ -324,6 +331,7 @@ def update_deployment(context: OperationContext, deployment_id: str, body: Body)
         if written["config_id"] != row.config_id:
             store.drop_derived(db, row.config_id)
         _notify_resource(context, db, row)
+        enforce(db, size if len(written["sealed"]) > len(row.sealed) else None)
     return show_deployment(context, deployment_id)
 
 

@@ -19,7 +19,7 @@ from orchestrator.config import Settings
 from orchestrator.engine.check.visit import ResourceVisit
 from orchestrator.errors import ProviderChanging, ProviderError
 from orchestrator.json_types import JsonMapping, JsonObject
-from orchestrator.operations import quotas
+from orchestrator.operations import quotas, stored_bytes
 from orchestrator.operations.context import OperationContext
 from orchestrator.operations.masking import masked
 from orchestrator.resources.builtin.software_io import judge
@@ -59,6 +59,7 @@ class DeploymentStore:
     """
 
     connect: Connect
+    database: Database
     cipher: Cipher
     settings: Settings
     place: StackLocation
@@ -76,6 +77,7 @@ class DeploymentStore:
         place = StackLocation(stack.project_id, stack.name, stack.uuid, resource.name, settings.endpoint)
         return cls(
             lambda: nullcontext(database.check_connection(durable=True)),
+            database,
             cipher,
             settings,
             place,
@@ -90,8 +92,15 @@ class DeploymentStore:
     ) -> DeploymentStore:
         """Return the store for a request about a stack, or about a resource of it."""
         place = StackLocation(stack.project_id, stack.name, str(stack.uuid), name, context.settings.endpoint)
-        connect = context.database.connect
-        return cls(connect, context.cipher, context.settings, place, stack.id, masks=masks)
+        return cls(
+            context.database.connect,
+            context.database,
+            context.cipher,
+            context.settings,
+            place,
+            stack.id,
+            masks=masks,
+        )
 
     # Configs.
 
@@ -105,9 +114,10 @@ class DeploymentStore:
             if store.get_config(db, self.place.project_id, config_id) is None:
                 config = self._config(config_id, draft, secret=secret)
                 number = number_of_configs(db, self.settings, config)
-                size = large_configs(db, self.settings, config)
+                large = large_configs(db, self.settings, config)
+                size = _stored_bytes(self, db, len(config["sealed"]))
                 store.add_config(db, config)
-                enforce(db, number, size)
+                enforce(db, number, large, size)
 
     def config(self, config_id: str) -> Config | None:
         """Return a config, None if it does not exist."""
@@ -151,9 +161,13 @@ class DeploymentStore:
             if row is not None and row.operation == operation:
                 return  # done by an earlier attempt
             derived = self._config(str(uuid.uuid4()), draft.config, secret=secret, derived=True)
-            limits = [large_configs(db, self.settings, derived)]
-            config_id = store.add_config(db, derived)
             before = {} if row is None else self.cipher.open(row.sealed)
+            values_sealed = self._values(draft.input_values, before.get("output_values"))
+            limits = [
+                large_configs(db, self.settings, derived),
+                _stored_bytes(self, db, len(derived["sealed"]) + len(values_sealed)),
+            ]
+            config_id = store.add_config(db, derived)
             values = {
                 "project_id": self.place.project_id,
                 "server_id": draft.server_id,
@@ -161,7 +175,7 @@ class DeploymentStore:
                 "action": draft.action,
                 "status": "IN_PROGRESS" if draft.waits else "COMPLETE",
                 "status_reason": "Deploy data available" if draft.waits else "Not waiting for outputs signal",
-                "sealed": self._values(draft.input_values, before.get("output_values")),
+                "sealed": values_sealed,
                 "secret": secret,
                 "stack_id": self.stack_id,
                 "resource_id": self.resource_id,
@@ -309,6 +323,13 @@ class DeploymentStore:
 
     def _values(self, inputs: JsonMapping | None, outputs: JsonMapping | None) -> bytes:
         return self.cipher.seal({"input_values": inputs, "output_values": outputs})
+
+
+def _stored_bytes(software: DeploymentStore, db: Db, added: int) -> Limit | None:
+    """Return the limit of stored bytes that a transaction enforces."""
+    project_id = software.place.project_id
+    quota = quotas.limit(db, software.settings, project_id, "stored_bytes")
+    return stored_bytes.limit_of(software.database, project_id, quota, added)
 
 
 def opened(cipher: Cipher, row: ConfigRow) -> Config:

@@ -11,16 +11,17 @@ from psycopg.rows import TupleRow
 
 from orchestrator.engine.messages import CheckMessage, Message
 from orchestrator.errors import ActionInProgress, Conflict, InvalidRequest, NotFound, NotSupported
-from orchestrator.operations import queued_actions
+from orchestrator.operations import queued_actions, stored_bytes
 from orchestrator.operations.context import Body, OperationContext
 from orchestrator.operations.keystone.authority import authority_for_update, credential_for_operation
 from orchestrator.operations.observation import convergence, observation_pass
 from orchestrator.operations.request_body import read_object
 from orchestrator.operations.validation.types_of_author import authorize_return, needs_check
-from orchestrator.store.access import idempotency
+from orchestrator.store.access import idempotency, quotas
 from orchestrator.store.keystone import delegated_credentials
 from orchestrator.store.stacks import history, revisions
 from orchestrator.store.stacks.stacks import StackRow
+from orchestrator.store.stacks.stored_bytes import of_revision
 from orchestrator.store.traversals import children, completion, traversals
 from orchestrator.store.traversals import queued_actions as stored_queued_actions
 from orchestrator.store.traversals.accept import accept_rollback, lock_root, revision_of_number
@@ -227,6 +228,7 @@ def roll_back(context: OperationContext, stack: StackRow, number: int) -> list[C
         NotSupported: it is suspended.
         Forbidden: the caller may not use a type of the revision.
         Forbidden, MissingCredential, Unavailable: the caller cannot delegate their rights.
+        LimitExceeded: the project has its maximum of stored bytes.
     """
     if stack.deleted_at is not None:
         raise NotFound("Stack", stack.name)
@@ -236,6 +238,7 @@ def roll_back(context: OperationContext, stack: StackRow, number: int) -> list[C
     if revision is None:
         raise NotFound("Revision", str(number))
     denied = authorize_return(context, stack, revision)
+    size = stored_bytes.limit_to_enforce(context, of_revision(context.database, stack.id, number))
     with (
         authority_for_update(context, stack) as authority,
         context.database.borrow(hot=False) as db,
@@ -259,5 +262,6 @@ def roll_back(context: OperationContext, stack: StackRow, number: int) -> list[C
             denied_types=denied,
         )
         children.mark_stale(db, stack.id)
+        quotas.enforce(db, size)
     assert opened is not None  # it exists: it is locked
     return [opened.message]

@@ -17,7 +17,7 @@ import orjson
 from orchestrator.engine.messages import CheckMessage
 from orchestrator.errors import NotFound
 from orchestrator.json_types import JsonObject
-from orchestrator.operations import resource_quota
+from orchestrator.operations import resource_quota, stored_bytes
 from orchestrator.operations.context import Body, OperationContext
 from orchestrator.operations.events import event_sinks
 from orchestrator.operations.keystone.authority import authority_for_create, credential_for_operation
@@ -31,6 +31,7 @@ from orchestrator.operations.validation.request import ValidatedRequest, validat
 from orchestrator.operations.validation.types_of_author import types_denied_to
 from orchestrator.store.access import idempotency, quotas
 from orchestrator.store.keystone import delegated_credentials
+from orchestrator.store.stacks.accepted_resources import Part
 from orchestrator.store.stacks.stacks import StackRow
 from orchestrator.store.traversals.accept import StackInsert, accept_create
 from orchestrator.store.traversals.traversals import StartedTraversal
@@ -71,6 +72,7 @@ def validate_and_insert(
         desired = replace(desired, adopted=context.cipher.seal(new.adopted))
     limit = resource_quota.require_room(context, desired.resource_count, reserve=True)
     slices = slices_of(context, desired.template, validated)
+    size = stored_bytes.limit_to_enforce(context, added_bytes(desired, slices))
     with (
         authority_for_create(context, stack_uuid) as authority,
         context.database.borrow(hot=False) as db,
@@ -83,7 +85,7 @@ def validate_and_insert(
             lease=lease,
             seconds=context.settings.lease_seconds,
         )
-        quotas.enforce(db, new.limit, limit, *desired.limits)
+        quotas.enforce(db, new.limit, limit, size, *desired.limits)
     return opened, desired, validated.template, shown_faults(validated.warnings)
 
 
@@ -105,6 +107,13 @@ def delete(context: OperationContext, stack: StackRow) -> list[CheckMessage]:
     if opened is None:
         raise NotFound("Stack", stack.name)
     return [opened.message]
+
+
+def added_bytes(desired: StackInsert, slices: Sequence[Part]) -> int:
+    """Return the size of a new revision if none of its texts are stored."""
+    texts = len(desired.template) + sum(map(len, desired.files.values())) + len(desired.sealed or b"")
+    values = orjson.dumps([desired.environment, desired.parameters, desired.outline], default=str)
+    return texts + len(values) + sum(len(part.entries) for part in slices)
 
 
 def desired_stack(

@@ -13,7 +13,7 @@ from typing import Final
 
 from orchestrator.errors import Conflict, Diagnostic, InvalidRequest, InvalidTemplate, NotFound, NotSupported
 from orchestrator.json_types import JsonObject
-from orchestrator.operations import resource_quota
+from orchestrator.operations import resource_quota, stored_bytes
 from orchestrator.operations.context import Body, OperationContext
 from orchestrator.operations.fetching import PausingFetcher
 from orchestrator.operations.keystone.authority import authority_for_update
@@ -26,7 +26,7 @@ from orchestrator.operations.request_body import (
 )
 from orchestrator.operations.runtime.parameter_cache import pseudo_parameters, stored_values
 from orchestrator.operations.stacks.accepted_template import slices_of
-from orchestrator.operations.stacks.create_delete import Accepted, desired_stack
+from orchestrator.operations.stacks.create_delete import Accepted, added_bytes, desired_stack
 from orchestrator.operations.validation.fault_places import shown_faults
 from orchestrator.operations.validation.request import ValidatedRequest, validate_request
 from orchestrator.operations.validation.stored_content import complete_request
@@ -111,6 +111,7 @@ def _accept(
         count = proposal.desired.resource_count
         limit = resource_quota.require_room(context, count, str(stack.uuid), reserve=True)
         slices = slices_of(context, proposal.desired.template, proposal.validated)
+        size = stored_bytes.limit_to_enforce(context, added_bytes(proposal.desired, slices))
         requested, based_on = proposal.requested, stack.traversal if proposal.requested.patch else None
         if authority is None and requested.has_content:
             authority = cleanup.enter_context(authority_for_update(context, stack))
@@ -128,7 +129,7 @@ def _accept(
                     expected=requested.expected_revision,
                 )
                 children.mark_stale(db, stack.id)
-                quotas.enforce(db, limit, *proposal.desired.limits)
+                quotas.enforce(db, limit, size, *proposal.desired.limits)
         except ConcurrentUpdate:
             stack = _retry_on_conflict(context, stack)
             continue

@@ -191,16 +191,30 @@ CONTENTS = "SELECT hash FROM content WHERE hash > %(after)s ORDER BY hash LIMIT 
 
 # Contents that no revision refers to. A new content may be referred to by a request that is not committed
 # yet: such a request locks the row, and locked rows are skipped here and checked again later.
-UNREFERENCED = """
+FILE_HASHES: Final = "jsonb_path_query_array(r.files, '$.*')"
+UNREFERENCED = f"""
 SELECT c.hash FROM content c WHERE c.hash = ANY(%(hashes)s)
     AND NOT EXISTS (SELECT 1 FROM revision r WHERE r.template_hash = c.hash AND r.id <> ALL(%(going)s))
     AND (SELECT r.id FROM revision r  -- not EXISTS, which would become a join of all rows with all rows
-        WHERE jsonb_path_query_array(r.files, '$.*') ? encode(c.hash, 'hex') AND r.id <> ALL(%(going)s)
+        WHERE {FILE_HASHES} ? encode(c.hash, 'hex') AND r.id <> ALL(%(going)s)
         LIMIT 1) IS NULL
 """
 USE_FILE_INDEX = "SET LOCAL enable_bitmapscan = on"  # it is off on hot connections, and GIN needs it
 LOCK_CONTENTS = "SELECT hash FROM content WHERE hash = ANY(%(hashes)s) FOR UPDATE SKIP LOCKED"
 DELETE_CONTENTS = f"DELETE FROM content WHERE hash = ANY(ARRAY({UNREFERENCED}))"
+
+# The texts among these that a project has no revision with any more.
+RELEASED: Final = f"""
+SELECT c.project_id, c.hash FROM project_content c WHERE c.hash = ANY(%(hashes)s)
+    AND (SELECT r.id FROM revision r JOIN stack s ON s.id = r.stack_id
+        WHERE r.template_hash = c.hash AND s.project_id = c.project_id LIMIT 1) IS NULL
+    AND (SELECT r.id FROM revision r JOIN stack s ON s.id = r.stack_id
+        WHERE {FILE_HASHES} ? encode(c.hash, 'hex') AND s.project_id = c.project_id LIMIT 1) IS NULL
+"""
+DELETE_RELEASED: Final = f"""
+DELETE FROM project_content p USING ({RELEASED}) AS released
+WHERE p.project_id = released.project_id AND p.hash = released.hash
+"""
 
 
 def remove(db: Db, part: PurgeTarget, values: Values) -> int:
@@ -252,3 +266,17 @@ def remove_contents(db: Db, hashes: Sequence[bytes]) -> int:
         db.execute(USE_FILE_INDEX)
         locked = ids(db, LOCK_CONTENTS, {"hashes": list(hashes)})
         return db.execute(DELETE_CONTENTS, {"hashes": locked, "going": []}).rowcount
+
+
+def release_contents(db: Db, hashes: Sequence[bytes]) -> int:
+    """Stop to count contents for the projects that refer to them no more; return their number.
+
+    A content that a request locks is skipped: it may refer to it from now on.
+    """
+    with db.transaction():
+        db.execute(USE_FILE_INDEX)
+        released = db.execute(RELEASED, {"hashes": list(hashes)}).fetchall()
+        if not released:
+            return 0
+        locked = ids(db, LOCK_CONTENTS, {"hashes": list({hash_ for _, hash_ in released})})
+        return db.execute(DELETE_RELEASED, {"hashes": locked}).rowcount

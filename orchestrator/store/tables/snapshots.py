@@ -30,6 +30,7 @@ class Snapshot(Base):
     created_at: Mapped[dt.datetime] = mapped_column(server_default=now)
     due_at: Mapped[dt.datetime | None]  # of a DELETE: the next step
     tries: Mapped[int] = mapped_column(SmallInteger, server_default=text("0"))
+    stored_bytes: Mapped[int] = mapped_column(server_default=text("0"))  # of its resources, when it began
 
     __table_args__ = (
         CheckConstraint(check_in("action", ("CREATE", "DELETE")), name="action_known"),

@@ -43,6 +43,18 @@ class Content(Base):
     __table_args__ = (CheckConstraint("length(hash) = 32", name="hash_is_sha256"),)
 
 
+class ProjectContent(Base):
+    """A text that revisions of a project refer to: the quota of stored bytes counts it once per project."""
+
+    __tablename__ = "project_content"
+
+    project_id: Mapped[str] = mapped_column(primary_key=True)
+    hash: Mapped[bytes] = mapped_column(ForeignKey("content.hash", ondelete="CASCADE"), primary_key=True)
+    size: Mapped[int]  # bytes
+
+    __table_args__ = (Index("ix_project_content_hash", "hash"),)
+
+
 class Stack(Base):
     """A stack; `traversal` only grows and serves as its version."""
 
@@ -183,6 +195,7 @@ class Revision(Base):
     resource_count: Mapped[int] = mapped_column(Integer, server_default=text("0"))  # without nested stacks
     settings: Mapped[JsonObject | None] = mapped_column(JSONB)  # of the stack: tags, timeout_mins …
     adopted: Mapped[bytes | None]  # of an ADOPT: name -> existing object, encrypted
+    stored_bytes: Mapped[int] = mapped_column(server_default=text("0"))  # of its columns and slices
     restores: Mapped[int | None]  # of a RESTORE: the snapshot, which may be gone by now
     traversal: Mapped[int | None]  # the traversal to this revision
     first_event: Mapped[int | None]  # the event of its start
@@ -202,6 +215,7 @@ class Revision(Base):
         CheckConstraint("outcome IS NULL OR traversal IS NOT NULL", name="outcome_of_a_traversal"),
         CheckConstraint(check_in("action", STACK_ACTIONS), name="action_known"),
         Index("ix_revision_template_hash", "template_hash"),
+        Index("ix_revision_stored_bytes", "stack_id", postgresql_include=["stored_bytes"]),
         Index("ix_revision_open", "stack_id", postgresql_where=text("outcome IS NULL")),
         Index(
             "ix_revision_file_hashes",  # revisions that refer to a file, for the purge

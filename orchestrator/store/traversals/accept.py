@@ -21,7 +21,9 @@ from orchestrator.logs import request_id
 from orchestrator.store.access.quotas import Limit
 from orchestrator.store.events import event_sinks as sinks
 from orchestrator.store.keystone import delegated_credentials
+from orchestrator.store.stacks import stored_bytes
 from orchestrator.store.stacks.accepted_resources import Part, insert_parts
+from orchestrator.store.stacks.stored_bytes import REVISION_BYTES
 from orchestrator.store.traversals import revision_settings
 from orchestrator.store.traversals.traversals import (
     STACK_EVENT,
@@ -58,14 +60,18 @@ SELECT s.id, recorded.id FROM s CROSS JOIN recorded
 """
 )
 
-INSERT_REVISION = """
+INSERT_REVISION = (
+    """
 INSERT INTO revision (stack_id, number, action, template_hash, environment, files, parameters, sealed,
-    outline, resource_count, created_by, settings, author, credential_id, denied_types)
+    outline, resource_count, created_by, settings, author, credential_id, denied_types, stored_bytes)
 VALUES (%(stack_id)s, %(number)s, %(action)s, %(template_hash)s, %(environment)s, %(files)s,
     %(parameters)s, %(sealed)s, %(outline)s, %(resource_count)s, %(created_by)s, %(settings)s, %(author)s,
-    %(credential_id)s, %(denied_types)s)
+    %(credential_id)s, %(denied_types)s, %(slice_bytes)s::bigint + """
+    + REVISION_BYTES.format(sealed="sealed")
+    + """)
 RETURNING id
 """
+)
 
 SET_ADOPTED = "UPDATE revision SET adopted = %(adopted)s WHERE id = %(revision_id)s"
 SET_REVISION = """
@@ -81,9 +87,10 @@ FIND_REVISION = "SELECT id FROM revision WHERE stack_id = %(stack_id)s AND numbe
 COPY_REVISION = """
 WITH copy AS (
     INSERT INTO revision (stack_id, number, action, template_hash, environment, files, parameters, sealed,
-        outline, resource_count, created_by, settings, copy_of, author, credential_id, denied_types)
+        outline, resource_count, created_by, settings, stored_bytes, copy_of, author, credential_id,
+        denied_types)
     SELECT stack_id, %(number)s, %(action)s, template_hash, environment, files, parameters, sealed, outline,
-        resource_count, %(created_by)s, settings, coalesce(copy_of, number),
+        resource_count, %(created_by)s, settings, stored_bytes, coalesce(copy_of, number),
         coalesce(%(author)s::jsonb, author),
         CASE WHEN %(author)s::jsonb IS NULL THEN credential_id ELSE %(credential_id)s::bigint END,
         coalesce(%(denied_types)s::text[], denied_types)
@@ -352,7 +359,7 @@ def _empty_content(db: Connection[TupleRow], stack_id: int) -> JsonObject:
     """Return the columns of a revision without resources."""
     return {
         "stack_id": stack_id,
-        "template_hash": _store_contents(db, EMPTY_TEMPLATE)[0],
+        "template_hash": _store_contents(db, stack_id, EMPTY_TEMPLATE)[0],
         "environment": Json({}),
         "files": Jsonb({}),
         "parameters": Json({}),
@@ -361,6 +368,7 @@ def _empty_content(db: Connection[TupleRow], stack_id: int) -> JsonObject:
         "resource_count": 0,
         "settings": None,
         "denied_types": [],
+        "slice_bytes": 0,
     }
 
 
@@ -412,7 +420,9 @@ def accept_restore(
         revision_settings.apply_restored(db, made[0])
         sinks.activate_named(db, stack_id, made[0])
         if template is not None:
-            db.execute(SET_TEMPLATE, {"hash": _store_contents(db, template)[0], "revision_id": made[0]})
+            db.execute(
+                SET_TEMPLATE, {"hash": _store_contents(db, stack_id, template)[0], "revision_id": made[0]}
+            )
         return start_traversal(db, stack_id, "RESTORE", revision_id=made[0])
 
 
@@ -448,7 +458,7 @@ def _insert_revision(
     action: str,
 ) -> int:
     template_hash, *hashes = _store_contents(
-        db, insert.template, *(text.encode() for text in insert.files.values())
+        db, stack_id, insert.template, *(text.encode() for text in insert.files.values())
     )
     files = {name: hash_.hex() for name, hash_ in zip(insert.files, hashes, strict=True)}
     row = db.execute(
@@ -468,6 +478,7 @@ def _insert_revision(
             "settings": Jsonb({name: getattr(insert, name) for name in revision_settings.NAMES}),
             **authority,
             "denied_types": list(insert.denied_types),
+            "slice_bytes": sum(len(part.entries) for part in insert.slices),
         },
     ).fetchone()
     assert row is not None
@@ -476,10 +487,14 @@ def _insert_revision(
     return revision_id
 
 
-def _store_contents(db: Connection[TupleRow], *bodies: bytes) -> list[bytes]:
-    """Store the texts that are new, and lock all of them for the transaction; return their hashes."""
+def _store_contents(db: Connection[TupleRow], stack_id: int, *bodies: bytes) -> list[bytes]:
+    """Store the texts that are new, and lock all of them for the transaction; return their hashes.
+
+    They count as texts of the stack's project.
+    """
     hashes = [hashlib.sha256(body).digest() for body in bodies]
     for hash_, body in sorted(zip(hashes, bodies, strict=True)):  # always in this order: no deadlocks
         while db.execute(LOCK_CONTENT, {"hash": hash_}).fetchone() is None:  # new, or purged just now
             db.execute(INSERT_CONTENT, {"hash": hash_, "body": body})
+    stored_bytes.add_contents(db, stack_id, hashes, [len(body) for body in bodies])
     return hashes

@@ -26,6 +26,7 @@ from orchestrator.store.nodes import repository
 from orchestrator.store.nodes.outcome_builder import render
 from orchestrator.store.nodes.outcome_sql import WAIT
 from orchestrator.store.nodes.repository import Settled
+from orchestrator.store.stacks.stored_bytes import REVISION_BYTES
 from orchestrator.store.tables.base import check_not_in
 from orchestrator.store.traversals.accept import INSERT_CONTENT, LOCK_CONTENT
 from orchestrator.store.traversals.traversals import STACK_EVENT, start_traversal
@@ -66,12 +67,17 @@ _INSERT_CHILD: Final = f""", p AS MATERIALIZED (
 ), first_event AS ({STACK_EVENT} RETURNING id
 ), v AS (
     INSERT INTO revision (id, stack_id, number, action, template_hash, environment, files, parameters, sealed,
-        outline, resource_count, created_by, traversal, first_event, adopted, denied_types)
+        outline, resource_count, created_by, traversal, first_event, adopted, denied_types, stored_bytes)
     SELECT new_ids.revision_id, new_ids.id, 1, %(child_action)s, %(template_hash)s::bytea,
         %(environment)s::json, %(files)s::jsonb, %(parameters)s::json, %(child_sealed)s::bytea,
         %(outline)s::json, %(resource_count)s::int, p.username, 1,
-        first_event.id, %(child_adopted)s::bytea, %(denied_types)s::text[]
+        first_event.id, %(child_adopted)s::bytea, %(denied_types)s::text[],
+        {REVISION_BYTES.format(sealed="child_sealed")}
     FROM new_ids CROSS JOIN p CROSS JOIN first_event
+), counted AS (
+    INSERT INTO project_content (project_id, hash, size)
+    SELECT p.project_id, %(template_hash)s::bytea, %(template_bytes)s::bigint FROM new_ids CROSS JOIN p
+    ON CONFLICT DO NOTHING
 ), nodes AS (
     INSERT INTO graph_node (id, stack_id, root_id, traversal, kind, queue, label, needed_by, blocked_by,
         state, rung_at)
@@ -93,13 +99,19 @@ WAIT_FOR_NEW_CHILD: Final = replace(
     child_rows="UNION ALL SELECT 'send', plan_id, 1, 'bulk', 'plan' FROM new_ids\n",
 )
 
-INSERT_REVISION = """
+INSERT_REVISION = f"""
+WITH counted AS (
+    INSERT INTO project_content (project_id, hash, size)
+    SELECT s.project_id, %(template_hash)s::bytea, %(template_bytes)s::bigint
+    FROM stack s WHERE s.id = %(stack_id)s::bigint
+    ON CONFLICT DO NOTHING
+)
 INSERT INTO revision (stack_id, number, action, template_hash, environment, files, parameters, sealed,
-    outline, resource_count, created_by, restores, denied_types)
+    outline, resource_count, created_by, restores, denied_types, stored_bytes)
 SELECT s.id, coalesce((SELECT max(number) FROM revision WHERE stack_id = s.id), 0) + 1,
     %(action)s, %(template_hash)s::bytea, %(environment)s::json, %(files)s::jsonb, %(parameters)s::json,
     %(sealed)s::bytea, %(outline)s::json, %(resource_count)s::int, s.username,
-    %(restores)s::bigint, %(denied_types)s::text[]
+    %(restores)s::bigint, %(denied_types)s::text[], {REVISION_BYTES.format(sealed="sealed")}
 FROM stack s WHERE s.id = %(stack_id)s::bigint
 RETURNING id
 """
@@ -224,10 +236,16 @@ class StartedChild:
     message: CheckMessage
 
 
+def child_bytes(desired: DesiredChild) -> int:
+    """Return about the size of a child's revision."""
+    return len(desired.template) + 2 * len(desired.sealed or b"") + CHILD_BYTES
+
+
 # Hashes of templates that this process stored recently: a thousand identical children store their template
 # once. A template that was purged since then is detected by its foreign key.
 _stored: set[bytes] = set()
 MAX_STORED = 1_000
+CHILD_BYTES = 4_096  # of environment, parameters and outline, usually
 
 
 class ContentMissing(Exception):
@@ -390,4 +408,5 @@ def _revision_columns(desired: DesiredChild) -> JsonObject:
         "outline": Json(desired.outline),
         "resource_count": str(desired.resource_count),
         "denied_types": None if desired.denied_types is None else list(desired.denied_types),
+        "template_bytes": str(len(desired.template)),
     }

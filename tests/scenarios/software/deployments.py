@@ -33,7 +33,7 @@ def stack(**properties: Any) -> dict[str, Any]:
 def software(world: World) -> DeploymentStore:
     """The store as an agent's request sees it."""
     place = StackLocation(world.caller.project_id)
-    return DeploymentStore(world.database.connect, world.cipher, world.settings, place)
+    return DeploymentStore(world.database.connect, world.database, world.cipher, world.settings, place)
 
 
 def server_id(world: World) -> str:

@@ -235,7 +235,14 @@ def test_the_same_step_publishes_once_and_the_next_step_again(world: World):
     [(stack_id, resource_id)] = world.rows("SELECT stack_id, id FROM resource WHERE name = 'dep'")
     place = StackLocation(world.caller.project_id, "s", uuid, "dep")
     here = DeploymentStore(
-        world.database.connect, world.cipher, world.settings, place, stack_id, resource_id, traversal=1
+        world.database.connect,
+        world.database,
+        world.cipher,
+        world.settings,
+        place,
+        stack_id,
+        resource_id,
+        traversal=1,
     )
     draft = DeploymentDraft(server_id(world), "CREATE", ConfigDraft("other"), None, waits=True)
     [before] = published(world)
@@ -265,7 +272,9 @@ def test_an_observing_preview_reports_a_deleted_config(world: World):
 def test_another_project_reaches_nothing(world: World):
     world.create("s", stack())
     world.deliver_all()
-    theirs = DeploymentStore(world.database.connect, world.cipher, world.settings, StackLocation("p2"))
+    theirs = DeploymentStore(
+        world.database.connect, world.database, world.cipher, world.settings, StackLocation("p2")
+    )
     [config] = published(world)
     [(deployment_id,)] = world.rows("SELECT uuid::text FROM software_deployment")
     assert theirs.published(server_id(world)) == []

@@ -17,7 +17,7 @@ from api.middleware.rate_limits import RateLimits
 from api.streaming.hub import EventHub, Scope
 from orchestrator.engine.check.visit import ResourceVisit
 from orchestrator.errors import ActionInProgress, LimitExceeded
-from orchestrator.operations import quotas, resource_quota, stack_quota
+from orchestrator.operations import quotas, resource_quota, stack_quota, stored_bytes
 from orchestrator.operations.context import Body
 from orchestrator.operations.events import webhooks
 from orchestrator.operations.quotas import QUOTAS, CachedQuotas
@@ -88,6 +88,15 @@ def creates_large_config(world: World) -> Request:
     return creates_config(world, 100)
 
 
+def creates_large_stack(world: World) -> Request:
+    """Stacks with a file of 100 KiB each."""
+    template = {**TEMPLATE, "resources": {"a": test_resource({"get_file": "f"})}}
+    return lambda number: create_delete.create(
+        world.context,
+        body(stack_name=f"s{number}", template=template, files={"f": f"{number}" + "x" * (100 * KB)}),
+    )
+
+
 def creates_deployment(world: World) -> Request:
     config = api_requests.create_config(world.context, body(name="c", group="script", config=""))
     return lambda _: api_requests.create_deployment(
@@ -147,6 +156,8 @@ CASES: Final = {
     "software deployments": Case("software_deployments", ROOM, creates_deployment),
     "large software configs": Case("large_value_bytes", 750 * KB, creates_large_config),
     "large values": Case("large_value_bytes", 550 * KB, stores_value),
+    "files": Case("stored_bytes", 550 * KB, creates_large_stack),
+    "sizes of configs": Case("stored_bytes", 750 * KB, creates_large_config),
     "webhooks": Case("webhooks", ROOM, creates_webhook),
     "event sinks": Case("webhooks", ROOM, creates_sink),
     "event streams": Case("event_streams", ROOM, opens_stream),
@@ -160,7 +171,7 @@ def world(postgres_url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]
     """A world whose clock of rates stands still."""
     monkeypatch.setattr(rate_limits, "time", SimpleNamespace(monotonic=lambda: 0.0))
     made = World(postgres_url, request_burst_seconds=1.0, webhook_allow_private=True)
-    for counts in (stack_quota.counts_of, resource_quota.counts_of):
+    for counts in (stack_quota.counts_of, resource_quota.counts_of, stored_bytes.counts_of):
         counts.cache_clear()
     yield made
     made.close()
