@@ -9,8 +9,10 @@ that it has parsed already. If it dies then, its lease on the plan node expires 
 
 from __future__ import annotations
 
+import math
 import multiprocessing
 import os
+import signal
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -31,6 +33,7 @@ from orchestrator.logs import bind_request, configure_logs, logger, request_id, 
 from orchestrator.operations.bootstrap import build_planner
 from orchestrator.operations.context import Body, OperationContext
 from orchestrator.operations.diagnosis import revision_diff
+from orchestrator.operations.planner_process import CPU_SECONDS as PLAN_CPU_SECONDS
 from orchestrator.operations.planner_process import limit_process
 from orchestrator.operations.preview import create as create_preview
 from orchestrator.operations.preview import update as update_preview
@@ -60,6 +63,14 @@ from orchestrator.template.template import Template
 log = logger()
 
 ANSWER_SECONDS = 600.0
+# Processor time of a request: twice the time for a YAML list of short values, the slowest text per byte.
+BASE_CPU_SECONDS: Final = 60
+BYTES_PER_CPU_SECOND: Final = 512 * 1024
+EXIT_SECONDS: Final = 5.0  # until the exit status of a process is known
+TOO_LONG: Final = (
+    "The request needs more than {} seconds of processor time, the limit for its size. Use fewer or smaller "
+    "values and nested templates, or several stacks."
+)
 SLOT_SECONDS: Final = 60.0  # longest wait for the end of other large requests
 REFUSAL_SECONDS: Final = 1.0  # delay of a refusal: the request is sent again, and its body read again
 SLOT_RETRY_SECONDS: Final = 10  # for a caller that was refused
@@ -75,6 +86,7 @@ class _Job:
     database_url: str
     caller: Caller
     path: Path | None
+    cpu_seconds: int
     patience_seconds: float = 0.0
     request_id: str | None = None
     client_token: ClientToken | None = None
@@ -131,19 +143,21 @@ def validate(context: OperationContext, body: Body, **how: bool) -> JsonObject:
 
 def differ(context: OperationContext, stack: StackRow, before: int, after: int) -> JsonObject:
     """Compare two revisions; large templates are compared in a subprocess."""
-    if revision_diff.size(context, stack, before, after) <= context.settings.inline_body_size:
+    size = revision_diff.size(context, stack, before, after)
+    if size <= context.settings.inline_body_size:
         return revision_diff.diff_revisions(context, stack, before, after)
     work = partial(_differ, stack=stack, before=before, after=after)
-    differences: JsonObject = _run_in_subprocess(context, None, work)
+    differences: JsonObject = _run_in_subprocess(context, None, work, 2 * size)
     return differences
 
 
 def restore(context: OperationContext, stack: StackRow, snapshot_id: str) -> list[CheckMessage]:
     """Start to restore a snapshot; a large template is handled in a subprocess."""
-    if snapshots.template_size(context, stack, snapshot_id) <= context.settings.inline_body_size:
+    size = snapshots.template_size(context, stack, snapshot_id)
+    if size <= context.settings.inline_body_size:
         return snapshots.restore(context, stack, snapshot_id)
     messages: list[CheckMessage] = _run_in_subprocess(
-        context, None, partial(_restore, stack=stack, snapshot_id=snapshot_id)
+        context, None, partial(_restore, stack=stack, snapshot_id=snapshot_id), size
     )
     return messages
 
@@ -167,20 +181,30 @@ def preload_forkserver(*, cloud: bool = False) -> None:
 
 
 def _run_in_subprocess(
-    context: OperationContext, path: Path | None, work: Callable[[_Job, Connection], None]
+    context: OperationContext,
+    path: Path | None,
+    work: Callable[[_Job, Connection], None],
+    size: int | None = None,
 ) -> Any:
-    """Run `work` in a subprocess; return its answer or raise its error.
+    """Run `work` in a subprocess; return its answer or raise its error. Its processor time is limited by the
+    `size` of the texts that it reads, usually that of the body.
 
     Raises:
         TooManyLargeRequests: no slot became free in time.
         LimitExceeded: the work needs too much time or memory.
     """
+    seconds = cpu_seconds(Body(path=path).size if size is None else size)
     with turns.paused():
-        return _answer_of_subprocess(context, path, work)
+        return _answer_of_subprocess(context, path, work, seconds)
+
+
+def cpu_seconds(size: int) -> int:
+    """Return the processor time for a request with texts of this size, in seconds."""
+    return BASE_CPU_SECONDS + math.ceil(size / BYTES_PER_CPU_SECOND)
 
 
 def _answer_of_subprocess(
-    context: OperationContext, path: Path | None, work: Callable[[_Job, Connection], None]
+    context: OperationContext, path: Path | None, work: Callable[[_Job, Connection], None], seconds: int
 ) -> Any:
     slots, project = _slots(context.settings.max_parsing_processes), context.caller.project_id
     try:
@@ -189,7 +213,7 @@ def _answer_of_subprocess(
         time.sleep(REFUSAL_SECONDS)
         raise TooManyLargeRequests(SLOT_RETRY_SECONDS) from error
     try:
-        process, here = _start(context, path, work)
+        process, here = _start(context, path, work, seconds)
     except BaseException:
         slots.release(project)
         raise
@@ -200,6 +224,9 @@ def _answer_of_subprocess(
             raise LimitExceeded(f"The template could not be checked within {ANSWER_SECONDS:.0f} seconds.")
         answer = here.recv()
     except EOFError as error:
+        process.join(EXIT_SECONDS)
+        if process.exitcode == -signal.SIGXCPU:
+            raise LimitExceeded(TOO_LONG.format(seconds)) from error
         raise LimitExceeded("The template needs more memory than the limit for requests.") from error
     finally:
         here.close()
@@ -209,14 +236,21 @@ def _answer_of_subprocess(
 
 
 def _start(
-    context: OperationContext, path: Path | None, work: Callable[[_Job, Connection], None]
+    context: OperationContext, path: Path | None, work: Callable[[_Job, Connection], None], seconds: int
 ) -> tuple[BaseProcess, Connection]:
     """Start the subprocess; also return the connection that receives its answer."""
     processes, database = multiprocessing.get_context("forkserver"), context.database
     here, remote_end = processes.Pipe(duplex=False)
     patience = database.patience_seconds
     job = _Job(
-        context.settings, database.url, context.caller, path, patience, request_id(), context.client_token
+        context.settings,
+        database.url,
+        context.caller,
+        path,
+        seconds,
+        patience,
+        request_id(),
+        context.client_token,
     )
     process = processes.Process(target=_run, args=(work, job, remote_end), daemon=True, name="intake")
     process.start()
@@ -241,7 +275,7 @@ def _run(work: Callable[[_Job, Connection], None], job: _Job, answer: Connection
     bind_request(job.request_id)
     die_with(os.getppid())  # the fork server, which ends with the process that received the request
     yield_processor(NICENESS, new_session=True)
-    limit_process(job.settings.planner_memory_limit)
+    limit_process(job.settings.planner_memory_limit, job.cpu_seconds)
     gc_policy.disable_collection()
     try:
         work(job, answer)
@@ -314,6 +348,7 @@ def _continue_planning(
     context: OperationContext, opened: StartedTraversal, lease: int, template: Template
 ) -> None:
     """Plan the accepted traversal after the answer."""
+    limit_process(context.settings.planner_memory_limit, PLAN_CPU_SECONDS)
     database, settings = context.database, context.settings
     planner = build_planner(database, context.cipher, context.types, settings)
     with Leases(database, settings.lease_seconds).keep([(opened.plan_node_id, None, lease)]):

@@ -8,6 +8,7 @@ first nodes, and their checks enqueue the rest.
 
 from __future__ import annotations
 
+import math
 import resource
 import signal
 import sys
@@ -26,16 +27,25 @@ from orchestrator.store.connections.database import UNREACHABLE, open_database
 from orchestrator.store.nodes import repository
 
 NICENESS: Final = 5  # of a process that plans
+CPU_SECONDS: Final = 1_800  # of a plan; another process continues it, and after some the stack fails
 
 log = logger()
 
 
-def limit_process(limit: int) -> None:
-    """Bound this process's address space, in bytes."""
-    _, hard = resource.getrlimit(resource.RLIMIT_AS)
-    resource.setrlimit(
-        resource.RLIMIT_AS, (limit if hard == resource.RLIM_INFINITY else min(limit, hard), hard)
-    )
+def limit_process(limit: int, cpu_seconds: int) -> None:
+    """Bound this process's address space, in bytes, and the processor time that it uses from now on.
+
+    Beyond that time the kernel ends it by SIGXCPU, whatever it computes, without a core file.
+    """
+    _limit(resource.RLIMIT_AS, limit)
+    _limit(resource.RLIMIT_CORE, 0)
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    _limit(resource.RLIMIT_CPU, math.ceil(used.ru_utime + used.ru_stime) + cpu_seconds)
+
+
+def _limit(kind: int, limit: int) -> None:
+    _, hard = resource.getrlimit(kind)
+    resource.setrlimit(kind, (limit if hard == resource.RLIM_INFINITY else min(limit, hard), hard))
 
 
 def main(node_id: int, lease: int) -> None:
@@ -43,7 +53,7 @@ def main(node_id: int, lease: int) -> None:
     configure_logs()
     chosen = settings()
     yield_processor(NICENESS)
-    limit_process(chosen.planner_memory_limit)
+    limit_process(chosen.planner_memory_limit, CPU_SECONDS)
     gc_policy.disable_collection()
     database = open_database(chosen, "orchestrator-planner")
     planner = build_planner(database, cipher(chosen), load_registry(), chosen)
