@@ -15,7 +15,7 @@ from orchestrator import metrics
 from orchestrator.config import Settings, is_loopback
 from orchestrator.errors import Misconfigured
 from orchestrator.logs import logger
-from orchestrator.security.host_names import is_loopback_name
+from orchestrator.security.bind_address import is_loopback_name
 
 log = logger()
 

@@ -110,7 +110,7 @@ def _identify(console: Flask) -> Response | None:
     found = None if deps.settings.auth == "none" else session.load(request, deps.cipher)
     if found is None and deps.settings.auth != "none":
         return _to_sign_in()
-    credentials = {} if found is None else found.headers
+    credentials = {} if found is None else found.environ
     environ: WSGIEnvironment = {**request.environ, "PATH_INFO": "/v1/", **credentials}
     try:
         logins = cast(FailedLogins, console.extensions["failed_logins"])

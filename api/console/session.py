@@ -1,22 +1,28 @@
 """The session of a browser: the credentials of the API in an encrypted cookie.
 
-The server keeps no sessions. The cookie is sent by the browser for paths below `/ui` only, never to pages of
-other sites, and cannot be read by scripts. It ends after `LIFETIME_SECONDS` or with its token; the API checks
-the credentials themselves with each call. Signing out deletes the cookie, and revokes a token that the
-console has requested. Tokens of users stay valid, since other programs use them.
+The server keeps no sessions, only a record of those that ended by signing out. The cookie is sent by the
+browser for paths below `/ui` only, never to pages of other sites, and cannot be read by scripts. It ends
+after `LIFETIME_SECONDS` or with its token; the API checks the credentials themselves with each call. Signing
+out ends the session, also for copies of the cookie, and revokes a token that the console has requested.
+Tokens of users stay valid, since other programs use them.
 """
 
 from __future__ import annotations
 
+import hashlib
 import time
-from base64 import b64encode
+from base64 import b64encode, urlsafe_b64decode
 from dataclasses import asdict, dataclass, field
-from typing import Final
+from typing import Any, Final
 
 from flask import Request, Response
 
+from orchestrator.config import Settings
 from orchestrator.errors import LimitExceeded, Misconfigured
+from orchestrator.security import ended_sessions
 from orchestrator.security.encryption import Cipher
+from orchestrator.security.ended_sessions import SESSION_KEY
+from orchestrator.store.connections.database import Database
 
 COOKIE: Final = "orchestrator_console"
 PURPOSE: Final = "console session"  # distinguishes the cookie from other encrypted values
@@ -33,11 +39,13 @@ class Session:
     value: str = field(repr=False)
     expires_at: float  # seconds since the epoch
     is_requested: bool = False  # a token that the console has requested for a password
+    digest: bytes = field(default=b"", repr=False)  # of the cookie; not part of it
 
     @property
-    def headers(self) -> dict[str, str]:
-        """Return the credentials as headers of a WSGI request."""
-        return {HEADERS[self.kind]: self.value}
+    def environ(self) -> dict[str, Any]:
+        """Return the credentials as part of the environment of a WSGI request."""
+        known = {SESSION_KEY: self.digest} if self.digest else {}
+        return {HEADERS[self.kind]: self.value, **known}
 
 
 def of_token(token: str) -> Session:
@@ -62,7 +70,9 @@ def store(response: Response, session: Session, cipher: Cipher, request: Request
     Raises:
         LimitExceeded: the credentials are too long for a cookie.
     """
-    text = cipher.seal({"purpose": PURPOSE, **asdict(session)}).decode()
+    values = asdict(session)
+    del values["digest"]
+    text = cipher.seal({"purpose": PURPOSE, **values}).decode()
     if len(text) > MAX_COOKIE_BYTES:
         raise LimitExceeded("The token is too long for the cookie of a session; use a shorter token.")
     response.set_cookie(
@@ -87,8 +97,16 @@ def load(request: Request, cipher: Cipher) -> Session | None:
         return None
     if not isinstance(values, dict) or values.pop("purpose", None) != PURPOSE:
         return None
-    session = Session(**values)
+    # Of the bytes that are signed: further texts decode to the same bytes.
+    digest = hashlib.sha256(urlsafe_b64decode(text)).digest()
+    session = Session(**values, digest=digest)
     return session if session.expires_at > time.time() else None
+
+
+def end(session: Session, database: Database, settings: Settings) -> None:
+    """End a session for all API processes and all copies of its cookie."""
+    token = session.value if session.is_requested else None
+    ended_sessions.end(database, settings, session.digest, token, session.expires_at)
 
 
 def clear(response: Response, request: Request) -> None:

@@ -17,7 +17,7 @@ from werkzeug.exceptions import UnsupportedMediaType
 from api.middleware.api_version import QUERY_PATH
 from orchestrator.config import Settings
 from orchestrator.errors import Forbidden
-from orchestrator.security.host_names import is_loopback_name, names_in
+from orchestrator.security.bind_address import is_loopback_name, names_in
 
 SAFE_METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 AMBIENT_MODES: Final = frozenset({"none", "basic"})  # a browser adds the credentials, if any, on its own

@@ -16,7 +16,7 @@ from api.middleware.proxies import peer_address
 from api.response.errors import fault
 from orchestrator import logs
 from orchestrator.config import Settings, is_loopback
-from orchestrator.security.host_names import host_name, is_loopback_name, names_in
+from orchestrator.security.bind_address import host_name, is_loopback_name, names_in
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIEnvironment

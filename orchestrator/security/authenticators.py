@@ -12,6 +12,7 @@ from typing import Any, cast
 from orchestrator.config import Settings
 from orchestrator.errors import Misconfigured, Unauthenticated
 from orchestrator.security.caller import Caller
+from orchestrator.security.ended_sessions import is_ended, without_credentials
 from orchestrator.security.keystone import Keystone
 from orchestrator.security.password_file import Users
 from orchestrator.security.policy import IS_ADMIN, allowed, policy_of
@@ -48,6 +49,8 @@ def authenticator(settings: Settings, database: Database) -> Authenticator:
         bearer = find_credential(database, environ.get("HTTP_X_AUTH_TOKEN", ""))
         if bearer is not None:
             return Caller(bearer.project_id, bearer.resource, (STACK_USER,), bearer=bearer)
+        if is_ended(database, settings, environ):
+            environ = without_credentials(environ)
         caller = as_stack_user(database, settings, ask(environ))
         return replace(caller, is_admin=caller.is_admin_project and allowed(policy, IS_ADMIN, caller))
 

@@ -72,9 +72,11 @@ def submit() -> Response:
 
 @sign_in.post("/sign-out")
 def leave() -> Response:
-    """End the session of this browser, and the token that was requested for it."""
+    """End the session, also for copies of its cookie, and the token that was requested for it."""
     deps = dependencies()
-    found = session.load(request, deps.cipher)
+    found = None if deps.settings.auth == "none" else session.load(request, deps.cipher)
+    if found is not None:
+        session.end(found, deps.database, deps.settings)
     if found is not None and found.is_requested:
         try:
             keystone_sign_out(deps.settings, found.value)
@@ -123,7 +125,7 @@ def _verified(found: Session) -> Caller | None:
     Raises:
         Unauthenticated: they are not valid.
     """
-    environ = {**request.environ, "PATH_INFO": "/v1/", **found.headers}
+    environ = {**request.environ, "PATH_INFO": "/v1/", **found.environ}
     logins = cast(FailedLogins, current_app.extensions["failed_logins"])
     with logins.verifying(environ, logins.credentials(environ)):
         return cast(Authenticator, current_app.extensions["authenticator"])(environ)

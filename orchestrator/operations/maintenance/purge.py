@@ -33,6 +33,9 @@ PASS_SECONDS = 600.0  # from the end of a pass to the start of the next
 BUDGET_SECONDS = 0.1  # time budget of a tick, which also enqueues overdue nodes
 LOCK = 0x5055524745  # held by the purging process, on any host, until its connection ends
 
+# An API process may believe for a while that an expired session is valid: its clock may be slow.
+ENDED_SESSION_SECONDS = 3_600.0
+
 DeletedRows = tuple[str, int]  # the kind of rows, and their number
 
 
@@ -68,6 +71,7 @@ class Policy:
             "revisions": self.revisions_seconds,
             "nodes": self.nodes_seconds,
             "audit": self.audit_seconds,
+            "ended": ENDED_SESSION_SECONDS,
             "first": SLICE,
             "limit": SLICE,
             "going": [],

@@ -138,6 +138,11 @@ AUDIT_RECORDS: Final = PurgeTarget(
     "audit_record",
     f"SELECT x.id FROM audit_record x WHERE x.created_at < {BEFORE.format('audit')}",
 )
+ENDED_SESSIONS: Final = PurgeTarget(
+    "ended sessions",
+    "ended_session",
+    f"SELECT x.id FROM ended_session x WHERE x.ends_at < {BEFORE.format('ended')}",
+)
 VERDICTS: Final = PurgeTarget(
     "verdicts",
     "verdict_history",
@@ -155,7 +160,7 @@ REPAIRS: Final = PurgeTarget(
     f"""SELECT x.id FROM repair x WHERE x.created_at < {BEFORE.format("events")} AND x.status <> 'started'
         AND NOT EXISTS (SELECT 1 FROM resource_verdict v WHERE v.id = x.fault_id)""",
 )
-ALONE: Final = (ORPHANS, AUDIT_RECORDS, VERDICTS, RULES, REPAIRS)
+ALONE: Final = (ORPHANS, AUDIT_RECORDS, ENDED_SESSIONS, VERDICTS, RULES, REPAIRS)
 
 # Tables with rows of a deleted stack. Deleting the stack's row cascades to its revisions and snapshots.
 TABLES_OF_DELETED: Final = (

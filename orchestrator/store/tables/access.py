@@ -88,6 +88,21 @@ class ApiToken(Base):
     __table_args__ = (CheckConstraint("length(token_hash) = 32", name="hash_is_sha256"),)
 
 
+class EndedSession(Base):
+    """A session of the console, or a token, that ended before its time."""
+
+    __tablename__ = "ended_session"
+
+    id: Mapped[int] = mapped_column(Identity(), primary_key=True)
+    digest: Mapped[bytes] = mapped_column(unique=True)  # SHA-256 of the cookie or the token
+    ends_at: Mapped[dt.datetime]  # invalid by itself from then on
+
+    __table_args__ = (
+        CheckConstraint("length(digest) = 32", name="digest_is_sha256"),
+        Index("ix_ended_session_ends", "ends_at"),
+    )
+
+
 class Quota(Base):
     """A limit of a project, in place of that of the settings."""
 
