@@ -116,7 +116,7 @@ class Settings(BaseSettings):
     )
     # Delegation from the creator of a stack: operations/keystone/delegated_credentials.py.
     deferred_auth_method: Literal["trusts", "application_credential", "none"] = "trusts"
-    trusts_delegated_roles: str = ""  # comma-separated names; default: all roles of the token
+    trusts_delegated_roles: str = ""  # comma-separated names, `*`: all of the token; default: without admin
     allow_trusts_redelegation: bool = Field(
         default=False, description="allow called services to create further trusts"
     )

@@ -14,6 +14,7 @@ Names are Heat's where Heat has the operation.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
@@ -36,6 +37,7 @@ IMPLIED: Final[Mapping[str, frozenset[str]]] = MappingProxyType(
 )
 """What a role is besides itself, as Keystone has it from its first day."""
 
+PRIVILEGED: Final = frozenset({"manager", "service"})  # of Keystone, besides the administrators of the policy
 IS_ADMIN: Final = "context_is_admin"  # an admin without a project: docs/internals/rest-api.md §1
 TYPES: Final = "resource_types:"
 # The operations that accept the content of a stack.
@@ -201,6 +203,35 @@ def _denied(policy: Policy, roles: Sequence[str]) -> DeniedTypes:
     caller = Caller("", roles=tuple(roles))
     rules = [name for name in policy if name.startswith(TYPES) and not allowed(policy, name, caller)]
     return DeniedTypes(frozenset(name.removeprefix(TYPES) for name in rules))
+
+
+class TypePermission:
+    """The permission of a caller for each type of content, and whether it is that of an administrator."""
+
+    def __init__(self, policy: Policy, caller: Caller) -> None:
+        """Compare the caller with themselves without their roles of administrators."""
+        self._require = type_policy(policy, caller)
+        roles = without_admin(policy, caller.roles)
+        self._require_of_member = type_policy(policy, replace(caller, roles=roles))
+        self.needs_admin = False  # a type was met that only an administrator may use
+
+    def __call__(self, type_name: str) -> None:
+        """Check that the caller may use a type.
+
+        Raises:
+            Forbidden: they may not.
+        """
+        self._require(type_name)
+        try:
+            self._require_of_member(type_name)
+        except Forbidden:
+            self.needs_admin = True
+
+
+def without_admin(policy: Policy, roles: Sequence[str]) -> tuple[str, ...]:
+    """Return the roles without those of administrators; all, if the others do not permit to create stacks."""
+    rest = tuple([role for role in roles if role not in policy[IS_ADMIN] and role not in PRIVILEGED])
+    return rest if allowed(policy, "stacks:create", Caller("", roles=rest)) else tuple(roles)
 
 
 def policy_of(settings: Settings) -> Policy:

@@ -19,6 +19,7 @@ from orchestrator.operations.context import OperationContext
 from orchestrator.operations.keystone.delegated_credentials import (
     create_credential,
     discarded_on_error,
+    has_admin,
     is_usable,
     roles_to_delegate,
 )
@@ -44,8 +45,11 @@ def author_of(caller: Caller) -> JsonObject:
 
 
 @contextmanager
-def authority_for_create(context: OperationContext, stack_uuid: UUID) -> Iterator[Authority]:
-    """Create a credential of the caller for a new stack, if stacks need credentials.
+def authority_for_create(
+    context: OperationContext, stack_uuid: UUID, *, needs_admin: bool
+) -> Iterator[Authority]:
+    """Create a credential of the caller for a new stack, if stacks need credentials. `needs_admin`: the
+    content needs the roles of an administrator.
 
     An error in the body discards the credential.
 
@@ -54,15 +58,19 @@ def authority_for_create(context: OperationContext, stack_uuid: UUID) -> Iterato
         Unavailable: Keystone does not respond.
     """
     login = _login(context)
-    created = None if login is None else create_credential(context, login, stack_uuid)
+    created = None
+    if login is not None:
+        created = create_credential(context, login, stack_uuid, needs_admin=needs_admin)
     with discarded_on_error(context.database, created):
         yield Authority(author_of(context.caller), created)
 
 
 @contextmanager
-def authority_for_update(context: OperationContext, stack: StackRow) -> Iterator[Authority]:
+def authority_for_update(
+    context: OperationContext, stack: StackRow, *, needs_admin: bool
+) -> Iterator[Authority]:
     """Create a credential of the caller for content that they submit to a stack, unless the stack has one of
-    the same user with the same roles.
+    the same user with the same roles. `needs_admin`: the content needs the roles of an administrator.
 
     An error in the body discards a new credential. A caller who cannot delegate may use a credential that
     they have delegated before, if it has no role that their token lacks.
@@ -82,8 +90,10 @@ def authority_for_update(context: OperationContext, stack: StackRow) -> Iterator
         return
     used = _own(context, stack, login)
     try:
-        if used is None or used.roles != frozenset(roles_to_delegate(context.settings, login)):
-            created = create_credential(context, login, UUID(str(stack.uuid)), stack.id)
+        roles = roles_to_delegate(context.settings, login, needs_admin=needs_admin)
+        if used is None or used.roles != frozenset(roles):
+            uuid = UUID(str(stack.uuid))
+            created = create_credential(context, login, uuid, stack.id, needs_admin=needs_admin)
             used = None
     except (Forbidden, InvalidRequest, Unavailable) as error:
         if used is None:
@@ -106,8 +116,9 @@ def credential_for_operation(context: OperationContext, stack: StackRow) -> Iter
         with context.database.borrow() as db:
             current = store.in_force(db, stack.id)
         if current is not None and not is_usable(context, current):
+            uuid, needs_admin = UUID(str(stack.uuid)), has_admin(context.settings, current)
             try:
-                created = create_credential(context, login, UUID(str(stack.uuid)), stack.id)
+                created = create_credential(context, login, uuid, stack.id, needs_admin=needs_admin)
             except (Forbidden, InvalidRequest, Unavailable) as error:
                 log.warning("credential_of_operation_failed", stack=str(stack.uuid), error=str(error))
     with discarded_on_error(context.database, created):

@@ -32,12 +32,14 @@ from orchestrator.operations.keystone.reaper import Reaper
 from orchestrator.security.caller import Caller, Login
 from orchestrator.security.encryption import Cipher
 from orchestrator.security.keystone import service_user
+from orchestrator.security.policy import policy_of, without_admin
 from orchestrator.store.connections.database import Database
 from orchestrator.store.keystone import delegated_credentials as store
 from orchestrator.store.keystone.removal_queue import Db
 
 log = logger()
 
+ALL_ROLES: Final = "*"  # in the setting: all of the token
 CREATION_SECONDS: Final = 120.0  # from recording a credential to a stack that holds it: exceeds any request
 
 Borrow = Callable[[], AbstractContextManager[Db]]
@@ -54,10 +56,15 @@ class MissingCredential(InvalidRequest):
 
 
 def create_credential(
-    context: OperationContext, login: Login, root: uuid.UUID, stack_id: int | None = None
+    context: OperationContext,
+    login: Login,
+    root: uuid.UUID,
+    stack_id: int | None = None,
+    *,
+    needs_admin: bool = False,
 ) -> int | None:
     """Create a credential of the caller for a root stack; return its row's id, None if this Keystone does not
-    support them.
+    support them. `needs_admin`: the content needs the roles of an administrator.
 
     Raises:
         Forbidden, MissingCredential: the caller cannot delegate it.
@@ -68,7 +75,7 @@ def create_credential(
     assert method != "none"
     secret = secrets.token_urlsafe(32) if method == "application_credential" else ""
     requested = Delegation(method, uuid.uuid4().hex, user_id, secret=secret)
-    roles = roles_to_delegate(settings, login)
+    roles = roles_to_delegate(settings, login, needs_admin=needs_admin)
     ids = dict(zip(login.role_names, login.role_ids, strict=True))
     trustor = Trustor(user_id, login.project_id, login.token, [{"id": ids[name]} for name in roles])
     with context.database.borrow() as db:
@@ -88,19 +95,27 @@ def create_credential(
     return id_
 
 
-def roles_to_delegate(settings: Settings, login: Login) -> tuple[str, ...]:
+def roles_to_delegate(settings: Settings, login: Login, *, needs_admin: bool) -> tuple[str, ...]:
     """Return the names of the roles to delegate: those that the operator configured, by default all of the
-    token.
+    token, without those of administrators unless the content needs them.
 
     Raises:
         MissingCredential: the token lacks a configured role.
     """
     names = [name.strip() for name in settings.trusts_delegated_roles.split(",") if name.strip()]
-    if not names:
+    if names == [ALL_ROLES] or (needs_admin and not names):
         return login.role_names
+    if not names:
+        return without_admin(policy_of(settings), login.role_names)
     if missing := sorted(set(names) - set(login.role_names)):
         raise MissingCredential(f"roles {missing}")
     return tuple(names)
+
+
+def has_admin(settings: Settings, credential: store.HeldCredential) -> bool:
+    """Return whether a credential may have roles of an administrator."""
+    roles = credential.roles
+    return roles is None or len(without_admin(policy_of(settings), sorted(roles))) < len(roles)
 
 
 def is_usable(context: OperationContext, credential: store.HeldCredential) -> bool:

@@ -158,13 +158,13 @@ def restore(context: OperationContext, stack: StackRow, snapshot_id: str) -> lis
     revision = revisions.of_stack(context.database, stack, snapshot.revision_id)
     if (snapshot.action, snapshot.status) != ("CREATE", "COMPLETE") or revision is None:
         raise NotSupported("Restoring incomplete snapshot")
-    denied = authorize_return(context, stack, revision)
+    returned = authorize_return(context, stack, revision)
     changed = _restored_template(context, stack, snapshot, revision)
     template = None if changed is None else orjson.dumps(changed)
     added = of_revision(context.database, stack.id, revision.number) + len(template or b"")
     size = stored_bytes.limit_to_enforce(context, added)
     with (
-        authority_for_update(context, stack) as authority,
+        authority_for_update(context, stack, needs_admin=returned.needs_admin) as authority,
         context.database.borrow(hot=False) as db,
         db.transaction(),
     ):
@@ -175,7 +175,7 @@ def restore(context: OperationContext, stack: StackRow, snapshot_id: str) -> lis
             template=template,
             created_by=context.caller.user,
             authority=authority,
-            denied_types=denied,
+            denied_types=returned.denied_types,
         )
         children.mark_stale(db, stack.id)
         quotas.enforce(db, size)

@@ -81,9 +81,10 @@ def cancel_update(context: OperationContext, stack: StackRow) -> list[CheckMessa
         if stack.root_id != stack.id:
             good = stack.good_revision_id
             revision = None if good is None else revisions.of_stack(context.database, stack, good)
-            if revision is not None:
-                denied = authorize_return(context, stack, revision)
-            authority = cleanup.enter_context(authority_for_update(context, stack))
+            returned = None if revision is None else authorize_return(context, stack, revision)
+            needs_admin = returned is not None and returned.needs_admin
+            denied = None if returned is None else returned.denied_types
+            authority = cleanup.enter_context(authority_for_update(context, stack, needs_admin=needs_admin))
         db = cleanup.enter_context(context.database.borrow(hot=False))
         cleanup.enter_context(db.transaction())
         idempotency.record(db, stack.project_id, context.client_token, stack.uuid, stack.name)
@@ -237,10 +238,10 @@ def roll_back(context: OperationContext, stack: StackRow, number: int) -> list[C
     revision = history.numbered(context.database, stack, number)
     if revision is None:
         raise NotFound("Revision", str(number))
-    denied = authorize_return(context, stack, revision)
+    returned = authorize_return(context, stack, revision)
     size = stored_bytes.limit_to_enforce(context, of_revision(context.database, stack.id, number))
     with (
-        authority_for_update(context, stack) as authority,
+        authority_for_update(context, stack, needs_admin=returned.needs_admin) as authority,
         context.database.borrow(hot=False) as db,
         db.transaction(),
     ):
@@ -259,7 +260,7 @@ def roll_back(context: OperationContext, stack: StackRow, number: int) -> list[C
             revision_id,
             created_by=context.caller.user,
             authority=authority,
-            denied_types=denied,
+            denied_types=returned.denied_types,
         )
         children.mark_stale(db, stack.id)
         quotas.enforce(db, size)

@@ -74,7 +74,7 @@ def validate_and_insert(
     slices = slices_of(context, desired.template, validated)
     size = stored_bytes.limit_to_enforce(context, added_bytes(desired, slices))
     with (
-        authority_for_create(context, stack_uuid) as authority,
+        authority_for_create(context, stack_uuid, needs_admin=validated.needs_admin) as authority,
         context.database.borrow(hot=False) as db,
         db.transaction(),
     ):

@@ -114,7 +114,8 @@ def _accept(
         size = stored_bytes.limit_to_enforce(context, added_bytes(proposal.desired, slices))
         requested, based_on = proposal.requested, stack.traversal if proposal.requested.patch else None
         if authority is None and requested.has_content:
-            authority = cleanup.enter_context(authority_for_update(context, stack))
+            needs_admin = proposal.validated.needs_admin
+            authority = cleanup.enter_context(authority_for_update(context, stack, needs_admin=needs_admin))
         try:
             with context.database.borrow(hot=False) as db, db.transaction():
                 idempotency.record(db, stack.project_id, context.client_token, stack.uuid, stack.name)

@@ -34,7 +34,7 @@ from orchestrator.operations.validation.heat_error_order import heat_first
 from orchestrator.operations.validation.observation_policy import policy_faults
 from orchestrator.operations.validation.provider_checks import provider_checks
 from orchestrator.schema.custom import cloud_checks
-from orchestrator.security.policy import policy_of, type_policy
+from orchestrator.security.policy import TypePermission, policy_of
 from orchestrator.template.environment import Environment
 from orchestrator.template.environment_files import merge_environment_files, schemas_in, without_secrets
 from orchestrator.template.function_view import ParentResourceProxy
@@ -76,6 +76,17 @@ class ValidatedRequest:
     kinds: TypeResolver
     files: Mapping[str, str]  # the request's, without environments that contain secrets, and fetched files
     warnings: Sequence[Diagnostic]
+
+    @property
+    def needs_admin(self) -> bool:
+        """Whether a type of the content is reserved to administrators."""
+        return needs_admin(self.kinds)
+
+
+def needs_admin(kinds: TypeResolver) -> bool:
+    """Return whether a type that was resolved is reserved to administrators."""
+    authorize = kinds.type_environment.authorize
+    return isinstance(authorize, TypePermission) and authorize.needs_admin
 
 
 @time_budget(EXPRESSIONS_SECONDS)
@@ -264,7 +275,7 @@ def kinds_of(
         depth=depth,
         max_depth=settings.max_nested_stack_depth,
         max_resources=settings.max_resources_per_stack,
-        authorize=type_policy(policy_of(settings), context.caller) if authorizes else None,
+        authorize=TypePermission(policy_of(settings), context.caller) if authorizes else None,
         offers=services_of_caller(settings, context.caller),
     )
     return TypeResolver(of_stack)

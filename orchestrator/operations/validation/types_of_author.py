@@ -7,6 +7,7 @@ caller who returns to a revision needs the right to each of its types, and takes
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from orchestrator.config import Settings
 from orchestrator.engine.validation.denied_types import DeniedTypes
@@ -15,8 +16,8 @@ from orchestrator.errors import InvalidTemplate, LimitExceeded
 from orchestrator.operations.context import OperationContext
 from orchestrator.operations.runtime.parameter_cache import pseudo_parameters, stored_values
 from orchestrator.operations.runtime.sealed_parameters import hidden_defaults, opened_environment
-from orchestrator.operations.validation.request import EXPRESSIONS_SECONDS, kinds_of
-from orchestrator.security.policy import denied_types, policy_of, types_denied_to_any_author
+from orchestrator.operations.validation.request import EXPRESSIONS_SECONDS, kinds_of, needs_admin
+from orchestrator.security.policy import denied_types, policy_of, types_denied_to_any_author, without_admin
 from orchestrator.store.stacks import revisions
 from orchestrator.store.stacks.revisions import RevisionRow
 from orchestrator.store.stacks.stacks import StackRow
@@ -40,28 +41,38 @@ def types_denied_to(context: OperationContext) -> DeniedTypes:
     return denied_types(policy_of(context.settings), context.caller)
 
 
+class ReturnedContent(NamedTuple):
+    """What a caller needs who returns to a revision."""
+
+    denied_types: Sequence[str]  # to the next revision: those of its author and those of the caller
+    needs_admin: bool  # a type of the content is reserved to administrators
+
+
 def needs_check(context: OperationContext, revision: RevisionRow) -> bool:
-    """Whether the caller perhaps may not use a type of a revision: not if its author could use no more."""
-    stored = revision.denied_types
-    return stored is None or not types_denied_to(context).rules <= frozenset(stored)
+    """Whether the types of a revision are resolved before a return to it: if the caller perhaps may not use
+    one, which is not so if its author could use no more; or if the caller has the roles of an administrator,
+    which the content may need.
+    """
+    stored, roles = revision.denied_types, context.caller.roles
+    if stored is None or without_admin(policy_of(context.settings), roles) != tuple(roles):
+        return True
+    return not types_denied_to(context).rules <= frozenset(stored)
 
 
-def authorize_return(context: OperationContext, stack: StackRow, revision: RevisionRow) -> Sequence[str]:
-    """Return the types that are denied to the next revision, if the caller returns to this one: those of its
-    author and those of the caller.
+def authorize_return(context: OperationContext, stack: StackRow, revision: RevisionRow) -> ReturnedContent:
+    """Check that the caller may return to a revision.
 
     Raises:
         Forbidden: the caller may not use a type of the revision, in its template or in a nested template.
     """
-    if needs_check(context, revision):
-        _resolve_types(context, stack, revision)
+    needs = needs_check(context, revision) and _resolve_types(context, stack, revision)
     author = denied_to_author(context.settings, revision.denied_types)
-    return (author | types_denied_to(context)).stored()
+    return ReturnedContent((author | types_denied_to(context)).stored(), needs)
 
 
 @time_budget(EXPRESSIONS_SECONDS)
-def _resolve_types(context: OperationContext, stack: StackRow, revision: RevisionRow) -> None:
-    """Resolve the types of a revision as the caller.
+def _resolve_types(context: OperationContext, stack: StackRow, revision: RevisionRow) -> bool:
+    """Resolve the types of a revision as the caller; return whether one is reserved to administrators.
 
     Raises:
         Forbidden: the caller may not use a type.
@@ -81,4 +92,5 @@ def _resolve_types(context: OperationContext, stack: StackRow, revision: Revisio
         kinds = kinds_of(context, environment, files, depth=stack.depth, fetching=False)
         validate_stack(template, values, kinds, strict=False)  # resolves every type; faults fail the rollback
     except (InvalidTemplate, LimitExceeded):  # its plan fails
-        return
+        return False
+    return needs_admin(kinds)

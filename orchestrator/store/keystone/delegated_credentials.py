@@ -84,7 +84,9 @@ HOLD: Final = """
 UPDATE credential SET state = 'held', stack_id = %(stack_id)s, due_at = NULL
 WHERE id = %(id)s AND (state = 'making' OR state = 'held' AND stack_id = %(stack_id)s)
 """
-_UNUSED: Final = """NOT EXISTS (
+# While the stack is in progress, operations of former content may use its credential.
+_UNUSED: Final = """EXISTS (SELECT 1 FROM stack s WHERE s.id = c.stack_id AND s.status <> 'IN_PROGRESS')
+    AND NOT EXISTS (
         SELECT 1 FROM stack s JOIN revision v ON v.id IN (s.revision_id, s.good_revision_id)
         WHERE s.id = c.stack_id AND (v.credential_id = c.id OR v.author IS NULL AND v.credential_id IS NULL))
     AND NOT EXISTS (SELECT 1 FROM stack s WHERE s.root_id = c.stack_id AND s.deleted_at IS NULL

@@ -39,9 +39,9 @@ def stack_columns(revision: str = "s.revision_id") -> str:
 STACK_COLUMNS = stack_columns()
 
 
-def visit_columns(revision: str = "s.revision_id") -> str:
+def visit_columns(revision: str = "s.revision_id", credential: str = CREDENTIAL) -> str:
     """Return the columns that `repository.resource_visit` reads: of n (node), s (stack), r (resource),
-    d (definition) and the required resources.
+    d (definition) and the required resources. `credential` is the id of the credential to be used.
     """
     return f"""
 {NODE_COLUMNS},
@@ -61,7 +61,7 @@ def visit_columns(revision: str = "s.revision_id") -> str:
     n.early_needed_by && n.needed_by, NOT n.early_needed_by <@ n.needed_by, s.automatic,
     r.released, n.absent,
     n.refused_since || jsonb_build_object('now', extract(epoch FROM clock_timestamp())), n.refusal,
-    {CREDENTIAL}
+    {credential}
 """
 
 
@@ -117,12 +117,16 @@ ORDER BY n.id
 # The revision that the definition of the resource came with.
 _BUILT_REVISION = """coalesce((SELECT v.id FROM revision v
         WHERE v.stack_id = s.id AND v.number = d.valid_from), s.revision_id)"""
+# Its author's credential: an operation may be completed while the stack has content of another author.
+_BUILT_CREDENTIAL = """(SELECT CASE WHEN v.author IS NULL AND v.credential_id IS NULL
+            THEN s.credential_id ELSE v.credential_id END
+        FROM (SELECT 1) AS x LEFT JOIN revision v ON v.stack_id = s.id AND v.number = d.valid_from)"""
 
 
 def _read_as_built(requirement: str) -> str:
     """Return the statement that reads a node with the definition its resource has, not the node's."""
     return f"""
-SELECT {visit_columns(_BUILT_REVISION)}
+SELECT {visit_columns(_BUILT_REVISION, _BUILT_CREDENTIAL)}
 FROM graph_node n
 {visit_joins("r.definition_id", requirement)}WHERE n.id = %(id)s
 ORDER BY n.id

@@ -176,8 +176,8 @@ class Revision(Base):
 
     `outline` is the part that responses need without the template: version, description, parameter schemas,
     outputs. `sealed` holds the values of hidden parameters, encrypted; their names are in `parameters` with a
-    null. `author` is who submitted the content; a revision of a child has none: it belongs to its root's. Nor
-    does a revision of an older version, which runs with the credential of its stack.
+    null. `author` is who submitted the content; that of a child's revision is its root's. A revision of an
+    older version has none, and runs with the credential of its stack.
     """
 
     __tablename__ = "revision"

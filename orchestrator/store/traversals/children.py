@@ -67,13 +67,15 @@ _INSERT_CHILD: Final = f""", p AS MATERIALIZED (
 ), first_event AS ({STACK_EVENT} RETURNING id
 ), v AS (
     INSERT INTO revision (id, stack_id, number, action, template_hash, environment, files, parameters, sealed,
-        outline, resource_count, created_by, traversal, first_event, adopted, denied_types, stored_bytes)
+        outline, resource_count, created_by, traversal, first_event, adopted, denied_types, stored_bytes,
+        author, credential_id)
     SELECT new_ids.revision_id, new_ids.id, 1, %(child_action)s, %(template_hash)s::bytea,
         %(environment)s::json, %(files)s::jsonb, %(parameters)s::json, %(child_sealed)s::bytea,
         %(outline)s::json, %(resource_count)s::int, p.username, 1,
         first_event.id, %(child_adopted)s::bytea, %(denied_types)s::text[],
-        {REVISION_BYTES.format(sealed="child_sealed")}
+        {REVISION_BYTES.format(sealed="child_sealed")}, w.author, %(credential_id)s::bigint
     FROM new_ids CROSS JOIN p CROSS JOIN first_event
+    LEFT JOIN revision w ON w.id = ANY (ARRAY[p.revision_id])
 ), counted AS (
     INSERT INTO project_content (project_id, hash, size)
     SELECT p.project_id, %(template_hash)s::bytea, %(template_bytes)s::bigint FROM new_ids CROSS JOIN p
@@ -107,12 +109,15 @@ WITH counted AS (
     ON CONFLICT DO NOTHING
 )
 INSERT INTO revision (stack_id, number, action, template_hash, environment, files, parameters, sealed,
-    outline, resource_count, created_by, restores, denied_types, stored_bytes)
+    outline, resource_count, created_by, restores, denied_types, stored_bytes, author, credential_id)
 SELECT s.id, coalesce((SELECT max(number) FROM revision WHERE stack_id = s.id), 0) + 1,
     %(action)s, %(template_hash)s::bytea, %(environment)s::json, %(files)s::jsonb, %(parameters)s::json,
     %(sealed)s::bytea, %(outline)s::json, %(resource_count)s::int, s.username,
-    %(restores)s::bigint, %(denied_types)s::text[], {REVISION_BYTES.format(sealed="sealed")}
-FROM stack s WHERE s.id = %(stack_id)s::bigint
+    %(restores)s::bigint, %(denied_types)s::text[], {REVISION_BYTES.format(sealed="sealed")},
+    w.author, %(credential_id)s::bigint
+FROM stack s JOIN stack p ON p.id = ANY (ARRAY[s.owner_id])
+LEFT JOIN revision w ON w.id = ANY (ARRAY[p.revision_id])
+WHERE s.id = %(stack_id)s::bigint
 RETURNING id
 """
 
@@ -329,7 +334,13 @@ def update(
         store(db, desired)
     action = "UPDATE" if desired.restores is None else "RESTORE"
     restores = None if desired.restores is None else str(desired.restores)
-    values = {**_revision_columns(desired), "stack_id": str(child_id), "action": action, "restores": restores}
+    values = {
+        **_revision_columns(desired),
+        "stack_id": str(child_id),
+        "action": action,
+        "restores": restores,
+        "credential_id": inherited["credential_id"],
+    }
     values["sealed"] = values.pop("revision_sealed")
     [(revision_id,)] = fetch_prepared(db, INSERT_REVISION, values)
     return _started(db, child_id, action, revision_id=revision_id, converge=converge, automatic=automatic)

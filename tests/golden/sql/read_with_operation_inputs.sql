@@ -18,8 +18,9 @@ n.id, n.kind, n.traversal, n.queue, n.label, n.retry_count, n.lost_leases,
     n.early_needed_by && n.needed_by, NOT n.early_needed_by <@ n.needed_by, s.automatic,
     r.released, n.absent,
     n.refused_since || jsonb_build_object('now', extract(epoch FROM clock_timestamp())), n.refusal,
-    CASE WHEN s.action IN ('DELETE', 'CHECK') AND n.kind IN ('update', 'cleanup')
-        THEN coalesce(s.operation_credential_id, s.credential_id) ELSE s.credential_id END
+    (SELECT CASE WHEN v.author IS NULL AND v.credential_id IS NULL
+            THEN s.credential_id ELSE v.credential_id END
+        FROM (SELECT 1) AS x LEFT JOIN revision v ON v.stack_id = s.id AND v.number = d.valid_from)
 
 FROM graph_node n
 

@@ -89,15 +89,17 @@ SELECT s.id, s.name, 'OS::Heat::Stack', s.uuid::text, s.action, s.status, s.stat
  RETURNING id
 ), v AS (
     INSERT INTO revision (id, stack_id, number, action, template_hash, environment, files, parameters, sealed,
-        outline, resource_count, created_by, traversal, first_event, adopted, denied_types, stored_bytes)
+        outline, resource_count, created_by, traversal, first_event, adopted, denied_types, stored_bytes,
+        author, credential_id)
     SELECT new_ids.revision_id, new_ids.id, 1, %(child_action)s, %(template_hash)s::bytea,
         %(environment)s::json, %(files)s::jsonb, %(parameters)s::json, %(child_sealed)s::bytea,
         %(outline)s::json, %(resource_count)s::int, p.username, 1,
         first_event.id, %(child_adopted)s::bytea, %(denied_types)s::text[],
         octet_length(%(environment)s::json::text) + octet_length(%(files)s::jsonb::text)
         + octet_length(%(parameters)s::json::text) + octet_length(%(outline)s::json::text)
-        + coalesce(octet_length(%(child_sealed)s::bytea), 0)
+        + coalesce(octet_length(%(child_sealed)s::bytea), 0), w.author, %(credential_id)s::bigint
     FROM new_ids CROSS JOIN p CROSS JOIN first_event
+    LEFT JOIN revision w ON w.id = ANY (ARRAY[p.revision_id])
 ), counted AS (
     INSERT INTO project_content (project_id, hash, size)
     SELECT p.project_id, %(template_hash)s::bytea, %(template_bytes)s::bigint FROM new_ids CROSS JOIN p
