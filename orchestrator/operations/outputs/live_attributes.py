@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 import orjson
@@ -23,6 +23,7 @@ from orchestrator.operations.resource_context.state import recorded_secrets
 from orchestrator.operations.runtime import turns
 from orchestrator.operations.software.type_store import DeploymentStore
 from orchestrator.resources.base import Context, ResourceType
+from orchestrator.security.policy import allowed, policy_of
 from orchestrator.store.stacks import live_inputs
 from orchestrator.store.stacks.live_inputs import LiveInputs
 from orchestrator.store.stacks.resources import ResourceRow
@@ -36,16 +37,18 @@ MAX_BYTES: Final = 1024 * 1024  # JSON of the live attributes of a resource
 MAX_REASON_CHARACTERS: Final = 300
 NO_ANSWER: Final = "there was no answer in time"
 TOO_MANY: Final = f"a response reads those of at most {MAX_RESOURCES} resources"
+UPDATE: Final = "stacks:update"  # the permission for attributes that give access to an object
 TOO_LARGE: Final = f"they have more than {MAX_BYTES // 1024} KiB"
 
 
 @dataclass(frozen=True, slots=True)
 class LiveValues:
-    """Live attributes of a resource; after a failure all are null, and `error` is the message."""
+    """Live attributes of a resource; those that could not be read are null, and `error` is the message."""
 
     values: JsonMapping = field(default_factory=dict)
     error: str = ""
     secret: bool = False  # a declared secret is among them
+    failed: frozenset[str] = frozenset()  # the attributes that the message is about
 
 
 NO_LIVE_VALUES: Final = LiveValues()
@@ -58,6 +61,7 @@ class LiveReader:
         """`seconds`: for all reads of the request."""
         self._context, self._stack = context, stack
         self._ends_at = time.monotonic() + seconds
+        self._may_update = allowed(policy_of(context.settings), UPDATE, context.caller)
         # A session for all resources: opened at the first call.
         self._cloud = cloud_of_reader(context.settings, context.caller)
 
@@ -72,7 +76,7 @@ class LiveReader:
             wanted = {
                 name: names
                 for name, type_ in types.items()
-                if type_ is not None and (names := _chosen(used[name], type_.live_attributes))
+                if type_ is not None and (names := self._chosen(used[name], type_))
             }
             found = live_inputs.resources(db, stack_id, wanted) if wanted else ()
         return self._read([(inputs, wanted[inputs.name]) for inputs in found if inputs.name in wanted])
@@ -96,6 +100,12 @@ class LiveReader:
 
     def _call(self, inputs: LiveInputs, names: frozenset[str]) -> LiveValues:
         resource_type = self._context.types[inputs.type_name]
+        refused = names & self.refused(resource_type)
+        if refused:
+            others = self._call(inputs, names - refused) if names != refused else LiveValues()
+            reason = f"{', '.join(sorted(refused))} needs the permission {UPDATE}"
+            failed = _failed(inputs.name, refused, reason)
+            return replace(failed, values={**others.values, **failed.values}, secret=others.secret)
         read = resource_type.read_attributes(
             self._verb_context(resource_type, inputs), inputs.physical_id, names
         )
@@ -103,6 +113,20 @@ class LiveReader:
         if len(orjson.dumps(values)) > MAX_BYTES:
             return _failed(inputs.name, names, TOO_LARGE)
         return LiveValues(values, secret=bool(inputs.sealed) or has_secret(resource_type, names))
+
+    def refused(self, resource_type: ResourceType) -> frozenset[str]:
+        """Return the live attributes of a type that the caller may not read."""
+        if self._may_update:
+            return frozenset()
+        declared = resource_type.attributes
+        return frozenset(
+            name for name in resource_type.live_attributes & declared.keys() if declared[name].gives_access
+        )
+
+    def _chosen(self, used: Collection[str], resource_type: ResourceType) -> frozenset[str]:
+        live = resource_type.live_attributes
+        every = live - {"show"} - self.refused(resource_type) if ALL in used else frozenset()
+        return live & frozenset(used) | every
 
     def _verb_context(self, resource_type: ResourceType, inputs: LiveInputs) -> Context:
         context, stack = self._context, self._stack
@@ -140,13 +164,12 @@ def read_for_resource(
     if row.sealed is not None and recorded_secrets(context.cipher.open(row.sealed)) is None:
         return NO_LIVE_VALUES
     live = resource_type.live_attributes
-    names = {"show", *with_attr} & live if resource_type.live_show else live
+    reader = LiveReader(context, stack)
+    names = {"show", *with_attr} & live
+    if not resource_type.live_show:
+        names |= live - reader.refused(resource_type)
     names = {name for name in names if not has_secret(resource_type, [name])}
-    return LiveReader(context, stack).read({row.name: names}).get(row.name, NO_LIVE_VALUES)
-
-
-def _chosen(used: Collection[str], live: frozenset[str]) -> frozenset[str]:
-    return live & frozenset(used) | (live - {"show"} if ALL in used else frozenset())
+    return reader.read({row.name: names}).get(row.name, NO_LIVE_VALUES)
 
 
 def _result(future: Future[LiveValues], name: str, names: frozenset[str]) -> LiveValues:
@@ -160,4 +183,4 @@ def _result(future: Future[LiveValues], name: str, names: frozenset[str]) -> Liv
 
 def _failed(name: str, names: frozenset[str], reason: str) -> LiveValues:
     message = f"The attributes of {name} cannot be read: {reason[:MAX_REASON_CHARACTERS]}"
-    return LiveValues(dict.fromkeys(names), message)
+    return LiveValues(dict.fromkeys(names), message, failed=names)

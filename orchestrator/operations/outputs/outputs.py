@@ -147,9 +147,15 @@ def _with_live(
         output.name: read[name].error
         for output in outputs
         for name, attributes in output.dep_attrs.items()
-        if name in read and read[name].error and (attributes & read[name].values.keys() or ALL in attributes)
+        if name in read and _is_affected(attributes, read[name])
     }
     return {name: _merged(proxy, read.get(name)) for name, proxy in proxies.items()}, errors
+
+
+def _is_affected(used: Collection[str], live: LiveValues) -> bool:
+    """Return whether an attribute that an output uses could not be read."""
+    everything = ALL in used and live.failed == live.values.keys()
+    return bool(live.error) and (everything or not live.failed.isdisjoint(used))
 
 
 def _merged(proxy: ResourceProxy, live: LiveValues | None) -> ResourceProxy:

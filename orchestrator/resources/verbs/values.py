@@ -53,13 +53,15 @@ class Unique:
 class Attribute:
     """An output of a type; `secret` values are encrypted at rest and masked in responses, events and logs.
 
-    `live` values are not recorded by an observation: `read_attributes` returns them when they are read.
+    `live` values are not recorded by an observation: `read_attributes` returns them when they are read. Those
+    that give access to an object are for callers who may update the stack (`gives_access`).
     """
 
     doc: str
     type: str = "any"
     secret: bool = False
     live: bool = False
+    gives_access: bool = False
 
 
 @renamed_fields(around="stack_context", place="location", peers="required_resources")

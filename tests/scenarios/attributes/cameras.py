@@ -20,6 +20,7 @@ class Camera(Server):
         **Server.attributes,
         "picture": Attribute("What it sees.", live=True),
         "pin": Attribute("Its code.", secret=True, live=True),
+        "door": Attribute("The URL that opens its case.", live=True, gives_access=True),
     }
 
     def __init__(self, cloud: Cloud) -> None:
@@ -41,7 +42,12 @@ class Camera(Server):
         if self.refuses:
             raise ProviderError("no pictures today")
         picture = self.pictures.get(ctx.name, "dark")
-        values = {"picture": picture, "pin": "1234", "show": {"id": physical_id, "picture": picture}}
+        values = {
+            "picture": picture,
+            "pin": "1234",
+            "door": "open",
+            "show": {"id": physical_id, "picture": picture},
+        }
         return {name: values[name] for name in names if name in values}
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from orchestrator.operations.outputs.live_attributes import LiveReader, read_for_resource
 from orchestrator.operations.outputs.outputs import Output, resolve_outputs
+from orchestrator.security.caller import Caller
 from orchestrator.store.stacks.resources import get_resource
 from tests.scenarios.attributes.cameras import Camera, camera_types
 from tests.scenarios.fake_cloud import Cloud, cloud_thing
@@ -197,3 +199,29 @@ def test_outputs_of_a_nested_stack_hand_live_attributes_up(filming):
     world.create("s", {"child": {"type": "child.yaml"}, "viewer": viewer("picture", "child")}, files=files)
     world.deliver_all()
     assert camera.cloud.values[world.resource("viewer").physical_id] == "day"
+
+
+@pytest.mark.parametrize(("role", "shown"), [("member", "open"), ("reader", None)])
+def test_an_attribute_that_gives_access_is_for_callers_who_may_update(filming, role, shown):
+    world, camera = filming
+    outputs = {
+        **{name: {"value": {"get_attr": ["eye", name]}} for name in ("door", "picture")},
+        "all": {"value": {"get_attr": ["eye"]}},
+    }
+    world.create("s", {"eye": eye()}, outputs=outputs)
+    world.deliver_all()
+    world.context = replace(world.context, caller=Caller("p1", "x", (role,)))
+    found = outputs_of(world)
+    assert found["door"].value == shown
+    assert (found["door"].error is None) == (shown is not None)
+    assert (found["picture"].value, found["picture"].error) == ("dark", None)
+    assert found["all"].error is None
+    stack = world.stack_row("s")
+    row = get_resource(world.database, stack, "eye")
+    assert row is not None
+    asked = read_for_resource(world.context, stack, row, ["door", "picture"])
+    assert (asked.values["door"], asked.values["picture"]) == (shown, "dark")
+    assert ("needs the permission stacks:update" in asked.error) == (shown is None)
+    assert not read_for_resource(world.context, stack, row, []).error
+    read = frozenset[str]().union(*(names for _, names in camera.read))
+    assert ("door" in read) == (shown is not None)

@@ -263,7 +263,9 @@ ATTRIBUTES: Final[Mapping[str, Attribute]] = {
     "instance_name": Attribute("Nova's name of the instance on its host.", type="string"),
     "accessIPv4": Attribute("The IPv4 address for access.", type="string"),
     "accessIPv6": Attribute("The IPv6 address for access.", type="string"),
-    "console_urls": Attribute("URLs of consoles by type of the console.", type="map", live=True),
+    "console_urls": Attribute(
+        "URLs of consoles by type of the console.", type="map", live=True, gives_access=True
+    ),
     "tags": Attribute("The tags of the server.", type="list"),
     "os_collect_config": Attribute("The settings of the agent on the server.", type="map", secret=True),
 }
