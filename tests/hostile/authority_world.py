@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from typing import Any, Final
 
 import pytest
 
-from orchestrator.clients.keystone.cloud_session import Cloud
 from orchestrator.clients.keystone.delegation import keystone_session
-from orchestrator.operations.stacks.actions import roll_back
-from orchestrator.security.keystone import caller_of
 from orchestrator.simulated.cloud import SimulatedCloud
 from tests.openstack.acceptance.installation import open_cloud
+from tests.openstack.stacks.callers import Callers
 from tests.openstack.stacks.cloud_world import CloudWorld
 from tests.scenarios.warm_database import Kept, keep
 
@@ -21,43 +18,12 @@ MALLORY: Final = "mallory"
 READER: Final = "reading"
 
 
-class Authority(CloudWorld):
+class Authority(Callers, CloudWorld):
     """Requests of several users to the same installation; admin calls first."""
 
     def __init__(self, url: str, cloud: SimulatedCloud, credentials: dict[str, str], **settings: Any) -> None:
         self.credentials = credentials
         super().__init__(url, cloud, open_cloud(credentials, "admin"), **settings)
-
-    def call_as(self, user: str) -> None:
-        """Go on as a user of the project, with a token for a password."""
-        self._go_on(open_cloud(self.credentials, user))
-
-    def call_with_credential(self, user: str, *roles: str, unrestricted: bool = False) -> None:
-        """Go on with a token of an application credential of a user, with these roles or all."""
-        from keystoneauth1.identity.v3 import ApplicationCredential
-        from keystoneauth1.session import Session
-
-        owner = open_cloud(self.credentials, user).session()
-        given: dict[str, Any] = {"name": f"pipeline {roles} {unrestricted}", "unrestricted": unrestricted}
-        if roles:
-            given["roles"] = [{"name": role} for role in roles]
-        path = f"{self.credentials['OS_AUTH_URL']}/users/{owner.get_user_id()}/application_credentials"
-        made = owner.post(path, json={"application_credential": given}).json()["application_credential"]
-        auth = ApplicationCredential(
-            self.credentials["OS_AUTH_URL"],
-            application_credential_id=made["id"],
-            application_credential_secret=made["secret"],
-        )
-        self._go_on(Cloud(lambda: Session(auth), "RegionOne"))
-
-    def _go_on(self, login: Cloud) -> None:
-        session = login.session()
-        contents = session.auth.get_access(session)._data["token"]
-        self.caller = caller_of(contents, session.get_token())
-        self.context = replace(self.context, caller=self.caller)
-
-    def roll_back(self, name: str, number: int) -> None:
-        self.messages += roll_back(self.context, self.stack_row(name), number)
 
     def shared_networks(self) -> list[str]:
         """Return the shared networks of the cloud, which only an administrator creates."""

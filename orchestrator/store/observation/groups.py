@@ -145,6 +145,7 @@ SELECT c.stack_id FROM credential c
 WHERE c.project_id = %(project_id)s AND c.state = 'held' AND c.stack_id IS NOT NULL
     AND NOT EXISTS (SELECT 1 FROM observation_fault f WHERE f.root_id = c.stack_id
         AND f.tried_at > greatest(c.created_at, now() - make_interval(secs => %(retry_seconds)s)))
+GROUP BY c.stack_id
 ORDER BY c.stack_id = %(preferred)s DESC, c.stack_id LIMIT %(limit)s
 """
 
