@@ -27,6 +27,7 @@ from api.middleware import (
     in_flight,
     local_requests,
     proxies,
+    response_headers,
     signal_fast_path,
     turns,
 )
@@ -142,6 +143,7 @@ def assemble(deps: Dependencies) -> Flask:
     app.wsgi_app = in_flight.InFlight(app.wsgi_app, deps.settings)  # type: ignore[method-assign]
     if deps.settings.auth == "none":
         app.wsgi_app = local_requests.LocalRequests(app.wsgi_app, deps.settings)  # type: ignore[method-assign]
+    app.wsgi_app = response_headers.ResponseHeaders(app.wsgi_app)  # type: ignore[method-assign]
     app.wsgi_app = access_log.Logged(app.wsgi_app)  # type: ignore[method-assign]
     app.wsgi_app = proxies.TrustedProxies(app.wsgi_app, deps.settings)  # type: ignore[method-assign]
     return app

@@ -60,7 +60,6 @@ POLICY: Final = "; ".join(
 )
 HEADERS: Final = {
     "Content-Security-Policy": POLICY,
-    "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "same-origin",  # with `no-referrer` the browser would send `Origin: null`
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
@@ -143,7 +142,6 @@ def _to_sign_in() -> Response:
 def _end_request(response: Response) -> Response:
     for name, value in HEADERS.items():
         response.headers.setdefault(name, value)
-    response.headers.setdefault("Cache-Control", "no-store")
     access_log.note(request, response)
     request.environ[access_log.ENDPOINT] = f"console.{request.endpoint or 'none'}"
     return response

@@ -1,4 +1,4 @@
-"""Steps common to all requests: access log, audit, rate limits, API version, authorization.
+"""Steps common to all requests: access log, response headers, audit, rate limits, API version, authorization.
 
 `rate_limits.py` limits authenticated requests per project and per caller, `failed_logins.py` other requests
 per client address. The quotas of stacks and snapshots are not here: `operations/context.py` reads them, and

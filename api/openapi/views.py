@@ -58,7 +58,6 @@ def page() -> Response:
     )
     response = Response(text, mimetype="text/html")
     response.headers["Content-Security-Policy"] = POLICY
-    response.headers["X-Content-Type-Options"] = "nosniff"
     response.headers["Referrer-Policy"] = "no-referrer"
     return response
 

@@ -95,7 +95,6 @@ def stream(stack: StackRow | None, project_id: str, after: Position | None) -> R
     )
     answer = Response(following.frames(), mimetype=TYPE)
     answer.call_on_close(lambda: room.leave(viewer))
-    answer.headers["Cache-Control"] = "no-store"
     answer.headers["X-Accel-Buffering"] = "no"  # a proxy would buffer the events
     return answer
 

@@ -61,7 +61,6 @@ def field_changes(project_id: str, stack_name: str, stack_id: str) -> Response: 
         return encode_changes(header, positions, current.states)
 
     response = Response(mimetype=BINARY)
-    response.headers["Cache-Control"] = "no-store"
     compresses = _accepts_gzip()
     with followed.lock:
         body, coding = followed.response(

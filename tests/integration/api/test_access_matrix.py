@@ -57,6 +57,8 @@ def test_every_operation_is_decided_by_the_policy(world: World, api: Client, nam
         leaks = name == FOREIGN and bool(made.query) and str(stack.uuid) in answer.text
         if leaks or not _is_as_expected(who, made, answer):
             deviations.append((made.label, answer.status, answer.get_data(as_text=True)[:200]))
+        if not _is_private(made, answer):
+            deviations.append((made.label, answer.status, str(answer.headers)))
         answer.close()
     assert not deviations
     assert requested > 150
@@ -124,11 +126,19 @@ def test_every_page_of_the_console_is_decided_by_the_policy(
             browser.set_cookie(COOKIE, value, path="/ui")
         answer = browser.open(made.path, method=made.method, headers=FORM, data=made.body or None)
         requested += 1
-        if answer.status_code not in _statuses_of_page(who, made):
+        if answer.status_code not in _statuses_of_page(who, made) or not _is_private(made, answer):
             deviations.append((made.label, answer.status, answer.location))
         answer.close()
     assert not deviations
     assert requested > 40
+
+
+def _is_private(made: Operation, answer: TestResponse) -> bool:
+    """Whether no cache keeps the answer, and no browser guesses its type."""
+    cached = answer.headers.getlist("Cache-Control")
+    is_field = made.path.endswith(("/field", "/field/data")) and "ETag" in answer.headers
+    expected = "private, no-cache" if is_field else "no-store"
+    return cached == [expected] and answer.headers.getlist("X-Content-Type-Options") == ["nosniff"]
 
 
 def _statuses_of_page(who: Person, made: Operation) -> set[int]:
