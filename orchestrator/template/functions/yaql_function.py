@@ -38,6 +38,8 @@ SECONDS: Final = 5.0  # of processor time per expression
 MEGABYTES: Final = 256
 SPARE_PROCESSES: Final = 4  # a project has at most 4 requests in computation: operations/runtime/turns.py
 PATIENCE: Final = 45.0  # seconds by the clock, on a machine with much else to do
+# Of the environment, only what the interpreter needs: no setting, and so no key or address of the database.
+VARIABLES: Final = ("PYTHONPATH", "PYTHONHOME", "LD_LIBRARY_PATH", "TZ")
 PROGRAM: Final = Path(__file__).with_name("yaql_process.py")
 
 NOT_A_MAP: Final = 'Arguments to "yaql" must be a map.'
@@ -166,6 +168,7 @@ class Evaluator:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
+                env={name: os.environ[name] for name in VARIABLES if name in os.environ},
             )
         return process
 

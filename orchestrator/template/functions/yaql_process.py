@@ -4,6 +4,9 @@ It reads a JSON request per line and answers with a JSON line: ``{"check": expre
 or null}``, ``{"expression", "data", "iterators", "quota"}`` with ``{"value": …}`` or ``{"error": text}``;
 "spent" in the response requests a new process. While it works, a timer counts its processor time and kills it
 at the limit, in any state of the library. It exits at the end of its input.
+
+It has no variables of the server, no open files but its pipes, and after its start no right to open files or
+to start processes: an expression that escapes from the library finds no key and no address of the database.
 """
 
 from __future__ import annotations
@@ -22,7 +25,7 @@ from typing import Any, Final
 import yaql  # type: ignore[import-untyped]
 
 from orchestrator.json_types import JsonObject
-from orchestrator.process_control import yield_processor
+from orchestrator.process_control import confine, yield_processor
 
 NICENESS: Final = 10  # of this process: an expensive expression yields the processor to other requests
 MAX_NODES: Final = 100_000  # values in a result
@@ -158,6 +161,8 @@ def main() -> None:
     signal.signal(signal.SIGPROF, signal.SIG_DFL)
     if sys.platform == "linux":
         bound(megabytes)
+        datetime.datetime.strptime("2000Z", "%Y%z")  # imports a module: later no file can be opened
+        confine()
     for line in sys.stdin.buffer:
         signal.setitimer(signal.ITIMER_PROF, seconds)
         made = json.dumps(answer(json.loads(line)))
