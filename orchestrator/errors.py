@@ -27,6 +27,7 @@ OrchestratorError
 │       └── ProviderSilent         no answer; the request may be carried out
 │           ├── ProviderFailed     an internal error was the answer; the request may have been carried out
 │           └── ProviderGatewayFailed  a gateway answered for it; the request may be carried out
+├── WorkerHung            it has hung workers; not repeated until the next action
 ├── Superseded            a newer traversal owns this stack; stop quietly
 └── Misconfigured         the operator must act; the message names the fix
 
@@ -390,6 +391,21 @@ UNANSWERED_ERRORS: Final = (ProviderSilent, ConnectionError, TimeoutError)  # a 
 
 class Superseded(OrchestratorError):
     """A newer traversal owns this stack; stop quietly."""
+
+
+class WorkerHung(OrchestratorError):
+    """Work that has hung its process several times; it is not executed again."""
+
+    heat_type = "WorkerHung"
+
+    def __init__(self, hangs: int, position: str) -> None:
+        """Take the number of hangs, and the position of the last one, "" if unknown."""
+        place = f", in {position}" if position else ""
+        super().__init__(
+            f"Its processing hung a worker {hangs} times{place}. It is not repeated before the next action "
+            "of the stack."
+        )
+        self.hangs, self.position = hangs, position
 
 
 class Misconfigured(OrchestratorError):

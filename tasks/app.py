@@ -39,6 +39,7 @@ from orchestrator.security.encryption import cipher
 from orchestrator.security.keystone import domain_admin
 from orchestrator.store.connections.database import open_database
 from orchestrator.store.schema.version import wait_for_current
+from orchestrator.watchdog.watch import watch
 from tasks import metrics_server
 from tasks.broker_connections import install_transport
 from tasks.broker_stats import BrokerStats
@@ -100,6 +101,7 @@ def _require_valid_setup(**_: object) -> None:
         wait_for_current(open_database(settings()).url)
     except Misconfigured as error:
         raise SystemExit(f"orchestrator worker: {error}") from error
+    watch("worker")
 
 
 SWEEP_SPACING: Final = 0.8  # of the interval: a sweep slightly early still runs
@@ -109,6 +111,7 @@ _threads: list[PeriodicThread | WebhookDeliveryThread | KeystoneCleanupThread | 
 
 @worker_process_init.connect
 def _preload_engine(**_: object) -> None:
+    watch("worker")  # a child process of its own
     engine()
     gc_policy.freeze_loaded_objects()
 

@@ -17,7 +17,7 @@ from typing import Final
 import psycopg
 import sqlalchemy.exc
 from flask import Blueprint, Request, Response, current_app, request
-from prometheus_client.core import GaugeMetricFamily, InfoMetricFamily
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, InfoMetricFamily
 from prometheus_client.registry import Collector
 from sqlalchemy.pool import QueuePool
 
@@ -36,6 +36,8 @@ from tasks.celery_settings import QUEUES
 metrics = Blueprint("metrics", __name__)
 
 CACHE_SECONDS: Final = 5.0
+QUARANTINED_KINDS: Final = ("node", "observation", "round", "signals")
+WATCHED_PROCESSES: Final = ("api", "planner", "worker")
 DATABASE_ERRORS: Final = (sqlalchemy.exc.SQLAlchemyError, psycopg.Error)
 
 
@@ -86,7 +88,7 @@ class Sampler(Collector):
     _seen_at: float = -CACHE_SECONDS
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def collect(self) -> Iterator[GaugeMetricFamily | InfoMetricFamily]:
+    def collect(self) -> Iterator[GaugeMetricFamily | InfoMetricFamily | CounterMetricFamily]:
         """Yield the current values; an unreachable dependency has none."""
         with self._lock:
             if time.monotonic() - self._seen_at >= CACHE_SECONDS:
@@ -165,8 +167,8 @@ def _sampler() -> Sampler:
     return created
 
 
-def _engine_gauges(observed: Gauges) -> Iterator[GaugeMetricFamily]:
-    """Yield the gauges of nodes, stacks and webhooks."""
+def _engine_gauges(observed: Gauges) -> Iterator[GaugeMetricFamily | CounterMetricFamily]:
+    """Yield the gauges of nodes, stacks, webhooks and the quarantine, and the ended processes."""
     enqueued, oldest = (
         {**_zeros(QUEUES), **observed.rung},
         {**_zeros(QUEUES), **observed.oldest_seconds},
@@ -193,3 +195,14 @@ def _engine_gauges(observed: Gauges) -> Iterator[GaugeMetricFamily]:
         "Age of the oldest undelivered event in seconds.",
         observed.webhook_seconds,
     )
+    quarantined = {**_zeros(QUARANTINED_KINDS), **observed.quarantined}
+    description = "Work that has hung its process repeatedly and is not executed, by kind."
+    yield _gauge("orchestrator_quarantined_work", description, "kind", quarantined)
+    ended = CounterMetricFamily(
+        "orchestrator_watchdog_ended_processes",
+        "Hung processes that the watchdog has ended, by kind of process.",
+        labels=["process"],
+    )
+    for process, count in sorted({**_zeros(WATCHED_PROCESSES), **observed.ended}.items()):
+        ended.add_metric([process], count)
+    yield ended

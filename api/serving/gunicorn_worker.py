@@ -27,6 +27,7 @@ from gunicorn.workers.gthread import ThreadWorker
 from api import capacity, postponement
 from api.serving.buffered_socket import CHUNK, MAX_URL_BYTES, BufferedSocket, TooLong
 from api.serving.idle_connections import oldest_of_busiest
+from orchestrator.watchdog.watch import watch
 
 
 class Worker(ThreadWorker):
@@ -56,9 +57,10 @@ class Worker(ThreadWorker):
         self.waiting: deque[tuple[Any, Any, postponement.Postponed]] = deque()  # connections and requests
 
     def init_process(self) -> None:
-        """Publish the number of threads to the application."""
+        """Have the process watched, and publish the number of threads to the application."""
         capacity.set_threads(self.cfg.threads)
         sys.setswitchinterval(self.SWITCH_SECONDS)
+        watch("api")
         self.probes = started_pool(self.PROBE_THREADS, "probe")
         super().init_process()
 

@@ -18,6 +18,7 @@ from orchestrator.operations.runtime.circuit_breaker import CircuitBreakers
 from orchestrator.operations.runtime.dispatch_window import Windows
 from orchestrator.operations.runtime.lease_keeper import Leases
 from orchestrator.operations.runtime.parameter_cache import ParameterCache
+from orchestrator.operations.runtime.quarantine import Quarantine
 from orchestrator.resources.base import ResourceType
 from orchestrator.security.encryption import Cipher
 from orchestrator.store.connections.database import Database
@@ -59,4 +60,5 @@ def build_worker_context(
         planner.stacks,
         CircuitBreakers(database, settings.retry_max_seconds),
         KeystoneAccess(database, cipher, settings),
+        Quarantine(database),
     )

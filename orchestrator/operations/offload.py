@@ -59,6 +59,7 @@ from orchestrator.store.nodes import repository
 from orchestrator.store.stacks.stacks import StackRow
 from orchestrator.store.traversals.traversals import StartedTraversal
 from orchestrator.template.template import Template
+from orchestrator.watchdog.watch import LONG_LIMIT_SECONDS, watch
 
 log = logger()
 
@@ -347,7 +348,8 @@ def _create(job: _Job, answer: Connection) -> None:
 def _continue_planning(
     context: OperationContext, opened: StartedTraversal, lease: int, template: Template
 ) -> None:
-    """Plan the accepted traversal after the answer."""
+    """Plan the accepted traversal after the answer, for which the caller no longer waits."""
+    watch("planner", seconds=LONG_LIMIT_SECONDS)
     limit_process(context.settings.planner_memory_limit, PLAN_CPU_SECONDS)
     database, settings = context.database, context.settings
     planner = build_planner(database, context.cipher, context.types, settings)

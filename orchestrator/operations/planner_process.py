@@ -25,6 +25,7 @@ from orchestrator.resources.registry import load_registry
 from orchestrator.security.encryption import cipher
 from orchestrator.store.connections.database import UNREACHABLE, open_database
 from orchestrator.store.nodes import repository
+from orchestrator.watchdog.watch import LONG_LIMIT_SECONDS, watch
 
 NICENESS: Final = 5  # of a process that plans
 CPU_SECONDS: Final = 1_800  # of a plan; another process continues it, and after some the stack fails
@@ -52,6 +53,7 @@ def main(node_id: int, lease: int) -> None:
     """Plan the traversal of a plan node that `lease` holds."""
     configure_logs()
     chosen = settings()
+    watch("planner", seconds=LONG_LIMIT_SECONDS)
     yield_processor(NICENESS)
     limit_process(chosen.planner_memory_limit, CPU_SECONDS)
     gc_policy.disable_collection()

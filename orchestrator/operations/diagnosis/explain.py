@@ -191,9 +191,10 @@ def _noted(node: Unfinished) -> str:
 
 
 def _lost(node: Unfinished) -> str:
+    hung = f"; {_count(node.hangs, 'worker')} hung while processing it" if node.hangs else ""
     if not node.lost_leases:
-        return ""
-    return f"; {_count(node.lost_leases, 'worker')} stopped while processing it"
+        return hung
+    return f"{hung}; {_count(node.lost_leases, 'worker')} stopped while processing it"
 
 
 def _enqueued(node: Unfinished) -> str:

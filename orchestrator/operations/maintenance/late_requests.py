@@ -74,7 +74,10 @@ def follow_late_requests(engine: WorkerContext, resource_id: int) -> Sequence[Ch
         return []
     if late.marked and not busy(root):
         return _correct(db, found, root.id, None)
-    return _follow(engine, db, late, found, root)
+    if engine.quarantine.reason("observation", resource_id):
+        return _continue(db, resource_id, late)
+    with engine.quarantine.guarding("observation", resource_id):
+        return _follow(engine, db, late, found, root)
 
 
 def _continue(db: Db, resource_id: int, late: LateRequest) -> Sequence[CheckMessage]:

@@ -12,9 +12,9 @@ import orjson
 
 from orchestrator import metrics
 from orchestrator.clients.keystone.cloud_session import Cloud
-from orchestrator.engine.observation.judgement import Unobserved
+from orchestrator.engine.observation.judgement import Evidence, Unlisted, Unobserved, unobserved
 from orchestrator.engine.observation.rounds import estimated_loss, is_mass_loss
-from orchestrator.engine.observation.verdicts import IN_STEP
+from orchestrator.engine.observation.verdicts import IN_STEP, Standing
 from orchestrator.errors import ProviderError
 from orchestrator.logs import logger
 from orchestrator.operations.keystone.delegated_credentials import cloud_of_stack
@@ -157,14 +157,29 @@ class ListRound:
             found = visits.get(item.id)
             if found is None or found.version != item.version:  # changed since: the next round observes it
                 continue
-            type_, visit = self.types[item.type_name], found.visit
-            state = load_state(visit, self.engine.cipher)
-            ctx = context_in_list(type_, visit, state, cloud, {item.physical_id: value})
-            evidence = evidence_of(lambda: type_.observe(ctx, item.physical_id))  # noqa: B023 - called at once
-            after = self.findings.judge(item, visit, recorded_values(type_, found, state, ctx), evidence)
+            after = self._judge(found, item, cloud, {item.physical_id: value})[1]
             self.gone += after.fact == "missing" and self.findings.before(item).fact != "missing"
             if after == IN_STEP and item.id not in self.findings.with_accepted:
                 self.engine.unchanged.add(item.id, item.version, digest)
+
+    def _judge(
+        self,
+        found: watched.VersionedVisit,
+        item: Watched,
+        cloud: Cloud | None,
+        listed: Mapping[str, Any],
+    ) -> tuple[Evidence, Standing]:
+        """Observe a resource; return the evidence, and what it proves."""
+        if reason := self.engine.quarantine.reason("observation", item.id):
+            self.findings.add_unobserved([item], reason)
+            return Unlisted(), unobserved(self.findings.before(item), reason)
+        type_, visit = self.types[item.type_name], found.visit
+        with self.engine.quarantine.guarding("observation", item.id):
+            state = load_state(visit, self.engine.cipher)
+            ctx = context_in_list(type_, visit, state, cloud, listed)
+            evidence = evidence_of(lambda: type_.observe(ctx, item.physical_id))
+            values = recorded_values(type_, found, state, ctx)
+            return evidence, self.findings.judge(item, visit, values, evidence)
 
     def _visits(self, items: Sequence[Watched]) -> Sequence[watched.VersionedVisit]:
         return watched.visits(self.db, [item.id for item in items])
@@ -204,11 +219,7 @@ class ListRound:
         found = next(iter(self._visits([item])), None)
         if found is None or found.version != item.version:
             return "", False
-        type_, visit = self.types[item.type_name], found.visit
-        state = load_state(visit, self.engine.cipher)
-        ctx = context_in_list(type_, visit, state, self._cloud(item.root_id), {})
-        evidence = evidence_of(lambda: type_.observe(ctx, item.physical_id))
-        after = self.findings.judge(item, visit, recorded_values(type_, found, state, ctx), evidence)
+        evidence, after = self._judge(found, item, self._cloud(item.root_id), {})
         if isinstance(evidence, Unobserved):
             return evidence.reason, False
         if not isinstance(evidence, Observation):

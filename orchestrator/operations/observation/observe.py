@@ -33,6 +33,7 @@ MAX_REASON: Final = 1_000  # characters
 def observe_resource(engine: WorkerContext, resource_id: int) -> Sequence[Message]:
     """Observe a resource of a pass; return the messages for the next resources."""
     db = engine.database.check_connection(durable=True)
+    engine.quarantine.refresh(db)
     stack_id = observations.owner(db, resource_id)
     if stack_id is None:  # observed already
         return []
@@ -41,7 +42,8 @@ def observe_resource(engine: WorkerContext, resource_id: int) -> Sequence[Messag
     if selected is None or selected.visit.resource.physical_id is None:
         observations.drop(db, resource_id)
     else:
-        messages += _observe(engine, db, selected)
+        with engine.quarantine.guarding("observation", resource_id):
+            messages += _observe(engine, db, selected)
     with db.transaction():
         messages += continue_pass(db, engine.types, stack_id, engine.settings.re_enqueue_seconds)
     return messages
@@ -50,6 +52,7 @@ def observe_resource(engine: WorkerContext, resource_id: int) -> Sequence[Messag
 def _observe(engine: WorkerContext, db: Db, selected: Selected) -> Sequence[Message]:
     visit = selected.visit
     try:
+        engine.quarantine.require_released("observation", visit.resource.id)
         type_ = engine.stacks.type_of(visit)
         if isinstance(type_, NestedType):
             return _observe_child(engine, db, selected)

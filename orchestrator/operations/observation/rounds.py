@@ -27,6 +27,7 @@ from orchestrator.store.connections.database import UNREACHABLE
 from orchestrator.store.observation import groups, rules, watched
 from orchestrator.store.observation.groups import Group, ObservedType, RoundEnd
 from orchestrator.store.observation.verdicts import Db
+from orchestrator.watchdog.watch import working_on
 
 log = logger()
 
@@ -44,14 +45,16 @@ def observe_group(engine: WorkerContext, group_id: int) -> Sequence[int]:
     group = groups.claim(db, group_id, secrets.randbits(63))
     if group is None:
         return ()
+    engine.quarantine.refresh(db)
     started, result = time.monotonic(), "complete"
     touched: Sequence[int] = (group_id,)
     try:
+        engine.quarantine.require_released("round", group_id)
         if group.kind == "notified":
             place_of = partial(_observed_type, engine.types)
             notified = observe_notified(engine, db, group, place_of)
             touched = [*notified.touched, *_observe_all(engine, notified.hastened)]
-        elif (outcome := _ROUNDS[group.kind](engine, db, group)) is None:
+        elif (outcome := _carry_out(engine, db, group)) is None:
             result = "continued"
         else:
             _finish(engine.settings, db, group, outcome, time.monotonic() - started)
@@ -69,6 +72,11 @@ def observe_group(engine: WorkerContext, group_id: int) -> Sequence[int]:
         _fail(engine.settings, db, group, error, time.monotonic() - started)
     metrics.observe_round(group.kind, result, time.monotonic() - started)
     return touched
+
+
+def _carry_out(engine: WorkerContext, db: Db, group: Group) -> RoundOutcome:
+    with working_on("round", group.id):
+        return _ROUNDS[group.kind](engine, db, group)
 
 
 def _observe_all(engine: WorkerContext, group_ids: Sequence[int]) -> list[int]:

@@ -91,7 +91,19 @@ class Seen(NamedTuple):
 def observe_one(
     engine: WorkerContext, db: Db, findings: Findings, item: Watched, type_: ResourceType
 ) -> Seen | None:
-    """Observe a resource, and add the result to the findings; None: it has changed since it was read."""
+    """Observe a resource, and add the result to the findings; None: it has changed since it was read, or is
+    in quarantine.
+    """
+    if reason := engine.quarantine.reason("observation", item.id):
+        findings.add_unobserved([item], reason)
+        return None
+    with engine.quarantine.guarding("observation", item.id):
+        return _observe_one(engine, db, findings, item, type_)
+
+
+def _observe_one(
+    engine: WorkerContext, db: Db, findings: Findings, item: Watched, type_: ResourceType
+) -> Seen | None:
     found = next(iter(watched.visits(db, [item.id])), None)
     if found is None or found.version != item.version:
         return None

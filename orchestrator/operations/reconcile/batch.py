@@ -60,6 +60,13 @@ def check_batch(
 
 
 def _visit(batch: BatchContext, visit: Visit, plan_inputs: small_plans.CreateInputs | None) -> Pending | None:
+    with batch.worker.quarantine.guarding("node", visit.node_id):
+        return _visit_node(batch, visit, plan_inputs)
+
+
+def _visit_node(
+    batch: BatchContext, visit: Visit, plan_inputs: small_plans.CreateInputs | None
+) -> Pending | None:
     if isinstance(visit, ResourceVisit):
         return visit_resource(batch, visit)
     result = _visit_control_node(batch, visit, plan_inputs)
@@ -74,6 +81,8 @@ def _visit_control_node(
     """Visit a node without a resource: plan, join, finish, or a cleanup whose row is deleted already."""
     if visit.superseded or (visit.halted and visit.kind != "finish"):
         return Drop(visit)
+    if reason := batch.worker.quarantine.reason("node", visit.node_id):
+        return Enqueue(_fail(batch, visit, reason))
     if visit.kind == "plan":
         return _plan(batch, visit, plan_inputs)
     if batch.lease is None:
@@ -83,6 +92,11 @@ def _visit_control_node(
     if visit.kind == "finish":
         return Enqueue(_finish(batch, visit, batch.lease))
     return Drop(visit)  # its row was lost: the stalled stack is planned again (protocol.md rule 16)
+
+
+def _fail(batch: BatchContext, visit: ControlVisit, reason: str) -> list[CheckMessage]:
+    log.error("node_quarantined", node=visit.node_id, kind=visit.kind, reason=reason)
+    return stack_completion.fail(batch.worker.database, visit.stack.id, visit.traversal, reason)
 
 
 def _plan(

@@ -49,6 +49,7 @@ def check_nodes(
     lease = new_lease() if lease is None else lease
     checked = [] if checked is None else checked
     messages: list[CheckMessage] = []
+    engine.quarantine.refresh(engine.database.check_connection(durable=durable))
     try:
         if not durable:
             may_plan = bulk and traversal == 1

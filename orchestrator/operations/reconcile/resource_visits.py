@@ -39,7 +39,7 @@ from orchestrator.engine.check.outcome import (
     failure_reason,
 )
 from orchestrator.engine.check.visit import ResourceVisit, replacement_visit
-from orchestrator.errors import InvalidTemplate, NotFound, Superseded
+from orchestrator.errors import InvalidTemplate, NotFound, Superseded, WorkerHung
 from orchestrator.json_types import JsonMapping
 from orchestrator.logs import logger
 from orchestrator.operations.children.loader import LazyStackContext
@@ -130,9 +130,10 @@ def visit_resource(batch: BatchContext, visit: ResourceVisit) -> Pending | None:
     """Run the step of a resource; None: nothing to write, the visit is repeated when its lease expires."""
     resource, worker = visit.resource, batch.worker
     try:
+        worker.quarantine.require_released("node", visit.node_id)
         type_ = worker.stacks.type_of(visit)
         step = decide(visit, type_)
-    except (NotFound, InvalidTemplate) as error:
+    except (NotFound, InvalidTemplate, WorkerHung) as error:
         type_ = UninstalledType(resource.resource_type)
         step = decide(visit, type_)
         if not isinstance(step, WITHOUT_TYPE):

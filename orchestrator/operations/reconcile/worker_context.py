@@ -15,6 +15,7 @@ from orchestrator.operations.runtime.dispatch_window import Windows
 from orchestrator.operations.runtime.lease_keeper import Leases
 from orchestrator.operations.runtime.look_ups import LookUps
 from orchestrator.operations.runtime.parameter_cache import ParameterCache
+from orchestrator.operations.runtime.quarantine import Quarantine
 from orchestrator.operations.runtime.unchanged_objects import UnchangedObjects
 from orchestrator.resources.base import ResourceType
 from orchestrator.security.encryption import Cipher
@@ -38,5 +39,6 @@ class WorkerContext:
     stacks: ChildStackLoader
     breakers: CircuitBreakers
     keystone: KeystoneAccess
+    quarantine: Quarantine
     unchanged: UnchangedObjects = field(default_factory=UnchangedObjects)
     look_ups: LookUps = field(default_factory=LookUps)

@@ -52,13 +52,15 @@ def process_signals(engine: WorkerContext, resource_id: int) -> list[Message]:
     for _ in range(MAX_CLAIMS):
         lease = new_lease()
         db = engine.database.check_connection(durable=True)
+        engine.quarantine.refresh(db)
         if not queue.claim(db, resource_id, lease, engine.settings.lease_seconds):
             group_resize.wait_for_operation(db, resource_id)
             return messages
         pending = queue.read_pending(db, resource_id, lease, MAX_BATCH)
         if pending is None:  # another worker has processed them, or the lease is lost already
             return [*messages, *queue.release(db, resource_id, lease)]
-        with engine.leases.keep([(0, resource_id, lease)]):
+        leases = [(0, resource_id, lease)]
+        with engine.leases.keep(leases), engine.quarantine.guarding("signals", resource_id):
             messages += SignalProcessor(engine, pending, lease).run()
         if not queue.has_pending(db, resource_id):
             return messages
@@ -80,6 +82,8 @@ class SignalProcessor:
 
     def run(self) -> list[Message]:
         resource_type, first = self.engine.types.get(self.resource.resource_type), self.pending.sent[0]
+        if reason := self.engine.quarantine.reason("signals", self.resource.id):
+            return self._reject([first], SignalEffect(f"Signal failed: {reason}", "FAILED"))
         if isinstance(resource_type, ScalingGroup):
             messages = scale_group.process_group(self.engine, self.pending, self.lease, resource_type)
             if messages is not None:

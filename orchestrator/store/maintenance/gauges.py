@@ -14,6 +14,7 @@ from sqlalchemy import text
 from orchestrator.engine.states import STATES_AT_WORK
 from orchestrator.store.connections.database import Database
 from orchestrator.store.connections.sessions import NO_WRITES
+from orchestrator.store.maintenance.quarantine import MAX_HANGS
 from orchestrator.store.schema.collation import collation
 from orchestrator.store.tables.base import check_in
 
@@ -57,6 +58,8 @@ FROM webhook
 SCHEMA_AND_ACCESS: Final = """
 SELECT to_regclass('alembic_version') IS NOT NULL, current_setting('transaction_read_only') = 'on'
 """
+ENDED: Final = "SELECT process, ended FROM hung_process"
+QUARANTINED: Final = "SELECT kind, count(*) FROM quarantine WHERE hangs >= :hangs GROUP BY kind"
 STACKS: Final = "SELECT action, count(*) FROM stack WHERE status = 'IN_PROGRESS' GROUP BY action"
 
 
@@ -70,6 +73,8 @@ class Gauges:
     stacks: Mapping[str, int]  # action -> stacks in progress
     webhooks: Mapping[str, int]  # due, failing and dead webhooks
     webhook_seconds: float  # age of the oldest event not delivered yet, or 0
+    ended: Mapping[str, int]  # kind of process -> hung processes that were ended
+    quarantined: Mapping[str, int]  # kind -> quarantined work
 
 
 def read_gauges(database: Database) -> Gauges:
@@ -83,6 +88,8 @@ def read_gauges(database: Database) -> Gauges:
         queues = connection.execute(text(QUEUES)).all()
         nodes = connection.execute(text(NODES)).all()
         stacks = connection.execute(text(STACKS)).all()
+        ended = connection.execute(text(ENDED)).all()
+        quarantined = connection.execute(text(QUARANTINED), {"hangs": MAX_HANGS}).all()
         *webhooks, oldest = connection.execute(text(WEBHOOKS)).one()
     return Gauges(
         {queue: count for queue, count, _ in queues},
@@ -91,6 +98,8 @@ def read_gauges(database: Database) -> Gauges:
         dict(tuple(row) for row in stacks),
         dict(zip(("due", "failing", "dead"), webhooks, strict=True)),
         max(0.0, oldest or 0.0),
+        dict(tuple(row) for row in ended),
+        dict(tuple(row) for row in quarantined),
     )
 
 

@@ -57,6 +57,7 @@ class Unfinished:
     blocked_by: int
     retry_count: int
     lost_leases: int
+    hangs: int  # processes that have hung while they visited it
     unreachable_tries: int
     refusal: str | None  # the kind of the last attempt's refusal
     refused_since: dt.datetime | None  # the first refusal of this kind
@@ -128,6 +129,7 @@ class StackState:
 
 DETAIL: Final = f"""
 SELECT n.id, n.traversal, n.kind, n.label AS name, n.state, n.blocked_by, n.retry_count, n.lost_leases,
+    coalesce((SELECT q.hangs FROM quarantine q WHERE q.kind = 'node' AND q.object_id = n.id), 0) AS hangs,
     n.unreachable_tries, n.refusal, nullif(n.due_at, 'infinity') AS due_at,
     to_timestamp(CAST(n.refused_since ->> n.refusal AS float8)) AS refused_since,
     coalesce(n.due_at = 'infinity', false) AS until_told, n.rung_at, n.waiting_since, n.leased_until,

@@ -38,3 +38,26 @@ class SweepTurn(Base):
     begun_at: Mapped[dt.datetime]
 
     __table_args__ = (CheckConstraint("id = 1", name="only_one"),)
+
+
+class HungProcess(Base):
+    """How many processes of a kind the watchdog has ended, with the stack traces of the last one."""
+
+    __tablename__ = "hung_process"
+
+    process: Mapped[str] = mapped_column(primary_key=True)  # api, worker, planner
+    ended: Mapped[int]
+    last_at: Mapped[dt.datetime]
+    trace: Mapped[str]
+
+
+class Quarantine(Base):
+    """Work that was in progress when its process hung (store/maintenance/quarantine.py)."""
+
+    __tablename__ = "quarantine"
+
+    kind: Mapped[str] = mapped_column(primary_key=True)
+    object_id: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    hangs: Mapped[int]
+    position: Mapped[str]  # the innermost calls
+    last_at: Mapped[dt.datetime] = mapped_column(server_default=now)
