@@ -69,6 +69,7 @@ class Quarantine:
         """Name the work of a block for the watchdog.
 
         Work that has hung a process, or was in progress then, is done alone, and released when it completes.
+        A node is released by the next action only: a visit that waits proves nothing.
         """
         if getattr(self._inside, "depth", 0):  # a part of other work
             with working_on(kind, id_):
@@ -84,7 +85,7 @@ class Quarantine:
         finally:
             self._inside.depth = 0
             self._end(alone=alone)
-        if suspect:
+        if suspect and kind != "node":
             self._release(kind, id_)
 
     def _begin(self, *, alone: bool) -> bool:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from orchestrator.engine.messages import RoundMessage
+from orchestrator.store.maintenance import quarantine
 from orchestrator.store.observation import groups, rules
 from tests.scenarios.observation.shelf import Shelf
 from tests.scenarios.world import World
@@ -381,3 +382,18 @@ def test_policies_shorten_the_interval_of_their_resources(watch: Watch):
         for _ in range(6):
             watch.round()
         assert watch.group().interval_seconds == expected
+
+
+def test_a_resource_in_quarantine_is_left_out(watch: Watch):
+    observed(watch, 3)
+    [row] = watch.world.rows("SELECT id FROM resource WHERE physical_id = 'boxes-2'")
+    report = quarantine.Report("worker", "", [("observation", row.id)], certain=True, position="match")
+    for _ in range(2):
+        quarantine.record(watch.db, report)
+    watch.world.engine.quarantine._read_at = -10.0
+    for number in (1, 2, 3):
+        watch.shelf.objects[f"boxes-{number}"]["label"] = "red"
+    watch.round()
+    assert sorted(watch.verdicts().values()) == ["changed", "changed", "unknown"]
+    [row] = watch.world.rows("SELECT unknown_reason FROM resource_verdict WHERE unknown_since IS NOT NULL")
+    assert "hung a worker 2 times, in match" in row.unknown_reason
