@@ -45,12 +45,12 @@ MODULE_PER_ITEM: Final = frozenset(
 )
 CEILINGS: Final = MappingProxyType(
     {
-        "context variables and thread-locals": 15,
+        "context variables and thread-locals": 17,
         "subclasses of BaseException": 3,
         "constructions of the context of a verb": 15,
         "settings": 108,
         "commands": 59,
-        "lines": 134_000,
+        "lines": 136_000,
     }
 )
 CONTEXT_VARIABLES: Final = frozenset({"ContextVar", "local"})

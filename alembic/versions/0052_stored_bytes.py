@@ -3,7 +3,7 @@
 from alembic import op
 
 revision = "0052"
-down_revision = "0049"
+down_revision = "0051"
 branch_labels = None
 depends_on = None
 
