@@ -20,7 +20,7 @@ FIRST_SECONDS: Final = 5.0  # until the first observation; each pause is about t
 LONGEST_SECONDS: Final = 40.0  # pause: so long is an older value in effect, at most
 BUSY_SECONDS: Final = 5.0  # while an operation is in progress
 RETRY_SECONDS: Final = 15.0  # after an observation without an answer
-SUSPENDED_SECONDS: Final = 60.0  # while the stack is suspended
+SUSPENDED_SECONDS: Final = 30.0  # while the stack is suspended: its resume does not end the pause
 GIVE_UP_SECONDS: Final = 86_400.0  # after the last request, with a service that gives no answer
 
 # Also of the other incarnations of the resource: a release of one of them lets another have what it needs.

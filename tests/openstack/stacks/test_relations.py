@@ -1,4 +1,4 @@
-"""Relations between objects that a service ends when an object of them changes in place.
+"""Relations between objects that a service ends when an object of them changes in place."""
 
 from __future__ import annotations
 
