@@ -11,6 +11,7 @@ import json
 import time
 from functools import cache
 from typing import Any
+from urllib.parse import quote
 
 from tests.hostile.flood import Request, Requests
 
@@ -99,6 +100,36 @@ def expensive_expressions(project: str, stack: str, number: int) -> Requests:
             yield _post(f"{stacks}/preview", {"stack_name": "preview", "template": created})
         case _:
             yield from _create_and_delete(stacks, number, created)
+
+
+def hostile_filters(project: str, number: int) -> Requests:
+    """Filter the resource types by a pattern that backtracks."""
+    pattern = quote(f"(([A-Za-z:]*)*)*$\\d{number}")
+    yield Request("GET", f"/v1/{project}/resource_types?name={pattern}")
+
+
+def hostile_patterns(stacks: str, number: int) -> Requests:
+    """Preview a template of parameters with patterns that share a long text."""
+    first = f"parameters:\n  p: {{type: string, default: &text {'x' * 9_900}}}\n"
+    others = ""
+    for index in range(60):
+        pattern = f"{{allowed_pattern: 'x*x*y{60 * number + index}'}}"
+        others += f"  p{index}: {{type: string, default: *text, constraints: [{pattern}]}}\n"
+    text = f"heat_template_version: '2021-04-16'\n{first}{others}resources: {{a: {{type: OS::Heat::None}}}}\n"
+    yield _post(f"{stacks}/preview", {"stack_name": "preview", "template": text})
+
+
+def hostile_acceptances(project: str, number: int) -> Requests:
+    """Accept differences whose path has very many stars."""
+    body = {"kind": "accept", "stack": "accepted", "reason": "ours", "all": True}
+    for path in (f"*.properties.{'*?' * 60}Z{number}", f"*.properties.{'*a' * 60}Z{number}"):
+        yield _post(f"/v1/{project}/observation_policies", {**body, "path": path})
+
+
+def hanging_resources(stacks: str, number: int) -> Requests:
+    """Create a stack that hangs the worker for resources at providers, and delete it."""
+    hanging = {"type": "Test::RemoteHang", "properties": {"where": "create", "how": "spin"}}
+    yield from _create_and_delete(stacks, number, template({"bad": hanging}))
 
 
 def foreign_pages(stacks: str, number: int) -> Requests:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
@@ -10,6 +12,8 @@ from orchestrator.embedded.valkey import Valkey
 from tests.e2e.running import Up
 from tests.hostile.minute import IDLE_SECONDS, Project, Times
 from tests.hostile.tenant import Tenant
+
+HANG = Path(__file__).parents[1] / "plugins" / "hang"  # a resource type that hangs its worker
 
 
 @pytest.fixture(scope="session")
@@ -35,6 +39,7 @@ def token_up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Up]:
     """An installation with its own servers and with tokens, for the attacks that take a minute."""
     env = {
         "ORCHESTRATOR_AUTH": "token",
+        "PYTHONPATH": os.pathsep.join([str(HANG), *filter(None, [os.environ.get("PYTHONPATH")])]),
         "ORCHESTRATOR_TEMPLATE_FETCH_ALLOW_PRIVATE": "true",
         "ORCHESTRATOR_WEBHOOK_ALLOW_PRIVATE": "true",
     }

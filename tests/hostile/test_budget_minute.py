@@ -62,6 +62,23 @@ def foreign_pages(attacker: Project) -> tuple[Client, int]:
     return partial(attacks.foreign_pages, attacker.stacks_path), 6  # connections of a browser
 
 
+def hostile_filters(attacker: Project) -> tuple[Client, int]:
+    return partial(attacks.hostile_filters, attacker.name), 4
+
+
+def hostile_patterns(attacker: Project) -> tuple[Client, int]:
+    return partial(attacks.hostile_patterns, attacker.stacks_path), 4
+
+
+def hostile_acceptances(attacker: Project) -> tuple[Client, int]:
+    attacker.create("accepted", HANDLE)
+    return partial(attacks.hostile_acceptances, attacker.name), 4
+
+
+def hanging_resources(attacker: Project) -> tuple[Client, int]:
+    return partial(attacks.hanging_resources, attacker.stacks_path), 2
+
+
 @pytest.mark.parametrize(
     "prepare",
     [
@@ -73,6 +90,10 @@ def foreign_pages(attacker: Project) -> tuple[Client, int]:
         many_stacks,
         large_stacks,
         foreign_pages,
+        hostile_filters,
+        hostile_patterns,
+        hostile_acceptances,
+        hanging_resources,
     ],
 )
 def test_another_project_keeps_its_speed(
