@@ -145,7 +145,9 @@ def _start_threads(sender: Any, **_: Any) -> None:
     _threads.append(periodic)
     if sender is not None and PROVIDER in sender.app.amqp.queues.consume_from:
         webhook_thread = WebhookDeliveryThread(
-            WebhookSender(open_database(chosen, "orchestrator-webhooks"), cipher(chosen), chosen)
+            WebhookSender(
+                open_database(chosen, "orchestrator-webhooks"), cipher(chosen), chosen, engine().quarantine
+            )
         )
         webhook_thread.start()
         _threads.append(webhook_thread)

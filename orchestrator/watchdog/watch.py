@@ -56,6 +56,10 @@ def watch(process: str, *, seconds: float = LIMIT_SECONDS, recorder: str = RECOR
         os.close(earlier.life)  # of the process that forked this one
         del _watches[""]
         _work.__dict__.clear()
+    if os.getpid() == 1:  # the system protects it from signals of its own processes
+        log.warning(
+            "watchdog_without_init", reason="run the container with an init process: docker run --init"
+        )
     shared, traces = _file("watchdog"), _file("traces")
     os.truncate(shared, SIZE)
     read_end, life = os.pipe()
@@ -94,8 +98,8 @@ def working_on(kind: str, id_: int, *, alone: bool = False) -> Iterator[None]:
         return
     start = made.free.pop() if outer is None else outer
     before = made.shared[start : start + SLOT.size]
-    text, thread = f"{kind} {id_}".encode(), threading.get_native_id()
-    made.shared[start : start + SLOT.size] = SLOT.pack(thread, threading.get_ident(), alone, text)
+    thread = threading.get_native_id()
+    SLOT.pack_into(made.shared, start, thread, threading.get_ident(), alone, f"{kind} {id_}".encode())
     _work.slot = start
     try:
         yield

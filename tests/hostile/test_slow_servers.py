@@ -11,6 +11,7 @@ import psycopg
 from api.postponement import WAIT_SECONDS
 from orchestrator.config import Settings
 from orchestrator.operations.events.webhook_delivery import WebhookSender
+from orchestrator.operations.runtime.quarantine import Quarantine
 from orchestrator.security.encryption import new_key
 from orchestrator.security.tokens import create_token
 from orchestrator.store.connections.database import Database
@@ -101,7 +102,9 @@ def test_a_slow_receiver_is_given_up_in_time(world: World, project: str) -> None
 
 def _delivery(world: World, timeout: float) -> WebhookDeliveryThread:
     settings = Settings(webhook_allow_private=True, webhook_timeout=timeout)
-    made = WebhookDeliveryThread(WebhookSender(world.database, world.cipher, settings), poll_seconds=0.02)
+    made = WebhookDeliveryThread(
+        WebhookSender(world.database, world.cipher, settings, Quarantine(world.database)), poll_seconds=0.02
+    )
     made.start()
     return made
 

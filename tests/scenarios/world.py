@@ -4,6 +4,7 @@ loss.
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
@@ -89,6 +90,7 @@ class World:
         """A worker's worth of memory, empty."""
         engine = build_worker_context(self.database, self.cipher, self.types, self.settings, self.plan_apart)
         engine.breakers.known_seconds = 0.0
+        engine.quarantine.refresh_seconds = math.inf  # by real time; tests of the quarantine read it always
         return engine
 
     def plan_apart(self, node_id: int, lease: int) -> None:

@@ -24,6 +24,7 @@ from orchestrator.config import Settings
 from orchestrator.json_types import JsonObject
 from orchestrator.logs import logger
 from orchestrator.operations.events.event_body import event_body, event_stack_fields
+from orchestrator.operations.runtime.quarantine import Quarantine
 from orchestrator.security.encryption import Cipher
 from orchestrator.store.connections.database import Database
 from orchestrator.store.events import stream, webhooks
@@ -50,6 +51,7 @@ class WebhookSender:
     database: Database
     cipher: Cipher
     settings: Settings
+    quarantine: Quarantine
 
     @property
     def lease_seconds(self) -> float:
@@ -72,11 +74,19 @@ class WebhookSender:
             return []
         lease = secrets.randbits(63)
         with self.database.borrow() as db:
+            self.quarantine.refresh(db)
             claimed = webhooks.claim(db, lease, self.lease_seconds, limit, slow=slow, share=share, busy=busy)
         return [(webhook, lease) for webhook in claimed]
 
     def deliver_pending(self, claimed: Claimed, lease: int) -> None:
-        """Deliver the pending events of a webhook, within its time slot."""
+        """Deliver the pending events of a webhook, within its time slot. A webhook in quarantine is dead."""
+        if reason := self.quarantine.reason("webhook", claimed.id):
+            self._failed(claimed, lease, reason, slow=False, most=1)
+            return
+        with self.quarantine.guarding("webhook", claimed.id):
+            self._deliver_pending(claimed, lease)
+
+    def _deliver_pending(self, claimed: Claimed, lease: int) -> None:
         address = self.cipher.open(claimed.sealed)
         position, until = claimed.position, time.monotonic() + MAX_SLOT_SECONDS
         drained = slow = False
@@ -87,7 +97,8 @@ class WebhookSender:
                 if events:
                     self._deliver(address, claimed, events)
             except NotDelivered as error:
-                self._failed(claimed, lease, str(error), slow=time.monotonic() - began > SLOW_SECONDS)
+                slow = time.monotonic() - began > SLOW_SECONDS
+                self._failed(claimed, lease, str(error), slow=slow, most=self.settings.webhook_max_attempts)
                 return
             slow = time.monotonic() - began > SLOW_SECONDS
             with self.database.borrow() as db:
@@ -116,9 +127,8 @@ class WebhookSender:
             private=self.settings.webhook_allow_private,
         )
 
-    def _failed(self, claimed: Claimed, lease: int, error: str, *, slow: bool) -> None:
+    def _failed(self, claimed: Claimed, lease: int, error: str, *, slow: bool, most: int) -> None:
         pause = backoff_seconds(claimed.tries, MAX_PAUSE_SECONDS, jitter_fraction=0.5)
-        most = self.settings.webhook_max_attempts
         with self.database.borrow() as db:
             state = webhooks.failed(db, claimed.id, lease, error, pause, most, slow=slow)
         if state == "dead":

@@ -29,6 +29,7 @@ from orchestrator.store.events import stream, webhooks
 from orchestrator.store.events.events import read_sequence
 from orchestrator.store.events.stream import Position
 from orchestrator.store.events.webhooks import WebhookRow
+from orchestrator.store.maintenance import quarantine
 from orchestrator.store.stacks import stacks
 from orchestrator.store.stacks.stacks import StackRow
 
@@ -139,6 +140,7 @@ def reactivate(context: OperationContext, id_: str, body: Body) -> JsonObject:
         raise InvalidRequest(_NO_POSITION.format(after))
     with context.database.borrow(hot=False) as db:
         uuid = _uuid(id_)
+        quarantine.release_webhook(db, context.caller.project_id, uuid)
         if not webhooks.reactivate(db, context.caller.project_id, uuid, _position(context, after)):
             raise WebhookNotFound(id_)
     return show(context, id_)

@@ -15,7 +15,7 @@ from orchestrator.store.maintenance import quarantine as store
 from orchestrator.store.maintenance.quarantine import Hung
 from orchestrator.watchdog.watch import working_on
 
-Kind = Literal["node", "observation", "signals", "round"]
+Kind = Literal["node", "observation", "signals", "round", "webhook"]
 
 REFRESH_SECONDS: Final = 1.0  # shorter than the time in which lost work is sent again
 ALONE_SECONDS: Final = 30.0  # longest wait for the other work of the process: a provider call has a deadline
@@ -28,8 +28,9 @@ class Quarantine:
     def __init__(self, database: Database) -> None:
         """Know nothing before the first `refresh`."""
         self._database = database
+        self.refresh_seconds = REFRESH_SECONDS
         self._hung: dict[tuple[str, int], Hung] = {}
-        self._read_at = -REFRESH_SECONDS
+        self._read_at = 0.0
         self._turn = threading.Condition()
         self._in_progress = 0
         self._is_alone = False
@@ -42,7 +43,7 @@ class Quarantine:
             UNREACHABLE: the database is away.
         """
         now = time.monotonic()
-        if now - self._read_at >= REFRESH_SECONDS:
+        if now - self._read_at >= self.refresh_seconds:
             self._hung = store.read(db)
             self._read_at = now
 
@@ -91,7 +92,8 @@ class Quarantine:
     def _begin(self, *, alone: bool) -> bool:
         """Wait for a turn; return whether it is alone."""
         with self._turn:
-            self._turn.wait_for(lambda: not self._is_alone, ALONE_SECONDS)
+            if self._is_alone:
+                self._turn.wait_for(lambda: not self._is_alone, ALONE_SECONDS)
             if alone and not self._is_alone:
                 self._is_alone = True
                 if self._turn.wait_for(lambda: not self._in_progress, ALONE_SECONDS):
@@ -107,7 +109,8 @@ class Quarantine:
                 self._is_alone = False
             else:
                 self._in_progress -= 1
-            self._turn.notify_all()
+            if alone or self._is_alone:
+                self._turn.notify_all()
 
     def _release(self, kind: Kind, id_: int) -> None:
         self._hung.pop((kind, id_), None)

@@ -1,13 +1,15 @@
 """Work that hung its process: recorded by the watchdog before it ends the process, and read by workers.
 
 The kinds of work are `node` (a check, by the id of its node), `observation` and `signals` (by the id of the
-resource), and `round` (by the id of the observation group). The next action of the stack releases its work.
+resource), `round` (by the id of the observation group) and `webhook`. The next action of the stack releases
+its work, the reactivation of a webhook its deliveries.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
+from uuid import UUID
 
 from psycopg import Connection
 from psycopg.rows import TupleRow
@@ -42,11 +44,17 @@ RELEASE_OLD = """
 DELETE FROM quarantine q WHERE NOT CASE q.kind
     WHEN 'node' THEN EXISTS (SELECT 1 FROM graph_node n JOIN stack s ON s.id = n.stack_id
         WHERE n.id = q.object_id AND n.traversal = s.traversal AND s.deleted_at IS NULL)
+    WHEN 'webhook' THEN EXISTS (SELECT 1 FROM webhook w WHERE w.id = q.object_id)
     WHEN 'round' THEN EXISTS (SELECT 1 FROM observation_group g WHERE g.id = q.object_id
         AND NOT EXISTS (SELECT 1 FROM stack s
             WHERE s.project_id = g.project_id AND s.action_started_at > q.last_at))
     ELSE EXISTS (SELECT 1 FROM resource r JOIN stack s ON s.id = r.stack_id
         WHERE r.id = q.object_id AND s.action_started_at <= q.last_at AND s.deleted_at IS NULL) END
+"""
+
+RELEASE_WEBHOOK = """
+DELETE FROM quarantine q USING webhook w
+WHERE q.kind = 'webhook' AND q.object_id = w.id AND w.project_id = %(project_id)s AND w.uuid = %(uuid)s
 """
 
 
@@ -91,3 +99,8 @@ def read(db: Db) -> dict[tuple[str, int], Hung]:
 def release(db: Db, kind: str, object_id: int) -> None:
     """Delete the row of suspect work that has completed."""
     db.execute(RELEASE, {"kind": kind, "object_id": object_id, "max_hangs": MAX_HANGS})
+
+
+def release_webhook(db: Db, project_id: str, uuid: UUID) -> None:
+    """Release the deliveries of a webhook that is reactivated."""
+    db.execute(RELEASE_WEBHOOK, {"project_id": project_id, "uuid": uuid})

@@ -18,7 +18,9 @@ import pytest
 
 from orchestrator.config import Settings
 from orchestrator.operations.events.webhook_delivery import WebhookSender
+from orchestrator.operations.runtime.quarantine import Quarantine
 from orchestrator.store.events import webhooks as store
+from orchestrator.store.maintenance import quarantine
 from tasks.webhook_delivery import WebhookDeliveryThread
 from tests.integration.api_world import Client, Made, World, project, world
 from tests.integration.api_world import root as root_of
@@ -92,7 +94,12 @@ def courier(world: World) -> WebhookSender:
     """A sender that delivers on demand; webhooks of other tests are not delivered."""
     with psycopg.connect(world.database.url, autocommit=True) as db:
         db.execute("DELETE FROM webhook")
-    return WebhookSender(world.database, world.cipher, Settings(webhook_max_attempts=3, **PRIVATE))
+    return WebhookSender(
+        world.database,
+        world.cipher,
+        Settings(webhook_max_attempts=3, **PRIVATE),
+        Quarantine(world.database),
+    )
 
 
 def hook(api: Client, project: str, url: str, **options: Any) -> dict[str, Any]:
@@ -196,6 +203,27 @@ def test_a_failing_webhook_is_retried_without_losses_and_then_disabled(
     assert receiver.names == ["a", "b"]
 
 
+def test_a_webhook_that_has_hung_workers_is_dead_until_it_is_reactivated(
+    api: Client, world: World, project: str, courier: WebhookSender, receiver: Receiver
+) -> None:
+    made, stack = hook(api, project, receiver.url), world.stack(project, "s")
+    courier.quarantine.refresh_seconds = 0.0
+    with psycopg.connect(world.database.url, autocommit=True) as db:
+        [(id_,)] = db.execute("SELECT id FROM webhook").fetchall()
+        for _ in range(2):
+            quarantine.record(
+                db, quarantine.Report("worker", "", [("webhook", id_)], certain=True, position="match")
+            )
+    world.event(stack, "a")
+    work(world, courier)
+    now = shown(api, project, made)
+    assert (now["state"], receiver.names) == ("dead", [])
+    assert "hung a worker 2 times, in match" in now["last_error"]
+    api.ask("POST", f"{root_of(project)}/webhooks/{made['id']}/rearm", 200)
+    work(world, courier)
+    assert receiver.names == ["a"]
+
+
 def test_a_webhook_of_a_stack_gets_its_events_and_those_of_its_descendants(
     api: Client, world: World, project: str, courier: WebhookSender, receiver: Receiver
 ) -> None:
@@ -277,7 +305,9 @@ def test_a_hanging_receiver_delays_no_other_receiver(
     for _ in range(20):
         hook(api, project, f"http://127.0.0.1:{silent.server_port}/")
     patient = Settings(webhook_allow_private=True, webhook_timeout=10.0)
-    couriers = WebhookDeliveryThread(WebhookSender(world.database, world.cipher, patient), poll_seconds=0.02)
+    couriers = WebhookDeliveryThread(
+        WebhookSender(world.database, world.cipher, patient, Quarantine(world.database)), poll_seconds=0.02
+    )
     couriers.start()
     try:
         with psycopg.connect(world.database.url, autocommit=True) as db:

@@ -25,7 +25,7 @@ def hang(world: World, kind: str, id_: int, times: int = 2, *, certain: bool = T
     with world.database.connect() as db:
         for _ in range(times):
             quarantine.record(db, report)
-    world.engine.quarantine._read_at = -10.0
+    world.engine.quarantine.refresh_seconds = 0.0
 
 
 def recorded(world: World) -> list[tuple[str, int]]:
@@ -56,7 +56,6 @@ def test_a_resource_fails_by_name_and_an_update_releases_it(world: World) -> Non
     assert POSITION in row.status_reason
     assert recorded(world) == [("node", 2)]
     world.update("s", {"a": cloud_thing(), "b": cloud_thing()})
-    world.engine.quarantine._read_at = -10.0
     world.deliver_all()
     assert world.state(uuid) == "UPDATE_COMPLETE"
     assert recorded(world) == []

@@ -390,7 +390,7 @@ def test_a_resource_in_quarantine_is_left_out(watch: Watch):
     report = quarantine.Report("worker", "", [("observation", row.id)], certain=True, position="match")
     for _ in range(2):
         quarantine.record(watch.db, report)
-    watch.world.engine.quarantine._read_at = -10.0
+    watch.world.engine.quarantine.refresh_seconds = 0.0
     for number in (1, 2, 3):
         watch.shelf.objects[f"boxes-{number}"]["label"] = "red"
     watch.round()
