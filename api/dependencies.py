@@ -43,7 +43,7 @@ class Operations:
     pending_hooks: Callable[..., Sequence[Paused]]
     validate: Callable[..., JsonMapping]
     resolve_outputs: Callable[
-        [Database, Cipher, StackRow, Collection[str] | None, LiveReader], Sequence[Output]
+        [Database, Cipher, StackRow, Collection[str] | None, LiveReader | None], Sequence[Output]
     ]
     roll_back: Callable[[OperationContext, StackRow, int], Sequence[CheckMessage]]
     diff_revisions: Callable[[OperationContext, StackRow, int, int], JsonMapping]
@@ -83,9 +83,10 @@ def operation_context() -> OperationContext:
     return OperationContext(deps.database, deps.cipher, caller(), settings, deps.types)
 
 
-def outputs_of(stack: StackRow, keys: Collection[str] | None = None) -> Sequence[Output]:
-    """Return the outputs of a stack, all or those with `keys`, with live attributes."""
+def outputs_of(
+    stack: StackRow, keys: Collection[str] | None = None, *, live: bool = True
+) -> Sequence[Output]:
+    """Return the outputs of a stack, all or those with `keys`; with `live` or with recorded attributes."""
     deps = dependencies()
-    return deps.operations.resolve_outputs(
-        deps.database, deps.cipher, stack, keys, LiveReader(operation_context(), stack)
-    )
+    reader = LiveReader(operation_context(), stack) if live else None
+    return deps.operations.resolve_outputs(deps.database, deps.cipher, stack, keys, reader)

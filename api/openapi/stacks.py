@@ -165,6 +165,7 @@ class OutputListed(Shape):
 
     output_key: str = described("Name.", "it")
     description: str = described("Description in the template.", "The first string")
+    secret: bool | None = optional("true if the value contains a secret; otherwise omitted.")
 
 
 class Output(OutputListed):
@@ -172,6 +173,19 @@ class Output(OutputListed):
 
     output_value: Any = described("Value; null if it has none.", "web-one-x3f9")
     output_error: str | None = optional("Reason for a missing value.")
+
+
+class OutputInList(OutputListed):
+    """An output in a list."""
+
+    output_value: Any = described("With `with_values`: the value; masked if it contains a secret.", "x3f9")
+    output_error: str | None = optional("With `with_values`: reason for a missing value.")
+
+
+class OutputQuery(Shape):
+    """Query of the list of outputs."""
+
+    with_values: bool | None = optional("Extension: adds the values, secret values masked.", False)
 
 
 class StackDetail(StackCommon):
@@ -346,7 +360,7 @@ class NestedQuery(Shape):
 class OutputList(Shape):
     """Outputs of a stack."""
 
-    outputs: list[OutputListed] = described("Outputs without values.")
+    outputs: list[OutputListed | OutputInList] = described("Outputs, without values unless requested.")
 
 
 class OutputShow(Shape):
@@ -385,7 +399,7 @@ OPERATIONS: Final[Operations] = {
     "previews.create": Operation(TAG, ok("The preview.", StackPreview), body=StackCreate, refuses=BUSY),
     "PUT previews.update": Operation(TAG, PREVIEWED, NestedQuery, StackUpdate, refuses=BUSY),
     "PATCH previews.update": Operation(TAG, PREVIEWED, NestedQuery, StackPatch, refuses=BUSY),
-    "outputs.index": Operation(TAG, ok("The outputs.", OutputList)),
+    "outputs.index": Operation(TAG, ok("The outputs.", OutputList), OutputQuery),
     "outputs.show": Operation(TAG, ok("The output.", OutputShow)),
     "lookup.by_name": Operation("lookup", REDIRECTED, text="By name or id; the query is kept."),
     "lookup.by_arn": Operation("lookup", REDIRECTED),

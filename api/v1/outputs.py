@@ -1,5 +1,5 @@
-"""Outputs of a stack (docs/internals/rest-api.md §9). Values are not masked: the template's author asked for
-them.
+"""Outputs of a stack (docs/internals/rest-api.md §9). Values are not masked, since the template's author
+asked for them, except in the list. An output whose value contains a secret is marked as `secret`.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from flask import Blueprint, Response, g
 
 from api.dependencies import caller, dependencies, outputs_of
 from api.middleware import audit_records
+from api.request import query_params
 from api.request.stack_lookup import get_stack
 from api.response.errors import OutputNotFound
 from api.response.serialization import json_response
@@ -18,6 +19,7 @@ from orchestrator.json_types import JsonMapping, JsonObject
 from orchestrator.operations.outputs.outputs import Output
 from orchestrator.store.stacks import revisions
 from orchestrator.store.stacks.stacks import StackRow
+from orchestrator.template.parameters import MASK
 
 outputs = Blueprint("outputs", __name__)
 
@@ -26,9 +28,17 @@ NO_DESCRIPTION: Final = "No description given"
 
 @outputs.get("/<project_id>/stacks/<stack_name>/<stack_id>/outputs")
 def index(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa: ARG001 - every path starts with it
-    """List the outputs without their values."""
-    declared = _outline(get_stack(stack_name, stack_id)).get("outputs") or {}
-    listed = [{"output_key": key, "description": _description(output)} for key, output in declared.items()]
+    """List the outputs; `with_values` (extension) adds the values, secret ones masked."""
+    with_values, stack = query_params.boolean("with_values"), get_stack(stack_name, stack_id)
+    declared = _outline(stack).get("outputs") or {}
+    resolved = outputs_of(stack, live=with_values) if declared else ()
+    if with_values:
+        return json_response({"outputs": [_masked(output) for output in resolved]})
+    marks = {output.key: _mark(output) for output in resolved}
+    listed = [
+        {"output_key": key, "description": _description(output), **marks.get(key, {})}
+        for key, output in declared.items()
+    ]
     return json_response({"outputs": listed})
 
 
@@ -55,12 +65,27 @@ def output_body(output: Output) -> JsonObject:
         Unavailable: the value contains a secret, and the required audit record cannot be written.
     """
     note_secret(output)
+    return _body(output)
+
+
+def _body(output: Output) -> JsonObject:
     body = {
         "output_key": output.key,
         "description": output.description or NO_DESCRIPTION,
         "output_value": output.value if output.error is None else None,
+        **_mark(output),
     }
     return body if output.error is None else {**body, "output_error": output.error}
+
+
+def _masked(output: Output) -> JsonObject:
+    """Return an output with its value, which is masked as a whole if it contains a secret."""
+    return _body(output) | ({"output_value": MASK} if _mark(output) else {})
+
+
+def _mark(output: Output) -> JsonObject:
+    """Return the mark of an output whose value contains a secret; nothing for other outputs."""
+    return {"secret": True} if output.secret and output.error is None else {}
 
 
 def note_secret(output: Output) -> None:
@@ -69,7 +94,7 @@ def note_secret(output: Output) -> None:
     Raises:
         Unavailable: the required audit record cannot be written.
     """
-    if output.secret and output.error is None:
+    if _mark(output):
         audit_records.secret_read(g.get("policy_name", ""), caller())
 
 

@@ -22,7 +22,7 @@ from orchestrator.security.key_pairs import create_key_pair
 from orchestrator.security.tokens import create_token
 from tests.hostile.routes import quoted
 from tests.scenarios.conftest import cloud, kept, postgres_url, world
-from tests.scenarios.keystone.access_world import served
+from tests.scenarios.keystone.access_world import serving
 from tests.scenarios.world import World, test_resource
 
 __all__ = ["cloud", "kept", "postgres_url", "world"]  # fixtures
@@ -114,11 +114,8 @@ def api(world: World) -> Iterator[FlaskClient]:
     """The API over the stack."""
     world.create("s", RESOURCES, parameters=PARAMETERS, environment={"parameters": {"password": HIDDEN}})
     world.deliver_all()
-    client = served(world, auth="token")
-    yield client
-    for name in ("fields", "live"):
-        if name in client.application.extensions:
-            client.application.extensions[name].close()
+    with serving(world, auth="token") as client:
+        yield client
 
 
 def secret_texts(value: object, key: str = "") -> Iterator[str]:

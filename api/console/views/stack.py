@@ -150,21 +150,30 @@ def drift(project: str, name: str, stack_id: str) -> str:
 
 @stack.get(f"{BASE}/outputs")
 def outputs(project: str, name: str, stack_id: str) -> str:
-    """List the outputs with their values."""
-    shown = read_stack(project, name, stack_id, resolve_outputs=True)
-    return page("stack_outputs.html", stack=shown, tab="outputs", outputs=shown.get("outputs") or ())
+    """List the outputs with their values; secret values are masked."""
+    return _outputs_page(project, name, stack_id)
 
 
-def read_stack(
-    project: str, name: str, stack_id: str, *, resolve_outputs: bool = False, with_diagnostics: bool = False
-) -> JsonObject:
+@stack.post(f"{BASE}/outputs")
+def reveal(project: str, name: str, stack_id: str) -> str:
+    """List the outputs with the value of a secret one, which is a request of its own for the audit."""
+    return _outputs_page(project, name, stack_id, request.form.get("output", ""))
+
+
+def _outputs_page(project: str, name: str, stack_id: str, revealed: str = "") -> str:
+    path, shown = stack_path(project, name, stack_id, "outputs"), read_stack(project, name, stack_id)
+    rows = api().get(path, {"with_values": "true"})["outputs"]
+    if revealed:
+        value = api().get(f"{path}/{revealed}")["output"]
+        rows = [value | {"revealed": True} if row["output_key"] == revealed else row for row in rows]
+    return page("stack_outputs.html", stack=shown, tab="outputs", outputs=rows, live=not revealed)
+
+
+def read_stack(project: str, name: str, stack_id: str, *, with_diagnostics: bool = False) -> JsonObject:
     """Return a stack."""
-    query = {
-        "resolve_outputs": str(resolve_outputs).lower(),
-        "with_diagnostics": str(with_diagnostics).lower(),
-    }
+    query = {"resolve_outputs": "false", "with_diagnostics": str(with_diagnostics).lower()}
     path = stack_path(project, name, stack_id)
-    shown: JsonObject = api().get(path, query, shared=not resolve_outputs)["stack"]
+    shown: JsonObject = api().get(path, query, shared=True)["stack"]
     return shown
 
 

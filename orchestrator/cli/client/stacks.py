@@ -74,8 +74,10 @@ class Stacks:
         return self._connection.request("GET", f"{stack.path}/template")
 
     def outputs(self, stack: StackId) -> list[JsonObject]:
-        """Return the outputs with their values."""
-        return [*(self.show(stack).get("outputs") or [])]
+        """Return the outputs with their values; values that contain secrets are masked."""
+        query = {"with_values": "true"}
+        answer = self._connection.request("GET", f"{stack.path}/outputs", query)
+        return [*answer["outputs"]]
 
     def output(self, stack: StackId, key: str) -> JsonObject:
         """Return an output with its value."""

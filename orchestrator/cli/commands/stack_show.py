@@ -7,6 +7,7 @@ from typing import Final
 import click
 
 from orchestrator.cli.argument_values import Keyword, describe
+from orchestrator.cli.client.connection import StackId
 from orchestrator.cli.exit_codes import Failure
 from orchestrator.cli.options import Session, client_command, stack_argument
 from orchestrator.cli.output import render
@@ -81,7 +82,7 @@ def list_stacks(
 @client_command
 def show(session: Session, *, name: str) -> None:
     """Show status, parameters and outputs of a stack."""
-    stack = session.client.stacks.show(name)
+    stack = session.client.stacks.show(name, outputs=session.as_json)
     if session.as_json:
         session.document(stack)
         return
@@ -110,9 +111,10 @@ def show(session: Session, *, name: str) -> None:
         session.say("\nParameters")
         shown = {key: value.lower() if key in booleans else value for key, value in supplied.items()}
         render.outputs(out, [{"output_key": key, "output_value": value} for key, value in shown.items()])
-    if stack.get("outputs"):
+    located = StackId(stack["stack_name"], stack["id"])
+    if results := () if stack.get("deletion_time") else session.client.stacks.outputs(located):
         session.say("\nOutputs")
-        render.outputs(out, stack["outputs"])
+        render.outputs(out, results)
 
 
 def description_of(stack: JsonMapping) -> str:
@@ -135,10 +137,9 @@ def outputs(session: Session, *, name: str, key: str | None) -> None:
     """Print the outputs of a stack, or the value of one."""
     stack = session.client.stacks.find(name)
     if key is None:
-        rows_ = session.client.stacks.outputs(stack)
         if session.as_json:
-            session.document({"outputs": rows_})
-        elif rows_:
+            session.document({"outputs": session.client.stacks.show(stack).get("outputs") or []})
+        elif rows_ := session.client.stacks.outputs(stack):
             render.outputs(session.out(), rows_)
         else:
             session.say(f"Stack {stack.name} has no outputs.")

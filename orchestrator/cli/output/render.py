@@ -47,8 +47,13 @@ def facts(console: Console, pairs: Iterable[tuple[str, object]]) -> None:
     _print(console, made)
 
 
+SECRET_HINT = "  A secret value is printed by: orchestrator stack outputs STACK OUTPUT"  # noqa: S105 - a sentence
+
+
 def outputs(console: Console, items: Sequence[JsonObject]) -> None:
-    """Print outputs under their names; a structured or long value gets lines of its own."""
+    """Print outputs under their names, and how to print a masked value; a structured or long value gets lines
+    of its own.
+    """
     for output in items:
         name, error = clean(output["output_key"]), output.get("output_error")
         text = clean(f"({error})" if error else as_text(output.get("output_value")))
@@ -63,6 +68,8 @@ def outputs(console: Console, items: Sequence[JsonObject]) -> None:
         else:
             line.append(f" = {text}", style=style or "not bold")
         console.print(line, soft_wrap=True)
+    if any(output.get("secret") for output in items):
+        console.print(Text(SECRET_HINT, style="dim"), soft_wrap=True)
 
 
 def as_text(value: object) -> str:

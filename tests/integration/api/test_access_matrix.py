@@ -31,7 +31,7 @@ from tests.integration.console.console_world import NAVIGATION
 FORM = {**NAVIGATION, "Origin": "http://localhost"}
 DENIED = "Access was denied to this resource."
 # Computations for readers, and reads not for readers: docs/authentication.md, "Roles".
-READERS_COMPUTE = {"stacks:preview", "actions:check"}
+READERS_COMPUTE = {"stacks:preview", "stacks:show_output", "actions:check"}  # a form of the console shows
 NOT_FOR_READERS = {"stacks:export", "service:index", "stacks:generate_template"}
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from urllib.parse import parse_qs, urlencode, urlsplit, urlunsplit
 from xml.etree import ElementTree
 
@@ -27,6 +29,16 @@ def served(world: World, **settings) -> FlaskClient:
         world.messages.extend,
     )
     return assemble(made_of).test_client()
+
+
+@contextmanager
+def serving(world: World, **settings) -> Iterator[FlaskClient]:
+    """The same for a block, with the threads of the application."""
+    client = served(world, **settings)
+    yield client
+    for name in ("fields", "live"):
+        if name in client.application.extensions:
+            client.application.extensions[name].close()
 
 
 @pytest.fixture

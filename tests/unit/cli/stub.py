@@ -183,6 +183,9 @@ class Stub:
                     {"resources": [r for r in stack.resources if not expected or _is(r, expected)]},
                     {},
                 )
+            case ["outputs"]:
+                masked = [o | ({"output_value": "******"} if o.get("secret") else {}) for o in stack.outputs]
+                return 200, {"outputs": masked}, {}
             case ["outputs", key]:
                 result = next((o for o in stack.outputs if o["output_key"] == key), None)
                 if result is None:

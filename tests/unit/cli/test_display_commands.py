@@ -104,6 +104,18 @@ def test_an_output_is_printed_bare_so_that_a_script_can_use_it(stub: Stub, run: 
     )
 
 
+def test_a_secret_output_is_printed_on_request_only(stub: Stub, run: Run) -> None:
+    stack = finished(stub)
+    stack.outputs = [{"output_key": "password", "output_value": "sesame", "secret": True}]
+    for command in (("stack", "outputs", "shop"), ("stack", "show", "shop")):
+        printed = run(*command).output
+        assert "sesame" not in printed
+        assert "password = ******" in printed
+        assert "orchestrator stack outputs STACK OUTPUT" in printed
+    assert run("stack", "outputs", "shop", "password").output == "sesame\n"
+    assert "sesame" in run("stack", "outputs", "shop", "--json").output
+
+
 def test_what_a_provider_said_cannot_move_the_cursor(stub: Stub, run: Run) -> None:
     stack = stub.add("shop", status="CREATE_FAILED")
     stack.happen("a", "CREATE_FAILED", "\x1b[2Jgone\x07")
