@@ -65,7 +65,7 @@ def json_list(
     return streamed_response(chunks())
 
 
-def json_slices(items: Iterable[JsonObject]) -> Iterator[bytes]:
+def json_slices(items: Iterable[JsonObject | list[Any]]) -> Iterator[bytes]:
     """Yield the items of a JSON list, with commas between them, in slices of limited size."""
     texts, size, first = [], 0, True
     for item in items:

@@ -27,14 +27,16 @@ import orjson
 from flask import Response, current_app, request
 
 from api.dependencies import Dependencies, dependencies
-from api.middleware import in_flight
+from api.middleware import in_flight, turns
 from api.request import query_params
-from api.response.serialization import Links, event_with_stack
+from api.response.serialization import MAX_UNSTREAMED_BYTES, Links, event_with_stack
 from api.streaming import hub as live
 from api.streaming.hub import EventHub, Scope, Subscriber
 from api.streaming.session import current_session
 from orchestrator.json_types import JsonMapping, JsonObject
 from orchestrator.operations.quotas import CachedQuotas
+from orchestrator.operations.runtime.fair_slots import NoFreeSlot
+from orchestrator.operations.runtime.turns import paused
 from orchestrator.store.events import stream as tail
 from orchestrator.store.events.events import FILTERS, EventQuery, EventRow, list_events
 from orchestrator.store.events.stream import EventScope, Position
@@ -82,6 +84,7 @@ def stream(stack: StackRow | None, project_id: str, after: Position | None) -> R
     quotas = cast(CachedQuotas, current_app.extensions["quotas"])
     viewer = room.join(scope, int(quotas.limit(project_id, "event_streams")))
     in_flight.exempt(request.environ)
+    in_turns = turns.take_own(request.environ)
     following = Following(
         deps,
         room,
@@ -91,6 +94,7 @@ def stream(stack: StackRow | None, project_id: str, after: Position | None) -> R
         after or tail.START,
         ends,
         lambda: gone() or session.is_over(),
+        in_turns,
         merges,
     )
     answer = Response(following.frames(), mimetype=TYPE)
@@ -111,8 +115,10 @@ class Following:
     position: Position
     ends: bool
     is_gone: Callable[[], bool]
+    in_turns: Callable[[Iterator[bytes]], Iterator[bytes]] = iter  # computes each item in a turn
     merges: bool = False
     _caught_up: bool = False
+    _has_ended: bool = False
     _begun: float = field(default_factory=time.monotonic)
 
     @property
@@ -121,26 +127,45 @@ class Following:
         return self.viewer.scope
 
     def frames(self) -> Iterator[bytes]:
-        """Yield the encoded messages until the client disconnects."""
+        """Yield the encoded messages until the client disconnects, in slices that are computed in turns."""
         yield b"retry: %d\n\n" % AGAIN_MILLISECONDS
         heard = time.monotonic()
-        while not self._over():
+        while not self._over() and not self._has_ended:
             if self.viewer.behind:
-                for frame, ended in self._catch_up():
-                    yield frame
-                    if ended:
-                        return
+                yield from self._computed(self._catch_up())
                 heard = time.monotonic()
                 continue
-            for frame, ended in self._new_frames(self._new()):
-                yield frame
+            items = self._new()
+            if items:
+                yield from self._computed(self._new_frames(items))
                 heard = time.monotonic()
-                if ended:
-                    yield self._ended()
-                    return
+            if items and self.merges:
+                time.sleep(MERGED_SECONDS)  # events are queued during the pause
             if time.monotonic() - heard > HEARTBEAT_SECONDS:
                 heard = time.monotonic()
                 yield b": still here\n\n"
+
+    def _computed(self, messages: Iterator[tuple[bytes, bool]]) -> Iterator[bytes]:
+        """Yield the messages in slices, each computed in a turn; end the stream if a turn does not come."""
+        try:
+            yield from self.in_turns(self._slices(messages))
+        except NoFreeSlot:  # the client reconnects and continues there
+            self._has_ended = True
+
+    def _slices(self, messages: Iterator[tuple[bytes, bool]]) -> Iterator[bytes]:
+        """Yield the messages joined, at most AT_ONCE at a time, until the stream ends."""
+        texts, size = list[bytes](), 0
+        for text, ended in messages:
+            texts.append(text)
+            size += len(text)
+            if ended:
+                self._has_ended = True
+                break
+            if len(texts) >= AT_ONCE or size > MAX_UNSTREAMED_BYTES:
+                yield b"".join(texts)
+                texts, size = [], 0
+        if texts:
+            yield b"".join(texts)
 
     def _new(self) -> list[EventItem]:
         """Wait for events; return those after the position. They are in order: if the first one is after the
@@ -157,17 +182,19 @@ class Following:
 
     def _new_frames(self, items: list[EventItem]) -> Iterator[tuple[bytes, bool]]:
         """Yield the messages for new events, each with whether the stream ends after it."""
-        if self.merges and items:
+        if self.merges:
             last, _ = items[-1]
             self.position = Position(last.xid, last.id)
-            yield (
-                self._message("message", {"events": len(items)}),
-                self.ends and any(self._is_end(event) for event, _ in items),
-            )
-            time.sleep(MERGED_SECONDS)  # events are queued during the pause
+            ends = self.ends and any(self._is_end(event) for event, _ in items)
+            yield self._message("message", {"events": len(items)}), False
+            if ends:
+                yield self._ended(), True
             return
         for event, stack in items:
-            yield self._frame(event, stack), self._is_end(event)
+            yield self._frame(event, stack), False
+            if self._is_end(event):
+                yield self._ended(), True
+                return
 
     def _over(self) -> bool:
         return live.is_ending() or self.is_gone() or time.monotonic() - self._begun > STREAM_SECONDS
@@ -191,7 +218,8 @@ class Following:
                     return
             if settled.xid > newest:
                 break
-            time.sleep(self.hub.poll_seconds)  # an earlier transaction is still open
+            with paused():
+                time.sleep(self.hub.poll_seconds)  # an earlier transaction is still open
         self.position = max(self.position, settled)
         if self.merges or not self._caught_up:
             self._caught_up = True

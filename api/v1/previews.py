@@ -18,13 +18,14 @@ from api.dependencies import caller, dependencies, operation_context
 from api.request import query_params
 from api.request.body import read_body
 from api.request.stack_lookup import get_stack
-from api.response.serialization import Links, json_response, json_slices, link, streamed_response, time
+from api.response.serialization import Links, json_slices, link, streamed_response, time
 from api.v1.outputs import output_body
 from api.v1.resources import shown_attributes, shown_metadata
 from api.v1.stacks import NO_DESCRIPTION, warnings_of
 from orchestrator.json_types import JsonObject
 from orchestrator.operations.preview.create import PlannedResource
 from orchestrator.operations.preview.update import ResourceChange, UpdatePreview
+from orchestrator.operations.runtime.turns import pass_on
 from orchestrator.store.connections.streaming import ROWS_WITH_VALUES
 from orchestrator.store.stacks.resources import ResourceRow, get_incarnations, list_resources
 from orchestrator.store.stacks.stacks import StackRow
@@ -63,14 +64,24 @@ def create(project_id: str) -> Response:  # noqa: ARG001 - every path starts wit
         "tags": list(preview.tags),
         "capabilities": [],
         "notification_topics": [],
-        "resources": [_created(identity, item) for item in preview.resources],
     }
-    return json_response({"stack": visible, **warnings_of(preview)})
+    resources = (_created(identity, item) for item in preview.resources)
+    return streamed_response(_created_chunks(visible, resources, warnings_of(preview)))
+
+
+def _created_chunks(stack: Form, resources: Iterator[Form | list[Any]], further: Form) -> Iterator[bytes]:
+    """Yield the response as it is made, the resources as the last field of the stack."""
+    yield b'{"stack":' + orjson.dumps(stack, default=str).removesuffix(b"}") + b',"resources":['
+    yield from json_slices(resources)
+    yield b"]}"
+    yield from _fields(further)
+    yield b"}"
 
 
 def _created(identity: _EngineFormat, resource: PlannedResource) -> Form | list[Any]:
     """Return a planned resource; a nested stack is the list of its resources."""
     if resource.nested is not None:
+        pass_on()
         inner = _EngineFormat(identity.stack["tenant"], resource.nested.name, "None", parent=resource.name)
         return [_created(inner, two) for two in resource.nested.resources]
     form = identity.planned(
@@ -230,6 +241,10 @@ def _chunks(lists: Mapping[str, Iterator[Form]], further: Form) -> Iterator[byte
         yield from json_slices(forms)
         started = b"],"
     yield b"]}"
+    yield from _fields(further)
+    yield b"}"
+
+
+def _fields(further: Form) -> Iterator[bytes]:
     for name, value in further.items():
         yield b"," + orjson.dumps(name) + b":" + orjson.dumps(value)
-    yield b"}"

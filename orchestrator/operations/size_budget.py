@@ -15,6 +15,7 @@ from typing import Final
 import orjson
 
 from orchestrator.errors import LimitExceeded
+from orchestrator.operations.runtime.turns import pass_on
 
 MAX_RESPONSE_BYTES: Final = 64 * 1024 * 1024  # JSON
 ENTRY_BYTES: Final = 512  # of a resource or template without its values
@@ -33,7 +34,8 @@ def size_budget(name: str) -> Iterator[None]:
 
 
 def charge(*values: object, entries: int = 1) -> None:
-    """Subtract entries with these values from the budget, if one is set.
+    """Subtract entries with these values from the budget, if one is set. A response with a budget is computed
+    in slices, each in a turn.
 
     Raises:
         LimitExceeded: the response would be too large.
@@ -43,6 +45,7 @@ def charge(*values: object, entries: int = 1) -> None:
         return
     size = entries * ENTRY_BYTES + sum(map(_size_of, filter(None, values)))
     _allowed.remaining = remaining - size
+    pass_on()
     if _allowed.remaining < 0:
         raise LimitExceeded(f"{_allowed.name} would have more than {MAX_RESPONSE_BYTES // 1024**2} MiB.")
 

@@ -70,6 +70,37 @@ def large_stacks(stacks: str, number: int) -> Requests:
     yield from _create_and_delete(stacks, number, template(resources))
 
 
+def large_reads(stacks: str, stack: str, number: int) -> Requests:
+    """Read all events of a large stack, also as a stream, and preview a large group."""
+    match number % 3:
+        case 0:
+            yield Request("GET", f"{stack}/events?limit=1000000&nested_depth=9")
+        case 1:
+            yield Request("GET", f"{stack}/events/stream?after=0.0&until_end=true")
+        case _:
+            members = {"type": "OS::Heat::RandomString"}
+            group = {
+                "type": "OS::Heat::ResourceGroup",
+                "properties": {"count": 20_000, "resource_def": members},
+            }
+            yield _post(f"{stacks}/preview", {"stack_name": "preview", "template": template({"g": group})})
+
+
+def large_files(stacks: str, number: int) -> Requests:
+    """Create a stack with a file of 7 MB, and delete it: it counts until it is purged."""
+    resources = {"a": {"type": TESTED, "properties": {"value": {"get_file": "f"}}}}
+    files = {"f": f"{number}" + "x" * 7_000_000}
+    yield from _create_and_delete(stacks, number, template(resources), files=files)
+
+
+def slow_previews(stacks: str, number: int) -> Requests:
+    """Preview a list of many short values, the slowest text per byte."""
+    text = "heat_template_version: 2021-04-16\nresources:\n  a:\n    type: OS::Heat::Value\n    properties:\n"
+    values = ",".join(["a"] * 4_000_000)
+    body = {"stack_name": f"preview{number}", "template": f"{text}      value: [{values}]\n"}
+    yield _post(f"{stacks}/preview", body)
+
+
 def many_stacks(stacks: str, number: int) -> Requests:
     """Create a small stack."""
     yield _post(stacks, {"stack_name": f"s{number}", "template": template({"a": {"type": TESTED}})})
@@ -160,8 +191,8 @@ def _large_template() -> bytes:
     return json.dumps({"template": template(resources)}).encode()
 
 
-def _create_and_delete(stacks: str, number: int, content: dict[str, Any]) -> Requests:
-    status, body = yield _post(stacks, {"stack_name": f"s{number}", "template": content})
+def _create_and_delete(stacks: str, number: int, content: dict[str, Any], **further: Any) -> Requests:
+    status, body = yield _post(stacks, {"stack_name": f"s{number}", "template": content, **further})
     if status != 201:
         return
     place = f"{stacks}/s{number}/{json.loads(body)['stack']['id']}"

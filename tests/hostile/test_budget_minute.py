@@ -8,19 +8,25 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from werkzeug.security import generate_password_hash
 
+from orchestrator.cli.main import main
 from tests.e2e.running import Up
 from tests.hostile import attacks
 from tests.hostile.flood import Client, Flood
 from tests.hostile.minute import (
     HANDLE,
     IDLE_SECONDS,
+    SECONDS,
     Project,
     Times,
     attack_and_compare,
     basic,
+    require_kept,
+    require_recovered,
 )
+from tests.hostile.minute import template as large_template
 
 pytestmark = pytest.mark.long
 
@@ -58,6 +64,16 @@ def large_stacks(attacker: Project) -> tuple[Client, int]:
     return partial(attacks.large_stacks, attacker.stacks_path), 6
 
 
+def large_reads(attacker: Project) -> tuple[Client, int]:
+    """Lists and streams of all events of a stack with 30,000 resources, and previews of a large group."""
+    path = attacker.create(f"s{time.monotonic_ns()}", large_template(30_000), seconds=1200.0)
+    return partial(attacks.large_reads, attacker.stacks_path, path), 16
+
+
+def slow_previews(attacker: Project) -> tuple[Client, int]:
+    return partial(attacks.slow_previews, attacker.stacks_path), 4
+
+
 def foreign_pages(attacker: Project) -> tuple[Client, int]:
     return partial(attacks.foreign_pages, attacker.stacks_path), 6  # connections of a browser
 
@@ -89,6 +105,8 @@ def hanging_resources(attacker: Project) -> tuple[Client, int]:
         expensive_expressions,
         many_stacks,
         large_stacks,
+        large_reads,
+        slow_previews,
         foreign_pages,
         hostile_filters,
         hostile_patterns,
@@ -105,6 +123,26 @@ def test_another_project_keeps_its_speed(
         attack_and_compare(flood, attacker, victim, idle)
     finally:
         print("statuses of the attacker", flood.statuses)
+
+
+def test_stored_bytes_end_at_the_quota(attacker: Project, victim: Project, idle: Times) -> None:
+    set_quota(attacker, "stored_bytes", str(50 * 1024**2))
+    flood = Flood(attacker.port, partial(attacks.large_files, attacker.stacks_path), 2, attacker.headers)
+    try:
+        with flood:
+            attacked = victim.work(SECONDS)
+        assert flood.statuses[400]
+        require_kept(idle, attacked, victim.work(IDLE_SECONDS / 2))
+    finally:
+        set_quota(attacker, "stored_bytes", "default")
+        print("statuses of the attacker", flood.statuses)
+    require_recovered(attacker)
+
+
+def set_quota(project: Project, name: str, value: str) -> None:
+    """Set a limit of a project, on the server."""
+    command = ("quota", "set", "--project", project.name, f"{name}={value}")
+    CliRunner().invoke(main, [*command, "--data-dir", str(project.up.data_dir)], catch_exceptions=False)
 
 
 @pytest.fixture

@@ -44,6 +44,8 @@ class Api:
         self.computing.put(environ["project"])
         while time.thread_time() - begun < environ.get("computes", 0.0):
             pass
+        while environ.get("passes") and not self.over.is_set():
+            turns.pass_on()
         if environ.get("fails"):
             raise RuntimeError
         if environ.get("waits"):
@@ -125,6 +127,60 @@ def test_large_bodies_are_charged(monkeypatch: pytest.MonkeyPatch) -> None:
         assert api.send("hostile", short=True, size=turns.BYTES_PER_SECOND // 4).result(SECONDS) == [b""]
         assert api.wrapped.turns.delay("hostile")[0] > 1.0  # 0.25 / SHARE, minus the time until now
         assert api.wrapped.turns.delay("other")[0] < 0.1
+
+
+def test_long_computations_leave_turns_to_further_requests(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(turns, "SLICE_SECONDS", 0.0)
+    with serving() as api:
+        computing = [api.send("p", passes=True) for _ in range(ALONE)]
+        for _ in computing:
+            api.computing.get(timeout=SECONDS)
+        assert api.send("p", short=True).result(SECONDS) == [b""]
+        api.over.set()
+        assert [answer.result(SECONDS) for answer in computing] == [[b""]] * ALONE
+
+
+def test_the_parts_of_a_streamed_response_are_computed_in_turns() -> None:
+    held: list[bool] = []
+
+    def parts() -> Iterator[bytes]:
+        for part in (b"a", b"b", b"c"):
+            held.append(turns.project() == "p")
+            yield part
+
+    def app(environ: dict[str, Any], _: object) -> Iterable[bytes]:
+        requests.begin(environ, "p")
+        return parts()
+
+    wrapped = Turns(app)  # type: ignore[arg-type]
+    for part in wrapped({}, None):  # type: ignore[arg-type]
+        assert part in {b"a", b"b", b"c"}
+        assert turns.project() is None
+        for _ in range(ALONE):  # no turn is held while a part is sent
+            wrapped.turns.slots.acquire("p", 0.0)
+        for _ in range(ALONE):
+            wrapped.turns.slots.release("p")
+    assert held == [True] * 3
+
+
+def test_a_streamed_response_is_closed_with_its_client() -> None:
+    closed = threading.Event()
+
+    def parts() -> Iterator[bytes]:
+        try:
+            yield b"a"
+            yield b"b"
+        finally:
+            closed.set()
+
+    def app(environ: dict[str, Any], _: object) -> Iterable[bytes]:
+        requests.begin(environ, "p")
+        return parts()
+
+    response = Turns(app)({}, None)  # type: ignore[arg-type]
+    assert next(iter(response)) == b"a"
+    response.close()  # type: ignore[attr-defined]
+    assert closed.is_set()
 
 
 def test_a_project_alone_is_not_delayed() -> None:

@@ -6,6 +6,9 @@ requests wait, and those of other projects compute in the meantime. A project th
 more than `SHARE` of the interpreter waits before its next requests. The load of the database counts as well:
 a part of the time in which a request waits, and the size of its body. A request returns its turn while it
 waits for a server or a subprocess (`paused`).
+
+A long computation is divided: it returns its turn after each slice (`in_slices`, `pass_on`) and takes it
+again, so that it waits like further requests do.
 """
 
 from __future__ import annotations
@@ -13,14 +16,16 @@ from __future__ import annotations
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from concurrent.futures import Future, wait
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from orchestrator.operations.runtime.fair_slots import FairSlots, NoFreeSlot
+
+T = TypeVar("T")
 
 UNLIMITED: Final = 1_000_000
 ALONE: Final = 4  # more would add no throughput
@@ -34,6 +39,7 @@ MAX_DELAY_SECONDS: Final = 2.0  # of a request
 MAX_DEBT_SECONDS: Final = 10.0  # of delays, after which a project has its share again
 RECENT_SECONDS: Final = 5.0  # since the last request of a project
 TURN_SECONDS: Final = 60.0  # longest wait for a turn
+SLICE_SECONDS: Final = 0.05  # of processor time, after which a computation passes its turn on
 
 
 class Turns:
@@ -161,6 +167,47 @@ def count_bytes(number: int) -> None:
     turn = _current.get()
     if turn is not None:
         turn.other += number / BYTES_PER_SECOND
+
+
+def project() -> str | None:
+    """Return the project of the current request's turn, None without a turn."""
+    turn = _current.get()
+    return None if turn is None else turn.project
+
+
+def in_slices(turns: Turns, project: str, slices: Iterator[T]) -> Generator[T, None, None]:
+    """Yield the items of an iterator, each computed in a turn of the project; none is held in between.
+
+    Raises:
+        NoFreeSlot: a turn did not come in time.
+    """
+    try:
+        while True:
+            begin(turns, project)
+            try:
+                item = next(slices)
+            except StopIteration:
+                return
+            finally:
+                end()
+            yield item
+    finally:
+        if isinstance(slices, Generator):
+            slices.close()
+
+
+def pass_on() -> None:
+    """Return the turn of a request that has computed a slice, and take it again; do nothing before that, or
+    without a turn.
+
+    A long computation calls this between its parts, without a lock that other projects need. If the turn does
+    not come in time, the request computes on.
+    """
+    turn = _current.get()
+    if turn is None or not turn.is_taken or _cost() - turn.begun < SLICE_SECONDS:
+        return
+    with paused():
+        pass
 
 
 @contextmanager

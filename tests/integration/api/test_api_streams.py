@@ -33,14 +33,17 @@ class Stream:
         self.response = api.http.get(api.base + path, headers=STREAM | names)
         assert self.response.status_code == 200, self.response.get_data(as_text=True)
         assert self.response.mimetype == "text/event-stream"
-        self.chunks = iter(self.response.response)
+        self.messages = (text for chunk in self.response.response for text in self._split(chunk))
         self.last = ""
+
+    def _split(self, chunk: bytes) -> list[str]:
+        assert chunk.endswith(b"\n\n")
+        return chunk.decode().removesuffix("\n\n").split("\n\n")
 
     def message(self) -> dict[str, Any] | None:
         """Return the next message, None at the end; comments and the like are passed over."""
-        for chunk in self.chunks:
-            assert chunk.endswith(b"\n\n")
-            pairs = dict(line.split(": ", 1) for line in chunk.decode().strip().splitlines())
+        for text in self.messages:
+            pairs = dict(line.split(": ", 1) for line in text.splitlines())
             if "id" in pairs:
                 self.last = pairs["id"]
             if "data" in pairs:
