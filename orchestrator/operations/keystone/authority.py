@@ -106,7 +106,8 @@ def authority_for_update(
 @contextmanager
 def credential_for_operation(context: OperationContext, stack: StackRow) -> Iterator[int | None]:
     """Create a credential of the caller for a delete or a check of a stack whose own credential is not valid
-    any more; yield its id or None. The content keeps its author.
+    any more; yield its id or None. The content keeps its author. Their own credential is tested only after a
+    refusal.
 
     If the caller cannot delegate, the operation has no valid credential. An error in the body discards the
     new credential.
@@ -115,7 +116,9 @@ def credential_for_operation(context: OperationContext, stack: StackRow) -> Iter
     if login is not None and login.project_id == stack.project_id and stack.root_id == stack.id:
         with context.database.borrow() as db:
             current = store.in_force(db, stack.id)
-        if current is not None and not is_usable(context, current):
+            own = current is not None and current.user_id == context.caller.user_id
+            trusted = own and not (store.is_refused(db, stack.id) or _has_failed_login(stack))
+        if current is not None and not trusted and not is_usable(context, current):
             uuid, needs_admin = UUID(str(stack.uuid)), has_admin(context.settings, current)
             try:
                 created = create_credential(context, login, uuid, stack.id, needs_admin=needs_admin)

@@ -84,6 +84,8 @@ WITH k AS MATERIALIZED (
     UPDATE stack c SET credential_id = s.credential_id FROM s
     WHERE s.owner_id IS NULL AND s.good_revision_id = s.revision_id AND c.root_id = ANY (ARRAY[s.id])
         AND c.id <> s.id AND c.credential_id IS DISTINCT FROM s.credential_id
+        AND EXISTS (
+            SELECT 1 FROM credential x WHERE x.stack_id = ANY (ARRAY[s.id]) AND x.state IN ('held', ''))
 ), snapshot_ended AS ("""
     + END_SNAPSHOT
     + """), recorded AS ("""

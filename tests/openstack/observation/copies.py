@@ -33,9 +33,13 @@ TABLES: Final[Mapping[str, tuple[str, Mapping[str, str]]]] = {
             "parent_resource_id": "resource",
             "revision_id": "revision",
             "good_revision_id": "revision",
+            "credential_id": "credential",
         },
     ),
-    "revision": ("stack_id", {"id": "revision", "stack_id": "stack"}),
+    "revision": (
+        "stack_id",
+        {"id": "revision", "stack_id": "stack", "credential_id": "credential"},
+    ),
     "resource_definition": ("stack_id", {"id": "resource_definition", "stack_id": "stack"}),
     "resource": (
         "stack_id",

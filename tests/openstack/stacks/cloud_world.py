@@ -24,10 +24,12 @@ RECORDS: Final = frozenset({"keystone.token", "octavia.quota"})  # kept without 
 
 
 class CloudWorld(World):
-    """An installation whose caller is an administrator of the project `demo`."""
+    """An installation whose caller is an administrator of the project `demo`. Stacks have all of their
+    rights."""
 
     def __init__(self, url: str, cloud: SimulatedCloud, login: Cloud, **settings: Any) -> None:
-        super().__init__(url, **{**settings_of(cloud.keystone.port), **settings})
+        given = {**settings_of(cloud.keystone.port), "trusts_delegated_roles": "*", **settings}
+        super().__init__(url, **given)
         self.cloud, self.login = cloud, login
         session = login.session()
         contents = session.auth.get_access(session)._data["token"]
