@@ -49,9 +49,8 @@ class Trusts(Callers):
     def shared(self) -> list[str]:
         """Return the shared networks of the tests."""
         neutron = OpenStack(open_cloud(self.credentials, "admin"), 60.0).network
-        return [
-            one["name"] for one in neutron.search(NETWORKS, shared=True) if one["name"].startswith(PREFIX)
-        ]
+        names = [network["name"] for network in neutron.search(NETWORKS, shared=True)]
+        return [name for name in names if name.startswith(PREFIX)]
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Requests of several users of a project to one installation."""
+"""Requests of several users of a project to an installation."""
 
 from __future__ import annotations
 
