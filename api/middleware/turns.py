@@ -15,6 +15,7 @@ from api.middleware import in_flight
 from orchestrator.operations.runtime import turns
 from orchestrator.operations.runtime.fair_slots import NoFreeSlot
 from orchestrator.rate_errors import TooManyConcurrentRequests
+from orchestrator.schema.safe_regex import matching_budget
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIEnvironment
@@ -28,7 +29,9 @@ REFUSED: Final = "orchestrator.turns.refused"  # the project whose turn did not 
 
 @dataclass(slots=True)
 class Turns:
-    """WSGI middleware that ends the turn of each request, and computes streamed responses in turns."""
+    """WSGI middleware that ends the turn of each request, computes streamed responses in turns, and limits the
+    steps of the patterns of a request.
+    """
 
     app: Callable[[WSGIEnvironment, StartResponse], Iterable[bytes]]
     turns: turns.Turns = field(default_factory=turns.Turns)
@@ -43,7 +46,8 @@ class Turns:
         try:
             if expected is not None:
                 _begin_expected(environ, self.turns, expected)
-            response = self.app(environ, start_response)
+            with matching_budget():
+                response = self.app(environ, start_response)
             project = turns.project()
         finally:
             turns.end()

@@ -12,7 +12,7 @@ from orchestrator.json_types import JsonObject
 from orchestrator.resources.base import Attribute, Property, ResourceType
 from orchestrator.resources.template_type import STACK_ID
 from orchestrator.schema.constraints import AllowedPattern, AllowedValues, Constraint, Length, Range
-from orchestrator.schema.safe_regex import matcher
+from orchestrator.schema.safe_regex import PatternsTooExpensive, matcher, matching_budget
 
 SUPPORT_STATUSES: Final = ("UNKNOWN", "SUPPORTED", "DEPRECATED", "UNSUPPORTED", "HIDDEN")
 
@@ -51,19 +51,23 @@ def list_types(
     one that cannot be matched in bounded time.
 
     Raises:
-        InvalidValue: no such support status.
+        InvalidValue: no such support status, or a pattern that needs too many steps.
     """
     if support_status is not None and support_status not in SUPPORT_STATUSES:
         raise InvalidValue(f"Invalid support status and should be one of {SUPPORT_STATUSES}")
     try:
         pattern = matcher(name or "")
+        with matching_budget():
+            named = {type_name for type_name in types if pattern.starts(type_name)}
+    except PatternsTooExpensive as error:
+        raise InvalidValue(f"name: {error}") from error
     except ValueError:
         return []
     kinds = [
         (type_name, resource_type)
         for type_name, resource_type in types.items()
         if not resource_type.hidden
-        and pattern.starts(type_name)
+        and type_name in named
         and support_status in (None, resource_type.support_status)
         and version in (None, resource_type.support_version)
     ]

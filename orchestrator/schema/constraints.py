@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Final
 
 from orchestrator.json_types import JsonObject
 from orchestrator.schema.custom import custom_check
-from orchestrator.schema.safe_regex import matcher
+from orchestrator.schema.safe_regex import PatternsTooExpensive, matcher
 from orchestrator.schema.type_names import type_name
 
 Number = int | float
@@ -137,8 +137,11 @@ class AllowedPattern:
         """Return the fault in `value`, None if it is valid."""
         if not isinstance(value, str):
             return f"expected a string, got {type_name(value)}"
-        if matcher(self.pattern).matches(value):
-            return None
+        try:
+            if matcher(self.pattern).matches(value):
+                return None
+        except PatternsTooExpensive as error:
+            return str(error)
         return self.description or f'"{value}" does not match pattern "{self.pattern}"'
 
     def to_hot(self) -> JsonObject:

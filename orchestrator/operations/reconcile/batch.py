@@ -23,6 +23,7 @@ from orchestrator.operations.reconcile.pending import (
     Separate,
 )
 from orchestrator.operations.reconcile.resource_visits import BatchContext, visit_resource
+from orchestrator.schema.safe_regex import matching_budget
 from orchestrator.store.planning import small_plans
 
 log = logger()
@@ -60,7 +61,7 @@ def check_batch(
 
 
 def _visit(batch: BatchContext, visit: Visit, plan_inputs: small_plans.CreateInputs | None) -> Pending | None:
-    with batch.worker.quarantine.guarding("node", visit.node_id):
+    with batch.worker.quarantine.guarding("node", visit.node_id), matching_budget():
         return _visit_node(batch, visit, plan_inputs)
 
 

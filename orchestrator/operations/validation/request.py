@@ -34,6 +34,7 @@ from orchestrator.operations.validation.heat_error_order import heat_first
 from orchestrator.operations.validation.observation_policy import policy_faults
 from orchestrator.operations.validation.provider_checks import provider_checks
 from orchestrator.schema.custom import cloud_checks
+from orchestrator.schema.safe_regex import matching_budget
 from orchestrator.security.policy import TypePermission, policy_of
 from orchestrator.template.environment import Environment
 from orchestrator.template.environment_files import merge_environment_files, schemas_in, without_secrets
@@ -90,6 +91,7 @@ def needs_admin(kinds: TypeResolver) -> bool:
 
 
 @time_budget(EXPRESSIONS_SECONDS)
+@matching_budget()
 def validate_request(
     context: OperationContext,
     request: StackRequest,
