@@ -23,7 +23,7 @@ from orchestrator.store.events import event_sinks as sinks
 from orchestrator.store.keystone import delegated_credentials
 from orchestrator.store.stacks import stored_bytes
 from orchestrator.store.stacks.accepted_resources import Part, insert_parts
-from orchestrator.store.stacks.stored_bytes import REVISION_BYTES
+from orchestrator.store.stacks.stored_bytes import ADD_CONTENTS, REVISION_BYTES
 from orchestrator.store.traversals import revision_settings
 from orchestrator.store.traversals.traversals import (
     STACK_EVENT,
@@ -61,7 +61,8 @@ SELECT s.id, recorded.id FROM s CROSS JOIN recorded
 )
 
 INSERT_REVISION = (
-    """
+    f"""
+WITH counted AS ({ADD_CONTENTS})
 INSERT INTO revision (stack_id, number, action, template_hash, environment, files, parameters, sealed,
     outline, resource_count, created_by, settings, author, credential_id, denied_types, stored_bytes)
 VALUES (%(stack_id)s, %(number)s, %(action)s, %(template_hash)s, %(environment)s, %(files)s,
@@ -357,9 +358,10 @@ def accept_rollback(
 
 def _empty_content(db: Connection[TupleRow], stack_id: int) -> JsonObject:
     """Return the columns of a revision without resources."""
+    [empty] = _store_contents(db, EMPTY_TEMPLATE)
     return {
         "stack_id": stack_id,
-        "template_hash": _store_contents(db, stack_id, EMPTY_TEMPLATE)[0],
+        "template_hash": empty,
         "environment": Json({}),
         "files": Jsonb({}),
         "parameters": Json({}),
@@ -369,6 +371,8 @@ def _empty_content(db: Connection[TupleRow], stack_id: int) -> JsonObject:
         "settings": None,
         "denied_types": [],
         "slice_bytes": 0,
+        "hashes": [empty],
+        "sizes": [len(EMPTY_TEMPLATE)],
     }
 
 
@@ -420,9 +424,9 @@ def accept_restore(
         revision_settings.apply_restored(db, made[0])
         sinks.activate_named(db, stack_id, made[0])
         if template is not None:
-            db.execute(
-                SET_TEMPLATE, {"hash": _store_contents(db, stack_id, template)[0], "revision_id": made[0]}
-            )
+            hashes = _store_contents(db, template)
+            stored_bytes.add_contents(db, stack_id, hashes, [len(template)])
+            db.execute(SET_TEMPLATE, {"hash": hashes[0], "revision_id": made[0]})
         return start_traversal(db, stack_id, "RESTORE", revision_id=made[0])
 
 
@@ -457,9 +461,8 @@ def _insert_revision(
     number: int,
     action: str,
 ) -> int:
-    template_hash, *hashes = _store_contents(
-        db, stack_id, insert.template, *(text.encode() for text in insert.files.values())
-    )
+    texts = [insert.template, *(text.encode() for text in insert.files.values())]
+    template_hash, *hashes = _store_contents(db, *texts)
     files = {name: hash_.hex() for name, hash_ in zip(insert.files, hashes, strict=True)}
     row = db.execute(
         INSERT_REVISION,
@@ -479,6 +482,8 @@ def _insert_revision(
             **authority,
             "denied_types": list(insert.denied_types),
             "slice_bytes": sum(len(part.entries) for part in insert.slices),
+            "hashes": [template_hash, *hashes],
+            "sizes": [len(text) for text in texts],
         },
     ).fetchone()
     assert row is not None
@@ -487,14 +492,10 @@ def _insert_revision(
     return revision_id
 
 
-def _store_contents(db: Connection[TupleRow], stack_id: int, *bodies: bytes) -> list[bytes]:
-    """Store the texts that are new, and lock all of them for the transaction; return their hashes.
-
-    They count as texts of the stack's project.
-    """
+def _store_contents(db: Connection[TupleRow], *bodies: bytes) -> list[bytes]:
+    """Store the texts that are new, and lock all of them for the transaction; return their hashes."""
     hashes = [hashlib.sha256(body).digest() for body in bodies]
     for hash_, body in sorted(zip(hashes, bodies, strict=True)):  # always in this order: no deadlocks
         while db.execute(LOCK_CONTENT, {"hash": hash_}).fetchone() is None:  # new, or purged just now
             db.execute(INSERT_CONTENT, {"hash": hash_, "body": body})
-    stored_bytes.add_contents(db, stack_id, hashes, [len(body) for body in bodies])
     return hashes

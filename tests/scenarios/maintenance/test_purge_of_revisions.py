@@ -128,7 +128,7 @@ def test_a_text_that_a_request_is_about_to_name_stays(world: World, db):
     text = world.rows("SELECT 1") and b"some text"
     execute(world, "INSERT INTO content (hash, body) VALUES (sha256('some text'), 'some text')")
     with world.database.connect() as request, request.transaction():
-        [hash_] = _store_contents(request, 0, text)
+        [hash_] = _store_contents(request, text)
         assert purge.purge(db, EVERYTHING) == {}
     assert world.rows("SELECT hash FROM content")[0].hash == hash_
     assert purge.purge(db, EVERYTHING) == {"texts": 1}
