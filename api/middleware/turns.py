@@ -29,8 +29,8 @@ REFUSED: Final = "orchestrator.turns.refused"  # the project whose turn did not 
 
 @dataclass(slots=True)
 class Turns:
-    """WSGI middleware that ends the turn of each request, computes streamed responses in turns, and limits the
-    steps of the patterns of a request.
+    """WSGI middleware that ends the turn of each request, computes streamed responses in turns, and limits
+    the steps of the patterns of a request.
     """
 
     app: Callable[[WSGIEnvironment, StartResponse], Iterable[bytes]]
