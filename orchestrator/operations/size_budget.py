@@ -7,7 +7,6 @@ functions.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
@@ -16,21 +15,20 @@ import orjson
 
 from orchestrator.errors import LimitExceeded
 from orchestrator.operations.runtime.turns import pass_on
+from orchestrator.schema.request_budgets import budgets
 
 MAX_RESPONSE_BYTES: Final = 64 * 1024 * 1024  # JSON
 ENTRY_BYTES: Final = 512  # of a resource or template without its values
-
-_allowed: Final = threading.local()
 
 
 @contextmanager
 def size_budget(name: str) -> Iterator[None]:
     """Limit the size of the response that this thread builds in the context; errors contain its `name`."""
-    _allowed.remaining, _allowed.name = MAX_RESPONSE_BYTES, name
+    budgets.response_bytes, budgets.response_name = MAX_RESPONSE_BYTES, name
     try:
         yield
     finally:
-        del _allowed.remaining
+        budgets.response_bytes = None
 
 
 def charge(*values: object, entries: int = 1) -> None:
@@ -40,14 +38,14 @@ def charge(*values: object, entries: int = 1) -> None:
     Raises:
         LimitExceeded: the response would be too large.
     """
-    remaining = getattr(_allowed, "remaining", None)
-    if remaining is None:
+    if budgets.response_bytes is None:
         return
     size = entries * ENTRY_BYTES + sum(map(_size_of, filter(None, values)))
-    _allowed.remaining = remaining - size
+    budgets.response_bytes -= size
     pass_on()
-    if _allowed.remaining < 0:
-        raise LimitExceeded(f"{_allowed.name} would have more than {MAX_RESPONSE_BYTES // 1024**2} MiB.")
+    if budgets.response_bytes < 0:
+        most = f"{MAX_RESPONSE_BYTES // 1024**2} MiB"
+        raise LimitExceeded(f"{budgets.response_name} would have more than {most}.")
 
 
 def _size_of(value: object) -> int:

@@ -13,7 +13,6 @@ from __future__ import annotations
 import fnmatch
 import math
 import re
-import threading
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -23,6 +22,8 @@ from re import _parser  # type: ignore[attr-defined]
 from typing import Any, Final, NamedTuple
 
 import re2
+
+from orchestrator.schema.request_budgets import budgets
 
 MAX_STEPS: Final = 20_000_000  # of a request: about a tenth of a second without other threads
 _STEPS_OF_A_TRY: Final = 10  # of Python's matcher
@@ -62,9 +63,6 @@ _TOKEN: Final = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]", re.DOTALL)
 _ESCAPE: Final = re.compile(r"\\.", re.DOTALL)
 
 
-_allowed: Final = threading.local()  # `steps`: the rest of the budget of this thread's request
-
-
 class PatternsTooExpensive(ValueError):
     """The patterns of a request need too many steps."""
 
@@ -81,14 +79,14 @@ def matching_budget() -> Iterator[None]:
     """Limit the steps in which patterns are compiled and matched by this thread in the block; a block inside
     another shares its budget.
     """
-    if getattr(_allowed, "steps", None) is not None:
+    if budgets.pattern_steps is not None:
         yield
         return
-    _allowed.steps = MAX_STEPS
+    budgets.pattern_steps = MAX_STEPS
     try:
         yield
     finally:
-        _allowed.steps = None
+        budgets.pattern_steps = None
 
 
 def _charge(steps: float) -> None:
@@ -97,10 +95,10 @@ def _charge(steps: float) -> None:
     Raises:
         PatternsTooExpensive: they are too many.
     """
-    left = getattr(_allowed, "steps", None)
+    left = budgets.pattern_steps
     rest = (MAX_STEPS if left is None else left) - steps
     if left is not None:
-        _allowed.steps = max(rest, 0)
+        budgets.pattern_steps = max(rest, 0)
     if rest < 0:
         raise PatternsTooExpensive
 
