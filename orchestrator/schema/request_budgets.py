@@ -1,5 +1,5 @@
-"""What the request of this thread may still use. Values, patterns and parts of responses are evaluated at many
-places, so that the rest of each budget belongs to the thread.
+"""The rest of the budgets of this thread's request. Values, patterns and parts of responses are evaluated at
+many places, so that the budgets belong to the thread.
 """
 
 from __future__ import annotations
