@@ -33,7 +33,8 @@ class Caller:
     domain_id: str = ""  # a token scoped to a domain
     system: bool = False
     trust_id: str = ""
-    restricted: bool = False  # a token of a restricted application credential
+    by_credential: bool = False  # a token of an application credential
+    restricted: bool = False  # of a restricted application credential
 
     @property
     def is_admin(self) -> bool:

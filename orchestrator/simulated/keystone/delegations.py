@@ -21,6 +21,10 @@ TRUST_FIELDS: Final = (
     "expires_at",
     "remaining_uses",
 )
+NOT_AUTHORIZED: Final = "You are not authorized to perform the requested action."
+RESTRICTED: Final = (
+    "Using method 'application_credential' is not allowed for managing additional application credentials."
+)
 CREDENTIALS: Final = "/v3/users/{user_id}/application_credentials"
 
 
@@ -50,7 +54,7 @@ class Delegations:
         given = dict((call.body or {}).get("trust") or {})
         if given.get("trustor_user_id") != call.caller.user_id:
             forbid("identity:create_trust")
-        _require_unrestricted(call, "trusts")
+        self._require_redelegation(call)
         self.keystone.users.found(given.get("trustee_user_id", ""))
         role_ids = self._roles_of(call, given.pop("roles", None) or [])
         if not role_ids:
@@ -67,6 +71,14 @@ class Delegations:
             "role_ids": role_ids,
         }
         return Response(201, {"trust": self._trust(self.trusts.save(row))})
+
+    def _require_redelegation(self, call: Call) -> None:
+        """Refuse tokens of application credentials, and of trusts that do not permit it, as Keystone does."""
+        if call.caller.by_credential:
+            forbid("Delegated tokens cannot manage trusts.")
+        trust = self.trusts.get(call.caller.trust_id)
+        if trust is not None and not trust["redelegation_count"]:
+            raise ApiError(403, NOT_AUTHORIZED)
 
     def list_trusts(self, call: Call) -> Response:
         """List trusts by trustor or trustee."""
@@ -95,7 +107,10 @@ class Delegations:
         """Create an application credential for the caller's project."""
         if user_id != call.caller.user_id:
             forbid("identity:create_application_credential")
-        _require_unrestricted(call, "additional application credentials")
+        if call.caller.restricted:
+            forbid(RESTRICTED)
+        if call.caller.trust_id:
+            raise ApiError(403, NOT_AUTHORIZED)
         given = dict((call.body or {}).get("application_credential") or {})
         if any(row["name"] == given.get("name") for row in self.credentials.where("user_id", user_id)):
             raise ApiError(
@@ -204,9 +219,3 @@ class Delegations:
     def _require_self(self, call: Call, user_id: str, verb: str) -> None:
         if user_id != call.caller.user_id and not call.caller.is_admin:
             forbid(f"identity:{verb}")
-
-
-def _require_unrestricted(call: Call, what: str) -> None:
-    """Refuse tokens of restricted application credentials, as Keystone does."""
-    if call.caller.restricted:
-        forbid(f"Using method 'application_credential' is not allowed for managing {what}")

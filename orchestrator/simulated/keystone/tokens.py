@@ -64,6 +64,7 @@ class Tokens:
             domain_id=id_ if kind == "domains" else "",
             system=kind == "system",
             trust_id=row["trust_id"],
+            by_credential=bool(row["credential_id"]),
             restricted=self._is_restricted(row),
         )
 

@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 import pytest
+from keystoneauth1.identity.v3 import ApplicationCredential, Password
+from keystoneauth1.session import Session
 
 from orchestrator.clients.keystone.delegation import keystone_session
 from orchestrator.clients.openstack.cloud import OpenStack
@@ -19,6 +21,10 @@ from tests.openstack.stacks.callers import Callers
 
 VALUE: Final[dict[str, Any]] = {"a": {"type": "OS::Heat::Value", "properties": {"value": 1}}}
 SERVICE_USER: Final = "nova"  # of a real control plane
+IDENTITY: Final[dict[str, Any]] = {
+    "endpoint_filter": {"service_type": "identity", "interface": "public"},
+    "raise_exc": False,
+}
 DELIVERIES: Final = 20  # until a network is made
 
 
@@ -135,3 +141,69 @@ def test_a_colleague_deletes_and_checks_the_stack_of_a_removed_user(
     assert [row.action + row.status for row in world.rows("SELECT action, status FROM stack")] == [
         "DELETECOMPLETE"
     ]
+
+
+def delegate(session: Any, user: str, trustee: str, project: str) -> tuple[int, int]:
+    """Request a trust and an application credential for a user; return both statuses."""
+    trust = {
+        "trustor_user_id": user,
+        "trustee_user_id": trustee,
+        "project_id": project,
+        "impersonation": True,
+    }
+    trust |= {"roles": [{"name": "member"}]}
+    credential = {"name": uuid.uuid4().hex}
+    asked: list[Any] = [
+        session.post("/OS-TRUST/trusts", json={"trust": trust}, **IDENTITY),
+        session.post(
+            f"/users/{user}/application_credentials",
+            json={"application_credential": credential},
+            **IDENTITY,
+        ),
+    ]
+    return asked[0].status_code, asked[1].status_code
+
+
+@pytest.mark.parametrize(("unrestricted", "expected"), [(False, (403, 403)), (True, (403, 201))])
+def test_application_credentials_delegate_no_trust(
+    credentials: dict[str, str], unrestricted: bool, expected: tuple[int, int]
+) -> None:
+    owner = open_cloud(credentials, "demo").session()
+    user, project = owner.get_user_id(), owner.get_project_id()
+    given = {"name": uuid.uuid4().hex, "unrestricted": unrestricted}
+    path = f"/users/{user}/application_credentials"
+    made = owner.post(path, json={"application_credential": given}, **IDENTITY).json()[
+        "application_credential"
+    ]
+    auth = ApplicationCredential(
+        credentials["OS_AUTH_URL"],
+        application_credential_id=made["id"],
+        application_credential_secret=made["secret"],
+    )
+    trustee = open_cloud(credentials, "admin").session().get_user_id()
+    assert delegate(Session(auth), user, trustee, project) == expected
+
+
+@pytest.mark.parametrize(("permitted", "expected"), [(False, (403, 403)), (True, (201, 403))])
+def test_a_trust_delegates_only_what_it_permits(
+    credentials: dict[str, str], permitted: bool, expected: tuple[int, int]
+) -> None:
+    owner = open_cloud(credentials, "demo").session()
+    user, project = owner.get_user_id(), owner.get_project_id()
+    trustee = open_cloud(credentials, "admin").session().get_user_id()
+    trust = {
+        "trustor_user_id": user,
+        "trustee_user_id": trustee,
+        "project_id": project,
+        "impersonation": True,
+    }
+    trust |= {"roles": [{"name": "member"}], "allow_redelegation": permitted}
+    made = owner.post("/OS-TRUST/trusts", json={"trust": trust}, **IDENTITY).json()["trust"]
+    auth = Password(
+        credentials["OS_AUTH_URL"],
+        username="admin",
+        password=credentials["OS_PASSWORD"],
+        user_domain_name="Default",
+        trust_id=made["id"],
+    )
+    assert delegate(Session(auth), user, trustee, project) == expected

@@ -34,13 +34,13 @@ class Callers(World):
         """Go on as a user of the project, with a token for a password."""
         self._go_on(open_cloud(self.credentials, user))
 
-    def call_with_credential(self, user: str, *roles: str, unrestricted: bool = False) -> None:
+    def call_with_credential(self, user: str, *roles: str) -> None:
         """Go on with a token of an application credential of a user, with these roles or all."""
         from keystoneauth1.identity.v3 import ApplicationCredential
         from keystoneauth1.session import Session
 
         owner = open_cloud(self.credentials, user).session()
-        given: dict[str, Any] = {"name": uuid.uuid4().hex, "unrestricted": unrestricted}
+        given: dict[str, Any] = {"name": uuid.uuid4().hex, "unrestricted": True}
         if roles:
             given["roles"] = [{"name": role} for role in roles]
         path = f"{self.credentials['OS_AUTH_URL']}/users/{owner.get_user_id()}/application_credentials"
