@@ -14,6 +14,7 @@ from orchestrator.json_types import JsonMapping
 from orchestrator.operations.context import Body, OperationContext
 from orchestrator.operations.outputs.live_attributes import LiveReader
 from orchestrator.operations.outputs.outputs import Output
+from orchestrator.operations.outputs.signal_access import without_signal_access
 from orchestrator.operations.preview.create import CreatePreview
 from orchestrator.operations.preview.update import UpdatePreview
 from orchestrator.operations.quotas import CachedQuotas
@@ -21,6 +22,7 @@ from orchestrator.operations.stacks.create_delete import Accepted
 from orchestrator.resources.registry import Registry
 from orchestrator.security.caller import Caller
 from orchestrator.security.encryption import Cipher
+from orchestrator.security.policy import allowed, policy_of
 from orchestrator.store.connections.database import Database
 from orchestrator.store.nodes.hooks import Paused
 from orchestrator.store.stacks.stacks import StackIdentity, StackRow
@@ -86,7 +88,13 @@ def operation_context() -> OperationContext:
 def outputs_of(
     stack: StackRow, keys: Collection[str] | None = None, *, live: bool = True
 ) -> Sequence[Output]:
-    """Return the outputs of a stack, all or those with `keys`; with `live` or with recorded attributes."""
+    """Return the outputs of a stack, all or those with `keys`; with `live` or with recorded attributes.
+
+    Values with which the stack can be signalled are masked for a caller who may not signal.
+    """
     deps = dependencies()
     reader = LiveReader(operation_context(), stack) if live else None
-    return deps.operations.resolve_outputs(deps.database, deps.cipher, stack, keys, reader)
+    resolved = deps.operations.resolve_outputs(deps.database, deps.cipher, stack, keys, reader)
+    if allowed(policy_of(deps.settings), "resource:signal", caller()):
+        return resolved
+    return without_signal_access(deps.database, deps.cipher, stack, resolved)

@@ -12,6 +12,7 @@ from flask.testing import FlaskClient
 
 from api.middleware import audit
 from orchestrator.security.tokens import create_token
+from tests.hostile.test_credentials_in_answers import RESOURCES as EVERY_CREDENTIAL
 from tests.integration.console.console_world import NAVIGATION
 from tests.scenarios.conftest import cloud, kept, postgres_url, world
 from tests.scenarios.keystone.access_world import serving
@@ -133,3 +134,40 @@ def test_the_console_shows_a_secret_on_request_only(
     foreign = {"Origin": "https://evil.example"}
     assert api.post(page, data={"output": "parameter"}, headers=foreign).status_code == 403
     assert api.post(page, data={"output": "parameter"}).status_code == 403
+
+
+SIGNALS: dict[str, Any] = {
+    "policy": {"get_attr": ["scale", "alarm_url"]},
+    "url": {"get_resource": "url"},
+    "token": {"get_attr": ["handle-TOK", "token"]},
+    "command": {"get_attr": ["handle-TOK", "curl_cli"]},
+    "within": {"all": [{"get_attr": ["handle-CFN", "signal"]}]},
+    "password": {"get_attr": ["handle-HEA", "signal"]},
+    "agent": {"get_attr": ["machine", "os_collect_config"]},
+    "key": {"get_attr": ["key", "SecretAccessKey"]},
+}
+READABLE: dict[str, Any] = {
+    "random": {"get_attr": ["random", "value"]},
+    "hidden": {"get_param": "password"},
+    "address": {"get_attr": ["scale", "signal_url"]},
+}
+
+
+def test_outputs_are_no_way_to_signal_for_a_reader(world: World) -> None:
+    outputs = {name: {"value": value} for name, value in (SIGNALS | READABLE).items()}
+    parameters = {"password": PARAMETERS["password"]}
+    environment = {"parameters": {"password": HIDDEN}}
+    world.create("t", EVERY_CREDENTIAL, parameters=parameters, outputs=outputs, environment=environment)
+    world.deliver_all()
+    place = f"/v1/p1/stacks/t/{world.stack_row('t').uuid}"
+    with serving(world, auth="token") as api:
+        for role in ("reader", "member", "admin"):
+            headers = {"X-Auth-Token": create_token(world.database, "p1", roles=[role])}
+            shown = api.get(place, headers=headers).json["stack"]["outputs"]
+            single = [api.get(f"{place}/outputs/{key}", headers=headers).json["output"] for key in outputs]
+            assert shown == single
+            masked = {output["output_key"] for output in shown if output["output_value"] == "******"}
+            assert masked == (set(SIGNALS) if role == "reader" else set())
+            values = {output["output_key"]: output["output_value"] for output in shown}
+            assert values["hidden"] == HIDDEN
+            assert values["random"] != "******"

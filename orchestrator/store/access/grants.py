@@ -62,6 +62,27 @@ WHERE r.stack_id = %(stack_id)s AND r.name = ANY(%(policies)s) AND NOT r.leftove
 """
 
 
+# Which of some texts are keys or ids of Keystone users, and which of some hashes are those of tokens.
+KNOWN: Final = """
+SELECT a.key, a.keystone_user, a.token_hash FROM access a
+WHERE a.key = ANY(%(texts)s::text[]) OR a.keystone_user = ANY(%(texts)s::text[])
+    OR a.token_hash = ANY(%(hashes)s::bytea[])
+"""
+# The encrypted secrets of the keys of users in a tree of stacks.
+USER_SECRETS: Final = """
+SELECT a.secret FROM stack s JOIN stack o ON o.root_id = s.root_id JOIN access a ON a.stack_id = o.id
+WHERE s.id = %(stack_id)s AND a.user_name IS NOT NULL AND a.secret IS NOT NULL
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class KnownCredentials:
+    """The credentials among some texts and hashes."""
+
+    names: frozenset[str]
+    hashes: frozenset[bytes]
+
+
 @dataclass(frozen=True, slots=True)
 class AccessRow:
     """The access that a key or a token grants."""
@@ -131,6 +152,19 @@ def by_user(db: Db, user_id: str) -> AccessRow | None:
     """Return the access of a Keystone user that belongs to a resource."""
     rows = fetch_prepared(db, BY_USER, {"user": user_id})
     return _row(rows[0]) if rows else None
+
+
+def known(db: Db, texts: Sequence[str], hashes: Sequence[bytes]) -> KnownCredentials:
+    """Return the texts that are keys or ids of users, and the hashes that are those of tokens."""
+    rows = db.execute(KNOWN, {"texts": list(texts), "hashes": list(hashes)}).fetchall()
+    names = {name for key, user, _ in rows for name in (key, user) if name is not None}
+    digests = {bytes(digest) for *_, digest in rows if digest is not None}
+    return KnownCredentials(frozenset(names & {*texts}), frozenset(digests & {*hashes}))
+
+
+def user_secrets(db: Db, stack_id: int) -> list[bytes]:
+    """Return the encrypted secrets of the keys of users in the tree of a stack."""
+    return [bytes(row[0]) for row in db.execute(USER_SECRETS, {"stack_id": stack_id})]
 
 
 def allowed(db: Db, stack_id: int, policies: Sequence[str]) -> dict[str, list[str]]:
