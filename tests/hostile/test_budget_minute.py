@@ -30,6 +30,8 @@ from tests.hostile.minute import template as large_template
 
 pytestmark = pytest.mark.long
 
+READ_RESOURCES = 10_000  # of a stack whose events are read: 20,000 events
+
 Prepare = Callable[[Project], tuple[Client, int]]  # the client and the number of clients
 
 
@@ -65,8 +67,8 @@ def large_stacks(attacker: Project) -> tuple[Client, int]:
 
 
 def large_reads(attacker: Project) -> tuple[Client, int]:
-    """Lists and streams of all events of a stack with 30,000 resources, and previews of a large group."""
-    path = attacker.create(f"s{time.monotonic_ns()}", large_template(30_000), seconds=1200.0)
+    """Lists and streams of all events of a stack with many resources, and previews of a large group."""
+    path = attacker.create(f"s{time.monotonic_ns()}", large_template(READ_RESOURCES), seconds=600.0)
     return partial(attacks.large_reads, attacker.stacks_path, path), 16
 
 
@@ -135,6 +137,21 @@ def test_stored_bytes_end_at_the_quota(attacker: Project, victim: Project, idle:
         require_kept(idle, attacked, victim.work(IDLE_SECONDS / 2))
     finally:
         set_quota(attacker, "stored_bytes", "default")
+        print("statuses of the attacker", flood.statuses)
+    require_recovered(attacker)
+
+
+def test_stacks_end_at_the_quota(attacker: Project, victim: Project, idle: Times) -> None:
+    attacker.delete_stacks()
+    set_quota(attacker, "stacks", "21")
+    flood = Flood(attacker.port, partial(attacks.many_stacks, attacker.stacks_path), 40, attacker.headers)
+    try:
+        with flood:
+            attacked = victim.work(SECONDS)
+        assert flood.statuses[201] == len(attacker.stacks()) == 21
+        require_kept(idle, attacked, victim.work(IDLE_SECONDS / 2))
+    finally:
+        set_quota(attacker, "stacks", "default")
         print("statuses of the attacker", flood.statuses)
     require_recovered(attacker)
 
