@@ -153,8 +153,8 @@ class Following:
             self._has_ended = True
 
     def _slices(self, messages: Iterator[tuple[bytes, bool]]) -> Iterator[bytes]:
-        """Yield the messages joined, at most AT_ONCE at a time, until the stream ends. It may also end while a
-        slice waits for its turn.
+        """Yield the messages joined, at most AT_ONCE at a time, until the stream ends. It may also end while
+        a slice waits for its turn.
         """
         texts, size = list[bytes](), 0
         for text, ended in messages:

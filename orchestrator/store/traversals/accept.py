@@ -60,19 +60,16 @@ SELECT s.id, recorded.id FROM s CROSS JOIN recorded
 """
 )
 
-INSERT_REVISION = (
-    f"""
+INSERT_REVISION = f"""
 WITH counted AS ({ADD_CONTENTS})
 INSERT INTO revision (stack_id, number, action, template_hash, environment, files, parameters, sealed,
     outline, resource_count, created_by, settings, author, credential_id, denied_types, stored_bytes)
 VALUES (%(stack_id)s, %(number)s, %(action)s, %(template_hash)s, %(environment)s, %(files)s,
     %(parameters)s, %(sealed)s, %(outline)s, %(resource_count)s, %(created_by)s, %(settings)s, %(author)s,
-    %(credential_id)s, %(denied_types)s, %(slice_bytes)s::bigint + """
-    + REVISION_BYTES.format(sealed="sealed")
-    + """)
+    %(credential_id)s, %(denied_types)s,
+    %(slice_bytes)s::bigint + {REVISION_BYTES.format(sealed="sealed")})
 RETURNING id
 """
-)
 
 SET_ADOPTED = "UPDATE revision SET adopted = %(adopted)s WHERE id = %(revision_id)s"
 SET_REVISION = """
