@@ -216,7 +216,7 @@ def test_actions_signals_and_metadata(world: World, shelf: Shelf) -> None:
     stack = world.stack_row("s")
     row = get_resource(world.database, stack, "it")
     assert row is not None
-    shown = machine_metadata(world.context, stack, row, TYPES["Acme::V2026::Vault"])
+    shown = machine_metadata(world.context, stack, row, TYPES["Acme::V2026::Vault"], None)
     assert shown["key"] == next(iter(shelf.things().values()))["key"]
 
 
@@ -231,7 +231,7 @@ def test_metadata_of_a_vault_without_an_answer_are_unavailable(
     type_ = TYPES["Acme::V2026::Vault"]
     monkeypatch.setattr(type(type_), "published", Mock(side_effect=error))
     with pytest.raises(Unavailable, match=f"metadata of it cannot be read at the moment: {error}"):
-        machine_metadata(world.context, stack, row, type_)
+        machine_metadata(world.context, stack, row, type_, None)
 
 
 def test_a_failed_vault_that_works_again_is_kept(world: World, shelf: Shelf) -> None:
