@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from orchestrator.clients.keystone.delegation import keystone_session
-from orchestrator.errors import ProviderError
+from orchestrator.errors import ProviderError, ProviderSilent
 from orchestrator.operations.stacks.actions import roll_back
 from orchestrator.resources.base import (
     Attribute,
@@ -34,11 +34,13 @@ class Acts(Box):
     """A box that notes as whom each verb is called."""
 
     name = "Shelf::Acts"
+    flight_seconds = 0.0
     stateful = True
     attributes: ClassVar = {"now": Attribute("string", "Text.", live=True)}
     called: list[tuple[str, str]] = []  # noqa: RUF012 - the test's: verb, user
     tokens: list[Mapping[str, Any]] = []  # noqa: RUF012 - of the calls, as Keystone shows them
     refused: set[str] = set()  # noqa: RUF012 - labels that the provider refuses
+    lost: set[str] = set()  # noqa: RUF012 - labels whose requests have no answer
 
     def __init__(self, shelf: Shelf, keystone: StandIn) -> None:
         super().__init__(shelf)
@@ -61,6 +63,8 @@ class Acts(Box):
         self.note(ctx, f"create {props.get('label')}")
         if props.get("label") in self.refused:
             raise ProviderError("refused")
+        if props.get("label") in self.lost:
+            raise ProviderSilent("no answer")
         return super().create(ctx, props)
 
     def observe(self, ctx: Context, physical_id: str) -> Observation:
@@ -110,6 +114,7 @@ class Stage:
         self.healer = Healer(world, shelf)
         Acts.clear()
         Acts.refused.clear()
+        Acts.lost.clear()
 
     @classmethod
     def make(cls, url: str, keystone: StandIn, **settings: Any) -> Stage:

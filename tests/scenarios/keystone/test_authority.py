@@ -231,6 +231,29 @@ def test_a_nested_stack_in_progress_keeps_the_former_credential_until_it_is_visi
     assert stage.users("delete") == {ROOT}
 
 
+@pytest.mark.parametrize("nested", [False, True])
+@pytest.mark.parametrize("ends", ["fails", "is cancelled", "completes"])
+def test_an_operation_of_former_content_is_not_repeated_with_the_rights_of_a_later_author(
+    stage: Stage, ends: str, *, nested: bool
+) -> None:
+    Acts.lost.add("former")
+    resources = {"c": CHILD} if nested else {"a": acts("former")}
+    stage.world.create("s", resources, files=child(a=acts("former")))
+    while not stage.users_of("create former"):
+        stage.world.deliver()
+    stage.call_as("root")
+    Acts.refused.add("bad")
+    label = "late" if ends == "completes" else "bad"
+    late = {"x": acts(label), "a": {**acts("new"), "depends_on": "x"}}
+    stage.world.update("s", {"c": CHILD} if nested else late, files=child(**late))
+    if ends == "is cancelled":
+        stage.world.act("s", "cancel_without_rollback")
+    Acts.lost.clear()
+    stage.deliver()
+    assert stage.users_of("create former") == {ADA}
+    assert stage.state() == ("UPDATE_COMPLETE" if ends == "completes" else "UPDATE_FAILED")
+
+
 def test_an_unchanged_nested_stack_belongs_to_the_author_of_a_complete_update(
     stage: Stage,
 ) -> None:
