@@ -179,6 +179,8 @@ def console_pages(console: Flask, stack: Made) -> Iterator[Operation]:
                 given = {name: values.get(name, "1") for name in rule.arguments} | {"action": action}
                 used = {name: given[name] for name in rule.arguments}
                 public = rule.endpoint in PUBLIC_PAGES
+                named = public or rule.endpoint in pages.NAMES or rule.endpoint in pages.ACTIONS
+                assert named, f"{rule.endpoint} has no name: api/console/authorization.py"
                 name = "" if public else pages.name_of(rule.endpoint, action)
                 label = f"{method} /ui{rule.rule} {action}"
                 yield Operation(label, method, f"/ui{quoted(rule.rule, used)}", name, body={})
