@@ -99,6 +99,7 @@ def stream(stack: StackRow | None, project_id: str, after: Position | None) -> R
     )
     answer = Response(following.frames(), mimetype=TYPE)
     answer.call_on_close(lambda: room.leave(viewer))
+    answer.headers["Cache-Control"] = "no-store"
     answer.headers["X-Accel-Buffering"] = "no"  # a proxy would buffer the events
     return answer
 
@@ -153,8 +154,8 @@ class Following:
             self._has_ended = True
 
     def _slices(self, messages: Iterator[tuple[bytes, bool]]) -> Iterator[bytes]:
-        """Yield the messages joined, at most AT_ONCE at a time, until the stream ends. It may also end while
-        a slice waits for its turn.
+        """Yield the messages joined, at most AT_ONCE at a time, until the stream ends: perhaps while a
+        slice waits for its turn.
         """
         texts, size = list[bytes](), 0
         for text, ended in messages:
