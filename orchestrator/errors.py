@@ -30,6 +30,7 @@ OrchestratorError
 ├── WorkerHung            it has hung workers; not repeated until the next action
 ├── Superseded            a newer traversal owns this stack; stop quietly
 └── Misconfigured         the operator must act; the message names the fix
+    └── DamagedValue      a stored value is damaged: restore it from a backup
 
 Each carries Heat's `error.type` (docs/internals/rest-api.md §2) as `heat_type`, builds its own message from
 its fields, and `str(error)` is that message.
@@ -410,6 +411,10 @@ class WorkerHung(OrchestratorError):
 
 class Misconfigured(OrchestratorError):
     """The installation is misconfigured; the message names the setting or command that fixes it."""
+
+
+class DamagedValue(Misconfigured):
+    """A stored value is not what was stored."""
 
 
 _MAX_LENGTH = 80  # characters; typing errors in longer names are unlikely, and the comparison is quadratic

@@ -18,6 +18,7 @@ from orchestrator.engine.messages import CheckMessage
 from orchestrator.logs import logger
 from orchestrator.operations import queued_actions
 from orchestrator.store import snapshots
+from orchestrator.store.connections.damaged_rows import DAMAGED_ROW, damage
 from orchestrator.store.connections.database import Database
 from orchestrator.store.traversals import child_completion, children, completion, resumption, traversals
 from orchestrator.store.traversals.accept import accept_rollback
@@ -114,6 +115,12 @@ def fail(database: Database, stack_id: int, traversal: int, reason: str) -> list
             messages = _end(db, stack_id, traversal, reason)
     children.halt_below(db, stack_id, traversal)
     return messages
+
+
+def fail_damaged(database: Database, stack_id: int, traversal: int, error: Exception) -> list[CheckMessage]:
+    """End the traversal of a stack whose rows cannot be read as FAILED (store/adr/0009)."""
+    log.exception("stack_damaged", stack_id=stack_id)
+    return fail(database, stack_id, traversal, f"{DAMAGED_ROW}: {damage(error)}")
 
 
 def _told(refused: Sequence[completion.RefusedResource]) -> str:

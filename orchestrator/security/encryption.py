@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+import base64
+import binascii
+from typing import Any, Final
 
 import orjson
 from cryptography.fernet import Fernet, InvalidToken, MultiFernet
 
 from orchestrator.config import Settings
-from orchestrator.errors import Misconfigured
+from orchestrator.errors import DamagedValue, Misconfigured
 
 UNOPENED = "a sealed value opens with none of ORCHESTRATOR_ENCRYPTION_KEYS; put the old key back"
+DAMAGED = "a sealed value is damaged: restore it from a backup"
+MIN_BYTES: Final = 73  # of a Fernet token: version, time, IV, one block and the signature
+VERSION: Final = 0x80  # of a Fernet token, its first byte
 
 
 class Cipher:
@@ -36,11 +41,14 @@ class Cipher:
 
         Raises:
             Misconfigured: no configured key opens it.
+            DamagedValue: it is no sealed value.
         """
         try:
             return orjson.loads(self._fernet.decrypt(bytes(sealed)))
         except InvalidToken as error:
-            raise Misconfigured(UNOPENED) from error
+            if _is_token(bytes(sealed)):
+                raise Misconfigured(UNOPENED) from error
+            raise DamagedValue(DAMAGED) from error
 
     def rotate(self, sealed: bytes) -> bytes:
         """Return the value re-encrypted with the newest key.
@@ -60,6 +68,15 @@ class Cipher:
         except InvalidToken:
             return False
         return True
+
+
+def _is_token(sealed: bytes) -> bool:
+    """Whether a value has the form of a Fernet token, of whichever key."""
+    try:
+        token = base64.urlsafe_b64decode(sealed)
+    except (binascii.Error, ValueError):
+        return False
+    return len(token) >= MIN_BYTES and token[0] == VERSION
 
 
 def new_key() -> str:

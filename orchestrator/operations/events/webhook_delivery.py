@@ -26,6 +26,7 @@ from orchestrator.logs import logger
 from orchestrator.operations.events.event_body import event_body, event_stack_fields
 from orchestrator.operations.runtime.quarantine import Quarantine
 from orchestrator.security.encryption import Cipher
+from orchestrator.store.connections.damaged_rows import DAMAGED, damage
 from orchestrator.store.connections.database import Database
 from orchestrator.store.events import stream, webhooks
 from orchestrator.store.events.events import EventQuery, EventRow, list_events
@@ -79,12 +80,19 @@ class WebhookSender:
         return [(webhook, lease) for webhook in claimed]
 
     def deliver_pending(self, claimed: Claimed, lease: int) -> None:
-        """Deliver the pending events of a webhook, within its time slot. A webhook in quarantine is dead."""
+        """Deliver the pending events of a webhook, within its time slot. A webhook in quarantine is dead. If
+        rows cannot be read, the delivery fails like at a receiver that refuses it.
+        """
         if reason := self.quarantine.reason("webhook", claimed.id):
             self._failed(claimed, lease, reason, slow=False, most=1)
             return
-        with self.quarantine.guarding("webhook", claimed.id):
-            self._deliver_pending(claimed, lease)
+        try:
+            with self.quarantine.guarding("webhook", claimed.id):
+                self._deliver_pending(claimed, lease)
+        except DAMAGED as error:
+            log.error("row_damaged", kind="webhook", id=str(claimed.uuid), error=damage(error))
+            most = self.settings.webhook_max_attempts
+            self._failed(claimed, lease, damage(error), slow=False, most=most)
 
     def _deliver_pending(self, claimed: Claimed, lease: int) -> None:
         address = self.cipher.open(claimed.sealed)

@@ -7,8 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final, Generic, TypeVar
 
-from orchestrator.errors import Forbidden, Unavailable
+from orchestrator.errors import Forbidden, Misconfigured, Unavailable
 from orchestrator.logs import logger
+from orchestrator.store.connections.damaged_rows import DAMAGED
 from orchestrator.store.connections.database import Database
 from orchestrator.store.keystone.removal_queue import Db, RemovalQueue
 
@@ -45,7 +46,7 @@ class Reaper(Generic[T]):
                 return removed
             try:
                 self.remove(removal.object)
-            except (Forbidden, Unavailable) as error:
+            except (Forbidden, Unavailable, Misconfigured, *DAMAGED) as error:
                 pause = min(MAX_PAUSE_SECONDS, FIRST_PAUSE_SECONDS * 2.0 ** min(removal.tries, 30))
                 log.warning(f"{self.queue.table}_not_removed", tries=removal.tries, error=str(error))
                 with self.database.borrow() as db:

@@ -30,6 +30,7 @@ from orchestrator.operations.resource_context.state import load_state
 from orchestrator.operations.runtime.circuit_breaker import GuardedType
 from orchestrator.resources.base import Context, Observation, ResourceType
 from orchestrator.resources.groups.group_type import GroupType
+from orchestrator.store.connections.damaged_rows import DAMAGED, damage
 from orchestrator.store.maintenance import late_requests as store
 from orchestrator.store.maintenance.late_requests import Db, LateRequest
 from orchestrator.store.observation import convergence, repair_starts, repairs, rules, watched
@@ -72,12 +73,16 @@ def follow_late_requests(engine: WorkerContext, resource_id: int) -> Sequence[Ch
     if not late.at_rest or (root.status == "IN_PROGRESS" and (root.action != "UPDATE" or late.marked)):
         store.continue_(db, resource_id, store.BUSY_SECONDS)
         return []
-    if late.marked and not busy(root):
-        return _correct(db, found, root.id, None)
-    if engine.quarantine.reason("observation", resource_id):
+    try:
+        if late.marked and not busy(root):
+            return _correct(db, found, root.id, None)
+        if engine.quarantine.reason("observation", resource_id):
+            return _continue(db, resource_id, late)
+        with engine.quarantine.guarding("observation", resource_id):
+            return _follow(engine, db, late, found, root)
+    except DAMAGED as error:
+        log.error("row_damaged", kind="resource", id=resource_id, error=damage(error))
         return _continue(db, resource_id, late)
-    with engine.quarantine.guarding("observation", resource_id):
-        return _follow(engine, db, late, found, root)
 
 
 def _continue(db: Db, resource_id: int, late: LateRequest) -> Sequence[CheckMessage]:

@@ -4,14 +4,11 @@ removed (docs/internals/protocol.md rule 4). What is found is recorded as an orp
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
 from orchestrator.logs import logger
 from orchestrator.operations.maintenance.orphan_access import OrphanAccess
-from orchestrator.resources.base import Context, ResourceType
 from orchestrator.resources.verbs.values import found_ids
 from orchestrator.store.connections.database import UNREACHABLE
 from orchestrator.store.maintenance import orphan_searches as store
@@ -23,17 +20,15 @@ def search_orphans(db: Connection[TupleRow], access: OrphanAccess, limit: int = 
     """Carry out the searches that are due; return the number of orphans found."""
     found = 0
     for search in store.due(db, limit):
-        ctx = access.context(search.physical_name, search.token, search.project_id, search.root_id)
-        found += _searched(db, access.types, search, ctx)
+        found += _searched(db, access, search)
     return found
 
 
-def _searched(
-    db: Connection[TupleRow], types: Mapping[str, ResourceType], search: store.OrphanSearch, ctx: Context
-) -> int:
+def _searched(db: Connection[TupleRow], access: OrphanAccess, search: store.OrphanSearch) -> int:
     """Carry out a search; return the number of orphans found."""
     try:
-        found = found_ids(types[search.type].find(ctx, search.token))
+        ctx = access.context(search.physical_name, search.token, search.project_id, search.root_id)
+        found = found_ids(access.types[search.type].find(ctx, search.token))
         orphans = store.record_found(db, search.id, found) if found else []
         store.continue_(db, search.id)
     except UNREACHABLE:  # the database, not the provider

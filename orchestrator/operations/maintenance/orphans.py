@@ -7,8 +7,6 @@ each object but one of several that `find` returned.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
@@ -26,23 +24,24 @@ def delete_orphans(db: Connection[TupleRow], access: OrphanAccess, limit: int = 
     """Delete a few orphans without an owner; return the number of orphans handled."""
     dealt = 0
     for row in store.unhandled(db, limit):
-        ctx = access.context(row.physical_id, row.token, row.project_id, row.root_id)
-        if row.adopted or _removed(db, access.types, row, ctx):
+        if row.adopted or _removed(db, access, row):
             store.mark_handled(db, row.id)
             dealt += 1
     return dealt
 
 
-def _removed(
-    db: Connection[TupleRow], types: Mapping[str, ResourceType], row: store.OrphanRow, ctx: Context
-) -> bool:
+def _removed(db: Connection[TupleRow], access: OrphanAccess, row: store.OrphanRow) -> bool:
     """Request an orphan's deletion, once, and follow it; return whether it is deleted. After an error it is
     repeated later, and so is a request after which the orphan did not exist, if its service gave no answer a
     short time ago.
     """
     try:
-        gone = not _deleted(db, types[row.type], row, ctx).exists
-        if gone and _is_in_doubt(db, types[row.type], row):
+        ctx, type_ = (
+            access.context(row.physical_id, row.token, row.project_id, row.root_id),
+            access.types[row.type],
+        )
+        gone = not _deleted(db, type_, row, ctx).exists
+        if gone and _is_in_doubt(db, type_, row):
             store.forget_request(db, row.id)
             return False
     except UNREACHABLE:  # the database, not the provider

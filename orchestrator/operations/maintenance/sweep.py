@@ -34,6 +34,7 @@ from orchestrator.resources.base import ResourceType
 from orchestrator.resources.stack_context import StackLocation
 from orchestrator.security.encryption import Cipher
 from orchestrator.store import circuit_breakers, observations
+from orchestrator.store.connections.damaged_rows import apart
 from orchestrator.store.connections.database import UNREACHABLE, Database, try_lock, unlock
 from orchestrator.store.events import webhooks
 from orchestrator.store.maintenance import late_requests, stalled, sweep_queries, sweep_turn
@@ -161,9 +162,10 @@ class Sweep:
         messages = self._re_enqueue(db, [root for root in roots if root.message_seconds > seconds])
         for root in roots:
             if root.has_unsent:
-                topped = repository.refill_window(db, root.id, root.uuid, window).messages
-                metrics.count_recovered("not_enqueued", len(topped))
-                messages += topped
+                with apart("stack", stack=root.uuid):
+                    topped = repository.refill_window(db, root.id, root.uuid, window).messages
+                    metrics.count_recovered("not_enqueued", len(topped))
+                    messages += topped
         return messages
 
     def _re_enqueue(
@@ -178,42 +180,50 @@ class Sweep:
             waiting = ages[root.uuid] + ENQUEUED_WITHIN_SECONDS if root.uuid in ages else 0.0
             if root.message_seconds < waiting:
                 continue
-            again = sweep_queries.re_enqueue(
-                db, root, self.settings.re_enqueue_seconds, self.settings.dispatch_window, waiting
-            )
-            if again:
-                log.info("re_enqueued", stack=root.uuid, count=len(again))
-            metrics.count_recovered("unprocessed", len(again))
-            messages += again
+            with apart("stack", stack=root.uuid):
+                again = sweep_queries.re_enqueue(
+                    db, root, self.settings.re_enqueue_seconds, self.settings.dispatch_window, waiting
+                )
+                if again:
+                    log.info("re_enqueued", stack=root.uuid, count=len(again))
+                metrics.count_recovered("unprocessed", len(again))
+                messages += again
         return messages
 
     def _end(self, db: Connection[TupleRow]) -> list[CheckMessage]:
         messages: list[CheckMessage] = []
         for stack_id, traversal in sweep_queries.timed_out(db, self.settings.stack_action_timeout):
             metrics.count_recovered("timed_out", 1)
-            messages += stack_completion.fail(self.database, stack_id, traversal, stack_completion.TIMED_OUT)
+            with apart("stack", stack_id=stack_id):
+                timed_out = stack_completion.TIMED_OUT
+                messages += stack_completion.fail(self.database, stack_id, traversal, timed_out)
         for stack_id, traversal in resumption.due(db, MAX_ROWS):
             metrics.count_recovered("resumed", 1)
-            messages += resumption.resume(db, stack_id, traversal)
+            with apart("stack", stack_id=stack_id):
+                messages += resumption.resume(db, stack_id, traversal)
         for stack_id, traversal in sweep_queries.keep_going_finished(db):
-            traversals.halt(db, stack_id, traversal)
+            with apart("stack", stack_id=stack_id):
+                traversals.halt(db, stack_id, traversal)
         halted = sweep_queries.failing(db)
         for stack_id, traversal in halted:
             if (stack_id, traversal) not in self._followed:
-                traversals.enqueue_open_operations(db, stack_id, traversal)
+                with apart("stack", stack_id=stack_id):
+                    traversals.enqueue_open_operations(db, stack_id, traversal)
         self._followed = set(halted)
         for stack_id, traversal in sweep_queries.drained(db):
-            messages += stack_completion.drain(self.database, stack_id, traversal)
+            with apart("stack", stack_id=stack_id):
+                messages += stack_completion.drain(self.database, stack_id, traversal)
         for stack_id in stored_queued_actions.stacks_at_rest(db):
             metrics.count_recovered("queued_action", 1)
-            messages += queued_actions.start_or_drop(db, stack_id)
+            with apart("stack", stack_id=stack_id):
+                messages += queued_actions.start_or_drop(db, stack_id)
         cleanup.delete_pending_snapshots(db, self.types, self.cipher, self.settings)
         return messages + self._audited(db)
 
     def _continue_observations(self, db: Connection[TupleRow]) -> list[ObservationMessage]:
         messages: list[ObservationMessage] = []
         for stack_id in observations.due_passes(db):
-            with db.transaction():
+            with apart("stack", stack_id=stack_id), db.transaction():
                 messages += continue_pass(db, self.types, stack_id, self.settings.re_enqueue_seconds)
         return messages
 
@@ -240,8 +250,9 @@ class Sweep:
 
     def _audit(self, db: Connection[TupleRow]) -> list[CheckMessage]:
         for root in sweep_queries.roots(db):
-            while sweep_queries.drop_superseded(db, root.id, MAX_ROWS) == MAX_ROWS:
-                pass
+            with apart("stack", stack=root.uuid):
+                while sweep_queries.drop_superseded(db, root.id, MAX_ROWS) == MAX_ROWS:
+                    pass
         circuit_breakers.purge(db)
         interval = self.settings.observation_interval_seconds
         if interval:
@@ -271,11 +282,13 @@ class Sweep:
         for stack_id, traversal, stack in stalled.stalled_stacks(db):
             metrics.count_recovered("stalled", 1)
             log.error("stack_stalled", stack=stack, traversal=traversal)
-            messages += stalled.restart_traversal(db, stack_id, traversal)
+            with apart("stack", stack=stack):
+                messages += stalled.restart_traversal(db, stack_id, traversal)
         for stack_id, traversal, stack in stalled.unplanned_stacks(db):
             metrics.count_recovered("stranded", 1)
             log.error("stack_stranded", stack=stack, traversal=traversal)
-            messages += stack_completion.fail_immediately(self.database, stack_id, traversal)
+            with apart("stack", stack=stack):
+                messages += stack_completion.fail_immediately(self.database, stack_id, traversal)
         return messages
 
     def _count(self, db: Connection[TupleRow]) -> None:
@@ -285,7 +298,8 @@ class Sweep:
         try:
             started = time.monotonic()
             for stack_id, traversal, ended in progress.due(db):
-                progress.count(db, stack_id, traversal, final=ended)
+                with apart("stack", stack_id=stack_id):
+                    progress.count(db, stack_id, traversal, final=ended)
                 if time.monotonic() - started > COUNTING_SECONDS:
                     break
         finally:

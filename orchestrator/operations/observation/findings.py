@@ -24,6 +24,7 @@ from orchestrator.engine.observation.policies import accepts
 from orchestrator.engine.observation.verdicts import IN_STEP, Standing
 from orchestrator.engine.physical_names import physical_name
 from orchestrator.errors import AwaitingBudget, Superseded
+from orchestrator.logs import logger
 from orchestrator.operations.children.loader import LazyStackContext
 from orchestrator.operations.keystone.delegated_credentials import cloud_of_visit
 from orchestrator.operations.reconcile.worker_context import WorkerContext
@@ -34,12 +35,15 @@ from orchestrator.operations.software.type_store import DeploymentStore
 from orchestrator.resources.base import Context, Observation, ResourceType, Value
 from orchestrator.resources.stack_context import StackLocation
 from orchestrator.store import circuit_breakers
+from orchestrator.store.connections.damaged_rows import damage
 from orchestrator.store.connections.database import UNREACHABLE
 from orchestrator.store.observation import groups, rules, verdicts
 from orchestrator.store.observation.groups import Group
 from orchestrator.store.observation.verdicts import Db, NewStanding
 from orchestrator.store.observation.watched import VersionedVisit, Watched
 from orchestrator.template.secret_values import NO_SECRETS
+
+log = logger()
 
 BATCH: Final = 500  # findings written at a time
 RENEW_SECONDS: Final = 5.0
@@ -136,6 +140,11 @@ class Findings:
                 after = shown
         self._add(item, after)
         return after
+
+    def judge_damaged(self, item: Watched, error: Exception) -> None:
+        """Add that the rows of a resource cannot be read: its state is not known."""
+        log.error("row_damaged", kind="resource", id=item.id, error=damage(error))
+        self.add_unobserved([item], damage(error))
 
     def _after_outage(self, evidence: Evidence) -> bool:
         """Whether the service gave other visits no answer a short time ago; of interest for an absence, each

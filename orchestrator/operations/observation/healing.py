@@ -35,6 +35,7 @@ from orchestrator.operations.observation.faults import Damaged, fault_of, set_pr
 from orchestrator.operations.observation.repair_units import memberships
 from orchestrator.resources.base import ResourceType
 from orchestrator.resources.groups.group_type import GroupType
+from orchestrator.store.connections.damaged_rows import DAMAGED, damage
 from orchestrator.store.connections.database import UNREACHABLE
 from orchestrator.store.observation import repair_starts, repairs, rules
 from orchestrator.store.observation.repair_starts import MarkRow
@@ -101,7 +102,9 @@ def repair_due_faults(
     now = dt.datetime.now(dt.UTC)
     chosen: dict[int, tuple[Case, Action]] = {}
     decided: list[DecisionRow] = []
-    for case in _cases(db, types, faults, now):
+    cases, unread = _cases(db, types, faults, now)
+    decided += unread
+    for case in cases:
         decision = rules_of_repair.decide(case.fault, case.around, case.attempts, now)
         if decision.verb == "repair" and decision.action is not None:
             chosen[case.row.id] = case, decision.action
@@ -155,7 +158,10 @@ def _admission(
 
 def _cases(
     db: Db, types: Mapping[str, ResourceType], faults: Sequence[FaultRow], now: dt.datetime
-) -> Iterable[Case]:
+) -> tuple[list[Case], list[DecisionRow]]:
+    """Return the cases of faults, and the decisions about those whose rows cannot be read: they are read
+    again later.
+    """
     places = rules.places(db, [(fault.stack_id, fault.name, fault.type) for fault in faults])
     around = {id_ for place in places for id_, _ in place.stacks}
     stacks = repairs.stacks(db, around | {fault.root_id for fault in faults})
@@ -166,19 +172,29 @@ def _cases(
         project_id: [row.rule for row in rules.in_force(db, project_id, around)]
         for project_id in {fault.project_id for fault in faults}
     }
-    for row, place in zip(faults, places, strict=True):
-        if row.root_id not in stacks or row.stack_id not in stacks:
-            continue
+
+    def case(row: FaultRow, place: Place) -> Case:
         in_force = by_project[row.project_id]
         grouped = any(isinstance(types.get(holder), GroupType) for holder in holders.get(row.stack_id, ()))
         tried, type_ = attempts.get((row.stack_id, row.name), ()), types.get(row.type)
         stack = stacks[row.stack_id]
-        yield Case(
+        return Case(
             row,
             _fault(row, type_, in_force, place, stack, now, tried, grouped=grouped),
             _circumstances(row, in_force, place, stacks, losses.get(row.group_id), now),
             tried,
         )
+
+    cases, unread = list[Case](), list[DecisionRow]()
+    for row, place in zip(faults, places, strict=True):
+        if row.root_id not in stacks or row.stack_id not in stacks:
+            continue
+        try:
+            cases.append(case(row, place))
+        except DAMAGED as error:
+            log.error("row_damaged", kind="fault", id=row.id, stack_id=row.stack_id, error=damage(error))
+            unread.append(DecisionRow(row.id, None, "waiting", damage(error), NOT_STARTED_SECONDS, ""))
+    return cases, unread
 
 
 def _fault(

@@ -29,10 +29,11 @@ from orchestrator.operations.observation.findings import (
 from orchestrator.operations.reconcile.worker_context import WorkerContext
 from orchestrator.operations.resource_context.state import load_state
 from orchestrator.resources.base import Context, Observation, ResourceType
+from orchestrator.store.connections.damaged_rows import DAMAGED
 from orchestrator.store.observation import groups, verdicts, watched
 from orchestrator.store.observation.groups import Group
 from orchestrator.store.observation.verdicts import Db
-from orchestrator.store.observation.watched import Watched
+from orchestrator.store.observation.watched import VersionedVisit, Watched
 
 log = logger()
 T = TypeVar("T")
@@ -157,14 +158,18 @@ class ListRound:
             found = visits.get(item.id)
             if found is None or found.version != item.version:  # changed since: the next round observes it
                 continue
-            after = self._judge(found, item, cloud, {item.physical_id: value})[1]
+            try:
+                _, after = self._judge(found, item, cloud, {item.physical_id: value})
+            except DAMAGED as error:
+                self.findings.judge_damaged(item, error)
+                continue
             self.gone += after.fact == "missing" and self.findings.before(item).fact != "missing"
             if after == IN_STEP and item.id not in self.findings.with_accepted:
                 self.engine.unchanged.add(item.id, item.version, digest)
 
     def _judge(
         self,
-        found: watched.VersionedVisit,
+        found: VersionedVisit,
         item: Watched,
         cloud: Cloud | None,
         listed: Mapping[str, Any],
@@ -181,7 +186,7 @@ class ListRound:
             values = recorded_values(type_, found, state, ctx)
             return evidence, self.findings.judge(item, visit, values, evidence)
 
-    def _visits(self, items: Sequence[Watched]) -> Sequence[watched.VersionedVisit]:
+    def _visits(self, items: Sequence[Watched]) -> Sequence[VersionedVisit]:
         return watched.visits(self.db, [item.id for item in items])
 
     # Objects that are missing in the lists
@@ -219,7 +224,11 @@ class ListRound:
         found = next(iter(self._visits([item])), None)
         if found is None or found.version != item.version:
             return "", False
-        evidence, after = self._judge(found, item, self._cloud(item.root_id), {})
+        try:
+            evidence, after = self._judge(found, item, self._cloud(item.root_id), {})
+        except DAMAGED as error:
+            self.findings.judge_damaged(item, error)
+            return "", False
         if isinstance(evidence, Unobserved):
             return evidence.reason, False
         if not isinstance(evidence, Observation):

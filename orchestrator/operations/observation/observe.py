@@ -21,6 +21,7 @@ from orchestrator.operations.runtime.circuit_breaker import GuardedType
 from orchestrator.resources.base import Observation, ResourceType
 from orchestrator.resources.nested_type import NestedType
 from orchestrator.store import observations
+from orchestrator.store.connections.damaged_rows import DAMAGED, damage
 from orchestrator.store.connections.database import UNREACHABLE
 from orchestrator.store.observations import Db, Selected, Verdict
 
@@ -38,7 +39,11 @@ def observe_resource(engine: WorkerContext, resource_id: int) -> Sequence[Messag
     if stack_id is None:  # observed already
         return []
     messages: list[Message] = []
-    selected = observations.read(db, resource_id)
+    try:
+        selected = observations.read(db, resource_id)
+    except DAMAGED as error:
+        log.error("row_damaged", kind="resource", id=resource_id, error=damage(error))
+        selected = None
     if selected is None or selected.visit.resource.physical_id is None:
         observations.drop(db, resource_id)
     else:

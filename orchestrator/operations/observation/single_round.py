@@ -21,10 +21,11 @@ from orchestrator.operations.reconcile.worker_context import WorkerContext
 from orchestrator.operations.resource_context.state import load_state
 from orchestrator.operations.runtime.circuit_breaker import GuardedType
 from orchestrator.resources.base import Observation, ResourceType
+from orchestrator.store.connections.damaged_rows import DAMAGED
 from orchestrator.store.observation import groups, verdicts, watched
 from orchestrator.store.observation.groups import Group
 from orchestrator.store.observation.verdicts import Db
-from orchestrator.store.observation.watched import Watched
+from orchestrator.store.observation.watched import VersionedVisit, Watched
 
 TASK_SECONDS: Final = 20.0
 MAX_ITEMS: Final = 1_000  # resources of a task
@@ -107,6 +108,21 @@ def _observe_one(
     found = next(iter(watched.visits(db, [item.id])), None)
     if found is None or found.version != item.version:
         return None
+    try:
+        return _observed(engine, db, findings, item, type_, found)
+    except DAMAGED as error:
+        findings.judge_damaged(item, error)
+        return None
+
+
+def _observed(
+    engine: WorkerContext,
+    db: Db,
+    findings: Findings,
+    item: Watched,
+    type_: ResourceType,
+    found: VersionedVisit,
+) -> Seen:
     visit = found.visit
     ctx = replace(full_context(engine, db, visit), listed={})
     guarded = GuardedType(type_, engine.breakers, visit, doubts=False)  # the findings judge an absence

@@ -24,6 +24,7 @@ from orchestrator.operations.reconcile.pending import (
 )
 from orchestrator.operations.reconcile.resource_visits import BatchContext, visit_resource
 from orchestrator.schema.safe_regex import matching_budget
+from orchestrator.store.connections.damaged_rows import DAMAGED
 from orchestrator.store.planning import small_plans
 
 log = logger()
@@ -70,7 +71,12 @@ def _visit_node(
 ) -> Pending | None:
     if isinstance(visit, ResourceVisit):
         return visit_resource(batch, visit)
-    result = _visit_control_node(batch, visit, plan_inputs)
+    result: Pending
+    try:
+        result = _visit_control_node(batch, visit, plan_inputs)
+    except DAMAGED as error:
+        database, stack = batch.worker.database, visit.stack
+        result = Enqueue(stack_completion.fail_damaged(database, stack.id, visit.traversal, error))
     metrics.count_visit(visit.kind, "visit", "done")
     batch.checked.append(CheckedNode(visit.stack.name, visit.kind, visit.stack.action, "visit"))
     return result

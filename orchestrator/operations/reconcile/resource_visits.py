@@ -83,9 +83,10 @@ from orchestrator.operations.software.type_store import DeploymentStore
 from orchestrator.resources.base import ResourceType
 from orchestrator.resources.nested_type import NestedType
 from orchestrator.resources.software_api import UNCONNECTED, SoftwareStore
+from orchestrator.store.connections.damaged_rows import DAMAGED, DAMAGED_ROW, damage
 from orchestrator.store.connections.database import UNREACHABLE
 from orchestrator.store.maintenance import stalled
-from orchestrator.store.nodes import replacement_sql, repository
+from orchestrator.store.nodes import action_sql, replacement_sql, repository
 
 log = logger()
 
@@ -127,7 +128,46 @@ def batch_context(
 
 
 def visit_resource(batch: BatchContext, visit: ResourceVisit) -> Pending | None:
-    """Run the step of a resource; None: nothing to write, the visit is repeated when its lease expires."""
+    """Run the step of a resource; None: nothing to write, the visit is repeated when its lease expires. A
+    resource whose rows cannot be read fails (store/adr/0009).
+    """
+    try:
+        return _visit(batch, visit)
+    except DAMAGED as error:
+        log.exception("resource_damaged", resource=visit.resource.name, stack=visit.stack.uuid)
+        return _damaged(batch, visit, damage(error))
+
+
+def _damaged(batch: BatchContext, visit: ResourceVisit, reason: str) -> Write:
+    """Return the failure that writes only the status of a resource, and ends its operation. Its object is
+    found by its token when the resource is deleted.
+    """
+    resource = visit.resource
+    reason = failure_reason(DAMAGED_ROW, resource.name, reason)
+    begun = "CREATE" if resource.action == "INIT" else visit.act or visit.stack.action
+    row: dict[str, Any] = {
+        "node_id": visit.node_id,
+        "resource_id": resource.id,
+        "stack_id": visit.stack.id,
+        "name": resource.name,
+        "type": resource.type,
+        "action": "DELETE" if visit.kind == "cleanup" else begun,
+        "status": "FAILED",
+        "reason": reason,
+        "physical_id": resource.physical_id,
+        "started": False,
+        "changed": False,
+        "unreachable": False,
+        "traversal": visit.traversal,
+    }
+    if batch.lease is None:
+        row |= {"continued": resource.op is not None, "status_read": resource.status}
+    batch.checked.append(resource_checked(visit, "visit", Failed(reason)))
+    statement = action_sql.CHECK_FAILED if visit.act == "CHECK" else action_sql.FAIL_INVALID_STATE
+    return Write(visit, ResourceState(), row, statement)
+
+
+def _visit(batch: BatchContext, visit: ResourceVisit) -> Pending | None:
     resource, worker = visit.resource, batch.worker
     try:
         worker.quarantine.require_released("node", visit.node_id)

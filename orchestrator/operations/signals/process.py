@@ -14,7 +14,13 @@ from dataclasses import replace
 
 from orchestrator.engine.check.outcome import failure_reason, retry_seconds
 from orchestrator.engine.messages import Message, SignalMessage
-from orchestrator.errors import UNREACHABLE_ERRORS, OrchestratorError, ProviderError
+from orchestrator.errors import (
+    UNREACHABLE_ERRORS,
+    DamagedValue,
+    Misconfigured,
+    OrchestratorError,
+    ProviderError,
+)
 from orchestrator.json_types import JsonObject
 from orchestrator.logs import logger
 from orchestrator.operations.children.loader import LazyStackContext
@@ -34,6 +40,7 @@ from orchestrator.operations.signals.group_requests import ForwardedSignals
 from orchestrator.operations.software.type_store import DeploymentStore
 from orchestrator.resources.base import Context, ResourceType, Signalled
 from orchestrator.resources.groups.scaling_group import ScalingGroup
+from orchestrator.store.connections.damaged_rows import DAMAGED, damage
 from orchestrator.store.connections.database import UNREACHABLE
 from orchestrator.store.signals import group_resize, queue, watchers
 from orchestrator.store.signals.ingest import REFUSING
@@ -56,18 +63,34 @@ def process_signals(engine: WorkerContext, resource_id: int) -> list[Message]:
         if not queue.claim(db, resource_id, lease, engine.settings.lease_seconds):
             group_resize.wait_for_operation(db, resource_id)
             return messages
-        pending = queue.read_pending(db, resource_id, lease, MAX_BATCH)
+        try:
+            pending = queue.read_pending(db, resource_id, lease, MAX_BATCH)
+        except DAMAGED as error:  # not even its stack is known
+            log.error("row_damaged", kind="signal", resource_id=resource_id, error=damage(error))
+            return [*messages, *queue.discard(db, resource_id, lease)]
         if pending is None:  # another worker has processed them, or the lease is lost already
             return [*messages, *queue.release(db, resource_id, lease)]
         leases = [(0, resource_id, lease)]
         with engine.leases.keep(leases), engine.quarantine.guarding("signals", resource_id):
-            messages += SignalProcessor(engine, pending, lease).run()
+            messages += _processed(engine, pending, lease)
         if not queue.has_pending(db, resource_id):
             return messages
         again = SignalMessage(resource_id, pending.name, pending.visit.stack.uuid)
         if time.monotonic() - began_at > MAX_TASK_SECONDS:
             break
     return [*messages, again]
+
+
+def _processed(engine: WorkerContext, pending: Pending, lease: int) -> list[Message]:
+    """Process signals of a resource; they fail if its rows cannot be read."""
+    try:
+        return SignalProcessor(engine, pending, lease).run()
+    except DAMAGED as error:
+        name, stack = pending.visit.resource.name, pending.visit.stack.uuid
+        log.exception("signals_failed", stack=stack, resource=name)
+        db = engine.database.check_connection(durable=True)
+        failed = SignalEffect(f"Signal failed: {damage(error)}", "FAILED")
+        return [*queue.reject(db, pending, lease, pending.sent, [failed])]
 
 
 class SignalProcessor:
@@ -112,14 +135,19 @@ class SignalProcessor:
         forwarded = ForwardedSignals.none(self.engine, self.pending.visit)
         changed = False
         for signal in batch:
-            details = self.engine.cipher.open(signal.details)
             try:
+                details = self.engine.cipher.open(signal.details)
                 result = resource_type.signal(self._context(), self.resource.physical_id or "", details)
                 rejection = None
                 if result.resize is not None:
                     rejection = forwarded.add(result.resize, _reason(result, details))
             except UNREACHABLE:
                 raise  # the signal stays pending
+            except Misconfigured as error:
+                if not isinstance(error, DamagedValue):
+                    raise  # it is opened once the operator has put the key back
+                events.append(SignalEffect(f"Signal failed: {damage(error)}", "FAILED"))
+                done.append(signal)
             except Exception as error:
                 if (
                     isinstance(error, UNREACHABLE_ERRORS)

@@ -16,7 +16,7 @@ from psycopg import Connection
 from psycopg.rows import TupleRow
 
 from orchestrator.config import Settings
-from orchestrator.errors import NotSupported, ProviderError
+from orchestrator.errors import Misconfigured, NotSupported, ProviderError
 from orchestrator.logs import logger
 from orchestrator.operations.keystone.delegated_credentials import cloud_of_stack
 from orchestrator.operations.resource_context.operation import with_provider_access
@@ -25,6 +25,7 @@ from orchestrator.resources.base import Context, ResourceType
 from orchestrator.resources.nested_type import NestedType
 from orchestrator.security.encryption import Cipher
 from orchestrator.store import snapshots
+from orchestrator.store.connections.damaged_rows import DAMAGED, damage
 from orchestrator.store.snapshots import Copy
 
 log = logger()
@@ -50,12 +51,16 @@ def delete_pending_snapshots(
         if unsettled:
             snapshots.continue_delete(db, id_, LOOK_AGAIN_SECONDS)
         else:
-            project_id, root_id = snapshots.owner_of(db, id_)
-            cloud = None
-            if settings is not None:
-                cloud = cloud_of_stack(lambda: nullcontext(db), cipher, settings, root_id)
-            dress = partial(with_provider_access, settings=settings, project_id=project_id, cloud=cloud)
-            _delete_copies(db, types, cipher, id_, uuid, ends_at, dress)
+            try:
+                project_id, root_id = snapshots.owner_of(db, id_)
+                cloud = None
+                if settings is not None:
+                    cloud = cloud_of_stack(lambda: nullcontext(db), cipher, settings, root_id)
+                dress = partial(with_provider_access, settings=settings, project_id=project_id, cloud=cloud)
+                _delete_copies(db, types, cipher, id_, uuid, ends_at, dress)
+            except (*DAMAGED, Misconfigured) as error:
+                log.error("row_damaged", kind="snapshot", id=uuid, error=damage(error))
+                snapshots.postpone_delete(db, id_, damage(error))
 
 
 def _delete_copies(

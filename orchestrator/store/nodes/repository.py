@@ -116,6 +116,12 @@ def read_claimed(db: CheckConnection, ids: Sequence[int], lease: int) -> list[Vi
     ]
 
 
+def traversals_of(db: CheckConnection, ids: Sequence[int]) -> list[tuple[int, int]]:
+    """Return the stacks and traversals of nodes."""
+    rows = db.execute(sql.TRAVERSALS_OF, {"ids": list(ids)}).fetchall()
+    return [(stack_id, traversal) for stack_id, traversal in rows]
+
+
 def mark_interrupted(db: CheckConnection, ids: Sequence[int], lease: int) -> None:
     """Record that a call that the database interrupted may or may not have sent the requests of the open
     operations under its lease. The call is over, so nothing is in flight.

@@ -191,6 +191,8 @@ FROM graph_node n
 """
 
 # The resource is claimed: retry when its lease ends, or after a second, since most claims last milliseconds.
+TRAVERSALS_OF = "SELECT DISTINCT stack_id, traversal FROM graph_node WHERE id = ANY(%(ids)s)"
+
 DEFER_BUSY = f"""
 UPDATE graph_node n
 SET state = 'waiting', rung_at = NULL, rings = 0, waiting_since = coalesce(n.waiting_since, now()),

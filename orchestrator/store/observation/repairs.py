@@ -116,7 +116,8 @@ SELECT v.id, v.project_id, v.stack_id, v.root_id, v.group_id, v.resource_id, v.n
     v.verdict, v.reason, v.differences, r.action AS resource_action, r.status AS resource_status,
     ARRAY(SELECT json_object_keys(d.body -> 'properties')
         WHERE json_typeof(d.body -> 'properties') = 'object') AS set_properties,
-    ARRAY(SELECT key FROM json_each_text(r.properties) WHERE value IS NOT NULL) AS recorded_properties,
+    ARRAY(SELECT key FROM json_each_text(CASE json_typeof(r.properties) WHEN 'object' THEN r.properties END)
+        WHERE value IS NOT NULL) AS recorded_properties,
     d.body ->> 'external_id' IS NOT NULL AS external, p.status
 FROM resource_verdict v JOIN resource r ON r.id = v.resource_id
 LEFT JOIN resource_definition d ON d.stack_id = r.stack_id AND d.id = r.definition_id

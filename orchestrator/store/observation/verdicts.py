@@ -17,6 +17,7 @@ from psycopg.rows import TupleRow
 
 from orchestrator.engine.check.outcome import OBSERVED_ERRORS
 from orchestrator.engine.observation.verdicts import DRIFT, Difference, Standing
+from orchestrator.store.connections.damaged_rows import decoded
 from orchestrator.store.observation.groups import Group
 from orchestrator.store.observation.watched import TYPE, VERSION
 from orchestrator.store.tables.base import check_in
@@ -139,7 +140,8 @@ class NewStanding(NamedTuple):
 def standings(db: Db, group: Group) -> dict[int, Standing]:
     """Return what is known about the resources of a group that are not in step, by resource."""
     rows = db.execute(STANDINGS, {"group_id": group.id}).fetchall()
-    return {row[0]: _standing(*row[1:]) for row in rows}
+    # A damaged row counts as unknown: the round observes its resource anew, and writes the row again.
+    return dict(decoded(rows, lambda row: (row[0], _standing(*row[1:])), "resource_verdict"))
 
 
 def _standing(

@@ -10,16 +10,19 @@ import datetime as dt
 from collections.abc import Collection, Iterator, Sequence
 from typing import Final, NamedTuple
 
-from psycopg import Connection
+from psycopg import Connection, DataError
 from psycopg.rows import TupleRow
 
 from orchestrator.engine.check.visit import ResourceVisit
+from orchestrator.logs import logger
+from orchestrator.store.connections.damaged_rows import damage, decoded
 from orchestrator.store.nodes import repository
 from orchestrator.store.nodes.visit_sql import VISIT_COLUMNS, VISIT_JOINS
 from orchestrator.store.observation.rules import TREE
 from orchestrator.store.stacks.physical_ids import IS_NAMED
 
 Db = Connection[TupleRow]
+log = logger()
 
 PAGE: Final = 5_000  # rows read at a time
 
@@ -155,6 +158,14 @@ def named(db: Db, project_id: str, ids: Collection[str]) -> list[Watched]:
 
 
 def visits(db: Db, ids: Sequence[int]) -> list[VersionedVisit]:
-    """Return these resources with all their values; those that are gone are left out."""
-    rows = db.execute(VISITS, {"ids": list(ids)}).fetchall()
-    return [VersionedVisit(repository.resource_visit(row), *row[-2:]) for row in rows]
+    """Return these resources with all their values; those that are gone or damaged are left out."""
+    try:
+        rows = db.execute(VISITS, {"ids": list(ids)}).fetchall()
+    except DataError as error:  # the statement cannot read one of them
+        if len(ids) > 1:
+            return [found for id_ in ids for found in visits(db, [id_])]
+        log.error("row_damaged", kind="resource", id=ids[0], error=damage(error))
+        return []
+    return list(
+        decoded(rows, lambda row: VersionedVisit(repository.resource_visit(row), *row[-2:]), "resource")
+    )

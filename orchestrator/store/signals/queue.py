@@ -121,6 +121,10 @@ recorded AS (
 ), """
 
 RECORD = _RELEASE.format(written=WRITTEN) + _TAKEN + WAKE
+DISCARD = """
+DELETE FROM signal g USING resource r
+WHERE g.resource_id = %(resource_id)s AND r.id = g.resource_id AND r.lease = %(lease)s
+"""
 DISMISS = _RELEASE.format(written="") + _TAKEN + WAKE
 RELEASE = f"{_RELEASE.format(written='')}, {WAKE}"
 POSTPONE = (
@@ -344,6 +348,13 @@ def postpone(
 def release(db: Db, resource_id: int, lease: int) -> list[CheckMessage]:
     """Release a resource whose signals another worker has processed already."""
     return repository.run(db, RELEASE, {"resource_id": resource_id, "lease": lease}, "").messages
+
+
+def discard(db: Db, resource_id: int, lease: int) -> list[CheckMessage]:
+    """Delete all signals of a claimed resource that cannot be read, and release it."""
+    values = {"resource_id": resource_id, "lease": lease}
+    db.execute(DISCARD, values)
+    return release(db, resource_id, lease)
 
 
 def _ended(db: Db, statement: str, pending: Pending, values: Mapping[str, object]) -> list[CheckMessage]:
