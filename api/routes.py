@@ -141,7 +141,7 @@ def assemble(deps: Dependencies) -> Flask:
     app.wsgi_app = Mounted(app.wsgi_app, create_console(app, app.wsgi_app).wsgi_app)  # type: ignore[method-assign]
     app.wsgi_app = turns.Turns(app.wsgi_app)  # type: ignore[method-assign]
     app.wsgi_app = in_flight.InFlight(app.wsgi_app, deps.settings)  # type: ignore[method-assign]
-    if deps.settings.auth == "none":
+    if deps.settings.auth == "none" or deps.settings.simulated_cloud:
         app.wsgi_app = local_requests.LocalRequests(app.wsgi_app, deps.settings)  # type: ignore[method-assign]
     app.wsgi_app = response_headers.ResponseHeaders(app.wsgi_app)  # type: ignore[method-assign]
     app.wsgi_app = access_log.Logged(app.wsgi_app)  # type: ignore[method-assign]

@@ -87,6 +87,9 @@ class Settings(BaseSettings):
         default=False, description="give every caller the role admin with `auth = none`"
     )
     users_file: Path | None = None  # users of `auth = basic`: security/password_file.py
+    simulated_cloud: bool = Field(
+        default=False, description="the Keystone is simulated; set by `orchestrator up --cloud simulated`"
+    )
     policy_file: Path | None = None  # overrides of the default policy: security/policy.py
     audit_required: bool = Field(
         default=False, description="refuse requests whose audit record cannot be stored in the database"

@@ -12,10 +12,10 @@ from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from orchestrator import metrics
+from orchestrator.browser_requests import is_loopback_name
 from orchestrator.config import Settings, is_loopback
 from orchestrator.errors import Misconfigured
 from orchestrator.logs import logger
-from orchestrator.security.bind_address import is_loopback_name
 
 log = logger()
 

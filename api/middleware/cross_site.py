@@ -9,15 +9,14 @@ from __future__ import annotations
 
 from functools import lru_cache
 from typing import Final
-from urllib.parse import urlsplit
 
 from flask import Request
 from werkzeug.exceptions import UnsupportedMediaType
 
 from api.middleware.api_version import QUERY_PATH
+from orchestrator.browser_requests import foreign_header, is_loopback_name, is_own, names_in
 from orchestrator.config import Settings
 from orchestrator.errors import Forbidden
-from orchestrator.security.bind_address import is_loopback_name, names_in
 
 SAFE_METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 AMBIENT_MODES: Final = frozenset({"none", "basic"})  # a browser adds the credentials, if any, on its own
@@ -44,12 +43,9 @@ def require_own_site(request: Request, settings: Settings) -> None:
         return
     if origin is not None and origin.lower() in _origins(settings.allowed_origins):
         return
-    if site not in {None, "none", "same-origin"}:
-        raise _cross_site(f"Sec-Fetch-Site: {site}")
-    if site == "same-origin" and settings.auth != "none":  # a proxy may have replaced Host
-        return
-    if origin is not None and not _is_own(origin, request.host):
-        raise _cross_site(f"Origin: {origin}")
+    foreign = foreign_header(request.host, origin, site, trusts_site=settings.auth != "none")
+    if foreign:
+        raise _cross_site(foreign)
 
 
 def require_own_page(request: Request, settings: Settings) -> None:
@@ -62,7 +58,7 @@ def require_own_page(request: Request, settings: Settings) -> None:
     """
     require_own_site(request, settings)
     origin, site = request.headers.get("Origin"), request.headers.get("Sec-Fetch-Site")
-    if site is None and (origin is None or not _is_own(origin, request.host)):
+    if site is None and (origin is None or not is_own(origin, request.host)):
         raise _cross_site(f"Origin: {origin or 'missing'}")
     if site not in {None, "same-origin"}:
         raise _cross_site(f"Sec-Fetch-Site: {site}")
@@ -107,13 +103,6 @@ def _require_distinguishable(request: Request) -> None:
         raise Forbidden(
             "Without authentication, a query for a name other than localhost must use the method POST."
         )
-
-
-def _is_own(origin: str, host: str) -> bool:
-    """Whether a page at `origin` is served by this API."""
-    parts = urlsplit(origin.lower())
-    port = {"http": ":80", "https": ":443"}.get(parts.scheme)
-    return port is not None and parts.netloc.removesuffix(port) == host.lower().removesuffix(port)
 
 
 @lru_cache

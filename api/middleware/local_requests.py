@@ -1,8 +1,9 @@
 """Requests from this machine: with `auth = none`, all other requests are rejected before any route.
 
-Two facts are checked. The peer of the connection has a loopback address, regardless of how the socket was
-bound. The header Host has a loopback name, because a web page can give its own name an address of this
-machine (DNS rebinding), and its browser then treats our responses as those of the page.
+Two facts are checked; with a simulated cloud only the second. The peer of the connection has a loopback
+address, regardless of how the socket was bound. The header Host has a loopback name, because a web page can
+give its own name an address of this machine (DNS rebinding), and its browser then treats our responses as
+those of the page.
 """
 
 from __future__ import annotations
@@ -15,8 +16,8 @@ from urllib.parse import urlsplit
 from api.middleware.proxies import peer_address
 from api.response.errors import fault
 from orchestrator import logs
+from orchestrator.browser_requests import host_name, is_loopback_name, names_in
 from orchestrator.config import Settings, is_loopback
-from orchestrator.security.bind_address import host_name, is_loopback_name, names_in
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIEnvironment
@@ -39,13 +40,15 @@ class LocalRequests:
     def __init__(self, app: WSGI, settings: Settings) -> None:
         """Wrap `app`. The host of `heat_metadata_server_url` is allowed, since signed URLs contain it."""
         self.app = app
+        self._checks_peer = settings.auth == "none"
         endpoint = host_name(urlsplit(settings.endpoint).netloc)
         self._names = names_in(settings.allowed_hosts) | ({endpoint} if endpoint else set())
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         """Reject the request with 403 or 421, or pass it on."""
         peer = peer_address(environ)
-        if peer is None or not is_loopback(peer) or not _is_forwarded_for_loopback(environ):
+        is_near = peer is not None and is_loopback(peer) and _is_forwarded_for_loopback(environ)
+        if self._checks_peer and not is_near:
             log.warning("foreign_peer_rejected", peer=peer)
             return fault(403, "Forbidden", FOREIGN_PEER)(environ, start_response)
         original = environ.get("werkzeug.proxy_fix.orig", {}).get("HTTP_HOST")
@@ -70,6 +73,6 @@ def _is_forwarded_for_loopback(environ: WSGIEnvironment) -> bool:
 def _foreign(host: str) -> str:
     return (
         f"The API does not serve the host name {host[:MAX_QUOTED]!r}. Without authentication "
-        "(ORCHESTRATOR_AUTH=none) it serves loopback names, such as localhost and 127.0.0.1, and the names "
-        "in ORCHESTRATOR_ALLOWED_HOSTS."
+        "(ORCHESTRATOR_AUTH=none), and with a simulated cloud, it serves loopback names, such as localhost "
+        "and 127.0.0.1, and the names in ORCHESTRATOR_ALLOWED_HOSTS."
     )

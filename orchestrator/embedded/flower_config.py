@@ -11,7 +11,7 @@ from typing import Any
 from flower.app import Flower
 from tornado.web import ErrorHandler
 
-from orchestrator.security.bind_address import is_loopback_name
+from orchestrator.browser_requests import is_loopback_name
 
 _find_handler = Flower.find_handler
 

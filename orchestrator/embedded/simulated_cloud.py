@@ -12,12 +12,13 @@ from pydantic import SecretStr
 
 from orchestrator.clients.deadline import is_healthy
 from orchestrator.config import PREFIX
-from orchestrator.embedded.private_files import make
+from orchestrator.embedded.private_files import make, opened
 from orchestrator.embedded.process import Child
 from orchestrator.errors import Misconfigured
-from orchestrator.simulated.contents import PASSWORD, REGION, STACK_DOMAIN
+from orchestrator.simulated.contents import REGION, STACK_DOMAIN
 
 SIMULATED: Final = "simulated"
+PASSWORD_FILE: Final = "password"  # noqa: S105 - the name of a file
 SERVICE_USER: Final = "orchestrator"
 DOMAIN_ADMIN: Final = "heat_domain_admin"
 PROBE_SECONDS: Final = 2.0
@@ -29,12 +30,32 @@ def auth_url(port: int) -> str:
     return f"http://127.0.0.1:{port}/v3"
 
 
-def user_variables(port: int) -> dict[str, str]:
+def kept_password(root: Path, proposed: str | None = None) -> str:
+    """Return the password of the users of the simulated cloud of a data directory; without one, keep the
+    `proposed` password, readable by the owner of the directory only.
+
+    Raises:
+        Misconfigured: it cannot be read.
+    """
+    folder = root / SIMULATED
+    if proposed is not None:
+        make(folder)
+    try:
+        with opened(folder) as directory:
+            if proposed is not None and not directory.has(PASSWORD_FILE):
+                directory.write(PASSWORD_FILE, proposed + "\n", durable=True)
+            return directory.read(PASSWORD_FILE).strip()
+    except OSError as error:
+        place = folder / PASSWORD_FILE
+        raise Misconfigured(f"cannot read {place}: {error.strerror or error}") from error
+
+
+def user_variables(port: int, password: str) -> dict[str, str]:
     """Return the variables with which OpenStack's clients and our commands act as the user `demo`."""
     return {
         "OS_AUTH_URL": auth_url(port),
         "OS_USERNAME": "demo",
-        "OS_PASSWORD": PASSWORD,
+        "OS_PASSWORD": password,
         "OS_PROJECT_NAME": "demo",
         "OS_USER_DOMAIN_NAME": "Default",
         "OS_PROJECT_DOMAIN_NAME": "Default",
@@ -42,7 +63,7 @@ def user_variables(port: int) -> dict[str, str]:
     }
 
 
-def settings_of(port: int) -> dict[str, Any]:
+def settings_of(port: int, password: str) -> dict[str, Any]:
     """Return the settings with which API and workers use the simulated cloud.
 
     Raises:
@@ -54,21 +75,22 @@ def settings_of(port: int) -> dict[str, Any]:
         )
     return {
         "auth": "keystone",
+        "simulated_cloud": True,
         "keystone_auth_url": auth_url(port),
         "keystone_username": SERVICE_USER,
-        "keystone_password": SecretStr(PASSWORD),
+        "keystone_password": SecretStr(password),
         "keystone_region_name": REGION,
         "stack_user_domain_name": STACK_DOMAIN,
         "stack_domain_admin": DOMAIN_ADMIN,
-        "stack_domain_admin_password": SecretStr(PASSWORD),
+        "stack_domain_admin_password": SecretStr(password),
     }
 
 
-def environment_of(port: int) -> dict[str, str]:
+def environment_of(port: int, password: str) -> dict[str, str]:
     """Return the same settings as variables."""
     return {
         f"{PREFIX}{name.upper()}": value.get_secret_value() if isinstance(value, SecretStr) else str(value)
-        for name, value in settings_of(port).items()
+        for name, value in settings_of(port, password).items()
     }
 
 
@@ -78,7 +100,8 @@ def child(port: int, root: Path, database_url: str, orchestration_url: str) -> C
     """
     folder = root / SIMULATED
     make(folder)
-    options = ("--faults", str(folder / "faults.json"), "--orchestration-url", orchestration_url)
+    files = ("--faults", str(folder / "faults.json"), "--password-file", str(folder / PASSWORD_FILE))
+    options = (*files, "--orchestration-url", orchestration_url)
     return Child(
         name="simulated-cloud",
         argv=(sys.executable, "-m", "orchestrator.simulated", "--port", str(port), *options),

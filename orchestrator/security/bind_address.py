@@ -1,21 +1,16 @@
-"""Addresses that the API may listen on: without authentication, only loopback addresses. Names
-of this machine in the header Host, which no foreign DNS record can take.
-"""
+"""Addresses that the API may listen on: without authentication, only loopback addresses."""
 
 from __future__ import annotations
 
 import os
-import re
 import socket
 from collections.abc import Iterable
-from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
 from orchestrator.config import Settings, is_loopback
 from orchestrator.errors import Misconfigured
 
-_HOST: Final = re.compile(r"(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::\d{1,5})?", re.IGNORECASE)
 _OPEN_FILES: Final = Path("/dev/fd")  # on Linux a link to /proc/self/fd
 _MODES: Final = (
     "Set ORCHESTRATOR_AUTH=token (`orchestrator token create` makes one), basic or keystone, "
@@ -100,29 +95,3 @@ def _listens(candidate: socket.socket) -> bool:
         return bool(candidate.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN))
     except OSError:
         return False
-
-
-@lru_cache(maxsize=1_024)
-def host_name(host: str) -> str | None:
-    """Return the name in a header Host, in lower case without port; None if the header is malformed."""
-    match = _HOST.fullmatch(host)
-    return None if match is None else match.group(1).lower().removesuffix(".").strip("[]")
-
-
-@lru_cache(maxsize=1_024)
-def is_loopback_name(host: str) -> bool:
-    """Whether a header Host has a loopback address or a name that browsers resolve to one.
-
-    The domain `localhost` is reserved (RFC 6761), so that no DNS server can redirect it.
-    """
-    name = host_name(host)
-    return name is not None and (name.endswith(".localhost") or is_loopback(name))
-
-
-def names_in(text: str) -> frozenset[str]:
-    """Return the names in a list separated by commas, in lower case."""
-    return frozenset(_without_empty(name.strip().lower().removesuffix(".") for name in text.split(",")))
-
-
-def _without_empty(names: Iterable[str]) -> Iterable[str]:
-    return (name for name in names if name)

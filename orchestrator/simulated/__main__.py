@@ -31,28 +31,29 @@ def main() -> int:
     parser.add_argument(
         "--orchestration-url", default="", help="address of an orchestrator, for the service catalog"
     )
+    parser.add_argument("--password-file", type=Path, help="file with the password; default: a random one")
     options = parser.parse_args()
+    password = None if options.password_file is None else options.password_file.read_text().strip()
     cloud = SimulatedCloud(
         delays=options.delays,
         database_url=os.environ.get(f"{PREFIX}DATABASE_URL"),
         faults_file=options.faults,
+        password=password,
         orchestration_url=options.orchestration_url,
     )
     with contextlib.suppress(KeyboardInterrupt):
-        asyncio.run(_run(cloud, options.port))
+        asyncio.run(_run(cloud, options.port, is_new=password is None))
     return 0
 
 
-async def _run(cloud: SimulatedCloud, port: int) -> None:
+async def _run(cloud: SimulatedCloud, port: int, *, is_new: bool) -> None:
     stopped = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stopped.set)
     await cloud.listen(port)
-    print(
-        f"simulated cloud: {cloud.auth_url} (users admin and demo, project demo, password {cloud.password})",
-        flush=True,
-    )
+    secret = f"password {cloud.password}" if is_new else "password from the file"
+    print(f"simulated cloud: {cloud.auth_url} (users admin and demo, project demo, {secret})", flush=True)
     await stopped.wait()
     await cloud.close()
 

@@ -12,11 +12,11 @@ from orchestrator.simulated import request_counts
 from orchestrator.simulated.aodh.service import Aodh
 from orchestrator.simulated.barbican.service import Barbican
 from orchestrator.simulated.cinder.service import Cinder
-from orchestrator.simulated.contents import PASSWORD, ensure_contents
+from orchestrator.simulated.contents import ensure_contents, new_password
 from orchestrator.simulated.designate.service import Designate
 from orchestrator.simulated.faults import ApiFault, Faults
 from orchestrator.simulated.glance.service import Glance
-from orchestrator.simulated.http import Request, Response
+from orchestrator.simulated.http import Request, Response, page_refusal
 from orchestrator.simulated.keystone.service import Keystone
 from orchestrator.simulated.mistral.service import Mistral
 from orchestrator.simulated.neutron.service import Neutron
@@ -68,15 +68,16 @@ class SimulatedCloud:
         delays: Delays | None = None,
         database_url: str | None = None,
         faults_file: Path | None = None,
-        password: str = PASSWORD,
+        password: str | None = None,
         orchestration_url: str = "",
     ) -> None:
         """Read the state from the database, if any; a new cloud receives its objects when it listens.
 
-        With `orchestration_url`, the address of an orchestrator, the catalog has its services.
+        `password` is that of all its first users, by default a random one. With `orchestration_url`, the
+        address of an orchestrator, the catalog has its services.
         """
         self.delays = delays or Delays()
-        self.password = password
+        self.password = password or new_password()
         self.orchestration_url = orchestration_url.rstrip("/")
         self.state = State(database_url)
         self.faults = Faults(faults_file)
@@ -123,6 +124,8 @@ class SimulatedCloud:
 
     async def answer(self, name: str, request: Request) -> Response | None:
         """Return the answer to a request, None to close its connection."""
+        if (refusal := page_refusal(request)) is not None:
+            return refusal
         if request.path == request_counts.PATH:
             return self.requests.response
         self.requests.record(name, request)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from dataclasses import replace
 from typing import Any, Final
 
@@ -12,7 +13,7 @@ from orchestrator.simulated.service import NOBODY, Call, new_id
 
 SimulatedCloud = Any  # its module imports this module
 
-PASSWORD: Final = "simulated"  # noqa: S105 - of every user; the cloud listens on loopback only
+PASSWORD_BYTES: Final = 16
 REGION: Final = "RegionOne"
 ROLES: Final = (*("admin", "manager", "member", "reader", "service", "heat_stack_owner", "heat_stack_user"),)
 SERVICES: Final = (  # name, type, path of the endpoint
@@ -51,6 +52,12 @@ FLAVORS: Final = (  # name, MiB of memory, GiB of disk, cores
     ("m1.large", 8_192, 80, 4),
 )
 STACK_DOMAIN: Final = "heat"
+ACCOUNTS: Final = frozenset({"admin", "demo", "orchestrator", "heat_domain_admin"})  # the first users
+
+
+def new_password() -> str:
+    """Return a random password of letters and digits."""
+    return secrets.token_hex(PASSWORD_BYTES)
 
 
 def ensure_contents(cloud: SimulatedCloud) -> None:
@@ -65,6 +72,7 @@ def ensure_contents(cloud: SimulatedCloud) -> None:
             cloud.nova.flavors.create({"name": name, "ram": ram, "disk": disk, "vcpus": vcpus})
         cloud.cinder.types.create({"name": "__DEFAULT__", "description": "Default Volume Type"})
         cloud.cinder.types.create({"name": "fake", "extra_specs": {"volume_backend_name": "fake"}})
+    _set_passwords(cloud)
     for name, kind, path in SERVICES:
         _set_endpoints(cloud, name, kind, cloud.services[name].base + path)
     if cloud.orchestration_url:
@@ -140,6 +148,14 @@ def _users(cloud: SimulatedCloud) -> None:
     }
     cloud.nova.quotas.set(projects["demo"], compute)
     cloud.cinder.quotas.set(projects["demo"], {"volumes": 1_000, "snapshots": 1_000, "gigabytes": 100_000})
+
+
+def _set_passwords(cloud: SimulatedCloud) -> None:
+    """Let the first users have the present password, also in a cloud of an earlier installation."""
+    users = cloud.keystone.users
+    for user in list(users.table):
+        if user["name"] in ACCOUNTS and user["password"] != cloud.password:
+            users.table.save({**user, "password": cloud.password})
 
 
 def _networks(cloud: SimulatedCloud) -> None:

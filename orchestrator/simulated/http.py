@@ -11,8 +11,11 @@ from uuid import uuid4
 
 import orjson
 
+from orchestrator.browser_requests import foreign_header, is_loopback_name
 from orchestrator.json_types import JsonObject
 
+JSON: Final = "application/json"
+MAX_QUOTED: Final = 100  # characters of a header that an error message quotes
 REASONS: Final = {
     200: "OK",
     201: "Created",
@@ -29,6 +32,8 @@ REASONS: Final = {
     409: "Conflict",
     412: "Precondition Failed",
     413: "Request Entity Too Large",
+    415: "Unsupported Media Type",
+    421: "Misdirected Request",
     429: "Too Many Requests",
     500: "Internal Server Error",
     503: "Service Unavailable",
@@ -94,6 +99,31 @@ class Response:
         if self.body is None:
             return b""
         return self.body if isinstance(self.body, bytes) else orjson.dumps(self.body)
+
+
+def page_refusal(request: Request) -> Response | None:
+    """Return the refusal of a request that a web page may have caused; None for those of other clients.
+
+    A page can give its own name the address of this machine, and send some bodies to other sites without
+    asking them. Only a request without a token is of use to it: no page knows a token.
+    """
+    headers = request.headers
+    host = headers.get("host")
+    if host is not None and not is_loopback_name(host):
+        return _refused(421, "The simulated cloud serves loopback names only, such as localhost.")
+    foreign = foreign_header(
+        host or "", headers.get("origin"), headers.get("sec-fetch-site"), trusts_site=False
+    )
+    if foreign:
+        return _refused(403, f"Cross-site request rejected ({foreign[:MAX_QUOTED]}).")
+    kind = headers.get("content-type", "").partition(";")[0].strip().lower()
+    if request.content and "x-auth-token" not in headers and kind != JSON:
+        return _refused(415, f"A request body without a token requires the header Content-Type: {JSON}.")
+    return None
+
+
+def _refused(status: int, message: str) -> Response:
+    return Response(status, {"error": {"code": status, "title": REASONS[status], "message": message}})
 
 
 class ApiError(Exception):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
@@ -13,7 +13,6 @@ import httpx
 from playwright.sync_api import Browser, Page
 
 from orchestrator.embedded import simulated_cloud
-from orchestrator.simulated.contents import PASSWORD
 from tests.console_bench.measure import screens, wait_drawn
 from tests.e2e.running import Up, eventually, free_ports
 
@@ -80,6 +79,7 @@ class Installation:
     url: str
     project: str  # id
     stacks: Mapping[str, str]
+    password: str = field(repr=False)
 
     def address(self, view: str) -> str:
         """Return the address of a view."""
@@ -95,17 +95,17 @@ def installation() -> Iterator[Installation]:
         try:
             up.wait_ready()
             with httpx.Client(timeout=60.0) as api:
-                project, compute = _sign_in(api, port)
+                project, compute = _sign_in(api, port, password := simulated_cloud.kept_password(up.data_dir))
                 api.base_url = httpx.URL(f"{up.url}/v1/{project}")
-                yield Installation(up.url, project, _stacks(api, compute))
+                yield Installation(up.url, project, _stacks(api, compute), password)
         finally:
             up.stop()
 
 
-def _sign_in(api: httpx.Client, port: int) -> tuple[str, str]:
+def _sign_in(api: httpx.Client, port: int, password: str) -> tuple[str, str]:
     """Use a token of the user `demo`; return the id of the project, and the address of Nova."""
     domain = {"name": "Default"}
-    user = {"name": USER, "password": PASSWORD, "domain": domain}
+    user = {"name": USER, "password": password, "domain": domain}
     identity = {"methods": ["password"], "password": {"user": user}}
     body = {"auth": {"identity": identity, "scope": {"project": {"name": USER, "domain": domain}}}}
     answer = api.post(f"{simulated_cloud.auth_url(port)}/auth/tokens", json=body).raise_for_status()
@@ -161,7 +161,7 @@ def screenshots(browser: Browser, running: Installation, folder: Path) -> int:
     for page, screen in screens(browser):
         page.goto(running.address("overview"))
         page.screenshot(path=folder / f"sign-in-{screen}.png")
-        _fill_sign_in(page)
+        _fill_sign_in(page, running.password)
         for view in VIEWS:
             _open(page, running, view)
             page.screenshot(path=folder / f"{view}-{screen}.png", full_page=True)
@@ -169,8 +169,8 @@ def screenshots(browser: Browser, running: Installation, folder: Path) -> int:
     return count
 
 
-def _fill_sign_in(page: Page) -> None:
-    for label, text in (("User", USER), ("Password", PASSWORD), ("Project", USER)):
+def _fill_sign_in(page: Page, password: str) -> None:
+    for label, text in (("User", USER), ("Password", password), ("Project", USER)):
         page.get_by_label(label, exact=True).fill(text)
     page.get_by_role("button", name="Sign in with a password").click()
 

@@ -25,7 +25,7 @@ from orchestrator.cli.exit_codes import Exit
 from orchestrator.config import PREFIX
 from orchestrator.embedded.process import Child, running
 from orchestrator.embedded.simulated_cloud import PORTS as CLOUD_PORTS
-from orchestrator.embedded.simulated_cloud import SIMULATED, user_variables
+from orchestrator.embedded.simulated_cloud import SIMULATED, kept_password, user_variables
 from orchestrator.errors import OrchestratorError
 
 TEMPLATE = Path("examples", "three-tier.yaml")
@@ -74,7 +74,7 @@ def _demonstrate(folder: Path) -> int:
     )
     with running(server, log, ready_seconds=READY_SECONDS):
         click.echo(f"Ready: {url} (web console: {url}/ui)")
-        variables = {f"{PREFIX}URL": url, **user_variables(cloud_port)}
+        variables = {f"{PREFIX}URL": url, **user_variables(cloud_port, kept_password(folder / "data"))}
         exports = " ".join(f"{name}={value}" for name, value in variables.items())
         _announce(f"Select the server and the user for the next commands:\n$ export {exports}")
         client = env | variables

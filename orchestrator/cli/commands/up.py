@@ -27,6 +27,7 @@ from orchestrator.logs import configure_logs
 from orchestrator.security.authenticators import require_authenticator
 from orchestrator.security.bind_address import require_safe_binding
 from orchestrator.security.encryption import cipher
+from orchestrator.simulated.contents import new_password
 from orchestrator.store.schema import migrate
 
 MIN_WORKERS: Final = 2  # a single worker executes each task of a project to its end while all others wait
@@ -85,8 +86,9 @@ def up(
     """
     with one_line_failures():
         settings = _with_defaults(load_settings(host=host, port=port, data_dir=data_dir), flower, flower_port)
+        password = new_password()
         if cloud is not None:
-            settings = settings.model_copy(update=simulated_cloud.settings_of(cloud_port))
+            settings = settings.model_copy(update=simulated_cloud.settings_of(cloud_port, password))
         require_safe_binding(settings)
         require_authenticator(settings)
         configure_logs(level="WARNING")
@@ -100,7 +102,8 @@ def up(
                 require_free("127.0.0.1", flower_port, "--flower-port")
             count = workers or max(MIN_WORKERS, available_cores())
             if cloud is not None:
-                _use_cloud(cloud_port)
+                password = simulated_cloud.kept_password(directory.root, password)
+                settings = _use_cloud(settings, cloud_port, password)
             start(
                 supervisor,
                 settings,
@@ -112,9 +115,7 @@ def up(
             configure_logs(level="INFO")
             announce(settings, directory, count, flower_port if flower else None)
             if cloud is not None:
-                click.echo("The cloud is simulated: nothing is real. Its users are admin and demo:")
-                variables = simulated_cloud.user_variables(cloud_port)
-                click.echo(f"  export {' '.join(f'{name}={value}' for name, value in variables.items())}")
+                _announce_cloud(cloud_port, password)
             supervisor.watch()
         click.echo("Stopped.")
 
@@ -134,11 +135,21 @@ def flower_address(port: int) -> str:
     return f"http://127.0.0.1:{port}"
 
 
-def _use_cloud(port: int) -> None:
-    """Let this process and its children use the simulated cloud. All its ports must be free."""
+def _use_cloud(settings: Settings, port: int, password: str) -> Settings:
+    """Let this process and its children use the simulated cloud; return the settings. All its ports must be
+    free.
+    """
     for offset in range(simulated_cloud.PORTS):
         require_free("127.0.0.1", port + offset, "--cloud-port")
-    os.environ.update(simulated_cloud.environment_of(port))
+    os.environ.update(simulated_cloud.environment_of(port, password))
+    return settings.model_copy(update=simulated_cloud.settings_of(port, password))
+
+
+def _announce_cloud(port: int, password: str) -> None:
+    """Print the variables of a user of the simulated cloud."""
+    variables = simulated_cloud.user_variables(port, password)
+    click.echo("The cloud is simulated: nothing is real. Its users are admin and demo:")
+    click.echo(f"  export {' '.join(f'{name}={value}' for name, value in variables.items())}")
 
 
 class Steps:

@@ -19,7 +19,7 @@ import httpx
 from orchestrator.clients.keystone.cloud_session import Cloud
 from orchestrator.clients.openstack.cloud import OpenStack
 from orchestrator.config import PREFIX
-from orchestrator.embedded.simulated_cloud import PORTS, user_variables
+from orchestrator.embedded.simulated_cloud import PORTS, kept_password, user_variables
 from tests.e2e.running import COMMAND, Up, eventually, free_ports
 
 READY_SECONDS = 300.0
@@ -194,7 +194,7 @@ def installation(
         options: tuple[str, ...] = ()
         if directory is None:
             port = free_ports(PORTS)
-            credentials, environment = user_variables(port), {}
+            credentials, environment = {}, {}
             options = ("--cloud", "simulated", "--cloud-port", str(port))
         else:
             credentials = variables_of(directory)
@@ -210,6 +210,8 @@ def installation(
         up = Up(folder / "data", env=environment, workers=workers, options=options, command=COMMAND)
         try:
             up.wait_ready(READY_SECONDS)
+            if directory is None:
+                credentials = user_variables(port, kept_password(up.data_dir))
             with as_user(up, credentials, username) as user:
                 yield user
         finally:

@@ -28,8 +28,8 @@ class CloudWorld(World):
     rights."""
 
     def __init__(self, url: str, cloud: SimulatedCloud, login: Cloud, **settings: Any) -> None:
-        given = {**settings_of(cloud.keystone.port), "trusts_delegated_roles": "*", **settings}
-        super().__init__(url, **given)
+        of_cloud = settings_of(cloud.keystone.port, cloud.password)
+        super().__init__(url, **{**of_cloud, "trusts_delegated_roles": "*", **settings})
         self.cloud, self.login = cloud, login
         session = login.session()
         contents = session.auth.get_access(session)._data["token"]
