@@ -117,7 +117,9 @@ def page_refusal(request: Request) -> Response | None:
     if foreign:
         return _refused(403, f"Cross-site request rejected ({foreign[:MAX_QUOTED]}).")
     kind = headers.get("content-type", "").partition(";")[0].strip().lower()
-    if request.content and "x-auth-token" not in headers and kind != JSON:
+    # A browser asks a site before it sends other methods with a body, such as PUT to a temporary URL.
+    is_simple = request.method == "POST" and request.content and "x-auth-token" not in headers
+    if is_simple and kind != JSON:
         return _refused(415, f"A request body without a token requires the header Content-Type: {JSON}.")
     return None
 
