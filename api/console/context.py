@@ -14,7 +14,7 @@ from api.dependencies import caller, dependencies
 from orchestrator.json_types import JsonMapping
 from orchestrator.operations.runtime.caches import Slots
 from orchestrator.security.caller import Caller
-from orchestrator.security.policy import allowed, policy_of, require
+from orchestrator.security.policy import allowed, policy_of
 
 TABS: Final = (
     ("stack.summary", "Summary"),
@@ -55,16 +55,6 @@ def project_name(who: Caller | None, project: str) -> str:
 def may(name: str) -> bool:
     """Whether the policy allows the caller an operation, by its name in the policy."""
     return allowed(policy_of(dependencies().settings), name, caller())
-
-
-def refuse_without(*names: str) -> None:
-    """Return if the policy allows the caller any of these operations, by their names in the policy.
-
-    Raises:
-        Forbidden: it allows none; the message names the first.
-    """
-    if not any(map(may, names)):
-        require(policy_of(dependencies().settings), names[0], caller())
 
 
 def path_of(project: str, *parts: str) -> str:

@@ -14,7 +14,7 @@ from werkzeug.exceptions import NotFound as NoSuchPath
 from api.console import plans
 from api.console.actions import BY_NAME, offered
 from api.console.api_client import ApiError
-from api.console.context import api, page, path_of, redirect_to, refuse_without, stack_path
+from api.console.context import api, page, path_of, redirect_to, stack_path
 from api.console.forms import faults_of, read_form, stack_body
 from api.console.plans import Plan
 from api.console.views.stack import BASE, read_stack
@@ -36,8 +36,7 @@ CHANGED: Final = (
 
 @actions.get("/<project>/create")
 def create_form(project: str) -> str:
-    """Show the form of a new stack; it can also only be previewed."""
-    refuse_without("stacks:create", "stacks:preview")
+    """Show the form of a new stack."""
     return page(
         "create.html", section="stacks", project=project, values={"rollback": "yes"}, faults=(), plan=None
     )

@@ -13,7 +13,7 @@ from typing import Final
 from flask import Blueprint, Response, make_response, request
 
 from api.console.api_client import ApiError
-from api.console.context import api, may, page, path_of, redirect_to, refuse_without
+from api.console.context import api, may, page, path_of, redirect_to
 from api.console.forms import read_form
 from orchestrator.errors import InvalidRequest
 from orchestrator.json_types import JsonMapping
@@ -86,7 +86,6 @@ def _answered(project: str, verb: str, chosen: Mapping[str, str], reason: str) -
 
 
 def _index(project: str, stack: str, marker: str, problem: str, reason: str) -> str:
-    refuse_without("stacks:list_repairs")
     rows = pending(project, stack_id=stack, marker=marker)
     return page(
         "repairs.html",
