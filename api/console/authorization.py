@@ -17,8 +17,8 @@ from orchestrator.security.policy import policy_of, require
 
 NAMES: Final = MappingProxyType(
     {
-        "actions.create": "stacks:preview",  # and the API decides about the create
-        "actions.create_form": "stacks:preview",
+        "actions.create": "stacks:create",
+        "actions.create_form": "stacks:create",
         "field.changes": "resource:index",
         "field.data": "resource:index",
         "field.names": "resource:index",
