@@ -194,7 +194,7 @@ class PoisonedWorld(World):
             self.settings, self.database, self.cipher, Registry.of(), operations(), publish
         )
         self.http = assemble(made_of).test_client()
-        self.sender = WebhookSender(self.database, self.cipher, self.settings)
+        self.sender = WebhookSender(self.database, self.cipher, self.settings, self.engine.quarantine)
         for project in PROJECTS:
             self.populate(project)
         self.damage_and_observe()

@@ -135,8 +135,8 @@ def test_two_revisions_are_compared(world: World, api: Api, apart: bool, monkeyp
     if apart:  # as it is done for large templates, short of the process
         monkeypatch.setattr(world.settings, "inline_body_size", 1)
 
-        def run(context: Any, path: Any, work: Any) -> Any:
-            job = offload._Job(context.settings, context.database.url, context.caller, path)
+        def run(context: Any, path: Any, work: Any, _size: Any = None) -> Any:
+            job = offload._Job(context.settings, context.database.url, context.caller, path, cpu_seconds=60)
             sent: list[Any] = []
             monkeypatch.setattr(offload, "_context", lambda _: context)
             work(job, type("Answer", (), {"send": lambda _, value: sent.append(value)})())
