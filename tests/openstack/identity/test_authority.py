@@ -72,7 +72,8 @@ def world(
             "keystone_password": credentials["OS_PASSWORD"],
         }
     else:
-        settings = settings_of(request.getfixturevalue("simulated_cloud").keystone.port)
+        cloud = request.getfixturevalue("simulated_cloud")
+        settings = settings_of(cloud.keystone.port, cloud.password)
     keystone_session.cache_clear()
     made = Trusts(new_database(), credentials, **settings, trusts_delegated_roles="*")
     yield made
