@@ -35,9 +35,9 @@ PAGES = (
 )
 
 
-def sign_in(cloud: SimulatedCloud, password: str, **headers: str) -> httpx.Response:
-    """Ask Keystone for a token of the administrator."""
-    user = {"name": "admin", "domain": {"name": "Default"}, "password": password}
+def sign_in(cloud: SimulatedCloud, password: str, name: str = "admin", **headers: str) -> httpx.Response:
+    """Ask Keystone for a token of a user in the project."""
+    user = {"name": name, "domain": {"name": "Default"}, "password": password}
     scope = {"project": {"name": "demo", "domain": {"name": "Default"}}}
     body = {"auth": {"identity": {"methods": ["password"], "password": {"user": user}}, "scope": scope}}
     content: Any = httpx.Request("POST", "http://x", json=body).content
@@ -67,7 +67,29 @@ def test_a_page_of_another_site_gets_no_token(simulated_cloud: SimulatedCloud) -
 def test_known_passwords_are_wrong(simulated_cloud: SimulatedCloud) -> None:
     for guess in ("simulated", "admin", "demo", "password", ""):
         assert sign_in(simulated_cloud, guess).status_code in {400, 401}
+        for user in ACCOUNTS - {"demo"}:
+            assert sign_in(simulated_cloud, guess, user).status_code in {400, 401}
     assert len({new_password() for _ in range(100)}) == 100
+
+
+def test_a_shared_password_is_of_a_plain_member_and_no_help_for_pages(
+    simulated_cloud: SimulatedCloud,
+) -> None:
+    answer = sign_in(simulated_cloud, "simulated", "demo")
+    assert answer.status_code == 201
+    roles = {role["name"] for role in answer.json()["token"]["roles"]}
+    assert roles <= {"member", "reader", "heat_stack_owner"}
+    for headers in PAGES:
+        assert sign_in(simulated_cloud, "simulated", "demo", **headers).status_code == 403
+    for host in FOREIGN_HOSTS:
+        assert sign_in(simulated_cloud, "simulated", "demo", Host=host).status_code == 421
+    users = httpx.get(
+        f"{simulated_cloud.auth_url}/users",
+        headers={
+            "X-Auth-Token": sign_in(simulated_cloud, simulated_cloud.password).headers["X-Subject-Token"]
+        },
+    )
+    assert "simulated" not in users.text and simulated_cloud.password not in users.text
 
 
 def test_a_data_directory_keeps_its_password_for_its_owner_only(tmp_path: Path) -> None:

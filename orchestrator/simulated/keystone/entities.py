@@ -13,6 +13,7 @@ from orchestrator.simulated.state import Table
 Keystone = Any  # its module imports this module
 
 DEFAULT_DOMAIN = "default"
+PASSWORDS = frozenset({"password", "shared_password"})  # of a user: `contents.SHARED_PASSWORDS`
 
 
 class Domains(Family):
@@ -123,8 +124,8 @@ class Users(Family):
         return super().create(values)
 
     def view(self, row: JsonObject) -> JsonObject:
-        """Return a user without its password."""
-        return {key: value for key, value in super().view(row).items() if key != "password"}
+        """Return a user without its passwords."""
+        return {key: value for key, value in super().view(row).items() if key not in PASSWORDS}
 
     def changed_view(self, row: JsonObject, before: JsonObject) -> JsonObject:
         """Return a changed user; Keystone adds its further attributes."""

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from orchestrator.json_types import JsonObject
 from orchestrator.simulated.http import ApiError, Request, Response
+from orchestrator.simulated.keystone.entities import PASSWORDS
 from orchestrator.simulated.service import UNAUTHENTICATED, Call, Caller
 from orchestrator.simulated.state import Table
 
@@ -153,7 +154,8 @@ class Tokens:
             return {**row, "user_id": before["user_id"], "expires": before["expires"]}
         given = (identity.get("password") or {}).get("user") or {}
         user = self._user(given)
-        if user is None or user.get("password") != given.get("password") or not given.get("password"):
+        password = given.get("password")
+        if user is None or not password or password not in {user.get(name) for name in PASSWORDS}:
             raise ApiError(401, UNAUTHENTICATED)
         return {**row, "user_id": user["id"]}
 
