@@ -22,6 +22,7 @@ from orchestrator.json_types import JsonMapping, JsonObject
 from orchestrator.operations import quotas, stored_bytes
 from orchestrator.operations.context import OperationContext
 from orchestrator.operations.masking import masked
+from orchestrator.operations.resource_context.state import recorded_secrets
 from orchestrator.resources.builtin.software_io import judge
 from orchestrator.resources.ec2_signatures import new_token
 from orchestrator.resources.software_api import (
@@ -42,6 +43,7 @@ from orchestrator.store.nodes.large_values import LARGE_BYTES
 from orchestrator.store.signals import ingest
 from orchestrator.store.software import ConfigRow, Db, DeploymentRow
 from orchestrator.store.stacks.stacks import StackRow
+from orchestrator.template.secret_values import SecretValues
 
 CANCELLED: Final = "Deployment cancelled."
 CREDENTIALS: Final = frozenset({"deploy_signal_id", "deploy_password"})  # inputs that grant access
@@ -244,7 +246,11 @@ class DeploymentStore:
         """Return the configs that a server has to apply, ordered by name."""
         with self.connect() as db:
             rows = store.published(db, self.place.project_id, server_id)
-        return [shown(self.cipher, row, in_the_open=not self.masks) for row in rows]
+            sealed = store.publishers(db, self.place.project_id, server_id) if self.masks else {}
+        if not self.masks:
+            return [shown(self.cipher, row, in_the_open=True) for row in rows]
+        known = {config_id: recorded_secrets(self.cipher.open(row)) for config_id, row in sealed.items()}
+        return [shown(self.cipher, row, known=known.get(row.uuid)) for row in rows]
 
     # Servers and agents.
 
@@ -343,11 +349,13 @@ def sealed(cipher: Cipher, draft: ConfigDraft) -> JsonObject:
     return {"name": draft.name, "group": draft.group, "sealed": cipher.seal(body)}
 
 
-def shown(cipher: Cipher, row: ConfigRow, *, in_the_open: bool = False) -> JsonObject:
+def shown(
+    cipher: Cipher, row: ConfigRow, *, in_the_open: bool = False, known: SecretValues | None = None
+) -> JsonObject:
     """Return a config as shown by the API.
 
-    Its servers receive it unmasked. In all other responses the agent's credentials are masked, and the whole
-    config if it contains a secret.
+    Its servers receive it unmasked. In all other responses the agent's credentials are masked, and the
+    secrets of a config that contains any: the `known` ones, or all of it if they are not known.
     """
     draft = opened(cipher, row).draft
     body: JsonObject = {
@@ -357,9 +365,9 @@ def shown(cipher: Cipher, row: ConfigRow, *, in_the_open: bool = False) -> JsonO
         "options": draft.options,
     }
     if not in_the_open:
-        hide = masked if row.secret else _keep
+        hide = _keep if not row.secret else masked if known is None else known.masked
         body["config"], body["options"] = hide(draft.config), hide(draft.options)
-        body["inputs"] = [_shown_input(item, all_of_it=row.secret) for item in draft.inputs]
+        body["inputs"] = [_shown_input(item, hide) for item in draft.inputs]
     return {**listed(row), **body}
 
 
@@ -374,9 +382,11 @@ def isotime(at: dt.datetime) -> str:
     return at.astimezone(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def _shown_input(item: JsonMapping, *, all_of_it: bool) -> JsonObject:
-    hidden = ("value", "default") if all_of_it else ("value",) if item["name"] in CREDENTIALS else ()
-    return {name: masked(value) if name in hidden else value for name, value in item.items()}
+def _shown_input(item: JsonMapping, hide: Callable[[object], Any]) -> JsonObject:
+    hidden = {name: hide(item[name]) for name in ("value", "default") if name in item}
+    if item["name"] in CREDENTIALS and "value" in item:
+        hidden["value"] = masked(item["value"])
+    return {**item, **hidden}
 
 
 def _keep(value: object) -> Any:
