@@ -81,12 +81,6 @@ SELECT {CONFIG} FROM software_deployment d JOIN software_config c ON c.id = d.co
 WHERE d.project_id = %(project_id)s AND d.server_id = %(server_id)s
 ORDER BY c.name NULLS FIRST, d.created_at, d.id
 """
-# The encrypted rows of the resources that have published secret configs to a server.
-PUBLISHERS = """
-SELECT c.uuid::text, r.sealed FROM software_deployment d JOIN software_config c ON c.id = d.config_id
-JOIN resource r ON r.id = d.resource_id
-WHERE d.project_id = %(project_id)s AND d.server_id = %(server_id)s AND c.secret AND r.sealed IS NOT NULL
-"""
 # Whether the server is a resource of ours: then its deletion is noticed.
 NOTED: Final = """EXISTS (SELECT 1 FROM software_agent a
         WHERE a.uuid = %(server_uuid)s::uuid AND a.project_id = %(project_id)s AND a.is_server)"""
@@ -280,12 +274,6 @@ def published(db: Db, project_id: str, server_id: str) -> list[ConfigRow]:
     """Return the configs published to a server, by their names."""
     rows = db.execute(PUBLISHED, {"project_id": project_id, "server_id": server_id}).fetchall()
     return [_config(row) for row in rows]
-
-
-def publishers(db: Db, project_id: str, server_id: str) -> dict[str, bytes]:
-    """Return, by the id of each secret config published to a server, the encrypted row of its resource."""
-    rows = db.execute(PUBLISHERS, {"project_id": project_id, "server_id": server_id}).fetchall()
-    return {config_id: bytes(sealed) for config_id, sealed in rows}
 
 
 def add_deployment(db: Db, values: Mapping[str, object]) -> bool:

@@ -225,6 +225,42 @@ def test_users_see_the_metadata_of_a_server_with_its_secrets_masked(world: World
     assert {inputs[name] for name in ("password", "deploy_signal_id", "deploy_password")} == {"******"}
 
 
+def test_a_published_config_masks_the_secrets_that_it_was_published_with(world: World) -> None:
+    """Also after the resource has another secret, without a new publication."""
+    resources = {
+        "machine": RESOURCES["machine"],
+        "config": {"type": "OS::Heat::SoftwareConfig", "properties": {"group": "script", "config": "x"}},
+        "first": {
+            "type": "OS::Heat::SoftwareDeployment",
+            "properties": {
+                "config": {"get_resource": "config"},
+                "server": {"get_resource": "machine"},
+                "input_values": {"password": SECRET, "greeting": "hello"},
+                "signal_transport": "NO_SIGNAL",
+                "actions": ["CREATE"],
+            },
+        },
+    }
+    later = "another-hidden-value"
+    world.create("s", resources, parameters=PARAMETERS, environment={"parameters": {"password": HIDDEN}})
+    world.deliver_all()
+    with serving(world, auth="token") as api:
+        headers = {"X-Auth-Token": create_token(world.database, "p1", roles=["reader"])}
+        path = f"/v1/p1/software_deployments/metadata/{world.resource('machine').physical_id}"
+        for _ in range(2):
+            [config] = api.get(path, headers=headers).json["metadata"]
+            inputs = {item["name"]: item["value"] for item in config["inputs"]}
+            assert (inputs["password"], inputs["greeting"], inputs["deploy_action"]) == (
+                "******",
+                "hello",
+                "CREATE",
+            )
+            world.update(
+                "s", resources, parameters=PARAMETERS, environment={"parameters": {"password": later}}
+            )
+            world.deliver_all()
+
+
 def test_the_agent_reads_its_own_values_and_those_of_no_other_server(world: World, api: FlaskClient) -> None:
     rows = {name: world.resource(name) for name in ("machine", "polling")}
     opened = {name: world.cipher.open(bytes(row.sealed)) for name, row in rows.items()}

@@ -274,14 +274,17 @@ def _operation(
     batch: BatchContext, visit: ResourceVisit, type_: ResourceType, desired: DesiredResource | None = None
 ) -> ResourceOperation:
     worker, resource = batch.worker, visit.resource
+    state = load_state(visit, worker.cipher)
     software: SoftwareStore = UNCONNECTED
     if type_.needs_lease:  # a local type has no use for it
-        software = DeploymentStore.of(visit, worker.database, worker.cipher, worker.settings)
+        software = DeploymentStore.of(
+            visit, worker.database, worker.cipher, worker.settings, lambda: state.secrets
+        )
     return ResourceOperation(
         visit,
         resource,
         worker.breakers.guard(type_, visit) if type_.calls_out else type_,
-        load_state(visit, worker.cipher),
+        state,
         worker.parameters.get(visit.stack),
         software,
         LazyStackContext(worker.stacks, visit),

@@ -22,7 +22,7 @@ from orchestrator.json_types import JsonMapping, JsonObject
 from orchestrator.operations import quotas, stored_bytes
 from orchestrator.operations.context import OperationContext
 from orchestrator.operations.masking import masked
-from orchestrator.operations.resource_context.state import recorded_secrets
+from orchestrator.operations.resource_context.state import SECRET_VALUES, recorded_secrets
 from orchestrator.resources.builtin.software_io import judge
 from orchestrator.resources.ec2_signatures import new_token
 from orchestrator.resources.software_api import (
@@ -46,6 +46,7 @@ from orchestrator.store.stacks.stacks import StackRow
 from orchestrator.template.secret_values import SecretValues
 
 CANCELLED: Final = "Deployment cancelled."
+CONTENT: Final = ("config", "inputs", "outputs", "options")
 CREDENTIALS: Final = frozenset({"deploy_signal_id", "deploy_password"})  # inputs that grant access
 FULL: Final = "You have reached the maximum software {0} per tenant, {1}. Please delete some {0}."
 RETRY: Final = {"orchestrator": "look again"}  # content of the signals that this module sends
@@ -58,6 +59,8 @@ class DeploymentStore:
     """The store for a visit or for a request; `resource_id` and `operation` are those of the visit.
 
     With `masks`, what it publishes is for a caller who is not the agent of the server: secrets are masked.
+    `secrets` returns the secret values of the visited resource, which its secret configs record; None: not
+    known.
     """
 
     connect: Connect
@@ -69,10 +72,16 @@ class DeploymentStore:
     resource_id: int | None = None
     traversal: int | None = None
     masks: bool = False
+    secrets: Callable[[], SecretValues | None] = lambda: None
 
     @classmethod
     def of(
-        cls, visit: ResourceVisit, database: Database, cipher: Cipher, settings: Settings
+        cls,
+        visit: ResourceVisit,
+        database: Database,
+        cipher: Cipher,
+        settings: Settings,
+        secrets: Callable[[], SecretValues | None] = lambda: None,
     ) -> DeploymentStore:
         """Return the store for a visit, on the connection of its thread."""
         stack, resource = visit.stack, visit.resource
@@ -86,6 +95,7 @@ class DeploymentStore:
             stack.id,
             resource.id,
             stack.traversal,
+            secrets=secrets,
         )
 
     @classmethod
@@ -246,11 +256,7 @@ class DeploymentStore:
         """Return the configs that a server has to apply, ordered by name."""
         with self.connect() as db:
             rows = store.published(db, self.place.project_id, server_id)
-            sealed = store.publishers(db, self.place.project_id, server_id) if self.masks else {}
-        if not self.masks:
-            return [shown(self.cipher, row, in_the_open=True) for row in rows]
-        known = {config_id: recorded_secrets(self.cipher.open(row)) for config_id, row in sealed.items()}
-        return [shown(self.cipher, row, known=known.get(row.uuid)) for row in rows]
+        return [shown(self.cipher, row, in_the_open=not self.masks) for row in rows]
 
     # Servers and agents.
 
@@ -322,7 +328,7 @@ class DeploymentStore:
             "secret": secret,
             "derived": derived,
         }
-        return {**values, **sealed(self.cipher, draft)}
+        return {**values, **sealed(self.cipher, draft, self.secrets() if secret else None)}
 
     def _write(self, db: Db, row: DeploymentRow, **changes: object) -> None:
         store.write_deployment(db, {**row.values(), **changes})
@@ -340,22 +346,23 @@ def _stored_bytes(software: DeploymentStore, db: Db, added: int) -> Limit | None
 
 def opened(cipher: Cipher, row: ConfigRow) -> Config:
     """Return a decrypted config."""
-    return Config(row.uuid, ConfigDraft(row.name, row.group, **cipher.open(row.sealed)))
+    body = cipher.open(row.sealed)
+    return Config(row.uuid, ConfigDraft(row.name, row.group, **{name: body[name] for name in CONTENT}))
 
 
-def sealed(cipher: Cipher, draft: ConfigDraft) -> JsonObject:
-    """Return a config with encrypted content."""
-    body = {name: getattr(draft, name) for name in ("config", "inputs", "outputs", "options")}
+def sealed(cipher: Cipher, draft: ConfigDraft, secrets: SecretValues | None = None) -> JsonObject:
+    """Return a config with encrypted content, and the secret values in it if they are known."""
+    body: JsonObject = {name: getattr(draft, name) for name in CONTENT}
+    if secrets:
+        body[SECRET_VALUES] = sorted(secrets.texts)
     return {"name": draft.name, "group": draft.group, "sealed": cipher.seal(body)}
 
 
-def shown(
-    cipher: Cipher, row: ConfigRow, *, in_the_open: bool = False, known: SecretValues | None = None
-) -> JsonObject:
+def shown(cipher: Cipher, row: ConfigRow, *, in_the_open: bool = False) -> JsonObject:
     """Return a config as shown by the API.
 
     Its servers receive it unmasked. In all other responses the agent's credentials are masked, and the
-    secrets of a config that contains any: the `known` ones, or all of it if they are not known.
+    secrets of a config that contains any: those that it records, or all of it if it records none.
     """
     draft = opened(cipher, row).draft
     body: JsonObject = {
@@ -365,6 +372,7 @@ def shown(
         "options": draft.options,
     }
     if not in_the_open:
+        known = recorded_secrets(cipher.open(row.sealed)) if row.secret else None
         hide = _keep if not row.secret else masked if known is None else known.masked
         body["config"], body["options"] = hide(draft.config), hide(draft.options)
         body["inputs"] = [_shown_input(item, hide) for item in draft.inputs]
