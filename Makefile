@@ -91,42 +91,42 @@ test-openstack: $(STAMP)  ## run the tests of OpenStack's types on a real contro
 	@$(if $(OPENSTACK_DIR),OPENSTACK_DIR="$(OPENSTACK_DIR)") $(BIN)/python -m tests.openstack $(OPENSTACK_SCRIPTS)
 
 test-compose: $(STAMP)  ## build the image and run docker-compose.yml on a Docker engine: kills, scaling, restart, Flower
-	@$(BIN)/python -m tests.compose $(COMPOSE_ARGS)
+	@$(BIN)/python -m qa.compose $(COMPOSE_ARGS)
 
 soak: $(STAMP)  ## random requests, kills and outages for an hour: make soak [SECONDS=3600 or KILLS=200] [SEED=1] [OUTAGES=60] [STUCK=0.03] [HELD=0.1]
-	@$(BIN)/python -m tests.kills $(if $(KILLS),--kills $(KILLS),--seconds $(or $(SECONDS),3600)) \
+	@$(BIN)/python -m qa.soak $(if $(KILLS),--kills $(KILLS),--seconds $(or $(SECONDS),3600)) \
 		$(if $(SEED),--seed $(SEED)) --outages $(or $(OUTAGES),60) --stuck $(or $(STUCK),0.03) --held $(or $(HELD),0.1)
 
 bench: $(STAMP)  ## measure the speed and print a table: make bench [SHAPES=flat,chain] [SIZE=1000]
-	@$(BIN)/python -m tests.bench $(if $(SHAPES),--shapes $(SHAPES)) $(if $(SIZE),--sizes $(SIZE)) $(BENCH_ARGS)
+	@$(BIN)/python -m qa.bench $(if $(SHAPES),--shapes $(SHAPES)) $(if $(SIZE),--sizes $(SIZE)) $(BENCH_ARGS)
 
 bench-bars: $(STAMP)  ## check the guaranteed minimums of speed, all or BAR=growth,crowd; exits with 1 if any is missed
-	@$(BIN)/python -m tests.bench $(if $(BAR),--bar $(BAR),--bars) $(BENCH_ARGS)
+	@$(BIN)/python -m qa.bench $(if $(BAR),--bar $(BAR),--bars) $(BENCH_ARGS)
 
 bench-ui: $(STAMP)  ## measure the console in Chromium: make bench-ui [SIZES=10,10000,1000000] [WATCH_SECONDS=600] [SCREENSHOTS=folder]
 	@SUDO=1 tools/debian_package.sh chromium $(BROWSERS)
-	@$(BIN)/python -m tests.console_bench $(if $(SIZES),--sizes $(SIZES)) $(if $(WATCH_SECONDS),--watch $(WATCH_SECONDS)) $(if $(SCREENSHOTS),--screenshots $(SCREENSHOTS))
+	@$(BIN)/python -m qa.console_bench $(if $(SIZES),--sizes $(SIZES)) $(if $(WATCH_SECONDS),--watch $(WATCH_SECONDS)) $(if $(SCREENSHOTS),--screenshots $(SCREENSHOTS))
 
 bench-openstack: $(STAMP)  ## measure the speed with OpenStack: make bench-openstack OPENSTACK_DIR=running one [PARTS=speed,cpu]
-	@$(if $(OPENSTACK_DIR),OPENSTACK_DIR="$(OPENSTACK_DIR)") $(BIN)/python -m tests.openstack.bench $(if $(PARTS),--parts $(PARTS))
+	@$(if $(OPENSTACK_DIR),OPENSTACK_DIR="$(OPENSTACK_DIR)") $(BIN)/python -m qa.openstack_bench $(if $(PARTS),--parts $(PARTS))
 
 corpus: $(STAMP)  ## compare the results for real templates with those of Heat: make corpus [CORPUS_DIR=...]
-	@$(BIN)/python -m tests.corpus $(CORPUS_DIR)
+	@$(BIN)/python -m qa.corpus $(CORPUS_DIR)
 
 openapi: $(STAMP)  ## generate docs/openapi.json from the routes and their descriptions
 	@$(BIN)/python -m tests.openapi
 
 corpus-openstack: $(STAMP)  ## create, change, check and delete real templates on a cloud: make corpus-openstack [OPENSTACK_DIR=running one]
-	@$(if $(OPENSTACK_DIR),OPENSTACK_DIR="$(OPENSTACK_DIR)") $(BIN)/python -m tests.openstack.acceptance.templates $(CORPUS_DIR)
+	@$(if $(OPENSTACK_DIR),OPENSTACK_DIR="$(OPENSTACK_DIR)") $(BIN)/python -m qa.acceptance.templates $(CORPUS_DIR)
 
 conformance: $(STAMP)  ## run Heat's own tests: make conformance [TESTS="hooks preview"] [CONFORMANCE_LIST=file] [CONFORMANCE_OUT=file]
-	@$(BIN)/python -m tests.conformance $(TESTS) $(if $(CONFORMANCE_DIR),--dir $(CONFORMANCE_DIR)) \
+	@$(BIN)/python -m qa.conformance $(TESTS) $(if $(CONFORMANCE_DIR),--dir $(CONFORMANCE_DIR)) \
 		$(if $(CONFORMANCE_LIST),--list $(CONFORMANCE_LIST)) $(if $(CONFORMANCE_OUT),--out $(CONFORMANCE_OUT))
 
 # The facts about Heat's types are recorded with an interpreter that has Heat: pip install openstack-heat==27.0.1.
 schema-parity: $(STAMP)  ## compare the schemas of all types with Heat's: make schema-parity [HEAT_PYTHON=interpreter to record with]
-	@$(if $(HEAT_PYTHON),$(HEAT_PYTHON) -W ignore tests/schema_parity/heat_facts.py > tests/schema_parity/heat-27.0.1.json)
-	@$(BIN)/python -m tests.schema_parity
+	@$(if $(HEAT_PYTHON),$(HEAT_PYTHON) -W ignore qa/schema_parity/heat_facts.py > qa/schema_parity/heat-27.0.1.json)
+	@$(BIN)/python -m qa.schema_parity
 
 lock: $(STAMP)  ## update all lock files from pyproject.toml
 	@$(BIN)/uv pip compile -q --universal --generate-hashes --no-emit-index-url --group dev --extra embedded --extra flower --extra notifications \

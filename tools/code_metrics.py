@@ -27,7 +27,7 @@ from typing import Final
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 PACKAGES: Final = ("orchestrator", "api", "tasks")
-TESTS: Final = ("tests", "tools")
+TESTS: Final = ("tests", "qa", "tools")
 MAX_MODULE_LINES: Final = 500
 MAX_METHODS: Final = 25
 MAX_FUNCTION_LINES: Final = 50

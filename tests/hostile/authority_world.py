@@ -9,7 +9,7 @@ import pytest
 
 from orchestrator.clients.keystone.delegation import keystone_session
 from orchestrator.simulated.cloud import SimulatedCloud
-from tests.openstack.acceptance.installation import open_cloud
+from qa.acceptance.installation import open_cloud
 from tests.openstack.stacks.callers import Callers
 from tests.openstack.stacks.cloud_world import CloudWorld
 from tests.scenarios.warm_database import Kept, keep

@@ -15,7 +15,7 @@ from typing import Any, Final
 from click.testing import CliRunner
 
 from orchestrator.cli.main import main
-from tests.bench.processes import forget_peak, peak_memory, sample_processes
+from qa.bench.processes import forget_peak, peak_memory, sample_processes
 from tests.e2e.running import Up, eventually
 from tests.hostile.slow import HEALTH, head
 from tests.integration.served_api import answer, status

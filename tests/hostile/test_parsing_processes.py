@@ -16,7 +16,7 @@ import pytest
 
 from orchestrator.operations.offload import NICENESS
 from orchestrator.security.encryption import new_key
-from tests.bench.processes import family, sample_processes
+from qa.bench.processes import family, sample_processes
 from tests.integration.served_api import served
 
 LIMIT = 4  # parsing processes of the installation; a project uses two

@@ -16,7 +16,7 @@ from orchestrator.clients.keystone.cloud_session import Cloud
 from orchestrator.clients.openstack.networking.load_balancing import LOAD_BALANCERS
 from orchestrator.errors import ProviderError
 from orchestrator.simulated.cloud import SimulatedCloud
-from tests.openstack.acceptance.installation import open_cloud, variables_of, wait_for_backends
+from qa.acceptance.installation import open_cloud, variables_of, wait_for_backends
 from tests.openstack.driver import Driver
 
 DIRECTORY = os.environ.get("OPENSTACK_DIR", "")

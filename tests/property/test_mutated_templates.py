@@ -25,7 +25,7 @@ from orchestrator.resources.registry import load_registry
 from orchestrator.security.caller import ADMIN_ROLES, Caller
 from orchestrator.template.parse import Limits
 from orchestrator.template.template import FaultyTemplate, load
-from tests.bench.processes import forget_peak, peak_memory
+from qa.bench.processes import forget_peak, peak_memory
 from tests.profiles import examples
 from tests.property.mutations import SOURCES, files_beside, mutated_documents, mutated_texts
 

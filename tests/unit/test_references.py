@@ -21,7 +21,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 PRODUCT = ("orchestrator", "api", "tasks", "alembic")
-PACKAGES = (*PRODUCT, "tests", "tools")
+PACKAGES = (*PRODUCT, "tests", "qa", "tools")
 INTERNALS = ROOT / "docs" / "internals"
 FOREIGN = re.compile(r"(?<![\w/.-])(?:spec/[\w-]+\.md|(?:PROTOCOL|DESIGN|STYLE|DEPENDENCIES)\.md)")
 
@@ -139,7 +139,13 @@ def resolve(text: Text, path: str) -> Path | None:
 
     Paths begin at the repository's root, at a package, at the file's folder or at a parent folder.
     """
-    packages = (ROOT / "orchestrator", ROOT / "docs", ROOT / "docs" / "internals", ROOT / "tests")
+    packages = (
+        ROOT / "orchestrator",
+        ROOT / "docs",
+        ROOT / "docs" / "internals",
+        ROOT / "tests",
+        ROOT / "qa",
+    )
     above = [folder for folder in text.path.parents if folder.is_relative_to(ROOT)]
     for folder in (*above, *packages):
         if "*" in path or "{" in path:
@@ -192,7 +198,7 @@ def faults_of_citations(text: Text) -> Iterator[tuple[int, str]]:
         places = match["places"]
         if not places and "/" not in match["document"] and not text.is_markdown:
             continue  # the name of a file that is made
-        if text.path.parts[len(ROOT.parts)] == "tests" and not match["document"].startswith(
+        if text.path.parts[len(ROOT.parts)] in ("tests", "qa") and not match["document"].startswith(
             "docs/internals/"
         ):
             continue  # made by a test

@@ -15,8 +15,8 @@ import psycopg
 import pytest
 
 from orchestrator.security.encryption import new_key
+from qa.fuzz.world import populate, run
 from tests.e2e.running import Up
-from tests.fuzz.world import populate, run
 from tests.integration.served_api import served
 
 SECONDS = int(os.environ.get("FUZZ_SECONDS", "1200"))

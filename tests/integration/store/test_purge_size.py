@@ -14,8 +14,8 @@ from orchestrator.operations.maintenance.heartbeat import Heartbeat
 from orchestrator.operations.maintenance.purge import Policy, purge
 from orchestrator.operations.maintenance.sweep import Sweep
 from orchestrator.store.maintenance import purge as purging
+from qa.bench.updates_size import BAR, grow
 from tasks.periodic import PeriodicThread
-from tests.bench.updates_size import BAR, grow
 from tests.scenarios.world import World, test_resource
 
 TABLES = """

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.kills.run import Plan, run
+from qa.soak.run import Plan, run
 
 QUICK = {"ORCHESTRATOR_LEASE_SECONDS": "5", "ORCHESTRATOR_RE_ENQUEUE_SECONDS": "2"}
 

@@ -1,4 +1,4 @@
-"""Names of what a cloud offers."""
+"""Names of the offers of a cloud."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from orchestrator.clients.openstack.cloud import OpenStack
 from orchestrator.clients.openstack.networking.network import NETWORKS
 from orchestrator.embedded.simulated_cloud import settings_of
 from orchestrator.errors import Forbidden
-from tests.openstack.acceptance.installation import open_cloud
+from qa.acceptance.installation import open_cloud
 from tests.openstack.conftest import DIRECTORY, PREFIX
 from tests.openstack.stacks.callers import Callers
 

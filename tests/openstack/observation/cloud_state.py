@@ -1,4 +1,4 @@
-"""The objects of the simulated cloud before and after: what was neither damaged nor repaired is unchanged."""
+"""The objects of the simulated cloud before and after: an object without damage and repair is unchanged."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ import pytest
 
 from orchestrator.simulated.cloud import SimulatedCloud
 from orchestrator.simulated.server import LoopThread
-from tests.openstack.acceptance.installation import open_cloud
+from qa.acceptance.installation import open_cloud
 from tests.openstack.conftest import DIRECTORY
 from tests.openstack.observation.observed_world import ObservedWorld
 from tests.openstack.stacks.conftest import kept_stacks  # noqa: F401 - a fixture

@@ -48,7 +48,7 @@ class Target(NamedTuple):
 
     @property
     def key(self) -> tuple[int, str, str]:
-        """What a verdict is about."""
+        """Subject of a verdict."""
         return self.stack_id, self.name, self.physical_id
 
 
@@ -104,7 +104,7 @@ class Ledger:
         return entry
 
     def contradictions(self, *, settled: bool = True, once: Collection[str] = ()) -> list[str]:
-        """Return what does not agree: damage without its verdict, verdicts without damage, repairs that are
+        """Return the disagreements: damage without its verdict, verdicts without damage, repairs that are
         missing, too many or forbidden. Not `settled`: repairs may be under way. `once`: verdicts for which
         an observation of the newest damage was not enough.
         """

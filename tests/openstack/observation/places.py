@@ -10,7 +10,7 @@ Place = tuple[int, str]
 
 
 def place_of(target: Target) -> Place:
-    """Return what a server and its port have in common, and a volume and its attachment."""
+    """Return the common identity of a server and its port, and a volume and its attachment."""
     family = "disk" if target.type in (VOLUME, ATTACHMENT) else "server"
     return target.stack_id, family + target.name.lstrip("abcdefghijklmnopqrstuvwxyz")
 

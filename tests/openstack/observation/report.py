@@ -25,7 +25,7 @@ class Report:
 
     @contextmanager
     def measured(self, what: str) -> Iterator[None]:
-        """Print what the body costs: processor time of this thread, requests, and time."""
+        """Print the costs of the body: processor time of this thread, requests, and time."""
         begun, spent, requests = time.monotonic(), time.thread_time(), self._world.cloud.requests.total
         yield
         self.show(

@@ -19,7 +19,7 @@ from typing import Final, NamedTuple
 
 import pytest
 
-from tests.openstack.acceptance.installation import Installation, installation
+from qa.acceptance.installation import Installation, installation
 from tests.openstack.observation import fleet, flood
 from tests.openstack.observation.broker import Sender, broker, is_installed
 
@@ -159,7 +159,7 @@ def test_a_flood_loses_no_fault_and_delays_nobody(servers: Fleet) -> None:
 
 
 class Load(NamedTuple):
-    """What was measured while notifications were sent."""
+    """Measurements while notifications were sent."""
 
     sent: int
     requests: list[float]  # seconds

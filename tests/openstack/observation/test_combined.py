@@ -23,7 +23,7 @@ import orjson
 import pytest
 
 from orchestrator.errors import ProviderError
-from tests.openstack.acceptance.installation import Failed, Installation, installation
+from qa.acceptance.installation import Failed, Installation, installation
 from tests.openstack.observation import fleet
 
 SECONDS: Final = float(os.environ.get("COMBINED_SECONDS", "600"))

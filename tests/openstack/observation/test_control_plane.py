@@ -6,8 +6,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.openstack.acceptance.convergence import SERVICES, SETTINGS, carry_out
-from tests.openstack.acceptance.installation import chosen_directory, installation
+from qa.acceptance.convergence import SERVICES, SETTINGS, carry_out
+from qa.acceptance.installation import chosen_directory, installation
 
 
 @pytest.mark.long

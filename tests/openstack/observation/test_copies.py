@@ -1,4 +1,4 @@
-"""A copied stack has the rows and objects of a created one, apart from ids, names of its own and times."""
+"""A copied stack has the rows and objects of a created stack, apart from ids, names of its own and times."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ import pytest
 
 from orchestrator.security.encryption import Cipher, new_key
 from orchestrator.simulated.cloud import SimulatedCloud
-from tests.openstack.acceptance.installation import open_cloud
+from qa.acceptance.installation import open_cloud
 from tests.openstack.observation import fleet
 from tests.openstack.observation.cloud_state import CloudState
 from tests.openstack.observation.copies import Prototype, objects_of
@@ -136,7 +136,7 @@ def test_damage_among_many_objects_is_found_and_repaired_entry_by_entry(
     modes, dice = build(worlds), random.Random(3)
     first = worlds[PROJECTS[0]]
     ledger, report = Ledger(first.rows), Report(first, capsys)
-    for _ in range(3):  # the first rounds of the project and of this process are no quiet ones
+    for _ in range(3):  # the first rounds of the project and of this process are not quiet
         first.discover()
         first.round()
     assert not ledger.contradictions()

@@ -12,7 +12,7 @@ from typing import Any
 from orchestrator.clients.keystone.cloud_session import Cloud
 from orchestrator.operations.stacks.actions import roll_back
 from orchestrator.security.keystone import caller_of
-from tests.openstack.acceptance.installation import open_cloud
+from qa.acceptance.installation import open_cloud
 from tests.scenarios.world import World
 
 

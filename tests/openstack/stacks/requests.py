@@ -11,7 +11,7 @@ from tests.scenarios.fake_cloud import Crash
 
 
 class Requests:
-    """Sends requests, and ends a worker before or after one of them."""
+    """Sends requests, and ends a worker before or after a request."""
 
     def __init__(self, send: Callable[..., Answer]) -> None:
         self._send = send

@@ -10,7 +10,7 @@ from __future__ import annotations
 import psycopg
 import pytest
 
-from tests.bench.shapes import template
+from qa.bench.shapes import template
 from tests.scenarios.world import World
 
 SIZE = 300

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from tests.bench.api_rate import ApiRun
-from tests.bench.bars import BARS
-from tests.bench.crowd import CrowdRun
-from tests.bench.judging import plan
-from tests.bench.measure import Run
-from tests.bench.observing import ObserveRun, ObserveRuns
-from tests.bench.parse import ParseRun
-from tests.bench.results import Results
-from tests.bench.yardstick import Yardstick
+from qa.bench.api_rate import ApiRun
+from qa.bench.bars import BARS
+from qa.bench.crowd import CrowdRun
+from qa.bench.judging import plan
+from qa.bench.measure import Run
+from qa.bench.observing import ObserveRun, ObserveRuns
+from qa.bench.parse import ParseRun
+from qa.bench.results import Results
+from qa.bench.yardstick import Yardstick
 
 PLAN = plan(BARS.values())
 

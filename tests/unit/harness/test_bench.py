@@ -12,15 +12,15 @@ from rich.console import Console
 from orchestrator.graph.build import Graph, build
 from orchestrator.template.parse import Limits
 from orchestrator.template.template import load
-from tests.bench import shapes
-from tests.bench.__main__ import asked_for
-from tests.bench.judging import judge
-from tests.bench.measure import percentile
-from tests.bench.parse import measure_parse, yaml_text
-from tests.bench.processes import ProcessSample, Watch, family
-from tests.bench.results import COLUMNS, Results, line, show, write
-from tests.bench.shapes import CHILD, FILES, OPERATIONS, SHAPES, UPDATES, template
-from tests.bench.yardstick import Yardstick
+from qa.bench import shapes
+from qa.bench.__main__ import asked_for
+from qa.bench.judging import judge
+from qa.bench.measure import percentile
+from qa.bench.parse import measure_parse, yaml_text
+from qa.bench.processes import ProcessSample, Watch, family
+from qa.bench.results import COLUMNS, Results, line, show, write
+from qa.bench.shapes import CHILD, FILES, OPERATIONS, SHAPES, UPDATES, template
+from qa.bench.yardstick import Yardstick
 from tests.unit.harness.bench_results import good_results, run_of
 
 

@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import pytest
 
-from tests.bench.bars import BARS
-from tests.bench.crowd import CrowdRun
-from tests.bench.judging import Expected, judge, plan, short
-from tests.bench.parse import ParseRun
-from tests.bench.resolving import measure_resolving
-from tests.bench.results import COLUMNS, Results, line
-from tests.bench.shapes import OPERATIONS
+from qa.bench.bars import BARS
+from qa.bench.crowd import CrowdRun
+from qa.bench.judging import Expected, judge, plan, short
+from qa.bench.parse import ParseRun
+from qa.bench.resolving import measure_resolving
+from qa.bench.results import COLUMNS, Results, line
+from qa.bench.shapes import OPERATIONS
 from tests.unit.harness.bench_results import PLAN, good_results, run_of
 
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import yaml
 from click.testing import CliRunner
 
-from tests.conformance import server
-from tests.conformance.__main__ import main
-from tests.conformance.chosen import Harness, not_passed
+from qa.conformance import server
+from qa.conformance.__main__ import main
+from qa.conformance.chosen import Harness, not_passed
 
 
 def test_without_the_harness_the_error_explains_the_setup(tmp_path):

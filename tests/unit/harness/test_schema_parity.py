@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.schema_parity.comparison import Difference, Explanation, differences, stale, unexplained
-from tests.schema_parity.recorded import compared
+from qa.schema_parity.comparison import Difference, Explanation, differences, stale, unexplained
+from qa.schema_parity.recorded import compared
 
 
 def facts(**given):

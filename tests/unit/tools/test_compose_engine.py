@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from tests.compose import engine
+from qa.compose import engine
 
 IMAGES = ["postgres:18", "python:3.11-slim", "valkey/valkey:9"]
 
