@@ -2,7 +2,7 @@
 
 The migrations are in `alembic/` of the source tree and in the folder `migrations` of the package in the
 wheel. To add a migration after a change in `tables/`, set ORCHESTRATOR_DATABASE_URL to a database at the head
-and run `alembic revision --autogenerate --rev-id 0002 -m "summary"`. Then review the result: autogenerate
+and run `alembic revision --autogenerate --rev-id 0060 -m "summary"`. Then review the result: autogenerate
 detects neither CHECK constraints nor storage settings (tests/integration/store/test_migrations.py does).
 """
 
@@ -22,7 +22,7 @@ from orchestrator.store.connections.engines import new_engine
 from orchestrator.store.connections.outages import OUTAGES, Session
 from orchestrator.store.connections.sessions import open_session
 from orchestrator.store.schema.collation import warn_of_other
-from orchestrator.store.schema.version import folder, head, in_one_line, newer, unreachable, versions
+from orchestrator.store.schema.version import folder, head, in_one_line, require_known, unreachable
 from orchestrator.store.tables.base import Xid8
 
 ADVISORY_LOCK = 0x6F7263685F6D6967  # a single upgrade at a time per database
@@ -38,14 +38,14 @@ def upgrade(url: str) -> None:
     database does not have the recommended collation.
 
     Raises:
-        Misconfigured: the database is unreachable, newer than this code, or behind an unsuitable connection
-            pooler.
+        Misconfigured: the database is unreachable, newer than this code, older than its first migration, or
+            behind an unsuitable connection pooler.
     """
     with connect(url) as connection:
         connection.execute(text("SELECT pg_advisory_lock(:key)"), {"key": ADVISORY_LOCK})
         revision_ = MigrationContext.configure(connection).get_current_revision()
-        if revision_ is not None and revision_ not in versions():
-            raise newer(revision_)
+        if revision_ is not None:
+            require_known(revision_)
         connection.execute(text(f"SET lock_timeout = '{LOCK_TIMEOUT}'"))
         connection.commit()
         config = Config()

@@ -55,8 +55,8 @@ def require_current(url: str) -> None:
     version_, needed = current(url), head()
     if version_ == needed:
         return
-    if version_ is not None and version_ not in versions():
-        raise newer(version_)
+    if version_ is not None:
+        require_known(version_)
     has = f"schema {version_}" if version_ else "no schema"
     raise Misconfigured(f"the database has {has} and this version needs {needed}: run `orchestrator migrate`")
 
@@ -91,10 +91,23 @@ def folder() -> Path:
     raise Misconfigured(f"the migrations are missing from {package}; install the software again")
 
 
-def newer(version: str) -> Misconfigured:
-    """Return the message about a schema version that this code does not know."""
-    return Misconfigured(
-        f"the database has schema {version}, newer than the {head()} this version knows: upgrade the software"
+def require_known(version: str) -> None:
+    """Check that this code can upgrade a database from this schema version.
+
+    Raises:
+        Misconfigured: the schema is newer than this code, or older than its first migration.
+    """
+    known = versions()
+    if version in known:
+        return
+    if version < known[0]:
+        raise Misconfigured(
+            f"the database has schema {version}, older than {known[0]}: install the development version 0.1.0"
+            f" with schema {known[0]}, run its `orchestrator migrate`, and then upgrade to this version"
+        )
+    raise Misconfigured(
+        f"the database has schema {version}, newer than the {known[-1]} this version knows:"
+        " upgrade the software"
     )
 
 

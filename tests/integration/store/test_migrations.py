@@ -5,9 +5,11 @@ from __future__ import annotations
 import importlib
 import os
 import pkgutil
+import runpy
 import subprocess
 import sys
 from collections.abc import Callable
+from pathlib import Path
 
 import psycopg
 import pytest
@@ -27,6 +29,8 @@ from orchestrator.store.tables.base import Base
 for _module in pkgutil.iter_modules(tables.__path__):  # importing a table declares it
     importlib.import_module(f"{tables.__name__}.{_module.name}")
 
+# `pg_dump --schema-only` of a database at 0052 that the migrations before the baseline have made.
+DUMPED = Path(__file__).with_name("schema_0052.sql")
 CATALOGUE = """
 SELECT 'column', c.relname, a.attname, format_type(a.atttypid, a.atttypmod),
        concat_ws(' ', a.attnotnull, a.attidentity, a.attcompression, a.attstorage,
@@ -78,6 +82,27 @@ def test_upgrading_from_empty_equals_the_models(postgres_server: Postgres, postg
     }
 
 
+def test_a_database_of_the_former_migrations_is_upgraded_to_the_schema_of_a_new_installation(
+    postgres_server: Postgres, postgres_url: str
+) -> None:
+    url = empty_database(postgres_server, "former")
+    with psycopg.connect(url) as connection:
+        connection.execute(DUMPED.read_text())
+        connection.execute("INSERT INTO alembic_version VALUES ('0052')")
+    migrate.upgrade(url)
+    schema_version.require_current(url)
+    assert catalogue(url) ^ catalogue(postgres_url) == set()
+
+
+def test_the_baseline_is_the_schema_of_the_former_migrations(postgres_server: Postgres) -> None:
+    dumped, baseline = empty_database(postgres_server, "dumped"), empty_database(postgres_server, "baseline")
+    migration = runpy.run_path(str(next(schema_version.folder().glob("versions/0052_*.py"))))
+    for url, schema in ((dumped, DUMPED.read_text()), (baseline, migration["SCHEMA"])):
+        with psycopg.connect(url) as connection:
+            connection.execute(schema)
+    assert catalogue(dumped) ^ catalogue(baseline) == set()
+
+
 def test_autogenerate_finds_nothing_to_add(postgres_url: str) -> None:
     engine = create_engine(make_url(postgres_url).set(drivername="postgresql+psycopg"), poolclass=NullPool)
     with engine.connect() as connection:
@@ -118,6 +143,15 @@ def test_a_newer_schema_is_refused_and_names_both_versions(
     with pytest.raises(
         Misconfigured, match=f"schema 9999, newer than the {schema_version.head()} .*upgrade the software"
     ):
+        ask(postgres_url)
+
+
+@pytest.mark.parametrize("ask", [schema_version.require_current, migrate.upgrade])
+def test_a_schema_before_the_baseline_is_refused_with_the_version_to_install_first(
+    postgres_url: str, ask: Callable[[str], None]
+) -> None:
+    stamp(postgres_url, "0047")
+    with pytest.raises(Misconfigured, match=r"schema 0047, .*0\.1\.0 with schema 0052, run its `orch"):
         ask(postgres_url)
 
 

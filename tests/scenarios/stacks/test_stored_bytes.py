@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import random
-import runpy
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 
 import orjson
 import pytest
@@ -25,7 +23,6 @@ from tests.scenarios.children.test_nested_stacks import URL, child_text, nested
 from tests.scenarios.world import World, test_resource
 
 KB = 1024
-MIGRATION = Path(__file__).parents[3] / "alembic/versions/0052_stored_bytes.py"
 REFUSAL = "You have reached the maximum stored bytes per tenant"
 
 
@@ -172,19 +169,3 @@ def test_admins_are_not_limited(world: World) -> None:
     allow(world, 0)
     world.context = replace(world.context, caller=Caller("p1", roles=("admin",), is_admin=True))
     world.create("a", {"a": test_resource()})
-
-
-def test_the_migration_counts_what_is_stored(world: World) -> None:
-    world.create("a", with_file(), files=file(100))
-    world.create("s", {"child": nested()}, files={URL: child_text()})
-    world.deliver_all()
-    world.update("a", with_file(), files=file(50, "y"))
-    world.deliver_all()
-    before = used(world)
-    migration = runpy.run_path(str(MIGRATION))
-    with world.database.connect() as db:
-        db.execute("DELETE FROM project_content")
-        db.execute("UPDATE revision SET stored_bytes = 0")
-        for name in ("CONTENTS", "REVISIONS", "SNAPSHOTS"):
-            db.execute(migration[name])
-    assert used(world) == before
