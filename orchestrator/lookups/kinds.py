@@ -13,8 +13,10 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import Final
 
 from orchestrator.clients.openstack.cloud import OpenStack
-from orchestrator.clients.openstack.finding import Collection, find_ids
-from orchestrator.clients.openstack.networking.network import FLOATING_IPS
+from orchestrator.clients.openstack.finding import find_ids
+from orchestrator.clients.openstack.networking import load_balancing as octavia
+from orchestrator.clients.openstack.networking import network as neutron
+from orchestrator.clients.openstack.object_collections import Collection
 from orchestrator.clients.openstack.platform_services.key_manager import CONTAINERS, SECRETS, Kind
 from orchestrator.errors import Misconfigured
 from orchestrator.schema.custom import LOOKUPS
@@ -107,7 +109,7 @@ def _of_keystone(entity: str, collection: Collection) -> LookUp:
 
 
 def _floating_ip(cloud: OpenStack, value: str) -> str:
-    found = cloud.network.search(FLOATING_IPS, floating_ip_address=value, fields=("id",))
+    found = cloud.network.search(neutron.FLOATING_IPS, floating_ip_address=value, fields=("id",))
     return _single(
         [str(item["id"]) for item in found],
         f"The floatingip ({value}) could not be found.",
@@ -184,10 +186,7 @@ _FLAVORS: Final = Collection("/flavors", "flavor", "flavors", only_ids=False, by
 _REGIONS: Final = Collection("/regions", "region", "regions", only_ids=False, unnamed=True)
 _SERVICES: Final = Collection("/services", "service", "services", only_ids=False)
 _KEY_PAIRS: Final = Collection("/os-keypairs", "keypair", "keypairs", id_key="name", unnamed=True)
-_ZONES: Final = Collection(
-    "/availabilityzones", "availability_zone", "availability_zones", id_key="name", unnamed=True
-)
-_NETWORKS: Final = _of_neutron("network", _plain("networks", "network"))
+_NETWORKS: Final = _of_neutron("network", neutron.NETWORKS)
 
 _BUILT_IN: Final[Mapping[str, LookUp]] = {
     "nova.flavor": _named("compute", "Flavor", _FLAVORS),
@@ -197,28 +196,26 @@ _BUILT_IN: Final[Mapping[str, LookUp]] = {
     "nova.server": _named("compute", "Server", _plain("servers", "server")),
     "glance.image": _image,
     "mistral.workflow": _workflow,
-    "neutron.address_scope": _of_neutron("address_scope", _plain("address-scopes", "address_scope")),
+    "neutron.address_scope": _of_neutron("address_scope", neutron.ADDRESS_SCOPES),
     "neutron.floating_ip": _floating_ip,
     "neutron.network": _NETWORKS,
-    "neutron.port": _of_neutron("port", _plain("ports", "port")),
-    "neutron.qos_policy": _of_neutron("policy", Collection("/qos/policies", "policy", "policies")),
-    "neutron.router": _of_neutron("router", _plain("routers", "router")),
-    "neutron.security_group": _of_neutron("security_group", _plain("security-groups", "security_group")),
-    "neutron.segment": _of_neutron("segment", _plain("segments", "segment")),
-    "neutron.subnet": _of_neutron("subnet", _plain("subnets", "subnet")),
-    "neutron.subnetpool": _of_neutron("subnetpool", _plain("subnetpools", "subnetpool")),
+    "neutron.port": _of_neutron("port", neutron.PORTS),
+    "neutron.qos_policy": _of_neutron("policy", neutron.QOS_POLICIES),
+    "neutron.router": _of_neutron("router", neutron.ROUTERS),
+    "neutron.security_group": _of_neutron("security_group", neutron.SECURITY_GROUPS),
+    "neutron.segment": _of_neutron("segment", neutron.SEGMENTS),
+    "neutron.subnet": _of_neutron("subnet", neutron.SUBNETS),
+    "neutron.subnetpool": _of_neutron("subnetpool", neutron.SUBNET_POOLS),
     "barbican.container": _barbican("Container", CONTAINERS),
     "barbican.secret": _barbican("Secret", SECRETS),
-    "octavia.availabilityzone": _of_octavia(_ZONES),
-    "octavia.availabilityzoneprofile": _of_octavia(
-        Collection("/availabilityzoneprofiles", "availability_zone_profile", "availability_zone_profiles")
-    ),
-    "octavia.flavor": _of_octavia(_plain("flavors", "flavor")),
-    "octavia.flavorprofile": _of_octavia(_plain("flavorprofiles", "flavorprofile")),
-    "octavia.l7policy": _of_octavia(Collection("/l7policies", "l7policy", "l7policies")),
-    "octavia.listener": _of_octavia(_plain("listeners", "listener")),
-    "octavia.loadbalancer": _of_octavia(_plain("loadbalancers", "loadbalancer")),
-    "octavia.pool": _of_octavia(_plain("pools", "pool")),
+    "octavia.availabilityzone": _of_octavia(octavia.ZONES),
+    "octavia.availabilityzoneprofile": _of_octavia(octavia.ZONE_PROFILES),
+    "octavia.flavor": _of_octavia(octavia.FLAVORS),
+    "octavia.flavorprofile": _of_octavia(octavia.FLAVOR_PROFILES),
+    "octavia.l7policy": _of_octavia(octavia.L7_POLICIES),
+    "octavia.listener": _of_octavia(octavia.LISTENERS),
+    "octavia.loadbalancer": _of_octavia(octavia.LOAD_BALANCERS),
+    "octavia.pool": _of_octavia(octavia.POOLS),
     "cinder.backup": _named("block_storage", "Volume backup", _plain("backups", "backup")),
     "cinder.qos_specs": _named("block_storage", "QoSSpecs", _QOS_SPECS),
     "cinder.snapshot": _named("block_storage", "VolumeSnapshot", _plain("snapshots", "snapshot")),

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar, Final
 
 from orchestrator.clients.openstack.compute_collections import inner
+from orchestrator.clients.openstack.object_collections import Collections
 from orchestrator.clients.openstack.service_api import ServiceApi
 from orchestrator.errors import ProviderNotFound
 from orchestrator.json_types import JsonMapping, JsonObject
@@ -16,7 +17,7 @@ MESSAGES: Final = "3.5"  # selects messages for users by object
 MAX_MESSAGES: Final = 20
 
 
-class BlockStorage(ServiceApi):
+class BlockStorage(Collections):
     """Cinder, called as a credential."""
 
     service: ClassVar[str] = "cinder"

@@ -12,7 +12,7 @@ from orchestrator.clients.openstack.compute_collections import (
     ServerGroups,
     inner,
 )
-from orchestrator.clients.openstack.service_api import ServiceApi
+from orchestrator.clients.openstack.object_collections import Collections
 from orchestrator.json_types import JsonMapping, JsonObject
 
 # The last microversion in which a server names its flavor by id; later ones embed the flavor.
@@ -25,7 +25,7 @@ QUOTAS: Final = "2.35"  # later ones reject quotas of networks
 CONSOLES: Final = "2.8"
 
 
-class Compute(ServiceApi):
+class Compute(Collections):
     """Nova, called as a credential."""
 
     service: ClassVar[str] = "nova"

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import ClassVar, Final, NamedTuple
 from urllib.parse import quote
 
-from orchestrator.clients.openstack.service_api import ServiceApi
+from orchestrator.clients.openstack.object_collections import Collections
 from orchestrator.json_types import JsonMapping, JsonObject
 
 # The request token of an object: Keystone stores attributes that it does not know.
@@ -28,7 +28,7 @@ class RoleAssignment(NamedTuple):
         return f"/domains/{_segment(self.domain)}"
 
 
-class Identity(ServiceApi):
+class Identity(Collections):
     """Keystone, called as a credential."""
 
     service: ClassVar[str] = "keystone"

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar, Final
 
-from orchestrator.clients.openstack.service_api import ServiceApi
+from orchestrator.clients.openstack.object_collections import Collections
 from orchestrator.json_types import JsonMapping, JsonObject
 
 # The request token of an image: Glance stores properties that it does not know.
 TOKEN_PROPERTY: Final = "orchestrator_token"  # noqa: S105
 
 
-class Image(ServiceApi):
+class Image(Collections):
     """Glance, called as a credential."""
 
     service: ClassVar[str] = "glance"

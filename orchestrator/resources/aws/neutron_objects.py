@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from orchestrator.clients.openstack.networking.network import NETWORKS, PORTS, ROUTERS, Network
-from orchestrator.clients.openstack.networking.object_collections import Collection
+from orchestrator.clients.openstack.object_collections import Collection
 from orchestrator.errors import ProviderError
 from orchestrator.json_types import JsonMapping, JsonObject
 from orchestrator.resources.base import Context, Value

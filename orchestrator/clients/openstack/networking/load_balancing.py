@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 from typing import Any, ClassVar, Final
 
-from orchestrator.clients.openstack.networking.object_collections import Collection, Collections
+from orchestrator.clients.openstack.object_collections import Collection, Collections
 from orchestrator.clients.openstack.transport import Answer
 from orchestrator.errors import ProviderChanging, ProviderConflict, ProviderError
 from orchestrator.json_types import JsonMapping, JsonObject
@@ -25,7 +25,9 @@ L7_POLICIES: Final = Collection("/l7policies", "l7policy", "l7policies")
 L7_RULES: Final = Collection("/l7policies/{parent}/rules", "rule", "rules")
 FLAVORS: Final = Collection("/flavors", "flavor", "flavors")
 FLAVOR_PROFILES: Final = Collection("/flavorprofiles", "flavorprofile", "flavorprofiles")
-ZONES: Final = Collection("/availabilityzones", "availability_zone", "availability_zones")
+ZONES: Final = Collection(
+    "/availabilityzones", "availability_zone", "availability_zones", id_key="name", unnamed=True
+)
 ZONE_PROFILES: Final = Collection(
     "/availabilityzoneprofiles", "availability_zone_profile", "availability_zone_profiles"
 )

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import ClassVar, Final
 
 from orchestrator.clients.openstack.networking.network_agents import NetworkAgents
-from orchestrator.clients.openstack.networking.object_collections import Collection
-from orchestrator.errors import ProviderError, ProviderInUse, ProviderNotFound
+from orchestrator.clients.openstack.object_collections import Collection
+from orchestrator.errors import ProviderNotFound
 from orchestrator.json_types import JsonMapping
 
 NETWORKS: Final = Collection("/networks", "network", "networks")
@@ -46,8 +46,6 @@ MINIMUM_PACKET_RATE_RULES: Final = Collection(
 PORT_FORWARDINGS: Final = Collection(
     "/floatingips/{parent}/port_forwardings", "port_forwarding", "port_forwardings"
 )
-CHANGED: Final = "PreconditionFailed"  # the object has another revision number
-CHANGED_SECONDS: Final = 1.0  # until its present state is read
 
 
 class Network(NetworkAgents):
@@ -57,30 +55,6 @@ class Network(NetworkAgents):
     service_type: ClassVar[str] = "network"
     complete_lists: ClassVar[str | None] = ""
     project_filter: ClassVar[str] = "project_id"
-
-    def update_revision(
-        self,
-        collection: Collection,
-        object_id: str,
-        values: JsonMapping,
-        revision: int | None,
-        *,
-        parent: str = "",
-    ) -> None:
-        """Change an object only if its revision number is still `revision`: the request has no effect after a
-        newer request (extension `revision-if-match`). None: the object has no revision number.
-
-        Raises:
-            ProviderInUse: it has been changed; its present state decides about another request.
-        """
-        headers = {} if revision is None else {"If-Match": f"revision_number={revision}"}
-        path = collection.of(object_id, parent)
-        try:
-            self.put(path, {collection.singular: values}, headers=headers)
-        except ProviderError as error:
-            if error.kind != CHANGED:
-                raise
-            raise ProviderInUse(str(error), error.kind, retry_after=CHANGED_SECONDS) from error
 
     def set_tags(self, collection: Collection, object_id: str, tags: Sequence[str]) -> None:
         """Replace the tags of an object."""

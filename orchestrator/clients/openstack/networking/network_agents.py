@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from orchestrator.clients.openstack.networking.object_collections import Collections
+from orchestrator.clients.openstack.object_collections import Collections
 from orchestrator.errors import ProviderConflict
 from orchestrator.json_types import JsonMapping, JsonObject
 

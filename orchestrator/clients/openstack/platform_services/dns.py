@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar
 
-from orchestrator.clients.openstack.service_api import ServiceApi
+from orchestrator.clients.openstack.object_collections import Collections
 from orchestrator.json_types import JsonMapping, JsonObject
 
 
-class Dns(ServiceApi):
+class Dns(Collections):
     """Designate, called as a credential."""
 
     service: ClassVar[str] = "designate"

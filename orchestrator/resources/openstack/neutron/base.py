@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import ClassVar, Final
 
 from orchestrator.clients.openstack.networking.network import Network
-from orchestrator.clients.openstack.networking.object_collections import Collection
+from orchestrator.clients.openstack.object_collections import Collection
 from orchestrator.errors import ProviderError
 from orchestrator.json_types import JsonMapping, JsonObject
 from orchestrator.resources.base import (
@@ -288,7 +288,7 @@ def _send_update(type_: NeutronType, ctx: Context, physical_id: str, values: Jso
     collection, parent = type_.collection, type_.parent(ctx, props)
     revision = (neutron.find(collection, physical_id, parent=parent) or {}).get("revision_number")
     try:
-        neutron.update_revision(collection, physical_id, values, revision, parent=parent)
+        neutron.update(collection, physical_id, values, parent=parent, revision=revision)
     except ProviderError as error:
         if error.kind != FORBIDDEN:
             raise
@@ -300,7 +300,7 @@ def _send_update(type_: NeutronType, ctx: Context, physical_id: str, values: Jso
             raise
         if remaining:
             allowed = {name: values[name] for name in remaining}
-            neutron.update_revision(collection, physical_id, allowed, revision, parent=parent)
+            neutron.update(collection, physical_id, allowed, parent=parent, revision=revision)
 
 
 def attributes(**docs: str) -> dict[str, Attribute]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import ClassVar, Final
 
 from orchestrator.clients.openstack.networking.load_balancing import LoadBalancing
-from orchestrator.clients.openstack.networking.object_collections import Collection
+from orchestrator.clients.openstack.object_collections import Collection
 from orchestrator.json_types import JsonMapping, JsonObject
 from orchestrator.resources.base import Context, Created, Observation, Property, ResourceType, Value
 from orchestrator.resources.openstack.conflicts import temporary_conflicts

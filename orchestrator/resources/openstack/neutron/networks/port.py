@@ -315,7 +315,7 @@ class Port(NeutronType):
         addresses = [address["ip_address"] for address in actual["fixed_ips"]]
         description = with_addresses(actual.get("description"), addresses)
         values = {"fixed_ips": [], "description": description}
-        neutron.update_revision(PORTS, physical_id, values, actual.get("revision_number"))
+        neutron.update(PORTS, physical_id, values, revision=actual.get("revision_number"))
 
     def reclaim(self, ctx: Context, physical_id: str, props: Mapping[str, Value]) -> None:
         """Take the addresses back; until the replacement is deleted, the request is repeated."""
@@ -329,7 +329,7 @@ class Port(NeutronType):
             "description": with_addresses(actual["description"], ()),
         }
         with temporary_conflicts():
-            neutron.update_revision(PORTS, physical_id, values, actual.get("revision_number"))
+            neutron.update(PORTS, physical_id, values, revision=actual.get("revision_number"))
 
 
 def _given(ctx: Context, props: Mapping[str, Value]) -> list[JsonMapping]:

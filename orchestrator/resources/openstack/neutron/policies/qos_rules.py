@@ -13,7 +13,7 @@ from orchestrator.clients.openstack.networking.network import (
     MINIMUM_BANDWIDTH_RULES,
     MINIMUM_PACKET_RATE_RULES,
 )
-from orchestrator.clients.openstack.networking.object_collections import Collection
+from orchestrator.clients.openstack.object_collections import Collection
 from orchestrator.json_types import JsonMapping
 from orchestrator.resources.base import Context, Created, Observation, Property, Value
 from orchestrator.resources.openstack.neutron.base import NeutronType, network

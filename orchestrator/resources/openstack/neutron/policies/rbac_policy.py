@@ -16,7 +16,7 @@ from orchestrator.clients.openstack.networking.network import (
     SECURITY_GROUPS,
     SUBNET_POOLS,
 )
-from orchestrator.clients.openstack.networking.object_collections import Collection
+from orchestrator.clients.openstack.object_collections import Collection
 from orchestrator.json_types import JsonObject
 from orchestrator.resources.base import Context, Fault, Property, Value
 from orchestrator.resources.openstack.neutron.base import NeutronType, network

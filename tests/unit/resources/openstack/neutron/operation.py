@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from orchestrator.clients.openstack.networking.object_collections import Collection
+from orchestrator.clients.openstack.object_collections import Collection
 from orchestrator.resources.base import Context, Created, Observation, ResourceType
 from orchestrator.template.definition import ResourceDefinition
 from orchestrator.testing.scripted_cloud import ScriptedCloud
@@ -46,8 +46,8 @@ class Operation:
         self.script.answers("GET", self.root + collection.of(parent=parent) + r"\?.*", answer)
 
     def accepts(self, method: str, collection: Collection, id_: str = "x1", parent: str = "") -> None:
-        """Accept a POST, PUT or DELETE. A PUT follows a GET of the revision."""
-        path = self.root + collection.of("" if method == "POST" else id_, parent)
+        """Accept a POST, PUT or DELETE of ids that match `id_`. A PUT follows a GET of the revision."""
+        path = self.root + collection.of(parent=parent) + ("" if method == "POST" else f"/{id_}")
         answer = None if method == "DELETE" else {collection.singular: {"id": id_}}
         if method == "PUT" and path not in self.shown:
             self.script.answers("GET", path, answer)
