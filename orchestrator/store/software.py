@@ -20,7 +20,8 @@ from orchestrator.store.tables.software import LARGE
 
 Db = Connection[TupleRow]
 
-CONFIG: Final = 'c.id, c.uuid::text, c.project_id, c.name, c."group", c.sealed, c.secret, c.created_at'
+CONFIG: Final = """c.id, c.uuid::text, c.project_id, c.name, c."group", c.sealed, c.secret, c.derived,
+    c.created_at"""
 ADD_CONFIG = """
 INSERT INTO software_config (uuid, project_id, name, "group", sealed, secret, derived)
 VALUES (%(uuid)s::uuid, %(project_id)s, %(name)s::text, %(group)s::text, %(sealed)s::bytea,
@@ -139,6 +140,7 @@ class ConfigRow:
     group: str | None
     sealed: bytes
     secret: bool
+    derived: bool  # made for a deployment
     created_at: dt.datetime
 
 

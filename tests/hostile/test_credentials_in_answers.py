@@ -261,6 +261,46 @@ def test_a_published_config_masks_the_secrets_that_it_was_published_with(world: 
             world.deliver_all()
 
 
+def test_a_secret_config_stays_secret_in_configs_that_another_stack_makes_of_it(world: World) -> None:
+    config = {"type": "OS::Heat::SoftwareConfig", "properties": {"config": SECRET}}
+    world.create(
+        "owner", {"config": config}, parameters=PARAMETERS, environment={"parameters": {"password": HIDDEN}}
+    )
+    world.deliver_all()
+    stored = world.resource("config").physical_id
+
+    def deployed(config: object) -> dict[str, Any]:
+        server = {"get_resource": "machine"}
+        properties = {"config": config, "server": server, "signal_transport": "NO_SIGNAL"}
+        return {"type": "OS::Heat::SoftwareDeployment", "properties": properties}
+
+    parts = [{"config": stored}, {"config": "echo hello"}]
+    resources = {
+        "machine": {"type": "OS::Heat::DeployedServer"},
+        "direct": deployed(stored),
+        "parts": {"type": "OS::Heat::MultipartMime", "properties": {"parts": parts}},
+        "mime": deployed({"get_resource": "parts"}),
+    }
+    for words in ("hello", "hello again"):
+        parts[1]["config"] = f"echo {words}"
+        (world.create if words == "hello" else world.update)("user", resources)
+        world.deliver_all()
+        assert world.stack_row("user").status == "COMPLETE"
+        with serving(world, auth="token") as api:
+            headers = {"X-Auth-Token": create_token(world.database, "p1", roles=["reader"])}
+            machine = world.resource("machine").physical_id
+            answers = [
+                api.get(f"/v1/p1/software_{path}", headers=headers)
+                for path in (
+                    f"deployments/metadata/{machine}",
+                    *(f"configs/{row.uuid}" for row in world.rows("SELECT uuid FROM software_config")),
+                )
+            ]
+            assert len(answers) == 5  # the config, the parts, and what each deployment made of them
+            assert not [answer.text for answer in answers if HIDDEN in answer.text]
+            assert "echo" in answers[0].text or "******" in answers[0].text
+
+
 def test_the_agent_reads_its_own_values_and_those_of_no_other_server(world: World, api: FlaskClient) -> None:
     rows = {name: world.resource(name) for name in ("machine", "polling")}
     opened = {name: world.cipher.open(bytes(row.sealed)) for name, row in rows.items()}

@@ -12,7 +12,8 @@ import secrets
 import uuid
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
+from functools import reduce
 from typing import Any, Final
 
 from orchestrator.config import Settings
@@ -43,7 +44,7 @@ from orchestrator.store.nodes.large_values import LARGE_BYTES
 from orchestrator.store.signals import ingest
 from orchestrator.store.software import ConfigRow, Db, DeploymentRow
 from orchestrator.store.stacks.stacks import StackRow
-from orchestrator.template.secret_values import SecretValues
+from orchestrator.template.secret_values import NO_SECRETS, SecretValues, both
 
 CANCELLED: Final = "Deployment cancelled."
 CONTENT: Final = ("config", "inputs", "outputs", "options")
@@ -60,7 +61,8 @@ class DeploymentStore:
 
     With `masks`, what it publishes is for a caller who is not the agent of the server: secrets are masked.
     `secrets` returns the secret values of the visited resource, which its secret configs record; None: not
-    known.
+    known. `read_secrets` has those of the secret configs that the visit has read: what it makes of them is
+    secret, too.
     """
 
     connect: Connect
@@ -73,6 +75,7 @@ class DeploymentStore:
     traversal: int | None = None
     masks: bool = False
     secrets: Callable[[], SecretValues | None] = lambda: None
+    read_secrets: list[SecretValues | None] = field(default_factory=list)
 
     @classmethod
     def of(
@@ -135,7 +138,11 @@ class DeploymentStore:
         """Return a config, None if it does not exist."""
         with self.connect() as db:
             row = store.get_config(db, self.place.project_id, config_id)
-        return None if row is None else opened(self.cipher, row)
+        if row is None:
+            return None
+        if row.secret and not row.derived:
+            self.read_secrets.append(recorded_secrets(self.cipher.open(row.sealed)))
+        return opened(self.cipher, row)
 
     def remove_config(self, config_id: str) -> None:
         """Delete a config; do nothing if it does not exist.
@@ -188,7 +195,7 @@ class DeploymentStore:
                 "status": "IN_PROGRESS" if draft.waits else "COMPLETE",
                 "status_reason": "Deploy data available" if draft.waits else "Not waiting for outputs signal",
                 "sealed": values_sealed,
-                "secret": secret,
+                "secret": derived["secret"],
                 "stack_id": self.stack_id,
                 "resource_id": self.resource_id,
                 "operation": operation,
@@ -322,13 +329,14 @@ class DeploymentStore:
     def _config(
         self, config_id: str, draft: ConfigDraft, *, secret: bool, derived: bool = False
     ) -> JsonObject:
+        known = reduce(both, self.read_secrets, self.secrets() if secret else NO_SECRETS)
         values = {
             "uuid": config_id,
             "project_id": self.place.project_id,
-            "secret": secret,
+            "secret": secret or bool(self.read_secrets),
             "derived": derived,
         }
-        return {**values, **sealed(self.cipher, draft, self.secrets() if secret else None)}
+        return {**values, **sealed(self.cipher, draft, known)}
 
     def _write(self, db: Db, row: DeploymentRow, **changes: object) -> None:
         store.write_deployment(db, {**row.values(), **changes})
